@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+namespace torpor {
+
+// Logs the broken invariant and aborts. Only for bugs of ours: whatever a client or a file can
+// cause is a Status.
+[[noreturn]] void CheckFailed(std::string_view condition, const char* file, int line);
+
+}  // namespace torpor
+
+#define TORPOR_CHECK(condition) \
+  (static_cast<bool>(condition) ? void(0) : ::torpor::CheckFailed(#condition, __FILE__, __LINE__))

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+
+namespace torpor {
+
+// A 64-bit identifier of one kind of thing; different kinds do not mix. Zero is "none".
+template <typename Tag>
+struct Id {
+  std::uint64_t value = 0;
+
+  constexpr explicit operator bool() const { return value != 0; }
+  friend constexpr auto operator<=>(const Id&, const Id&) = default;
+};
+
+using SessionId = Id<struct SessionTag>;    // one client process; never reused while the node is up
+using InstanceId = Id<struct InstanceTag>;  // all sessions under one token
+using LeaseId = Id<struct LeaseTag>;        // never reused while the node is up
+using RequestId = Id<struct RequestTag>;    // one HTTP request
+using OperationId = Id<struct OperationTag>;  // one command of the daemon to an executor
+
+// A GPU of this node by its index, as in torpor-executor --gpu N.
+struct GpuIndex {
+  std::int32_t value = -1;
+  friend constexpr auto operator<=>(const GpuIndex&, const GpuIndex&) = default;
+};
+
+}  // namespace torpor
+
+template <typename Tag>
+struct std::hash<torpor::Id<Tag>> {
+  std::size_t operator()(torpor::Id<Tag> id) const noexcept {
+    return std::hash<std::uint64_t>{}(id.value);
+  }
+};

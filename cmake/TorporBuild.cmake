@@ -1,0 +1,40 @@
+# Language level, warnings, sanitizers and where outputs go.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(TORPOR_CLIENT_DIR ${PROJECT_BINARY_DIR}/lib/torpor/client)
+set(TORPOR_EMULATOR_DIR ${PROJECT_BINARY_DIR}/lib/torpor/emulator)
+
+set(TORPOR_SANITIZER "" CACHE STRING "address, thread, fuzzer or empty")
+option(TORPOR_STATIC_LIBRARIES "Link gRPC, protobuf and Abseil statically into programs" ON)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(torpor_warnings INTERFACE)
+target_compile_options(torpor_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wconversion -Werror>)
+
+if(TORPOR_SANITIZER STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(TORPOR_SANITIZER STREQUAL "thread")
+  # TSan does not model fences; ours only order non-atomic publication.
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
+  add_link_options(-fsanitize=thread)
+elseif(TORPOR_SANITIZER STREQUAL "fuzzer")
+  # Clang builds this preset: every object carries coverage, fuzz targets link the driver.
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

@@ -1,0 +1,26 @@
+# CUDA C++ programs, built by nvcc against the shared runtime as a user would build them.
+find_program(NVCC nvcc HINTS /usr/local/cuda/bin REQUIRED)
+get_filename_component(CUDA_HOME ${NVCC} REALPATH)
+get_filename_component(CUDA_HOME ${CUDA_HOME} DIRECTORY)
+get_filename_component(CUDA_HOME ${CUDA_HOME} DIRECTORY)
+
+# The toolkit's headers: the driver ABI the executor codes against and the emulator implements.
+add_library(cuda_headers INTERFACE)
+target_include_directories(cuda_headers SYSTEM INTERFACE ${CUDA_HOME}/include)
+
+# torpor_cuda_program(NAME SOURCE [DIRECTORY dir] [LIBRARIES cublas ...] [OPTIONS ...] [DEPENDS files...])
+# SASS for sm_90 runs on a real GPU without a compile at start; the PTX runs everywhere else.
+function(torpor_cuda_program name source)
+  cmake_parse_arguments(ARG "" "DIRECTORY" "LIBRARIES;OPTIONS;DEPENDS" ${ARGN})
+  if(NOT ARG_DIRECTORY)
+    set(ARG_DIRECTORY ${PROJECT_BINARY_DIR}/cuda)
+  endif()
+  file(MAKE_DIRECTORY ${ARG_DIRECTORY})
+  list(TRANSFORM ARG_LIBRARIES PREPEND -l)
+  add_custom_command(OUTPUT ${ARG_DIRECTORY}/${name}
+    COMMAND ${NVCC} -std=c++17 -O3 -cudart shared -arch=sm_90 -I${PROJECT_SOURCE_DIR}
+            ${ARG_OPTIONS} -o ${ARG_DIRECTORY}/${name} ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${ARG_LIBRARIES}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${ARG_DEPENDS}
+    COMMENT "nvcc ${name}" VERBATIM)
+  add_custom_target(cuda_${name} ALL DEPENDS ${ARG_DIRECTORY}/${name})
+endfunction()
