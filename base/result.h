@@ -19,7 +19,7 @@ struct Failure {
 template <typename T, typename Code>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}          // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}                  // NOLINT
   Result(Failure<Code> failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }

@@ -6,8 +6,8 @@
 #include "absl/status/statusor.h"
 
 // Returns early with the error of `expression`, an absl::Status.
-#define TORPOR_RETURN_IF_ERROR(expression)                          \
-  do {                                                              \
+#define TORPOR_RETURN_IF_ERROR(expression)                                                    \
+  do {                                                                                        \
     if (absl::Status torpor_status = (expression); !torpor_status.ok()) return torpor_status; \
   } while (false)
 

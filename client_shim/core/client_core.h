@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proto/wire/control_messages.h"
+
+// The seam between the replacement libraries (libcudart, libcublas, ...) and libtorpor_client.so,
+// which holds the session: transport, batches, leases, shared memory and the journal.
+namespace torpor::shim {
+
+// Kinds of client-minted handles; part of the handle's value, so that a handle of the wrong kind
+// is recognised without a look-up.
+enum class HandleKind : std::uint8_t {
+  kStream = 1,
+  kEvent = 2,
+  kModule = 3,
+  kKernel = 4,
+  kCublas = 5,
+};
+
+constexpr std::uint64_t kHandleSerialBits = 48;
+constexpr HandleKind KindOf(std::uint64_t handle) {
+  return static_cast<HandleKind>(handle >> kHandleSerialBits);
+}
+
+// The encoded fields of a command (without its CommandHeader), see proto/wire/batch.h.
+struct Command {
+  std::uint32_t call_id = 0;
+  std::span<const std::uint8_t> fields;
+};
+
+// What a SYNC command was answered.
+struct CallReply {
+  std::int32_t status = 0;  // the call's own result, in its library's enumeration
+  std::string message;
+  std::vector<std::uint8_t> result;
+};
+
+// A piece of the payload ring, in which bulk bytes travel.
+struct WindowPiece {
+  std::uint8_t* data = nullptr;
+  std::uint64_t offset = 0;  // from the window's begin, as commands name it
+  std::uint64_t bytes = 0;   // may be less than asked for; at least 1
+  // A command that reads the piece asynchronously must carry these; the piece is free again when
+  // the executor has written `value` to completion slot `slot`.
+  std::uint32_t slot = 0;
+  std::uint64_t value = 0;
+};
+
+// Thread-safe. Every function that can fail returns a cudaError_t: cudaErrorNoDevice where no
+// daemon answers, the session's sticky error once there is one, an initialisation error in a
+// forked child. None hangs for ever.
+class ClientCore {
+ public:
+  virtual ~ClientCore() = default;
+
+  // Opens the session if it is not open yet. Called first by every entry point that needs it.
+  virtual cudaError_t Start() = 0;
+
+  // What the daemon said of the session; valid after Start succeeded.
+  virtual const wire::HelloReply& session() const = 0;
+
+  virtual std::uint64_t MintHandle(HandleKind kind) = 0;
+
+  // Appends a STREAM command to the batch. May wait for room or for a lease.
+  virtual cudaError_t Enqueue(const Command& command) = 0;
+
+  // Flushes, sends a SYNC command and waits for its reply. The return value is the transport's:
+  // cudaSuccess means that `reply` is filled in and says how the call itself went. An error of an
+  // earlier asynchronous call that the reply reports is kept for TakeAsyncError.
+  virtual cudaError_t Call(const Command& command, CallReply& reply) = 0;
+
+  // Sends what is batched without waiting for it.
+  virtual cudaError_t Flush() = 0;
+
+  // The journal: what an executor must be told before it can serve this session. `Create` and
+  // `Configure` also enqueue the command now (with no wait for a lease where there is none: then
+  // the journal alone is enough). A later Configure of the same call id replaces the earlier one.
+  virtual cudaError_t Create(std::uint64_t handle, const Command& create) = 0;
+  virtual cudaError_t Configure(std::uint64_t handle, const Command& setting) = 0;
+  // Forgets the handle and enqueues `destroy`. cudaErrorInvalidResourceHandle if it is unknown.
+  virtual cudaError_t Destroy(std::uint64_t handle, const Command& destroy) = 0;
+  virtual bool IsLive(std::uint64_t handle) const = 0;
+
+  // The first unreported error of an asynchronous call, and forgets it unless it is sticky.
+  virtual cudaError_t TakeAsyncError() = 0;
+
+  // Room in the payload ring for up to `bytes`; waits until earlier pieces are free.
+  virtual cudaError_t AcquireWindow(std::uint64_t bytes, WindowPiece& piece) = 0;
+  // Frees a piece that no asynchronous command reads (downloads, failed calls).
+  virtual void ReleaseWindow(const WindowPiece& piece) = 0;
+
+  // Completion slots: the current value of `slot`, read without a system call.
+  virtual std::uint32_t AllotSlot() = 0;
+  virtual void FreeSlot(std::uint32_t slot) = 0;
+  virtual std::uint64_t SlotValue(std::uint32_t slot) const = 0;
+
+  // Memory; answered by torpord, no lease needed. Addresses are the program's own.
+  virtual cudaError_t Malloc(std::uint64_t bytes, std::uint64_t& address) = 0;
+  virtual cudaError_t Free(std::uint64_t address) = 0;
+  virtual cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address) = 0;
+  virtual cudaError_t HostFree(std::uint64_t address) = 0;
+  virtual cudaError_t MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) = 0;
+
+  // Where an address lies: the live allocation [begin, begin + bytes) that contains it, and
+  // whether it is device or host-arena memory. False: no memory of this session.
+  struct Allocation {
+    std::uint64_t begin = 0;
+    std::uint64_t bytes = 0;
+    bool on_device = false;
+  };
+  virtual bool FindAllocation(std::uint64_t address, Allocation& allocation) const = 0;
+
+  // The handle of the calling thread's per-thread default stream, created at first use.
+  virtual std::uint64_t PerThreadStream() = 0;
+
+  // A line on stderr, prefixed, at most once for the same `key`.
+  virtual void WarnOnce(const std::string& key, const std::string& message) = 0;
+};
+
+}  // namespace torpor::shim
+
+// The one function that libtorpor_client.so exports (version node TORPOR_CLIENT_1). Never null;
+// nothing is started before ClientCore::Start.
+extern "C" torpor::shim::ClientCore* torpor_client_core();

@@ -1,0 +1,255 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "proto/wire/codec.h"
+
+// What a session (client shim) and torpord say to each other on the Control stream. A frame is
+// a u64 message type, the index in the variant below, followed by the message's fields.
+//
+// The order of a session's life:
+//   client  Hello                      ->  daemon opens the session on every executor
+//   daemon  HelloReply                 ->  client reserves the addresses, maps the shared memory
+//   client  HelloAck                   (not ok: the daemon closes the session)
+//   client  LeaseRequest               a call needs a GPU and there is no lease
+//   daemon  LeaseGrant                 explicit (a request came) or implicit (was asked for)
+//   client  LeaseAck                   only then does the router forward the request
+//   daemon  LeaseRevoke                explicit: the request is over; implicit: somebody waits
+//   client  LeaseReturned              all batches flushed, the executor drained
+//   daemon  LeaseLost                  the executor died; calls of this lease fail
+// Requests with a request_id get exactly one reply with the same id, in any order.
+namespace torpor::wire {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+// A device as the client presents it to its program.
+struct DeviceDescription {
+  std::string name;
+  std::array<std::uint8_t, 16> uuid{};
+  std::uint64_t total_bytes = 0;
+  std::vector<std::int32_t> attributes;  // indexed by CUdevice_attribute
+  std::int32_t driver_version = 0;
+  std::string pci_bus_id;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(name), v(uuid), v(total_bytes), v(attributes), v(driver_version), v(pci_bus_id);
+  }
+};
+
+struct Hello {
+  std::uint32_t protocol_version = kProtocolVersion;
+  std::string token;  // names the function; empty is allowed only where the daemon says so
+  std::uint64_t process_id = 0;
+  std::string program;  // for logs
+
+  template <typename V>
+  void Visit(V& v) {
+    v(protocol_version), v(token), v(process_id), v(program);
+  }
+};
+
+struct HelloReply {
+  std::int32_t error = 0;  // cudaError_t; 0, or the session is not open and `message` says why
+  std::string message;
+  std::uint64_t session_id = 0;
+  std::array<std::uint8_t, 16> session_key{};  // shown to executors and the descriptor socket
+  std::string function;
+  std::string descriptor_socket;  // path of the descriptor socket
+  std::uint64_t device_base = 0;  // keep free: [device_base, device_base + device_bytes)
+  std::uint64_t device_bytes = 0;
+  std::uint64_t memory_limit = 0;  // bytes the session's function may allocate
+  std::uint64_t host_base = 0;     // map the host arena here
+  std::uint64_t host_bytes = 0;
+  std::uint64_t window_bytes = 0;          // completion page and payload ring, anywhere
+  std::vector<DeviceDescription> devices;  // what cudaGetDeviceCount counts; one for now
+
+  template <typename V>
+  void Visit(V& v) {
+    v(error), v(message), v(session_id), v(session_key), v(function), v(descriptor_socket);
+    v(device_base), v(device_bytes), v(memory_limit), v(host_base), v(host_bytes), v(window_bytes);
+    v(devices);
+  }
+};
+
+struct HelloAck {
+  std::int32_t error = 0;  // cudaError_t
+  std::string message;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(error), v(message);
+  }
+};
+
+struct LeaseRequest {
+  template <typename V>
+  void Visit(V&) {}
+};
+
+struct LeaseGrant {
+  std::uint64_t lease_id = 0;
+  bool is_explicit = false;
+  std::int32_t gpu = -1;             // node-wide index, for logs
+  std::uint64_t executor_epoch = 0;  // another epoch at the same socket is another process
+  std::string executor_socket;       // where Execution is served
+
+  template <typename V>
+  void Visit(V& v) {
+    v(lease_id), v(is_explicit), v(gpu), v(executor_epoch), v(executor_socket);
+  }
+};
+
+struct LeaseAck {
+  std::uint64_t lease_id = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(lease_id);
+  }
+};
+
+struct LeaseRevoke {
+  std::uint64_t lease_id = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(lease_id);
+  }
+};
+
+struct LeaseReturned {
+  std::uint64_t lease_id = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(lease_id);
+  }
+};
+
+struct LeaseLost {
+  std::uint64_t lease_id = 0;
+  std::int32_t error = 0;  // cudaError_t for the calls of this lease
+  bool sticky = false;     // true: the session is lost for good
+  std::string message;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(lease_id), v(error), v(sticky), v(message);
+  }
+};
+
+// Device memory. Needs no lease. The address is 512-byte aligned.
+struct Malloc {
+  std::uint64_t request_id = 0;
+  std::uint64_t bytes = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(bytes);
+  }
+};
+
+// The caller has synchronised: nothing that runs uses the memory any more.
+struct Free {
+  std::uint64_t request_id = 0;
+  std::uint64_t address = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(address);
+  }
+};
+
+// Memory of the host arena, mapped at the same address in client and executors. 4 KiB aligned.
+struct HostAlloc {
+  std::uint64_t request_id = 0;
+  std::uint64_t bytes = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(bytes);
+  }
+};
+
+struct HostFree {
+  std::uint64_t request_id = 0;
+  std::uint64_t address = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(address);
+  }
+};
+
+// Answers Malloc, Free, HostAlloc and HostFree.
+struct MemoryReply {
+  std::uint64_t request_id = 0;
+  std::int32_t error = 0;  // cudaError_t
+  std::string message;
+  std::uint64_t address = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(error), v(message), v(address);
+  }
+};
+
+struct MemGetInfo {
+  std::uint64_t request_id = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id);
+  }
+};
+
+struct MemGetInfoReply {
+  std::uint64_t request_id = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t total_bytes = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(free_bytes), v(total_bytes);
+  }
+};
+
+// Append only: the index is the type on the wire.
+using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc,
+                                   Free, HostAlloc, HostFree, MemGetInfo>;
+using ServerMessage =
+    std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply>;
+
+template <typename Message>
+std::vector<std::uint8_t> EncodeMessage(const Message& message) {
+  std::vector<std::uint8_t> bytes;
+  Writer writer(bytes);
+  writer(static_cast<std::uint64_t>(message.index()));
+  std::visit([&](const auto& alternative) { writer(alternative); }, message);
+  return bytes;
+}
+
+// False where the bytes are not exactly one message of a known type; `message` is then
+// unspecified.
+template <typename Message, std::size_t... I>
+bool DecodeMessage(std::span<const std::uint8_t> bytes, Message& message,
+                   std::index_sequence<I...>) {
+  Reader reader(bytes);
+  std::uint64_t type = 0;
+  reader(type);
+  if (!reader.ok() || type >= sizeof...(I)) return false;
+  ((type == I ? reader(message.template emplace<I>()) : void()), ...);
+  return reader.done();
+}
+template <typename Message>
+bool DecodeMessage(std::span<const std::uint8_t> bytes, Message& message) {
+  return DecodeMessage(bytes, message, std::make_index_sequence<std::variant_size_v<Message>>());
+}
+
+}  // namespace torpor::wire

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+// Memory files cannot travel over gRPC: torpord, which creates them all, hands them out over a
+// Unix socket of its own (SOCK_SEQPACKET). One request a connection is enough, more are allowed:
+// the client sends a DescriptorRequest, torpord answers a DescriptorReply with the descriptor in
+// an SCM_RIGHTS control message if error is 0.
+namespace torpor::wire {
+
+enum class SharedMemory : std::uint32_t {
+  kWindow = 1,     // completion page and payload ring
+  kHostArena = 2,  // memory of cudaHostAlloc, sparse
+  kImage = 3,  // for executors only (torpord knows them by SO_PEERCRED): the image of the session's
+               // device memory, sparse; the byte at offset x is the byte at device address
+               // device_base + x
+};
+
+struct DescriptorRequest {
+  std::uint64_t session_id = 0;
+  std::array<std::uint8_t, 16> key{};  // the session's key
+  SharedMemory what = SharedMemory::kWindow;
+  std::uint32_t reserved = 0;
+};
+
+struct DescriptorReply {
+  std::int32_t error = 0;  // errno
+  std::uint32_t reserved = 0;
+  std::uint64_t bytes = 0;  // the file's size; it is sealed against shrinking and growing
+};
+
+}  // namespace torpor::wire

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/units.h"
+
+namespace torpor::server {
+
+// One function as the operator registers it.
+struct FunctionConfig {
+  std::string name;             // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
+  std::string upstream;         // host:port of the function's own HTTP server
+  Bytes memory_limit = 0;       // GPU memory that it may allocate
+  Duration deadline{};          // objective for a request's latency
+  Duration upstream_timeout{};  // a request's upstream answer takes at most this long
+  std::string token_file;       // the secret by which its sessions are known
+  int max_in_flight = 1;
+};
+
+enum class LogFormat { kText, kJson };
+
+// The whole configuration of torpord; docs/configuration.md explains every field.
+struct Config {
+  std::string run_dir = "/run/torpor";        // sockets
+  std::string state_dir = "/var/lib/torpor";  // modules
+  std::string client_socket;                  // default <run_dir>/torpor.sock
+  std::string admin_socket;                   // default <run_dir>/admin.sock
+  std::string http_address = "0.0.0.0:8000";  // port 0: any free port
+  std::string metrics_address = "0.0.0.0:8002";
+  // Folder of libcuda.so.1 and libcublas.so.13. Empty: NVIDIA's where there is a GPU, else the
+  // emulator's beside the program.
+  std::string cuda_library_dir;
+  std::string emulator_topology;    // path of the emulated node's YAML; empty: none
+  std::vector<int> gpus;            // indices to serve; empty: all
+  Bytes driver_reserve = 1 * kGiB;  // device memory left to the driver
+  Bytes chunk_bytes = 2 * kMiB;     // unit in which images occupy device memory
+  Bytes window_bytes = 16 * kMiB;   // shared window of a session
+  Bytes address_range = 64 * kGiB;  // least range of addresses of a session
+  std::uint64_t address_base = 0x2000'0000'0000;
+  std::string address_mode = "map";
+  // Sessions without a token belong to a function of this name; empty: they are refused.
+  std::string anonymous_function;
+  Duration implicit_lease_idle{std::chrono::milliseconds(20)};
+  Duration drain_timeout{std::chrono::seconds(30)};
+  std::string log_level = "info";
+  LogFormat log_format = LogFormat::kText;
+  std::map<std::string, FunctionConfig> functions;
+};
+
+}  // namespace torpor::server

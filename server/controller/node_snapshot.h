@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace torpor::server {
+
+// The controller's view of the node at one moment, for torporctl and the metrics endpoint.
+struct GpuSnapshot {
+  int gpu = 0;
+  std::string name;
+  std::string uuid;   // GPU-xxxxxxxx-..., as nvidia-smi prints it
+  std::string state;  // starting, ready, lost
+  std::int64_t executor_pid = 0;
+  Bytes pool_bytes = 0;
+  Bytes used_bytes = 0;
+  std::uint64_t executor_restarts = 0;
+  double busy_seconds = 0;
+  std::string leased_to;  // function; empty when idle
+};
+
+struct FunctionSnapshot {
+  std::string name;
+  std::string state;  // absent, idle, queued, running
+  std::vector<int> resident_gpus;
+  Bytes image_bytes = 0;
+  std::uint64_t sessions = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t errors = 0;
+  double gpu_seconds = 0;
+  std::uint64_t swaps_in = 0;
+};
+
+struct NodeSnapshot {
+  std::string state;  // starting, ready, draining
+  std::vector<GpuSnapshot> gpus;
+  std::vector<FunctionSnapshot> functions;
+  std::uint64_t queued_requests = 0;
+  std::uint64_t sessions = 0;
+  std::uint64_t swaps_in = 0;
+  std::uint64_t swaps_out = 0;
+  Bytes host_image_bytes = 0;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/ids.h"
+
+namespace torpor::server {
+
+enum class SwapSource { kResident, kHost, kPeer };
+
+// The right of a request to run: its instance holds a lease, the image is resident and the shim
+// has acknowledged.
+struct Grant {
+  RequestId request;
+  LeaseId lease;
+  GpuIndex gpu;
+  SwapSource source = SwapSource::kResident;
+  Duration queue{};  // from Acquire to the decision to run it
+  Duration swap{};   // from there to the grant
+};
+
+// What the router asks of the controller. Thread-safe; callbacks come on the controller's thread
+// and must not block.
+class RequestBroker {
+ public:
+  virtual ~RequestBroker() = default;
+
+  using OnGrant = std::function<void(absl::StatusOr<Grant>)>;
+  // The lease was lost in the middle of the request (its executor died). At most once, after
+  // OnGrant gave a lease and before Release.
+  using OnLost = std::function<void(absl::Status)>;
+
+  // Queues a request. `on_grant` is called exactly once, also when the request is refused:
+  // NotFound (no such function), Unavailable (no session, draining, no GPU), DeadlineExceeded
+  // (still queued at `give_up`), Cancelled (Release came first).
+  virtual RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
+                            OnLost on_lost) = 0;
+
+  // The request is over, or its caller has gone. Exactly once for every Acquire.
+  virtual void Release(RequestId request) = 0;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,64 @@
+#include "proto/wire/control_messages.h"
+
+#include <gtest/gtest.h>
+
+namespace torpor::wire {
+namespace {
+
+TEST(ControlMessagesTest, RoundTrip) {
+  HelloReply reply;
+  reply.message = "hello";
+  reply.session_id = 7;
+  reply.session_key.fill(0xab);
+  reply.device_base = 0x2000'0000'0000;
+  reply.devices.resize(2);
+  reply.devices[1].name = "GPU";
+  reply.devices[1].attributes = {1, -2, 3};
+
+  ServerMessage decoded;
+  ASSERT_TRUE(DecodeMessage(EncodeMessage(ServerMessage(reply)), decoded));
+  const auto* got = std::get_if<HelloReply>(&decoded);
+  ASSERT_NE(got, nullptr);
+  EXPECT_EQ(got->message, "hello");
+  EXPECT_EQ(got->session_id, 7u);
+  EXPECT_EQ(got->session_key, reply.session_key);
+  EXPECT_EQ(got->device_base, reply.device_base);
+  ASSERT_EQ(got->devices.size(), 2u);
+  EXPECT_EQ(got->devices[1].name, "GPU");
+  EXPECT_EQ(got->devices[1].attributes, reply.devices[1].attributes);
+}
+
+TEST(ControlMessagesTest, EveryTruncationIsRefused) {
+  Hello hello;
+  hello.token = "secret";
+  hello.program = "program";
+  const std::vector<std::uint8_t> bytes = EncodeMessage(ClientMessage(hello));
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    ClientMessage message;
+    EXPECT_FALSE(DecodeMessage(std::span(bytes).first(length), message)) << length;
+  }
+}
+
+TEST(ControlMessagesTest, TrailingBytesAndUnknownTypesAreRefused) {
+  std::vector<std::uint8_t> bytes = EncodeMessage(ClientMessage(LeaseAck{1}));
+  bytes.resize(bytes.size() + kAlignment);
+  ClientMessage message;
+  EXPECT_FALSE(DecodeMessage(bytes, message));
+
+  std::vector<std::uint8_t> unknown(kAlignment, 0xff);
+  EXPECT_FALSE(DecodeMessage(unknown, message));
+}
+
+TEST(ControlMessagesTest, ALyingCountAllocatesNothing) {
+  std::vector<std::uint8_t> bytes;
+  Writer writer(bytes);
+  writer(std::uint64_t{1} << 60);
+  Reader reader(bytes);
+  std::vector<DeviceDescription> devices;
+  reader(devices);
+  EXPECT_FALSE(reader.ok());
+  EXPECT_TRUE(devices.empty());
+}
+
+}  // namespace
+}  // namespace torpor::wire
