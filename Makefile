@@ -1,0 +1,66 @@
+# The front door. Every target does all the set-up that it needs.
+#
+#   make            build preset `release` into build/
+#   make demo       build, then serve a dozen functions on two emulated GPUs
+#   make test       build, all tests that need no GPU, formatting, clang-tidy, fuzzers for 10 s
+#   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
+#   make bench      benchmarks; results in build/bench/*.json
+#   make bundle     a relocatable folder for a machine with a GPU: bundle/torpor.tar.xz
+#   make asan tsan  the tests under sanitizers (build-asan/, build-tsan/)
+#   make format     rewrite the sources in the project's format
+#   make clean      remove every build folder
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+FUZZ_SECONDS ?= 600
+JOBS ?= $(shell nproc)
+BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build --preset $(1) -j $(JOBS)
+CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
+
+.PHONY: setup build demo test check fuzz fuzz-build bench bundle asan tsan format clean help
+
+help:
+	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
+
+setup:
+	@tools/dev/install_packages.sh
+
+build: setup
+	@$(call BUILD,release)
+
+demo: build
+	@python3 tools/demo/demo.py --build-dir build
+
+test: build fuzz-build
+	@tools/dev/check_format.sh
+	@echo "formatting: clean"
+	@tools/dev/check_tidy.sh
+	@tools/dev/run_fuzzers.sh 10
+	@$(CTEST) --test-dir build -LE 'gpu|soak'
+
+fuzz-build: setup
+	@$(call BUILD,fuzz)
+
+fuzz: fuzz-build
+	@tools/dev/run_fuzzers.sh $(FUZZ_SECONDS)
+
+bench: build
+	@tools/dev/run_benchmarks.sh build
+
+bundle: build
+	@tools/bundle/bundle.sh build bundle
+
+asan: setup
+	@$(call BUILD,asan)
+	@$(CTEST) --test-dir build-asan -LE 'gpu|soak|jit'
+
+tsan: setup
+	@$(call BUILD,tsan)
+	@$(CTEST) --test-dir build-tsan -LE 'gpu|soak|jit'
+
+format:
+	@tools/dev/check_format.sh --fix
+
+clean:
+	rm -rf build build-* bundle
