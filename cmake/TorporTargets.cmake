@@ -31,6 +31,9 @@ function(torpor_test name)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
 
+# Everything that `make fuzz` runs, so that preset `fuzz` builds nothing else.
+add_custom_target(fuzzers)
+
 # torpor_fuzz(NAME SOURCES... [DEPENDS...]): a libFuzzer target, built by preset `fuzz`
 # only; `make fuzz` and CI run every program in build-fuzz/fuzz.
 function(torpor_fuzz name)
@@ -43,6 +46,7 @@ function(torpor_fuzz name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} torpor_warnings)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
 endfunction()
 
 # torpor_benchmark(NAME SOURCES... [DEPENDS...]): a Google Benchmark program in build/bench.
