@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/config/config.h"
+#include "server/controller/node_snapshot.h"
+#include "server/controller/request_broker.h"
+#include "server/controller/telemetry.h"
+
+namespace torpor::server {
+
+// Everything of torpord behind the router: the executors and who watches them, the sessions and
+// their memory, the scheduler. All functions are thread-safe.
+class Node {
+ public:
+  // Where the node's own program is: torpor-executor is looked for beside it, the emulator's
+  // libraries in ../lib/torpor/emulator.
+  struct Programs {
+    std::string executor;      // empty: beside the running program
+    std::string emulator_dir;  // empty: ../lib/torpor/emulator from there
+  };
+
+  // Opens the sockets, then starts one executor a GPU. Returns as soon as sessions can connect;
+  // Ready() tells when the first executor serves. `telemetry` must outlive the node. Fails where
+  // a socket cannot be bound, the executor's program is missing or there is no device.
+  static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry,
+                                                     const Programs& programs);
+  static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry);
+
+  virtual ~Node() = default;  // Stop()
+
+  virtual RequestBroker& broker() = 0;
+
+  // Waits for the controller's thread: a moment, never a swap or a lease.
+  virtual NodeSnapshot Snapshot() = 0;
+
+  // At least one executor serves and the node is not draining.
+  virtual bool Ready() = 0;
+
+  // New requests are refused (Unavailable) from now on. Returns when no request is queued or
+  // running, or after the configured drain_timeout.
+  virtual void Drain() = 0;
+
+  // Ends sessions and executors, which are killed if they do not end by themselves. Requests
+  // that still wait are answered Unavailable. Idempotent.
+  virtual void Stop() = 0;
+};
+
+}  // namespace torpor::server
