@@ -1,0 +1,110 @@
+"""The CUDA runtime: what its calls send to an executor, and which symbols answer what.
+
+Ids 64 to 1023. Streams, events, modules and kernels are client-minted handles; stream 0 is the
+session's legacy default stream. Addresses are the client's own.
+"""
+
+from vocabulary import (
+    STREAM, SYNC, Constant, Enumeration, Library, Struct, array, blob, command, f32, i32, i64, payload,
+    string, u8, u32, u64, vector)
+
+MEMORY_SIDE = Enumeration(
+    "MemorySide", "Which memory an address of a two-dimensional copy names.",
+    {"kDevice": "a device address", "kArena": "an address in the host arena"})
+
+KERNEL_PARAMETER = Struct(
+    "KernelParameter", "One parameter of a kernel in its packed parameter buffer.",
+    dict(offset=u32, bytes=u32))
+
+KERNEL_ENTRY = Struct(
+    "KernelEntry", "A kernel of a module; the numbers are those of cuFuncGetAttribute.",
+    dict(name=string, parameters=vector(KERNEL_PARAMETER), max_threads=i32,
+         static_shared_bytes=i32, constant_bytes=i32, local_bytes=i32, registers=i32))
+
+VARIABLE_ENTRY = Struct(
+    "VariableEntry", "A global variable of a module; `image_offset` is its place in the block that"
+    " ModuleBindGlobals names.",
+    dict(name=string, bytes=u64, image_offset=u64, constant=u32))
+
+STRUCTS = [KERNEL_PARAMETER, KERNEL_ENTRY, VARIABLE_ENTRY]
+ENUMERATIONS = [MEMORY_SIDE]
+
+CONSTANTS = [
+    Constant("kReplyInline", "As a window_offset: send the bytes inside the reply.", u64,
+             "~std::uint64_t{0}"),
+    Constant("kMaxInlineBytes", "Most bytes inside one command or one reply.", u64, "16384"),
+    Constant("kLaunchCooperative", "Bit of LaunchKernel::flags.", u32, "1"),
+]
+
+COMMANDS = [
+    # Streams and events. (slot, value): written to the completion page in stream order;
+    # value 0 asks for none.
+    command(64, "StreamCreate", STREAM, stream=u64, flags=u32, priority=i32),
+    command(65, "StreamDestroy", STREAM, stream=u64),
+    command(66, "StreamWaitEvent", STREAM, stream=u64, event=u64, flags=u32),
+    command(67, "StreamMark", STREAM, stream=u64, slot=u32, value=u64,
+            note="Writes `value` to the completion slot after all earlier work of the stream."),
+    command(68, "EventCreate", STREAM, event=u64, flags=u32),
+    command(69, "EventDestroy", STREAM, event=u64),
+    command(70, "EventRecord", STREAM, event=u64, stream=u64, flags=u32, slot=u32, value=u64),
+    command(71, "EventImport", STREAM, event=u64, completed_ns=i64,
+            note="Journal: the event was complete before the session moved here."),
+    # Modules and kernels.
+    command(72, "ModuleUse", STREAM, module=u64, hash=array(u8, 32),
+            note="Journal: the node already has the module's bytes (SHA-256 of the fatbin)."),
+    command(73, "ModuleUnload", STREAM, module=u64),
+    command(74, "ModuleBindGlobals", STREAM, module=u64, address=u64,
+            note="The device block that backs the module's variables, laid out as"
+                 " ModuleLoadResult says."),
+    command(75, "KernelCreate", STREAM, kernel=u64, module=u64, name=string),
+    command(76, "FuncSetAttribute", STREAM, kernel=u64, attribute=i32, value=i32,
+            note="`attribute` is a CUfunction_attribute."),
+    command(77, "LaunchKernel", STREAM, kernel=u64, stream=u64, grid=array(u32, 3),
+            block=array(u32, 3), shared_bytes=u32, flags=u32, parameters=blob,
+            note="`parameters` is the packed buffer, laid out as the KernelEntry says."),
+    # Memory. A command whose payload is kInline carries its bytes in `data`.
+    command(78, "MemcpyHtoD", STREAM, dst=u64, stream=u64, bytes=u64, payload=payload, offset=u64,
+            slot=u32, value=u64, data=blob),
+    command(79, "MemcpyDtoHArena", STREAM, src=u64, stream=u64, bytes=u64, arena_offset=u64,
+            note="Asynchronous copy to pinned memory."),
+    command(80, "MemcpyDtoD", STREAM, dst=u64, src=u64, stream=u64, bytes=u64),
+    command(81, "Memcpy2D", STREAM, dst=u64, dst_pitch=u64, src=u64, src_pitch=u64, width=u64,
+            height=u64, stream=u64, dst_side=MEMORY_SIDE, src_side=MEMORY_SIDE,
+            note="Between device memory and pinned memory, any direction; widths in bytes."),
+    command(82, "Memset", STREAM, dst=u64, stream=u64, value=u32, element_bytes=u32, count=u64,
+            note="`element_bytes` is 1, 2 or 4; `count` is in elements."),
+    command(83, "Memset2D", STREAM, dst=u64, pitch=u64, value=u32, width=u64, height=u64,
+            stream=u64, note="Sets bytes; `width` in bytes."),
+    command(84, "MemcpyToSymbol", STREAM, module=u64, variable=string, variable_offset=u64,
+            stream=u64, bytes=u64, payload=payload, offset=u64, slot=u32, value=u64, data=blob,
+            device_source=u64,
+            note="From device memory where `device_source` is not 0, else from the payload."),
+    command(85, "DeviceSetLimit", STREAM, limit=u32, value=u64, note="`limit` is a cudaLimit."),
+    # Answered.
+    command(128, "StreamSynchronize", SYNC, stream=u64),
+    command(129, "EventSynchronize", SYNC, event=u64),
+    command(130, "EventElapsedTime", SYNC, start=u64, end=u64, returns=dict(milliseconds=f32)),
+    command(131, "DeviceSynchronize", SYNC),
+    command(132, "ModuleLoad", SYNC, module=u64, hash=array(u8, 32),
+            returns=dict(found=u32, kernels=vector(KERNEL_ENTRY),
+                         variables=vector(VARIABLE_ENTRY), globals_bytes=u64),
+            note="found 0: the node lacks the bytes, send them with ModuleUpload and load again."),
+    command(133, "ModuleUpload", SYNC, hash=array(u8, 32), total_bytes=u64, at=u64,
+            payload=payload, offset=u64, bytes=u64, data=blob,
+            note="The piece [at, at + bytes) of a fatbin; pieces come in order."),
+    command(134, "MemcpyDtoH", SYNC, src=u64, stream=u64, bytes=u64, window_offset=u64,
+            returns=dict(data=blob),
+            note="Into the window, or with kReplyInline into the reply."),
+    command(135, "MemcpyFromSymbol", SYNC, module=u64, variable=string, variable_offset=u64,
+            stream=u64, bytes=u64, window_offset=u64, returns=dict(data=blob)),
+    command(136, "SymbolAddress", SYNC, module=u64, variable=string,
+            returns=dict(address=u64, bytes=u64)),
+    command(137, "FuncGetAttributes", SYNC, kernel=u64, returns=dict(values=vector(i32)),
+            note="`values` is indexed by CUfunction_attribute."),
+    command(138, "OccupancyMaxActiveBlocks", SYNC, kernel=u64, block_size=i32, dynamic_shared=u64,
+            flags=u32, returns=dict(blocks=i32)),
+    command(139, "DeviceGetLimit", SYNC, limit=u32, returns=dict(value=u64)),
+]
+
+LIBRARY = Library(name="cudart", prefix="Cudart", first_id=64, last_id=1023, commands=COMMANDS,
+                  constants=CONSTANTS, enumerations=ENUMERATIONS, structs=STRUCTS)
