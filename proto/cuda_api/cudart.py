@@ -50,8 +50,9 @@ COMMANDS = [
     command(71, "EventImport", STREAM, event=u64, completed_ns=i64,
             note="Journal: the event was complete before the session moved here."),
     # Modules and kernels.
-    command(72, "ModuleUse", STREAM, module=u64, hash=array(u8, 32),
-            note="Journal: the node already has the module's bytes (SHA-256 of the fatbin)."),
+    command(72, "ModuleUse", STREAM, module=u64, hash=array(u8, 32), variables=vector(string),
+            note="Journal: the node already has the module's bytes (SHA-256 of the fatbin)."
+                 " `variables` as in ModuleLoad."),
     command(73, "ModuleUnload", STREAM, module=u64),
     command(74, "ModuleBindGlobals", STREAM, module=u64, address=u64,
             note="The device block that backs the module's variables, laid out as"
@@ -85,10 +86,12 @@ COMMANDS = [
     command(129, "EventSynchronize", SYNC, event=u64),
     command(130, "EventElapsedTime", SYNC, start=u64, end=u64, returns=dict(milliseconds=f32)),
     command(131, "DeviceSynchronize", SYNC),
-    command(132, "ModuleLoad", SYNC, module=u64, hash=array(u8, 32),
+    command(132, "ModuleLoad", SYNC, module=u64, hash=array(u8, 32), variables=vector(string),
             returns=dict(found=u32, kernels=vector(KERNEL_ENTRY),
                          variables=vector(VARIABLE_ENTRY), globals_bytes=u64),
-            note="found 0: the node lacks the bytes, send them with ModuleUpload and load again."),
+            note="found 0: the node lacks the bytes, send them with ModuleUpload and load again."
+                 " `variables` names what the program registered (__cudaRegisterVar): the driver"
+                 " cannot enumerate a module's variables."),
     command(133, "ModuleUpload", SYNC, hash=array(u8, 32), total_bytes=u64, at=u64,
             payload=payload, offset=u64, bytes=u64, data=blob,
             note="The piece [at, at + bytes) of a fatbin; pieces come in order."),
