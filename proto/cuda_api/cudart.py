@@ -5,8 +5,8 @@ session's legacy default stream. Addresses are the client's own.
 """
 
 from vocabulary import (
-    STREAM, SYNC, Constant, Enumeration, Library, Struct, array, blob, command, f32, i32, i64, payload,
-    string, u8, u32, u64, vector)
+    STREAM, SYNC, Constant, Enumeration, Library, Struct, array, blob, command, custom, f32, i32, i64,
+    local, payload, string, u8, u32, u64, vector)
 
 MEMORY_SIDE = Enumeration(
     "MemorySide", "Which memory an address of a two-dimensional copy names.",
@@ -109,5 +109,75 @@ COMMANDS = [
     command(139, "DeviceGetLimit", SYNC, limit=u32, returns=dict(value=u64)),
 ]
 
+# Whose C entries are hand-written in client_shim/cudart/. Per-thread variants (_ptsz, _ptds) are
+# generated where the function has a stream parameter; the others are hand-written too.
+_CUSTOM = """
+cudaGetDeviceCount cudaGetDevice cudaSetDevice cudaGetDeviceProperties cudaDeviceGetAttribute
+cudaDeviceSynchronize cudaDeviceReset cudaDeviceSetLimit cudaDeviceGetLimit
+cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess
+cudaDeviceDisablePeerAccess cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaSetDeviceFlags
+cudaGetDeviceFlags cudaInitDevice cudaDriverGetVersion
+cudaGetLastError cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
+cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
+cudaStreamSynchronize cudaStreamQuery cudaStreamWaitEvent cudaStreamGetFlags cudaStreamGetPriority
+cudaStreamGetDevice cudaStreamGetId cudaStreamAddCallback cudaLaunchHostFunc
+cudaThreadExchangeStreamCaptureMode
+cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventRecord cudaEventRecordWithFlags
+cudaEventQuery cudaEventSynchronize cudaEventElapsedTime
+cudaMalloc cudaFree cudaMallocAsync cudaFreeAsync cudaMallocPitch cudaMemGetInfo
+cudaMallocHost cudaFreeHost cudaHostAlloc cudaHostGetDevicePointer cudaHostGetFlags
+cudaPointerGetAttributes
+cudaMemcpy cudaMemcpyAsync cudaMemcpy2D cudaMemcpy2DAsync cudaMemcpyPeer cudaMemcpyPeerAsync
+cudaMemcpyToSymbol cudaMemcpyToSymbolAsync cudaMemcpyFromSymbol cudaMemcpyFromSymbolAsync
+cudaGetSymbolAddress cudaGetSymbolSize
+cudaMemset cudaMemsetAsync cudaMemset2D cudaMemset2DAsync
+cudaFuncGetAttributes cudaFuncSetAttribute cudaGetKernel
+cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel
+""".split()
+
+SYMBOLS = [custom(name) for name in _CUSTOM] + [
+    # What nvcc's host code calls; no public header declares these.
+    custom("__cudaRegisterFatBinary", "void ** (void * fat_binary)"),
+    custom("__cudaRegisterFatBinaryEnd", "void (void ** handle)"),
+    custom("__cudaUnregisterFatBinary", "void (void ** handle)"),
+    custom("__cudaRegisterFunction",
+           "void (void ** handle, const char * host_function, char * device_function,"
+           " const char * device_name, int thread_limit, uint3 * thread_id, uint3 * block_id,"
+           " dim3 * block_dim, dim3 * grid_dim, int * warp_size)"),
+    custom("__cudaRegisterVar",
+           "void (void ** handle, char * host_variable, char * device_address,"
+           " const char * device_name, int is_external, size_t bytes, int is_constant,"
+           " int is_global)"),
+    custom("__cudaRegisterManagedVar",
+           "void (void ** handle, void ** host_variable, char * device_address,"
+           " const char * device_name, int is_external, size_t bytes, int is_constant,"
+           " int is_global)"),
+    custom("__cudaInitModule", "char (void ** handle)"),
+    custom("__cudaPushCallConfiguration",
+           "unsigned (dim3 grid, dim3 block, size_t shared_bytes, struct CUstream_st * stream)"),
+    custom("__cudaPopCallConfiguration",
+           "cudaError_t (dim3 * grid, dim3 * block, size_t * shared_bytes, void * stream)"),
+    custom("__cudaGetKernel", "cudaError_t (cudaKernel_t * kernel, const void * host_function)"),
+    custom("__cudaLaunchKernel",
+           "cudaError_t (cudaKernel_t kernel, dim3 grid, dim3 block, void ** arguments,"
+           " size_t shared_bytes, cudaStream_t stream)"),
+    # Constant answers. Nothing is ever captured, and cache preferences are only hints.
+    local("cudaRuntimeGetVersion", runtimeVersion="CUDART_VERSION"),
+    local("cudaStreamIsCapturing", pCaptureStatus="cudaStreamCaptureStatusNone"),
+    local("cudaStreamGetCaptureInfo", captureStatus_out="cudaStreamCaptureStatusNone"),
+    local("cudaProfilerStart", "cudaError_t (void)"),
+    local("cudaProfilerStop", "cudaError_t (void)"),
+    local("cudaDeviceSetCacheConfig"),
+    local("cudaDeviceGetCacheConfig", pCacheConfig="cudaFuncCachePreferNone"),
+    local("cudaFuncSetCacheConfig"),
+    local("cudaDeviceSetSharedMemConfig"),
+    local("cudaDeviceGetSharedMemConfig", pConfig="cudaSharedMemBankSizeFourByte"),
+    local("cudaFuncSetSharedMemConfig"),
+    local("cudaCtxResetPersistingL2Cache"),
+]
+
 LIBRARY = Library(name="cudart", prefix="Cudart", first_id=64, last_id=1023, commands=COMMANDS,
-                  constants=CONSTANTS, enumerations=ENUMERATIONS, structs=STRUCTS)
+                  constants=CONSTANTS, enumerations=ENUMERATIONS, structs=STRUCTS,
+                  symbols=SYMBOLS, soname="libcudart.so.13", headers=("cuda_runtime_api.h",),
+                  api_macros=("CUDARTAPI",))

@@ -1,16 +1,21 @@
 """Writes what the call table says into the build directory.
 
     generator.py wire|server TABLE --out DIRECTORY
+    generator.py client TABLE --out DIRECTORY --toolkit-library FILE --include DIRECTORY
 
-TABLE is the path of a table file, which defines LIBRARY.
+TABLE is the path of a table file, which defines LIBRARY. `client` needs NVIDIA's library, whose
+exports are replaced, and its headers.
 """
 
 import argparse
 import importlib.util
 import pathlib
 
+import emit_cudart_client
 import emit_dispatch
+import emit_exports
 import emit_wire
+import surface
 
 
 def load_table(path):
@@ -21,16 +26,25 @@ def load_table(path):
     return module.LIBRARY
 
 
-def write_wire(library, out):
+def write_wire(library, out, _):
     (out / f"{library.name}_commands.h").write_text(emit_wire.wire_header(library))
 
 
-def write_server(library, out):
+def write_server(library, out, _):
     (out / f"{library.name}_dispatch.h").write_text(emit_dispatch.handler_header(library))
     (out / f"{library.name}_dispatch.cc").write_text(emit_dispatch.dispatch_source(library))
 
 
-WRITERS = {"wire": write_wire, "server": write_server}
+def write_client(library, out, arguments):
+    exports = surface.read_surface(library, arguments.toolkit_library, arguments.include)
+    (out / "exports.map").write_text(emit_exports.version_script(library.soname, exports))
+    emit = {"cudart": emit_cudart_client}[library.name]
+    (out / "overrides.h").write_text(emit.overrides_header(exports))
+    (out / "entries.cc").write_text(emit.entries_source(exports))
+    (out / "unsupported.cc").write_text(emit.unsupported_source(exports))
+
+
+WRITERS = {"wire": write_wire, "server": write_server, "client": write_client}
 
 
 def main():
@@ -38,9 +52,11 @@ def main():
     parser.add_argument("what", choices=WRITERS)
     parser.add_argument("table", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--toolkit-library", type=pathlib.Path)
+    parser.add_argument("--include", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    WRITERS[arguments.what](load_table(arguments.table), arguments.out)
+    WRITERS[arguments.what](load_table(arguments.table), arguments.out, arguments)
 
 
 if __name__ == "__main__":

@@ -111,6 +111,31 @@ def command(call_id, name, order, /, note="", returns=None, **fields):
     return Command(call_id, name, order, fields, note, returns)
 
 
+class How(enum.Enum):
+    """What answers an exported symbol."""
+
+    CUSTOM = "custom"  # hand-written in client_shim/
+    LOCAL = "local"  # a constant answer, generated
+    REMOTED = "remoted"  # generated from the table: encode, enqueue or call
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbol:
+    name: str
+    how: How
+    signature: str = ""  # where no header declares it: "result (type name, ...)"
+    outputs: dict = dataclasses.field(default_factory=dict)  # LOCAL: parameter -> expression
+
+
+def custom(name, signature=""):
+    return Symbol(name, How.CUSTOM, signature)
+
+
+def local(name, signature="", /, **outputs):
+    """Succeeds at once after writing the expressions where the parameters point."""
+    return Symbol(name, How.LOCAL, signature, outputs)
+
+
 @dataclasses.dataclass
 class Library:
     """One of NVIDIA's libraries: what its calls send, and what its symbols answer."""
@@ -123,6 +148,10 @@ class Library:
     constants: list = dataclasses.field(default_factory=list)
     enumerations: list = dataclasses.field(default_factory=list)
     structs: list = dataclasses.field(default_factory=list)
+    symbols: list = dataclasses.field(default_factory=list)
+    soname: str = ""
+    headers: tuple = ()  # of the toolkit, which declare the symbols
+    api_macros: tuple = ()  # mark those declarations
 
     def check(self):
         """Raises ValueError where an id is out of range or two commands share an id or a name."""
@@ -137,3 +166,7 @@ class Library:
                 raise ValueError(f"{line.name} is there twice")
             ids[line.id] = line.name
             names.add(line.name)
+        symbols = [symbol.name for symbol in self.symbols]
+        for name in symbols:
+            if symbols.count(name) > 1:
+                raise ValueError(f"symbol {name} is there twice")

@@ -1,0 +1,78 @@
+"""Joins a table's symbols with what NVIDIA's library exports and its headers declare."""
+
+import dataclasses
+import enum
+import pathlib
+
+import c_prototypes
+import elf_exports
+from vocabulary import How
+
+
+class Answer(enum.Enum):
+    CUSTOM = "hand-written"
+    LOCAL = "local"
+    REMOTED = "generated"
+    VARIANT = "variant"  # generated: calls another symbol after changing an argument
+    UNSUPPORTED = "not supported"
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+    name: str
+    answer: Answer
+    prototype: c_prototypes.Prototype | None  # None where unsupported
+    symbol: object = None  # the table's line
+
+
+def read_surface(library, toolkit_library, include):
+    """The library's exports in order of name; `toolkit_library` is NVIDIA's, `include` its headers.
+
+    Raises ValueError where the table names a symbol that is not exported or not declared.
+    """
+    prototypes = {}
+    for header in library.headers:
+        text = (pathlib.Path(include) / header).read_text()
+        prototypes.update(c_prototypes.parse_header(text, library.api_macros))
+    names = elf_exports.exported_names(toolkit_library)
+    symbols = {symbol.name: symbol for symbol in library.symbols}
+    for name in symbols.keys() - set(names):
+        raise ValueError(f"{name} is in the table but {toolkit_library} does not export it")
+    return [_export(name, symbols, prototypes) for name in names]
+
+
+def _export(name, symbols, prototypes):
+    base, variant = _base_name(name)
+    symbol = symbols.get(name) or symbols.get(base)
+    if symbol is None:
+        return Export(name, Answer.UNSUPPORTED, None)
+    prototype = _prototype(symbol, prototypes)
+    if not variant or name in symbols:
+        answer = {How.CUSTOM: Answer.CUSTOM, How.LOCAL: Answer.LOCAL,
+                  How.REMOTED: Answer.REMOTED}[symbol.how]
+        return Export(name, answer, prototype, symbol)
+    # A variant without a stream parameter can only be told from its base inside the override.
+    if symbol.how is How.CUSTOM and stream_parameter(prototype) is None:
+        return Export(name, Answer.CUSTOM, dataclasses.replace(prototype, name=name), symbol)
+    return Export(name, Answer.VARIANT, prototype, symbol)
+
+
+def _base_name(name):
+    for suffix in ("_ptsz", "_ptds"):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix), True
+    return name, False
+
+
+def _prototype(symbol, prototypes):
+    if symbol.signature:
+        result, _, parameters = symbol.signature.partition(" (")
+        declaration = f"{result} API {symbol.name}({parameters};"
+        return c_prototypes.parse_header(declaration, ("API",))[symbol.name]
+    if symbol.name not in prototypes:
+        raise ValueError(f"no header declares {symbol.name}: give its signature in the table")
+    return prototypes[symbol.name]
+
+
+def stream_parameter(prototype):
+    return next((p.name for p in prototype.parameters if p.type == "cudaStream_t"), None)
