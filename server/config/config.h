@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/units.h"
 
@@ -13,12 +12,13 @@ namespace torpor::server {
 
 // One function as the operator registers it.
 struct FunctionConfig {
-  std::string name;             // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
-  std::string upstream;         // host:port of the function's own HTTP server
-  Bytes memory_limit = 0;       // GPU memory that it may allocate
-  Duration deadline{};          // objective for a request's latency
-  Duration upstream_timeout{};  // a request's upstream answer takes at most this long
-  std::string token_file;       // the secret by which its sessions are known
+  std::string name;        // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
+  std::string upstream;    // host:port of the function's own HTTP server; empty: no requests
+  Bytes memory_limit = 0;  // GPU memory that it may allocate; 0: all that a GPU offers
+  Duration deadline{std::chrono::seconds(1)};  // objective for a request's latency
+  // From the grant a request's upstream answer takes at most this long.
+  Duration upstream_timeout{std::chrono::seconds(60)};
+  std::string token_file;  // the secret by which its sessions are known
   int max_in_flight = 1;
 };
 
@@ -26,12 +26,12 @@ enum class LogFormat { kText, kJson };
 
 // The whole configuration of torpord; docs/configuration.md explains every field.
 struct Config {
-  std::string run_dir = "/run/torpor";        // sockets
-  std::string state_dir = "/var/lib/torpor";  // modules
-  std::string client_socket;                  // default <run_dir>/torpor.sock
-  std::string admin_socket;                   // default <run_dir>/admin.sock
-  std::string http_address = "0.0.0.0:8000";  // port 0: any free port
-  std::string metrics_address = "0.0.0.0:8002";
+  std::string run_dir = "/run/torpor";           // sockets
+  std::string state_dir = "/var/lib/torpor";     // modules
+  std::string client_socket;                     // default <run_dir>/torpor.sock
+  std::string admin_socket;                      // default <run_dir>/admin.sock
+  std::string http_address = "0.0.0.0:8000";     // port 0: any free port; empty: no router
+  std::string metrics_address = "0.0.0.0:8002";  // likewise
   // Folder of libcuda.so.1 and libcublas.so.13. Empty: NVIDIA's where there is a GPU, else the
   // emulator's beside the program.
   std::string cuda_library_dir;
@@ -47,6 +47,16 @@ struct Config {
   std::string anonymous_function;
   Duration implicit_lease_idle{std::chrono::milliseconds(20)};
   Duration drain_timeout{std::chrono::seconds(30)};
+  // The router. A request waits for a GPU at most `queue_timeout`.
+  Duration queue_timeout{std::chrono::seconds(30)};
+  Duration header_timeout{std::chrono::seconds(10)};  // for a request's header, from its first byte
+  Duration idle_timeout{std::chrono::seconds(75)};    // of a kept-alive client connection
+  Duration client_timeout{std::chrono::seconds(30)};  // a client may stall this long in a body
+  int max_connections = 4096;                         // of clients, at one time
+  Bytes max_header_bytes = 32 * kKiB;
+  Bytes max_body_bytes = 0;                // of a request; 0: any
+  Bytes request_buffer_bytes = 1 * kMiB;   // read of a request's body before it asks for a GPU
+  Bytes response_buffer_bytes = 4 * kMiB;  // of an answer, held for a slow client without a GPU
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kText;
   std::map<std::string, FunctionConfig> functions;

@@ -1,0 +1,331 @@
+#include "server/config/config_loader.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "base/status_macros.h"
+#include "server/config/setting_values.h"
+#include "server/config/settings.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr std::string_view kVersion = "v1";
+
+// Collects what is wrong, so that one run tells everything.
+class Findings {
+ public:
+  void Add(const std::string& place, std::string_view what) {
+    lines_.push_back(fmt::format("{}: {}", place, what));
+  }
+  absl::Status status() const {
+    if (lines_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("{}", fmt::join(lines_, "\n")));
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+template <typename T>
+const Setting<T>* FindSetting(std::span<const Setting<T>> settings, std::string_view key) {
+  const auto found = std::ranges::find(settings, key, &Setting<T>::key);
+  return found == settings.end() ? nullptr : &*found;
+}
+
+std::string ResolvePath(const std::filesystem::path& folder, const std::string& text) {
+  return text.empty() ? text : (folder / text).lexically_normal().string();
+}
+
+// file:line of every function, for what can be judged only after all sources were read.
+using FunctionPlaces = std::map<std::string, std::string>;
+
+// Reads one YAML document into a Config.
+class FileReader {
+ public:
+  FileReader(std::filesystem::path file, Config& config, Findings& findings)
+      : file_(std::move(file)), config_(config), findings_(findings) {}
+
+  FunctionPlaces Read(const YAML::Node& root) && {
+    if (!root.IsMap()) {
+      Complain(root, "expected settings, such as `version: v1`");
+      return {};
+    }
+    ReadVersion(root);
+    std::set<std::string> seen;
+    for (const auto& entry : root) {
+      const std::string key = KeyOf(entry.first, seen);
+      if (key.empty() || key == "version") continue;
+      if (key == "functions") {
+        ReadFunctions(entry.second);
+      } else {
+        ReadSetting(NodeSettings(), config_, entry.first, entry.second, {"functions", "version"});
+      }
+    }
+    return std::move(function_places_);
+  }
+
+ private:
+  void Complain(const YAML::Node& node, std::string_view what) {
+    const YAML::Mark mark = node.Mark();
+    findings_.Add(
+        mark.is_null() ? file_.string() : fmt::format("{}:{}", file_.string(), mark.line + 1),
+        what);
+  }
+
+  // The key, or empty text where it is no key or stands twice.
+  std::string KeyOf(const YAML::Node& node, std::set<std::string>& seen) {
+    if (!node.IsScalar() || node.Scalar().empty()) {
+      Complain(node, "expected the name of a setting");
+      return {};
+    }
+    if (!seen.insert(node.Scalar()).second) {
+      Complain(node, fmt::format("{} stands twice; keep one", node.Scalar()));
+      return {};
+    }
+    return node.Scalar();
+  }
+
+  void ReadVersion(const YAML::Node& root) {
+    for (const auto& entry : root) {
+      if (!entry.first.IsScalar() || entry.first.Scalar() != "version") continue;
+      if (!entry.second.IsScalar() || entry.second.Scalar() != kVersion) {
+        Complain(entry.second, "version: this release reads v1 only; write `version: v1`");
+      }
+      return;
+    }
+    Complain(root, "version is missing; write `version: v1` as the first line");
+  }
+
+  template <typename T>
+  void ReadSetting(std::span<const Setting<T>> settings, T& target, const YAML::Node& key_node,
+                   const YAML::Node& value, std::vector<std::string_view> other_keys) {
+    const std::string& key = key_node.Scalar();
+    const Setting<T>* const setting = FindSetting(settings, key);
+    if (setting == nullptr) {
+      for (const Setting<T>& known : settings) other_keys.push_back(known.key);
+      const std::string_view nearest = NearestName(key, other_keys);
+      Complain(key_node, nearest.empty()
+                             ? fmt::format("{}: no such setting; see docs/configuration.md", key)
+                             : fmt::format("{}: no such setting; did you mean {}?", key, nearest));
+      return;
+    }
+    std::optional<std::string> text = TextOf(value);
+    if (!text) {
+      Complain(value, fmt::format("{}: expected one value ({})", key, setting->value_name));
+      return;
+    }
+    if (setting->is_path) *text = ResolvePath(file_.parent_path(), *text);
+    const absl::Status status = setting->set(target, *text);
+    if (!status.ok()) {
+      Complain(value, fmt::format("{}: {}", key, std::string(status.message())));
+    }
+  }
+
+  // A scalar's text; a sequence of scalars as a comma-separated list.
+  static std::optional<std::string> TextOf(const YAML::Node& node) {
+    if (node.IsNull()) return std::string();
+    if (node.IsScalar()) return node.Scalar();
+    if (!node.IsSequence()) return std::nullopt;
+    std::string list;
+    for (const YAML::Node& item : node) {
+      if (!item.IsScalar()) return std::nullopt;
+      if (!list.empty()) list += ',';
+      list += item.Scalar();
+    }
+    return list;
+  }
+
+  void ReadFunctions(const YAML::Node& list) {
+    if (list.IsNull()) return;
+    if (!list.IsSequence()) {
+      Complain(list, "functions: expected a list; begin each function with `- name:`");
+      return;
+    }
+    for (const YAML::Node& item : list) ReadFunction(item);
+  }
+
+  void ReadFunction(const YAML::Node& item) {
+    if (!item.IsMap()) {
+      Complain(item, "functions: expected `- name: ...` and its settings");
+      return;
+    }
+    FunctionConfig function;
+    std::set<std::string> seen;
+    for (const auto& entry : item) {
+      if (KeyOf(entry.first, seen).empty()) continue;
+      ReadSetting(FunctionSettings(), function, entry.first, entry.second, {});
+    }
+    for (const std::string_view required : {"name", "memory_limit"}) {
+      if (!seen.contains(std::string(required))) {
+        Complain(item, fmt::format("{} is missing; every function needs one", required));
+      }
+    }
+    if (function.name.empty()) return;
+    function_places_[function.name] = fmt::format("{}:{}", file_.string(), item.Mark().line + 1);
+    if (!config_.functions.emplace(function.name, function).second) {
+      Complain(item, fmt::format("a function {} stands above already; give each its own name",
+                                 function.name));
+    }
+  }
+
+  const std::filesystem::path file_;
+  Config& config_;
+  Findings& findings_;
+  FunctionPlaces function_places_;
+};
+
+FunctionPlaces ReadYaml(const std::string& yaml, const std::filesystem::path& file_name,
+                        Config& config, Findings& findings) {
+  // The only exceptions here are yaml-cpp's; they end at this edge.
+  try {
+    return FileReader(file_name, config, findings).Read(YAML::Load(yaml));
+  } catch (const YAML::Exception& error) {
+    findings.Add(error.mark.is_null()
+                     ? file_name.string()
+                     : fmt::format("{}:{}", file_name.string(), error.mark.line + 1),
+                 fmt::format("not valid YAML: {}", error.msg));
+  }
+  return {};
+}
+
+void ApplyText(const std::string& place, const Setting<Config>& setting, const std::string& text,
+               Config& config, Findings& findings) {
+  const absl::Status status = setting.set(config, text);
+  if (!status.ok()) findings.Add(place, std::string(status.message()));
+}
+
+void ApplyEnvironment(const ConfigSources& sources, Config& config, Findings& findings) {
+  if (!sources.environment) return;
+  for (const Setting<Config>& setting : NodeSettings()) {
+    const std::string name = EnvironmentName(setting.key);
+    const std::optional<std::string> text = sources.environment(name);
+    if (text) ApplyText(name, setting, *text, config, findings);
+  }
+}
+
+void ApplyFlags(const ConfigSources& sources, Config& config, Findings& findings) {
+  for (const auto& [key, text] : sources.flags) {
+    const Setting<Config>* const setting = FindSetting(NodeSettings(), key);
+    if (setting == nullptr) {
+      findings.Add(FlagName(key), "no such setting");
+    } else {
+      ApplyText(FlagName(key), *setting, text, config, findings);
+    }
+  }
+}
+
+void Finish(const FunctionPlaces& places, const std::string& file, Config& config,
+            Findings& findings) {
+  if (config.client_socket.empty()) config.client_socket = config.run_dir + "/torpor.sock";
+  if (config.admin_socket.empty()) config.admin_socket = config.run_dir + "/admin.sock";
+  if (config.client_socket == config.admin_socket) {
+    findings.Add(file, "client_socket and admin_socket are one path; give each its own");
+  }
+  // What sockaddr_un holds, with its final zero.
+  constexpr std::size_t kMaxSocketPath = 107;
+  for (const std::string& path : {config.client_socket, config.admin_socket}) {
+    if (path.size() > kMaxSocketPath) {
+      findings.Add(file, fmt::format("{}: longer than a socket's path may be ({} bytes); choose a "
+                                     "shorter run_dir",
+                                     path, kMaxSocketPath));
+    }
+  }
+  const std::string& anonymous = config.anonymous_function;
+  if (!anonymous.empty() && !config.functions.contains(anonymous)) {
+    findings.Add(file, fmt::format("anonymous_function: there is no function {}; add it under "
+                                   "functions",
+                                   anonymous));
+  }
+  for (const auto& [name, function] : config.functions) {
+    if (function.token_file.empty() && name != anonymous) {
+      const auto place = places.find(name);
+      findings.Add(place == places.end() ? file : place->second,
+                   fmt::format("token_file is missing; function {} needs one, or be the "
+                               "anonymous_function",
+                               name));
+    }
+  }
+}
+
+absl::StatusOr<std::string> ReadText(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  if (!stream || !(text << stream.rdbuf())) {
+    return absl::NotFoundError(fmt::format(
+        "{}: cannot be read; write one (docs/configuration.md) or name another with --config-file "
+        "or TORPOR_CONFIG_FILE",
+        file.string()));
+  }
+  return text.str();
+}
+
+}  // namespace
+
+std::optional<std::string> ProcessEnvironment(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+absl::StatusOr<Config> LoadConfig(const ConfigSources& sources) {
+  Config config;
+  Findings findings;
+  FunctionPlaces places;
+  if (!sources.file.empty()) {
+    TORPOR_ASSIGN_OR_RETURN(const std::string yaml, ReadText(sources.file));
+    places = ReadYaml(yaml, sources.file, config, findings);
+  }
+  ApplyEnvironment(sources, config, findings);
+  ApplyFlags(sources, config, findings);
+  // What follows from broken settings would only confuse.
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  Finish(places, sources.file.empty() ? "configuration" : sources.file.string(), config, findings);
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  return config;
+}
+
+absl::StatusOr<Config> ParseConfig(const std::string& yaml,
+                                   const std::filesystem::path& file_name) {
+  Config config;
+  Findings findings;
+  const FunctionPlaces places = ReadYaml(yaml, file_name, config, findings);
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  Finish(places, file_name.string(), config, findings);
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  return config;
+}
+
+absl::Status CheckFiles(const Config& config) {
+  Findings findings;
+  for (const auto& [name, function] : config.functions) {
+    if (function.token_file.empty()) continue;
+    std::ifstream stream(function.token_file);
+    std::string token;
+    if (!stream) {
+      findings.Add(function.token_file,
+                   fmt::format("cannot be read; function {} needs its token here", name));
+    } else if (!(stream >> token)) {
+      findings.Add(function.token_file,
+                   fmt::format("is empty; write the token of function {} into it", name));
+    }
+  }
+  if (!config.emulator_topology.empty() && access(config.emulator_topology.c_str(), R_OK) != 0) {
+    findings.Add(config.emulator_topology, "cannot be read; emulator_topology names it");
+  }
+  if (!config.cuda_library_dir.empty() &&
+      !std::filesystem::exists(config.cuda_library_dir + "/libcuda.so.1")) {
+    findings.Add(config.cuda_library_dir,
+                 "has no libcuda.so.1; cuda_library_dir must name the driver's folder");
+  }
+  return findings.status();
+}
+
+}  // namespace torpor::server

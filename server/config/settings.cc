@@ -1,0 +1,240 @@
+#include "server/config/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/status_macros.h"
+#include "server/config/setting_values.h"
+
+namespace torpor::server {
+namespace {
+
+template <typename Member>
+struct TargetOf;
+template <typename Class, typename Value>
+struct TargetOf<Value Class::*> {
+  using Type = Class;
+};
+template <auto kMember>
+using Target = typename TargetOf<decltype(kMember)>::Type;
+
+constexpr Bytes kAnyBytes = std::numeric_limits<Bytes>::max();
+
+template <auto kMember>
+absl::Status SetText(Target<kMember>& target, std::string_view text) {
+  target.*kMember = text;
+  return absl::OkStatus();
+}
+
+template <auto kMember, Bytes kLeast, Bytes kMost = kAnyBytes>
+absl::Status SetBytes(Target<kMember>& target, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(text));
+  if (bytes < kLeast) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is too small; use at least {} bytes", text, kLeast));
+  }
+  if (bytes > kMost) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is too large; use at most {} bytes", text, kMost));
+  }
+  target.*kMember = bytes;
+  return absl::OkStatus();
+}
+
+template <auto kMember, Bytes kUnit>
+absl::Status SetMultiple(Target<kMember>& target, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(text));
+  if (bytes == 0 || bytes % kUnit != 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} does not fit; use a multiple of {} bytes", text, kUnit));
+  }
+  target.*kMember = bytes;
+  return absl::OkStatus();
+}
+
+template <auto kMember>
+absl::Status SetDuration(Target<kMember>& target, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(const Duration duration, ParseDuration(text));
+  if (duration <= Duration::zero()) {
+    return absl::InvalidArgumentError(fmt::format("{} is no time; use more than 0", text));
+  }
+  target.*kMember = duration;
+  return absl::OkStatus();
+}
+
+template <auto kMember, int kMost>
+absl::Status SetCount(Target<kMember>& target, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(const std::uint64_t count, ParseUnsigned(text));
+  if (count < 1 || count > static_cast<std::uint64_t>(kMost)) {
+    return absl::InvalidArgumentError(fmt::format("{} is out of range; use 1 to {}", count, kMost));
+  }
+  target.*kMember = static_cast<int>(count);
+  return absl::OkStatus();
+}
+
+template <auto kMember, bool kMayBeEmpty>
+absl::Status SetAddress(Target<kMember>& target, std::string_view text) {
+  if (!(kMayBeEmpty && text.empty())) TORPOR_RETURN_IF_ERROR(ParseHostAndPort(text).status());
+  target.*kMember = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetName(std::string& name, std::string_view text) {
+  if (!IsFunctionName(text)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "\"{}\" is not a function name; use 1 to 63 of a-z, 0-9 and -, no - at either end", text));
+  }
+  name = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetGpus(Config& config, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(config.gpus, ParseIndexList(text));
+  return absl::OkStatus();
+}
+
+absl::Status SetAddressBase(Config& config, std::string_view text) {
+  constexpr std::uint64_t kUserSpaceEnd = 0x7000'0000'0000;
+  TORPOR_ASSIGN_OR_RETURN(const std::uint64_t base, ParseUnsigned(text));
+  if (base == 0 || base % kGiB != 0 || base >= kUserSpaceEnd) {
+    return absl::InvalidArgumentError(
+        fmt::format("{:#x} does not fit; use a multiple of 1GiB below {:#x}", base, kUserSpaceEnd));
+  }
+  config.address_base = base;
+  return absl::OkStatus();
+}
+
+absl::Status SetAddressMode(Config& config, std::string_view text) {
+  if (text != "map") {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no address mode of this release; use map", text));
+  }
+  config.address_mode = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetLogLevel(Config& config, std::string_view text) {
+  constexpr std::array<std::string_view, 6> kLevels = {"trace", "debug", "info",
+                                                       "warn",  "error", "off"};
+  if (std::ranges::find(kLevels, text) == kLevels.end()) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no log level; use trace, debug, info, warn, error or off", text));
+  }
+  config.log_level = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetLogFormat(Config& config, std::string_view text) {
+  if (text != "text" && text != "json") {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no log format; use text or json", text));
+  }
+  config.log_format = text == "json" ? LogFormat::kJson : LogFormat::kText;
+  return absl::OkStatus();
+}
+
+absl::Status SetAnonymousFunction(Config& config, std::string_view text) {
+  if (text.empty()) return SetText<&Config::anonymous_function>(config, text);
+  return SetName(config.anonymous_function, text);
+}
+
+absl::Status SetFunctionName(FunctionConfig& function, std::string_view text) {
+  return SetName(function.name, text);
+}
+
+constexpr bool kIsPath = true;
+
+constexpr Setting<Config> kNodeSettings[] = {
+    {"run_dir", "DIR", "Folder of the sockets", kIsPath, SetText<&Config::run_dir>},
+    {"state_dir", "DIR", "Folder of what is kept: modules", kIsPath, SetText<&Config::state_dir>},
+    {"client_socket", "PATH", "Socket of the functions; empty: torpor.sock in run_dir", kIsPath,
+     SetText<&Config::client_socket>},
+    {"admin_socket", "PATH", "Socket of torporctl; empty: admin.sock in run_dir", kIsPath,
+     SetText<&Config::admin_socket>},
+    {"http_address", "HOST:PORT", "Where the router listens; port 0: any; empty: no router", false,
+     SetAddress<&Config::http_address, true>},
+    {"metrics_address", "HOST:PORT", "Where /metrics is; port 0: any; empty: nowhere", false,
+     SetAddress<&Config::metrics_address, true>},
+    {"cuda_library_dir", "DIR",
+     "Folder of libcuda.so.1 and libcublas.so.13; empty: NVIDIA's where there is a GPU, else the "
+     "emulator's",
+     kIsPath, SetText<&Config::cuda_library_dir>},
+    {"emulator_topology", "FILE", "The emulated node (docs/emulator.md)", kIsPath,
+     SetText<&Config::emulator_topology>},
+    {"gpus", "LIST", "Indices of the GPUs to serve, as 0,1; empty: all", false, SetGpus},
+    {"driver_reserve", "SIZE", "Device memory left to the driver", false,
+     SetBytes<&Config::driver_reserve, 0>},
+    {"chunk_bytes", "SIZE", "Unit in which images occupy device memory", false,
+     SetMultiple<&Config::chunk_bytes, 2 * kMiB>},
+    {"window_bytes", "SIZE", "Memory that a session shares with the daemon", false,
+     SetBytes<&Config::window_bytes, kMiB, kGiB>},
+    {"address_range", "SIZE", "Least range of device addresses of a session", false,
+     SetMultiple<&Config::address_range, kGiB>},
+    {"address_base", "ADDRESS", "Where the sessions' device addresses begin", false,
+     SetAddressBase},
+    {"address_mode", "MODE", "How device addresses are kept: map", false, SetAddressMode},
+    {"anonymous_function", "NAME", "Function of sessions without a token; empty: they are refused",
+     false, SetAnonymousFunction},
+    {"implicit_lease_idle", "DURATION", "A program outside a request keeps an idle GPU this long",
+     false, SetDuration<&Config::implicit_lease_idle>},
+    {"drain_timeout", "DURATION", "At shutdown requests may take this long to end", false,
+     SetDuration<&Config::drain_timeout>},
+    {"queue_timeout", "DURATION", "A request waits at most this long for a GPU", false,
+     SetDuration<&Config::queue_timeout>},
+    {"header_timeout", "DURATION", "A request's header must be complete after this time", false,
+     SetDuration<&Config::header_timeout>},
+    {"idle_timeout", "DURATION", "An unused client connection is closed after this time", false,
+     SetDuration<&Config::idle_timeout>},
+    {"client_timeout", "DURATION", "A client may stall this long within a body", false,
+     SetDuration<&Config::client_timeout>},
+    {"max_connections", "COUNT", "Client connections at one time", false,
+     SetCount<&Config::max_connections, 1'000'000>},
+    {"max_header_bytes", "SIZE", "Size of a request's header", false,
+     SetBytes<&Config::max_header_bytes, kKiB, 16 * kMiB>},
+    {"max_body_bytes", "SIZE", "Size of a request's body; 0: any", false,
+     SetBytes<&Config::max_body_bytes, 0>},
+    {"request_buffer_bytes", "SIZE", "Part of a body that is read before a GPU is asked for", false,
+     SetBytes<&Config::request_buffer_bytes, 4 * kKiB, kGiB>},
+    {"response_buffer_bytes", "SIZE", "Part of an answer that is held for a slow client", false,
+     SetBytes<&Config::response_buffer_bytes, 4 * kKiB, kGiB>},
+    {"log_level", "LEVEL", "trace, debug, info, warn, error or off", false, SetLogLevel},
+    {"log_format", "FORMAT", "text or json", false, SetLogFormat},
+};
+
+constexpr Setting<FunctionConfig> kFunctionSettings[] = {
+    {"name", "NAME", "Its name, as in /function/NAME/", false, SetFunctionName},
+    {"upstream", "HOST:PORT", "Its own HTTP server", false,
+     SetAddress<&FunctionConfig::upstream, true>},
+    {"memory_limit", "SIZE", "GPU memory that it may allocate; 0: all that a GPU offers", false,
+     SetBytes<&FunctionConfig::memory_limit, 0>},
+    {"deadline", "DURATION", "Objective for a request's latency", false,
+     SetDuration<&FunctionConfig::deadline>},
+    {"upstream_timeout", "DURATION", "Its answer takes at most this long", false,
+     SetDuration<&FunctionConfig::upstream_timeout>},
+    {"token_file", "FILE", "Holds the secret by which its sessions are known", kIsPath,
+     SetText<&FunctionConfig::token_file>},
+    {"max_in_flight", "COUNT", "Requests that it serves at one time", false,
+     SetCount<&FunctionConfig::max_in_flight, 1024>},
+};
+
+}  // namespace
+
+std::span<const Setting<Config>> NodeSettings() { return kNodeSettings; }
+std::span<const Setting<FunctionConfig>> FunctionSettings() { return kFunctionSettings; }
+
+std::string EnvironmentName(std::string_view key) {
+  std::string name = "TORPOR_";
+  for (const char c : key) name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return name;
+}
+
+std::string FlagName(std::string_view key) {
+  std::string name = fmt::format("--{}", key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,241 @@
+#include "server/config/config_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace torpor::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const std::string& yaml) {
+  return std::string(ParseConfig(yaml, "/etc/torpor/config.yaml").status().message());
+}
+
+TEST(ConfigLoaderTest, ReadsEveryKindOfSetting) {
+  const auto config = ParseConfig(R"(
+version: v1
+run_dir: run
+http_address: 127.0.0.1:0
+metrics_address: ""
+gpus: [0, 2]
+driver_reserve: 512MiB
+implicit_lease_idle: 5ms
+max_connections: 10
+log_format: json
+functions:
+  - name: digits
+    upstream: 127.0.0.1:9001
+    memory_limit: 1.5GiB
+    deadline: 80ms
+    upstream_timeout: 2m
+    token_file: tokens/digits
+    max_in_flight: 2
+)",
+                                  "/etc/torpor/config.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->run_dir, "/etc/torpor/run");
+  EXPECT_EQ(config->client_socket, "/etc/torpor/run/torpor.sock");
+  EXPECT_EQ(config->admin_socket, "/etc/torpor/run/admin.sock");
+  EXPECT_EQ(config->http_address, "127.0.0.1:0");
+  EXPECT_EQ(config->metrics_address, "");
+  EXPECT_THAT(config->gpus, ElementsAre(0, 2));
+  EXPECT_EQ(config->driver_reserve, 512 * kMiB);
+  EXPECT_EQ(config->implicit_lease_idle, std::chrono::milliseconds(5));
+  EXPECT_EQ(config->max_connections, 10);
+  EXPECT_EQ(config->log_format, LogFormat::kJson);
+  const FunctionConfig& digits = config->functions.at("digits");
+  EXPECT_EQ(digits.upstream, "127.0.0.1:9001");
+  EXPECT_EQ(digits.memory_limit, 1536 * kMiB);
+  EXPECT_EQ(digits.deadline, std::chrono::milliseconds(80));
+  EXPECT_EQ(digits.upstream_timeout, std::chrono::minutes(2));
+  EXPECT_EQ(digits.token_file, "/etc/torpor/tokens/digits");
+  EXPECT_EQ(digits.max_in_flight, 2);
+}
+
+TEST(ConfigLoaderTest, AVersionAloneIsAConfiguration) {
+  const auto config = ParseConfig("version: v1\n", "config.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->client_socket, "/run/torpor/torpor.sock");
+  EXPECT_TRUE(config->functions.empty());
+}
+
+struct BadFile {
+  const char* name;
+  const char* yaml;
+  const char* message;
+};
+
+class BadFileTest : public ::testing::TestWithParam<BadFile> {};
+
+TEST_P(BadFileTest, SaysWhereWhatAndHowToMendIt) {
+  EXPECT_EQ(ErrorOf(GetParam().yaml), GetParam().message);
+}
+
+const BadFile kBadFiles[] = {
+    {"Empty", "", "/etc/torpor/config.yaml: expected settings, such as `version: v1`"},
+    {"NoMap", "- a\n", "/etc/torpor/config.yaml:1: expected settings, such as `version: v1`"},
+    {"NoVersion", "log_level: info\n",
+     "/etc/torpor/config.yaml:1: version is missing; write `version: v1` as the first line"},
+    {"OtherVersion", "version: v2\n",
+     "/etc/torpor/config.yaml:1: version: this release reads v1 only; write `version: v1`"},
+    {"UnknownKeyNearAnother", "version: v1\nhtp_address: 127.0.0.1:1\n",
+     "/etc/torpor/config.yaml:2: htp_address: no such setting; did you mean http_address?"},
+    {"UnknownKey", "version: v1\nbananas: 3\n",
+     "/etc/torpor/config.yaml:2: bananas: no such setting; see docs/configuration.md"},
+    {"KeyTwice", "version: v1\nlog_level: info\nlog_level: warn\n",
+     "/etc/torpor/config.yaml:3: log_level stands twice; keep one"},
+    {"Size", "version: v1\ndriver_reserve: 12 parsecs\n",
+     "/etc/torpor/config.yaml:2: driver_reserve: \"12 parsecs\" is not a size; write a number and "
+     "a "
+     "unit, for example 512MiB or 2GiB"},
+    {"NegativeSize", "version: v1\ndriver_reserve: -1GiB\n",
+     "/etc/torpor/config.yaml:2: driver_reserve: \"-1GiB\" is not a size; write a number and a "
+     "unit, for example 512MiB or 2GiB"},
+    {"SizeNoMultiple", "version: v1\nchunk_bytes: 3MiB\n",
+     "/etc/torpor/config.yaml:2: chunk_bytes: 3MiB does not fit; use a multiple of 2097152 bytes"},
+    {"DurationWithoutUnit", "version: v1\nqueue_timeout: 30\n",
+     "/etc/torpor/config.yaml:2: queue_timeout: \"30\" is not a duration; write a number and a "
+     "unit, for example 80ms or 2s"},
+    {"NoDuration", "version: v1\nqueue_timeout: 0s\n",
+     "/etc/torpor/config.yaml:2: queue_timeout: 0s is no time; use more than 0"},
+    {"Address", "version: v1\nhttp_address: localhost\n",
+     "/etc/torpor/config.yaml:2: http_address: \"localhost\" is not an address; write host:port, "
+     "for example 127.0.0.1:8000"},
+    {"PortTooLarge", "version: v1\nhttp_address: localhost:65536\n",
+     "/etc/torpor/config.yaml:2: http_address: \"localhost:65536\" is not an address; write "
+     "host:port, for example 127.0.0.1:8000"},
+    {"GpuTwice", "version: v1\ngpus: [1, 1]\n",
+     "/etc/torpor/config.yaml:2: gpus: 1 stands twice; name each once"},
+    {"GpuNoNumber", "version: v1\ngpus: [all]\n",
+     "/etc/torpor/config.yaml:2: gpus: \"all\" is not a whole number; write digits, for example 4 "
+     "or 0x10"},
+    {"CountOutOfRange", "version: v1\nmax_connections: 0\n",
+     "/etc/torpor/config.yaml:2: max_connections: 0 is out of range; use 1 to 1000000"},
+    {"LogLevel", "version: v1\nlog_level: loud\n",
+     "/etc/torpor/config.yaml:2: log_level: \"loud\" is no log level; use trace, debug, info, "
+     "warn, error or off"},
+    {"MapForAScalar", "version: v1\nlog_level: {a: b}\n",
+     "/etc/torpor/config.yaml:2: log_level: expected one value (LEVEL)"},
+    {"FunctionsNoList", "version: v1\nfunctions:\n  digits: {}\n",
+     "/etc/torpor/config.yaml:3: functions: expected a list; begin each function with `- name:`"},
+    {"FunctionNoMap", "version: v1\nfunctions:\n  - digits\n",
+     "/etc/torpor/config.yaml:3: functions: expected `- name: ...` and its settings"},
+    {"FunctionWithoutLimit", "version: v1\nfunctions:\n  - name: a\n    token_file: t\n",
+     "/etc/torpor/config.yaml:3: memory_limit is missing; every function needs one"},
+    {"FunctionWithoutToken", "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n",
+     "/etc/torpor/config.yaml:3: token_file is missing; function a needs one, or be the "
+     "anonymous_function"},
+    {"FunctionName", "version: v1\nfunctions:\n  - {name: A_b, memory_limit: 1GiB}\n",
+     "/etc/torpor/config.yaml:3: name: \"A_b\" is not a function name; use 1 to 63 of a-z, 0-9 and "
+     "-, no - at either end"},
+    {"FunctionTwice",
+     "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, token_file: t}\n"
+     "  - {name: a, memory_limit: 1GiB, token_file: t}\n",
+     "/etc/torpor/config.yaml:4: a function a stands above already; give each its own name"},
+    {"FunctionSetting",
+     "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, tokenfile: t}\n",
+     "/etc/torpor/config.yaml:3: tokenfile: no such setting; did you mean token_file?"},
+    {"AnonymousUnknown", "version: v1\nanonymous_function: guest\n",
+     "/etc/torpor/config.yaml: anonymous_function: there is no function guest; add it under "
+     "functions"},
+    {"OneSocketForBoth", "version: v1\nclient_socket: /a\nadmin_socket: /a\n",
+     "/etc/torpor/config.yaml: client_socket and admin_socket are one path; give each its own"},
+    {"Everything", "version: v1\nlog_level: loud\nqueue_timeout: 3\n",
+     "/etc/torpor/config.yaml:2: log_level: \"loud\" is no log level; use trace, debug, info, "
+     "warn, error or off\n"
+     "/etc/torpor/config.yaml:3: queue_timeout: \"3\" is not a duration; write a number and a "
+     "unit, for example 80ms or 2s"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, BadFileTest, ::testing::ValuesIn(kBadFiles),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(ConfigLoaderTest, BrokenYamlNamesTheLine) {
+  EXPECT_THAT(ErrorOf("version: v1\nlog_level: [\n"),
+              HasSubstr("/etc/torpor/config.yaml:3: not valid YAML: "));
+}
+
+TEST(ConfigLoaderTest, ASocketPathThatDoesNotFitIsRefused) {
+  EXPECT_THAT(ErrorOf("version: v1\nrun_dir: /" + std::string(120, 'x') + "\n"),
+              HasSubstr("longer than a socket's path may be (107 bytes)"));
+}
+
+class SourcesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "config-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+
+  std::filesystem::path folder_;
+};
+
+std::function<std::optional<std::string>(const std::string&)> Environment(
+    std::map<std::string, std::string> variables) {
+  return [variables](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+TEST_F(SourcesTest, FlagsGoBeforeTheEnvironmentAndItBeforeTheFile) {
+  ConfigSources sources;
+  sources.file = Write("c.yaml", "version: v1\nlog_level: warn\nhttp_address: a:1\nrun_dir: /r\n");
+  sources.environment =
+      Environment({{"TORPOR_LOG_LEVEL", "error"}, {"TORPOR_HTTP_ADDRESS", "b:2"}});
+  sources.flags = {{"http_address", "c:3"}};
+  const auto config = LoadConfig(sources);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->run_dir, "/r");
+  EXPECT_EQ(config->log_level, "error");
+  EXPECT_EQ(config->http_address, "c:3");
+}
+
+TEST_F(SourcesTest, MistakesNameTheVariableAndTheFlag) {
+  ConfigSources sources;
+  sources.environment = Environment({{"TORPOR_LOG_LEVEL", "loud"}});
+  sources.flags = {{"gpus", "x"}};
+  EXPECT_EQ(LoadConfig(sources).status().message(),
+            "TORPOR_LOG_LEVEL: \"loud\" is no log level; use trace, debug, info, warn, error or "
+            "off\n--gpus: \"x\" is not a whole number; write digits, for example 4 or 0x10");
+}
+
+TEST_F(SourcesTest, AMissingFileIsNamed) {
+  ConfigSources sources;
+  sources.file = folder_ / "none.yaml";
+  const absl::Status status = LoadConfig(sources).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("none.yaml: cannot be read"));
+}
+
+TEST_F(SourcesTest, CheckFilesFindsMissingAndEmptyTokens) {
+  Write("token", "secret\n");
+  Write("empty", "\n");
+  ConfigSources sources;
+  sources.file = Write("c.yaml",
+                       "version: v1\nfunctions:\n"
+                       "- {name: a, memory_limit: 1GiB, token_file: token}\n"
+                       "- {name: b, memory_limit: 1GiB, token_file: empty}\n"
+                       "- {name: c, memory_limit: 1GiB, token_file: none}\n");
+  const auto config = LoadConfig(sources);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(CheckFiles(*config).message(),
+            (folder_ / "empty").string() + ": is empty; write the token of function b into it\n" +
+                (folder_ / "none").string() + ": cannot be read; function c needs its token here");
+}
+
+}  // namespace
+}  // namespace torpor::server
