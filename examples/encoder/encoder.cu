@@ -1,0 +1,307 @@
+// encoder: an inference function that turns token ids into an embedding by a transformer
+// encoder. POST /encode with {"tokens":[1 to 128 ids]}.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "examples/encoder/model.h"
+#include "examples/encoder/shape_flags.h"
+#include "examples/http/cuda_error.h"
+#include "examples/http/flags.h"
+#include "examples/http/numbers.h"
+#include "examples/http/server.h"
+
+namespace torpor::examples::encoder {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / 32;
+
+__device__ float WarpSum(float value) {
+  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffU, value, step);
+  return value;
+}
+
+// The sum over the block, in every thread.
+__device__ float BlockSum(float value) {
+  __shared__ float partial[kWarps];
+  value = WarpSum(value);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
+  __syncthreads();
+  float sum = 0;
+  for (int warp = 0; warp < kWarps; ++warp) sum += partial[warp];
+  __syncthreads();
+  return sum;
+}
+
+// A block a token.
+__global__ void Embed(const int* tokens, const float* table, const float* positions, int hidden,
+                      float* x) {
+  const float* row = table + static_cast<std::size_t>(tokens[blockIdx.x]) * hidden;
+  for (int i = static_cast<int>(threadIdx.x); i < hidden; i += kThreads) {
+    const std::size_t at = static_cast<std::size_t>(blockIdx.x) * hidden + i;
+    x[at] = row[i] + positions[at];
+  }
+}
+
+// A block a token.
+__global__ void LayerNorm(const float* x, const float* scale, const float* bias, int hidden,
+                          float* y) {
+  const float* row = x + static_cast<std::size_t>(blockIdx.x) * hidden;
+  const int thread = static_cast<int>(threadIdx.x);
+  float sum = 0;
+  for (int i = thread; i < hidden; i += kThreads) sum += row[i];
+  const float mean = BlockSum(sum) / static_cast<float>(hidden);
+  float squares = 0;
+  for (int i = thread; i < hidden; i += kThreads) squares += (row[i] - mean) * (row[i] - mean);
+  const float inverse = rsqrtf(BlockSum(squares) / static_cast<float>(hidden) + kNormEpsilon);
+  for (int i = thread; i < hidden; i += kThreads) {
+    y[static_cast<std::size_t>(blockIdx.x) * hidden + i] =
+        (row[i] - mean) * inverse * scale[i] + bias[i];
+  }
+}
+
+__global__ void AddBias(float* x, const float* bias, int width, int count) {
+  const int i = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (i < count) x[i] += bias[i % width];
+}
+
+__global__ void AddBiasGelu(float* x, const float* bias, int width, int count) {
+  const int i = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (i >= count) return;
+  const float v = x[i] + bias[i % width];
+  x[i] = 0.5F * v * (1 + erff(v * 0.70710678F));
+}
+
+__global__ void AddBiasResidual(float* x, const float* y, const float* bias, int width, int count) {
+  const int i = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (i < count) x[i] += y[i] + bias[i % width];
+}
+
+// Attention's weights: a softmax over every row of `columns` scores, a warp a row.
+__global__ void AttentionSoftmax(float* scores, int rows, int columns) {
+  const int row_index = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  if (row_index >= rows) return;
+  float* row = scores + static_cast<std::size_t>(row_index) * columns;
+  float largest = -INFINITY;
+  for (int i = lane; i < columns; i += 32) largest = fmaxf(largest, row[i]);
+  for (int step = 16; step > 0; step /= 2) {
+    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffU, largest, step));
+  }
+  float sum = 0;
+  for (int i = lane; i < columns; i += 32) sum += row[i] = expf(row[i] - largest);
+  const float inverse = 1 / WarpSum(sum);
+  for (int i = lane; i < columns; i += 32) row[i] *= inverse;
+}
+
+__global__ void MeanOverTokens(const float* x, int tokens, int hidden, float* mean) {
+  const int i = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (i >= hidden) return;
+  float sum = 0;
+  for (int t = 0; t < tokens; ++t) sum += x[static_cast<std::size_t>(t) * hidden + i];
+  mean[i] = sum / static_cast<float>(tokens);
+}
+
+// The encoder on the GPU. Its methods are called by one thread at a time.
+class Model {
+ public:
+  Model(const Shape& shape, const Weights& weights)
+      : shape_(shape), at_(weights.at), hidden_(static_cast<std::size_t>(shape.hidden)) {
+    Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    Check(cublasCreate(&blas_));
+    Check(cublasSetStream(blas_, stream_));
+    weights_ = Allocate(weights.values.size());
+    x_ = Allocate(kMaxTokens * hidden_);
+    normed_ = Allocate(kMaxTokens * hidden_);
+    qkv_ = Allocate(kMaxTokens * hidden_ * 3);
+    scores_ = Allocate(static_cast<std::size_t>(shape.Heads()) * kMaxTokens * kMaxTokens);
+    mixed_ = Allocate(kMaxTokens * hidden_);
+    inner_ = Allocate(kMaxTokens * hidden_ * 4);
+    embedding_ = Allocate(hidden_);
+    Check(cudaMalloc(&tokens_, kMaxTokens * sizeof(int)));
+    Check(cudaMallocHost(&host_tokens_, kMaxTokens * sizeof(int)));
+    Check(cudaMallocHost(&host_embedding_, hidden_ * sizeof(float)));
+    Check(cudaMemcpy(weights_, weights.values.data(), weights.values.size() * sizeof(float),
+                     cudaMemcpyHostToDevice));
+  }
+
+  // 1 to kMaxTokens ids below the vocabulary. The answer stays valid until the next call.
+  const float* Encode(const std::vector<int>& tokens) {
+    const int count = static_cast<int>(tokens.size());
+    std::copy(tokens.begin(), tokens.end(), host_tokens_);
+    Check(cudaMemcpyAsync(tokens_, host_tokens_, tokens.size() * sizeof(int),
+                          cudaMemcpyHostToDevice, stream_));
+    Embed<<<count, kThreads, 0, stream_>>>(tokens_, weights_ + at_.tokens, weights_ + at_.positions,
+                                           shape_.hidden, x_);
+    for (const LayerOffsets& layer : at_.layers) {
+      Attention(layer, count);
+      FeedForward(layer, count);
+    }
+    Norm(at_.final_norm_scale, at_.final_norm_bias, count);
+    MeanOverTokens<<<Blocks(shape_.hidden), kThreads, 0, stream_>>>(normed_, count, shape_.hidden,
+                                                                    embedding_);
+    Check(cudaGetLastError());
+    Check(cudaMemcpyAsync(host_embedding_, embedding_, hidden_ * sizeof(float),
+                          cudaMemcpyDeviceToHost, stream_));
+    Check(cudaStreamSynchronize(stream_));
+    return host_embedding_;
+  }
+
+ private:
+  static int Blocks(int threads) { return (threads + kThreads - 1) / kThreads; }
+
+  static float* Allocate(std::size_t count) {
+    float* pointer = nullptr;
+    Check(cudaMalloc(&pointer, count * sizeof(float)));
+    return pointer;
+  }
+
+  void Attention(const LayerOffsets& layer, int count) {
+    const int width = shape_.hidden;
+    Norm(layer.attention_norm_scale, layer.attention_norm_bias, count);
+    Linear(normed_, layer.qkv, width, 3 * width, count, qkv_);
+    AddBias<<<Blocks(count * 3 * width), kThreads, 0, stream_>>>(qkv_, weights_ + layer.qkv_bias,
+                                                                 3 * width, count * 3 * width);
+    AttentionPerHead(count);
+    Linear(mixed_, layer.projection, width, width, count, normed_);
+    AddResidual(normed_, layer.projection_bias, count);
+  }
+
+  // All heads at once: scores = query key^T / sqrt(head width), mixed = softmax(scores) value.
+  void AttentionPerHead(int count) {
+    const float scale = 1 / std::sqrt(static_cast<float>(kHeadWidth));
+    const int stride = 3 * shape_.hidden;
+    const long long square = static_cast<long long>(count) * count;
+    const float* query = qkv_;
+    const float* key = qkv_ + hidden_;
+    const float* value = qkv_ + 2 * hidden_;
+    Check(cublasSgemmStridedBatched(blas_, CUBLAS_OP_T, CUBLAS_OP_N, count, count, kHeadWidth,
+                                    &scale, key, stride, kHeadWidth, query, stride, kHeadWidth,
+                                    &kZero, scores_, count, square, shape_.Heads()));
+    const int rows = shape_.Heads() * count;
+    AttentionSoftmax<<<(rows + kWarps - 1) / kWarps, kThreads, 0, stream_>>>(scores_, rows, count);
+    Check(cublasSgemmStridedBatched(blas_, CUBLAS_OP_N, CUBLAS_OP_N, kHeadWidth, count, count,
+                                    &kOne, value, stride, kHeadWidth, scores_, count, square,
+                                    &kZero, mixed_, shape_.hidden, kHeadWidth, shape_.Heads()));
+  }
+
+  void FeedForward(const LayerOffsets& layer, int count) {
+    Norm(layer.inner_norm_scale, layer.inner_norm_bias, count);
+    Linear(normed_, layer.up, shape_.hidden, shape_.Inner(), count, inner_);
+    const int elements = count * shape_.Inner();
+    AddBiasGelu<<<Blocks(elements), kThreads, 0, stream_>>>(inner_, weights_ + layer.up_bias,
+                                                            shape_.Inner(), elements);
+    Linear(inner_, layer.down, shape_.Inner(), shape_.hidden, count, normed_);
+    AddResidual(normed_, layer.down_bias, count);
+  }
+
+  void Norm(std::size_t scale, std::size_t bias, int count) {
+    LayerNorm<<<count, kThreads, 0, stream_>>>(x_, weights_ + scale, weights_ + bias, shape_.hidden,
+                                               normed_);
+  }
+
+  void AddResidual(const float* y, std::size_t bias, int count) {
+    const int elements = count * shape_.hidden;
+    AddBiasResidual<<<Blocks(elements), kThreads, 0, stream_>>>(x_, y, weights_ + bias,
+                                                                shape_.hidden, elements);
+  }
+
+  // Row-major output[count][outputs] = input[count][inputs] * matrix[inputs][outputs]; cuBLAS
+  // is column-major and so sees the transposes.
+  void Linear(const float* input, std::size_t matrix, int inputs, int outputs, int count,
+              float* output) {
+    Check(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_N, outputs, count, inputs, &kOne,
+                      weights_ + matrix, outputs, input, inputs, &kZero, output, outputs));
+  }
+
+  static constexpr float kOne = 1;
+  static constexpr float kZero = 0;
+
+  const Shape shape_;
+  const Offsets at_;
+  const std::size_t hidden_;
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t blas_ = nullptr;
+  float* weights_ = nullptr;
+  float* x_ = nullptr;       // the residual stream, [tokens][hidden]
+  float* normed_ = nullptr;  // [tokens][hidden], and a matrix product's output
+  float* qkv_ = nullptr;     // [tokens][3 hidden]
+  float* scores_ = nullptr;  // [heads][tokens][tokens]
+  float* mixed_ = nullptr;   // attention's output, [tokens][hidden]
+  float* inner_ = nullptr;   // [tokens][4 hidden]
+  float* embedding_ = nullptr;
+  int* tokens_ = nullptr;
+  int* host_tokens_ = nullptr;  // pinned, as host_embedding_
+  float* host_embedding_ = nullptr;
+};
+
+constexpr const char* kUsage =
+    R"(usage: encoder [--host ADDRESS] [--port N] [flags]
+
+Serves a transformer encoder whose weights are made from a seed.
+
+  --host ADDRESS  to listen on (default 127.0.0.1)
+  --port N        0, the default, takes any free port; the port is printed on stdout
+)";
+
+constexpr const char* kPathsUsage = R"(
+  POST /encode    {"tokens":[1 to 128 ids]}  ->  {"embedding":[hidden numbers]}
+  GET /healthz
+)";
+
+std::string Usage() { return std::string(kUsage) + kShapeUsage + kPathsUsage; }
+
+// False unless the body is {"tokens":[...]} with ids that the model knows.
+bool ReadTokens(const HttpRequest& request, int vocabulary, std::vector<int>* tokens) {
+  const auto members = ParseNumbers(request.body);
+  if (!members || members->count("tokens") == 0) return false;
+  for (const double id : members->at("tokens")) {
+    if (!(id >= 0 && id < vocabulary)) return false;
+    tokens->push_back(static_cast<int>(id));
+  }
+  return !tokens->empty() && tokens->size() <= kMaxTokens;
+}
+
+int Main(int argc, char** argv) {
+  auto known = ShapeFlags();
+  known.insert({{"host", "127.0.0.1"}, {"port", "0"}});
+  const auto flags = ParseFlags(argc, argv, Usage().c_str(), known);
+  const auto port = static_cast<std::uint16_t>(IntFlag(flags, "port", 0, 65535));
+  const Shape shape = ShapeFromFlags(flags);
+  Model model(shape, MakeWeights(shape));
+  model.Encode(std::vector<int>(kMaxTokens));  // loads the kernels before the first request
+  std::mutex one_request;
+  HttpServer server([&](const HttpRequest& request) -> HttpResponse {
+    if (request.path == "/healthz") return {200, "{\"status\":\"ok\"}\n"};
+    if (request.path != "/encode") return {404, "{\"error\":\"no such path\"}\n"};
+    if (request.method != "POST") return {405, "{\"error\":\"use POST\"}\n"};
+    std::vector<int> tokens;
+    if (!ReadTokens(request, shape.vocabulary, &tokens)) {
+      return {400, "{\"error\":\"send tokens: 1 to 128 ids below the vocabulary's size\"}\n"};
+    }
+    const std::lock_guard<std::mutex> lock(one_request);
+    return {200, FormatEmbedding(model.Encode(tokens), shape.hidden) + "\n"};
+  });
+  const auto bound = server.Listen(flags.at("host"), port);
+  std::printf("listening on %s:%d\n", flags.at("host").c_str(), static_cast<int>(bound));
+  std::fflush(stdout);
+  server.Run();
+  return 0;
+}
+
+}  // namespace
+}  // namespace torpor::examples::encoder
+
+int main(int argc, char** argv) {
+  try {
+    return torpor::examples::encoder::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "encoder: %s\n", error.what());
+    return 1;
+  }
+}
