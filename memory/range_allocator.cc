@@ -1,0 +1,132 @@
+#include "memory/range_allocator.h"
+
+#include <algorithm>
+
+namespace torpor::memory {
+namespace {
+
+void Append(std::vector<Block>& blocks, Block block) {
+  if (!blocks.empty() && blocks.back().offset + blocks.back().bytes == block.offset) {
+    blocks.back().bytes += block.bytes;
+  } else {
+    blocks.push_back(block);
+  }
+}
+
+}  // namespace
+
+Block FreeBlocks::Add(Block block) {
+  const auto next = by_offset_.lower_bound(block.offset);
+  if (next != by_offset_.begin()) {
+    const auto [offset, bytes] = *std::prev(next);
+    if (offset + bytes == block.offset && MayJoin(block.offset)) {
+      Remove({offset, bytes});
+      block = {offset, bytes + block.bytes};
+    }
+  }
+  if (next != by_offset_.end() && block.offset + block.bytes == next->first &&
+      MayJoin(next->first)) {
+    const Block joined = {next->first, next->second};
+    Remove(joined);
+    block.bytes += joined.bytes;
+  }
+  by_offset_.emplace(block.offset, block.bytes);
+  by_size_.emplace(block.bytes, block.offset);
+  return block;
+}
+
+void FreeBlocks::Remove(Block block) {
+  by_offset_.erase(block.offset);
+  by_size_.erase({block.bytes, block.offset});
+}
+
+std::optional<Block> FreeBlocks::Take(Bytes bytes, Bytes alignment) {
+  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end(); ++it) {
+    const Block whole = {it->second, it->first};
+    const Bytes begin = RoundUp(whole.offset, alignment);
+    const Bytes end = whole.offset + whole.bytes;
+    if (begin > end || end - begin < bytes) continue;
+    Remove(whole);
+    if (begin > whole.offset) Add({whole.offset, begin - whole.offset});
+    if (begin + bytes < end) Add({begin + bytes, end - begin - bytes});
+    return Block{begin, bytes};
+  }
+  return std::nullopt;
+}
+
+RangeAllocator::RangeAllocator(Bytes range_bytes, Bytes chunk_bytes)
+    : range_bytes_(range_bytes),
+      chunk_bytes_(chunk_bytes),
+      small_below_(std::min(kSmallBytes, chunk_bytes)),
+      large_free_(0),
+      small_free_(chunk_bytes),
+      chunk_users_(range_bytes / chunk_bytes) {
+  large_free_.Add({0, range_bytes_});
+}
+
+std::optional<Block> RangeAllocator::Allocate(Bytes bytes) {
+  if (bytes == 0 || bytes > range_bytes_) return std::nullopt;
+  bytes = RoundUp(bytes, kAlignment);
+  const std::optional<Block> block =
+      bytes < small_below_ ? TakeSmall(bytes) : large_free_.Take(bytes, kAlignment);
+  if (!block) return std::nullopt;
+  live_.emplace(block->offset, block->bytes);
+  live_bytes_ += block->bytes;
+  Touch(*block, true);
+  return block;
+}
+
+std::optional<Block> RangeAllocator::Free(Bytes offset) {
+  const auto live = live_.find(offset);
+  if (live == live_.end()) return std::nullopt;
+  const Block block = {live->first, live->second};
+  live_.erase(live);
+  live_bytes_ -= block.bytes;
+  Touch(block, false);
+  if (block.bytes >= small_below_) {
+    large_free_.Add(block);
+  } else if (const Block joined = small_free_.Add(block); joined.bytes == chunk_bytes_) {
+    small_free_.Remove(joined);
+    large_free_.Add(joined);
+  }
+  return block;
+}
+
+std::optional<Block> RangeAllocator::TakeSmall(Bytes bytes) {
+  if (std::optional<Block> block = small_free_.Take(bytes, kAlignment)) return block;
+  const std::optional<Block> chunk = large_free_.Take(chunk_bytes_, chunk_bytes_);
+  if (!chunk) return std::nullopt;
+  small_free_.Add(*chunk);
+  return small_free_.Take(bytes, kAlignment);
+}
+
+void RangeAllocator::Touch(Block block, bool is_live) {
+  const Bytes last = (block.offset + block.bytes - 1) / chunk_bytes_;
+  for (Bytes chunk = block.offset / chunk_bytes_; chunk <= last; ++chunk) {
+    std::uint32_t& users = chunk_users_[chunk];
+    if (is_live) {
+      if (users++ == 0) ++occupied_chunks_;
+    } else if (--users == 0) {
+      --occupied_chunks_;
+    }
+  }
+}
+
+std::vector<Block> RangeAllocator::LiveBlocks(std::size_t max_blocks) const {
+  std::vector<Block> blocks;
+  for (const auto& [offset, bytes] : live_) {
+    Append(blocks, {offset, bytes});
+    if (blocks.size() > max_blocks) return OccupiedBlocks();
+  }
+  return blocks;
+}
+
+std::vector<Block> RangeAllocator::OccupiedBlocks() const {
+  std::vector<Block> blocks;
+  for (std::size_t chunk = 0; chunk < chunk_users_.size(); ++chunk) {
+    if (chunk_users_[chunk] > 0) Append(blocks, {chunk * chunk_bytes_, chunk_bytes_});
+  }
+  return blocks;
+}
+
+}  // namespace torpor::memory

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+
+namespace torpor::memory {
+
+// A piece of a session's address range.
+struct Block {
+  Bytes offset = 0;
+  Bytes bytes = 0;
+  friend bool operator==(const Block&, const Block&) = default;
+};
+
+// Free pieces of a range, in address order and in order of size. Neighbours coalesce, except
+// across multiples of `boundary` (0: everywhere).
+class FreeBlocks {
+ public:
+  explicit FreeBlocks(Bytes boundary) : boundary_(boundary) {}
+
+  // Adds a free piece; returns the whole piece that it became part of.
+  Block Add(Block block);
+  void Remove(Block block);
+  // The smallest piece (the lowest of those) that holds `bytes` at a multiple of `alignment`, cut
+  // out. O(log n) where `alignment` is that of all pieces.
+  std::optional<Block> Take(Bytes bytes, Bytes alignment);
+
+ private:
+  bool MayJoin(Bytes at) const { return boundary_ == 0 || at % boundary_ != 0; }
+
+  const Bytes boundary_;
+  std::map<Bytes, Bytes> by_offset_;
+  std::set<std::pair<Bytes, Bytes>> by_size_;  // (bytes, offset)
+};
+
+// Hands out pieces of a session's address range [0, range_bytes) and counts the chunks that they
+// touch, which is what the image occupies on a GPU. Small pieces share chunks of their own, so
+// that a long-lived small one does not keep a chunk of a large one occupied. Pure bookkeeping;
+// not thread-safe.
+class RangeAllocator {
+ public:
+  static constexpr Bytes kAlignment = 512;
+  static constexpr Bytes kSmallBytes = 1 * kMiB;  // pieces below this are small
+
+  // Both are multiples of kAlignment; range_bytes is a multiple of chunk_bytes.
+  RangeAllocator(Bytes range_bytes, Bytes chunk_bytes);
+
+  // A piece of at least `bytes` (> 0; rounded up to kAlignment). Nothing where no room is left.
+  std::optional<Block> Allocate(Bytes bytes);
+
+  // The piece that was handed out at `offset`, now free; nothing if none was.
+  std::optional<Block> Free(Bytes offset);
+
+  // What all live pieces amount to, each rounded up to kAlignment.
+  Bytes live_bytes() const { return live_bytes_; }
+  std::size_t live_count() const { return live_.size(); }
+
+  // The chunks that live pieces touch.
+  Bytes occupied_bytes() const { return occupied_chunks_ * chunk_bytes_; }
+
+  // Live pieces in address order, neighbours joined. More than `max_blocks` become whole chunks.
+  std::vector<Block> LiveBlocks(std::size_t max_blocks) const;
+  // The chunks that live pieces touch, neighbours joined.
+  std::vector<Block> OccupiedBlocks() const;
+
+ private:
+  std::optional<Block> TakeSmall(Bytes bytes);
+  void Touch(Block block, bool is_live);
+
+  const Bytes range_bytes_;
+  const Bytes chunk_bytes_;
+  const Bytes small_below_;
+  FreeBlocks large_free_;
+  FreeBlocks small_free_;  // in chunks taken from large_free_
+  std::map<Bytes, Bytes> live_;
+  std::vector<std::uint32_t> chunk_users_;
+  Bytes live_bytes_ = 0;
+  Bytes occupied_chunks_ = 0;
+};
+
+}  // namespace torpor::memory

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/units.h"
+
+// What the scheduler is told and what it tells. All sizes are those of images as they occupy a
+// GPU, that is whole chunks.
+namespace torpor::scheduler {
+
+// One growth of an image that waits for its room.
+using GrowthId = Id<struct GrowthTag>;
+
+// --- Events -------------------------------------------------------------------------------------
+
+// An executor serves. All of `capacity` is empty.
+struct ExecutorUp {
+  GpuIndex gpu;
+  Bytes capacity = 0;
+};
+
+// An executor has gone with everything on its GPU: images, swaps, the lease if there was one (no
+// LeaseEnded follows). Requests that were granted on it are forgotten, others wait on.
+struct ExecutorDown {
+  GpuIndex gpu;
+};
+
+// Must come before anything else about the instance.
+struct InstanceAdded {
+  InstanceId instance;
+  int max_in_flight = 1;  // explicit requests under one lease
+};
+
+// An instance wants to run. Implicit: a program outside of any request wants a GPU; its lease is
+// revoked as soon as somebody else has use for the GPU.
+struct RequestArrived {
+  RequestId request;
+  InstanceId instance;
+  TimePoint deadline = TimePoint::max();
+  bool is_implicit = false;
+};
+
+// The request is over, or is no longer wanted. When the last request of a lease has gone, the
+// lease is revoked.
+struct RequestGone {
+  RequestId request;
+};
+
+// Answers SwapIn. `ok` false: nothing of the image is on the GPU.
+struct SwapInDone {
+  InstanceId instance;
+  GpuIndex gpu;
+  bool ok = true;
+};
+
+// Answers SwapOut: the GPU holds nothing of the image any more.
+struct SwapOutDone {
+  InstanceId instance;
+  GpuIndex gpu;
+};
+
+// The lease has ended, for whatever reason: the GPU is free for another.
+struct LeaseEnded {
+  InstanceId instance;
+};
+
+// The image is to grow. Answered by exactly one AllowGrowth or RefuseGrowth.
+struct GrowthWanted {
+  GrowthId growth;
+  InstanceId instance;
+  Bytes bytes = 0;
+};
+
+// The image has become smaller, on its GPU too.
+struct ImageShrunk {
+  InstanceId instance;
+  Bytes bytes = 0;
+};
+
+// The moment that WakeUp asked for.
+struct TimePassed {};
+
+using Event =
+    std::variant<ExecutorUp, ExecutorDown, InstanceAdded, RequestArrived, RequestGone, SwapInDone,
+                 SwapOutDone, LeaseEnded, GrowthWanted, ImageShrunk, TimePassed>;
+
+// --- Actions, to be carried out in their order --------------------------------------------------
+
+// Bring the image to the GPU. Room for it is set aside.
+struct SwapIn {
+  InstanceId instance;
+  GpuIndex gpu;
+};
+
+enum class SwapOutReason { kMemoryFull, kMove };
+
+// Write back what the GPU changed, then drop the image from it. The instance holds no lease.
+struct SwapOut {
+  InstanceId instance;
+  GpuIndex gpu;
+  SwapOutReason reason = SwapOutReason::kMemoryFull;
+};
+
+// The image is resident: the instance has a lease on the GPU until LeaseEnded. `joins`: the
+// request runs under the lease that the instance already has.
+struct Grant {
+  RequestId request;
+  InstanceId instance;
+  GpuIndex gpu;
+  bool joins = false;
+};
+
+// The instance shall give its lease back; LeaseEnded says when it has. Once a lease.
+struct Revoke {
+  InstanceId instance;
+};
+
+enum class Refusal {
+  kTooLarge,    // the image is larger than any GPU of the node
+  kSwapFailed,  // the image could not be brought to the GPU
+};
+
+// The request will not run. It is forgotten.
+struct Refuse {
+  RequestId request;
+  Refusal reason = Refusal::kTooLarge;
+};
+
+// Room is set aside wherever the image is resident.
+struct AllowGrowth {
+  GrowthId growth;
+};
+
+// The grown image would fit no GPU of the node, or not the GPU it runs on.
+struct RefuseGrowth {
+  GrowthId growth;
+};
+
+// Send TimePassed at `when` (or later), whatever else happens until then.
+struct WakeUp {
+  TimePoint when;
+};
+
+using Action =
+    std::variant<SwapIn, SwapOut, Grant, Revoke, Refuse, AllowGrowth, RefuseGrowth, WakeUp>;
+using Actions = std::vector<Action>;
+
+}  // namespace torpor::scheduler

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "scheduler/events.h"
+#include "scheduler/policies.h"
+
+namespace torpor::scheduler {
+
+struct Options {
+  // How long an implicit lease lasts at least if somebody waits for its GPU: a request, or another
+  // program that wants an implicit lease. Else two would swap their images at every call.
+  Duration implicit_quantum_for_request{std::chrono::milliseconds(5)};
+  Duration implicit_quantum{std::chrono::milliseconds(100)};
+};
+
+// Decides who runs where, what is evicted and who waits. A deterministic state machine: no clock,
+// no thread, no I/O; the same events at the same times give the same actions. Not thread-safe.
+//
+// Every request is granted or refused unless it goes before; every growth is answered. That holds
+// as long as every action is answered by its event, leases that are revoked end, and a GPU that
+// goes down comes back.
+class Scheduler {
+ public:
+  explicit Scheduler(Policies policies, Options options = {});
+
+  // `now` never goes back. Events that no longer make sense (a swap of an executor that has gone)
+  // are ignored.
+  Actions OnEvent(const Event& event, TimePoint now);
+
+  const NodeState& node() const { return node_; }
+
+ private:
+  struct Growth {
+    GrowthId id;
+    InstanceId instance;
+    Bytes bytes = 0;
+  };
+
+  void Handle(const ExecutorUp& event);
+  void Handle(const ExecutorDown& event);
+  void Handle(const InstanceAdded& event);
+  void Handle(const RequestArrived& event);
+  void Handle(const RequestGone& event);
+  void Handle(const SwapInDone& event);
+  void Handle(const SwapOutDone& event);
+  void Handle(const LeaseEnded& event);
+  void Handle(const GrowthWanted& event);
+  void Handle(const ImageShrunk& event);
+  void Handle(const TimePassed& event);
+
+  // Goes through the queue: places whom a GPU is free for, revokes implicit leases for the rest.
+  void ServeQueue();
+  bool RefuseIfTooLarge(const Request& request, const Instance& instance);
+  bool Place(Instance& instance);
+  // Lets the request run under the lease that its instance has, if it may.
+  bool Join(const Request& request, Instance& instance);
+  // Makes an implicit lease end for `request`, which found no GPU. `claimed`: GPUs that become
+  // free for requests before it.
+  void RevokeFor(const Request& request, const Instance& instance, std::set<GpuIndex>& claimed);
+  bool MayRevoke(const Request& request, const Instance& holder);
+  void EmitRevoke(Instance& instance);
+
+  // Takes a tenant as near to its lease as it gets without waiting. Idempotent.
+  void Advance(Instance& instance);
+  void GrantFirstWaiting(Instance& instance);
+  const Request* FirstWaiting(InstanceId instance);
+  void EndTenancy(Instance& instance);
+
+  // True where `bytes` are free now. Else evicts until, once all that leaves has left, they will
+  // be, as far as there is anything to evict.
+  bool MakeRoom(Gpu& gpu, Bytes bytes);
+  void EmitSwapOut(Instance& instance, GpuIndex gpu, SwapOutReason reason);
+  void Drop(Instance& instance, GpuIndex gpu);
+  void Charge(Instance& instance, GpuIndex gpu, Bytes bytes);
+
+  void RetryGrowths();
+  // True where the growth was answered.
+  bool TryGrow(const Growth& growth);
+  Bytes LargestCapacity() const;
+
+  Policies policies_;
+  const Options options_;
+  NodeState node_;
+  std::vector<Growth> growths_;  // that wait for room, oldest first
+  std::optional<TimePoint> wake_up_;
+  std::uint64_t next_sequence_ = 1;
+  TimePoint now_{};
+  Actions actions_;
+};
+
+}  // namespace torpor::scheduler

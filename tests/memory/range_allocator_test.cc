@@ -1,0 +1,111 @@
+#include "memory/range_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/memory/range_allocator_model.h"
+
+namespace torpor::memory {
+namespace {
+
+constexpr Bytes kChunk = 2 * kMiB;
+
+TEST(RangeAllocator, RoundsToItsAlignment) {
+  RangeAllocator allocator(16 * kMiB, kChunk);
+  const std::optional<Block> first = allocator.Allocate(1);
+  const std::optional<Block> second = allocator.Allocate(513);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->bytes, 512u);
+  EXPECT_EQ(second->offset, first->offset + 512);
+  EXPECT_EQ(second->bytes, 1024u);
+  EXPECT_EQ(allocator.live_bytes(), 1536u);
+  EXPECT_EQ(allocator.occupied_bytes(), kChunk);
+}
+
+TEST(RangeAllocator, RefusesNothingAndTooMuch) {
+  RangeAllocator allocator(16 * kMiB, kChunk);
+  EXPECT_FALSE(allocator.Allocate(0));
+  EXPECT_FALSE(allocator.Allocate(16 * kMiB + 1));
+  EXPECT_FALSE(allocator.Allocate(~Bytes{0}));
+  EXPECT_TRUE(allocator.Allocate(16 * kMiB));
+  EXPECT_FALSE(allocator.Allocate(1));
+}
+
+TEST(RangeAllocator, FreeWantsTheBegin) {
+  RangeAllocator allocator(16 * kMiB, kChunk);
+  const Block block = *allocator.Allocate(4096);
+  EXPECT_FALSE(allocator.Free(block.offset + 512));
+  EXPECT_EQ(allocator.Free(block.offset), block);
+  EXPECT_FALSE(allocator.Free(block.offset));
+}
+
+TEST(RangeAllocator, SmallPiecesShareChunksOfTheirOwn) {
+  RangeAllocator allocator(64 * kMiB, kChunk);
+  const Block small = *allocator.Allocate(512);
+  const Block large = *allocator.Allocate(4 * kMiB);
+  const Block other_small = *allocator.Allocate(512);
+  EXPECT_NE(small.offset / kChunk, large.offset / kChunk);
+  EXPECT_EQ(small.offset / kChunk, other_small.offset / kChunk);
+  allocator.Free(large.offset);
+  EXPECT_EQ(allocator.occupied_bytes(), kChunk);
+}
+
+TEST(RangeAllocator, EmptyChunkOfSmallPiecesServesLargeOnes) {
+  RangeAllocator allocator(kChunk, kChunk);
+  const Block a = *allocator.Allocate(512);
+  const Block b = *allocator.Allocate(512);
+  EXPECT_FALSE(allocator.Allocate(kChunk));
+  allocator.Free(a.offset);
+  allocator.Free(b.offset);
+  EXPECT_TRUE(allocator.Allocate(kChunk));
+}
+
+TEST(RangeAllocator, FreedNeighboursCoalesce) {
+  RangeAllocator allocator(12 * kMiB, kChunk);
+  const Block a = *allocator.Allocate(4 * kMiB);
+  const Block b = *allocator.Allocate(4 * kMiB);
+  const Block c = *allocator.Allocate(4 * kMiB);
+  allocator.Free(a.offset);
+  allocator.Free(c.offset);
+  EXPECT_FALSE(allocator.Allocate(6 * kMiB));
+  allocator.Free(b.offset);
+  EXPECT_TRUE(allocator.Allocate(12 * kMiB));
+}
+
+TEST(RangeAllocator, BlocksAreJoinedAndBounded) {
+  RangeAllocator allocator(64 * kMiB, kChunk);
+  const Block a = *allocator.Allocate(512);
+  const Block b = *allocator.Allocate(512);
+  const Block c = *allocator.Allocate(512);
+  EXPECT_EQ(allocator.LiveBlocks(10), (std::vector<Block>{{a.offset, 1536}}));
+  allocator.Free(b.offset);
+  EXPECT_EQ(allocator.LiveBlocks(10), (std::vector<Block>{a, c}));
+  EXPECT_EQ(allocator.LiveBlocks(1), (std::vector<Block>{{0, kChunk}}));
+}
+
+TEST(RangeAllocator, AgreesWithANaiveModel) {
+  std::mt19937 random(1);
+  RangeAllocator allocator(256 * kMiB, kChunk);
+  RangeAllocatorModel model(256 * kMiB, kChunk);
+  for (int step = 0; step < 4000; ++step) {
+    if (random() % 5 < 3 || model.live().empty()) {
+      const Bytes bytes = Bytes{1} << (random() % 25);
+      const Bytes wanted = bytes + random() % bytes;
+      if (const auto block = allocator.Allocate(wanted)) {
+        ASSERT_EQ(model.OnAllocated(wanted, *block), "") << "step " << step;
+      }
+    } else {
+      const auto victim = std::next(model.live().begin(), random() % model.live().size());
+      const Bytes offset = victim->first;
+      ASSERT_TRUE(allocator.Free(offset));
+      model.OnFreed(offset);
+    }
+    if (step % 50 == 0) {
+      ASSERT_EQ(model.Compare(allocator), "") << "step " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace torpor::memory

@@ -1,0 +1,294 @@
+#include "scheduler/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace torpor::scheduler {
+namespace {
+
+constexpr GpuIndex kGpu0{0};
+constexpr GpuIndex kGpu1{1};
+constexpr InstanceId kA{1};
+constexpr InstanceId kB{2};
+constexpr InstanceId kC{3};
+
+class SchedulerTest : public testing::Test {
+ protected:
+  SchedulerTest()
+      : scheduler_({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()}) {}
+
+  Actions Tell(const Event& event) { return scheduler_.OnEvent(event, now_); }
+  void Up(GpuIndex gpu, Bytes capacity) { EXPECT_TRUE(Tell(ExecutorUp{gpu, capacity}).empty()); }
+  void Add(InstanceId instance, Bytes image, int max_in_flight = 1) {
+    Tell(InstanceAdded{instance, max_in_flight});
+    if (image > 0) Tell(GrowthWanted{GrowthId{next_growth_++}, instance, image});
+  }
+  Actions Arrive(std::uint64_t request, InstanceId instance, bool is_implicit = false) {
+    return Tell(RequestArrived{RequestId{request}, instance, TimePoint::max(), is_implicit});
+  }
+  // Brings the instance to the GPU and back to idle there.
+  void MakeResident(InstanceId instance, GpuIndex gpu) {
+    const RequestId request{1000 + instance.value};
+    Tell(RequestArrived{request, instance, TimePoint::max(), false});
+    Tell(SwapInDone{instance, gpu, true});
+    Tell(RequestGone{request});
+    Tell(LeaseEnded{instance});
+    ASSERT_EQ(scheduler_.node().instances.at(instance).copies.count(gpu), 1u);
+  }
+  void Advance(Duration duration) { now_ += duration; }
+
+  template <typename T>
+  static std::optional<T> Only(const Actions& actions) {
+    if (actions.size() != 1 || !std::holds_alternative<T>(actions[0])) return std::nullopt;
+    return std::get<T>(actions[0]);
+  }
+
+  Scheduler scheduler_;
+  TimePoint now_{};
+  std::uint64_t next_growth_ = 1;
+};
+
+TEST_F(SchedulerTest, SwapsInAndGrants) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  const auto swap_in = Only<SwapIn>(Arrive(1, kA));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->instance, kA);
+  EXPECT_EQ(swap_in->gpu, kGpu0);
+  const auto grant = Only<Grant>(Tell(SwapInDone{kA, kGpu0, true}));
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->request, RequestId{1});
+  EXPECT_TRUE(Only<Revoke>(Tell(RequestGone{RequestId{1}})));
+  EXPECT_TRUE(Tell(LeaseEnded{kA}).empty());
+}
+
+TEST_F(SchedulerTest, ResidentImageNeedsNoSwap) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+}
+
+TEST_F(SchedulerTest, ServesInOrderOfArrival) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Add(kB, 10);
+  Add(kC, 10);
+  for (const InstanceId instance : {kA, kB, kC}) MakeResident(instance, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_TRUE(Arrive(2, kC).empty());
+  EXPECT_TRUE(Arrive(3, kB).empty());
+  Tell(RequestGone{RequestId{1}});
+  const auto next = Only<Grant>(Tell(LeaseEnded{kA}));
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->request, RequestId{2});
+}
+
+TEST_F(SchedulerTest, OneLeaseAnInstanceButOthersPass) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 10);
+  Add(kB, 10);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_TRUE(Arrive(2, kA).empty());
+  const auto swap_in = Only<SwapIn>(Arrive(3, kB));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->gpu, kGpu1);
+}
+
+TEST_F(SchedulerTest, EvictsTheLeastRecentlyUsed) {
+  Up(kGpu0, 100);
+  Add(kA, 50);
+  Add(kB, 50);
+  Add(kC, 50);
+  MakeResident(kA, kGpu0);
+  Advance(std::chrono::seconds(1));
+  MakeResident(kB, kGpu0);
+  Advance(std::chrono::seconds(1));
+  const auto swap_out = Only<SwapOut>(Arrive(1, kC));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kA);
+  EXPECT_EQ(swap_out->reason, SwapOutReason::kMemoryFull);
+  EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kA, kGpu0})));
+}
+
+TEST_F(SchedulerTest, EvictsNoMoreThanItMust) {
+  Up(kGpu0, 100);
+  Add(kA, 40);
+  Add(kB, 40);
+  Add(kC, 30);
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu0);
+  EXPECT_TRUE(Only<SwapOut>(Arrive(1, kC)));
+}
+
+TEST_F(SchedulerTest, MoveWritesBackFirst) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 40);
+  Add(kB, 40);
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu1);
+  Tell(ExecutorDown{kGpu1});
+  Arrive(1, kB);  // swaps in on GPU 0
+  Tell(SwapInDone{kB, kGpu0, true});
+  Up(kGpu1, 100);
+  const auto swap_out = Only<SwapOut>(Arrive(2, kA));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->gpu, kGpu0);
+  EXPECT_EQ(swap_out->reason, SwapOutReason::kMove);
+  const auto swap_in = Only<SwapIn>(Tell(SwapOutDone{kA, kGpu0}));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->gpu, kGpu1);
+}
+
+TEST_F(SchedulerTest, RefusesAnImageLargerThanAnyGpu) {
+  Up(kGpu0, 100);
+  Tell(InstanceAdded{kA, 1});
+  EXPECT_TRUE(Only<RefuseGrowth>(Tell(GrowthWanted{GrowthId{1}, kA, 101})));
+  EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{2}, kA, 100})));
+}
+
+TEST_F(SchedulerTest, FailedSwapRefusesOneRequest) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Arrive(1, kA);
+  Arrive(2, kA);
+  const Actions actions = Tell(SwapInDone{kA, kGpu0, false});
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(std::get<Refuse>(actions[0]).request, RequestId{1});
+  EXPECT_TRUE(std::holds_alternative<SwapIn>(actions[1]));
+}
+
+TEST_F(SchedulerTest, RequestRevokesAnImplicitLease) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Add(kB, 10);
+  Arrive(1, kA, true);
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu0, true})));
+  const auto wake_up = Only<WakeUp>(Arrive(2, kB));
+  ASSERT_TRUE(wake_up);
+  Advance(wake_up->when - now_);
+  EXPECT_TRUE(Only<Revoke>(Tell(TimePassed{})));
+  EXPECT_TRUE(Tell(TimePassed{}).empty());
+  EXPECT_TRUE(Only<SwapIn>(Tell(LeaseEnded{kA})));
+}
+
+TEST_F(SchedulerTest, ImplicitLeaseStaysWhileNobodyWaits) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 10);
+  Add(kB, 10);
+  Arrive(1, kA, true);
+  Tell(SwapInDone{kA, kGpu0, true});
+  Advance(std::chrono::seconds(10));
+  EXPECT_TRUE(Only<SwapIn>(Arrive(2, kB)));  // the other GPU is free
+}
+
+TEST_F(SchedulerTest, OwnRequestRevokesTheProgramsImplicitLease) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 10);
+  Arrive(1, kA, true);
+  Tell(SwapInDone{kA, kGpu0, true});
+  Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(Only<Revoke>(Arrive(2, kA)));
+  const auto grant = Only<Grant>(Tell(LeaseEnded{kA}));
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->request, RequestId{2});
+}
+
+TEST_F(SchedulerTest, RequestsShareALeaseUntilSomebodyWaits) {
+  Up(kGpu0, 100);
+  Add(kA, 10, 3);
+  Add(kB, 10);
+  MakeResident(kA, kGpu0);
+  Arrive(1, kA);
+  const auto second = Only<Grant>(Arrive(2, kA));
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(second->joins);
+  EXPECT_TRUE(Arrive(3, kB).empty());
+  EXPECT_TRUE(Arrive(4, kA).empty());
+  EXPECT_TRUE(Tell(RequestGone{RequestId{1}}).empty());
+  EXPECT_TRUE(Only<Revoke>(Tell(RequestGone{RequestId{2}})));
+}
+
+TEST_F(SchedulerTest, RequestThatGoesWhileItsImageComes) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Add(kB, 10);
+  Arrive(1, kA);
+  EXPECT_TRUE(Arrive(2, kB).empty());
+  EXPECT_TRUE(Tell(RequestGone{RequestId{1}}).empty());
+  const auto swap_in = Only<SwapIn>(Tell(SwapInDone{kA, kGpu0, true}));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->instance, kB);
+}
+
+TEST_F(SchedulerTest, ExecutorsDeathForgetsResidencyAndKeepsTheQueue) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Add(kB, 10);
+  MakeResident(kA, kGpu0);
+  Arrive(1, kA);
+  Arrive(2, kB);
+  EXPECT_TRUE(Tell(ExecutorDown{kGpu0}).empty());
+  EXPECT_TRUE(scheduler_.node().instances.at(kA).copies.empty());
+  const auto swap_in = Only<SwapIn>(Tell(ExecutorUp{kGpu0, 100}));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->instance, kB);
+}
+
+TEST_F(SchedulerTest, QueuedRequestGoesToAnotherGpuWhenItsOwnDies) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Arrive(1, kA);
+  Up(kGpu1, 100);
+  const auto swap_in = Only<SwapIn>(Tell(ExecutorDown{kGpu0}));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->gpu, kGpu1);
+  EXPECT_TRUE(Tell(SwapInDone{kA, kGpu0, true}).empty());  // of the dead one
+}
+
+TEST_F(SchedulerTest, GrowthUnderALeaseEvictsOthers) {
+  Up(kGpu0, 100);
+  Add(kA, 40);
+  Add(kB, 50);
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu0);
+  Arrive(1, kB);
+  EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{90}, kB, 10})));
+  const auto swap_out = Only<SwapOut>(Tell(GrowthWanted{GrowthId{91}, kB, 5}));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kA);
+  const auto allow = Only<AllowGrowth>(Tell(SwapOutDone{kA, kGpu0}));
+  ASSERT_TRUE(allow);
+  EXPECT_EQ(allow->growth, GrowthId{91});
+  EXPECT_TRUE(Only<RefuseGrowth>(Tell(GrowthWanted{GrowthId{92}, kB, 36})));
+}
+
+TEST_F(SchedulerTest, GrowthOfAnIdleImageEvictsItself) {
+  Up(kGpu0, 100);
+  Add(kA, 40);
+  Add(kB, 50);
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu0);
+  const Actions actions = Tell(GrowthWanted{GrowthId{90}, kA, 20});
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(std::get<SwapOut>(actions[0]).instance, kA);
+  EXPECT_TRUE(std::holds_alternative<AllowGrowth>(actions[1]));
+}
+
+TEST_F(SchedulerTest, ShrinkingMakesRoom) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  Add(kB, 60);
+  MakeResident(kA, kGpu0);
+  Tell(ImageShrunk{kA, 20});
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kB)));
+}
+
+}  // namespace
+}  // namespace torpor::scheduler

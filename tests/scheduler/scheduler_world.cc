@@ -1,0 +1,249 @@
+#include "tests/scheduler/scheduler_world.h"
+
+#include <iterator>
+
+namespace torpor::scheduler {
+namespace {
+
+Policies DefaultPolicies() {
+  return {MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()};
+}
+
+}  // namespace
+
+SchedulerWorld::SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose choose)
+    : gpu_bytes_(gpu_bytes), choose_(std::move(choose)), scheduler_(DefaultPolicies()) {
+  for (int i = 0; i < gpus; ++i) {
+    is_up_[GpuIndex{i}] = true;
+    Tell(ExecutorUp{GpuIndex{i}, gpu_bytes});
+  }
+  for (int i = 1; i <= instances; ++i) {
+    instances_.push_back(InstanceId{static_cast<std::uint64_t>(i)});
+    Tell(InstanceAdded{instances_.back(), 1 + i % 3});
+  }
+}
+
+std::string SchedulerWorld::Step() {
+  now_ += std::chrono::milliseconds(Below(20));
+  switch (Below(12)) {
+    case 0:
+    case 1:
+    case 2:
+      Arrive();
+      break;
+    case 3:
+    case 4:
+      EndSomeRequest();
+      break;
+    case 5:
+      EndSomeLease();
+      break;
+    case 6:
+      GrowOrShrink();
+      break;
+    case 7:
+      if (Below(8) == 0) BreakOrMendSomeGpu();
+      break;
+    case 8:
+      Tell(TimePassed{});
+      break;
+    default:
+      CompleteSomeSwap();
+      break;
+  }
+  return error_;
+}
+
+std::string SchedulerWorld::Finish() {
+  for (auto& [gpu, is_up] : is_up_) {
+    if (is_up) continue;
+    is_up = true;
+    Tell(ExecutorUp{gpu, gpu_bytes_});
+  }
+  // Every turn completes something; the bound is far above what all requests need.
+  for (int turn = 0; turn < 100'000 && error_.empty(); ++turn) {
+    now_ += std::chrono::seconds(1);
+    if (waiting_.empty() && leases_.empty() && growths_.empty()) return error_;
+    Tell(TimePassed{});
+    CompleteSomeSwap();
+    EndSomeRequest();
+    EndSomeLease();
+  }
+  if (error_.empty()) Fail("somebody waits for ever");
+  return error_;
+}
+
+void SchedulerWorld::Tell(const Event& event) {
+  for (const Action& action : scheduler_.OnEvent(event, now_)) {
+    std::visit([this](const auto& a) { Obey(a); }, action);
+  }
+  CheckCapacity();
+}
+
+void SchedulerWorld::Obey(const SwapIn& action) {
+  if (!is_up_[action.gpu]) Fail("swap-in on a GPU that is down");
+  for (const auto& [place, image] : images_) {
+    if (place.first == action.instance) Fail("swap-in of an image that is somewhere");
+  }
+  images_[{action.instance, action.gpu}] = {image_bytes_[action.instance], Image::kComing};
+  CheckCapacity();
+}
+
+void SchedulerWorld::Obey(const SwapOut& action) {
+  const auto image = images_.find({action.instance, action.gpu});
+  if (image == images_.end() || image->second.state != Image::kPresent) {
+    return Fail("swap-out of what is not there");
+  }
+  if (leases_.count(action.instance)) Fail("swap-out under a lease");
+  image->second.state = Image::kLeaving;
+}
+
+void SchedulerWorld::Obey(const Grant& action) {
+  const auto request = waiting_.find(action.request);
+  if (request == waiting_.end()) return Fail("grant of an unknown request");
+  const auto image = images_.find({action.instance, action.gpu});
+  if (image == images_.end() || image->second.state != Image::kPresent) Fail("grant without image");
+  ++grants_;
+  if (action.joins) {
+    const auto lease = leases_.find(action.instance);
+    if (lease == leases_.end() || lease->second.is_revoked) return Fail("joins no lease");
+    lease->second.requests.insert(action.request);
+  } else {
+    if (leases_.count(action.instance)) Fail("two leases of an instance");
+    for (const auto& [instance, lease] : leases_) {
+      if (lease.gpu == action.gpu) Fail("two leases on a GPU");
+    }
+    leases_[action.instance] = {action.gpu, request->second.is_implicit, false, {action.request}};
+  }
+  waiting_.erase(request);
+}
+
+void SchedulerWorld::Obey(const Revoke& action) {
+  const auto lease = leases_.find(action.instance);
+  if (lease == leases_.end()) return Fail("revokes no lease");
+  if (lease->second.is_revoked) Fail("revokes twice");
+  if (!lease->second.is_implicit && !lease->second.requests.empty()) Fail("revokes what runs");
+  lease->second.is_revoked = true;
+}
+
+void SchedulerWorld::Obey(const Refuse& action) {
+  if (waiting_.erase(action.request) == 0) Fail("refuses an unknown request");
+}
+
+void SchedulerWorld::Obey(const AllowGrowth& action) {
+  const auto growth = growths_.find(action.growth);
+  if (growth == growths_.end()) return Fail("allows an unknown growth");
+  image_bytes_[growth->second.instance] += growth->second.bytes;
+  for (auto& [place, image] : images_) {
+    if (place.first == growth->second.instance && image.state != Image::kLeaving) {
+      image.bytes += growth->second.bytes;
+    }
+  }
+  growths_.erase(growth);
+  CheckCapacity();
+}
+
+void SchedulerWorld::Obey(const RefuseGrowth& action) {
+  const auto growth = growths_.find(action.growth);
+  if (growth == growths_.end()) return Fail("refuses an unknown growth");
+  if (image_bytes_[growth->second.instance] + growth->second.bytes <= gpu_bytes_) {
+    Fail("refuses a growth that fits");
+  }
+  growths_.erase(growth);
+}
+
+void SchedulerWorld::Obey(const WakeUp& action) {
+  if (action.when <= now_) Fail("wakes up in the past");
+}
+
+void SchedulerWorld::Fail(const std::string& what) {
+  if (error_.empty()) error_ = what;
+}
+
+void SchedulerWorld::CheckCapacity() {
+  std::map<GpuIndex, Bytes> used;
+  for (const auto& [place, image] : images_) used[place.second] += image.bytes;
+  for (const auto& [gpu, bytes] : used) {
+    if (bytes > gpu_bytes_) Fail("more images than the GPU holds");
+  }
+}
+
+void SchedulerWorld::Arrive() {
+  const RequestArrived arrival{.request = RequestId{next_id_++},
+                               .instance = instances_[Below(instances_.size())],
+                               .deadline = TimePoint::max(),
+                               .is_implicit = Below(4) == 0};
+  waiting_[arrival.request] = arrival;
+  Tell(arrival);
+}
+
+void SchedulerWorld::EndSomeRequest() {
+  if (!waiting_.empty() && Below(8) == 0) {
+    const RequestId gone = std::next(waiting_.begin(), Below(waiting_.size()))->first;
+    waiting_.erase(gone);
+    return Tell(RequestGone{gone});
+  }
+  if (leases_.empty()) return;
+  Lease& lease = std::next(leases_.begin(), Below(leases_.size()))->second;
+  if (lease.is_implicit || lease.requests.empty()) return;
+  const RequestId gone = *lease.requests.begin();
+  lease.requests.erase(gone);
+  Tell(RequestGone{gone});
+}
+
+void SchedulerWorld::EndSomeLease() {
+  if (leases_.empty()) return;
+  const auto lease = std::next(leases_.begin(), Below(leases_.size()));
+  const bool may_end = lease->second.is_revoked || (lease->second.is_implicit && Below(4) == 0);
+  if (!may_end) return;
+  const InstanceId instance = lease->first;
+  leases_.erase(lease);
+  Tell(LeaseEnded{instance});
+}
+
+void SchedulerWorld::GrowOrShrink() {
+  const InstanceId instance = instances_[Below(instances_.size())];
+  if (Below(3) > 0) {
+    const GrowthWanted growth{GrowthId{next_id_++}, instance, Bytes{1} + Below(gpu_bytes_ / 4)};
+    growths_[growth.growth] = growth;
+    return Tell(growth);
+  }
+  Bytes& bytes = image_bytes_[instance];
+  const Bytes less = Below(bytes + 1);
+  bytes -= less;
+  for (auto& [place, image] : images_) {
+    if (place.first == instance) image.bytes -= std::min(image.bytes, less);
+  }
+  Tell(ImageShrunk{instance, less});
+}
+
+void SchedulerWorld::CompleteSomeSwap() {
+  std::vector<Place> moving;
+  for (const auto& [place, image] : images_) {
+    if (image.state != Image::kPresent) moving.push_back(place);
+  }
+  if (moving.empty()) return;
+  const Place place = moving[Below(moving.size())];
+  Image& image = images_[place];
+  if (image.state == Image::kLeaving) {
+    images_.erase(place);
+    return Tell(SwapOutDone{place.first, place.second});
+  }
+  const bool is_ok = Below(16) > 0;
+  image.state = Image::kPresent;
+  if (!is_ok) {
+    images_.erase(place);
+  }
+  Tell(SwapInDone{place.first, place.second, is_ok});
+}
+
+void SchedulerWorld::BreakOrMendSomeGpu() {
+  const auto gpu = std::next(is_up_.begin(), Below(is_up_.size()));
+  gpu->second = !gpu->second;
+  if (gpu->second) return Tell(ExecutorUp{gpu->first, gpu_bytes_});
+  std::erase_if(images_, [&](const auto& entry) { return entry.first.second == gpu->first; });
+  std::erase_if(leases_, [&](const auto& entry) { return entry.second.gpu == gpu->first; });
+  Tell(ExecutorDown{gpu->first});
+}
+
+}  // namespace torpor::scheduler

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+
+namespace torpor::scheduler {
+
+// A node that does, in an order somebody else chooses, what the scheduler tells it, and watches
+// that the scheduler keeps its promises.
+class SchedulerWorld {
+ public:
+  using Choose = std::function<std::uint32_t()>;
+
+  // `choose` gives any numbers; they decide what happens next.
+  SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose choose);
+
+  // One event of the outside. Empty if all is well, else what the scheduler did wrong.
+  std::string Step();
+
+  // No further arrivals: does what is outstanding until every request is served.
+  std::string Finish();
+
+  std::uint64_t grants() const { return grants_; }
+
+ private:
+  struct Lease {
+    GpuIndex gpu;
+    bool is_implicit = false;
+    bool is_revoked = false;
+    std::set<RequestId> requests;
+  };
+  struct Image {
+    Bytes bytes = 0;
+    enum { kComing, kPresent, kLeaving } state = kComing;
+  };
+  using Place = std::pair<InstanceId, GpuIndex>;
+
+  void Tell(const Event& event);
+  void Obey(const SwapIn& action);
+  void Obey(const SwapOut& action);
+  void Obey(const Grant& action);
+  void Obey(const Revoke& action);
+  void Obey(const Refuse& action);
+  void Obey(const AllowGrowth& action);
+  void Obey(const RefuseGrowth& action);
+  void Obey(const WakeUp& action);
+  void Fail(const std::string& what);
+  void CheckCapacity();
+
+  void Arrive();
+  void EndSomeRequest();
+  void EndSomeLease();
+  void GrowOrShrink();
+  void CompleteSomeSwap();
+  void BreakOrMendSomeGpu();
+  std::uint32_t Below(std::size_t bound) {
+    return static_cast<std::uint32_t>(choose_() % static_cast<std::uint32_t>(bound));
+  }
+
+  const Bytes gpu_bytes_;
+  Choose choose_;
+  Scheduler scheduler_;
+  TimePoint now_{};
+  std::vector<InstanceId> instances_;
+  std::map<InstanceId, Bytes> image_bytes_;
+  std::map<GpuIndex, bool> is_up_;
+  std::map<Place, Image> images_;
+  std::map<InstanceId, Lease> leases_;
+  std::map<RequestId, RequestArrived> waiting_;
+  std::map<GrowthId, GrowthWanted> growths_;
+  std::uint64_t next_id_ = 1;
+  std::uint64_t grants_ = 0;
+  std::string error_;
+};
+
+}  // namespace torpor::scheduler
