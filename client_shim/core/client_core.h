@@ -28,10 +28,13 @@ constexpr HandleKind KindOf(std::uint64_t handle) {
   return static_cast<HandleKind>(handle >> kHandleSerialBits);
 }
 
+struct WindowPiece;
+
 // The encoded fields of a command (without its CommandHeader), see proto/wire/batch.h.
 struct Command {
   std::uint32_t call_id = 0;
   std::span<const std::uint8_t> fields;
+  const WindowPiece* piece = nullptr;  // the piece whose slot and value the command carries
 };
 
 // What a SYNC command was answered.
@@ -78,6 +81,9 @@ class ClientCore {
   // Sends what is batched without waiting for it.
   virtual cudaError_t Flush() = 0;
 
+  // True if no lease is held, and therefore everything that was ever enqueued is complete.
+  virtual bool IsDrained() const = 0;
+
   // The journal: what an executor must be told before it can serve this session. `Create` and
   // `Configure` also enqueue the command now (with no wait for a lease where there is none: then
   // the journal alone is enough). A later Configure of the same call id replaces the earlier one.
@@ -95,9 +101,12 @@ class ClientCore {
   // Frees a piece that no asynchronous command reads (downloads, failed calls).
   virtual void ReleaseWindow(const WindowPiece& piece) = 0;
 
-  // Completion slots: the current value of `slot`, read without a system call.
+  // Completion slots; 0 is none and is answered where all are taken. Commands carry a slot with
+  // its next value; the current value is read without a system call. Values of a lost lease count
+  // as reached: TakeAsyncError tells.
   virtual std::uint32_t AllotSlot() = 0;
   virtual void FreeSlot(std::uint32_t slot) = 0;
+  virtual std::uint64_t NextSlotValue(std::uint32_t slot) = 0;
   virtual std::uint64_t SlotValue(std::uint32_t slot) const = 0;
 
   // Memory; answered by torpord, no lease needed. Addresses are the program's own.

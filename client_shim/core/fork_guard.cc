@@ -1,0 +1,58 @@
+#include "client_shim/core/fork_guard.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+
+namespace torpor::shim {
+namespace {
+
+// Lock-free: the child may have been forked while another thread was anywhere.
+constexpr int kNone = -1;
+struct State {
+  std::atomic<bool> in_child{false};
+  std::atomic<bool> installed{false};
+  std::array<std::atomic<int>, 64> fds;
+
+  State() {
+    for (auto& fd : fds) fd.store(kNone);
+  }
+};
+
+State& TheState() {
+  static State* const state = new State();
+  return *state;
+}
+
+void AfterForkInChild() {
+  State& state = TheState();
+  state.in_child.store(true);
+  for (auto& fd : state.fds)
+    if (const int open = fd.exchange(kNone); open != kNone) close(open);
+}
+
+}  // namespace
+
+void ForkGuard::Install() {
+  if (!TheState().installed.exchange(true)) pthread_atfork(nullptr, nullptr, &AfterForkInChild);
+}
+
+bool ForkGuard::InChild() { return TheState().in_child.load(std::memory_order_relaxed); }
+
+void ForkGuard::Watch(int fd) {
+  for (auto& place : TheState().fds) {
+    int none = kNone;
+    if (place.compare_exchange_strong(none, fd)) return;
+  }
+}
+
+void ForkGuard::Unwatch(int fd) {
+  for (auto& place : TheState().fds) {
+    int watched = fd;
+    if (place.compare_exchange_strong(watched, kNone)) return;
+  }
+}
+
+}  // namespace torpor::shim

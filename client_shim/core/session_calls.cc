@@ -1,0 +1,246 @@
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "client_shim/core/fork_guard.h"
+#include "client_shim/core/session.h"
+#include "client_shim/core/unix_socket.h"
+
+namespace torpor::shim {
+namespace {
+
+// Output that waits for a slow executor; beyond it calls wait too.
+constexpr std::size_t kMaxUnsentBytes = std::size_t{1} << 20;
+// Between two looks at a full payload ring: well below the time that one piece takes to copy.
+constexpr std::chrono::microseconds kRingPoll{20};
+
+}  // namespace
+
+cudaError_t Session::Usable() const {
+  if (ForkGuard::InChild()) return cudaErrorInitializationError;
+  if (!started_.load(std::memory_order_acquire)) return cudaErrorInitializationError;
+  if (start_error_ != cudaSuccess) return start_error_;
+  if (fatal_.load(std::memory_order_relaxed) == cudaSuccess) {
+    const auto on_page = regions_.page()->sticky_error.load(std::memory_order_acquire);
+    if (on_page != 0) fatal_.store(static_cast<cudaError_t>(on_page));
+  }
+  return fatal_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Session::MintHandle(HandleKind kind) {
+  return static_cast<std::uint64_t>(kind) << kHandleSerialBits |
+         next_serial_.fetch_add(1, std::memory_order_relaxed);
+}
+
+cudaError_t Session::AwaitLease(Lock& lock, bool tells_program) {
+  for (;;) {
+    if (const cudaError_t error = fatal_.load(); error != cudaSuccess) return error;
+    switch (lease_.state) {
+      case LeaseState::kHeld:
+        return cudaSuccess;
+      case LeaseState::kLost: {
+        const cudaError_t error = lease_.error;
+        if (tells_program) lease_.program_knows = true;
+        SettleLostLease();
+        return error;
+      }
+      case LeaseState::kNone:
+        lease_.state = LeaseState::kRequested;
+        SendControl(wire::LeaseRequest{});
+        break;
+      case LeaseState::kRequested:
+      case LeaseState::kReturning:
+        break;
+    }
+    lease_changed_.wait(lock);
+  }
+}
+
+cudaError_t Session::AwaitRoom(Lock& lock, bool tells_program) {
+  for (;;) {
+    if (const cudaError_t error = AwaitLease(lock, tells_program); error != cudaSuccess)
+      return error;
+    if (lease_.link->stream.unsent_bytes() <= kMaxUnsentBytes) return cudaSuccess;
+    room_.wait(lock);
+  }
+}
+
+void Session::Append(const Command& command) {
+  if (batch_.empty()) {
+    batch_since_ = std::chrono::steady_clock::now();
+    if (!timer_is_armed_) {
+      timer_is_armed_ = true;
+      Wake();
+    }
+  }
+  batch_.Append(command.call_id, command.fields);
+  ++uses_;
+  if (command.piece) ring_.Submitted(*command.piece);
+  if (batch_.bytes() >= settings_.batch_bytes) FlushBatch();
+}
+
+cudaError_t Session::Enqueue(const Command& command) {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  if (command.fields.size() > kMaxCommandFields) return cudaErrorInvalidValue;
+  Lock lock(mutex_);
+  if (const cudaError_t error = AwaitRoom(lock, false); error != cudaSuccess) return error;
+  Append(command);
+  return cudaSuccess;
+}
+
+cudaError_t Session::Call(const Command& command, CallReply& reply) {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  if (command.fields.size() > kMaxCommandFields) return cudaErrorInvalidValue;
+  ReplyWaiter waiter;
+  waiter.reply = &reply;
+  Lock lock(mutex_);
+  if (const cudaError_t error = AwaitRoom(lock, true); error != cudaSuccess) return error;
+  const LinkPtr link = lease_.link;
+  batch_.Append(command.call_id, command.fields);
+  ++uses_;
+  link->pending.push_back({PendingReply::Kind::kCall, command.call_id, &waiter});
+  FlushBatch();
+  while (!waiter.done) {
+    if (link->is_being_read) {
+      waiter.changed.wait(lock);
+    } else {
+      ReadLink(lock, link, /*wait=*/true);
+    }
+  }
+  HandOverReading(link);
+  return waiter.error;
+}
+
+cudaError_t Session::Flush() {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  Lock lock(mutex_);
+  FlushBatch();
+  return cudaSuccess;
+}
+
+bool Session::IsDrained() const {
+  Lock lock(mutex_);
+  return lease_.state == LeaseState::kNone || lease_.state == LeaseState::kRequested;
+}
+
+// The batch belongs to the lease that is held (or is being returned): between leases it is empty.
+void Session::FlushBatch() {
+  if (batch_.empty()) return;
+  const LinkPtr link = lease_.link;
+  link->stream.Send(batch_.Take(lease_.id));
+  PumpLink(link);
+}
+
+void Session::PumpLink(const LinkPtr& link) {
+  link->stream.Write();
+  if (link->stream.closed())
+    BreakLink(link, cudaErrorDevicesUnavailable, link->stream.why_closed());
+  else if (link->stream.unsent_bytes() > 0)
+    Wake();
+}
+
+void Session::ReadLink(Lock& lock, const LinkPtr& link, bool wait) {
+  constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
+  if (link->read_buffer.empty()) link->read_buffer.resize(kReadBytes);
+  link->is_being_read = true;
+  lock.unlock();
+  const ssize_t got =
+      Receive(link->stream.fd(), link->read_buffer.data(), kReadBytes, wait ? 0 : MSG_DONTWAIT);
+  lock.lock();
+  link->is_being_read = false;
+  if (got > 0)
+    link->stream.Feed({link->read_buffer.data(), static_cast<std::size_t>(got)});
+  else if (got != -1)
+    link->stream.FeedEnd("the executor closed the connection");
+  if (link->stream.unsent_bytes() <= kMaxUnsentBytes) room_.notify_all();
+  DispatchReplies(link);
+}
+
+// Somebody must read for those that still wait: one of them, or the service thread if what is
+// pending is only the session's own.
+void Session::HandOverReading(const LinkPtr& link) {
+  if (link->is_being_read) return;
+  for (const PendingReply& pending : link->pending)
+    if (pending.waiter) return pending.waiter->changed.notify_one();
+  if (!link->pending.empty()) Wake();
+}
+
+void Session::DispatchReplies(const LinkPtr& link) {
+  std::span<const std::uint8_t> payload;
+  while (!link->stream.closed() && link->stream.Next(payload))
+    if (!OnReply(link, payload)) link->stream.FeedEnd("the executor sent a malformed reply");
+  if (link->stream.closed())
+    BreakLink(link, cudaErrorDevicesUnavailable, link->stream.why_closed());
+}
+
+bool Session::OnReply(const LinkPtr& link, std::span<const std::uint8_t> payload) {
+  wire::Reply reply;
+  wire::Reader reader(payload);
+  reader(reply);
+  if (!reader.done() || link->pending.empty() || link->pending.front().call_id != reply.call_id)
+    return false;
+  const PendingReply pending = link->pending.front();
+  link->pending.pop_front();
+  if (reply.status != 0 && !reply.message.empty())
+    log_.Debug("call " + std::to_string(reply.call_id) + ": " + reply.message);
+  NoteAsyncError(reply);
+  switch (pending.kind) {
+    case PendingReply::Kind::kAttach:
+      if (reply.status != 0)
+        BreakLink(link, static_cast<cudaError_t>(reply.status), "attach: " + reply.message);
+      break;
+    case PendingReply::Kind::kDrain:
+      OnDrained(link, reply.result);
+      break;
+    case PendingReply::Kind::kCall:
+      *pending.waiter->reply = {reply.status, std::move(reply.message), std::move(reply.result)};
+      pending.waiter->done = true;
+      pending.waiter->changed.notify_one();
+      break;
+  }
+  return true;
+}
+
+void Session::NoteAsyncError(const wire::Reply& reply) {
+  if (reply.async_error == 0) return;
+  const auto error = static_cast<cudaError_t>(reply.async_error);
+  log_.Warn(
+      "an asynchronous call failed: " +
+      (reply.message.empty() ? "CUDA error " + std::to_string(reply.async_error) : reply.message));
+  if (reply.async_error_is_sticky != 0) fatal_.store(error);
+  if (async_error_ == cudaSuccess) async_error_ = error;
+}
+
+cudaError_t Session::TakeAsyncError() {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  Lock lock(mutex_);
+  if (lease_.state == LeaseState::kLost && !lease_.program_knows) {
+    const cudaError_t error = lease_.error;
+    lease_.program_knows = true;
+    SettleLostLease();
+    return error;
+  }
+  return std::exchange(async_error_, cudaSuccess);
+}
+
+cudaError_t Session::AcquireWindow(std::uint64_t bytes, WindowPiece& piece) {
+  for (;;) {
+    if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+    if (ring_.Acquire(bytes, piece)) return cudaSuccess;
+    // Pieces become free when their commands have run, so these must be on their way.
+    if (const cudaError_t error = Flush(); error != cudaSuccess) return error;
+    std::this_thread::sleep_for(kRingPoll);
+  }
+}
+
+void Session::ReleaseWindow(const WindowPiece& piece) { ring_.Release(piece); }
+
+bool Session::FindAllocation(std::uint64_t address, Allocation& allocation) const {
+  return allocations_.Find(address, allocation);
+}
+
+void Session::WarnOnce(const std::string& key, const std::string& message) {
+  log_.WarnOnce(key, message);
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,99 @@
+#include "client_shim/core/frame_codec.h"
+#include "client_shim/core/session.h"
+
+namespace torpor::shim {
+
+void Session::SendControl(const wire::ClientMessage& message) {
+  const std::vector<std::uint8_t> payload = wire::EncodeMessage(message);
+  std::vector<std::uint8_t> frame(kFrameRoom);
+  frame.insert(frame.end(), payload.begin(), payload.end());
+  control_->Send(std::move(frame));
+  control_->Write();
+  if (control_->socket_is_full() && wake_) Wake();
+}
+
+cudaError_t Session::Ask(std::uint64_t request_id, const wire::ClientMessage& request,
+                         wire::ServerMessage& reply) {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  ControlWaiter waiter;
+  Lock lock(mutex_);
+  if (lost_daemon_) return cudaErrorDevicesUnavailable;
+  control_waiters_.emplace(request_id, &waiter);
+  SendControl(request);
+  waiter.changed.wait(lock, [&] { return waiter.done; });
+  reply = std::move(waiter.reply);
+  return waiter.error;
+}
+
+void Session::OnMemoryAnswer(std::uint64_t request_id, wire::ServerMessage reply) {
+  const auto found = control_waiters_.find(request_id);
+  if (found == control_waiters_.end()) return LoseDaemon("it answered what was not asked");
+  ControlWaiter& waiter = *found->second;
+  control_waiters_.erase(found);
+  waiter.reply = std::move(reply);
+  waiter.done = true;
+  waiter.changed.notify_one();
+}
+
+cudaError_t Session::AskAddress(std::uint64_t request_id, const wire::ClientMessage& request,
+                                std::uint64_t& address) {
+  wire::ServerMessage message;
+  if (const cudaError_t error = Ask(request_id, request, message); error != cudaSuccess)
+    return error;
+  const auto* reply = std::get_if<wire::MemoryReply>(&message);
+  if (!reply) return cudaErrorUnknown;
+  if (reply->error != 0) log_.Debug("memory: " + reply->message);
+  address = reply->address;
+  return static_cast<cudaError_t>(reply->error);
+}
+
+cudaError_t Session::Malloc(std::uint64_t bytes, std::uint64_t& address) {
+  const std::uint64_t id = next_request_++;
+  const cudaError_t error = AskAddress(id, wire::Malloc{id, bytes}, address);
+  if (error == cudaSuccess) allocations_.Insert({address, bytes, true});
+  return error;
+}
+
+cudaError_t Session::HostAlloc(std::uint64_t bytes, std::uint64_t& address) {
+  const std::uint64_t id = next_request_++;
+  const cudaError_t error = AskAddress(id, wire::HostAlloc{id, bytes}, address);
+  if (error == cudaSuccess) allocations_.Insert({address, bytes, false});
+  return error;
+}
+
+// The map forgets first, so that of two threads that free the same address one fails.
+bool Session::Forget(std::uint64_t address, bool on_device) {
+  Allocation allocation;
+  return allocations_.Find(address, allocation) && allocation.begin == address &&
+         allocation.on_device == on_device && allocations_.Erase(address);
+}
+
+cudaError_t Session::Free(std::uint64_t address) {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  if (!Forget(address, true)) return cudaErrorInvalidValue;
+  const std::uint64_t id = next_request_++;
+  std::uint64_t ignored = 0;
+  return AskAddress(id, wire::Free{id, address}, ignored);
+}
+
+cudaError_t Session::HostFree(std::uint64_t address) {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  if (!Forget(address, false)) return cudaErrorInvalidValue;
+  const std::uint64_t id = next_request_++;
+  std::uint64_t ignored = 0;
+  return AskAddress(id, wire::HostFree{id, address}, ignored);
+}
+
+cudaError_t Session::MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) {
+  const std::uint64_t id = next_request_++;
+  wire::ServerMessage message;
+  if (const cudaError_t error = Ask(id, wire::MemGetInfo{id}, message); error != cudaSuccess)
+    return error;
+  const auto* reply = std::get_if<wire::MemGetInfoReply>(&message);
+  if (!reply) return cudaErrorUnknown;
+  free_bytes = reply->free_bytes;
+  total_bytes = reply->total_bytes;
+  return cudaSuccess;
+}
+
+}  // namespace torpor::shim

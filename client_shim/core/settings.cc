@@ -1,0 +1,62 @@
+#include "client_shim/core/settings.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+namespace torpor::shim {
+namespace {
+
+std::string Text(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// The environment's number, held inside [low, high]; `otherwise` where there is none.
+std::int64_t Number(const char* name, std::int64_t otherwise, std::int64_t low, std::int64_t high) {
+  const std::string text = Text(name);
+  if (text.empty()) return otherwise;
+  char* end = nullptr;
+  const std::int64_t value = std::strtoll(text.c_str(), &end, 10);
+  if (*end != '\0') return otherwise;
+  return std::clamp(value, low, high);
+}
+
+std::string ReadToken() {
+  std::string token = Text("TORPOR_TOKEN");
+  const std::string path = Text("TORPOR_TOKEN_FILE");
+  if (token.empty() && !path.empty()) {
+    std::ifstream file(path);
+    std::getline(file, token);
+  }
+  return token;
+}
+
+LogLevel ReadLogLevel() {
+  const std::string level = Text("TORPOR_LOG");
+  if (level == "off") return LogLevel::kOff;
+  if (level == "debug") return LogLevel::kDebug;
+  return LogLevel::kWarn;
+}
+
+}  // namespace
+
+Settings ReadSettings() {
+  Settings settings;
+  if (const std::string socket = Text("TORPOR_SOCKET"); !socket.empty()) settings.socket = socket;
+  settings.token = ReadToken();
+  settings.log = ReadLogLevel();
+  settings.connect_timeout = std::chrono::milliseconds(
+      Number("TORPOR_CONNECT_TIMEOUT_MS", settings.connect_timeout.count(), 1, 600'000));
+  settings.batch_bytes = static_cast<std::size_t>(
+      Number("TORPOR_BATCH_BYTES", static_cast<std::int64_t>(settings.batch_bytes), 1, 2 << 20));
+  settings.flush_after = std::chrono::microseconds(
+      Number("TORPOR_FLUSH_US", settings.flush_after.count(), 1, 1'000'000));
+  settings.lease_idle = std::chrono::milliseconds(
+      Number("TORPOR_LEASE_IDLE_MS", settings.lease_idle.count(), 1, 3'600'000));
+  return settings;
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace torpor::shim {
+
+enum class LogLevel { kOff, kWarn, kDebug };
+
+// What the environment of the program says; read once, when the session is opened.
+struct Settings {
+  std::string socket = "/run/torpor/torpor.sock";     // TORPOR_SOCKET
+  std::string token;                                  // TORPOR_TOKEN or TORPOR_TOKEN_FILE
+  LogLevel log = LogLevel::kWarn;                     // TORPOR_LOG: off, warn, debug
+  std::chrono::milliseconds connect_timeout{5000};    // TORPOR_CONNECT_TIMEOUT_MS
+  std::size_t batch_bytes = std::size_t{256} * 1024;  // TORPOR_BATCH_BYTES: flushed when longer
+  std::chrono::microseconds flush_after{200};         // TORPOR_FLUSH_US: flushed when older
+  // An implicit lease goes back after one to two such spans without a call.
+  std::chrono::milliseconds lease_idle{20};  // TORPOR_LEASE_IDLE_MS
+};
+
+Settings ReadSettings();
+
+}  // namespace torpor::shim

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "client_shim/core/unix_socket.h"
+#include "proto/wire/control_messages.h"
+#include "proto/wire/session_window.h"
+
+namespace torpor::shim {
+
+// The session's addresses in this process: the range that only the GPU may hold memory at, the
+// window and the host arena. Unmapped by the destructor.
+class SharedRegions {
+ public:
+  // Takes the addresses that the daemon named; the failure's code is an errno.
+  static Result<SharedRegions, int> Map(const wire::HelloReply& session, Deadline deadline);
+
+  SharedRegions() = default;
+  SharedRegions(SharedRegions&& other) noexcept;
+  SharedRegions& operator=(SharedRegions&& other) noexcept;
+  ~SharedRegions();
+
+  wire::CompletionPage* page() const { return static_cast<wire::CompletionPage*>(window_.begin); }
+  std::uint8_t* window() const { return static_cast<std::uint8_t*>(window_.begin); }
+
+ private:
+  struct Mapping {
+    void* begin = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  void Swap(SharedRegions& other) noexcept;
+
+  Mapping device_;
+  Mapping window_;
+  Mapping arena_;
+};
+
+}  // namespace torpor::shim
