@@ -1,5 +1,8 @@
 """Emits the server's side: an abstract handler with a method a command, and the dispatch."""
 
+import emit_server_calls
+from vocabulary import call_commands
+
 
 
 def handler_header(library):
@@ -11,6 +14,12 @@ def handler_header(library):
         argument = f"const wire::{command.name}& command"
         methods.append(f"  virtual CallStatus {command.name}({argument}{result}) = 0;")
     prefix = library.prefix
+    include = base = ""
+    destructor = f"virtual ~{prefix}Handler() = default;"
+    if library.calls:
+        include = f'\n#include "proto/cuda_api/{library.name}_environment.h"'
+        base = f" : public {prefix}Environment"
+        destructor = f"~{prefix}Handler() override = default;"
     return f"""\
 // Generated from proto/cuda_api/{library.name}.py by generator.py. Do not edit.
 #pragma once
@@ -20,15 +29,15 @@ def handler_header(library):
 
 #include "absl/status/status.h"
 #include "proto/cuda_api/call_outcome.h"
-#include "proto/cuda_api/{library.name}_commands.h"
+#include "proto/cuda_api/{library.name}_commands.h"{include}
 
 namespace torpor::cuda_api {{
 
 // Carries out the commands of one session. Ids and addresses in a command are the client's words:
 // the handler checks that they are the session's own. Spans live only as long as the call.
-class {prefix}Handler {{
+class {prefix}Handler{base} {{
  public:
-  virtual ~{prefix}Handler() = default;
+  {destructor}
 
 {chr(10).join(methods)}
 }};
@@ -49,21 +58,26 @@ absl::Status Dispatch{prefix}({prefix}Handler& handler, std::uint32_t call_id,
 def dispatch_source(library):
     prefix = library.prefix
     cases = []
-    for command in library.commands:
-        run = "RunSync" if command.result is not None else "RunStream"
-        result = f", wire::{command.name}Result" if command.result is not None else ""
-        cases.append(f"    case wire::{command.name}::kCallId:\n"
-                     f"      return {run}<wire::{command.name}{result}>(\n"
-                     f"          handler, &{prefix}Handler::{command.name}, fields, outcome);")
-    ids = "\n".join(f"    case wire::{command.name}::kCallId:" for command in library.commands)
+    called = {c.name for call in library.calls for c in call_commands(call)}
+    for command in library.wire_commands:
+        name = f"wire::{command.name}"
+        run = f"Run{'Sync' if command.result is not None else 'Stream'}"
+        types = f"{name}, {name}Result" if command.result is not None else name
+        method = (f"Invoke<{types}>" if command.name in called
+                  else f"&{prefix}Handler::{command.name}")
+        cases.append(f"    case {name}::kCallId:\n"
+                     f"      return {run}<{types}>(handler, {method}, fields, outcome);")
+    ids = "\n".join(f"    case wire::{c.name}::kCallId:" for c in library.wire_commands)
+    invokes = emit_server_calls.invoke_functions(library) if library.calls else ""
+    include = emit_server_calls.INCLUDES if library.calls else ""
     return f"""\
 // Generated from proto/cuda_api/{library.name}.py by generator.py. Do not edit.
 #include "proto/cuda_api/{library.name}_dispatch.h"
 
-#include "proto/cuda_api/run_command.h"
+{include}#include "proto/cuda_api/run_command.h"
 
 namespace torpor::cuda_api {{
-
+{invokes}
 bool Is{prefix}Call(std::uint32_t call_id) {{
   switch (call_id) {{
 {ids}

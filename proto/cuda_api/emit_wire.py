@@ -10,6 +10,7 @@ HEADER = """\
 #include <string>
 #include <vector>
 
+#include "proto/cuda_api/cublas_scalar.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/session_window.h"
 
@@ -24,7 +25,7 @@ def wire_header(library):
                      f"{constant.name} = {constant.value};\n")
     parts += [enumeration(e) for e in library.enumerations]
     parts += [structure(s.name, s.note, s.fields, in_result=True) for s in library.structs]
-    for command in library.commands:
+    for command in library.wire_commands:
         parts.append(structure(command.name, command.note, command.fields, call_id=command.id,
                                sync=command.result is not None))
         if command.result is not None:

@@ -11,9 +11,11 @@ import argparse
 import importlib.util
 import pathlib
 
+import emit_checks
 import emit_cudart_client
 import emit_dispatch
 import emit_exports
+import emit_server_calls
 import emit_wire
 import surface
 
@@ -28,11 +30,16 @@ def load_table(path):
 
 def write_wire(library, out, _):
     (out / f"{library.name}_commands.h").write_text(emit_wire.wire_header(library))
+    if library.calls:
+        (out / f"{library.name}_checks.h").write_text(emit_checks.checks_header(library))
 
 
 def write_server(library, out, _):
     (out / f"{library.name}_dispatch.h").write_text(emit_dispatch.handler_header(library))
     (out / f"{library.name}_dispatch.cc").write_text(emit_dispatch.dispatch_source(library))
+    if library.calls:
+        (out / f"{library.name}_functions.h").write_text(
+            emit_server_calls.functions_header(library))
 
 
 def write_client(library, out, arguments):

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -13,22 +14,23 @@ namespace torpor::cuda_api {
 absl::Status UnknownCall(std::uint32_t call_id);
 absl::Status MalformedCall(std::uint32_t call_id, std::size_t bytes);
 
-template <typename Command, typename Handler>
-absl::Status RunStream(Handler& handler, CallStatus (Handler::*method)(const Command&),
-                       std::span<const std::uint8_t> fields, CallOutcome& outcome) {
+// `method`: a member of the handler, or a function that takes it first.
+template <typename Command, typename Handler, typename Method>
+absl::Status RunStream(Handler& handler, Method method, std::span<const std::uint8_t> fields,
+                       CallOutcome& outcome) {
   Command command;
   wire::Reader reader(fields);
   reader(command);
   if (!reader.done()) return MalformedCall(Command::kCallId, fields.size());
   outcome.is_sync = false;
   outcome.result.clear();
-  outcome.status = (handler.*method)(command);
+  outcome.status = std::invoke(method, handler, command);
   return absl::OkStatus();
 }
 
-template <typename Command, typename Result, typename Handler>
-absl::Status RunSync(Handler& handler, CallStatus (Handler::*method)(const Command&, Result&),
-                     std::span<const std::uint8_t> fields, CallOutcome& outcome) {
+template <typename Command, typename Result, typename Handler, typename Method>
+absl::Status RunSync(Handler& handler, Method method, std::span<const std::uint8_t> fields,
+                     CallOutcome& outcome) {
   Command command;
   wire::Reader reader(fields);
   reader(command);
@@ -36,7 +38,7 @@ absl::Status RunSync(Handler& handler, CallStatus (Handler::*method)(const Comma
   Result result;
   outcome.is_sync = true;
   outcome.result.clear();
-  outcome.status = (handler.*method)(command, result);
+  outcome.status = std::invoke(method, handler, command, result);
   if (outcome.status.ok()) wire::Writer{outcome.result}(result);
   return absl::OkStatus();
 }

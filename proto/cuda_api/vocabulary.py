@@ -111,6 +111,130 @@ def command(call_id, name, order, /, note="", returns=None, **fields):
     return Command(call_id, name, order, fields, note, returns)
 
 
+# Words for the parameters of remoted functions. Expressions are C++ over the function's parameters
+# by their names; blas_extents.h has the functions they may call.
+
+
+@dataclasses.dataclass(frozen=True)
+class Handle:
+    """A client-minted library handle."""
+
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """Passed by value. `valid`: a predicate of blas_extents.h that every number must satisfy."""
+
+    c_type: str
+    wire: Type
+    valid: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    c_type: str
+    bytes: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Matrix:
+    """Column-major in device memory; with `count`, that many, `stride` elements apart."""
+
+    element: Element
+    rows: str
+    columns: str
+    leading: str
+    stride: str = ""
+    count: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Vector:
+    element: Element
+    n: str
+    increment: str
+
+
+class Access(enum.Enum):
+    READ = "kRead"
+    READ_WRITE = "kReadWrite"
+    WRITE = "kWrite"
+
+
+@dataclasses.dataclass(frozen=True)
+class DevicePtr:
+    """A pointer to device memory of the extent that `what` (Matrix or Vector) gives."""
+
+    what: object
+    access: Access
+
+
+def In(what):
+    return DevicePtr(what, Access.READ)
+
+
+def InOut(what):
+    return DevicePtr(what, Access.READ_WRITE)
+
+
+def Out(what):
+    return DevicePtr(what, Access.WRITE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scalar:
+    """In host or device memory, as the handle's pointer mode says; at most 16 bytes."""
+
+    element: Element
+
+
+@dataclasses.dataclass(frozen=True)
+class ScalarResult:
+    """Where the result goes, as the handle's pointer mode says: to the host is SYNC."""
+
+    element: Element
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A remoted function that is generated whole: client entry, wire struct, check, server call.
+
+    `host_id` is the id of its SYNC form where a ScalarResult goes to the host.
+    """
+
+    id: int
+    symbol: str
+    parameters: dict
+    host_id: int | None = None
+
+    @property
+    def name(self):
+        stem = self.symbol.removeprefix("cublas").removesuffix("_v2")
+        return "Cublas" + stem
+
+
+_SCALAR = Type("CublasScalar")
+
+
+def _wire_type(word):
+    if isinstance(word, Value):
+        return word.wire
+    return _SCALAR if isinstance(word, Scalar) else u64
+
+
+def call_commands(call):
+    """What a Call is on the wire: a STREAM command, and a SYNC one where a result goes to the host."""
+    fields = {name: _wire_type(word) for name, word in call.parameters.items()}
+    yield Command(call.id, call.name, STREAM, fields)
+    if call.host_id is not None:
+        results = [name for name, word in call.parameters.items()
+                   if isinstance(word, ScalarResult)]
+        inputs = {name: type_ for name, type_ in fields.items() if name not in results}
+        yield Command(call.host_id, call.name + "ToHost", SYNC, inputs,
+                      result={name: array(u8, 16) for name in results})
+
+
 class How(enum.Enum):
     """What answers an exported symbol."""
 
@@ -149,14 +273,21 @@ class Library:
     enumerations: list = dataclasses.field(default_factory=list)
     structs: list = dataclasses.field(default_factory=list)
     symbols: list = dataclasses.field(default_factory=list)
+    calls: list = dataclasses.field(default_factory=list)
+    functions: tuple = ()  # what the server also needs of the real library, beside the calls
     soname: str = ""
     headers: tuple = ()  # of the toolkit, which declare the symbols
     api_macros: tuple = ()  # mark those declarations
 
+    @property
+    def wire_commands(self):
+        """Everything that crosses the wire."""
+        return [*self.commands, *(c for call in self.calls for c in call_commands(call))]
+
     def check(self):
         """Raises ValueError where an id is out of range or two commands share an id or a name."""
         ids, names = {}, set()
-        for line in self.commands:
+        for line in self.wire_commands:
             if not self.first_id <= line.id <= self.last_id:
                 raise ValueError(f"{line.name}: id {line.id} is not one of {self.name}'s"
                                  f" ({self.first_id} to {self.last_id})")

@@ -1,0 +1,155 @@
+"""Emits the server's side of cuBLAS: the function table, and from each command to its call."""
+
+from emit_checks import bind_fields
+from vocabulary import (
+    Access, DevicePtr, Handle, Matrix, Scalar, ScalarResult, Value, call_commands)
+
+INCLUDES = """\
+#include <cstring>
+
+#include "proto/cuda_api/blas_extents.h"
+#include "proto/cuda_api/cublas_arguments.h"
+#include "proto/cuda_api/cublas_checks.h"
+"""
+
+_FUNCTIONS = """\
+// Generated from proto/cuda_api/{table}.py by generator.py. Do not edit.
+#pragma once
+
+#include <cublas_api.h>
+
+namespace torpor::cuda_api {{
+
+// cuBLAS as it was found at run time. What the library lacks stays null.
+struct CublasFunctions {{
+{members}
+}};
+
+// `find(symbol)` returns the symbol's address or null, as dlsym does.
+template <typename Find>
+CublasFunctions LoadCublasFunctions(Find find) {{
+  CublasFunctions functions;
+{loads}
+  return functions;
+}}
+
+}}  // namespace torpor::cuda_api
+"""
+
+
+def functions_header(library):
+    members = [f"  decltype(&::{symbol}) {symbol} = nullptr;" for symbol in library.functions]
+    # Spelled out: cublas_api.h overloads some of these names.
+    members += [f"  cublasStatus_t (*{call.symbol})({_parameter_types(call)}) = nullptr;"
+                for call in library.calls]
+    symbols = [*library.functions, *(call.symbol for call in library.calls)]
+    return _FUNCTIONS.format(
+        table=library.name, members="\n".join(members),
+        loads="\n".join(f'  functions.{s} = reinterpret_cast<decltype(functions.{s})>(find("{s}"));'
+                        for s in symbols))
+
+
+def _parameter_types(call):
+    return ", ".join(_parameter_type(word) for word in call.parameters.values())
+
+
+def _parameter_type(word):
+    if isinstance(word, Handle):
+        return "cublasHandle_t"
+    if isinstance(word, Value):
+        return word.c_type
+    if isinstance(word, Scalar):
+        return f"const {word.element.c_type}*"
+    if isinstance(word, ScalarResult):
+        return f"{word.element.c_type}*"
+    const = "const " if word.access is Access.READ else ""
+    return f"{const}{word.what.element.c_type}*"
+
+
+def invoke_functions(library):
+    primary = ("\nnamespace {\n\n"
+               "template <typename Command>\n"
+               "CallStatus Invoke(CublasHandler& handler, const Command& command);\n"
+               "template <typename Command, typename Result>\n"
+               "CallStatus Invoke(CublasHandler& handler, const Command& command,"
+               " Result& result);\n\n")
+    functions = [_invoke(call, command) for call in library.calls
+                 for command in call_commands(call)]
+    return primary + "\n".join(functions) + "\n}  // namespace\n"
+
+
+def _invoke(call, command):
+    to_host = command.result is not None
+    name = f"wire::{command.name}"
+    result = f", {name}Result& answer" if to_host else ""
+    specialised = f"{name}, {name}Result" if to_host else name
+    lines = ["template <>",
+             f"CallStatus Invoke<{specialised}>(CublasHandler& handler,"
+             f" const {name}& command{result}) {{",
+             f'  constexpr char kSymbol[] = "{call.symbol}";',
+             "  if (!FieldsAreValid(command)) return NonsenseArguments(kSymbol);",
+             f"  {bind_fields(command)}"]
+    arguments = [_declare(n, w, to_host) for n, w in call.parameters.items()]
+    declarations = [d for d, _ in arguments if d]
+    lines += declarations
+    checked = [f"{n}_argument.ok()" for n, w in call.parameters.items()
+               if isinstance(w, (Scalar, DevicePtr)) or (isinstance(w, ScalarResult)
+                                                         and not to_host)]
+    if checked:
+        lines.append(f"  if (!({' && '.join(checked)})) return ForeignMemory(kSymbol);")
+    passed = ", ".join(a for _, a in arguments)
+    handle = next(n for n, w in call.parameters.items() if isinstance(w, Handle))
+    function = f"handler.functions().{call.symbol}"
+    lines += [f"  CublasInvocation invocation(handler, kSymbol, {function} != nullptr,"
+              f" {handle}, {_mode(call, to_host)});",
+              "  if (!invocation.ok()) return invocation.refusal();",
+              f"  {'const CallStatus outcome =' if to_host else 'return'}"
+              f" invocation.Done({function}({passed}));"]
+    if to_host:
+        lines += [f"  std::memcpy(answer.{n}.data(), &{n}_argument, sizeof {n}_argument);"
+                  for n in command.result]
+        lines.append("  return outcome;")
+    return "\n".join(lines) + "\n}\n"
+
+
+def _declare(name, word, to_host):
+    """How the argument is made, and what is passed for it."""
+    if isinstance(word, Handle):
+        return "", "invocation.handle()"
+    if isinstance(word, Value):
+        return "", f"static_cast<{word.c_type}>({name})"
+    if isinstance(word, Scalar):
+        return (f"  const ScalarArgument {name}_argument(handler, {name}, {word.element.bytes});",
+                f"{name}_argument.as<{word.element.c_type}>()")
+    if isinstance(word, ScalarResult) and to_host:
+        return f"  {word.element.c_type} {name}_argument{{}};", f"&{name}_argument"
+    extent, access, element = _extent(word)
+    const = "const " if access is Access.READ else ""
+    return (f"  const DeviceArgument {name}_argument(handler, {name}, {extent},"
+            f" Access::{access.value});", f"{name}_argument.as<{const}{element.c_type}>()")
+
+
+def _extent(word):
+    if isinstance(word, ScalarResult):
+        return word.element.bytes, Access.WRITE, word.element
+    what = word.what
+    bytes_ = what.element.bytes
+    if not isinstance(what, Matrix):
+        extent = f"VectorBytes({bytes_}, {what.n}, {what.increment})"
+    elif what.count:
+        extent = (f"BatchBytes({bytes_}, {what.rows}, {what.columns}, {what.leading},"
+                  f" {what.stride}, {what.count})")
+    else:
+        extent = f"MatrixBytes({bytes_}, {what.rows}, {what.columns}, {what.leading})"
+    return extent, word.access, what.element
+
+
+def _mode(call, to_host):
+    if to_host:
+        return "CUBLAS_POINTER_MODE_HOST"
+    for name, word in call.parameters.items():
+        if isinstance(word, Scalar):
+            return f"ModeOf({name}.address)"
+        if isinstance(word, ScalarResult):
+            return "CUBLAS_POINTER_MODE_DEVICE"
+    return "CUBLAS_POINTER_MODE_HOST"
