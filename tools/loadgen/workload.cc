@@ -1,0 +1,178 @@
+#include "tools/loadgen/workload.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace torpor::loadgen {
+namespace {
+
+absl::Status Invalid(const YAML::Node& node, std::string_view message) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", node.Mark().line + 1, ": ", std::string(message)));
+}
+
+absl::Status RefuseUnknownKeys(const YAML::Node& map, std::initializer_list<const char*> known) {
+  if (!map.IsMap()) return Invalid(map, "not a mapping");
+  for (const auto& entry : map) {
+    const auto key = entry.first.as<std::string>("");
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      return Invalid(entry.first, "unknown key '" + key + "'");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Leaves `value` alone when the key is absent.
+template <typename T>
+absl::Status Read(const YAML::Node& map, const char* key, T* value) {
+  const YAML::Node node = map[key];
+  if (!node) return absl::OkStatus();
+  try {
+    *value = node.as<T>();
+    return absl::OkStatus();
+  } catch (const YAML::Exception&) {
+    return Invalid(node, absl::StrCat("'", key, "' has no usable value"));
+  }
+}
+
+absl::Status ReadDuration(const YAML::Node& map, const char* key, double unit_s, Duration* value) {
+  double number = ToSeconds(*value) / unit_s;
+  TORPOR_RETURN_IF_ERROR(Read(map, key, &number));
+  if (!(number >= 0 && number * unit_s < 1e9)) {
+    return Invalid(map[key], absl::StrCat("'", key, "' is out of range"));
+  }
+  *value = Duration(std::llround(number * unit_s * 1e9));
+  return absl::OkStatus();
+}
+
+class Reader {
+ public:
+  Reader(std::string folder, std::string target)
+      : folder_(std::move(folder)), target_(std::move(target)) {}
+
+  absl::StatusOr<Workload> ReadRoot(const YAML::Node& root) {
+    Workload workload;
+    TORPOR_RETURN_IF_ERROR(
+        RefuseUnknownKeys(root, {"version", "target", "arrivals", "seed", "duration_s", "warm_up_s",
+                                 "timeout_s", "functions"}));
+    std::string version;
+    TORPOR_RETURN_IF_ERROR(Read(root, "version", &version));
+    if (version != "v1") return Invalid(root, "'version' must be v1");
+    if (target_.empty()) TORPOR_RETURN_IF_ERROR(Read(root, "target", &target_));
+    std::string arrivals(ArrivalProcessName(workload.arrivals));
+    TORPOR_RETURN_IF_ERROR(Read(root, "arrivals", &arrivals));
+    const auto process = ParseArrivalProcess(arrivals);
+    if (!process) return Invalid(root["arrivals"], "arrivals are constant, poisson or artifact");
+    workload.arrivals = *process;
+    TORPOR_RETURN_IF_ERROR(Read(root, "seed", &workload.seed));
+    TORPOR_RETURN_IF_ERROR(ReadDuration(root, "duration_s", 1, &workload.duration));
+    TORPOR_RETURN_IF_ERROR(ReadDuration(root, "warm_up_s", 1, &workload.warm_up));
+    TORPOR_RETURN_IF_ERROR(ReadDuration(root, "timeout_s", 1, &workload.timeout));
+    std::set<std::string> names;
+    for (const YAML::Node& node : root["functions"]) {
+      TORPOR_ASSIGN_OR_RETURN(FunctionLoad function, Function(node));
+      if (!names.insert(function.name).second) {
+        return Invalid(node, "a second function '" + function.name + "'");
+      }
+      workload.functions.push_back(std::move(function));
+    }
+    if (workload.functions.empty()) return Invalid(root, "no functions");
+    return workload;
+  }
+
+ private:
+  absl::StatusOr<FunctionLoad> Function(const YAML::Node& node) const {
+    TORPOR_RETURN_IF_ERROR(RefuseUnknownKeys(
+        node, {"name", "url", "path", "rate_per_s", "objective_ms", "body", "expected"}));
+    FunctionLoad function;
+    function.rate_per_s = 1;
+    function.objective = std::chrono::seconds(1);
+    TORPOR_RETURN_IF_ERROR(Read(node, "name", &function.name));
+    if (function.name.empty()) return Invalid(node, "a function without a name");
+    TORPOR_RETURN_IF_ERROR(Read(node, "rate_per_s", &function.rate_per_s));
+    if (!(function.rate_per_s >= 0 && function.rate_per_s <= 1e6)) {
+      return Invalid(node, "'rate_per_s' is out of range");
+    }
+    TORPOR_RETURN_IF_ERROR(ReadDuration(node, "objective_ms", 1e-3, &function.objective));
+    TORPOR_RETURN_IF_ERROR(ReadPlace(node, &function));
+    TORPOR_RETURN_IF_ERROR(ReadBodies(node, &function));
+    return function;
+  }
+
+  absl::Status ReadPlace(const YAML::Node& node, FunctionLoad* function) const {
+    function->host = target_;
+    function->path = "/function/" + function->name + "/";
+    TORPOR_RETURN_IF_ERROR(Read(node, "path", &function->path));
+    std::string url;
+    TORPOR_RETURN_IF_ERROR(Read(node, "url", &url));
+    if (!url.empty()) {
+      constexpr std::string_view kScheme = "http://";
+      if (!url.starts_with(kScheme)) return Invalid(node, "'url' does not start with http://");
+      const std::size_t slash = url.find('/', kScheme.size());
+      function->host = url.substr(kScheme.size(), slash - kScheme.size());
+      function->path = slash == std::string::npos ? "/" : url.substr(slash);
+    }
+    if (function->host.find(':') == std::string::npos) {
+      return Invalid(node, "no host:port: set 'url', or 'target' for all functions");
+    }
+    if (!function->path.starts_with("/")) return Invalid(node, "'path' does not start with /");
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadBodies(const YAML::Node& node, FunctionLoad* function) const {
+    std::string body;
+    std::string expected;
+    TORPOR_RETURN_IF_ERROR(Read(node, "body", &body));
+    TORPOR_RETURN_IF_ERROR(Read(node, "expected", &expected));
+    if (body.empty() == expected.empty()) {
+      return Invalid(node, "give either 'body' or 'expected'");
+    }
+    if (expected.empty()) {
+      function->exchanges = {Exchange{body, "", 0}};
+      return absl::OkStatus();
+    }
+    const auto path = std::filesystem::path(folder_) / expected;
+    TORPOR_ASSIGN_OR_RETURN(function->exchanges, ReadExchanges(path.string()));
+    return absl::OkStatus();
+  }
+
+  const std::string folder_;
+  std::string target_;
+};
+
+}  // namespace
+
+absl::StatusOr<Workload> ParseWorkload(const std::string& yaml, const std::string& folder,
+                                       const std::string& target) {
+  try {
+    return Reader(folder, target).ReadRoot(YAML::Load(yaml));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+}
+
+absl::StatusOr<Workload> ReadWorkload(const std::string& path, const std::string& target) {
+  std::ifstream file(path);
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  std::stringstream text;
+  text << file.rdbuf();
+  auto workload =
+      ParseWorkload(text.str(), std::filesystem::path(path).parent_path().string(), target);
+  if (!workload.ok()) {
+    return absl::Status(workload.status().code(),
+                        absl::StrCat(path, ": ", workload.status().message()));
+  }
+  return workload;
+}
+
+}  // namespace torpor::loadgen
