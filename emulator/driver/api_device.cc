@@ -1,0 +1,139 @@
+// Initialisation and devices.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "emulator/driver/api.h"
+
+using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
+
+namespace {
+
+void CopyText(const std::string& text, char* target, int size) {
+  const std::size_t count = std::min(text.size(), static_cast<std::size_t>(size - 1));
+  std::memcpy(target, text.data(), count);
+  target[count] = '\0';
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuInit(unsigned int flags) {
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  try {
+    return Driver::Get().Initialize();
+  } catch (...) {
+    return AfterException();
+  }
+}
+
+CUresult CUDAAPI cuDriverGetVersion(int* version) {
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetCount(int* count) {
+  return Call([&](Driver& driver) {
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *count = static_cast<int>(driver.devices().size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
+  return OnDevice(ordinal, [&](Device& found) {
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = found.index();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice device) {
+  return OnDevice(device, [&](Device& found) {
+    if (name == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
+    CopyText(found.spec().name, name, size);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return OnDevice(device, [&](Device& found) {
+    if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *uuid = found.uuid();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceTotalMem(size_t* bytes, CUdevice device) {
+  return OnDevice(device, [&](Device& found) {
+    if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *bytes = found.spec().memory;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  return OnDevice(device, [&](Device& found) {
+    const auto answer = found.Attribute(attribute);
+    if (value == nullptr || !answer) return CUDA_ERROR_INVALID_VALUE;
+    *value = *answer;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
+  return OnDevice(device, [&](Device& found) {
+    if (major == nullptr || minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *major = static_cast<int>(found.spec().compute_capability / 10);
+    *minor = static_cast<int>(found.spec().compute_capability % 10);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGetPCIBusId(char* id, int size, CUdevice device) {
+  return OnDevice(device, [&](Device& found) {
+    if (id == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
+    CopyText(found.pci_bus_id(), id, size);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
+  return Call([&](Driver& driver) {
+    if (device == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (const auto& candidate : driver.devices()) {
+      const std::string own = candidate->pci_bus_id();
+      // The domain, the function and zeros in front may be left out.
+      if (own != id && own.substr(5) != id && own.substr(0, own.size() - 2) != id) continue;
+      *device = candidate->index();
+      return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+
+CUresult CUDAAPI cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  return OnDevice(device, [&](Device&) {
+    if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (Driver::Get().device(peer) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    *can = device != peer ? 1 : 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from,
+                                         CUdevice to) {
+  return OnDevice(from, [&](Device&) {
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (Driver::Get().device(to) == nullptr || from == to) return CUDA_ERROR_INVALID_DEVICE;
+    const bool supported = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ||
+                           attribute == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+    *value = supported ? 1 : 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace torpor::emulator {
+
+// Spins a few microseconds for `ready`, which costs less than sleeping and being woken. False if
+// it did not come true.
+template <typename Ready>
+bool SpinFor(Ready ready) {
+  constexpr Duration kSpin = std::chrono::microseconds(10);
+  if (ready()) return true;
+  const TimePoint deadline = std::chrono::steady_clock::now() + kSpin;
+  while (std::chrono::steady_clock::now() < deadline) {
+    for (int i = 0; i < 16; ++i) {
+      if (ready()) return true;
+      __builtin_ia32_pause();
+    }
+  }
+  return false;
+}
+
+// One recording of an event: becomes done once, at a time. Thread-safe.
+class Completion {
+ public:
+  bool done() const { return done_.load(std::memory_order_acquire) != 0; }
+  // Only when done.
+  TimePoint time() const { return time_; }
+
+  void Finish(TimePoint time) {
+    time_ = time;
+    done_.store(1, std::memory_order_release);
+    done_.notify_all();
+  }
+
+  void Wait() const {
+    if (SpinFor([this] { return done(); })) return;
+    done_.wait(0, std::memory_order_acquire);
+  }
+
+ private:
+  std::atomic<std::uint32_t> done_{0};
+  TimePoint time_;
+};
+
+}  // namespace torpor::emulator

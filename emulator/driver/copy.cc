@@ -1,0 +1,286 @@
+#include "emulator/driver/copy.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace torpor::emulator {
+namespace {
+
+// Up to here a copy or fill costs less than waking the stream's thread.
+constexpr Bytes kInlineBytes = 64 * kKiB;
+// As much pageable memory is staged, so that a busy stream does not block the caller.
+constexpr Bytes kStagedBytes = 64 * kKiB;
+
+// What lies at one end of a copy.
+struct Place {
+  Device* device = nullptr;  // null: the host
+  bool pageable = false;
+};
+
+Place Locate(const CopyEnd& end) {
+  Driver& driver = Driver::Get();
+  const auto region = driver.space().Find(end.address);
+  if (!region) return {.pageable = true};
+  switch (region->kind) {
+    case RegionKind::kDevice:
+    case RegionKind::kManaged:
+    case RegionKind::kMapped:
+      return {.device = driver.device(region->device)};
+    case RegionKind::kHost:
+    case RegionKind::kRegistered:
+      break;
+  }
+  return {};
+}
+
+bool Paced(const Place& to, const Place& from) {
+  if (to.device == from.device) return false;
+  return (to.device != nullptr && to.device->link().to_device.paced()) ||
+         (from.device != nullptr && from.device->link().to_host.paced());
+}
+
+// Copies between GPUs cross both links.
+TimePoint ReserveLinks(const Place& to, const Place& from, Bytes size) {
+  const TimePoint now = std::chrono::steady_clock::now();
+  TimePoint end = now;
+  if (to.device != nullptr) end = std::max(end, to.device->link().to_device.Reserve(size, now));
+  if (from.device != nullptr) end = std::max(end, from.device->link().to_host.Reserve(size, now));
+  return end;
+}
+
+void SleepUntil(TimePoint when) {
+  const auto ns = when.time_since_epoch().count();
+  const timespec deadline{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
+                          .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
+  while (std::chrono::steady_clock::now() < when) {
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr);
+  }
+}
+
+// Whether strides and addresses stay within 64 bits.
+bool Representable(const CopyEnd& end, Bytes width, Bytes height, Bytes depth, Bytes pitch,
+                   Bytes slice) {
+  constexpr Bytes kLimit = Bytes{1} << 62;
+  const auto product = [](Bytes a, Bytes b) { return b != 0 && a > kLimit / b ? kLimit : a * b; };
+  return width < kLimit && end.address < kLimit && product(pitch, height) < kLimit &&
+         product(slice, depth) < kLimit;
+}
+
+CUresult CopyRows(const CopyRequest& request) {
+  const AddressSpace& space = Driver::Get().space();
+  const bool contiguous = request.depth == 1 && request.to_pitch == request.width &&
+                          request.from_pitch == request.width;
+  if (contiguous || request.height * request.depth == 1) {
+    return space.Copy(request.to, request.from, request.bytes());
+  }
+  for (Bytes z = 0; z < request.depth; ++z) {
+    for (Bytes y = 0; y < request.height; ++y) {
+      const CopyEnd to{request.to.address + z * request.to_slice + y * request.to_pitch,
+                       request.to.device};
+      const CopyEnd from{request.from.address + z * request.from_slice + y * request.from_pitch,
+                         request.from.device};
+      const CUresult result = space.Copy(to, from, request.width);
+      if (result != CUDA_SUCCESS) return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Perform(const CopyRequest& request, const Place& to, const Place& from) {
+  if (!Paced(to, from)) return CopyRows(request);
+  const TimePoint end = ReserveLinks(to, from, request.bytes());
+  const CUresult result = CopyRows(request);
+  SleepUntil(end);
+  return result;
+}
+
+// The last byte that a strided end touches, relative to its address.
+Bytes Extent(Bytes width, Bytes height, Bytes depth, Bytes pitch, Bytes slice) {
+  return (depth - 1) * slice + (height - 1) * pitch + width;
+}
+
+// Whether a device end is backed at all. In a pitched extent the gaps between rows may be missing;
+// rows are checked as they are copied.
+bool Backed(const CopyEnd& end, Bytes extent, Bytes width, Access access) {
+  if (!end.device) return end.address != 0;
+  const AddressSpace& space = Driver::Get().space();
+  return space.Covers(end.address, width, access) &&
+         space.Covers(end.address + extent - width, width, access);
+}
+
+CUresult Validate(const CopyRequest& request) {
+  if (!Representable(request.to, request.width, request.height, request.depth, request.to_pitch,
+                     request.to_slice) ||
+      !Representable(request.from, request.width, request.height, request.depth, request.from_pitch,
+                     request.from_slice)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const Bytes to_extent =
+      Extent(request.width, request.height, request.depth, request.to_pitch, request.to_slice);
+  const Bytes from_extent =
+      Extent(request.width, request.height, request.depth, request.from_pitch, request.from_slice);
+  const bool legal = Backed(request.to, to_extent, request.width, Access::kWrite) &&
+                     Backed(request.from, from_extent, request.width, Access::kRead);
+  return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// A copy that was legal when it was asked for: what fails now failed on the device.
+CUresult Asynchronous(CUresult result) {
+  return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_ILLEGAL_ADDRESS : result;
+}
+
+// Copies the bytes out of the caller's buffer now and into the device in stream order.
+void SubmitStaged(const StreamTarget& target, const CopyRequest& request, const Place& to) {
+  const auto* source = reinterpret_cast<const char*>(request.from.address);
+  target.context->Submit(
+      target.stream,
+      [request, to, staged = std::vector<char>(source, source + request.width)] {
+        CopyRequest from_staging = request;
+        from_staging.from.address = reinterpret_cast<std::uint64_t>(staged.data());
+        return Asynchronous(Perform(from_staging, to, {}));
+      },
+      Stream::Placement::kQueue);
+}
+
+CUresult FillRows(const FillRequest& request) {
+  const AddressSpace& space = Driver::Get().space();
+  if (request.height == 1 || request.pitch == request.width * request.unit) {
+    return space.Fill(request.address, &request.value, request.unit,
+                      request.width * request.height);
+  }
+  for (Bytes y = 0; y < request.height; ++y) {
+    const CUresult result = space.Fill(request.address + y * request.pitch, &request.value,
+                                       request.unit, request.width);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Validate(const FillRequest& request) {
+  if (request.address % request.unit != 0 || request.pitch % request.unit != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const Bytes row = request.width * request.unit;
+  if (request.width > UINT64_MAX / request.unit ||
+      !Representable({request.address}, row, request.height, 1, request.pitch, 0)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const CopyEnd end{request.address, true};
+  return Backed(end, Extent(row, request.height, 1, request.pitch, 0), row, Access::kWrite)
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Fills in one end from the fields that 2D and 3D copies share.
+CUresult ToEnd(CUmemorytype type, const void* host, CUdeviceptr device, CopyEnd& end) {
+  switch (type) {
+    case CU_MEMORYTYPE_HOST:
+      end = {reinterpret_cast<std::uint64_t>(host), false};
+      break;
+    case CU_MEMORYTYPE_DEVICE:
+      end = {device, true};
+      break;
+    case CU_MEMORYTYPE_UNIFIED:
+      end = {device, false};
+      break;
+    case CU_MEMORYTYPE_ARRAY:
+      return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
+  if (request.bytes() == 0) return CUDA_SUCCESS;
+  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  const Place to = Locate(request.to);
+  const Place from = Locate(request.from);
+  return target.context->Run(target.stream, [&] { return Perform(request, to, from); });
+}
+
+CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
+  if (request.bytes() == 0) return CUDA_SUCCESS;
+  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  const Place to = Locate(request.to);
+  const Place from = Locate(request.from);
+  const bool flat = request.height * request.depth == 1;
+  if (from.pageable && !to.pageable && flat && request.width <= kStagedBytes &&
+      !target.stream->Idle()) {
+    SubmitStaged(target, request, to);
+    return CUDA_SUCCESS;
+  }
+  if (to.pageable || from.pageable) {
+    return target.context->Run(target.stream, [&] { return Perform(request, to, from); });
+  }
+  const bool small = request.bytes() <= kInlineBytes && !Paced(to, from);
+  target.context->Submit(
+      target.stream, [=] { return Asynchronous(Perform(request, to, from)); },
+      small ? Stream::Placement::kInlineIfIdle : Stream::Placement::kQueue);
+  return CUDA_SUCCESS;
+}
+
+CUresult FillNow(const StreamTarget& target, const FillRequest& request) {
+  if (request.width * request.height == 0) return CUDA_SUCCESS;
+  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  return target.context->Run(target.stream, [&] { return FillRows(request); });
+}
+
+CUresult FillInStream(const StreamTarget& target, const FillRequest& request) {
+  if (request.width * request.height == 0) return CUDA_SUCCESS;
+  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  const bool small = request.width * request.height * request.unit <= kInlineBytes;
+  target.context->Submit(
+      target.stream, [request] { return Asynchronous(FillRows(request)); },
+      small ? Stream::Placement::kInlineIfIdle : Stream::Placement::kQueue);
+  return CUDA_SUCCESS;
+}
+
+CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
+  CUresult end = ToEnd(copy.dstMemoryType, copy.dstHost, copy.dstDevice, request.to);
+  if (end != CUDA_SUCCESS) return end;
+  end = ToEnd(copy.srcMemoryType, copy.srcHost, copy.srcDevice, request.from);
+  if (end != CUDA_SUCCESS) return end;
+  request.width = copy.WidthInBytes;
+  request.height = copy.Height;
+  request.to_pitch = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
+  request.from_pitch = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
+  if (request.height > 1 &&
+      (request.to_pitch < request.width || request.from_pitch < request.width)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  request.to.address += copy.dstY * request.to_pitch + copy.dstXInBytes;
+  request.from.address += copy.srcY * request.from_pitch + copy.srcXInBytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult ToRequest(const CUDA_MEMCPY3D& copy, CopyRequest& request) {
+  CUresult end = ToEnd(copy.dstMemoryType, copy.dstHost, copy.dstDevice, request.to);
+  if (end != CUDA_SUCCESS) return end;
+  end = ToEnd(copy.srcMemoryType, copy.srcHost, copy.srcDevice, request.from);
+  if (end != CUDA_SUCCESS) return end;
+  request.width = copy.WidthInBytes;
+  request.height = copy.Height;
+  request.depth = copy.Depth;
+  request.to_pitch = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
+  request.from_pitch = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
+  request.to_slice = request.to_pitch * (copy.dstHeight != 0 ? copy.dstHeight : copy.Height);
+  request.from_slice = request.from_pitch * (copy.srcHeight != 0 ? copy.srcHeight : copy.Height);
+  if ((request.height > 1 || request.depth > 1) &&
+      (request.to_pitch < request.width || request.from_pitch < request.width)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  request.to.address +=
+      copy.dstZ * request.to_slice + copy.dstY * request.to_pitch + copy.dstXInBytes;
+  request.from.address +=
+      copy.srcZ * request.from_slice + copy.srcY * request.from_pitch + copy.srcXInBytes;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace torpor::emulator

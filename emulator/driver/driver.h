@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "emulator/driver/address_space.h"
+#include "emulator/driver/context.h"
+#include "emulator/driver/device.h"
+#include "emulator/driver/handle_table.h"
+#include "emulator/driver/module.h"
+#include "emulator/driver/physical_memory.h"
+
+namespace torpor::emulator {
+
+// One line on stderr: "torpor-emulator: ...".
+void Say(std::string_view message);
+
+// The driver of this process. It lives until the process is gone: threads of its streams may run
+// while the process exits. Thread-safe.
+class Driver {
+ public:
+  static Driver& Get();
+
+  // cuInit: reads the topology once.
+  CUresult Initialize();
+  // CUDA_ERROR_NOT_INITIALIZED before cuInit, and in a forked child; DEINITIALIZED at exit.
+  CUresult state() const { return state_.load(std::memory_order_acquire); }
+
+  AddressSpace& space() { return space_; }
+  const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
+  // Null if there is none.
+  Device* device(CUdevice index);
+
+  HandleTable<Context, CUcontext>& contexts() { return contexts_; }
+  HandleTable<StreamObject, CUstream>& streams() { return streams_; }
+  HandleTable<Event, CUevent>& events() { return events_; }
+  HandleTable<Module, CUmodule>& modules() { return modules_; }
+  HandleTable<Function, CUfunction>& functions() { return functions_; }
+  HandleTable<MemoryHandle, CUmemGenericAllocationHandle>& memory() { return memory_; }
+
+  CUcontext AddContext(std::shared_ptr<Context> context);
+  // Waits for its work, then forgets it. Null and nothing done if it is none.
+  std::shared_ptr<Context> RemoveContext(CUcontext context);
+
+ private:
+  Driver() = default;
+  void AtExit();
+
+  std::atomic<CUresult> state_{CUDA_ERROR_NOT_INITIALIZED};
+  std::mutex mutex_;
+  AddressSpace space_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  HandleTable<Context, CUcontext> contexts_;
+  HandleTable<StreamObject, CUstream> streams_;
+  HandleTable<Event, CUevent> events_;
+  HandleTable<Module, CUmodule> modules_;
+  HandleTable<Function, CUfunction> functions_;
+  HandleTable<MemoryHandle, CUmemGenericAllocationHandle> memory_;
+  std::set<std::shared_ptr<Context>> alive_;
+};
+
+// The calling thread's stack of contexts.
+struct CurrentContext {
+  CUcontext handle = nullptr;
+  std::shared_ptr<Context> context;
+};
+std::vector<CurrentContext>& ContextStack();
+
+}  // namespace torpor::emulator

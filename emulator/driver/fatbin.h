@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace torpor::emulator {
+
+enum class FatbinError {
+  kMalformed,  // CUDA_ERROR_INVALID_IMAGE
+  kNoPtx,      // only machine code for real GPUs: CUDA_ERROR_NO_BINARY_FOR_GPU
+};
+template <typename T>
+using FatbinResult = Result<T, FatbinError>;
+
+inline constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
+inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
+
+// What nvcc puts into .nvFatBinSegment and hands to cuModuleLoadData.
+struct FatbinWrapper {
+  std::uint32_t magic;
+  std::uint32_t version;
+  const void* data;                // a fatbin container
+  const void* const* relocatable;  // version 2: null-terminated fatbins to be linked
+};
+static_assert(sizeof(FatbinWrapper) == 24);
+
+struct FatbinEntry {
+  enum class Kind : std::uint16_t { kPtx = 1, kElf = 2, kLtoIr = 8 };
+  enum class Coding { kRaw, kLz4, kZstd };
+
+  Kind kind = Kind::kPtx;
+  Coding coding = Coding::kRaw;
+  std::uint32_t architecture = 0;  // 75, 90, ...
+  std::uint64_t flags = 0;
+  std::span<const std::byte> stored;    // as it lies in the container
+  std::uint64_t uncompressed_size = 0;  // 0 when raw
+};
+
+// The entries of all containers that lie one after another in `image`. Every offset is checked:
+// `image` may hold anything. The spans point into `image`.
+FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> image);
+
+// The size of the first container at `data` by its own header, of which 16 bytes must be readable:
+// how the driver, who is given no size, learns where a container in memory ends. 0 if it is none.
+std::uint64_t FatbinSize(const void* data);
+
+// The PTX of an entry, decompressed, without the trailing NUL.
+FatbinResult<std::string> DecodePtx(const FatbinEntry& entry);
+
+// The PTX that suits a device of `compute_capability` (10 * major + minor) best: the newest
+// architecture that is not above it.
+FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned compute_capability);
+
+}  // namespace torpor::emulator

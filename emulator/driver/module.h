@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/driver/address_space.h"
+#include "emulator/exec/program.h"
+
+namespace torpor::emulator {
+
+class Context;
+class Module;
+
+// A kernel of a loaded module. Thread-safe.
+class Function {
+ public:
+  Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module)
+      : program_(std::move(program)), info_(info), module_(module) {}
+
+  const KernelInfo& info() const { return info_; }
+  const std::shared_ptr<Program>& program() const { return program_; }
+  CUmodule module() const { return module_; }
+
+  // Compiles the kernel at the first call, which may take a tenth of a second.
+  CUresult Load();
+  bool loaded() const { return loaded_.load(std::memory_order_acquire); }
+
+  DriverResult<int> Attribute(CUfunction_attribute attribute, unsigned shared_optin) const;
+  CUresult SetAttribute(CUfunction_attribute attribute, int value, unsigned shared_optin);
+  unsigned max_dynamic_shared() const { return max_dynamic_shared_.load(); }
+
+ private:
+  const std::shared_ptr<Program> program_;
+  const KernelInfo& info_;
+  const CUmodule module_;
+  std::atomic<bool> loaded_{false};
+  std::atomic<unsigned> max_dynamic_shared_{48 * 1024};
+  std::atomic<int> carveout_{-1};
+};
+
+// A translation unit loaded in a context.
+class Module {
+ public:
+  Module(std::shared_ptr<Program> program, std::weak_ptr<Context> context);
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Makes the function handles, which name their module.
+  void AddFunctions(CUmodule handle);
+
+  // Null if there is no such kernel.
+  CUfunction Find(std::string_view name) const;
+  const std::vector<CUfunction>& functions() const { return functions_; }
+  const GlobalVariable* FindVariable(std::string_view name) const;
+  const std::weak_ptr<Context>& context() const { return context_; }
+
+ private:
+  const std::shared_ptr<Program> program_;
+  const std::weak_ptr<Context> context_;
+  std::vector<KernelInfo> kernels_;
+  std::vector<CUfunction> functions_;
+};
+
+// A module from what cuModuleLoadData takes: a fatbin wrapper, a fatbin, or PTX text that ends
+// with NUL. On failure the reason has been said on stderr.
+DriverResult<CUmodule> LoadModule(const void* image, const std::shared_ptr<Context>& context);
+
+// What the driver answers for an error of exec; `kSticky` ones poison the context.
+CUresult ToCuResult(ExecError error);
+
+}  // namespace torpor::emulator

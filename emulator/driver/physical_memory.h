@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <memory>
+
+#include "base/unique_fd.h"
+#include "base/units.h"
+
+namespace torpor::emulator {
+
+// How much of a device's memory is in use. Thread-safe.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(Bytes total) : total_(total) {}
+
+  bool Take(Bytes size);
+  void Return(Bytes size) { used_.fetch_sub(size, std::memory_order_relaxed); }
+  Bytes total() const { return total_; }
+  Bytes free() const { return total_ - used_.load(std::memory_order_relaxed); }
+
+ private:
+  const Bytes total_;
+  std::atomic<Bytes> used_{0};
+};
+
+// What cuMemCreate makes: a memory file that can be mapped at several addresses and passed to
+// other processes. It counts against `budget` until handle and mappings are gone.
+class PhysicalMemory {
+ public:
+  // Null when the device or the machine has too little memory (or descriptors) left. `budget`
+  // must outlive the result.
+  static std::shared_ptr<PhysicalMemory> Create(Bytes size, const CUmemAllocationProp& properties,
+                                                MemoryBudget& budget);
+  // What another process exported. Null if `fd` is no such file. Counts only at its creator.
+  static std::shared_ptr<PhysicalMemory> Import(int fd);
+
+  PhysicalMemory(UniqueFd file, Bytes size, const CUmemAllocationProp& properties,
+                 MemoryBudget* budget)
+      : file_(std::move(file)), size_(size), properties_(properties), budget_(budget) {}
+  ~PhysicalMemory();
+  PhysicalMemory(const PhysicalMemory&) = delete;
+  PhysicalMemory& operator=(const PhysicalMemory&) = delete;
+
+  int fd() const { return file_.get(); }
+  Bytes size() const { return size_; }
+  const CUmemAllocationProp& properties() const { return properties_; }
+  // A descriptor for another process, the caller's to close; -1 when there are none left.
+  int Export() const;
+
+ private:
+  const UniqueFd file_;
+  const Bytes size_;
+  const CUmemAllocationProp properties_;
+  MemoryBudget* const budget_;
+};
+
+// A handle as the application counts it: cuMemRetainAllocationHandle adds, cuMemRelease takes.
+struct MemoryHandle {
+  explicit MemoryHandle(std::shared_ptr<PhysicalMemory> backing) : memory(std::move(backing)) {}
+  const std::shared_ptr<PhysicalMemory> memory;
+  std::atomic<int> references{1};
+};
+
+}  // namespace torpor::emulator
