@@ -6,7 +6,7 @@
 // What a cuBLAS call reaches, worked out from its arguments, and whether these make sense. The
 // client asks before it sends a call and the server asks again, of bytes that anybody may have
 // written; enumerations are therefore plain numbers here (those of cublas_api.h, library_types.h).
-namespace torpor::cuda_api {
+namespace torpor::wire {
 
 constexpr bool IsOperation(std::int32_t value) { return value >= 0 && value <= 2; }
 constexpr bool IsFillMode(std::int32_t value) { return value == 0 || value == 1; }
@@ -116,4 +116,4 @@ constexpr std::uint64_t VectorBytes(std::uint64_t element_bytes, std::int32_t n,
   return Times(elements, element_bytes);
 }
 
-}  // namespace torpor::cuda_api
+}  // namespace torpor::wire

@@ -6,7 +6,7 @@ an address in device pointer mode, so the pointer mode itself never crosses the 
 
 from vocabulary import (
     STREAM, Call, Element, Handle, In, InOut, Library, Matrix, Out, Scalar, ScalarResult, Value,
-    Vector, command, custom, i32, i64, local, u64)
+    Vector, command, custom, i32, i64, u64)
 
 # A precision's letter, its C type, and how its pointers look.
 S, D = Element("float", "4"), Element("double", "8")
@@ -33,7 +33,9 @@ COMMANDS = [
     command(1026, "CublasSetStream", STREAM, handle=u64, stream=u64,
             note="A stream that does not live is an error of the next call, not of this one: the"
                  " journal may hold a setting that outlived its stream."),
-    command(1027, "CublasSetWorkspace", STREAM, handle=u64, address=u64, bytes=u64),
+    command(1027, "CublasSetWorkspace", STREAM, handle=u64, address=u64, bytes=u64,
+            note="0 bytes, or memory that is the session's no longer: cuBLAS's own workspace."
+                 " Setting a stream resets it, as cuBLAS does."),
     command(1028, "CublasSetMathMode", STREAM, handle=u64, mode=i32),
     command(1029, "CublasSetAtomicsMode", STREAM, handle=u64, mode=i32),
     command(1030, "CublasSetSmCountTarget", STREAM, handle=u64, count=i32),
@@ -188,9 +190,10 @@ cublasSetWorkspace_v2 cublasSetSmCountTarget cublasGetSmCountTarget
 cublasGetStatusName cublasGetStatusString cublasXerbla
 cublasSetVector cublasGetVector cublasSetMatrix cublasGetMatrix
 cublasSetVectorAsync cublasGetVectorAsync cublasSetMatrixAsync cublasGetMatrixAsync
-""".split()] + [
-    local("cublasLoggerConfigure"),
-]
+cublasSetVector_64 cublasGetVector_64 cublasSetMatrix_64 cublasGetMatrix_64
+cublasSetVectorAsync_64 cublasGetVectorAsync_64 cublasSetMatrixAsync_64 cublasGetMatrixAsync_64
+cublasLoggerConfigure
+""".split()]
 
 LIBRARY = Library(name="cublas", prefix="Cublas", first_id=1024, last_id=2047, commands=COMMANDS,
                   calls=CALLS, functions=FUNCTIONS, symbols=SYMBOLS, soname="libcublas.so.13",

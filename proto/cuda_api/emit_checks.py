@@ -9,12 +9,12 @@ _HEADER = """\
 #include "proto/cuda_api/blas_extents.h"
 #include "proto/cuda_api/{table}_commands.h"
 
-namespace torpor::cuda_api {{
+namespace torpor::wire {{
 
 // Whether the enumerations, sizes and strides of a command are ones that its function accepts.
 // Says nothing of whose handle and memory it names.
 {functions}
-}}  // namespace torpor::cuda_api
+}}  // namespace torpor::wire
 """
 
 
@@ -48,7 +48,7 @@ def _function(call, command):
             conditions += _matrix(word.what)
     unique = list(dict.fromkeys(conditions[1:])) or conditions
     joined = " &&\n         ".join(unique)
-    return (f"inline bool FieldsAreValid(const wire::{command.name}& command) {{\n"
+    return (f"inline bool FieldsAreValid(const {command.name}& command) {{\n"
             f"  {bind_fields(command)}\n  return {joined};\n}}\n")
 
 

@@ -44,18 +44,6 @@ extern "C" {{
 #pragma GCC visibility pop
 """
 
-_UNSUPPORTED = _BANNER + """\
-#include "client_shim/unsupported.h"
-
-// Declared without parameters: the caller's arguments are not looked at, and several of these are
-// in no public header.
-#pragma GCC visibility push(default)
-extern "C" {{
-{entries}
-}}
-#pragma GCC visibility pop
-"""
-
 
 def overrides_header(exports):
     return _OVERRIDES.format(prototypes="\n".join(
@@ -68,14 +56,8 @@ def entries_source(exports):
         emit[e.answer](e) for e in exports if e.answer in emit))
 
 
-def unsupported_source(exports):
-    return _UNSUPPORTED.format(entries="\n".join(
-        f'int {e.name}() {{ return torpor::shim::Unsupported("{e.name}"); }}'
-        for e in exports if e.answer is Answer.UNSUPPORTED))
-
-
 def _local(export):
-    outputs = export.symbol.outputs
+    outputs = export.line.outputs
     parameters = ", ".join(f"{p.type} {p.name}" if p.name in outputs else p.type
                            for p in export.prototype.parameters)
     lines = [f"{export.prototype.result} {export.name}({parameters}) {{"]

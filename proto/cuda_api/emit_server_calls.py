@@ -67,7 +67,10 @@ def _parameter_type(word):
 
 
 def invoke_functions(library):
+    names = ("BatchBytes", "DataTypeBytes", "MatrixBytes", "Oriented", "ScalarBytes", "Sided",
+             "VectorBytes")
     primary = ("\nnamespace {\n\n"
+               + "".join(f"using wire::{name};\n" for name in names) + "\n"
                "template <typename Command>\n"
                "CallStatus Invoke(CublasHandler& handler, const Command& command);\n"
                "template <typename Command, typename Result>\n"

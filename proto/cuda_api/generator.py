@@ -12,6 +12,7 @@ import importlib.util
 import pathlib
 
 import emit_checks
+import emit_cublas_client
 import emit_cudart_client
 import emit_dispatch
 import emit_exports
@@ -44,11 +45,12 @@ def write_server(library, out, _):
 
 def write_client(library, out, arguments):
     exports = surface.read_surface(library, arguments.toolkit_library, arguments.include)
-    (out / "exports.map").write_text(emit_exports.version_script(library.soname, exports))
-    emit = {"cudart": emit_cudart_client}[library.name]
+    (out / "exports.map").write_text(emit_exports.version_script(library, exports))
+    emit = {"cudart": emit_cudart_client, "cublas": emit_cublas_client}[library.name]
     (out / "overrides.h").write_text(emit.overrides_header(exports))
     (out / "entries.cc").write_text(emit.entries_source(exports))
-    (out / "unsupported.cc").write_text(emit.unsupported_source(exports))
+    (out / "unsupported_entries.cc").write_text(
+        emit_exports.unsupported_source(library, exports))
 
 
 WRITERS = {"wire": write_wire, "server": write_server, "client": write_client}

@@ -22,7 +22,7 @@ class Export:
     name: str
     answer: Answer
     prototype: c_prototypes.Prototype | None  # None where unsupported
-    symbol: object = None  # the table's line
+    line: object = None  # of the table: Symbol or Call
 
 
 def read_surface(library, toolkit_library, include):
@@ -36,25 +36,36 @@ def read_surface(library, toolkit_library, include):
         prototypes.update(c_prototypes.parse_header(text, library.api_macros))
     names = elf_exports.exported_names(toolkit_library)
     symbols = {symbol.name: symbol for symbol in library.symbols}
-    for name in symbols.keys() - set(names):
+    calls = {call.symbol: call for call in library.calls}
+    for name in (symbols.keys() | calls.keys()) - set(names):
         raise ValueError(f"{name} is in the table but {toolkit_library} does not export it")
-    return [_export(name, symbols, prototypes) for name in names]
+    return [_export(name, symbols, calls, prototypes) for name in names]
 
 
-def _export(name, symbols, prototypes):
+def _export(name, symbols, calls, prototypes):
+    call = calls.get(name.removesuffix("_64"))
+    if call is not None:
+        return _remoted(name, call, prototypes)
     base, variant = _base_name(name)
     symbol = symbols.get(name) or symbols.get(base)
     if symbol is None:
         return Export(name, Answer.UNSUPPORTED, None)
     prototype = _prototype(symbol, prototypes)
     if not variant or name in symbols:
-        answer = {How.CUSTOM: Answer.CUSTOM, How.LOCAL: Answer.LOCAL,
-                  How.REMOTED: Answer.REMOTED}[symbol.how]
+        answer = Answer.CUSTOM if symbol.how is How.CUSTOM else Answer.LOCAL
         return Export(name, answer, prototype, symbol)
     # A variant without a stream parameter can only be told from its base inside the override.
     if symbol.how is How.CUSTOM and stream_parameter(prototype) is None:
         return Export(name, Answer.CUSTOM, dataclasses.replace(prototype, name=name), symbol)
     return Export(name, Answer.VARIANT, prototype, symbol)
+
+
+def _remoted(name, call, prototypes):
+    declared = [p.name for p in prototypes[name].parameters]
+    if declared != list(call.parameters):
+        raise ValueError(f"{name} has parameters {declared}, the table says"
+                         f" {list(call.parameters)}")
+    return Export(name, Answer.REMOTED, prototypes[name], call)
 
 
 def _base_name(name):

@@ -240,7 +240,6 @@ class How(enum.Enum):
 
     CUSTOM = "custom"  # hand-written in client_shim/
     LOCAL = "local"  # a constant answer, generated
-    REMOTED = "remoted"  # generated from the table: encode, enqueue or call
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cublas_api.h>
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include "client_shim/cublas/handle_table.h"
+#include "proto/cuda_api/cublas_scalar.h"
+#include "proto/wire/codec.h"
+
+namespace torpor::shim {
+
+// One call of a cuBLAS function, as the generated entries make it: fill the command's fields in
+// one after another, then Send or Ask. The first field that cannot be sent decides the status.
+class CublasCall {
+ public:
+  explicit CublasCall(cublasHandle_t handle)
+      : handle_(CublasHandleTable::Get().Find(handle)),
+        status_(handle_ ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED) {}
+
+  bool result_goes_to_host() const {
+    return handle_ && handle_->pointer_mode == CUBLAS_POINTER_MODE_HOST;
+  }
+
+  void Handle(std::uint64_t& field) const { field = handle_ ? handle_->id() : 0; }
+
+  // The `_64` entries come with sizes that the 32-bit functions of the executor may not hold.
+  template <typename Field, typename T>
+  requires(std::integral<T> || std::is_enum_v<T>) void Value(Field& field, T value) {
+    const auto wide = static_cast<std::int64_t>(value);
+    if (wide < std::numeric_limits<Field>::min() || wide > std::numeric_limits<Field>::max())
+      return Fail(CUBLAS_STATUS_NOT_SUPPORTED);
+    field = static_cast<Field>(wide);
+  }
+
+  void Address(std::uint64_t& field, const void* pointer) const {
+    field = reinterpret_cast<std::uint64_t>(pointer);
+  }
+
+  void Scalar(wire::CublasScalar& field, const void* scalar, std::uint64_t bytes) {
+    if (!scalar) return Fail(CUBLAS_STATUS_INVALID_VALUE);
+    if (result_goes_to_host())
+      std::memcpy(field.value.data(), scalar, bytes);
+    else
+      field.address = reinterpret_cast<std::uint64_t>(scalar);
+  }
+
+  // A `_64` index would be wider than what the executor's function writes.
+  template <typename Element, typename T>
+  void DeviceResult(std::uint64_t& field, T* result) {
+    if constexpr (sizeof(T) != sizeof(Element)) Fail(CUBLAS_STATUS_NOT_SUPPORTED);
+    field = reinterpret_cast<std::uint64_t>(result);
+  }
+
+  template <typename Command>
+  cublasStatus_t Send(Command& command) {
+    if (!IsSendable(command)) return status_;
+    return Guarded([&](std::vector<std::uint8_t>& fields) {
+      wire::Writer{fields}(command);
+      return Enqueue(Command::kCallId, fields);
+    });
+  }
+
+  template <typename Element, typename Command, typename Answer, typename T>
+  cublasStatus_t Ask(Command& command, Answer& answer, const std::array<std::uint8_t, 16>& value,
+                     T* result) {
+    if (!result) Fail(CUBLAS_STATUS_INVALID_VALUE);
+    if (!IsSendable(command)) return status_;
+    return Guarded([&](std::vector<std::uint8_t>& fields) {
+      wire::Writer{fields}(command);
+      std::vector<std::uint8_t> reply;
+      const cublasStatus_t status = Call(Command::kCallId, fields, reply);
+      if (status != CUBLAS_STATUS_SUCCESS) return status;
+      wire::Reader reader(reply);
+      reader(answer);
+      if (!reader.done()) return CUBLAS_STATUS_INTERNAL_ERROR;
+      Element element{};
+      std::memcpy(&element, value.data(), sizeof element);
+      *result = element;
+      return CUBLAS_STATUS_SUCCESS;
+    });
+  }
+
+ private:
+  void Fail(cublasStatus_t status) {
+    if (status_ == CUBLAS_STATUS_SUCCESS) status_ = status;
+  }
+
+  template <typename Command>
+  bool IsSendable(const Command& command) {
+    if (status_ == CUBLAS_STATUS_SUCCESS && !FieldsAreValid(command))
+      status_ = CUBLAS_STATUS_INVALID_VALUE;
+    return status_ == CUBLAS_STATUS_SUCCESS;
+  }
+
+  // No exception may cross the C entry; only an allocation can throw here.
+  template <typename Body>
+  cublasStatus_t Guarded(Body body) noexcept {
+    try {
+      std::vector<std::uint8_t> fields;
+      fields.reserve(kExpectedBytes);
+      return body(fields);
+    } catch (...) {
+      return CUBLAS_STATUS_ALLOC_FAILED;
+    }
+  }
+
+  cublasStatus_t Enqueue(std::uint32_t call_id, std::span<const std::uint8_t> fields);
+  cublasStatus_t Call(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+                      std::vector<std::uint8_t>& result);
+
+  static constexpr std::size_t kExpectedBytes = 320;  // of the longest, GemmStridedBatchedEx
+
+  CublasHandle* const handle_;
+  cublasStatus_t status_;
+};
+
+}  // namespace torpor::shim

@@ -1,0 +1,100 @@
+#include "client_shim/cublas/handle_table.h"
+
+#include <mutex>
+#include <vector>
+
+#include "proto/cuda_api/cublas_commands.h"
+
+namespace torpor::shim {
+namespace {
+
+template <typename Setting>
+cudaError_t Configure(ClientCore& core, std::uint64_t handle, Setting setting) {
+  setting.handle = handle;
+  std::vector<std::uint8_t> fields;
+  wire::Writer{fields}(setting);
+  return core.Configure(handle, {Setting::kCallId, fields});
+}
+
+}  // namespace
+
+cudaError_t CublasHandle::SendSettings(ClientCore& core) {
+  if (wanted.stream != sent_.stream) {
+    if (const cudaError_t error =
+            Configure(core, id_, wire::CublasSetStream{.handle = 0, .stream = wanted.stream}))
+      return error;
+    sent_.stream = wanted.stream;
+    // cuBLAS goes back to its own workspace when the stream changes.
+    sent_.workspace = sent_.workspace_bytes = 0;
+  }
+  if (wanted.workspace != sent_.workspace || wanted.workspace_bytes != sent_.workspace_bytes) {
+    if (const cudaError_t error = Configure(
+            core, id_,
+            wire::CublasSetWorkspace{
+                .handle = 0, .address = wanted.workspace, .bytes = wanted.workspace_bytes}))
+      return error;
+    sent_.workspace = wanted.workspace;
+    sent_.workspace_bytes = wanted.workspace_bytes;
+  }
+  if (wanted.math_mode != sent_.math_mode) {
+    if (const cudaError_t error =
+            Configure(core, id_, wire::CublasSetMathMode{.handle = 0, .mode = wanted.math_mode}))
+      return error;
+    sent_.math_mode = wanted.math_mode;
+  }
+  if (wanted.atomics_mode != sent_.atomics_mode) {
+    if (const cudaError_t error = Configure(
+            core, id_, wire::CublasSetAtomicsMode{.handle = 0, .mode = wanted.atomics_mode}))
+      return error;
+    sent_.atomics_mode = wanted.atomics_mode;
+  }
+  if (wanted.sm_count_target != sent_.sm_count_target) {
+    if (const cudaError_t error = Configure(
+            core, id_, wire::CublasSetSmCountTarget{.handle = 0, .count = wanted.sm_count_target}))
+      return error;
+    sent_.sm_count_target = wanted.sm_count_target;
+  }
+  return cudaSuccess;
+}
+
+CublasHandleTable& CublasHandleTable::Get() {
+  static auto* const table = new CublasHandleTable;
+  return *table;
+}
+
+cublasHandle_t CublasHandleTable::Add(std::uint64_t id) {
+  const auto handle = reinterpret_cast<cublasHandle_t>(id);
+  const std::unique_lock lock(mutex_);
+  handles_.emplace(handle, std::make_unique<CublasHandle>(id));
+  return handle;
+}
+
+CublasHandle* CublasHandleTable::Find(cublasHandle_t handle) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = handles_.find(handle);
+  return found == handles_.end() ? nullptr : found->second.get();
+}
+
+bool CublasHandleTable::Remove(cublasHandle_t handle) {
+  const std::unique_lock lock(mutex_);
+  return handles_.erase(handle) == 1;
+}
+
+cublasStatus_t CublasStatusOf(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return CUBLAS_STATUS_SUCCESS;
+    case cudaErrorMemoryAllocation:
+      return CUBLAS_STATUS_ALLOC_FAILED;
+    case cudaErrorNoDevice:
+    case cudaErrorInitializationError:
+    case cudaErrorInsufficientDriver:
+      return CUBLAS_STATUS_NOT_INITIALIZED;
+    case cudaErrorNotSupported:
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    default:
+      return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+}
+
+}  // namespace torpor::shim

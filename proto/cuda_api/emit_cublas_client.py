@@ -1,0 +1,86 @@
+"""Emits the client's libcublas: what is hand-written, and the generated entries of the calls."""
+
+from surface import Answer
+from vocabulary import DevicePtr, Handle, Scalar, ScalarResult, Value, call_commands
+
+_BANNER = "// Generated from proto/cuda_api/cublas.py by generator.py. Do not edit.\n"
+
+_OVERRIDES = _BANNER + """\
+#pragma once
+
+#include <cublas_api.h>
+
+// The entry points that client_shim/cublas/ defines, exported by these declarations.
+#pragma GCC visibility push(default)
+extern "C" {{
+{prototypes}
+}}
+#pragma GCC visibility pop
+"""
+
+_ENTRIES = _BANNER + """\
+#include <cublas_api.h>
+
+#include "client_shim/cublas/cublas_call.h"
+#include "proto/cuda_api/blas_extents.h"
+#include "proto/cuda_api/cublas_checks.h"
+
+using torpor::wire::ScalarBytes;
+using torpor::shim::CublasCall;
+
+#pragma GCC visibility push(default)
+extern "C" {{
+{entries}
+}}
+#pragma GCC visibility pop
+"""
+
+
+def overrides_header(exports):
+    return _OVERRIDES.format(prototypes="\n".join(
+        e.prototype.declaration() + ";" for e in exports if e.answer is Answer.CUSTOM))
+
+
+def entries_source(exports):
+    return _ENTRIES.format(entries="\n".join(
+        _entry(e) for e in exports if e.answer is Answer.REMOTED))
+
+
+def _entry(export):
+    call = export.line
+    handle = next(n for n, w in call.parameters.items() if isinstance(w, Handle))
+    lines = [f"{export.prototype.declaration()} {{", f"  CublasCall call({handle});"]
+    stream, *to_host = call_commands(call)
+    for command in to_host:
+        lines += ["  if (call.result_goes_to_host()) {"]
+        lines += ["  " + line for line in _send(call, command)]
+        lines += ["  }"]
+    lines += _send(call, stream)
+    return "\n".join(lines + ["}"])
+
+
+def _send(call, command):
+    lines = [f"  torpor::wire::{command.name} command;"]
+    for name in command.fields:
+        lines.append(f"  call.{_put(call.parameters[name], name)};")
+    if command.result is None:
+        return lines + ["  return call.Send(command);"]
+    result, = command.result
+    element = call.parameters[result].element.c_type
+    return lines + [f"  torpor::wire::{command.name}Result answer;",
+                    f"  return call.Ask<{element}>(command, answer, answer.{result}, {result});"]
+
+
+def _put(word, name):
+    field = f"command.{name}"
+    if isinstance(word, Handle):
+        return f"Handle({field})"
+    if isinstance(word, Value):
+        return f"Value({field}, {name})"
+    if isinstance(word, DevicePtr):
+        return f"Address({field}, {name})"
+    if isinstance(word, Scalar):
+        return f"Scalar({field}, {name}, {word.element.bytes})"
+    if isinstance(word, ScalarResult):
+        return f"DeviceResult<{word.element.c_type}>({field}, {name})"
+    raise TypeError(f"{name}: {word}")
