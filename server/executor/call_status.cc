@@ -1,0 +1,46 @@
+#include "server/executor/call_status.h"
+
+#include <driver_types.h>
+
+#include <string>
+
+#include "server/executor/cuda_status.h"
+
+namespace torpor::executor {
+namespace {
+
+cudaError_t ErrorOf(const absl::Status& status) {
+  const CUresult result = ResultOf(status);
+  if (result != CUDA_ERROR_UNKNOWN) return ToRuntimeError(result);
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kOutOfRange:
+      return cudaErrorInvalidValue;
+    case absl::StatusCode::kNotFound:
+      return cudaErrorInvalidResourceHandle;
+    case absl::StatusCode::kResourceExhausted:
+      return cudaErrorMemoryAllocation;
+    case absl::StatusCode::kUnimplemented:
+      return cudaErrorNotSupported;
+    default:
+      return cudaErrorUnknown;
+  }
+}
+
+}  // namespace
+
+cuda_api::CallStatus ToCallStatus(const CudaDriver& driver, CUresult result,
+                                  std::string_view what) {
+  if (result == CUDA_SUCCESS) return {};
+  return ToCallStatus(ToStatus(driver, result, what), {});
+}
+
+cuda_api::CallStatus ToCallStatus(const absl::Status& status, std::string_view what) {
+  if (status.ok()) return {};
+  std::string message(what);
+  if (!message.empty()) message += ": ";
+  message += std::string(status.message());
+  return cuda_api::CallFailed(ErrorOf(status), std::move(message));
+}
+
+}  // namespace torpor::executor

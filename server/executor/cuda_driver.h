@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace torpor::executor {
+
+// The entry points of the CUDA driver that an executor uses, NVIDIA's or the emulator's, opened
+// at run time. Tests fill the table with functions of their own.
+struct CudaDriver {
+  decltype(&::cuInit) Init = nullptr;
+  decltype(&::cuDriverGetVersion) DriverGetVersion = nullptr;
+  decltype(&::cuGetErrorName) GetErrorName = nullptr;
+  decltype(&::cuGetErrorString) GetErrorString = nullptr;
+
+  decltype(&::cuDeviceGetCount) DeviceGetCount = nullptr;
+  decltype(&::cuDeviceGet) DeviceGet = nullptr;
+  decltype(&::cuDeviceGetName) DeviceGetName = nullptr;
+  decltype(&::cuDeviceGetUuid_v2) DeviceGetUuid = nullptr;
+  decltype(&::cuDeviceTotalMem_v2) DeviceTotalMem = nullptr;
+  decltype(&::cuDeviceGetAttribute) DeviceGetAttribute = nullptr;
+  decltype(&::cuDeviceGetPCIBusId) DeviceGetPciBusId = nullptr;
+  decltype(&::cuDevicePrimaryCtxRetain) DevicePrimaryCtxRetain = nullptr;
+  decltype(&::cuDevicePrimaryCtxRelease_v2) DevicePrimaryCtxRelease = nullptr;
+  decltype(&::cuCtxSetCurrent) CtxSetCurrent = nullptr;
+  decltype(&::cuCtxGetLimit) CtxGetLimit = nullptr;
+  decltype(&::cuCtxSetLimit) CtxSetLimit = nullptr;
+
+  decltype(&::cuMemGetAllocationGranularity) MemGetAllocationGranularity = nullptr;
+  decltype(&::cuMemCreate) MemCreate = nullptr;
+  decltype(&::cuMemRelease) MemRelease = nullptr;
+  decltype(&::cuMemAddressReserve) MemAddressReserve = nullptr;
+  decltype(&::cuMemAddressFree) MemAddressFree = nullptr;
+  decltype(&::cuMemMap) MemMap = nullptr;
+  decltype(&::cuMemUnmap) MemUnmap = nullptr;
+  decltype(&::cuMemSetAccess) MemSetAccess = nullptr;
+  decltype(&::cuMemHostRegister_v2) MemHostRegister = nullptr;
+  decltype(&::cuMemHostUnregister) MemHostUnregister = nullptr;
+  decltype(&::cuMemHostGetDevicePointer_v2) MemHostGetDevicePointer = nullptr;
+  decltype(&::cuMemcpyHtoDAsync_v2) MemcpyHtoDAsync = nullptr;
+  decltype(&::cuMemcpyDtoHAsync_v2) MemcpyDtoHAsync = nullptr;
+  decltype(&::cuMemcpyDtoDAsync_v2) MemcpyDtoDAsync = nullptr;
+  decltype(&::cuMemcpy2DAsync_v2) Memcpy2DAsync = nullptr;
+  decltype(&::cuMemsetD8Async) MemsetD8Async = nullptr;
+  decltype(&::cuMemsetD16Async) MemsetD16Async = nullptr;
+  decltype(&::cuMemsetD32Async) MemsetD32Async = nullptr;
+  decltype(&::cuMemsetD2D8Async) MemsetD2D8Async = nullptr;
+
+  decltype(&::cuStreamCreateWithPriority) StreamCreateWithPriority = nullptr;
+  decltype(&::cuStreamDestroy_v2) StreamDestroy = nullptr;
+  decltype(&::cuStreamSynchronize) StreamSynchronize = nullptr;
+  decltype(&::cuStreamQuery) StreamQuery = nullptr;
+  decltype(&::cuStreamWaitEvent) StreamWaitEvent = nullptr;
+  decltype(&::cuStreamWriteValue64_v2) StreamWriteValue64 = nullptr;
+  decltype(&::cuLaunchHostFunc) LaunchHostFunc = nullptr;
+  decltype(&::cuEventCreate) EventCreate = nullptr;
+  decltype(&::cuEventDestroy_v2) EventDestroy = nullptr;
+  decltype(&::cuEventRecord) EventRecord = nullptr;
+  decltype(&::cuEventSynchronize) EventSynchronize = nullptr;
+  decltype(&::cuEventElapsedTime_v2) EventElapsedTime = nullptr;
+
+  decltype(&::cuModuleLoadData) ModuleLoadData = nullptr;
+  decltype(&::cuModuleUnload) ModuleUnload = nullptr;
+  decltype(&::cuModuleGetFunctionCount) ModuleGetFunctionCount = nullptr;
+  decltype(&::cuModuleEnumerateFunctions) ModuleEnumerateFunctions = nullptr;
+  decltype(&::cuModuleGetGlobal_v2) ModuleGetGlobal = nullptr;
+  decltype(&::cuFuncGetName) FuncGetName = nullptr;
+  decltype(&::cuFuncGetParamInfo) FuncGetParamInfo = nullptr;
+  decltype(&::cuFuncGetAttribute) FuncGetAttribute = nullptr;
+  decltype(&::cuFuncSetAttribute) FuncSetAttribute = nullptr;
+  decltype(&::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) OccupancyMaxActiveBlocks =
+      nullptr;
+  decltype(&::cuLaunchKernel) LaunchKernel = nullptr;
+  decltype(&::cuLaunchCooperativeKernel) LaunchCooperativeKernel = nullptr;
+};
+
+// Opens libcuda.so.1 in `directory` (empty: where the system's loader finds it) for the rest of
+// the process's life. NotFound names the library or the symbol that is missing.
+absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory);
+
+}  // namespace torpor::executor

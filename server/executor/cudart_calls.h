@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "proto/cuda_api/cudart_dispatch.h"
+#include "server/executor/device.h"
+#include "server/executor/event_set.h"
+#include "server/executor/module_store.h"
+#include "server/executor/session_memory.h"
+#include "server/executor/session_modules.h"
+#include "server/executor/stream_set.h"
+
+namespace torpor::executor {
+
+// Carries out the CUDA runtime calls of one session. Every id is looked up among the session's own
+// objects and every range among its own memory before the driver hears of it. Of one thread at a
+// time, on which the device is current. Sources: cudart_calls_{streams,modules,memory}.cc.
+class CudartCalls final : public cuda_api::CudartHandler {
+ public:
+  // All outlive this.
+  CudartCalls(const Device& device, ModuleLibrary& library, SessionMemory& memory);
+  // The session's work is done.
+  ~CudartCalls() override = default;
+
+  StreamSet& streams() { return streams_; }
+  EventSet& events() { return events_; }
+  SessionModules& modules() { return modules_; }
+
+  cuda_api::CallStatus StreamCreate(const wire::StreamCreate& command) override;
+  cuda_api::CallStatus StreamDestroy(const wire::StreamDestroy& command) override;
+  cuda_api::CallStatus StreamWaitEvent(const wire::StreamWaitEvent& command) override;
+  cuda_api::CallStatus StreamMark(const wire::StreamMark& command) override;
+  cuda_api::CallStatus StreamSynchronize(const wire::StreamSynchronize& command,
+                                         wire::StreamSynchronizeResult& result) override;
+  cuda_api::CallStatus EventCreate(const wire::EventCreate& command) override;
+  cuda_api::CallStatus EventDestroy(const wire::EventDestroy& command) override;
+  cuda_api::CallStatus EventRecord(const wire::EventRecord& command) override;
+  cuda_api::CallStatus EventImport(const wire::EventImport& command) override;
+  cuda_api::CallStatus EventSynchronize(const wire::EventSynchronize& command,
+                                        wire::EventSynchronizeResult& result) override;
+  cuda_api::CallStatus EventElapsedTime(const wire::EventElapsedTime& command,
+                                        wire::EventElapsedTimeResult& result) override;
+  cuda_api::CallStatus DeviceSynchronize(const wire::DeviceSynchronize& command,
+                                         wire::DeviceSynchronizeResult& result) override;
+  cuda_api::CallStatus DeviceSetLimit(const wire::DeviceSetLimit& command) override;
+  cuda_api::CallStatus DeviceGetLimit(const wire::DeviceGetLimit& command,
+                                      wire::DeviceGetLimitResult& result) override;
+
+  cuda_api::CallStatus ModuleUse(const wire::ModuleUse& command) override;
+  cuda_api::CallStatus ModuleLoad(const wire::ModuleLoad& command,
+                                  wire::ModuleLoadResult& result) override;
+  cuda_api::CallStatus ModuleUpload(const wire::ModuleUpload& command,
+                                    wire::ModuleUploadResult& result) override;
+  cuda_api::CallStatus ModuleUnload(const wire::ModuleUnload& command) override;
+  cuda_api::CallStatus ModuleBindGlobals(const wire::ModuleBindGlobals& command) override;
+  cuda_api::CallStatus KernelCreate(const wire::KernelCreate& command) override;
+  cuda_api::CallStatus FuncSetAttribute(const wire::FuncSetAttribute& command) override;
+  cuda_api::CallStatus FuncGetAttributes(const wire::FuncGetAttributes& command,
+                                         wire::FuncGetAttributesResult& result) override;
+  cuda_api::CallStatus OccupancyMaxActiveBlocks(
+      const wire::OccupancyMaxActiveBlocks& command,
+      wire::OccupancyMaxActiveBlocksResult& result) override;
+  cuda_api::CallStatus LaunchKernel(const wire::LaunchKernel& command) override;
+  cuda_api::CallStatus SymbolAddress(const wire::SymbolAddress& command,
+                                     wire::SymbolAddressResult& result) override;
+
+  cuda_api::CallStatus MemcpyHtoD(const wire::MemcpyHtoD& command) override;
+  cuda_api::CallStatus MemcpyDtoHArena(const wire::MemcpyDtoHArena& command) override;
+  cuda_api::CallStatus MemcpyDtoD(const wire::MemcpyDtoD& command) override;
+  cuda_api::CallStatus Memcpy2D(const wire::Memcpy2D& command) override;
+  cuda_api::CallStatus Memset(const wire::Memset& command) override;
+  cuda_api::CallStatus Memset2D(const wire::Memset2D& command) override;
+  cuda_api::CallStatus MemcpyToSymbol(const wire::MemcpyToSymbol& command) override;
+  cuda_api::CallStatus MemcpyDtoH(const wire::MemcpyDtoH& command,
+                                  wire::MemcpyDtoHResult& result) override;
+  cuda_api::CallStatus MemcpyFromSymbol(const wire::MemcpyFromSymbol& command,
+                                        wire::MemcpyFromSymbolResult& result) override;
+
+ private:
+  const CudaDriver& driver() const { return device_.driver(); }
+  cuda_api::CallStatus Outcome(CUresult result, std::string_view what) const;
+  // Writes the completion mark in the stream's order, however the call itself went: the client
+  // waits for it.
+  cuda_api::CallStatus Marked(cuda_api::CallStatus status, std::uint64_t stream,
+                              std::uint32_t slot, std::uint64_t value);
+
+  bool IsDeviceMemory(std::uint64_t address, Bytes bytes) const;
+  // Where a payload's bytes are; null if they are not all there.
+  const std::uint8_t* PayloadBytes(wire::Payload kind, std::uint64_t offset, Bytes bytes,
+                                   std::span<const std::uint8_t> data) const;
+  cuda_api::CallStatus Upload(const wire::MemcpyHtoD& command);
+  cuda_api::CallStatus WriteSymbol(const wire::MemcpyToSymbol& command);
+  // Copies checked device memory to the window or into `data`, and waits.
+  cuda_api::CallStatus Download(CUdeviceptr source, std::uint64_t stream, Bytes bytes,
+                                std::uint64_t window_offset, std::vector<std::uint8_t>& data);
+  // The address of [offset, offset + bytes) of a variable; 0 if there is no such thing.
+  CUdeviceptr VariableBytes(std::uint64_t module, std::string_view variable, std::uint64_t offset,
+                            Bytes bytes) const;
+  // One side of a two-dimensional copy; false if it is not the session's.
+  bool Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent, CUmemorytype& type,
+              CUdeviceptr& device, void*& host) const;
+
+  const Device& device_;
+  ModuleLibrary& library_;
+  SessionMemory& memory_;
+  // The modules are unloaded last: kernels may still wait in destroyed streams.
+  SessionModules modules_;
+  EventSet events_;
+  StreamSet streams_;
+  ModuleUploadBuffer upload_;
+  std::vector<void*> parameters_;             // scratch of LaunchKernel
+  std::map<std::uint32_t, std::uint64_t> limits_;  // that this session has set
+};
+
+}  // namespace torpor::executor

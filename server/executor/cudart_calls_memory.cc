@@ -1,0 +1,249 @@
+// Copies and fills.
+#include <driver_types.h>
+
+#include "server/executor/call_status.h"
+#include "server/executor/cudart_calls.h"
+
+namespace torpor::executor {
+
+using cuda_api::CallFailed;
+using cuda_api::CallStatus;
+
+namespace {
+
+CallStatus OutsideMemory(const char* call) {
+  return CallFailed(cudaErrorInvalidValue,
+                    std::string(call) + ": not memory of this session, or not all of it");
+}
+
+// Bytes from the first of `height` rows to the end of the last; false if that is no number.
+bool Extent2D(Bytes pitch, Bytes width, Bytes height, Bytes& extent) {
+  if (height == 0 || width > pitch) return false;
+  Bytes before_last = 0;
+  return !__builtin_mul_overflow(pitch, height - 1, &before_last) &&
+         !__builtin_add_overflow(before_last, width, &extent);
+}
+
+}  // namespace
+
+bool CudartCalls::IsDeviceMemory(std::uint64_t address, Bytes bytes) const {
+  return memory_.image().Contains(address, bytes) || modules_.OwnsVariable(address, bytes);
+}
+
+const std::uint8_t* CudartCalls::PayloadBytes(wire::Payload kind, std::uint64_t offset,
+                                              Bytes bytes,
+                                              std::span<const std::uint8_t> data) const {
+  switch (kind) {
+    case wire::Payload::kInline:
+      return data.size() == bytes ? data.data() : nullptr;
+    case wire::Payload::kWindow:
+      return memory_.window().Payload(offset, bytes);
+    case wire::Payload::kArena:
+      return memory_.Arena(offset, bytes);
+  }
+  return nullptr;
+}
+
+CallStatus CudartCalls::MemcpyHtoD(const wire::MemcpyHtoD& command) {
+  return Marked(Upload(command), command.stream, command.slot, command.value);
+}
+
+CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
+  if (command.bytes == 0) return {};
+  const std::uint8_t* source =
+      PayloadBytes(command.payload, command.offset, command.bytes, command.data);
+  if (source == nullptr || !IsDeviceMemory(command.dst, command.bytes)) {
+    return OutsideMemory("copy to the device");
+  }
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = driver().MemcpyHtoDAsync(command.dst, source, command.bytes, stream);
+  }
+  if (result != CUDA_SUCCESS) return Outcome(result, "copy to the device");
+  if (!memory_.image().Contains(command.dst, command.bytes)) {
+    memory_.image().MarkDirty();  // a module's variable: saved with the whole
+    return {};
+  }
+  return ToCallStatus(memory_.image().SaveRange(command.dst, command.bytes, stream),
+                      "saving an upload");
+}
+
+CallStatus CudartCalls::MemcpyDtoHArena(const wire::MemcpyDtoHArena& command) {
+  std::uint8_t* destination = memory_.Arena(command.arena_offset, command.bytes);
+  if (destination == nullptr || !IsDeviceMemory(command.src, command.bytes)) {
+    return OutsideMemory("copy to pinned memory");
+  }
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = driver().MemcpyDtoHAsync(destination, command.src, command.bytes, stream);
+  }
+  return Outcome(result, "copy to pinned memory");
+}
+
+CallStatus CudartCalls::MemcpyDtoD(const wire::MemcpyDtoD& command) {
+  if (!IsDeviceMemory(command.dst, command.bytes) || !IsDeviceMemory(command.src, command.bytes)) {
+    return OutsideMemory("copy on the device");
+  }
+  memory_.image().MarkDirty();
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = driver().MemcpyDtoDAsync(command.dst, command.src, command.bytes, stream);
+  }
+  return Outcome(result, "copy on the device");
+}
+
+bool CudartCalls::Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent,
+                         CUmemorytype& type, CUdeviceptr& device, void*& host) const {
+  switch (side) {
+    case wire::MemorySide::kDevice:
+      type = CU_MEMORYTYPE_DEVICE;
+      device = address;
+      return IsDeviceMemory(address, extent);
+    case wire::MemorySide::kArena:
+      type = CU_MEMORYTYPE_HOST;
+      host = memory_.ArenaAt(address, extent);
+      return host != nullptr;
+  }
+  return false;
+}
+
+CallStatus CudartCalls::Memcpy2D(const wire::Memcpy2D& command) {
+  Bytes dst_extent = 0;
+  Bytes src_extent = 0;
+  CUDA_MEMCPY2D copy{};
+  void* source = nullptr;
+  if (!Extent2D(command.dst_pitch, command.width, command.height, dst_extent) ||
+      !Extent2D(command.src_pitch, command.width, command.height, src_extent) ||
+      !Side2D(command.src_side, command.src, src_extent, copy.srcMemoryType, copy.srcDevice,
+              source) ||
+      !Side2D(command.dst_side, command.dst, dst_extent, copy.dstMemoryType, copy.dstDevice,
+              copy.dstHost)) {
+    return OutsideMemory("two-dimensional copy");
+  }
+  copy.srcHost = source;
+  copy.srcPitch = command.src_pitch;
+  copy.dstPitch = command.dst_pitch;
+  copy.WidthInBytes = command.width;
+  copy.Height = command.height;
+  if (command.dst_side == wire::MemorySide::kDevice) memory_.image().MarkDirty();
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) result = driver().Memcpy2DAsync(&copy, stream);
+  return Outcome(result, "two-dimensional copy");
+}
+
+CallStatus CudartCalls::Memset(const wire::Memset& command) {
+  Bytes bytes = 0;
+  if (__builtin_mul_overflow(command.count, Bytes{command.element_bytes}, &bytes) ||
+      !IsDeviceMemory(command.dst, bytes)) {
+    return OutsideMemory("cudaMemset");
+  }
+  memory_.image().MarkDirty();
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result != CUDA_SUCCESS) return Outcome(result, "cudaMemset");
+  switch (command.element_bytes) {
+    case 1:
+      result = driver().MemsetD8Async(command.dst, static_cast<unsigned char>(command.value),
+                                      command.count, stream);
+      break;
+    case 2:
+      result = driver().MemsetD16Async(command.dst, static_cast<unsigned short>(command.value),
+                                       command.count, stream);
+      break;
+    case 4:
+      result = driver().MemsetD32Async(command.dst, command.value, command.count, stream);
+      break;
+    default:
+      result = CUDA_ERROR_INVALID_VALUE;
+  }
+  return Outcome(result, "cudaMemset");
+}
+
+CallStatus CudartCalls::Memset2D(const wire::Memset2D& command) {
+  Bytes extent = 0;
+  if (!Extent2D(command.pitch, command.width, command.height, extent) ||
+      !IsDeviceMemory(command.dst, extent)) {
+    return OutsideMemory("cudaMemset2D");
+  }
+  memory_.image().MarkDirty();
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = driver().MemsetD2D8Async(command.dst, command.pitch,
+                                      static_cast<unsigned char>(command.value), command.width,
+                                      command.height, stream);
+  }
+  return Outcome(result, "cudaMemset2D");
+}
+
+CallStatus CudartCalls::MemcpyToSymbol(const wire::MemcpyToSymbol& command) {
+  return Marked(WriteSymbol(command), command.stream, command.slot, command.value);
+}
+
+CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
+  const CUdeviceptr target = VariableBytes(command.module, command.variable,
+                                           command.variable_offset, command.bytes);
+  if (target == 0) {
+    return CallFailed(cudaErrorInvalidSymbol,
+                      "the module has no variable " + command.variable + " that large");
+  }
+  const bool from_device = command.device_source != 0;
+  const std::uint8_t* source =
+      from_device ? nullptr
+                  : PayloadBytes(command.payload, command.offset, command.bytes, command.data);
+  if (from_device ? !IsDeviceMemory(command.device_source, command.bytes) : source == nullptr) {
+    return OutsideMemory("cudaMemcpyToSymbol");
+  }
+  memory_.image().MarkDirty();
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = from_device ? driver().MemcpyDtoDAsync(target, command.device_source, command.bytes,
+                                                    stream)
+                         : driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
+  }
+  return Outcome(result, "cudaMemcpyToSymbol");
+}
+
+CallStatus CudartCalls::MemcpyDtoH(const wire::MemcpyDtoH& command, wire::MemcpyDtoHResult& result) {
+  if (!IsDeviceMemory(command.src, command.bytes)) return OutsideMemory("copy to the host");
+  return Download(command.src, command.stream, command.bytes, command.window_offset, result.data);
+}
+
+CallStatus CudartCalls::MemcpyFromSymbol(const wire::MemcpyFromSymbol& command,
+                                         wire::MemcpyFromSymbolResult& result) {
+  const CUdeviceptr source = VariableBytes(command.module, command.variable,
+                                           command.variable_offset, command.bytes);
+  if (source == 0) {
+    return CallFailed(cudaErrorInvalidSymbol,
+                      "the module has no variable " + command.variable + " that large");
+  }
+  return Download(source, command.stream, command.bytes, command.window_offset, result.data);
+}
+
+CallStatus CudartCalls::Download(CUdeviceptr source, std::uint64_t stream_id, Bytes bytes,
+                                 std::uint64_t window_offset, std::vector<std::uint8_t>& data) {
+  std::uint8_t* destination = nullptr;
+  if (window_offset != wire::kReplyInline) {
+    destination = memory_.window().Payload(window_offset, bytes);
+    if (destination == nullptr) return OutsideMemory("copy to the host");
+  } else if (bytes <= wire::kMaxInlineBytes) {
+    data.resize(bytes);
+    destination = data.data();
+  } else {
+    return CallFailed(cudaErrorInvalidValue, "a reply has no room for that many bytes");
+  }
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(stream_id, stream);
+  if (result == CUDA_SUCCESS && bytes > 0) {
+    result = driver().MemcpyDtoHAsync(destination, source, bytes, stream);
+  }
+  if (result == CUDA_SUCCESS) result = driver().StreamSynchronize(stream);
+  return Outcome(result, "copy to the host");
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,161 @@
+// Modules, kernels and symbols.
+#include <driver_types.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/executor/call_status.h"
+#include "server/executor/cudart_calls.h"
+
+namespace torpor::executor {
+
+using cuda_api::CallFailed;
+using cuda_api::CallStatus;
+
+namespace {
+
+CallStatus UnknownKernel(std::uint64_t kernel) {
+  return CallFailed(cudaErrorInvalidDeviceFunction,
+                    absl::StrCat("the session has no kernel ", kernel));
+}
+
+}  // namespace
+
+CallStatus CudartCalls::ModuleUse(const wire::ModuleUse& command) {
+  return ToCallStatus(modules_.Load(command.module, command.hash, command.variables, nullptr),
+                      "loading a module again");
+}
+
+CallStatus CudartCalls::ModuleLoad(const wire::ModuleLoad& command,
+                                   wire::ModuleLoadResult& result) {
+  const absl::Status status =
+      modules_.Load(command.module, command.hash, command.variables, &result);
+  if (absl::IsNotFound(status)) return {};  // found stays 0: the client sends the bytes
+  result.found = status.ok() ? 1 : 0;
+  return ToCallStatus(status, "loading a module");
+}
+
+CallStatus CudartCalls::ModuleUpload(const wire::ModuleUpload& command,
+                                     wire::ModuleUploadResult&) {
+  const std::uint8_t* piece =
+      PayloadBytes(command.payload, command.offset, command.bytes, command.data);
+  if (piece == nullptr) {
+    return CallFailed(cudaErrorInvalidValue, "a piece of a module lies outside its payload");
+  }
+  // The client may change the window while we hash: the buffer holds our own copy.
+  const absl::StatusOr<bool> whole =
+      upload_.Add(command.hash, command.total_bytes, command.at, {piece, command.bytes});
+  if (!whole.ok()) return ToCallStatus(whole.status(), "uploading a module");
+  if (!*whole) return {};
+  const absl::Status stored = library_.Store(command.hash, upload_.bytes());
+  upload_.Clear();
+  return ToCallStatus(stored, "storing a module");
+}
+
+CallStatus CudartCalls::ModuleUnload(const wire::ModuleUnload& command) {
+  const CUresult drained = streams_.Synchronize();
+  if (drained != CUDA_SUCCESS) return Outcome(drained, "unloading a module");
+  return ToCallStatus(modules_.Unload(command.module), "unloading a module");
+}
+
+CallStatus CudartCalls::ModuleBindGlobals(const wire::ModuleBindGlobals& command) {
+  CUstream stream = nullptr;
+  const CUresult used = streams_.Use(StreamSet::kLegacy, stream);
+  if (used != CUDA_SUCCESS) return Outcome(used, "binding variables");
+  return ToCallStatus(modules_.BindGlobals(command.module, command.address, stream),
+                      "binding variables");
+}
+
+CallStatus CudartCalls::KernelCreate(const wire::KernelCreate& command) {
+  const absl::Status created =
+      modules_.CreateKernel(command.kernel, command.module, command.name);
+  parameters_.resize(modules_.most_parameters());
+  return ToCallStatus(created, {});
+}
+
+CallStatus CudartCalls::FuncSetAttribute(const wire::FuncSetAttribute& command) {
+  const SessionKernel* kernel = modules_.FindKernel(command.kernel);
+  if (kernel == nullptr) return UnknownKernel(command.kernel);
+  return Outcome(
+      kernel->module->SetAttribute(*kernel->kernel,
+                                   static_cast<CUfunction_attribute>(command.attribute),
+                                   command.value),
+      "cudaFuncSetAttribute");
+}
+
+CallStatus CudartCalls::FuncGetAttributes(const wire::FuncGetAttributes& command,
+                                          wire::FuncGetAttributesResult& result) {
+  const SessionKernel* kernel = modules_.FindKernel(command.kernel);
+  if (kernel == nullptr) return UnknownKernel(command.kernel);
+  result.values.assign(CU_FUNC_ATTRIBUTE_MAX, 0);
+  for (int i = 0; i < CU_FUNC_ATTRIBUTE_MAX; ++i) {
+    // A driver older than our headers does not know the newest attributes.
+    driver().FuncGetAttribute(&result.values[static_cast<std::size_t>(i)],
+                              static_cast<CUfunction_attribute>(i), kernel->kernel->function);
+  }
+  return {};
+}
+
+CallStatus CudartCalls::OccupancyMaxActiveBlocks(const wire::OccupancyMaxActiveBlocks& command,
+                                                 wire::OccupancyMaxActiveBlocksResult& result) {
+  const SessionKernel* kernel = modules_.FindKernel(command.kernel);
+  if (kernel == nullptr) return UnknownKernel(command.kernel);
+  return Outcome(driver().OccupancyMaxActiveBlocks(&result.blocks, kernel->kernel->function,
+                                                   command.block_size, command.dynamic_shared,
+                                                   command.flags),
+                 "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+
+CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
+  const SessionKernel* found = modules_.FindKernel(command.kernel);
+  if (found == nullptr) return UnknownKernel(command.kernel);
+  const LoadedKernel& kernel = *found->kernel;
+  if (command.parameters.size() < kernel.parameter_bytes) {
+    return CallFailed(cudaErrorInvalidValue,
+                      absl::StrCat("kernel ", kernel.entry.name, " takes ", kernel.parameter_bytes,
+                                   " bytes of parameters, ", command.parameters.size(),
+                                   " were sent"));
+  }
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result != CUDA_SUCCESS) return Outcome(result, "launching a kernel");
+  // The driver only reads them.
+  auto* bytes = const_cast<std::uint8_t*>(command.parameters.data());
+  const std::vector<wire::KernelParameter>& layout = kernel.entry.parameters;
+  for (std::size_t i = 0; i < layout.size(); ++i) parameters_[i] = bytes + layout[i].offset;
+
+  const auto& [grid_x, grid_y, grid_z] = command.grid;
+  const auto& [block_x, block_y, block_z] = command.block;
+  memory_.image().MarkDirty();
+  result = (command.flags & wire::kLaunchCooperative) != 0
+               ? driver().LaunchCooperativeKernel(kernel.function, grid_x, grid_y, grid_z,
+                                                  block_x, block_y, block_z,
+                                                  command.shared_bytes, stream,
+                                                  parameters_.data())
+               : driver().LaunchKernel(kernel.function, grid_x, grid_y, grid_z, block_x, block_y,
+                                       block_z, command.shared_bytes, stream, parameters_.data(),
+                                       nullptr);
+  if (result == CUDA_SUCCESS) return {};
+  return Outcome(result, "launching kernel " + kernel.entry.name);
+}
+
+CUdeviceptr CudartCalls::VariableBytes(std::uint64_t module, std::string_view variable,
+                                       std::uint64_t offset, Bytes bytes) const {
+  const LoadedVariable* found = modules_.FindVariable(module, variable);
+  if (found == nullptr || offset > found->bytes || bytes > found->bytes - offset) return 0;
+  return found->address + offset;
+}
+
+CallStatus CudartCalls::SymbolAddress(const wire::SymbolAddress& command,
+                                      wire::SymbolAddressResult& result) {
+  const LoadedVariable* found = modules_.FindVariable(command.module, command.variable);
+  if (found == nullptr) {
+    return CallFailed(cudaErrorInvalidSymbol,
+                      absl::StrCat("the module has no variable ", command.variable));
+  }
+  result.address = found->address;
+  result.bytes = found->bytes;
+  // Whoever knows the address may write there.
+  memory_.image().MarkDirty();
+  return {};
+}
+
+}  // namespace torpor::executor

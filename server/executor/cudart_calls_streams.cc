@@ -1,0 +1,120 @@
+// Streams, events, synchronisation and limits.
+#include "server/executor/call_status.h"
+#include "server/executor/cudart_calls.h"
+
+namespace torpor::executor {
+
+using cuda_api::CallStatus;
+
+CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMemory& memory)
+    : device_(device),
+      library_(library),
+      memory_(memory),
+      modules_(device, library, memory.image()),
+      events_(device),
+      streams_(device) {}
+
+CallStatus CudartCalls::Outcome(CUresult result, std::string_view what) const {
+  return ToCallStatus(driver(), result, what);
+}
+
+CallStatus CudartCalls::Marked(CallStatus status, std::uint64_t stream, std::uint32_t slot,
+                               std::uint64_t value) {
+  if (value == 0) return status;
+  CUstream handle = nullptr;
+  // With no such stream there is no earlier work: the mark is written at once.
+  const CUresult used = streams_.Use(stream, handle);
+  const CUresult marked =
+      memory_.window().Mark(used == CUDA_SUCCESS ? handle : nullptr, slot, value);
+  return status.ok() ? Outcome(marked, "completion mark") : status;
+}
+
+CallStatus CudartCalls::StreamCreate(const wire::StreamCreate& command) {
+  return Outcome(streams_.Create(command.stream, command.flags, command.priority),
+                 "cudaStreamCreate");
+}
+
+CallStatus CudartCalls::StreamDestroy(const wire::StreamDestroy& command) {
+  return Outcome(streams_.Destroy(command.stream), "cudaStreamDestroy");
+}
+
+CallStatus CudartCalls::StreamWaitEvent(const wire::StreamWaitEvent& command) {
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) result = events_.Wait(command.event, stream);
+  return Outcome(result, "cudaStreamWaitEvent");
+}
+
+CallStatus CudartCalls::StreamMark(const wire::StreamMark& command) {
+  return Marked({}, command.stream, command.slot, command.value);
+}
+
+CallStatus CudartCalls::StreamSynchronize(const wire::StreamSynchronize& command,
+                                          wire::StreamSynchronizeResult&) {
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) result = driver().StreamSynchronize(stream);
+  return Outcome(result, "cudaStreamSynchronize");
+}
+
+CallStatus CudartCalls::EventCreate(const wire::EventCreate& command) {
+  return Outcome(events_.Create(command.event, command.flags), "cudaEventCreate");
+}
+
+CallStatus CudartCalls::EventDestroy(const wire::EventDestroy& command) {
+  return Outcome(events_.Destroy(command.event), "cudaEventDestroy");
+}
+
+CallStatus CudartCalls::EventRecord(const wire::EventRecord& command) {
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) result = events_.Record(command.event, stream);
+  return Marked(Outcome(result, "cudaEventRecord"), command.stream, command.slot, command.value);
+}
+
+CallStatus CudartCalls::EventImport(const wire::EventImport& command) {
+  return Outcome(events_.Import(command.event, command.completed_ns), "event of another GPU");
+}
+
+CallStatus CudartCalls::EventSynchronize(const wire::EventSynchronize& command,
+                                         wire::EventSynchronizeResult&) {
+  return Outcome(events_.Synchronize(command.event), "cudaEventSynchronize");
+}
+
+CallStatus CudartCalls::EventElapsedTime(const wire::EventElapsedTime& command,
+                                         wire::EventElapsedTimeResult& result) {
+  return Outcome(events_.ElapsedTime(command.start, command.end, result.milliseconds),
+                 "cudaEventElapsedTime");
+}
+
+CallStatus CudartCalls::DeviceSynchronize(const wire::DeviceSynchronize&,
+                                          wire::DeviceSynchronizeResult&) {
+  return Outcome(streams_.Synchronize(), "cudaDeviceSynchronize");
+}
+
+CallStatus CudartCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
+  const auto limit = static_cast<CUlimit>(command.limit);
+  std::size_t current = 0;
+  CUresult result = driver().CtxGetLimit(&current, limit);
+  // The context is everybody's: a limit is raised for all, and never lowered under another.
+  if (result == CUDA_SUCCESS && command.value > current) {
+    result = driver().CtxSetLimit(limit, command.value);
+  }
+  if (result == CUDA_SUCCESS) limits_[command.limit] = command.value;
+  return Outcome(result, "cudaDeviceSetLimit");
+}
+
+CallStatus CudartCalls::DeviceGetLimit(const wire::DeviceGetLimit& command,
+                                       wire::DeviceGetLimitResult& result) {
+  const auto own = limits_.find(command.limit);
+  if (own != limits_.end()) {
+    result.value = own->second;
+    return {};
+  }
+  std::size_t value = 0;
+  const CUresult outcome = driver().CtxGetLimit(&value, static_cast<CUlimit>(command.limit));
+  result.value = value;
+  return Outcome(outcome, "cudaDeviceGetLimit");
+}
+
+}  // namespace torpor::executor

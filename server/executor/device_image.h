@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/units.h"
+#include "memory/extent_set.h"
+#include "server/executor/device.h"
+#include "server/executor/physical_pool.h"
+#include "server/executor/pinned_memory.h"
+#include "server/executor/shared_mapping.h"
+
+namespace torpor::executor {
+
+// A session's device memory on this GPU: its range of addresses, the physical chunks mapped
+// there, and the host image to copy from and back to. Extents are bytes from the range's begin.
+//
+// Swapping, growing and shrinking come from one thread at a time and block; `Contains`, `MarkDirty`
+// and `SaveRange` may be called meanwhile by the thread that executes the session's calls.
+class DeviceImage {
+ public:
+  // Reserves [base, base + bytes); AlreadyExists if the driver gives other addresses.
+  static absl::StatusOr<std::unique_ptr<DeviceImage>> Open(const Device& device,
+                                                           PhysicalPool& pool, std::uint64_t base,
+                                                           Bytes bytes, SharedMapping host_image);
+  // Nothing of the session runs any more; what was not written back is lost.
+  ~DeviceImage();
+  DeviceImage(const DeviceImage&) = delete;
+  DeviceImage& operator=(const DeviceImage&) = delete;
+
+  // Makes exactly `live` resident: what is not there yet is copied from the host. Gives the bytes
+  // copied. ResourceExhausted leaves everything as it was.
+  absl::StatusOr<Bytes> SwapIn(const memory::ExtentSet& live, CUstream stream);
+  // Makes the host image equal to the device's if that may have changed. Gives the bytes copied.
+  absl::StatusOr<Bytes> WriteBack(CUstream stream);
+  // Gives all chunks back. No work on the session's addresses is pending.
+  absl::Status Drop();
+
+  // A new allocation, zeroed.
+  absl::Status Grow(memory::Extent extent, CUstream stream);
+  // An allocation is gone; chunks that hold nothing of `live` are given back.
+  absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
+
+  // Whether [address, address + bytes) is resident memory of the session. For any numbers.
+  bool Contains(std::uint64_t address, Bytes bytes) const;
+  // The device may now differ from the host image.
+  void MarkDirty() { dirty_.store(true, std::memory_order_relaxed); }
+  // Enqueues a copy of [address, address + bytes), which the stream has just written, to the host
+  // image, so that uploaded bytes survive this process.
+  absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
+
+  std::uint64_t base() const { return base_; }
+  memory::ExtentSet resident() const;
+  bool dirty() const { return dirty_.load(std::memory_order_relaxed); }
+
+ private:
+  using Chunks = std::map<std::uint64_t, CUmemGenericAllocationHandle>;  // by chunk index
+
+  DeviceImage(const Device& device, PhysicalPool& pool, std::uint64_t base, Bytes bytes,
+              SharedMapping host_image);
+
+  absl::Status CheckInside(memory::Extent extent) const;
+  std::vector<std::uint64_t> MissingChunks(const std::vector<memory::Extent>& extents) const;
+  // Maps new chunks at `indices` (ascending); all or none.
+  absl::Status MapChunks(const std::vector<std::uint64_t>& indices);
+  absl::Status AllowAccess(const std::vector<std::uint64_t>& indices);
+  absl::Status UnmapChunks(const std::vector<std::uint64_t>& indices);
+  // Zeroes what `keep` does not cover of the chunks: they may hold another function's bytes.
+  absl::Status ClearOutside(const std::vector<std::uint64_t>& indices,
+                            const memory::ExtentSet& keep, CUstream stream);
+  absl::Status CopyIn(memory::Extent extent, CUstream stream);
+  absl::Status CopyOut(memory::Extent extent, CUstream stream);
+  absl::Status Wait(CUstream stream) const;
+  void SetResident(memory::ExtentSet resident) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Device& device_;
+  PhysicalPool& pool_;
+  const std::uint64_t base_;
+  const Bytes bytes_;
+  const Bytes chunk_bytes_;
+  const SharedMapping host_image_;
+  PinnedMemory pinned_;
+  std::atomic<bool> dirty_{false};
+  Chunks chunks_;  // of the swapping thread
+
+  mutable absl::Mutex mutex_;
+  memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);  // written by the swapping thread only
+};
+
+}  // namespace torpor::executor

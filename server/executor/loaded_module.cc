@@ -1,0 +1,141 @@
+#include "server/executor/loaded_module.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
+constexpr std::size_t kFatbinHeaderBytes = 16;
+// More than any kernel has; a driver that never says "no more" must not keep us for ever.
+constexpr std::size_t kMostParameters = 8192;
+
+// The driver trusts the lengths in what it is given, and reads on where they are wrong.
+absl::Status CheckFatbin(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < kFatbinHeaderBytes) return absl::InvalidArgumentError("no fatbin: too short");
+  std::uint32_t magic = 0;
+  std::uint16_t header_bytes = 0;
+  std::uint64_t payload_bytes = 0;
+  std::memcpy(&magic, bytes.data(), sizeof magic);
+  std::memcpy(&header_bytes, bytes.data() + 6, sizeof header_bytes);
+  std::memcpy(&payload_bytes, bytes.data() + 8, sizeof payload_bytes);
+  if (magic != kFatbinMagic) return absl::InvalidArgumentError("no fatbin: wrong magic number");
+  if (header_bytes < kFatbinHeaderBytes || header_bytes > bytes.size() ||
+      payload_bytes > bytes.size() - header_bytes) {
+    return absl::InvalidArgumentError("the fatbin's lengths exceed its bytes");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
+    const Device& device, std::span<const std::uint8_t> fatbin,
+    std::span<const std::string> variables) {
+  TORPOR_RETURN_IF_ERROR(CheckFatbin(fatbin));
+  CUmodule handle = nullptr;
+  TORPOR_RETURN_IF_ERROR(device.Status(device.driver().ModuleLoadData(&handle, fatbin.data()),
+                                       "loading a module"));
+  std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle));
+  TORPOR_RETURN_IF_ERROR(module->ReadKernels());
+  TORPOR_RETURN_IF_ERROR(module->ReadVariables(variables));
+  return module;
+}
+
+LoadedModule::~LoadedModule() { device_.driver().ModuleUnload(module_); }
+
+absl::Status LoadedModule::ReadKernels() {
+  const CudaDriver& driver = device_.driver();
+  unsigned count = 0;
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.ModuleGetFunctionCount(&count, module_),
+                                        "cuModuleGetFunctionCount"));
+  std::vector<CUfunction> functions(count);
+  if (count > 0) {
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(driver.ModuleEnumerateFunctions(functions.data(), count, module_),
+                       "cuModuleEnumerateFunctions"));
+  }
+  for (const CUfunction function : functions) TORPOR_RETURN_IF_ERROR(ReadKernel(function));
+  return absl::OkStatus();
+}
+
+absl::Status LoadedModule::ReadKernel(CUfunction function) {
+  const CudaDriver& driver = device_.driver();
+  const char* name = nullptr;
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.FuncGetName(&name, function), "cuFuncGetName"));
+  LoadedKernel kernel;
+  kernel.function = function;
+  kernel.entry.name = name;
+  for (std::size_t i = 0; i < kMostParameters; ++i) {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    if (driver.FuncGetParamInfo(function, i, &offset, &bytes) != CUDA_SUCCESS) break;
+    kernel.entry.parameters.push_back(
+        {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+    kernel.parameter_bytes = std::max<Bytes>(kernel.parameter_bytes, offset + bytes);
+  }
+  const auto attribute = [&](CUfunction_attribute which) {
+    int value = 0;
+    driver.FuncGetAttribute(&value, which, function);
+    return value;
+  };
+  kernel.entry.max_threads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  kernel.entry.static_shared_bytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  kernel.entry.constant_bytes = attribute(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+  kernel.entry.local_bytes = attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  kernel.entry.registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  kernels_.emplace(kernel.entry.name, std::move(kernel));
+  return absl::OkStatus();
+}
+
+absl::Status LoadedModule::ReadVariables(std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    LoadedVariable variable;
+    std::size_t bytes = 0;
+    const CUresult result =
+        device_.driver().ModuleGetGlobal(&variable.address, &bytes, module_, name.c_str());
+    // A variable that no kernel uses is dropped by the compiler though the host registers it.
+    if (result == CUDA_ERROR_NOT_FOUND) continue;
+    TORPOR_RETURN_IF_ERROR(device_.Status(result, "cuModuleGetGlobal"));
+    variable.bytes = bytes;
+    variables_.emplace(name, variable);
+  }
+  return absl::OkStatus();
+}
+
+LoadedKernel* LoadedModule::FindKernel(std::string_view name) {
+  const auto found = kernels_.find(name);
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+CUresult LoadedModule::SetAttribute(LoadedKernel& kernel, CUfunction_attribute attribute,
+                                    int value) {
+  std::lock_guard lock(mutex_);
+  const bool is_shared_limit = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+  if (is_shared_limit && value <= kernel.dynamic_shared_bytes) return CUDA_SUCCESS;
+  const CUresult result = device_.driver().FuncSetAttribute(kernel.function, attribute, value);
+  if (result == CUDA_SUCCESS && is_shared_limit) kernel.dynamic_shared_bytes = value;
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::Load(
+    const Sha256Digest& digest, std::span<const std::string> variables) {
+  if (!variables.empty()) {
+    TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> fatbin, store_.Read(digest));
+    return LoadedModule::Load(device_, fatbin, variables);
+  }
+  std::lock_guard lock(mutex_);
+  std::weak_ptr<LoadedModule>& entry = shared_[digest];
+  if (std::shared_ptr<LoadedModule> module = entry.lock()) return module;
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> fatbin, store_.Read(digest));
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module,
+                          LoadedModule::Load(device_, fatbin, {}));
+  entry = module;
+  return module;
+}
+
+}  // namespace torpor::executor

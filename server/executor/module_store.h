@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/sha256.h"
+
+namespace torpor::executor {
+
+// The node's modules by content: a file each, named by the SHA-256 of its bytes in hexadecimal.
+// Several processes may use one directory at once. Thread-safe.
+class ModuleStore {
+ public:
+  explicit ModuleStore(std::string directory) : directory_(std::move(directory)) {}
+
+  // NotFound: the node does not have it (or has a broken copy, which is then removed).
+  absl::StatusOr<std::vector<std::uint8_t>> Read(const Sha256Digest& digest) const;
+  // InvalidArgument if the bytes do not have that digest.
+  absl::Status Write(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const;
+
+ private:
+  std::string PathOf(const Sha256Digest& digest) const;
+
+  const std::string directory_;
+};
+
+// A module on its way from a client: pieces come in order.
+class ModuleUploadBuffer {
+ public:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
+
+  // True once the module is whole; `bytes()` has it then. InvalidArgument for a piece that does
+  // not continue what is there; piece 0 starts anew.
+  absl::StatusOr<bool> Add(const Sha256Digest& digest, std::uint64_t total_bytes, std::uint64_t at,
+                           std::span<const std::uint8_t> piece);
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
+  void Clear() { *this = {}; }
+
+ private:
+  Sha256Digest digest_{};
+  std::uint64_t total_bytes_ = 0;
+  std::vector<std::uint8_t> bytes_;
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,124 @@
+#include "server/executor/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+
+namespace torpor::executor {
+namespace {
+
+// Takes as long for every wrong key.
+bool SameKey(const std::array<std::uint8_t, 16>& a, const std::array<std::uint8_t, 16>& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+}  // namespace
+
+Session::Session(const SessionEnvironment& environment, SessionIdentity identity,
+                 std::unique_ptr<SessionMemory> memory)
+    : environment_(environment),
+      identity_(std::move(identity)),
+      memory_(std::move(memory)),
+      runner_(environment.device, environment.modules, environment.cublas, *memory_) {}
+
+absl::Status Session::CheckNoLease(const char* operation) const {
+  if (!has_lease()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(operation, " of session ", identity_.id.value,
+                                                    " while it holds lease ", lease_.load()));
+}
+
+absl::StatusOr<SwapCost> Session::SwapIn(const memory::ExtentSet& live, CUstream stream) {
+  TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
+  absl::MutexLock lock(&run_mutex_);
+  const memory::ExtentSet before = memory_->image().resident();
+  SwapCost cost;
+  TORPOR_ASSIGN_OR_RETURN(cost.to_device, memory_->image().SwapIn(live, stream));
+  TORPOR_RETURN_IF_ERROR(runner_.modules().RestoreVariables(before, stream));
+  TORPOR_RETURN_IF_ERROR(environment_.device.Status(
+      environment_.device.driver().StreamSynchronize(stream), "restoring variables"));
+  return cost;
+}
+
+absl::StatusOr<SwapCost> Session::SwapOut(bool drop, CUstream stream) {
+  TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
+  absl::MutexLock lock(&run_mutex_);
+  if (memory_->image().dirty()) {
+    TORPOR_RETURN_IF_ERROR(runner_.modules().SaveVariables(stream));
+  }
+  SwapCost cost;
+  TORPOR_ASSIGN_OR_RETURN(cost.to_host, memory_->image().WriteBack(stream));
+  if (drop) TORPOR_RETURN_IF_ERROR(memory_->image().Drop());
+  return cost;
+}
+
+absl::Status Session::Grow(memory::Extent extent, CUstream stream) {
+  return memory_->image().Grow(extent, stream);
+}
+
+absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
+  return memory_->image().Shrink(extent, live);
+}
+
+absl::Status Session::BeginLease(LeaseId lease) {
+  TORPOR_RETURN_IF_ERROR(CheckNoLease("another lease"));
+  if (!lease) return absl::InvalidArgumentError("a lease needs an id");
+  lease_.store(lease.value, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::Status Session::EndLease(LeaseId lease, TimePoint deadline) {
+  if (lease_.load(std::memory_order_acquire) != lease.value) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("session ", identity_.id.value, " does not hold lease ", lease.value));
+  }
+  lease_.store(0, std::memory_order_release);
+  // A batch that is running finishes first; it may wait for the GPU itself.
+  const Duration left = deadline - SteadyClock().Now();
+  const auto is_free = [] { return true; };
+  if (!run_mutex_.LockWhenWithTimeout(absl::Condition(&is_free), absl::FromChrono(left))) {
+    run_mutex_.Unlock();
+    return absl::DeadlineExceededError("a batch of the lease still runs");
+  }
+  const CUresult drained = runner_.Drain(deadline);
+  run_mutex_.Unlock();
+  if (drained == CUDA_ERROR_TIMEOUT) {
+    return absl::DeadlineExceededError("work of the lease still runs on the GPU");
+  }
+  return environment_.device.Status(drained, "draining a lease");
+}
+
+absl::Status Session::Attach(const wire::Attach& attach) {
+  if (attach.session_id != identity_.id.value || !SameKey(attach.session_key, identity_.key)) {
+    return absl::PermissionDeniedError("no session has this id and key");
+  }
+  if (attached_.exchange(true)) {
+    return absl::AlreadyExistsError("the session has a stream already");
+  }
+  return absl::OkStatus();
+}
+
+void Session::Detach() { attached_.store(false); }
+
+absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {
+  TORPOR_ASSIGN_OR_RETURN(const Batch batch, ReadBatch(frame));
+  absl::MutexLock lock(&run_mutex_);
+  const std::uint64_t lease = lease_.load(std::memory_order_acquire);
+  if (lease == 0 || batch.header.lease_id != lease) {
+    return absl::FailedPreconditionError(absl::StrCat("a batch of lease ", batch.header.lease_id,
+                                                      " came where the session's lease is ",
+                                                      lease));
+  }
+  const bool was_lost = runner_.lost().has_value();
+  const absl::Status status = runner_.Run(batch, replies);
+  if (!was_lost && runner_.lost().has_value()) {
+    environment_.faults.OnContextLost(identity_.id, *runner_.lost());
+  }
+  return status;
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "server/executor/batch_runner.h"
+#include "server/executor/session_memory.h"
+
+namespace torpor::executor {
+
+// Told when a session's work has cost the CUDA context. Called by any thread.
+class FaultListener {
+ public:
+  virtual ~FaultListener() = default;
+  virtual void OnContextLost(SessionId session, const cuda_api::CallStatus& error) = 0;
+};
+
+// What the sessions of an executor share. All outlive the sessions.
+struct SessionEnvironment {
+  const Device& device;
+  PhysicalPool& pool;
+  ModuleLibrary& modules;
+  CublasPool& cublas;
+  FaultListener& faults;
+};
+
+// How much a swap moved.
+struct SwapCost {
+  Bytes to_device = 0;
+  Bytes to_host = 0;
+};
+
+// One client process as this executor knows it. torpord's operations come from one thread at a
+// time and block; batches come from the session's stream; both may come at once.
+class Session {
+ public:
+  Session(const SessionEnvironment& environment, SessionIdentity identity,
+          std::unique_ptr<SessionMemory> memory);
+
+  const SessionIdentity& identity() const { return identity_; }
+  bool has_lease() const { return lease_.load(std::memory_order_acquire) != 0; }
+
+  // torpord's operations. FailedPrecondition: not in this state of the lease.
+  absl::StatusOr<SwapCost> SwapIn(const memory::ExtentSet& live, CUstream stream);
+  absl::StatusOr<SwapCost> SwapOut(bool drop, CUstream stream);
+  absl::Status Grow(memory::Extent extent, CUstream stream);
+  absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
+  absl::Status MapHost(memory::Extent extent) { return memory_->MapHost(extent); }
+  absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
+  absl::Status BeginLease(LeaseId lease);
+  // Refuses batches from now on and waits until all work is done; DeadlineExceeded if it is not.
+  absl::Status EndLease(LeaseId lease, TimePoint deadline);
+
+  // The stream. One at a time is attached: PermissionDenied for a wrong key, AlreadyExists while
+  // another is.
+  absl::Status Attach(const wire::Attach& attach);
+  void Detach();
+  // Executes a frame. An error means that the stream must end.
+  absl::Status RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies);
+
+  // The client sees the error at once.
+  void SetStickyError(std::uint32_t cuda_error) { memory_->window().SetStickyError(cuda_error); }
+
+ private:
+  absl::Status CheckNoLease(const char* operation) const;
+
+  const SessionEnvironment environment_;
+  const SessionIdentity identity_;
+  const std::unique_ptr<SessionMemory> memory_;
+  std::atomic<std::uint64_t> lease_{0};
+  std::atomic<bool> attached_{false};
+
+  // Held while a batch runs.
+  absl::Mutex run_mutex_;
+  BatchRunner runner_ ABSL_GUARDED_BY(run_mutex_);
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/units.h"
+#include "memory/extent_set.h"
+#include "server/executor/device_image.h"
+#include "server/executor/pinned_memory.h"
+#include "server/executor/session_window.h"
+#include "server/executor/shared_mapping.h"
+
+namespace torpor::executor {
+
+// What torpord says of a session when it opens it (SessionDescription of node.proto).
+struct SessionIdentity {
+  SessionId id;
+  std::array<std::uint8_t, 16> key{};
+  std::string function;
+  std::uint64_t device_base = 0;
+  Bytes device_bytes = 0;
+  std::uint64_t host_base = 0;
+  Bytes host_bytes = 0;
+  Bytes window_bytes = 0;
+};
+
+// The memory files of a session, mapped.
+struct SessionFiles {
+  SharedMapping window;
+  SharedMapping arena;  // at host_base
+  SharedMapping image;
+};
+
+// Fetches the files from torpord and maps them. Blocks.
+absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
+                                              const SessionIdentity& identity);
+
+// A session's memory on this executor: device image, window and host arena. Parts say themselves
+// which threads may use them.
+class SessionMemory {
+ public:
+  static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(const Device& device,
+                                                             PhysicalPool& pool,
+                                                             const SessionIdentity& identity,
+                                                             SessionFiles files);
+
+  DeviceImage& image() { return *image_; }
+  SessionWindow& window() { return *window_; }
+
+  // Pieces of the arena that are in use; extents from host_base.
+  absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
+  absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
+
+  // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
+  std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const {
+    return arena_.Holds(offset, bytes) ? arena_.data() + offset : nullptr;
+  }
+  // The same by address, which is the client's own.
+  std::uint8_t* ArenaAt(std::uint64_t address, Bytes bytes) const {
+    const auto base = reinterpret_cast<std::uint64_t>(arena_.data());
+    return address < base ? nullptr : Arena(address - base, bytes);
+  }
+
+ private:
+  SessionMemory(const Device& device, SharedMapping arena, std::unique_ptr<DeviceImage> image,
+                std::unique_ptr<SessionWindow> window);
+
+  const SharedMapping arena_;
+  PinnedMemory arena_pins_;
+  const std::unique_ptr<DeviceImage> image_;
+  const std::unique_ptr<SessionWindow> window_;
+};
+
+}  // namespace torpor::executor

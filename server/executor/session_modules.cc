@@ -1,0 +1,180 @@
+#include "server/executor/session_modules.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr std::size_t kMostModules = 1u << 16;
+constexpr std::size_t kMostKernels = 1u << 20;
+// Alignment of a variable's place in the block, and the block's first bytes, which are ours.
+constexpr Bytes kAlignment = 16;
+constexpr std::uint64_t kBlockHasValues = 0x7365'756c'6176;  // "values"
+
+// Calls visit(name, variable, offset in the block) in the order of the names.
+template <typename Visitor>
+Bytes LayOut(const LoadedModule& module, Visitor visit) {
+  Bytes at = kAlignment;
+  for (const auto& [name, variable] : module.variables()) {
+    visit(name, variable, at);
+    at += RoundUp(variable.bytes, kAlignment);
+  }
+  return at;
+}
+
+absl::Status UnknownModule(std::uint64_t id) {
+  return absl::NotFoundError(absl::StrCat("the session has no module ", id));
+}
+
+}  // namespace
+
+Bytes SessionModules::BlockBytes(const LoadedModule& module) {
+  if (module.variables().empty()) return 0;
+  return LayOut(module, [](const std::string&, const LoadedVariable&, Bytes) {});
+}
+
+absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
+                                  const std::vector<std::string>& variables,
+                                  wire::ModuleLoadResult* result) {
+  Module& module = modules_[id];
+  if (module.loaded == nullptr) {
+    absl::StatusOr<std::shared_ptr<LoadedModule>> loaded =
+        modules_.size() > kMostModules
+            ? absl::ResourceExhaustedError("the session has too many modules")
+            : library_.Load(digest, variables);
+    if (!loaded.ok()) {
+      modules_.erase(id);
+      return loaded.status();
+    }
+    module.loaded = *std::move(loaded);
+  }
+  if (result == nullptr) return absl::OkStatus();
+  for (const auto& [name, kernel] : module.loaded->kernels()) {
+    result->kernels.push_back(kernel.entry);
+  }
+  result->globals_bytes = BlockBytes(*module.loaded);
+  LayOut(*module.loaded, [&](const std::string& name, const LoadedVariable& variable, Bytes at) {
+    wire::VariableEntry entry;
+    entry.name = name;
+    entry.bytes = variable.bytes;
+    entry.image_offset = at;
+    result->variables.push_back(entry);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status SessionModules::Unload(std::uint64_t id) {
+  if (modules_.erase(id) == 0) return UnknownModule(id);
+  absl::erase_if(kernels_, [id](const auto& entry) { return entry.second.module_id == id; });
+  return absl::OkStatus();
+}
+
+absl::Status SessionModules::CreateKernel(std::uint64_t id, std::uint64_t module_id,
+                                          std::string_view name) {
+  const auto module = modules_.find(module_id);
+  if (module == modules_.end()) return UnknownModule(module_id);
+  LoadedKernel* kernel = module->second.loaded->FindKernel(name);
+  if (kernel == nullptr) {
+    return absl::NotFoundError(absl::StrCat("module ", module_id, " has no kernel ",
+                                            absl::string_view(name.data(), name.size())));
+  }
+  if (kernels_.size() >= kMostKernels) {
+    return absl::ResourceExhaustedError("the session has too many kernels");
+  }
+  kernels_[id] = {kernel, module->second.loaded, module_id};
+  most_parameters_ = std::max(most_parameters_, kernel->entry.parameters.size());
+  return absl::OkStatus();
+}
+
+const LoadedVariable* SessionModules::FindVariable(std::uint64_t module_id,
+                                                   std::string_view name) const {
+  const auto module = modules_.find(module_id);
+  if (module == modules_.end()) return nullptr;
+  const auto& variables = module->second.loaded->variables();
+  const auto found = variables.find(name);
+  return found == variables.end() ? nullptr : &found->second;
+}
+
+bool SessionModules::OwnsVariable(std::uint64_t address, Bytes bytes) const {
+  for (const auto& [id, module] : modules_) {
+    for (const auto& [name, variable] : module.loaded->variables()) {
+      const std::uint64_t offset = address - variable.address;
+      if (address >= variable.address && offset <= variable.bytes &&
+          bytes <= variable.bytes - offset) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+absl::Status SessionModules::BindGlobals(std::uint64_t id, std::uint64_t address,
+                                         CUstream stream) {
+  const auto found = modules_.find(id);
+  if (found == modules_.end()) return UnknownModule(id);
+  Module& module = found->second;
+  const Bytes bytes = BlockBytes(*module.loaded);
+  if (bytes == 0) return absl::OkStatus();
+  if (!image_.Contains(address, bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the block of module ", id, " is not ", bytes, " bytes of the session's memory"));
+  }
+  module.block = address;
+  const CudaDriver& driver = device_.driver();
+  std::uint64_t mark = 0;
+  TORPOR_RETURN_IF_ERROR(device_.Status(
+      driver.MemcpyDtoHAsync(&mark, address, sizeof mark, stream), "reading a module's block"));
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.StreamSynchronize(stream), "cuStreamSynchronize"));
+  if (mark == kBlockHasValues) return CopyVariables(module, /*to_block=*/false, stream);
+  image_.MarkDirty();
+  mark = kBlockHasValues;
+  TORPOR_RETURN_IF_ERROR(device_.Status(
+      driver.MemcpyHtoDAsync(address, &mark, sizeof mark, stream), "marking a module's block"));
+  TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/true, stream));
+  // `mark` must outlive the copy.
+  return device_.Status(driver.StreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+bool SessionModules::BlockIsResident(const Module& module) const {
+  return module.block != 0 && image_.Contains(module.block, BlockBytes(*module.loaded));
+}
+
+absl::Status SessionModules::CopyVariables(const Module& module, bool to_block,
+                                           CUstream stream) const {
+  absl::Status status;
+  LayOut(*module.loaded, [&](const std::string&, const LoadedVariable& variable, Bytes at) {
+    const CUdeviceptr block = module.block + at;
+    if (!status.ok() || variable.bytes == 0) return;
+    status = device_.Status(
+        device_.driver().MemcpyDtoDAsync(to_block ? block : variable.address,
+                                         to_block ? variable.address : block, variable.bytes,
+                                         stream),
+        "copying a module's variable");
+  });
+  return status;
+}
+
+absl::Status SessionModules::SaveVariables(CUstream stream) const {
+  for (const auto& [id, module] : modules_) {
+    if (BlockIsResident(module)) {
+      TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/true, stream));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionModules::RestoreVariables(const memory::ExtentSet& resident_before,
+                                              CUstream stream) const {
+  for (const auto& [id, module] : modules_) {
+    if (!BlockIsResident(module)) continue;
+    const Bytes begin = module.block - image_.base();
+    if (resident_before.Contains({begin, begin + BlockBytes(*module.loaded)})) continue;
+    TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/false, stream));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "proto/cuda_api/cudart_commands.h"
+#include "server/executor/device_image.h"
+#include "server/executor/loaded_module.h"
+
+namespace torpor::executor {
+
+// A kernel as a session launches it.
+struct SessionKernel {
+  LoadedKernel* kernel = nullptr;
+  std::shared_ptr<LoadedModule> module;
+  std::uint64_t module_id = 0;
+};
+
+// The modules and kernels of one session, and the values of its modules' variables. While the
+// session is not on this GPU the values live in its image: each module with variables has a block
+// there that the client allocated (ModuleBindGlobals). A word at the block's begin, zero in new
+// memory, tells whether the block has values yet or is to get the module's initial ones.
+// Of one thread at a time.
+class SessionModules {
+ public:
+  SessionModules(const Device& device, ModuleLibrary& library, DeviceImage& image)
+      : device_(device), library_(library), image_(image) {}
+
+  // NotFound: the node lacks the bytes. `result` has all but `found`.
+  absl::Status Load(std::uint64_t id, const Sha256Digest& digest,
+                    const std::vector<std::string>& variables, wire::ModuleLoadResult* result);
+  // Forgets the module and its kernels; nothing of them runs.
+  absl::Status Unload(std::uint64_t id);
+  absl::Status BindGlobals(std::uint64_t id, std::uint64_t address, CUstream stream);
+
+  absl::Status CreateKernel(std::uint64_t id, std::uint64_t module_id, std::string_view name);
+  // Null if there is none. Valid until its module is unloaded or a kernel is created.
+  const SessionKernel* FindKernel(std::uint64_t id) const {
+    const auto found = kernels_.find(id);
+    return found == kernels_.end() ? nullptr : &found->second;
+  }
+  // The most parameters that any kernel of the session has.
+  std::size_t most_parameters() const { return most_parameters_; }
+
+  // Null if there is no such module or variable.
+  const LoadedVariable* FindVariable(std::uint64_t module_id, std::string_view name) const;
+  // Whether [address, address + bytes) lies in a variable of the session's modules.
+  bool OwnsVariable(std::uint64_t address, Bytes bytes) const;
+
+  // Variables to blocks, before the image leaves the GPU; and back, for blocks that have come
+  // since only `resident_before` was resident.
+  absl::Status SaveVariables(CUstream stream) const;
+  absl::Status RestoreVariables(const memory::ExtentSet& resident_before, CUstream stream) const;
+
+ private:
+  struct Module {
+    std::shared_ptr<LoadedModule> loaded;
+    std::uint64_t block = 0;  // address; 0: not bound
+  };
+
+  static Bytes BlockBytes(const LoadedModule& module);
+  bool BlockIsResident(const Module& module) const;
+  // Enqueues one copy a variable.
+  absl::Status CopyVariables(const Module& module, bool to_block, CUstream stream) const;
+
+  const Device& device_;
+  ModuleLibrary& library_;
+  DeviceImage& image_;
+  std::map<std::uint64_t, Module> modules_;
+  absl::flat_hash_map<std::uint64_t, SessionKernel> kernels_;
+  std::size_t most_parameters_ = 0;
+};
+
+}  // namespace torpor::executor

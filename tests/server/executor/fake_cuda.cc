@@ -1,0 +1,380 @@
+#include "tests/server/executor/fake_cuda.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "base/check.h"
+
+namespace torpor::executor {
+namespace {
+
+FakeCuda* fake = nullptr;
+std::mutex chunk_mutex;
+
+void* Pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+// The C functions of the driver. Kernels of the fake are named "record" and take one word.
+struct FakeDriverFunctions {
+  static CUresult Ok() { return fake->broken_; }
+
+  static CUresult Init(unsigned) { return CUDA_SUCCESS; }
+  static CUresult GetVersion(int* version) { return *version = 13000, CUDA_SUCCESS; }
+  static CUresult GetErrorName(CUresult, const char** name) {
+    return *name = "CUDA_ERROR_FAKE", CUDA_SUCCESS;
+  }
+  static CUresult GetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
+  static CUresult Get(CUdevice* device, int) { return *device = 0, CUDA_SUCCESS; }
+  static CUresult GetName(char* name, int bytes, CUdevice) {
+    std::strncpy(name, "Fake", static_cast<std::size_t>(bytes));
+    return CUDA_SUCCESS;
+  }
+  static CUresult GetUuid(CUuuid* uuid, CUdevice) { return *uuid = {}, CUDA_SUCCESS; }
+  static CUresult TotalMem(std::size_t* bytes, CUdevice) {
+    return *bytes = std::size_t{1} << 30, CUDA_SUCCESS;
+  }
+  static CUresult GetAttribute(int* value, CUdevice_attribute, CUdevice) {
+    return *value = 1, CUDA_SUCCESS;
+  }
+  static CUresult GetBusId(char* id, int, CUdevice) { return *id = 0, CUDA_SUCCESS; }
+  static CUresult Retain(CUcontext* context, CUdevice) { return *context = nullptr, CUDA_SUCCESS; }
+  static CUresult Release(CUdevice) { return CUDA_SUCCESS; }
+  static CUresult SetCurrent(CUcontext) { return CUDA_SUCCESS; }
+  static CUresult GetLimit(std::size_t* value, CUlimit) { return *value = 1024, Ok(); }
+  static CUresult SetLimit(CUlimit, std::size_t) { return Ok(); }
+
+  static CUresult Granularity(std::size_t* bytes, const CUmemAllocationProp*,
+                              CUmemAllocationGranularity_flags) {
+    return *bytes = FakeCuda::kChunk, Ok();
+  }
+  static CUresult Create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                         const CUmemAllocationProp*, unsigned long long) {
+    std::lock_guard lock(chunk_mutex);
+    if (fake->chunks_left_-- <= 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    *handle = fake->next_chunk_++;
+    const int file = memfd_create("chunk", MFD_CLOEXEC);
+    TORPOR_CHECK(ftruncate(file, static_cast<off_t>(bytes)) == 0);
+    fake->chunk_files_[*handle] = file;
+    return Ok();
+  }
+  static CUresult ReleaseChunk(CUmemGenericAllocationHandle handle) {
+    std::lock_guard lock(chunk_mutex);
+    close(fake->chunk_files_.at(handle));
+    fake->chunk_files_.erase(handle);
+    return CUDA_SUCCESS;
+  }
+  static CUresult Reserve(CUdeviceptr* address, std::size_t, std::size_t, CUdeviceptr hint,
+                          unsigned long long) {
+    *address = fake->misplace_ ? hint + FakeCuda::kChunk : hint;
+    return Ok();
+  }
+  static CUresult Free(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
+  static CUresult Map(CUdeviceptr address, std::size_t bytes, std::size_t,
+                      CUmemGenericAllocationHandle handle, unsigned long long) {
+    if (Ok() != CUDA_SUCCESS) return Ok();
+    std::lock_guard lock(chunk_mutex);
+    if (fake->mapped_.contains(address)) return CUDA_ERROR_INVALID_VALUE;
+    void* at = mmap(Pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+                    fake->chunk_files_.at(handle), 0);
+    TORPOR_CHECK(at == Pointer(address));
+    fake->mapped_[address] = handle;
+    return CUDA_SUCCESS;
+  }
+  static CUresult Unmap(CUdeviceptr address, std::size_t bytes) {
+    for (std::uint64_t at = address; at < address + bytes; at += FakeCuda::kChunk) {
+      if (fake->mapped_.erase(at) == 0) return CUDA_ERROR_INVALID_VALUE;
+    }
+    munmap(Pointer(address), bytes);
+    return CUDA_SUCCESS;
+  }
+  static CUresult SetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc*,
+                            std::size_t) {
+    TORPOR_CHECK(mprotect(Pointer(address), bytes, PROT_READ | PROT_WRITE) == 0);
+    return Ok();
+  }
+  static CUresult Register(void* begin, std::size_t bytes, unsigned) {
+    fake->registered_[reinterpret_cast<std::uint64_t>(begin)] = bytes;
+    return Ok();
+  }
+  static CUresult Unregister(void* begin) {
+    return fake->registered_.erase(reinterpret_cast<std::uint64_t>(begin)) == 1
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  }
+  static CUresult DevicePointer(CUdeviceptr* device, void* host, unsigned) {
+    return *device = reinterpret_cast<CUdeviceptr>(host), Ok();
+  }
+
+  // A copy that spans the end of a registration is refused, as the real driver does.
+  static bool Spans(std::uint64_t begin, std::uint64_t bytes) {
+    for (const auto& [at, size] : fake->registered_) {
+      const bool begin_in = begin >= at && begin < at + size;
+      const bool end_in = begin + bytes > at && begin + bytes <= at + size;
+      if (begin_in != end_in) return true;
+    }
+    return false;
+  }
+  static CUresult HtoD(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+    const auto source = reinterpret_cast<std::uint64_t>(from);
+    if (Spans(source, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kCopy, to, source, bytes});
+    return Ok();
+  }
+  static CUresult DtoH(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+    const auto target = reinterpret_cast<std::uint64_t>(to);
+    if (Spans(target, bytes)) return CUDA_ERROR_INVALID_VALUE;
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kCopy, target, from, bytes});
+    return Ok();
+  }
+  static CUresult DtoD(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kCopy, to, from, bytes});
+    return Ok();
+  }
+  static CUresult Copy2D(const CUDA_MEMCPY2D* copy, CUstream stream) {
+    const auto at = [](CUmemorytype type, CUdeviceptr device, const void* host) {
+      return type == CU_MEMORYTYPE_DEVICE ? device : reinterpret_cast<std::uint64_t>(host);
+    };
+    for (std::size_t row = 0; row < copy->Height; ++row) {
+      fake->Enqueue(stream, {FakeCuda::Work::Kind::kCopy,
+                             at(copy->dstMemoryType, copy->dstDevice, copy->dstHost) +
+                                 row * copy->dstPitch,
+                             at(copy->srcMemoryType, copy->srcDevice, copy->srcHost) +
+                                 row * copy->srcPitch,
+                             copy->WidthInBytes});
+    }
+    return Ok();
+  }
+  static CUresult Fill8(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kFill, to, 0, count, value});
+    return Ok();
+  }
+  static CUresult Fill16(CUdeviceptr to, unsigned short value, std::size_t count,
+                         CUstream stream) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Fill8(to + 2 * i, static_cast<unsigned char>(value), 1, stream);
+      Fill8(to + 2 * i + 1, static_cast<unsigned char>(value >> 8), 1, stream);
+    }
+    return Ok();
+  }
+  static CUresult Fill32(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Fill16(to + 4 * i, static_cast<unsigned short>(value), 1, stream);
+      Fill16(to + 4 * i + 2, static_cast<unsigned short>(value >> 16), 1, stream);
+    }
+    return Ok();
+  }
+  static CUresult Fill2D(CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
+                         std::size_t height, CUstream stream) {
+    for (std::size_t row = 0; row < height; ++row) Fill8(to + row * pitch, value, width, stream);
+    return Ok();
+  }
+
+  static CUresult StreamCreate(CUstream* stream, unsigned, int) {
+    fake->streams_.push_back(std::make_unique<FakeCuda::Stream>());
+    fake->streams_.back()->held = fake->hold_;
+    *stream = reinterpret_cast<CUstream>(fake->streams_.back().get());
+    return Ok();
+  }
+  static CUresult StreamDestroy(CUstream) { return CUDA_SUCCESS; }
+  static CUresult StreamSync(CUstream) {
+    fake->Release();
+    return Ok();
+  }
+  static CUresult StreamQuery(CUstream stream) {
+    if (Ok() != CUDA_SUCCESS) return Ok();
+    return reinterpret_cast<FakeCuda::Stream*>(stream)->work.empty() ? CUDA_SUCCESS
+                                                                     : CUDA_ERROR_NOT_READY;
+  }
+  static CUresult StreamWait(CUstream stream, CUevent event, unsigned) {
+    auto* target = reinterpret_cast<FakeCuda::Event*>(event);
+    fake->Enqueue(stream,
+                  {FakeCuda::Work::Kind::kWait, 0, 0, 0, target->recorded, target});
+    return Ok();
+  }
+  static CUresult WriteValue(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned) {
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kWrite, at, 0, 0, value});
+    return Ok();
+  }
+  static CUresult HostFunc(CUstream, CUhostFn function, void* data) {
+    function(data);
+    return Ok();
+  }
+  static CUresult EventCreate(CUevent* event, unsigned) {
+    fake->events_.push_back(std::make_unique<FakeCuda::Event>());
+    *event = reinterpret_cast<CUevent>(fake->events_.back().get());
+    return Ok();
+  }
+  static CUresult EventDestroy(CUevent) { return CUDA_SUCCESS; }
+  static CUresult EventRecord(CUevent event, CUstream stream) {
+    auto* target = reinterpret_cast<FakeCuda::Event*>(event);
+    ++target->recorded;
+    ++fake->events_recorded_;
+    fake->Enqueue(stream,
+                  {FakeCuda::Work::Kind::kRecord, 0, 0, 0, target->recorded, target});
+    return Ok();
+  }
+  static CUresult EventSync(CUevent) {
+    fake->Release();
+    return Ok();
+  }
+  static CUresult Elapsed(float* milliseconds, CUevent, CUevent) {
+    return *milliseconds = 1.5F, Ok();
+  }
+
+  // One module: kernel "record" of one 8-byte parameter and variable "counter" of 8 bytes.
+  static CUresult LoadModule(CUmodule* module, const void*) {
+    return *module = reinterpret_cast<CUmodule>(1), Ok();
+  }
+  static CUresult UnloadModule(CUmodule) { return CUDA_SUCCESS; }
+  static CUresult CountFunctions(unsigned* count, CUmodule) { return *count = 1, Ok(); }
+  static CUresult Enumerate(CUfunction* functions, unsigned, CUmodule) {
+    return functions[0] = reinterpret_cast<CUfunction>(1), Ok();
+  }
+  static CUresult Global(CUdeviceptr* address, std::size_t* bytes, CUmodule, const char* name) {
+    if (std::strcmp(name, "counter") != 0) return CUDA_ERROR_NOT_FOUND;
+    *address = reinterpret_cast<CUdeviceptr>(&fake->variable_);
+    *bytes = sizeof fake->variable_;
+    return Ok();
+  }
+  static CUresult FunctionName(const char** name, CUfunction) { return *name = "record", Ok(); }
+  static CUresult ParamInfo(CUfunction, std::size_t index, std::size_t* offset,
+                            std::size_t* bytes) {
+    *offset = 0;
+    *bytes = 8;
+    return index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  static CUresult FunctionAttribute(int* value, CUfunction_attribute, CUfunction) {
+    return *value = 32, Ok();
+  }
+  static CUresult SetFunctionAttribute(CUfunction, CUfunction_attribute, int) { return Ok(); }
+  static CUresult Occupancy(int* blocks, CUfunction, int, std::size_t, unsigned) {
+    return *blocks = 4, Ok();
+  }
+  static CUresult Launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, CUstream stream, void** parameters, void**) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, parameters[0], sizeof value);
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kLaunch, 0, 0, 0, value});
+    return Ok();
+  }
+  static CUresult LaunchCooperative(CUfunction f, unsigned a, unsigned b, unsigned c, unsigned d,
+                                    unsigned e, unsigned g, unsigned h, CUstream stream,
+                                    void** parameters) {
+    return Launch(f, a, b, c, d, e, g, h, stream, parameters, nullptr);
+  }
+};
+
+FakeCuda::FakeCuda() {
+  TORPOR_CHECK(fake == nullptr);
+  fake = this;
+  using F = FakeDriverFunctions;
+  driver_ = {.Init = F::Init,
+             .DriverGetVersion = F::GetVersion,
+             .GetErrorName = F::GetErrorName,
+             .GetErrorString = F::GetErrorName,
+             .DeviceGetCount = F::GetCount,
+             .DeviceGet = F::Get,
+             .DeviceGetName = F::GetName,
+             .DeviceGetUuid = F::GetUuid,
+             .DeviceTotalMem = F::TotalMem,
+             .DeviceGetAttribute = F::GetAttribute,
+             .DeviceGetPciBusId = F::GetBusId,
+             .DevicePrimaryCtxRetain = F::Retain,
+             .DevicePrimaryCtxRelease = F::Release,
+             .CtxSetCurrent = F::SetCurrent,
+             .CtxGetLimit = F::GetLimit,
+             .CtxSetLimit = F::SetLimit,
+             .MemGetAllocationGranularity = F::Granularity,
+             .MemCreate = F::Create,
+             .MemRelease = F::ReleaseChunk,
+             .MemAddressReserve = F::Reserve,
+             .MemAddressFree = F::Free,
+             .MemMap = F::Map,
+             .MemUnmap = F::Unmap,
+             .MemSetAccess = F::SetAccess,
+             .MemHostRegister = F::Register,
+             .MemHostUnregister = F::Unregister,
+             .MemHostGetDevicePointer = F::DevicePointer,
+             .MemcpyHtoDAsync = F::HtoD,
+             .MemcpyDtoHAsync = F::DtoH,
+             .MemcpyDtoDAsync = F::DtoD,
+             .Memcpy2DAsync = F::Copy2D,
+             .MemsetD8Async = F::Fill8,
+             .MemsetD16Async = F::Fill16,
+             .MemsetD32Async = F::Fill32,
+             .MemsetD2D8Async = F::Fill2D,
+             .StreamCreateWithPriority = F::StreamCreate,
+             .StreamDestroy = F::StreamDestroy,
+             .StreamSynchronize = F::StreamSync,
+             .StreamQuery = F::StreamQuery,
+             .StreamWaitEvent = F::StreamWait,
+             .StreamWriteValue64 = F::WriteValue,
+             .LaunchHostFunc = F::HostFunc,
+             .EventCreate = F::EventCreate,
+             .EventDestroy = F::EventDestroy,
+             .EventRecord = F::EventRecord,
+             .EventSynchronize = F::EventSync,
+             .EventElapsedTime = F::Elapsed,
+             .ModuleLoadData = F::LoadModule,
+             .ModuleUnload = F::UnloadModule,
+             .ModuleGetFunctionCount = F::CountFunctions,
+             .ModuleEnumerateFunctions = F::Enumerate,
+             .ModuleGetGlobal = F::Global,
+             .FuncGetName = F::FunctionName,
+             .FuncGetParamInfo = F::ParamInfo,
+             .FuncGetAttribute = F::FunctionAttribute,
+             .FuncSetAttribute = F::SetFunctionAttribute,
+             .OccupancyMaxActiveBlocks = F::Occupancy,
+             .LaunchKernel = F::Launch,
+             .LaunchCooperativeKernel = F::LaunchCooperative};
+}
+
+FakeCuda::~FakeCuda() { fake = nullptr; }
+
+void FakeCuda::Enqueue(CUstream stream, const Work& work) {
+  auto* target = reinterpret_cast<Stream*>(stream);
+  target->work.push_back(work);
+  while (!target->held && !target->work.empty() && RunFront(*target)) {
+  }
+}
+
+bool FakeCuda::RunFront(Stream& stream) {
+  const Work work = stream.work.front();
+  switch (work.kind) {
+    case Work::Kind::kCopy:
+      std::memmove(Pointer(work.to), Pointer(work.from), work.bytes);
+      break;
+    case Work::Kind::kFill:
+      std::memset(Pointer(work.to), static_cast<int>(work.value), work.bytes);
+      break;
+    case Work::Kind::kLaunch:
+      launches_.push_back(work.value);
+      break;
+    case Work::Kind::kWrite:
+      std::memcpy(Pointer(work.to), &work.value, sizeof work.value);
+      break;
+    case Work::Kind::kRecord:
+      work.event->completed = work.value;
+      break;
+    case Work::Kind::kWait:
+      if (work.event->completed < work.value) return false;
+      break;
+  }
+  stream.work.pop_front();
+  return true;
+}
+
+void FakeCuda::Release() {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (auto stream = streams_.rbegin(); stream != streams_.rend(); ++stream) {
+      while (!(*stream)->work.empty() && RunFront(**stream)) progress = true;
+    }
+  }
+}
+
+}  // namespace torpor::executor

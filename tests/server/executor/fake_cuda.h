@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/executor/cuda_driver.h"
+
+namespace torpor::executor {
+
+// A CUDA driver in memory: one device whose memory is host memory, mapped at the addresses that
+// the code under test reserves. Streams run at once unless they are held; then their work waits,
+// so that a test sees the order that events enforce. One at a time in a process: the driver's
+// functions are plain C. Not for several threads, but for the pool's.
+class FakeCuda {
+ public:
+  FakeCuda();
+  ~FakeCuda();
+  FakeCuda(const FakeCuda&) = delete;
+  FakeCuda& operator=(const FakeCuda&) = delete;
+
+  static constexpr std::uint64_t kChunk = 2u << 20;
+
+  const CudaDriver& driver() const { return driver_; }
+
+  // Every call from now on fails so.
+  void Break(CUresult error) { broken_ = error; }
+  // Address reservations get another address than they ask for.
+  void MisplaceReservations() { misplace_ = true; }
+  // cuMemCreate gives this many more.
+  void LimitChunks(int count) { chunks_left_ = count; }
+
+  // New streams keep their work until Release.
+  void HoldStreams() { hold_ = true; }
+  // Runs what can run of all streams, in an order that only events constrain: streams that were
+  // created last come first.
+  void Release();
+
+  // What kernels did, in order: a kernel of the fake appends its first parameter (8 bytes).
+  const std::vector<std::uint64_t>& launches() const { return launches_; }
+  std::size_t mapped_chunks() const { return mapped_.size(); }
+  std::size_t registered_pieces() const { return registered_.size(); }
+  std::size_t events_recorded() const { return events_recorded_; }
+
+ private:
+  friend struct FakeDriverFunctions;
+
+  struct Event {
+    std::uint64_t recorded = 0;   // times that a record was enqueued
+    std::uint64_t completed = 0;  // times that one was reached
+  };
+  struct Work {
+    enum class Kind { kCopy, kFill, kLaunch, kWrite, kRecord, kWait } kind = Kind::kCopy;
+    std::uint64_t to = 0;
+    std::uint64_t from = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t value = 0;
+    Event* event = nullptr;
+  };
+  struct Stream {
+    bool held = false;
+    std::deque<Work> work;
+  };
+
+  void Enqueue(CUstream stream, const Work& work);
+  bool RunFront(Stream& stream);
+
+  CudaDriver driver_;
+  CUresult broken_ = CUDA_SUCCESS;
+  bool misplace_ = false;
+  bool hold_ = false;
+  int chunks_left_ = 1 << 20;
+  std::uint64_t next_chunk_ = 1;
+  std::map<std::uint64_t, std::uint64_t> mapped_;  // address -> chunk
+  std::map<std::uint64_t, int> chunk_files_;       // chunk -> memory file
+  std::map<std::uint64_t, std::uint64_t> registered_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Event>> events_;
+  std::vector<std::uint64_t> launches_;
+  std::size_t events_recorded_ = 0;
+  std::uint64_t variable_ = 0;
+};
+
+}  // namespace torpor::executor
