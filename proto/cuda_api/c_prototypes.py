@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-_DECORATIONS = ("extern", "__host__", "__cudart_builtin__", "__CUDA_DEPRECATED")
+_DECORATIONS = ("extern", "__host__", "__cudart_builtin__", "__CUDA_DEPRECATED", "CUDNN_DEPRECATED")
 
 
 @dataclasses.dataclass(frozen=True)

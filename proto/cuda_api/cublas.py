@@ -5,8 +5,8 @@ an address in device pointer mode, so the pointer mode itself never crosses the 
 """
 
 from vocabulary import (
-    STREAM, Call, Element, Handle, In, InOut, Library, Matrix, Out, Scalar, ScalarResult, Value,
-    Vector, command, custom, i32, i64, u64)
+    LOCAL, STREAM, SYNC, Call, Element, Handle, In, InOut, Library, Matrix, Out, Scalar,
+    ScalarResult, Value, Vector, command, custom, i32, i64, u64)
 
 # A precision's letter, its C type, and how its pointers look.
 S, D = Element("float", "4"), Element("double", "8")
@@ -181,19 +181,27 @@ CALLS = [
         result=ScalarResult(INDEX)), host_ids=dict(S=1168, D=1169, C=1170, Z=1171)),
 ]
 
-# Whose C entries are hand-written in client_shim/cublas/.
-SYMBOLS = [custom(name) for name in """
-cublasCreate_v2 cublasDestroy_v2 cublasGetVersion_v2 cublasGetProperty cublasGetCudartVersion
+# Whose C entries are hand-written in client_shim/cublas/. Settings are sent when a call needs them.
+_CUSTOM = {
+    LOCAL: """
+cublasGetVersion_v2 cublasGetProperty cublasGetCudartVersion
 cublasSetStream_v2 cublasGetStream_v2 cublasSetPointerMode_v2 cublasGetPointerMode_v2
 cublasSetMathMode cublasGetMathMode cublasSetAtomicsMode cublasGetAtomicsMode
 cublasSetWorkspace_v2 cublasSetSmCountTarget cublasGetSmCountTarget
-cublasGetStatusName cublasGetStatusString cublasXerbla
-cublasSetVector cublasGetVector cublasSetMatrix cublasGetMatrix
+cublasGetStatusName cublasGetStatusString cublasXerbla cublasLoggerConfigure
+""",
+    STREAM: """
+cublasCreate_v2 cublasDestroy_v2
 cublasSetVectorAsync cublasGetVectorAsync cublasSetMatrixAsync cublasGetMatrixAsync
-cublasSetVector_64 cublasGetVector_64 cublasSetMatrix_64 cublasGetMatrix_64
 cublasSetVectorAsync_64 cublasGetVectorAsync_64 cublasSetMatrixAsync_64 cublasGetMatrixAsync_64
-cublasLoggerConfigure
-""".split()]
+""",
+    SYNC: """
+cublasSetVector cublasGetVector cublasSetMatrix cublasGetMatrix
+cublasSetVector_64 cublasGetVector_64 cublasSetMatrix_64 cublasGetMatrix_64
+""",
+}
+
+SYMBOLS = [custom(name, order) for order, names in _CUSTOM.items() for name in names.split()]
 
 LIBRARY = Library(name="cublas", prefix="Cublas", first_id=1024, last_id=2047, commands=COMMANDS,
                   calls=CALLS, functions=FUNCTIONS, symbols=SYMBOLS, soname="libcublas.so.13",

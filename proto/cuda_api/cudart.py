@@ -5,8 +5,8 @@ session's legacy default stream. Addresses are the client's own.
 """
 
 from vocabulary import (
-    STREAM, SYNC, Constant, Enumeration, Library, Struct, array, blob, command, custom, f32, i32, i64,
-    local, payload, string, u8, u32, u64, vector)
+    LOCAL, STREAM, SYNC, Constant, Enumeration, Library, Struct, array, blob, command, custom,
+    f32, i32, i64, local, payload, string, u8, u32, u64, value, vector)
 
 MEMORY_SIDE = Enumeration(
     "MemorySide", "Which memory an address of a two-dimensional copy names.",
@@ -109,57 +109,66 @@ COMMANDS = [
     command(139, "DeviceGetLimit", SYNC, limit=u32, returns=dict(value=u64)),
 ]
 
-# Whose C entries are hand-written in client_shim/cudart/. Per-thread variants (_ptsz, _ptds) are
-# generated where the function has a stream parameter; the others are hand-written too.
-_CUSTOM = """
+# Whose C entries are hand-written in client_shim/cudart/, by what a call costs: LOCAL ones never
+# leave the client, STREAM ones are batched, SYNC ones wait for an executor or for torpord (memory).
+# Per-thread variants (_ptsz, _ptds) are generated where the function has a stream parameter; the
+# others are hand-written too.
+_CUSTOM = {
+    LOCAL: """
 cudaGetDeviceCount cudaGetDevice cudaSetDevice cudaGetDeviceProperties cudaDeviceGetAttribute
-cudaDeviceSynchronize cudaDeviceReset cudaDeviceSetLimit cudaDeviceGetLimit
 cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess
 cudaDeviceDisablePeerAccess cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaSetDeviceFlags
 cudaGetDeviceFlags cudaInitDevice cudaDriverGetVersion
 cudaGetLastError cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
+cudaStreamQuery cudaStreamGetFlags cudaStreamGetPriority cudaStreamGetDevice cudaStreamGetId
+cudaThreadExchangeStreamCaptureMode cudaEventQuery
+cudaHostGetDevicePointer cudaHostGetFlags cudaPointerGetAttributes cudaGetKernel
+""",
+    STREAM: """
 cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
-cudaStreamSynchronize cudaStreamQuery cudaStreamWaitEvent cudaStreamGetFlags cudaStreamGetPriority
-cudaStreamGetDevice cudaStreamGetId cudaStreamAddCallback cudaLaunchHostFunc
-cudaThreadExchangeStreamCaptureMode
+cudaStreamWaitEvent cudaStreamAddCallback cudaLaunchHostFunc
 cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventRecord cudaEventRecordWithFlags
-cudaEventQuery cudaEventSynchronize cudaEventElapsedTime
-cudaMalloc cudaFree cudaMallocAsync cudaFreeAsync cudaMallocPitch cudaMemGetInfo
-cudaMallocHost cudaFreeHost cudaHostAlloc cudaHostGetDevicePointer cudaHostGetFlags
-cudaPointerGetAttributes
-cudaMemcpy cudaMemcpyAsync cudaMemcpy2D cudaMemcpy2DAsync cudaMemcpyPeer cudaMemcpyPeerAsync
-cudaMemcpyToSymbol cudaMemcpyToSymbolAsync cudaMemcpyFromSymbol cudaMemcpyFromSymbolAsync
-cudaGetSymbolAddress cudaGetSymbolSize
-cudaMemset cudaMemsetAsync cudaMemset2D cudaMemset2DAsync
-cudaFuncGetAttributes cudaFuncSetAttribute cudaGetKernel
-cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+cudaMemcpyAsync cudaMemcpy2DAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaMemcpyToSymbol
+cudaMemcpyToSymbolAsync cudaMemset cudaMemsetAsync cudaMemset2D cudaMemset2DAsync
+cudaFuncSetAttribute cudaDeviceSetLimit
 cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel
-""".split()
+""",
+    SYNC: """
+cudaDeviceSynchronize cudaDeviceReset cudaDeviceGetLimit cudaStreamSynchronize
+cudaEventSynchronize cudaEventElapsedTime
+cudaMalloc cudaFree cudaMallocAsync cudaFreeAsync cudaMallocPitch cudaMemGetInfo
+cudaMallocHost cudaFreeHost cudaHostAlloc
+cudaMemcpy cudaMemcpy2D cudaMemcpyFromSymbol cudaMemcpyFromSymbolAsync
+cudaGetSymbolAddress cudaGetSymbolSize cudaFuncGetAttributes
+cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+""",
+}
 
-SYMBOLS = [custom(name) for name in _CUSTOM] + [
+SYMBOLS = [custom(name, order) for order, names in _CUSTOM.items() for name in names.split()]
+SYMBOLS += [
     # What nvcc's host code calls; no public header declares these.
-    custom("__cudaRegisterFatBinary", "void ** (void * fat_binary)"),
-    custom("__cudaRegisterFatBinaryEnd", "void (void ** handle)"),
-    custom("__cudaUnregisterFatBinary", "void (void ** handle)"),
-    custom("__cudaRegisterFunction",
+    custom("__cudaRegisterFatBinary", LOCAL, "void ** (void * fat_binary)"),
+    custom("__cudaRegisterFatBinaryEnd", LOCAL, "void (void ** handle)"),
+    custom("__cudaUnregisterFatBinary", LOCAL, "void (void ** handle)"),
+    custom("__cudaRegisterFunction", LOCAL,
            "void (void ** handle, const char * host_function, char * device_function,"
            " const char * device_name, int thread_limit, uint3 * thread_id, uint3 * block_id,"
            " dim3 * block_dim, dim3 * grid_dim, int * warp_size)"),
-    custom("__cudaRegisterVar",
+    custom("__cudaRegisterVar", LOCAL,
            "void (void ** handle, char * host_variable, char * device_address,"
            " const char * device_name, int is_external, size_t bytes, int is_constant,"
            " int is_global)"),
-    custom("__cudaRegisterManagedVar",
+    custom("__cudaRegisterManagedVar", LOCAL,
            "void (void ** handle, void ** host_variable, char * device_address,"
            " const char * device_name, int is_external, size_t bytes, int is_constant,"
            " int is_global)"),
-    custom("__cudaInitModule", "char (void ** handle)"),
-    custom("__cudaPushCallConfiguration",
+    custom("__cudaInitModule", LOCAL, "char (void ** handle)"),
+    custom("__cudaPushCallConfiguration", LOCAL,
            "unsigned (dim3 grid, dim3 block, size_t shared_bytes, struct CUstream_st * stream)"),
-    custom("__cudaPopCallConfiguration",
+    custom("__cudaPopCallConfiguration", LOCAL,
            "cudaError_t (dim3 * grid, dim3 * block, size_t * shared_bytes, void * stream)"),
-    custom("__cudaGetKernel", "cudaError_t (cudaKernel_t * kernel, const void * host_function)"),
-    custom("__cudaLaunchKernel",
+    custom("__cudaGetKernel", LOCAL, "cudaError_t (cudaKernel_t * kernel, const void * host_function)"),
+    custom("__cudaLaunchKernel", STREAM,
            "cudaError_t (cudaKernel_t kernel, dim3 grid, dim3 block, void ** arguments,"
            " size_t shared_bytes, cudaStream_t stream)"),
     # Constant answers. Nothing is ever captured, and cache preferences are only hints.
@@ -175,9 +184,10 @@ SYMBOLS = [custom(name) for name in _CUSTOM] + [
     local("cudaDeviceGetSharedMemConfig", pConfig="cudaSharedMemBankSizeFourByte"),
     local("cudaFuncSetSharedMemConfig"),
     local("cudaCtxResetPersistingL2Cache"),
+    value("cudaCreateChannelDesc", "{x, y, z, w, f}"),
 ]
 
 LIBRARY = Library(name="cudart", prefix="Cudart", first_id=64, last_id=1023, commands=COMMANDS,
                   constants=CONSTANTS, enumerations=ENUMERATIONS, structs=STRUCTS,
                   symbols=SYMBOLS, soname="libcudart.so.13", headers=("cuda_runtime_api.h",),
-                  api_macros=("CUDARTAPI",))
+                  api_macros=("CUDARTAPI",), success="cudaSuccess")

@@ -1,48 +1,27 @@
 """Emits the client's libcublas: what is hand-written, and the generated entries of the calls."""
 
+import emit_exports
 from surface import Answer
 from vocabulary import DevicePtr, Handle, Scalar, ScalarResult, Value, call_commands
 
-_BANNER = "// Generated from proto/cuda_api/cublas.py by generator.py. Do not edit.\n"
-
-_OVERRIDES = _BANNER + """\
-#pragma once
-
-#include <cublas_api.h>
-
-// The entry points that client_shim/cublas/ defines, exported by these declarations.
-#pragma GCC visibility push(default)
-extern "C" {{
-{prototypes}
-}}
-#pragma GCC visibility pop
-"""
-
-_ENTRIES = _BANNER + """\
+_PREAMBLE = """\
 #include <cublas_api.h>
 
 #include "client_shim/cublas/cublas_call.h"
 #include "proto/cuda_api/blas_extents.h"
 #include "proto/cuda_api/cublas_checks.h"
 
-using torpor::wire::ScalarBytes;
 using torpor::shim::CublasCall;
-
-#pragma GCC visibility push(default)
-extern "C" {{
-{entries}
-}}
-#pragma GCC visibility pop
+using torpor::wire::ScalarBytes;
 """
 
 
-def overrides_header(exports):
-    return _OVERRIDES.format(prototypes="\n".join(
-        e.prototype.declaration() + ";" for e in exports if e.answer is Answer.CUSTOM))
+def overrides_header(library, exports):
+    return emit_exports.overrides_header(library, exports)
 
 
-def entries_source(exports):
-    return _ENTRIES.format(entries="\n".join(
+def entries_source(library, exports):
+    return emit_exports.entries_source(library, _PREAMBLE, (
         _entry(e) for e in exports if e.answer is Answer.REMOTED))
 
 

@@ -1,13 +1,26 @@
-"""Emits what every replacement library has: its version script and its unsupported entries."""
+"""Emits what every replacement library has: version script, constant and unsupported entries."""
+
+import re
 
 from surface import Answer
 
-_UNSUPPORTED = """\
+_OVERRIDES = """\
 // Generated from proto/cuda_api/{table}.py by generator.py. Do not edit.
-#include "client_shim/unsupported.h"
+#pragma once
 
-// Declared without parameters: the caller's arguments are not looked at, and several of these are
-// in no public header.
+{includes}
+
+// The entry points that are written by hand, exported by these declarations.
+#pragma GCC visibility push(default)
+extern "C" {{
+{prototypes}
+}}
+#pragma GCC visibility pop
+{declarations}"""
+
+_ENTRIES = """\
+// Generated from proto/cuda_api/{table}.py by generator.py. Do not edit.
+{preamble}
 #pragma GCC visibility push(default)
 extern "C" {{
 {entries}
@@ -21,7 +34,40 @@ def version_script(library, exports):
     return f"{library.soname} {{\n  global:\n{names}  local:\n    *;\n}};\n"
 
 
+def overrides_header(library, exports, declarations=""):
+    return _OVERRIDES.format(
+        table=library.name, includes=includes(library), declarations=declarations,
+        prototypes="\n".join(e.prototype.declaration() + ";" for e in exports
+                             if e.answer is Answer.CUSTOM))
+
+
+def includes(library):
+    return "\n".join(f"#include <{header}>" for header in library.headers)
+
+
+def entries_source(library, preamble, entries):
+    return _ENTRIES.format(table=library.name, preamble=preamble, entries="\n".join(entries))
+
+
 def unsupported_source(library, exports):
-    return _UNSUPPORTED.format(table=library.name, entries="\n".join(
+    # Declared without parameters: the caller's arguments are not looked at, and several of these
+    # are in no public header.
+    return entries_source(library, '#include "client_shim/unsupported.h"\n', (
         f'int {e.name}() {{ return torpor::shim::Unsupported("{e.name}"); }}'
         for e in exports if e.answer is Answer.UNSUPPORTED))
+
+
+def local_entry(library, export):
+    """An entry with a constant answer; one that writes needs NullArgument() in the preamble."""
+    line = export.line
+    used = set(re.findall(r"\w+", line.value)) | line.outputs.keys()
+    parameters = ", ".join(f"{p.type} {p.name}" if p.name in used else p.type
+                           for p in export.prototype.parameters)
+    lines = [f"{export.prototype.result} {export.name}({parameters}) {{"]
+    lines += [f"  if (!{name}) return NullArgument();" for name in line.outputs]
+    lines += [f"  *{name} = {value};" for name, value in line.outputs.items()]
+    return "\n".join(lines + [f"  return {line.value or library.success};", "}"])
+
+
+def local_entries(library, exports):
+    return [local_entry(library, e) for e in exports if e.answer is Answer.LOCAL]

@@ -12,6 +12,8 @@ import importlib.util
 import pathlib
 
 import emit_checks
+import emit_constant_client
+import emit_coverage
 import emit_cublas_client
 import emit_cudart_client
 import emit_dispatch
@@ -45,12 +47,14 @@ def write_server(library, out, _):
 
 def write_client(library, out, arguments):
     exports = surface.read_surface(library, arguments.toolkit_library, arguments.include)
+    emit = {"cudart": emit_cudart_client, "cublas": emit_cublas_client}.get(
+        library.name, emit_constant_client)
     (out / "exports.map").write_text(emit_exports.version_script(library, exports))
-    emit = {"cudart": emit_cudart_client, "cublas": emit_cublas_client}[library.name]
-    (out / "overrides.h").write_text(emit.overrides_header(exports))
-    (out / "entries.cc").write_text(emit.entries_source(exports))
+    (out / "overrides.h").write_text(emit.overrides_header(library, exports))
+    (out / "entries.cc").write_text(emit.entries_source(library, exports))
     (out / "unsupported_entries.cc").write_text(
         emit_exports.unsupported_source(library, exports))
+    (out / "coverage.md").write_text(emit_coverage.section(library, exports))
 
 
 WRITERS = {"wire": write_wire, "server": write_server, "client": write_client}

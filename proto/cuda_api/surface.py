@@ -49,6 +49,7 @@ def _export(name, symbols, calls, prototypes):
     base, variant = _base_name(name)
     symbol = symbols.get(name) or symbols.get(base)
     if symbol is None:
+        _require_status(name, prototypes.get(base))
         return Export(name, Answer.UNSUPPORTED, None)
     prototype = _prototype(symbol, prototypes)
     if not variant or name in symbols:
@@ -58,6 +59,12 @@ def _export(name, symbols, calls, prototypes):
     if symbol.how is How.CUSTOM and stream_parameter(prototype) is None:
         return Export(name, Answer.CUSTOM, dataclasses.replace(prototype, name=name), symbol)
     return Export(name, Answer.VARIANT, prototype, symbol)
+
+
+def _require_status(name, prototype):
+    """An unsupported entry returns an int; a caller that expects more would crash on it."""
+    if prototype and ("*" in prototype.result or "struct" in prototype.result):
+        raise ValueError(f"{name} returns {prototype.result}, so it needs a line in the table")
 
 
 def _remoted(name, call, prototypes):

@@ -248,15 +248,22 @@ class Symbol:
     how: How
     signature: str = ""  # where no header declares it: "result (type name, ...)"
     outputs: dict = dataclasses.field(default_factory=dict)  # LOCAL: parameter -> expression
+    value: str = ""  # LOCAL: what it returns, where that is no status
+    order: Order = Order.LOCAL
 
 
-def custom(name, signature=""):
-    return Symbol(name, How.CUSTOM, signature)
+def custom(name, order, signature=""):
+    return Symbol(name, How.CUSTOM, signature, order=order)
 
 
 def local(name, signature="", /, **outputs):
     """Succeeds at once after writing the expressions where the parameters point."""
     return Symbol(name, How.LOCAL, signature, outputs)
+
+
+def value(name, expression):
+    """Returns an expression over its parameters."""
+    return Symbol(name, How.LOCAL, value=expression)
 
 
 @dataclasses.dataclass
@@ -277,6 +284,7 @@ class Library:
     soname: str = ""
     headers: tuple = ()  # of the toolkit, which declare the symbols
     api_macros: tuple = ()  # mark those declarations
+    success: str = ""  # of its status type
 
     @property
     def wire_commands(self):

@@ -1,0 +1,41 @@
+"""Emits coverage.md's section on one library: which exported symbols answer, and how."""
+
+from surface import Answer
+from vocabulary import SYNC, ScalarResult
+
+_MEANINGS = {
+    Answer.CUSTOM: "hand-written in the client; remoted by the table's commands where it must be",
+    Answer.REMOTED: "generated whole from a line of the table",
+    Answer.LOCAL: "a constant, answered in the client",
+    Answer.VARIANT: "generated: calls its base with another default stream",
+    Answer.UNSUPPORTED: "says so once and returns the library's \"not supported\" error",
+}
+
+
+def section(library, exports):
+    supported = [e for e in exports if e.answer is not Answer.UNSUPPORTED]
+    lines = [f"## {library.soname}", "",
+             f"{len(supported)} of {len(exports)} exported symbols answer.", "",
+             "| answer | symbols | what it means |", "| --- | --- | --- |"]
+    for answer, meaning in _MEANINGS.items():
+        count = sum(e.answer is answer for e in exports)
+        if count:
+            lines.append(f"| {answer.value} | {count} | {meaning} |")
+    lines += [""] + _commands(library)
+    lines += ["| symbol | answer | order |", "| --- | --- | --- |"]
+    lines += [f"| `{e.name}` | {e.answer.value} | {_order(e)} |" for e in exports]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(library):
+    if not library.wire_commands:
+        return []
+    sync = sum(c.order is SYNC for c in library.wire_commands)
+    return [f"On the wire: {len(library.wire_commands)} commands, {sync} of them synchronous.", ""]
+
+
+def _order(export):
+    if export.answer is Answer.REMOTED:
+        returns = any(isinstance(w, ScalarResult) for w in export.line.parameters.values())
+        return "sync where the result goes to the host, else stream" if returns else "stream"
+    return "" if export.line is None else export.line.order.value
