@@ -14,13 +14,13 @@
 namespace torpor::emulator {
 
 enum class ExecError {
-  kInvalidPtx,          // malformed PTX: CUDA_ERROR_INVALID_PTX
-  kUnsupported,         // an instruction or directive the emulator does not know; the message names it
-  kNotFound,            // no such kernel or variable
-  kInvalidLaunch,       // block too large, too much shared memory, ...
-  kIllegalAddress,      // CUDA_ERROR_ILLEGAL_ADDRESS
-  kMisalignedAddress,   // CUDA_ERROR_MISALIGNED_ADDRESS
-  kTrap,                // trap or a failed device assert
+  kInvalidPtx,      // malformed PTX: CUDA_ERROR_INVALID_PTX
+  kUnsupported,     // an instruction or directive the emulator does not know; the message names it
+  kNotFound,        // no such kernel or variable
+  kInvalidLaunch,   // block too large, too much shared memory, ...
+  kIllegalAddress,  // CUDA_ERROR_ILLEGAL_ADDRESS
+  kMisalignedAddress,  // CUDA_ERROR_MISALIGNED_ADDRESS
+  kTrap,               // trap or a failed device assert
   kOutOfMemory,
 };
 
@@ -77,7 +77,8 @@ struct LaunchConfig {
   Dim3 block;
   Bytes dynamic_shared_bytes = 0;
   bool cooperative = false;
-  const void* parameters = nullptr;  // KernelInfo::parameter_bytes bytes; read before Launch returns
+  const void* parameters =
+      nullptr;  // KernelInfo::parameter_bytes bytes; read before Launch returns
 };
 
 // What a running kernel sees of its device.

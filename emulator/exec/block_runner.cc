@@ -1,0 +1,300 @@
+#include "emulator/exec/block_runner.h"
+
+#include <sched.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "emulator/exec/runtime_calls.h"
+
+namespace torpor::emulator {
+namespace {
+
+namespace context = boost::context::detail;
+
+// Set while generated code runs on this thread.
+thread_local BlockRunner* current_runner = nullptr;
+
+std::string Triple(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "(%u,%u,%u)", x, y, z);
+  return text;
+}
+
+std::string Hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
+
+BlockRunner* BlockRunner::Current() { return current_runner; }
+
+bool BlockRunner::Prepare(KernelJob& job) {
+  job_ = &job;
+  const std::size_t resident = job.config.cooperative ? job.blocks() : 1;
+  while (blocks_.size() > resident) {
+    Arena::Instance().Release(blocks_.back()->slot);
+    blocks_.pop_back();
+  }
+  while (blocks_.size() < resident) {
+    auto block = std::make_unique<ResidentBlock>();
+    block->slot = Arena::Instance().Acquire();
+    if (block->slot.shared_end == nullptr) {
+      job.Fail({ExecError::kOutOfMemory, "no address space for the blocks of " + job.kernel});
+      return false;
+    }
+    blocks_.push_back(std::move(block));
+  }
+  for (const auto& block : blocks_) {
+    if (!PrepareBlock(*block)) return false;
+  }
+  return true;
+}
+
+bool BlockRunner::PrepareBlock(ResidentBlock& block) {
+  const KernelJob& job = *job_;
+  const std::uint32_t warps = job.warps();
+  const auto dynamic = static_cast<std::uint32_t>(job.config.dynamic_shared_bytes);
+  const std::uint32_t shared = (job.static_shared_bytes + 15) / 16 * 16 + dynamic;
+  if (!job.parameters.empty()) {
+    std::memcpy(block.slot.parameters, job.parameters.data(), job.parameters.size());
+  }
+  if (block.warps.size() < warps) block.warps = std::vector<Warp>(warps);
+  for (std::uint32_t i = 0; i < warps; ++i) {
+    Warp& warp = block.warps[i];
+    warp.calls = &Runtime();
+    warp.parameters = block.slot.parameters;
+    warp.symbols = job.symbols;
+    // At the very end of the window, so that the first byte behind it faults if pages allow.
+    warp.shared = block.slot.shared_end - (shared + 255) / 256 * 256;
+    warp.local_end = block.slot.local + (i + 1) * job.local_bytes_per_warp;
+    warp.window_begin = job.memory->window_begin();
+    warp.window_bytes = job.memory->window_end() - job.memory->window_begin();
+    warp.arena_begin = Arena::Instance().begin();
+    warp.arena_bytes = Arena::Instance().bytes();
+    warp.lane_tids = &job.lane_tids[std::size_t{i} * 3 * kWarpLanes];
+    warp.grid_id = job.grid_id;
+    const std::uint32_t left = job.threads() - i * kWarpLanes;
+    warp.mask = left >= kWarpLanes ? 0xffffffffU : (1U << left) - 1;
+    warp.ntid[0] = job.config.block.x;
+    warp.ntid[1] = job.config.block.y;
+    warp.ntid[2] = job.config.block.z;
+    warp.nctaid[0] = job.config.grid.x;
+    warp.nctaid[1] = job.config.grid.y;
+    warp.nctaid[2] = job.config.grid.z;
+    warp.warp = i;
+    warp.warps = warps;
+    warp.dynamic_shared_bytes = dynamic;
+    warp.total_shared_bytes = shared;
+    warp.multiprocessors = job.traits.multiprocessors;
+    warp.runner = this;
+    warp.block = &block;
+    if (!job.switches) continue;
+    if (warp.stack == nullptr) warp.stack = std::make_unique<FiberStack>();
+    if (!warp.stack->valid()) {
+      warp.stack.reset();
+      job_->Fail({ExecError::kOutOfMemory, "no memory for the stacks of " + job.kernel});
+      return false;
+    }
+  }
+  return true;
+}
+
+void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
+  const Dim3& grid = job_->config.grid;
+  const auto x = static_cast<std::uint32_t>(index % grid.x);
+  const auto y = static_cast<std::uint32_t>(index / grid.x % grid.y);
+  const auto z = static_cast<std::uint32_t>(index / grid.x / grid.y);
+  for (std::uint32_t i = 0; i < job_->warps(); ++i) {
+    Warp& warp = block.warps[i];
+    warp.ctaid[0] = x;
+    warp.ctaid[1] = y;
+    warp.ctaid[2] = z;
+    warp.local = block.slot.local + i * job_->local_bytes_per_warp;
+    warp.multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
+  }
+  if (!job_->switches) return;
+  block.live_warps = job_->warps();
+  for (BlockBarrier& barrier : block.barriers) {
+    barrier.expected_warps = barrier.arrived = barrier.count = 0;
+    barrier.all = true;
+    barrier.waiting.clear();
+  }
+}
+
+void BlockRunner::RunBlock(std::uint64_t block) {
+  Place(*blocks_[0], block);
+  Run({blocks_[0].get()});
+}
+
+void BlockRunner::RunAllBlocks() {
+  std::vector<ResidentBlock*> all;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    Place(*blocks_[i], i);
+    all.push_back(blocks_[i].get());
+  }
+  Run(all);
+}
+
+// An error anywhere in generated code, even on a fiber's stack or in a signal handler, comes back
+// here. Nothing on the stacks it skips owns anything. The signal mask needs no saving: the
+// handler blocks no signals.
+void BlockRunner::Run(const std::vector<ResidentBlock*>& blocks) {
+  if (sigsetjmp(escape_, 0) != 0) {
+    current_runner = nullptr;
+    if (fault_signal_ != 0) ReportFault();
+    running_ = nullptr;
+    return;
+  }
+  fault_signal_ = 0;
+  current_runner = this;
+  if (job_->switches) {
+    RunInTurns(blocks);
+  } else {
+    for (ResidentBlock* block : blocks) {
+      for (std::uint32_t i = 0; i < job_->warps(); ++i) {
+        running_ = &block->warps[i];
+        job_->entry(running_);
+      }
+    }
+  }
+  running_ = nullptr;
+  current_runner = nullptr;
+}
+
+void BlockRunner::RunInTurns(const std::vector<ResidentBlock*>& blocks) {
+  ready_.clear();
+  unfinished_ = 0;
+  for (ResidentBlock* block : blocks) {
+    for (std::uint32_t i = 0; i < job_->warps(); ++i) {
+      Warp& warp = block->warps[i];
+      warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
+      ready_.push_back(&warp);
+      ++unfinished_;
+    }
+  }
+  while (!ready_.empty()) {
+    Warp* const warp = ready_.front();
+    ready_.pop_front();
+    SwitchTo(*warp);
+  }
+  if (unfinished_ == 0) return;
+  running_ = &blocks[0]->warps[0];
+  Raise(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
+}
+
+void BlockRunner::SwitchTo(Warp& warp) {
+  running_ = &warp;
+  const context::transfer_t back = context::jump_fcontext(warp.resume, &warp);
+  warp.resume = back.fctx;
+}
+
+void BlockRunner::FiberMain(context::transfer_t transfer) {
+  auto& warp = *static_cast<Warp*>(transfer.data);
+  BlockRunner& runner = *warp.runner;
+  runner.scheduler_ = transfer.fctx;
+  runner.job_->entry(&warp);
+  runner.Finish(warp);
+  context::jump_fcontext(runner.scheduler_, nullptr);
+}
+
+void BlockRunner::LeaveFiber(Warp&) {
+  scheduler_ = context::jump_fcontext(scheduler_, nullptr).fctx;
+}
+
+void BlockRunner::Finish(Warp& warp) {
+  --unfinished_;
+  ResidentBlock& block = *warp.block;
+  --block.live_warps;
+  for (BlockBarrier& barrier : block.barriers) {
+    if (barrier.arrived > 0) ReleaseIfComplete(block, barrier);
+  }
+}
+
+void BlockRunner::Yield(Warp& warp) {
+  if (!job_->switches) {
+    sched_yield();
+    return;
+  }
+  // Alone on this thread: what the warp waits for is done by another one.
+  if (ready_.empty()) sched_yield();
+  ready_.push_back(&warp);
+  LeaveFiber(warp);
+}
+
+std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads,
+                                std::uint32_t mask, std::uint32_t predicates, BarrierMode mode) {
+  ResidentBlock& block = *warp.block;
+  if (id >= block.barriers.size()) {
+    Raise(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
+  }
+  const auto result_of = [&](std::uint32_t count, bool all) {
+    if (mode == BarrierMode::kPopc) return count;
+    return static_cast<std::uint32_t>(mode == BarrierMode::kAnd ? all : count != 0);
+  };
+  const auto count = static_cast<std::uint32_t>(__builtin_popcount(predicates));
+  const bool all = predicates == mask;
+  if (!job_->switches) return result_of(count, all);
+  BlockBarrier& barrier = block.barriers[id];
+  barrier.expected_warps = (threads + kWarpLanes - 1) / kWarpLanes;
+  ++barrier.arrived;
+  barrier.count += count;
+  barrier.all = barrier.all && all;
+  if (mode == BarrierMode::kArrive) {
+    ReleaseIfComplete(block, barrier);
+    return 0;
+  }
+  barrier.waiting.push_back(&warp);
+  ReleaseIfComplete(block, barrier);
+  LeaveFiber(warp);
+  const std::uint32_t packed = warp.barrier_result;
+  return result_of(packed >> 1, (packed & 1) != 0);
+}
+
+void BlockRunner::ReleaseIfComplete(ResidentBlock& block, BlockBarrier& barrier) {
+  const std::uint32_t expected =
+      barrier.expected_warps == 0 ? block.live_warps : barrier.expected_warps;
+  if (barrier.arrived < expected) return;
+  for (Warp* warp : barrier.waiting) {
+    warp->barrier_result = (barrier.count << 1) | (barrier.all ? 1U : 0U);
+    ready_.push_back(warp);
+  }
+  barrier.waiting.clear();
+  barrier.arrived = 0;
+  barrier.count = 0;
+  barrier.all = true;
+}
+
+std::string BlockRunner::Describe(const Warp& warp, int lane) const {
+  const std::uint32_t* const tid = warp.lane_tids + (lane < 0 ? 0 : lane);
+  return "kernel " + job_->kernel + ", block " +
+         Triple(warp.ctaid[0], warp.ctaid[1], warp.ctaid[2]) +
+         (lane < 0 ? ", in the warp of thread " : ", thread ") +
+         Triple(tid[0], tid[kWarpLanes], tid[std::size_t{2} * kWarpLanes]);
+}
+
+void BlockRunner::Raise(ExecError code, const std::string& what, std::uint32_t lane) {
+  job_->Fail({code, what + " in " + Describe(*running_, static_cast<int>(lane))});
+  siglongjmp(escape_, 1);
+}
+
+void BlockRunner::RaiseFault(int signal, std::uint64_t address) {
+  fault_signal_ = signal;
+  fault_address_ = address;
+  siglongjmp(escape_, 1);
+}
+
+void BlockRunner::ReportFault() {
+  const std::string where = " in " + Describe(*running_, -1);
+  if (fault_signal_ == SIGSEGV || fault_signal_ == SIGBUS) {
+    job_->Fail({ExecError::kIllegalAddress, "illegal address " + Hex(fault_address_) + where});
+  } else {
+    job_->Fail({ExecError::kTrap, std::string(strsignal(fault_signal_)) + where});
+  }
+  fault_signal_ = 0;
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <boost/context/detail/fcontext.hpp>
+#include <csetjmp>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "emulator/exec/arena.h"
+#include "emulator/exec/fiber_stack.h"
+#include "emulator/exec/kernel_job.h"
+#include "emulator/exec/warp_context.h"
+
+namespace torpor::emulator {
+
+class BlockRunner;
+
+struct ResidentBlock;
+
+struct Warp : WarpContext {
+  BlockRunner* runner = nullptr;
+  ResidentBlock* block = nullptr;
+  boost::context::detail::fcontext_t resume = nullptr;  // where a waiting warp goes on
+  std::unique_ptr<FiberStack> stack;
+  std::uint32_t barrier_result = 0;  // count of predicates << 1 | whether all held
+};
+
+// One of a block's named barriers. Arrivals are counted in warps: a barrier's thread count is a
+// multiple of 32.
+struct BlockBarrier {
+  std::uint32_t expected_warps = 0;  // 0: all warps that have not ended
+  std::uint32_t arrived = 0;
+  std::uint32_t count = 0;  // of predicates
+  bool all = true;
+  std::vector<Warp*> waiting;
+};
+
+struct ResidentBlock {
+  ArenaSlot slot;
+  std::vector<Warp> warps;
+  std::array<BlockBarrier, 16> barriers;
+  std::uint32_t live_warps = 0;
+};
+
+// Runs blocks on the calling thread: the warps of a block one after the other, or, where they
+// wait for each other, as fibers that take turns. Belongs to one thread, which needs an
+// alternate signal stack.
+class BlockRunner {
+ public:
+  BlockRunner() = default;
+
+  // Before the first block of a job.
+  bool Prepare(KernelJob& job);
+  // One block of the job. On a failure the job holds it.
+  void RunBlock(std::uint64_t block);
+  // All blocks of the job side by side, so that they may wait for each other.
+  void RunAllBlocks();
+
+  // The runner that executes a kernel on this thread right now, or null.
+  static BlockRunner* Current();
+
+  // Called by the warp that runs; do not return.
+  [[noreturn]] void Raise(ExecError code, const std::string& what, std::uint32_t lane);
+  // Async-signal-safe.
+  [[noreturn]] void RaiseFault(int signal, std::uint64_t address);
+
+  void Yield(Warp& warp);
+  std::uint32_t Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
+                     std::uint32_t predicates, BarrierMode mode);
+  KernelJob& job() { return *job_; }
+
+ private:
+  bool PrepareBlock(ResidentBlock& block);
+  void Place(ResidentBlock& block, std::uint64_t index);
+  void Run(const std::vector<ResidentBlock*>& blocks);
+  void RunInTurns(const std::vector<ResidentBlock*>& blocks);
+  void SwitchTo(Warp& warp);
+  void LeaveFiber(Warp& warp);
+  void Finish(Warp& warp);
+  void ReleaseIfComplete(ResidentBlock& block, BlockBarrier& barrier);
+  std::string Describe(const Warp& warp, int lane) const;
+  void ReportFault();
+  static void FiberMain(boost::context::detail::transfer_t transfer);
+
+  KernelJob* job_ = nullptr;
+  std::vector<std::unique_ptr<ResidentBlock>> blocks_;
+  std::deque<Warp*> ready_;
+  Warp* running_ = nullptr;
+  boost::context::detail::fcontext_t scheduler_ = nullptr;
+  std::size_t unfinished_ = 0;
+  sigjmp_buf escape_ = {};
+  int fault_signal_ = 0;
+  std::uint64_t fault_address_ = 0;
+};
+
+}  // namespace torpor::emulator

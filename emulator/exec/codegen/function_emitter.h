@@ -1,0 +1,259 @@
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emulator/exec/codegen/unit.h"
+#include "emulator/exec/warp_context.h"
+#include "emulator/ptx/control_flow.h"
+#include "emulator/ptx/lane_shape.h"
+
+namespace torpor::emulator {
+
+// Translates one PTX function: every value is a vector of 32 lanes, or the scalar of lane 0
+// where the analysis found the lanes linear. Methods are grouped by source file; one file an
+// instruction family.
+class FunctionEmitter {
+ public:
+  FunctionEmitter(Unit& unit, std::uint32_t index, llvm::Function* target);
+  void Emit();
+
+ private:
+  using Instruction = ptx::Instruction;
+  using Operand = ptx::Operand;
+  using Type = ptx::Type;
+  using Modifier = ptx::Modifier;
+  using Value = llvm::Value;
+
+  // function_emitter.cc: set-up, dispatch, errors.
+  void CreateSlots();
+  void EmitBlock(std::uint32_t block);
+  void EmitInstruction(const Instruction& instruction);
+  bool EmitFamily(const Instruction& instruction);
+  bool EmitMemoryFamily(const Instruction& instruction);
+  bool EmitWarpFamily(const Instruction& instruction);
+  void Unsupported(const Instruction& instruction, const std::string& why = "");
+  bool Expect(const Instruction& instruction, std::size_t operands);
+
+  // values.cc: reading and writing registers.
+  llvm::Type* ScalarType(Type type);
+  llvm::Type* IntType(unsigned bits) { return b_.getIntNTy(bits); }
+  llvm::Type* Shaped(llvm::Type* scalar) { return scalar_ ? scalar : Lanes(scalar); }
+  llvm::Type* Lanes(llvm::Type* scalar);
+  static unsigned Bits(const Value* value);
+  static bool IsVector(const Value* value) { return value->getType()->isVectorTy(); }
+  Value* Constant(llvm::Type* type, std::uint64_t bits);
+  Value* Like(const Value* shape, std::uint64_t bits);  // an integer constant of the same type
+  Value* ToInt(Value* value);                           // bit cast
+  Value* ToFloat(Value* value);
+  Value* Resize(Value* value, unsigned bits, bool is_signed);
+  Value* Spread(Value* scalar, std::int64_t stride);  // to 32 lanes
+  Value* Vector(Value* value) { return IsVector(value) ? value : Spread(value, 0); }
+  Value* ReadRegister(std::uint32_t reg, bool scalar);
+  Value* ReadScalar(const Operand& operand, Type type);  // lane 0
+  Value* Read(const Operand& operand, Type type);        // scalar or vector as scalar_ says
+  Value* ReadVector(const Operand& operand, Type type);
+  Value* ReadSpecial(const Operand& operand, bool scalar);
+  Value* ReadSymbol(const Operand& operand, bool scalar);
+  Value* Immediate(const Operand& operand, Type type);
+  Value* ReadAny(const Operand& operand, Type type, bool scalar);
+  // `value` is lane 0's if scalar; `stride` then tells the other lanes'.
+  void Write(const Instruction& instruction, const Operand& destination, Value* value, Type type);
+  void WriteRegister(const Instruction& instruction, std::uint32_t reg, Value* value);
+
+  // control.cc: masks and branches.
+  Value* MaskBits(Value* mask);
+  Value* BitsToMask(Value* bits);
+  Value* AnyLane(Value* mask);
+  Value* AllLanes();
+  Value* GuardVector(const Instruction& instruction);
+  Value* ActiveMask(const Instruction& instruction);  // the block's lanes whose guard holds
+  void EmitTerminator(std::uint32_t block);
+  void SendLanes(std::uint32_t from, const std::vector<std::pair<std::uint32_t, Value*>>& lanes);
+  void RunNext(std::uint32_t from, const std::vector<std::uint32_t>& targets);
+  llvm::BasicBlock* EdgeTo(std::uint32_t from, std::uint32_t to, const ptx::BitSet& waiting);
+  void EmitConditional(std::uint32_t block, const Instruction& branch);
+  void EmitConditionalExit(std::uint32_t block, const Instruction& branch);
+  void EmitIndexed(std::uint32_t block, const Instruction& branch);
+  void EmitReturn();
+  llvm::BasicBlock* NewBlock(const char* name);
+  // Runs `body` where some lane of `mask` is active; `mask` constant true costs nothing.
+  void IfAny(Value* mask, const std::function<void()>& body);
+  void ForEachLane(Value* mask, const std::function<void(Value* lane)>& body);
+  Value* LaneArray(llvm::Type* element);  // [32 x element] on the stack
+  Value* Spill(Value* vector);            // a vector into such an array
+  Value* LaneSlot(Value* array, llvm::Type* element, Value* lane);
+  Value* Unspill(Value* array, llvm::Type* element);
+
+  // context.cc: fields of WarpContext and calls of the runtime.
+  Value* ContextField(std::size_t offset, llvm::Type* type, bool invariant = true);
+  Value* CallRuntime(std::size_t offset, llvm::Type* result, const std::vector<Value*>& arguments);
+
+  // integer.cc
+  void EmitAddSub(const Instruction& instruction);
+  void EmitCarry(const Instruction& instruction);
+  void EmitMul(const Instruction& instruction);
+  void EmitMad(const Instruction& instruction);
+  void EmitMul24(const Instruction& instruction);
+  void EmitDivRem(const Instruction& instruction);
+  void EmitMinMax(const Instruction& instruction);
+  void EmitAbsNeg(const Instruction& instruction);
+  void EmitSad(const Instruction& instruction);
+  void EmitDotProduct(const Instruction& instruction);
+  Value* Product(const Instruction& instruction, Value* a, Value* b);
+  Value* Divide(Value* a, Value* b, bool is_signed, bool remainder);
+  Value* DivideNarrow(Value* a, Value* b, bool is_signed, bool remainder);
+
+  // bits.cc
+  void EmitLogic(const Instruction& instruction);
+  void EmitShift(const Instruction& instruction);
+  void EmitFunnelShift(const Instruction& instruction);
+  void EmitLop3(const Instruction& instruction);
+  void EmitCount(const Instruction& instruction);
+  void EmitBitField(const Instruction& instruction);
+  void EmitFindBit(const Instruction& instruction);
+  void EmitMask(const Instruction& instruction);
+  void EmitPermute(const Instruction& instruction);
+  void EmitSignExtend(const Instruction& instruction);
+  Value* ClampedShift(Value* value, Value* amount, llvm::Instruction::BinaryOps op);
+  Value* PermuteSelector(const Instruction& instruction, Value* control, unsigned byte);
+
+  // floating.cc
+  void EmitFloat(const Instruction& instruction);
+  void EmitFloatMinMax(const Instruction& instruction);
+  void EmitFma(const Instruction& instruction);
+  void EmitSpecial(const Instruction& instruction);
+  void EmitTestProperty(const Instruction& instruction);
+  void EmitCopySign(const Instruction& instruction);
+  bool IsRounded(const Instruction& instruction) const;  // not to nearest even
+  Rounding RoundingOf(const Instruction& instruction) const;
+  Value* Rounded(const Instruction& instruction, RoundedOperation operation,
+                 const std::vector<Value*>& inputs, Type result);
+  Value* Flush(const Instruction& instruction, Value* value);     // subnormals, if .ftz
+  Value* Saturate(const Instruction& instruction, Value* value);  // to [0, 1], if .sat
+  Value* ReadFloat(const Instruction& instruction, const Operand& operand);
+  void WriteFloat(const Instruction& instruction, Value* value);
+  Value* Intrinsic(llvm::Intrinsic::ID id, const std::vector<Value*>& arguments);
+
+  // compare.cc
+  void EmitSetp(const Instruction& instruction);
+  void EmitSet(const Instruction& instruction);
+  void EmitSelp(const Instruction& instruction);
+  void EmitSlct(const Instruction& instruction);
+  Value* Compare(const Instruction& instruction, Type type);
+  Value* Combine(const Instruction& instruction, Value* compared, std::size_t operand);
+
+  // convert.cc
+  void EmitCvt(const Instruction& instruction);
+  Value* IntToInt(const Instruction& instruction, Value* value, Type to, Type from);
+  Value* IntToFloat(const Instruction& instruction, Value* value, Type to, Type from);
+  Value* FloatToInt(const Instruction& instruction, Value* value, Type to, Type from);
+  Value* FloatToFloat(const Instruction& instruction, Value* value, Type to, Type from);
+  Value* RoundToIntegral(const Instruction& instruction, Value* value);
+
+  // memory.cc
+  struct Address {
+    ptx::Space space = ptx::Space::kGeneric;
+    Value* value = nullptr;  // i64, or i32 in shared memory; lane 0's if linear
+    bool linear = false;
+    std::int64_t stride = 0;
+  };
+  struct Access {
+    llvm::Type* element = nullptr;
+    unsigned element_bytes = 0;
+    unsigned count = 1;
+    unsigned bytes() const { return element_bytes * count; }
+  };
+  void EmitLoad(const Instruction& instruction);
+  void EmitStore(const Instruction& instruction);
+  void EmitMov(const Instruction& instruction);
+  void EmitCvta(const Instruction& instruction);
+  void EmitIsSpace(const Instruction& instruction);
+  void EmitMovVector(const Instruction& instruction);
+  ptx::Space SpaceOf(const Instruction& instruction, const Operand& operand) const;
+  Address AddressOf(const Operand& operand, ptx::Space space);
+  Value* LaneAddresses(const Address& address);  // 32 lanes of `value`
+  Value* Pointer(const Address& address, Value* value);
+  std::vector<Value*> Load(const Address& address, const Access& access, Value* mask);
+  std::vector<Value*> LoadContiguous(const Address& address, const Access& access, Value* mask);
+  std::vector<Value*> Gather(const Address& address, const Access& access, Value* mask);
+  Value* GatherSmall(const Address& address, Value* addresses, const Access& access, Value* mask);
+  void Store(const Address& address, const Access& access, const std::vector<Value*>& values,
+             Value* mask);
+  void StoreContiguous(const Address& address, const Access& access,
+                       const std::vector<Value*>& values, Value* mask);
+  void StoreUniform(const Address& address, const Access& access, const std::vector<Value*>& values,
+                    Value* mask);
+  void Scatter(const Address& address, const Access& access, const std::vector<Value*>& values,
+               Value* mask);
+  Value* Repeat(Value* mask, unsigned count);  // every lane `count` times
+  void OrderMemory(const Instruction& instruction);
+
+  // memory_check.cc: what keeps wild pointers out.
+  void CheckAccess(const Address& address, unsigned bytes, Value* mask);
+  void CheckShared(const Address& address, unsigned bytes, Value* mask);
+  Value* InRange(Value* address, unsigned bytes, ptx::Space space);
+
+  // parameters.cc
+  bool IsOwnParameter(std::uint32_t symbol) const;
+  void EmitKernelParameterLoad(const Instruction& instruction);
+  void EmitParameterLoad(const Instruction& instruction);
+  void EmitParameterStore(const Instruction& instruction);
+  Value* ParameterMemory(std::uint32_t symbol);
+  Value* LoadParameter(Value* memory, std::uint64_t offset, unsigned bytes);
+  void StoreParameter(Value* memory, std::uint64_t offset, Value* value, Value* mask);
+  Value* WordPointer(Value* memory, std::uint64_t word);
+
+  // call.cc
+  void EmitCall(const Instruction& instruction);
+  void CallFunction(std::uint32_t function, const std::vector<Value*>& arguments, Value* mask);
+  void CallIndirect(const Instruction& instruction, const Operand& callee,
+                    const std::vector<Value*>& memory, std::size_t results);
+  void EmitPrint(const Instruction& instruction, const std::vector<Value*>& memory);
+  void EmitAssertFail(const Instruction& instruction, const std::vector<Value*>& memory);
+
+  // atomic.cc
+  void EmitAtomic(const Instruction& instruction);
+  Value* AtomicLane(const Instruction& instruction, Value* pointer, Value* operand, Value* compare,
+                    llvm::Type* type);
+  llvm::AtomicRMWInst::BinOp AtomicOperation(const Instruction& instruction, Type type) const;
+
+  // warp.cc
+  void EmitBarrier(const Instruction& instruction);
+  void EmitShuffle(const Instruction& instruction);
+  void EmitVote(const Instruction& instruction);
+  void EmitActiveMask(const Instruction& instruction);
+  void EmitFence(const Instruction& instruction);
+  void EmitTrap(const Instruction& instruction);
+  void EmitReduction(const Instruction& instruction);
+  void EmitMatch(const Instruction& instruction);
+  Value* ShuffleSource(const Instruction& instruction, Value* lane, Value* clamp, Value*& valid);
+
+  Unit& unit_;
+  const ptx::Module& module_;
+  const ptx::Function& function_;
+  std::uint32_t index_;
+  llvm::Function* target_;
+  llvm::IRBuilder<> b_;
+  ptx::ControlFlow flow_;
+  std::int64_t local_stride_;
+  ptx::LaneAnalysis lanes_;
+  std::vector<Value*> slots_;       // of registers
+  std::vector<Value*> mask_slots_;  // of blocks: the lanes that wait there
+  std::vector<llvm::BasicBlock*> blocks_;
+  std::map<std::uint32_t, Value*> parameter_memory_;
+  llvm::BasicBlock* entry_ = nullptr;
+  Value* context_ = nullptr;
+  Value* local_frame_ = nullptr;
+  std::uint32_t block_ = 0;  // being emitted
+  Value* mask_ = nullptr;    // its lanes
+  bool scalar_ = false;      // the current instruction is computed for lane 0 only
+  ptx::LaneShape result_;    // its shape
+};
+
+}  // namespace torpor::emulator

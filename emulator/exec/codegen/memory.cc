@@ -1,0 +1,383 @@
+// ld, st, mov, cvta.
+#include <cstddef>
+
+#include "emulator/exec/codegen/function_emitter.h"
+
+namespace torpor::emulator {
+
+using ptx::Space;
+
+ptx::Space FunctionEmitter::SpaceOf(const Instruction& instruction, const Operand& operand) const {
+  if (operand.symbol != ptx::kNoIndex) return module_.variables[operand.symbol].space;
+  return instruction.space();
+}
+
+FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Space space) {
+  Address address;
+  address.space = space;
+  if (operand.symbol != ptx::kNoIndex) {
+    const ptx::Variable& variable = module_.variables[operand.symbol];
+    address.linear = true;
+    if (space == Space::kShared) {
+      address.value = b_.getInt32(unit_.layout().shared_offsets.at(operand.symbol));
+    } else if (space == Space::kLocal) {
+      const auto offset = unit_.layout().local_offsets.find(operand.symbol);
+      if (offset == unit_.layout().local_offsets.end()) {
+        unit_.Fail("local variable '" + std::string(variable.name) + "' outside its function");
+        return Address{};
+      }
+      address.value = b_.CreateAdd(b_.CreatePtrToInt(local_frame_, b_.getInt64Ty()),
+                                   b_.getInt64(offset->second));
+      address.stride = local_stride_;
+    } else if (space == Space::kParam) {
+      if (!IsOwnParameter(operand.symbol)) {
+        unit_.Fail("the address of parameter '" + std::string(variable.name) + "' is taken in " +
+                   std::string(function_.name));
+        return Address{};
+      }
+      Value* base = ContextField(offsetof(WarpContext, parameters), b_.getInt64Ty());
+      address.value = b_.CreateAdd(base, b_.getInt64(variable.parameter_offset));
+    } else {
+      Value* symbols = ContextField(offsetof(WarpContext, symbols), b_.getPtrTy());
+      llvm::LoadInst* load = b_.CreateLoad(
+          b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), symbols, operand.symbol));
+      load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                        llvm::MDNode::get(b_.getContext(), {}));
+      address.value = load;
+    }
+  } else if (operand.reg != ptx::kNoIndex) {
+    const ptx::LaneShape& shape = lanes_.shape(operand.reg);
+    address.linear = shape.linear();
+    address.stride = shape.stride;
+    address.value = ReadRegister(operand.reg, shape.linear());
+  } else {
+    address.linear = true;
+    address.value = b_.getInt64(0);
+  }
+  address.value = Resize(address.value, space == Space::kShared ? 32 : 64, false);
+  if (operand.bits != 0) {
+    address.value = b_.CreateAdd(address.value, Like(address.value, operand.bits));
+  }
+  return address;
+}
+
+llvm::Value* FunctionEmitter::LaneAddresses(const Address& address) {
+  return address.linear ? Spread(address.value, address.stride) : address.value;
+}
+
+// Offsets in shared memory are signed here: what reaches before the block's buffer must fault in
+// the guard pages before it, not wrap to 4 GiB behind it.
+llvm::Value* FunctionEmitter::Pointer(const Address& address, Value* value) {
+  if (address.space == Space::kShared) {
+    Value* base = ContextField(offsetof(WarpContext, shared), b_.getPtrTy());
+    return b_.CreateGEP(b_.getInt8Ty(), base, value);
+  }
+  return b_.CreateGEP(b_.getInt8Ty(), llvm::ConstantPointerNull::get(b_.getPtrTy()), value);
+}
+
+llvm::Value* FunctionEmitter::Repeat(Value* mask, unsigned count) {
+  if (count == 1) return mask;
+  std::vector<int> indices;
+  for (unsigned i = 0; i < kWarpLanes * count; ++i) indices.push_back(static_cast<int>(i / count));
+  return b_.CreateShuffleVector(mask, indices);
+}
+
+std::vector<llvm::Value*> FunctionEmitter::Load(const Address& address, const Access& access,
+                                                Value* mask) {
+  CheckAccess(address, access.bytes(), mask);
+  if (address.linear && address.stride == 0) {
+    std::vector<Value*> values;
+    for (unsigned i = 0; i < access.count; ++i) {
+      Value* at =
+          b_.CreateAdd(address.value, Like(address.value, std::uint64_t{i} * access.element_bytes));
+      values.push_back(b_.CreateAlignedLoad(access.element, Pointer(address, at),
+                                            llvm::Align(access.element_bytes)));
+    }
+    return values;
+  }
+  if (address.linear && address.stride == access.bytes()) {
+    return LoadContiguous(address, access, mask);
+  }
+  return Gather(address, access, mask);
+}
+
+std::vector<llvm::Value*> FunctionEmitter::LoadContiguous(const Address& address,
+                                                          const Access& access, Value* mask) {
+  auto* type = llvm::FixedVectorType::get(access.element, kWarpLanes * access.count);
+  Value* all = b_.CreateMaskedLoad(type, Pointer(address, address.value),
+                                   llvm::Align(access.element_bytes), Repeat(mask, access.count));
+  if (access.count == 1) return {all};
+  std::vector<Value*> values;
+  for (unsigned i = 0; i < access.count; ++i) {
+    std::vector<int> indices;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      indices.push_back(static_cast<int>(lane * access.count + i));
+    }
+    values.push_back(b_.CreateShuffleVector(all, indices));
+  }
+  return values;
+}
+
+std::vector<llvm::Value*> FunctionEmitter::Gather(const Address& address, const Access& access,
+                                                  Value* mask) {
+  Value* addresses = LaneAddresses(address);
+  std::vector<Value*> values;
+  for (unsigned i = 0; i < access.count; ++i) {
+    Value* at = b_.CreateAdd(addresses, Like(addresses, std::uint64_t{i} * access.element_bytes));
+    if (access.element_bytes < 4) {
+      values.push_back(GatherSmall(address, at, access, mask));
+      continue;
+    }
+    values.push_back(b_.CreateMaskedGather(Lanes(access.element), Pointer(address, at),
+                                           llvm::Align(access.element_bytes), mask));
+  }
+  return values;
+}
+
+// No machine gathers bytes: take the aligned words that hold them. A word lies in one page, so
+// this touches no page that the byte does not.
+llvm::Value* FunctionEmitter::GatherSmall(const Address& address, Value* addresses,
+                                          const Access& access, Value* mask) {
+  Value* words = b_.CreateAnd(addresses, Like(addresses, ~std::uint64_t{3}));
+  Value* loaded =
+      b_.CreateMaskedGather(Lanes(b_.getInt32Ty()), Pointer(address, words), llvm::Align(4), mask);
+  Value* byte = Resize(b_.CreateAnd(addresses, Like(addresses, 3)), 32, false);
+  Value* shifted = b_.CreateLShr(loaded, b_.CreateShl(byte, Like(byte, 3)));
+  return b_.CreateTrunc(shifted, Lanes(access.element));
+}
+
+void FunctionEmitter::Store(const Address& address, const Access& access,
+                            const std::vector<Value*>& values, Value* mask) {
+  CheckAccess(address, access.bytes(), mask);
+  if (address.linear && address.stride == 0) return StoreUniform(address, access, values, mask);
+  if (address.linear && address.stride == access.bytes()) {
+    return StoreContiguous(address, access, values, mask);
+  }
+  Scatter(address, access, values, mask);
+}
+
+// All lanes write one place: some lane's value stays, here that of the last one.
+void FunctionEmitter::StoreUniform(const Address& address, const Access& access,
+                                   const std::vector<Value*>& values, Value* mask) {
+  for (unsigned i = 0; i < access.count; ++i) {
+    Value* value = values[i];
+    if (IsVector(value)) {
+      Value* empty = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, MaskBits(mask), b_.getTrue());
+      value = b_.CreateExtractElement(value, b_.CreateSub(b_.getInt32(31), empty));
+    }
+    Value* at =
+        b_.CreateAdd(address.value, Like(address.value, std::uint64_t{i} * access.element_bytes));
+    b_.CreateAlignedStore(value, Pointer(address, at), llvm::Align(access.element_bytes));
+  }
+}
+
+void FunctionEmitter::StoreContiguous(const Address& address, const Access& access,
+                                      const std::vector<Value*>& values, Value* mask) {
+  Value* all = Vector(values[0]);
+  if (access.count > 1) {
+    // Concatenate (padding to a power of two comes free: counts are 2, 4 or 8), then interleave.
+    std::vector<Value*> parts;
+    for (Value* value : values) parts.push_back(Vector(value));
+    while (parts.size() > 1) {
+      std::vector<Value*> joined;
+      for (std::size_t i = 0; i < parts.size(); i += 2) {
+        const auto width = llvm::cast<llvm::FixedVectorType>(parts[i]->getType())->getNumElements();
+        std::vector<int> indices;
+        for (unsigned k = 0; k < 2 * width; ++k) indices.push_back(static_cast<int>(k));
+        joined.push_back(b_.CreateShuffleVector(parts[i], parts[i + 1], indices));
+      }
+      parts = std::move(joined);
+    }
+    std::vector<int> indices;
+    for (unsigned i = 0; i < kWarpLanes * access.count; ++i) {
+      indices.push_back(static_cast<int>((i % access.count) * kWarpLanes + i / access.count));
+    }
+    all = b_.CreateShuffleVector(parts[0], indices);
+  }
+  b_.CreateMaskedStore(all, Pointer(address, address.value), llvm::Align(access.element_bytes),
+                       Repeat(mask, access.count));
+}
+
+void FunctionEmitter::Scatter(const Address& address, const Access& access,
+                              const std::vector<Value*>& values, Value* mask) {
+  Value* addresses = LaneAddresses(address);
+  for (unsigned i = 0; i < access.count; ++i) {
+    Value* at = b_.CreateAdd(addresses, Like(addresses, std::uint64_t{i} * access.element_bytes));
+    Value* value = Vector(values[i]);
+    if (access.element_bytes >= 4) {
+      b_.CreateMaskedScatter(value, Pointer(address, at), llvm::Align(access.element_bytes), mask);
+      continue;
+    }
+    // No machine scatters bytes.
+    Value* spilled = Spill(value);
+    Value* spilled_addresses = Spill(at);
+    ForEachLane(mask, [&](Value* lane) {
+      llvm::Type* index = at->getType()->getScalarType();
+      Value* one = b_.CreateLoad(index, LaneSlot(spilled_addresses, index, lane));
+      Value* element = b_.CreateLoad(access.element, LaneSlot(spilled, access.element, lane));
+      b_.CreateStore(element, Pointer(address, one));
+    });
+  }
+}
+
+// Keeps the compiler from caching or moving an access that other threads may observe; the
+// processor orders loads and stores strongly enough by itself.
+void FunctionEmitter::OrderMemory(const Instruction& instruction) {
+  const bool ordered = instruction.Has(Modifier::kVolatile) ||
+                       instruction.Has(Modifier::kAcquire) || instruction.Has(Modifier::kRelease) ||
+                       instruction.Has(Modifier::kRelaxed) || instruction.Has(Modifier::kMmio);
+  if (!ordered) return;
+  b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
+}
+
+void FunctionEmitter::EmitLoad(const Instruction& instruction) {
+  if (!Expect(instruction, 2)) return;
+  const Operand& source = instruction.operands[1];
+  if (source.kind != Operand::Kind::kAddress) return Unsupported(instruction, "address");
+  const Space space = SpaceOf(instruction, source);
+  if (space == Space::kParam && source.symbol != ptx::kNoIndex) {
+    return IsOwnParameter(source.symbol) && function_.is_kernel
+               ? EmitKernelParameterLoad(instruction)
+               : EmitParameterLoad(instruction);
+  }
+  const Type type = instruction.type();
+  const unsigned count = instruction.vector_width();
+  const Access access{IntType(ptx::BitWidth(type)), ptx::ByteWidth(type), count};
+  const Operand& destination = instruction.operands[0];
+  const bool fits = access.element_bytes <= 8 && type != Type::kPred &&
+                    (count == 1 || destination.elements.size() == count);
+  if (!fits) return Unsupported(instruction, "width");
+  Value* mask = ActiveMask(instruction);
+  IfAny(mask, [&] {
+    OrderMemory(instruction);
+    const Address address = AddressOf(source, space);
+    if (address.value == nullptr) return;
+    const std::vector<Value*> values = Load(address, access, mask);
+    OrderMemory(instruction);
+    for (unsigned i = 0; i < count; ++i) {
+      Write(instruction, count == 1 ? destination : destination.elements[i], values[i], type);
+    }
+  });
+}
+
+void FunctionEmitter::EmitStore(const Instruction& instruction) {
+  if (!Expect(instruction, 2)) return;
+  const Operand& target = instruction.operands[0];
+  if (target.kind != Operand::Kind::kAddress) return Unsupported(instruction, "address");
+  const Space space = SpaceOf(instruction, target);
+  if (space == Space::kParam) return EmitParameterStore(instruction);
+  const Type type = instruction.type();
+  const unsigned count = instruction.vector_width();
+  const Access access{IntType(ptx::BitWidth(type)), ptx::ByteWidth(type), count};
+  const Operand& source = instruction.operands[1];
+  const bool fits = access.element_bytes <= 8 && type != Type::kPred &&
+                    (count == 1 || source.elements.size() == count);
+  if (!fits) return Unsupported(instruction, "width");
+  Value* mask = ActiveMask(instruction);
+  IfAny(mask, [&] {
+    OrderMemory(instruction);
+    const Address address = AddressOf(target, space);
+    if (address.value == nullptr) return;
+    std::vector<Value*> values;
+    for (unsigned i = 0; i < count; ++i) {
+      const Operand& element = count == 1 ? source : source.elements[i];
+      const bool uniform = lanes_.OperandShape(element, 64).uniform();
+      values.push_back(ToInt(ReadAny(element, type, uniform)));
+    }
+    Store(address, access, values, mask);
+    OrderMemory(instruction);
+  });
+}
+
+void FunctionEmitter::EmitMov(const Instruction& instruction) {
+  if (!Expect(instruction, 2)) return;
+  const bool vector = instruction.operands[0].kind == Operand::Kind::kVector ||
+                      instruction.operands[1].kind == Operand::Kind::kVector;
+  if (vector) return EmitMovVector(instruction);
+  const Type type = instruction.type();
+  if (ptx::BitWidth(type) > 64) return Unsupported(instruction);
+  Write(instruction, instruction.operands[0], Read(instruction.operands[1], type), type);
+}
+
+// Packs {a, b, ...} into one register, or unpacks one into several.
+void FunctionEmitter::EmitMovVector(const Instruction& instruction) {
+  const Type type = instruction.type();
+  const Operand& destination = instruction.operands[0];
+  const Operand& source = instruction.operands[1];
+  const unsigned bits = ptx::BitWidth(type);
+  const bool unpack = destination.kind == Operand::Kind::kVector;
+  const Operand& parts = unpack ? destination : source;
+  const auto count = static_cast<unsigned>(parts.elements.size());
+  if (count == 0 || bits % count != 0 || bits / count < 8 || bits > 128 ||
+      (unpack && source.kind == Operand::Kind::kVector)) {
+    return Unsupported(instruction);
+  }
+  const unsigned part_bits = bits / count;
+  const Type part_type = part_bits == 8    ? Type::kB8
+                         : part_bits == 16 ? Type::kB16
+                         : part_bits == 32 ? Type::kB32
+                                           : Type::kB64;
+  if (unpack) {
+    Value* whole = ToInt(Read(source, type));
+    for (unsigned i = 0; i < count; ++i) {
+      Value* part = b_.CreateLShr(whole, Like(whole, std::uint64_t{i} * part_bits));
+      Write(instruction, destination.elements[i], Resize(part, part_bits, false), part_type);
+    }
+    return;
+  }
+  Value* whole = nullptr;
+  for (unsigned i = 0; i < count; ++i) {
+    Value* part = Resize(Read(source.elements[i], part_type), bits, false);
+    part = b_.CreateShl(part, Like(part, std::uint64_t{i} * part_bits));
+    whole = whole == nullptr ? part : b_.CreateOr(whole, part);
+  }
+  Write(instruction, destination, whole, type);
+}
+
+// Generic addresses are addresses of this process; only shared memory has offsets of its own.
+void FunctionEmitter::EmitCvta(const Instruction& instruction) {
+  if (!Expect(instruction, 2)) return;
+  const Type type = instruction.type();
+  Value* value = Resize(Read(instruction.operands[1], type), 64, false);
+  if (instruction.Has(Modifier::kShared)) {
+    Value* base = ContextField(offsetof(WarpContext, shared), b_.getInt64Ty());
+    if (IsVector(value)) base = Spread(base, 0);
+    value = instruction.Has(Modifier::kTo)
+                ? b_.CreateSub(value, base)
+                : b_.CreateAdd(b_.CreateSExt(Resize(value, 32, false), value->getType()), base);
+  }
+  Write(instruction, instruction.operands[0], value, type);
+}
+
+void FunctionEmitter::EmitIsSpace(const Instruction& instruction) {
+  if (instruction.operands.size() < 2) return Unsupported(instruction);
+  Value* address = Read(instruction.operands[1], Type::kU64);
+  const auto field = [&](std::size_t offset) {
+    Value* value = ContextField(offset, b_.getInt64Ty());
+    return IsVector(address) ? Spread(value, 0) : value;
+  };
+  const auto within = [&](Value* begin, Value* bytes) {
+    return b_.CreateICmpULT(b_.CreateSub(address, begin), bytes);
+  };
+  Value* arena =
+      within(field(offsetof(WarpContext, arena_begin)), field(offsetof(WarpContext, arena_bytes)));
+  // Shared offsets are 32 bits; the block's buffer is followed by guard pages.
+  Value* shared = within(field(offsetof(WarpContext, shared)), Like(address, 1U << 20));
+  Value* result = nullptr;
+  switch (instruction.space()) {
+    case Space::kShared:
+      result = shared;
+      break;
+    case Space::kLocal:
+      result = b_.CreateAnd(arena, b_.CreateNot(shared));
+      break;
+    case Space::kGlobal:
+      result = b_.CreateNot(arena);
+      break;
+    default:
+      return Unsupported(instruction);
+  }
+  Write(instruction, instruction.operands[0], result, Type::kPred);
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,180 @@
+#include "emulator/exec/codegen/unit.h"
+
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/Function.h>
+
+#include <algorithm>
+#include <set>
+
+#include "emulator/exec/codegen/function_emitter.h"
+
+namespace torpor::emulator {
+namespace {
+
+constexpr std::uint32_t kMaxSharedBytes = 1U << 28;
+
+// Walks everything that a kernel may reach.
+class Walker {
+ public:
+  Walker(const ptx::Module& module, KernelLayout& layout) : module_(module), layout_(layout) {
+    // A function whose address is in a variable may be called by anyone.
+    for (const ptx::Variable& variable : module.variables) {
+      for (const ptx::Relocation& relocation : variable.relocations) {
+        if (relocation.is_function) global_pointers_.insert(relocation.symbol);
+      }
+    }
+  }
+
+  void Visit(std::uint32_t function) {
+    if (!seen_.insert(function).second) return;
+    layout_.functions.push_back(function);
+    for (const ptx::Instruction& instruction : module_.functions[function].instructions) {
+      for (const ptx::Operand& operand : instruction.operands) {
+        VisitOperand(instruction, operand);
+      }
+      const bool indirect = instruction.opcode == ptx::Opcode::kCall &&
+                            std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                                        [](const ptx::Operand& operand) {
+                                          return operand.kind == ptx::Operand::Kind::kRegister;
+                                        });
+      if (!indirect) continue;
+      for (const std::uint32_t pointed : global_pointers_) Take(pointed);
+    }
+  }
+
+  void LayOutVariables() {
+    std::uint32_t shared = 0;
+    for (const std::uint32_t index : shared_) {
+      const ptx::Variable& variable = module_.variables[index];
+      if (variable.bytes == 0 || variable.bytes > kMaxSharedBytes) continue;
+      shared = (shared + variable.align - 1) / variable.align * variable.align;
+      layout_.shared_offsets[index] = shared;
+      shared = std::min(kMaxSharedBytes, shared + static_cast<std::uint32_t>(variable.bytes));
+    }
+    layout_.static_shared_bytes = shared;
+    // Dynamic shared memory begins behind the static part.
+    for (const std::uint32_t index : shared_) {
+      const ptx::Variable& variable = module_.variables[index];
+      if (layout_.shared_offsets.contains(index)) continue;
+      layout_.shared_offsets[index] =
+          (shared + variable.align - 1) / variable.align * variable.align;
+    }
+    LayOutLocals();
+  }
+
+ private:
+  void VisitOperand(const ptx::Instruction& instruction, const ptx::Operand& operand) {
+    for (const ptx::Operand& element : operand.elements) VisitOperand(instruction, element);
+    if (operand.kind == ptx::Operand::Kind::kFunction) {
+      if (instruction.opcode == ptx::Opcode::kCall) {
+        if (module_.functions[operand.symbol].has_body) Visit(operand.symbol);
+      } else {
+        Take(operand.symbol);
+      }
+      return;
+    }
+    const bool names_variable =
+        operand.kind == ptx::Operand::Kind::kSymbol || operand.kind == ptx::Operand::Kind::kAddress;
+    if (!names_variable || operand.symbol == ptx::kNoIndex) return;
+    if (module_.variables[operand.symbol].space == ptx::Space::kShared) {
+      shared_.insert(operand.symbol);
+    }
+  }
+
+  void Take(std::uint32_t function) {
+    if (module_.functions[function].is_kernel || !module_.functions[function].has_body) return;
+    if (std::find(layout_.address_taken.begin(), layout_.address_taken.end(), function) ==
+        layout_.address_taken.end()) {
+      layout_.address_taken.push_back(function);
+    }
+    Visit(function);
+  }
+
+  void LayOutLocals() {
+    for (std::uint32_t i = 0; i < module_.variables.size(); ++i) {
+      const ptx::Variable& variable = module_.variables[i];
+      if (variable.space != ptx::Space::kLocal || !seen_.contains(variable.function)) continue;
+      std::uint32_t& bytes = layout_.local_bytes[variable.function];
+      bytes = (bytes + variable.align - 1) / variable.align * variable.align;
+      layout_.local_offsets[i] = bytes;
+      constexpr std::uint64_t kMaxLocalBytes = 512 * 1024;
+      bytes += static_cast<std::uint32_t>(std::min(variable.bytes, kMaxLocalBytes));
+    }
+    for (auto& [function, bytes] : layout_.local_bytes) bytes = (bytes + 15) / 16 * 16;
+  }
+
+  const ptx::Module& module_;
+  KernelLayout& layout_;
+  std::set<std::uint32_t> seen_;
+  std::set<std::uint32_t> shared_;
+  std::set<std::uint32_t> global_pointers_;
+};
+
+}  // namespace
+
+KernelLayout LayOutKernel(const ptx::Module& module, std::uint32_t kernel) {
+  KernelLayout layout;
+  Walker walker(module, layout);
+  walker.Visit(kernel);
+  walker.LayOutVariables();
+  return layout;
+}
+
+Unit::Unit(const ptx::Module& module, std::uint32_t kernel, const KernelLayout& layout,
+           const ptx::BlockShape& block_shape, llvm::LLVMContext& context)
+    : module_(module),
+      kernel_(kernel),
+      layout_(layout),
+      block_shape_(block_shape),
+      llvm_module_(
+          std::make_unique<llvm::Module>(std::string(module.functions[kernel].name), context)) {}
+
+void Unit::Fail(const std::string& message) {
+  if (error_.empty()) error_ = message;
+}
+
+llvm::Function* Unit::FunctionOf(std::uint32_t index) {
+  llvm::Function*& function = functions_[index];
+  if (function != nullptr) return function;
+  llvm::LLVMContext& context = llvm_module_->getContext();
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  std::vector<llvm::Type*> arguments = {pointer};
+  const ptx::Function& source = module_.functions[index];
+  if (!source.is_kernel) {
+    arguments.push_back(llvm::Type::getInt32Ty(context));
+    arguments.insert(arguments.end(), source.results.size() + source.parameters.size(), pointer);
+  }
+  function = llvm::Function::Create(
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), arguments, false),
+      source.is_kernel ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage,
+      source.is_kernel ? kEntrySymbol : std::string("f").append(std::to_string(index)),
+      *llvm_module_);
+  function->addFnAttr(llvm::Attribute::NullPointerIsValid);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr("min-legal-vector-width", "512");
+  function->addFnAttr("prefer-vector-width", "512");
+  // Frames of large kernels are larger than a guard page.
+  function->addFnAttr("probe-stack", "inline-asm");
+  if (!source.is_kernel && source.instructions.size() < 60) {
+    function->addFnAttr(llvm::Attribute::InlineHint);
+  }
+  return function;
+}
+
+std::unique_ptr<llvm::Module> Unit::Emit() {
+  for (const std::uint32_t index : layout_.functions) {
+    const ptx::Function& function = module_.functions[index];
+    for (const ptx::Instruction& instruction : function.instructions) {
+      if (instruction.opcode != ptx::Opcode::kUnknown) continue;
+      Fail("unsupported instruction '" + std::string(instruction.spelling) + "' in " +
+           std::string(function.name) + ", line " + std::to_string(instruction.line) +
+           " of its PTX");
+    }
+    if (!error_.empty()) return nullptr;
+    FunctionEmitter(*this, index, FunctionOf(index)).Emit();
+  }
+  if (!error_.empty()) return nullptr;
+  return std::move(llvm_module_);
+}
+
+}  // namespace torpor::emulator

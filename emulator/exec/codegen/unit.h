@@ -1,0 +1,65 @@
+#pragma once
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/ptx/lane_shape.h"
+#include "emulator/ptx/module.h"
+
+namespace torpor::emulator {
+
+// Where a kernel's memory lies; the same for all variants of the kernel.
+struct KernelLayout {
+  std::map<std::uint32_t, std::uint32_t> shared_offsets;  // variable -> offset in shared memory
+  std::uint32_t static_shared_bytes = 0;
+  std::map<std::uint32_t, std::uint32_t> local_offsets;  // variable -> offset in its frame
+  std::map<std::uint32_t, std::uint32_t> local_bytes;    // function -> bytes a lane
+  std::vector<std::uint32_t> functions;                  // reachable, the kernel first
+  std::vector<std::uint32_t> address_taken;              // functions that may be called indirectly
+};
+
+KernelLayout LayOutKernel(const ptx::Module& module, std::uint32_t kernel);
+
+// Function pointers are made-up addresses: no allocation ever has one.
+inline constexpr std::uint64_t kFunctionAddressBase = 0x10;
+constexpr std::uint64_t FunctionAddress(std::uint32_t function) {
+  return kFunctionAddressBase + std::uint64_t{16} * function;
+}
+
+inline constexpr char kEntrySymbol[] = "torpor_kernel";
+
+// One kernel and what it calls, translated to one LLVM module.
+class Unit {
+ public:
+  Unit(const ptx::Module& module, std::uint32_t kernel, const KernelLayout& layout,
+       const ptx::BlockShape& block_shape, llvm::LLVMContext& context);
+
+  // The module, or null and `error` is set.
+  std::unique_ptr<llvm::Module> Emit();
+  const std::string& error() const { return error_; }
+
+  const ptx::Module& module() const { return module_; }
+  const KernelLayout& layout() const { return layout_; }
+  const ptx::BlockShape& block_shape() const { return block_shape_; }
+  llvm::Module& llvm_module() { return *llvm_module_; }
+  llvm::Function* FunctionOf(std::uint32_t index);
+  // Only the first error is kept.
+  void Fail(const std::string& message);
+
+ private:
+  const ptx::Module& module_;
+  std::uint32_t kernel_;
+  const KernelLayout& layout_;
+  ptx::BlockShape block_shape_;
+  std::unique_ptr<llvm::Module> llvm_module_;
+  std::map<std::uint32_t, llvm::Function*> functions_;
+  std::string error_;
+};
+
+}  // namespace torpor::emulator

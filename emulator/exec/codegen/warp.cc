@@ -1,0 +1,206 @@
+// Barriers, shuffles, votes and what else involves a whole warp.
+#include <cstddef>
+
+#include "emulator/exec/codegen/function_emitter.h"
+
+namespace torpor::emulator {
+
+using ptx::Opcode;
+
+// bar.sync a{, b}; bar.arrive a, b; bar.red.op d, a{, b}, c; barrier is the same.
+void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
+  if (instruction.Has(Modifier::kCluster)) return Unsupported(instruction);
+  if (instruction.Has(Modifier::kWarp)) {
+    // The lanes of a warp run in step.
+    b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
+    return;
+  }
+  const bool reduce = instruction.Has(Modifier::kRed);
+  std::size_t next = reduce ? 1 : 0;
+  const std::size_t end = instruction.operands.size() - (reduce ? 1 : 0);
+  if (instruction.operands.size() < (reduce ? 3U : 1U)) return Unsupported(instruction, "operands");
+  Value* id = ReadScalar(instruction.operands[next++], Type::kU32);
+  Value* threads = next < end ? ReadScalar(instruction.operands[next], Type::kU32) : b_.getInt32(0);
+  BarrierMode mode = instruction.Has(Modifier::kArrive) ? BarrierMode::kArrive : BarrierMode::kSync;
+  Value* mask = ActiveMask(instruction);
+  Value* predicates = b_.getInt32(0);
+  if (reduce) {
+    mode = instruction.Has(Modifier::kPopc)  ? BarrierMode::kPopc
+           : instruction.Has(Modifier::kAnd) ? BarrierMode::kAnd
+                                             : BarrierMode::kOr;
+    Value* predicate = ReadVector(instruction.operands[end], Type::kPred);
+    predicates = MaskBits(b_.CreateAnd(mask, predicate));
+  }
+  IfAny(mask, [&] {
+    Value* result = CallRuntime(offsetof(RuntimeCalls, barrier), b_.getInt32Ty(),
+                                {context_, id, threads, MaskBits(mask), predicates,
+                                 b_.getInt32(static_cast<std::uint32_t>(mode))});
+    if (!reduce) return;
+    const bool popc = mode == BarrierMode::kPopc;
+    Write(instruction, instruction.operands[0],
+          popc ? result : b_.CreateICmpNE(result, b_.getInt32(0)), popc ? Type::kU32 : Type::kPred);
+  });
+}
+
+// The lane that each lane reads, and whether that is in the group (`valid`).
+llvm::Value* FunctionEmitter::ShuffleSource(const Instruction& instruction, Value* lane,
+                                            Value* clamp, Value*& valid) {
+  Value* self = Spread(b_.getInt32(0), 1);
+  const auto five_bits = [&](Value* value) { return b_.CreateAnd(value, Like(value, 31)); };
+  lane = five_bits(lane);
+  Value* group = five_bits(b_.CreateLShr(clamp, Like(clamp, 8)));
+  Value* inverse = b_.CreateNot(group);
+  Value* first = b_.CreateAnd(self, group);
+  Value* last = b_.CreateOr(first, b_.CreateAnd(five_bits(clamp), inverse));
+  Value* source = nullptr;
+  if (instruction.Has(Modifier::kUp)) {
+    source = b_.CreateSub(self, lane);
+    valid = b_.CreateICmpSGE(source, last);
+  } else {
+    if (instruction.Has(Modifier::kDown)) {
+      source = b_.CreateAdd(self, lane);
+    } else if (instruction.Has(Modifier::kBfly)) {
+      source = b_.CreateXor(self, lane);
+    } else {
+      source = b_.CreateOr(first, b_.CreateAnd(lane, inverse));
+    }
+    valid = b_.CreateICmpSLE(source, last);
+  }
+  return five_bits(b_.CreateSelect(valid, source, self));
+}
+
+void FunctionEmitter::EmitShuffle(const Instruction& instruction) {
+  if (!Expect(instruction, 4)) return;
+  const auto group = [&](const Operand& operand) -> Value* {
+    const auto constant = lanes_.ConstantOf(operand);
+    if (constant) return Spread(b_.getInt32(static_cast<std::uint32_t>(*constant)), 0);
+    return ReadVector(operand, Type::kU32);
+  };
+  Value* value = ReadVector(instruction.operands[1], Type::kB32);
+  Value* valid = nullptr;
+  Value* source = ShuffleSource(instruction, group(instruction.operands[2]),
+                                group(instruction.operands[3]), valid);
+  Value* result = nullptr;
+  if (auto* constant = llvm::dyn_cast<llvm::Constant>(source)) {
+    std::vector<int> indices;
+    for (unsigned i = 0; i < kWarpLanes; ++i) {
+      const auto* index = llvm::cast<llvm::ConstantInt>(constant->getAggregateElement(i));
+      indices.push_back(static_cast<int>(index->getZExtValue()));
+    }
+    result = b_.CreateShuffleVector(value, indices);
+  } else if (scalar_) {
+    result = b_.CreateExtractElement(value, b_.CreateExtractElement(source, std::uint64_t{0}));
+  } else {
+    Value* spilled = Spill(value);
+    result = b_.CreateMaskedGather(Lanes(b_.getInt32Ty()),
+                                   b_.CreateGEP(b_.getInt32Ty(), spilled, source), llvm::Align(4),
+                                   AllLanes());
+  }
+  const Operand& destination = instruction.operands[0];
+  if (destination.kind != Operand::Kind::kVector) {
+    return Write(instruction, destination, result, Type::kB32);
+  }
+  if (destination.elements.size() != 2) return Unsupported(instruction, "operands");
+  Write(instruction, destination.elements[0], result, Type::kB32);
+  Write(instruction, destination.elements[1], valid, Type::kPred);
+}
+
+void FunctionEmitter::EmitVote(const Instruction& instruction) {
+  if (!Expect(instruction, 3)) return;
+  Value* active = ActiveMask(instruction);
+  Value* predicate = ReadVector(instruction.operands[1], Type::kPred);
+  Value* members = ReadAny(instruction.operands[2], Type::kB32, scalar_);
+  const auto shaped = [&](Value* bits) { return scalar_ ? bits : Spread(bits, 0); };
+  Value* present = b_.CreateAnd(shaped(MaskBits(active)), members);
+  Value* votes = b_.CreateAnd(shaped(MaskBits(b_.CreateAnd(active, predicate))), members);
+  if (instruction.Has(Modifier::kBallot)) {
+    return Write(instruction, instruction.operands[0], votes, Type::kB32);
+  }
+  Value* none = b_.CreateICmpEQ(votes, Like(votes, 0));
+  Value* all = b_.CreateICmpEQ(votes, present);
+  Value* result = instruction.Has(Modifier::kAny)   ? b_.CreateNot(none)
+                  : instruction.Has(Modifier::kAll) ? all
+                                                    : b_.CreateOr(none, all);
+  Write(instruction, instruction.operands[0], result, Type::kPred);
+}
+
+void FunctionEmitter::EmitActiveMask(const Instruction& instruction) {
+  if (!Expect(instruction, 1)) return;
+  Write(instruction, instruction.operands[0], MaskBits(ActiveMask(instruction)), Type::kB32);
+}
+
+// A block runs on one thread of the host, so its own order needs no instruction.
+void FunctionEmitter::EmitFence(const Instruction& instruction) {
+  const bool block_only = instruction.Has(Modifier::kCta);
+  b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent,
+                 block_only ? llvm::SyncScope::SingleThread : llvm::SyncScope::System);
+}
+
+void FunctionEmitter::EmitTrap(const Instruction& instruction) {
+  Value* mask = ActiveMask(instruction);
+  IfAny(mask, [&] {
+    CallRuntime(offsetof(RuntimeCalls, trap), b_.getVoidTy(), {context_, MaskBits(mask)});
+  });
+}
+
+// redux.sync.op d, a, members
+void FunctionEmitter::EmitReduction(const Instruction& instruction) {
+  if (!Expect(instruction, 3)) return;
+  const Type type = instruction.type();
+  if (ptx::IsFloat(type) || !lanes_.OperandShape(instruction.operands[2], 32).uniform()) {
+    return Unsupported(instruction, "lane-dependent members or a float");
+  }
+  Value* members = BitsToMask(ReadScalar(instruction.operands[2], Type::kB32));
+  Value* active = b_.CreateAnd(ActiveMask(instruction), members);
+  Value* value = ReadVector(instruction.operands[1], type);
+  const bool is_signed = ptx::IsSigned(type);
+  const auto reduce = [&](std::uint64_t identity, auto method) {
+    return (b_.*method)(b_.CreateSelect(active, value, Like(value, identity)));
+  };
+  using Builder = llvm::IRBuilder<>;
+  Value* result = nullptr;
+  if (instruction.Has(Modifier::kAdd)) {
+    result = reduce(0, &Builder::CreateAddReduce);
+  } else if (instruction.Has(Modifier::kAnd)) {
+    result = reduce(0xffffffff, &Builder::CreateAndReduce);
+  } else if (instruction.Has(Modifier::kOr)) {
+    result = reduce(0, &Builder::CreateOrReduce);
+  } else if (instruction.Has(Modifier::kXor)) {
+    result = reduce(0, &Builder::CreateXorReduce);
+  } else if (instruction.Has(Modifier::kMin)) {
+    Value* picked =
+        b_.CreateSelect(active, value, Like(value, is_signed ? 0x7fffffff : 0xffffffff));
+    result = b_.CreateIntMinReduce(picked, is_signed);
+  } else {
+    Value* picked = b_.CreateSelect(active, value, Like(value, is_signed ? 0x80000000 : 0));
+    result = b_.CreateIntMaxReduce(picked, is_signed);
+  }
+  Write(instruction, instruction.operands[0], result, type);
+}
+
+// match.any: the lanes that hold my value; match.all: all members, if all hold the same.
+void FunctionEmitter::EmitMatch(const Instruction& instruction) {
+  if (!Expect(instruction, 3)) return;
+  Value* active = ActiveMask(instruction);
+  Value* value = ReadVector(instruction.operands[1], instruction.type());
+  Value* members = ReadVector(instruction.operands[2], Type::kB32);
+  Value* spilled = Spill(value);
+  Value* results = LaneArray(b_.getInt32Ty());
+  llvm::Type* element = value->getType()->getScalarType();
+  ForEachLane(active, [&](Value* lane) {
+    Value* mine = b_.CreateLoad(element, LaneSlot(spilled, element, lane));
+    Value* same = b_.CreateAnd(active, b_.CreateICmpEQ(value, Spread(mine, 0)));
+    b_.CreateStore(MaskBits(same), LaneSlot(results, b_.getInt32Ty(), lane));
+  });
+  Value* same = b_.CreateAnd(Unspill(results, b_.getInt32Ty()), members);
+  const Operand& destination = instruction.operands[0];
+  if (instruction.Has(Modifier::kAny)) return Write(instruction, destination, same, Type::kB32);
+  Value* present = b_.CreateAnd(Spread(MaskBits(active), 0), members);
+  Value* all = b_.CreateICmpEQ(same, present);
+  const bool pair = destination.kind == Operand::Kind::kVector && destination.elements.size() == 2;
+  Write(instruction, pair ? destination.elements[0] : destination,
+        b_.CreateSelect(all, same, Like(same, 0)), Type::kB32);
+  if (pair) Write(instruction, destination.elements[1], all, Type::kPred);
+}
+
+}  // namespace torpor::emulator

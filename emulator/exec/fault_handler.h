@@ -1,0 +1,12 @@
+#pragma once
+
+namespace torpor::emulator {
+
+// Makes faults of generated code errors of their launch. Other faults go to the handlers that
+// were there before. Idempotent, thread-safe.
+void InstallFaultHandler();
+
+// Gives the calling thread a stack for signal handlers, for good.
+void InstallSignalStack();
+
+}  // namespace torpor::emulator

@@ -1,0 +1,107 @@
+#include "emulator/exec/kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/exec/arena.h"
+#include "emulator/exec/compiler.h"
+#include "emulator/ptx/control_flow.h"
+
+namespace torpor::emulator {
+namespace {
+
+ptx::BlockShape ShapeOf(const Dim3& block) {
+  ptx::BlockShape shape;
+  shape.whole_rows = block.x % kWarpLanes == 0;
+  shape.rows = shape.whole_rows || (block.y == 1 && block.z == 1);
+  shape.whole_warps = block.x * block.y * block.z % kWarpLanes == 0;
+  return shape;
+}
+
+}  // namespace
+
+Kernel::Kernel(const ptx::Module& module, std::uint32_t function, std::string content)
+    : module_(module),
+      function_(function),
+      content_(std::move(content)),
+      layout_(LayOutKernel(module, function)) {
+  FillInfo();
+  waits_ = FindWaits();
+}
+
+void Kernel::FillInfo() {
+  const ptx::Function& function = module_.functions[function_];
+  info_.name = function.name;
+  for (const std::uint32_t index : function.parameters) {
+    const ptx::Variable& variable = module_.variables[index];
+    info_.parameters.push_back(
+        {variable.parameter_offset, static_cast<std::uint32_t>(variable.bytes)});
+  }
+  info_.parameter_bytes = function.parameter_bytes;
+  info_.static_shared_bytes = layout_.static_shared_bytes;
+  const auto local = layout_.local_bytes.find(function_);
+  info_.local_bytes = local == layout_.local_bytes.end() ? 0 : local->second;
+  for (const ptx::Variable& variable : module_.variables) {
+    if (variable.space == ptx::Space::kConst) info_.constant_bytes += variable.bytes;
+  }
+  if (function.max_threads != 0) info_.max_threads_per_block = function.max_threads;
+  info_.registers =
+      std::clamp<std::uint32_t>(static_cast<std::uint32_t>(function.registers.size()), 16, 64);
+  info_.ptx_version = module_.target;
+}
+
+bool Kernel::FindWaits() const {
+  for (const std::uint32_t index : layout_.functions) {
+    const ptx::Function& function = module_.functions[index];
+    for (const ptx::Instruction& instruction : function.instructions) {
+      if (instruction.is_barrier() || instruction.opcode == ptx::Opcode::kNanosleep) return true;
+    }
+    for (const ptx::Block& block : ptx::BuildControlFlow(function).blocks) {
+      if (block.spins) return true;
+    }
+  }
+  return false;
+}
+
+std::uint64_t Kernel::local_bytes_per_warp() const {
+  constexpr std::uint64_t kCallBytesPerLane = 64 * kKiB;
+  const std::uint64_t frame =
+      info_.local_bytes + (layout_.functions.size() > 1 ? kCallBytesPerLane : 0);
+  return std::min<std::uint64_t>(RoundUp(frame * kWarpLanes, 4096), kLocalWindowBytes / 32);
+}
+
+std::string Kernel::KeyOf(const ptx::BlockShape& shape) const {
+  std::string key = content_ + "|" + info_.name + "|";
+  for (const bool flag : {shape.rows, shape.whole_rows, shape.whole_warps}) {
+    key += flag ? '1' : '0';
+  }
+  return key;
+}
+
+ExecResult<KernelEntry> Kernel::Entry(const Dim3& block) {
+  const ptx::BlockShape shape = ShapeOf(block);
+  const std::string key = KeyOf(shape);
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<LoadedCode>& variant = variants_[key];
+  if (variant == nullptr) {
+    auto built = Build(shape);
+    if (!built) return built.failure();
+    variant = std::move(*built);
+  }
+  return variant->entry();
+}
+
+ExecResult<std::unique_ptr<LoadedCode>> Kernel::Build(const ptx::BlockShape& shape) {
+  const ObjectCache cache = ObjectCache::FromEnvironment();
+  const std::string key = KeyOf(shape) + "|" + TargetDescription();
+  if (const auto cached = cache.Find(key)) {
+    auto loaded = LoadObject(*cached);
+    if (loaded) return loaded;
+  }
+  auto compiled = CompileKernel(module_, function_, layout_, shape);
+  if (!compiled) return compiled.failure();
+  cache.Insert(key, *compiled);
+  return LoadObject(*compiled);
+}
+
+}  // namespace torpor::emulator

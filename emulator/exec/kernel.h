@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "emulator/exec/codegen/unit.h"
+#include "emulator/exec/jit.h"
+#include "emulator/exec/object_cache.h"
+#include "emulator/exec/program.h"
+#include "emulator/ptx/module.h"
+
+namespace torpor::emulator {
+
+// One kernel of a module and its compiled variants. Thread-safe.
+class Kernel {
+ public:
+  // `module` must outlive this; `content` names its text.
+  Kernel(const ptx::Module& module, std::uint32_t function, std::string content);
+
+  const KernelInfo& info() const { return info_; }
+  const KernelLayout& layout() const { return layout_; }
+  // Local memory of a warp: its own frame, and room for the functions that it calls.
+  std::uint64_t local_bytes_per_warp() const;
+  // Whether warps may wait for other warps.
+  bool waits() const { return waits_; }
+
+  // Compiles, or finds compiled, the variant for a block of this shape.
+  ExecResult<KernelEntry> Entry(const Dim3& block);
+
+ private:
+  void FillInfo();
+  bool FindWaits() const;
+  std::string KeyOf(const ptx::BlockShape& shape) const;
+  ExecResult<std::unique_ptr<LoadedCode>> Build(const ptx::BlockShape& shape);
+
+  const ptx::Module& module_;
+  std::uint32_t function_;
+  std::string content_;
+  KernelLayout layout_;
+  KernelInfo info_;
+  bool waits_ = false;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<LoadedCode>> variants_;  // guarded by mutex_
+};
+
+}  // namespace torpor::emulator

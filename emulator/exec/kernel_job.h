@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/exec/program.h"
+#include "emulator/exec/warp_context.h"
+
+namespace torpor::emulator {
+
+// One launch, shared by the workers that run its blocks.
+struct KernelJob {
+  std::string kernel;
+  KernelEntry entry = nullptr;
+  LaunchConfig config;
+  std::vector<std::uint8_t> parameters;
+  const std::uint64_t* symbols = nullptr;
+  std::uint32_t static_shared_bytes = 0;
+  std::uint64_t local_bytes_per_warp = 0;
+  // Whether warps may have to wait for each other, so that each needs a stack of its own.
+  bool switches = false;
+  DeviceMemory* memory = nullptr;
+  DeviceTraits traits;
+  std::uint64_t grid_id = 0;
+  std::vector<std::uint32_t> lane_tids;  // of each warp: x[32], y[32], z[32]
+
+  std::uint32_t threads() const { return config.block.x * config.block.y * config.block.z; }
+  std::uint32_t warps() const { return (threads() + kWarpLanes - 1) / kWarpLanes; }
+  std::uint64_t blocks() const {
+    return std::uint64_t{config.grid.x} * config.grid.y * config.grid.z;
+  }
+  void FillLaneTids();
+
+  // Progress. A failure makes workers abandon what is left.
+  std::atomic<std::uint64_t> next_block = 0;
+  std::atomic<std::uint64_t> finished_blocks = 0;
+  std::atomic<bool> failed = false;
+  std::mutex mutex;
+  std::optional<Failure<ExecError>> failure;  // the first one; guarded by mutex
+  void Fail(Failure<ExecError> reason);
+};
+
+}  // namespace torpor::emulator

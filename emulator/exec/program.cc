@@ -1,0 +1,199 @@
+#include "emulator/exec/program.h"
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/sha256.h"
+#include "emulator/exec/arena.h"
+#include "emulator/exec/kernel.h"
+#include "emulator/exec/kernel_job.h"
+#include "emulator/exec/worker_pool.h"
+#include "emulator/ptx/parser.h"
+
+namespace torpor::emulator {
+namespace {
+
+constexpr Bytes kVariableAlignment = 256;
+
+class LoadedProgram : public Program {
+ public:
+  LoadedProgram(ptx::Module module, DeviceMemory& memory, const DeviceTraits& traits)
+      : module_(std::move(module)), memory_(memory), traits_(traits) {}
+  ~LoadedProgram() override {
+    if (allocation_ != 0) memory_.Free(allocation_);
+  }
+
+  ExecResult<void> Initialise();
+
+  std::vector<KernelInfo> kernels() const override;
+  const KernelInfo* FindKernel(std::string_view name) const override;
+  const std::vector<GlobalVariable>& variables() const override { return variables_; }
+  ExecResult<void> Preload(std::string_view kernel) override;
+  ExecResult<void> Launch(std::string_view kernel, const LaunchConfig& config) override;
+
+ private:
+  ExecResult<void> PlaceVariables();
+  void InitialiseVariable(const ptx::Variable& variable, std::uint64_t address);
+  ExecResult<Kernel*> Find(std::string_view name);
+  ExecResult<void> Validate(const Kernel& kernel, const LaunchConfig& config) const;
+
+  ptx::Module module_;
+  DeviceMemory& memory_;
+  DeviceTraits traits_;
+  std::uint64_t allocation_ = 0;
+  std::vector<std::uint64_t> symbols_;  // variable -> address; 0 if it has none
+  std::vector<GlobalVariable> variables_;
+  std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
+};
+
+ExecResult<void> LoadedProgram::Initialise() {
+  const std::string content = ToHex(Sha256(module_.text->data(), module_.text->size()));
+  for (std::uint32_t i = 0; i < module_.functions.size(); ++i) {
+    const ptx::Function& function = module_.functions[i];
+    if (!function.is_kernel || !function.has_body) continue;
+    kernels_[std::string(function.name)] = std::make_unique<Kernel>(module_, i, content);
+  }
+  return PlaceVariables();
+}
+
+ExecResult<void> LoadedProgram::PlaceVariables() {
+  symbols_.assign(module_.variables.size(), 0);
+  Bytes total = 0;
+  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
+    const ptx::Variable& variable = module_.variables[i];
+    const bool global =
+        variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst;
+    if (!global) continue;
+    symbols_[i] = total + 1;  // marks it; the base comes below
+    total += RoundUp(variable.bytes + 1, kVariableAlignment);
+  }
+  if (total == 0) return {};
+  const auto allocated = memory_.Allocate(total);
+  if (!allocated) return allocated.failure();
+  allocation_ = *allocated;
+  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
+    if (symbols_[i] == 0) continue;
+    const ptx::Variable& variable = module_.variables[i];
+    symbols_[i] += allocation_ - 1;
+    variables_.push_back({std::string(variable.name), symbols_[i], variable.bytes,
+                          variable.space == ptx::Space::kConst});
+  }
+  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
+    if (symbols_[i] != 0) InitialiseVariable(module_.variables[i], symbols_[i]);
+  }
+  return {};
+}
+
+void LoadedProgram::InitialiseVariable(const ptx::Variable& variable, std::uint64_t address) {
+  auto* const bytes = reinterpret_cast<std::uint8_t*>(address);
+  if (!variable.initial.empty()) {
+    std::memcpy(bytes, variable.initial.data(), variable.initial.size());
+  }
+  for (const ptx::Relocation& relocation : variable.relocations) {
+    if (relocation.symbol == ptx::kNoIndex) continue;
+    std::uint64_t value =
+        relocation.is_function ? FunctionAddress(relocation.symbol) : symbols_[relocation.symbol];
+    if (relocation.bytes == 1) {
+      value >>= 8 * static_cast<unsigned>(relocation.addend);
+    } else {
+      value += static_cast<std::uint64_t>(relocation.addend);
+    }
+    std::memcpy(bytes + relocation.offset, &value, std::min(relocation.bytes, 8U));
+  }
+}
+
+std::vector<KernelInfo> LoadedProgram::kernels() const {
+  std::vector<KernelInfo> infos;
+  for (const auto& [name, kernel] : kernels_) infos.push_back(kernel->info());
+  return infos;
+}
+
+const KernelInfo* LoadedProgram::FindKernel(std::string_view name) const {
+  const auto found = kernels_.find(name);
+  return found == kernels_.end() ? nullptr : &found->second->info();
+}
+
+ExecResult<Kernel*> LoadedProgram::Find(std::string_view name) {
+  const auto found = kernels_.find(name);
+  if (found != kernels_.end()) return found->second.get();
+  return Failure<ExecError>{ExecError::kNotFound, "no kernel '" + std::string(name) + "'"};
+}
+
+ExecResult<void> LoadedProgram::Preload(std::string_view name) {
+  const auto kernel = Find(name);
+  if (!kernel) return kernel.failure();
+  constexpr std::uint32_t kUsualBlock = 256;
+  const auto entry = (*kernel)->Entry({kUsualBlock, 1, 1});
+  if (!entry) return entry.failure();
+  return {};
+}
+
+ExecResult<void> LoadedProgram::Validate(const Kernel& kernel, const LaunchConfig& config) const {
+  const auto reject = [&](const std::string& why) {
+    return Failure<ExecError>{ExecError::kInvalidLaunch,
+                              "kernel " + kernel.info().name + ": " + why};
+  };
+  const Dim3& block = config.block;
+  const Dim3& grid = config.grid;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || block.x > 1024 || block.y > 1024 || block.z > 64 ||
+      threads > kernel.info().max_threads_per_block) {
+    return reject("a block of " + std::to_string(threads) + " threads");
+  }
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 ||
+      grid.z > 65535) {
+    return reject("a grid that is empty or too large");
+  }
+  const Bytes limit = std::min<Bytes>(traits_.shared_bytes_per_block, kSharedWindowBytes - 512);
+  if (config.dynamic_shared_bytes > limit ||
+      kernel.info().static_shared_bytes + config.dynamic_shared_bytes > limit) {
+    return reject("more than " + std::to_string(limit) + " bytes of shared memory");
+  }
+  if (config.parameters == nullptr && kernel.info().parameter_bytes != 0) {
+    return reject("no parameters");
+  }
+  return {};
+}
+
+ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig& config) {
+  const auto found = Find(name);
+  if (!found) return found.failure();
+  Kernel& kernel = **found;
+  if (auto valid = Validate(kernel, config); !valid) return valid;
+  const auto entry = kernel.Entry(config.block);
+  if (!entry) return entry.failure();
+  static std::atomic<std::uint64_t> grids = 0;
+  auto job = std::make_shared<KernelJob>();
+  job->kernel = kernel.info().name;
+  job->entry = *entry;
+  job->config = config;
+  const auto* const bytes = static_cast<const std::uint8_t*>(config.parameters);
+  job->parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
+  job->symbols = symbols_.data();
+  job->static_shared_bytes = static_cast<std::uint32_t>(kernel.info().static_shared_bytes);
+  job->local_bytes_per_warp = kernel.local_bytes_per_warp();
+  job->memory = &memory_;
+  job->traits = traits_;
+  job->grid_id = ++grids;
+  job->switches = kernel.waits() && (job->warps() > 1 || (config.cooperative && job->blocks() > 1));
+  job->FillLaneTids();
+  WorkerPool::Instance().Run(job);
+  const std::lock_guard lock(job->mutex);
+  if (job->failure) return *job->failure;
+  return {};
+}
+
+}  // namespace
+
+ExecResult<std::unique_ptr<Program>> Program::Load(std::string_view ptx, DeviceMemory& memory,
+                                                   const DeviceTraits& traits) {
+  auto parsed = ptx::Parse(ptx);
+  if (!parsed) return Failure<ExecError>{ExecError::kInvalidPtx, parsed.failure().message};
+  auto program = std::make_unique<LoadedProgram>(std::move(*parsed), memory, traits);
+  if (auto initialised = program->Initialise(); !initialised) return initialised.failure();
+  return std::unique_ptr<Program>(std::move(program));
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+
+namespace torpor::emulator {
+
+inline constexpr std::uint32_t kWarpLanes = 32;
+
+struct WarpContext;
+
+// What the runtime does for generated code. Calls that find an error do not return.
+enum class BarrierMode : std::uint32_t { kSync, kArrive, kPopc, kAnd, kOr };
+enum class RoundedOperation : std::uint32_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFma,
+  kSqrt,
+  kFromSigned,
+  kFromUnsigned,
+  kNarrow
+};
+enum class Rounding : std::uint32_t { kNearest, kZero, kDown, kUp };
+
+struct RuntimeCalls {
+  // Some lane of `mask` accesses `bytes` at an address that the generated code did not
+  // recognise, or that is not a multiple of `bytes`.
+  void (*check_access)(WarpContext*, std::uint32_t mask, const std::uint64_t* addresses,
+                       std::uint32_t bytes);
+  void (*misaligned_shared)(WarpContext*, std::uint32_t mask);
+  // `threads` 0 means the whole block. Returns the reduction for the kPopc, kAnd, kOr modes.
+  std::uint32_t (*barrier)(WarpContext*, std::uint32_t id, std::uint32_t threads,
+                           std::uint32_t mask, std::uint32_t predicates, std::uint32_t mode);
+  void (*yield)(WarpContext*);
+  void (*trap)(WarpContext*, std::uint32_t mask);
+  void (*local_overflow)(WarpContext*);
+  // out[l] = op(a[l], b[l], c[l]) for 32 lanes of 64-bit slots, rounded as asked for. `bits` is
+  // the width of the result's type.
+  void (*rounded)(std::uint64_t* out, const std::uint64_t* a, const std::uint64_t* b,
+                  const std::uint64_t* c, std::uint32_t operation, std::uint32_t rounding,
+                  std::uint32_t bits);
+  std::uint64_t (*clock)();
+  std::uint64_t (*global_timer)();
+  // vprintf and __assertfail: lane-indexed generic addresses.
+  void (*print)(WarpContext*, std::uint32_t mask, const std::uint64_t* formats,
+                const std::uint64_t* arguments, std::uint32_t* results);
+  void (*assert_fail)(WarpContext*, std::uint32_t mask, const std::uint64_t* messages,
+                      const std::uint64_t* files, const std::uint64_t* lines,
+                      const std::uint64_t* functions);
+};
+
+// What a warp knows. Generated code reads it by offset; all fields but `local` keep their values
+// while a kernel runs.
+struct WarpContext {
+  const RuntimeCalls* calls = nullptr;
+  const std::uint8_t* parameters = nullptr;
+  const std::uint64_t* symbols = nullptr;  // addresses of the module's variables
+  std::uint8_t* shared = nullptr;
+  std::uint8_t* local = nullptr;  // free part of the warp's stack of local memory
+  std::uint8_t* local_end = nullptr;
+  std::uint64_t window_begin = 0;
+  std::uint64_t window_bytes = 0;
+  std::uint64_t arena_begin = 0;
+  std::uint64_t arena_bytes = 0;
+  const std::uint32_t* lane_tids = nullptr;  // x[32], y[32], z[32]
+  std::uint64_t grid_id = 0;
+  std::uint32_t ctaid[3] = {};
+  std::uint32_t nctaid[3] = {};
+  std::uint32_t ntid[3] = {};
+  std::uint32_t mask = 0;  // lanes that exist
+  std::uint32_t warp = 0;
+  std::uint32_t warps = 0;
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::uint32_t total_shared_bytes = 0;
+  std::uint32_t multiprocessor = 0;
+  std::uint32_t multiprocessors = 0;
+};
+
+using KernelEntry = void (*)(WarpContext*);
+
+}  // namespace torpor::emulator

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "emulator/ptx/module.h"
+
+namespace torpor::ptx {
+
+// Whether operands[0] is written.
+inline bool HasDestination(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::kSt:
+    case Opcode::kRed:
+    case Opcode::kBra:
+    case Opcode::kBrx:
+    case Opcode::kBrkpt:
+    case Opcode::kCall:
+    case Opcode::kDiscard:
+    case Opcode::kExit:
+    case Opcode::kFence:
+    case Opcode::kGriddepcontrol:
+    case Opcode::kMembar:
+    case Opcode::kNanosleep:
+    case Opcode::kPmevent:
+    case Opcode::kPrefetch:
+    case Opcode::kPrefetchu:
+    case Opcode::kRet:
+    case Opcode::kTrap:
+    case Opcode::kUnknown:
+      return false;
+    case Opcode::kBar:
+    case Opcode::kBarrier:
+      return instruction.Has(Modifier::kRed);
+    default:
+      return true;
+  }
+}
+
+inline bool ReadsCarry(const Instruction& instruction) {
+  return instruction.opcode == Opcode::kAddc || instruction.opcode == Opcode::kSubc ||
+         instruction.opcode == Opcode::kMadc;
+}
+
+template <typename Visit>
+void ForEachRegister(const Operand& operand, Visit visit) {
+  if (operand.reg != kNoIndex) visit(operand.reg);
+  for (const Operand& element : operand.elements) ForEachRegister(element, visit);
+}
+
+template <typename Visit>
+void ForEachDefinition(const Function& function, const Instruction& instruction, Visit visit) {
+  if (HasDestination(instruction) && !instruction.operands.empty()) {
+    ForEachRegister(instruction.operands[0], visit);
+  }
+  if (instruction.Has(Modifier::kCc)) visit(function.carry);
+}
+
+template <typename Visit>
+void ForEachUse(const Function& function, const Instruction& instruction, Visit visit) {
+  for (std::size_t i = HasDestination(instruction) ? 1 : 0; i < instruction.operands.size(); ++i) {
+    ForEachRegister(instruction.operands[i], visit);
+  }
+  if (instruction.guard != kNoIndex) visit(instruction.guard);
+  if (ReadsCarry(instruction)) visit(function.carry);
+}
+
+}  // namespace torpor::ptx

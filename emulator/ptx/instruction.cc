@@ -1,0 +1,355 @@
+#include "emulator/ptx/instruction.h"
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+namespace torpor::ptx {
+namespace {
+
+template <typename T>
+using Table = std::unordered_map<std::string_view, T>;
+
+const Table<Opcode>& Opcodes() {
+  static const Table<Opcode> table = {
+      {"abs", Opcode::kAbs},
+      {"activemask", Opcode::kActivemask},
+      {"add", Opcode::kAdd},
+      {"addc", Opcode::kAddc},
+      {"and", Opcode::kAnd},
+      {"atom", Opcode::kAtom},
+      {"bar", Opcode::kBar},
+      {"barrier", Opcode::kBarrier},
+      {"bfe", Opcode::kBfe},
+      {"bfi", Opcode::kBfi},
+      {"bfind", Opcode::kBfind},
+      {"bmsk", Opcode::kBmsk},
+      {"bra", Opcode::kBra},
+      {"brev", Opcode::kBrev},
+      {"brkpt", Opcode::kBrkpt},
+      {"brx", Opcode::kBrx},
+      {"call", Opcode::kCall},
+      {"clz", Opcode::kClz},
+      {"cnot", Opcode::kCnot},
+      {"copysign", Opcode::kCopysign},
+      {"cos", Opcode::kCos},
+      {"cvt", Opcode::kCvt},
+      {"cvta", Opcode::kCvta},
+      {"discard", Opcode::kDiscard},
+      {"div", Opcode::kDiv},
+      {"dp2a", Opcode::kDp2a},
+      {"dp4a", Opcode::kDp4a},
+      {"ex2", Opcode::kEx2},
+      {"exit", Opcode::kExit},
+      {"fence", Opcode::kFence},
+      {"fma", Opcode::kFma},
+      {"fns", Opcode::kFns},
+      {"griddepcontrol", Opcode::kGriddepcontrol},
+      {"isspacep", Opcode::kIsspacep},
+      {"ld", Opcode::kLd},
+      {"ldu", Opcode::kLdu},
+      {"lg2", Opcode::kLg2},
+      {"lop3", Opcode::kLop3},
+      {"mad", Opcode::kMad},
+      {"mad24", Opcode::kMad24},
+      {"madc", Opcode::kMadc},
+      {"match", Opcode::kMatch},
+      {"max", Opcode::kMax},
+      {"membar", Opcode::kMembar},
+      {"min", Opcode::kMin},
+      {"mov", Opcode::kMov},
+      {"mul", Opcode::kMul},
+      {"mul24", Opcode::kMul24},
+      {"nanosleep", Opcode::kNanosleep},
+      {"neg", Opcode::kNeg},
+      {"not", Opcode::kNot},
+      {"or", Opcode::kOr},
+      {"pmevent", Opcode::kPmevent},
+      {"popc", Opcode::kPopc},
+      {"prefetch", Opcode::kPrefetch},
+      {"prefetchu", Opcode::kPrefetchu},
+      {"prmt", Opcode::kPrmt},
+      {"rcp", Opcode::kRcp},
+      {"red", Opcode::kRed},
+      {"redux", Opcode::kRedux},
+      {"rem", Opcode::kRem},
+      {"ret", Opcode::kRet},
+      {"rsqrt", Opcode::kRsqrt},
+      {"sad", Opcode::kSad},
+      {"selp", Opcode::kSelp},
+      {"set", Opcode::kSet},
+      {"setp", Opcode::kSetp},
+      {"shf", Opcode::kShf},
+      {"shfl", Opcode::kShfl},
+      {"shl", Opcode::kShl},
+      {"shr", Opcode::kShr},
+      {"sin", Opcode::kSin},
+      {"slct", Opcode::kSlct},
+      {"sqrt", Opcode::kSqrt},
+      {"st", Opcode::kSt},
+      {"sub", Opcode::kSub},
+      {"subc", Opcode::kSubc},
+      {"szext", Opcode::kSzext},
+      {"tanh", Opcode::kTanh},
+      {"testp", Opcode::kTestp},
+      {"trap", Opcode::kTrap},
+      {"vote", Opcode::kVote},
+      {"xor", Opcode::kXor},
+  };
+  return table;
+}
+
+const Table<Modifier>& Modifiers() {
+  static const Table<Modifier> table = {
+      {"rn", Modifier::kRn},
+      {"rz", Modifier::kRz},
+      {"rm", Modifier::kRm},
+      {"rp", Modifier::kRp},
+      {"rna", Modifier::kRna},
+      {"rni", Modifier::kRni},
+      {"rzi", Modifier::kRzi},
+      {"rmi", Modifier::kRmi},
+      {"rpi", Modifier::kRpi},
+      {"ftz", Modifier::kFtz},
+      {"sat", Modifier::kSat},
+      {"satfinite", Modifier::kSat},
+      {"approx", Modifier::kApprox},
+      {"full", Modifier::kFull},
+      {"relu", Modifier::kRelu},
+      {"xorsign", Modifier::kXorsign},
+      {"nan", Modifier::kNan},
+      {"NaN", Modifier::kNan},
+      {"abs", Modifier::kAbs},
+      {"lo", Modifier::kLo},
+      {"hi", Modifier::kHi},
+      {"wide", Modifier::kWide},
+      {"ls", Modifier::kLs},
+      {"hs", Modifier::kHs},
+      {"cc", Modifier::kCc},
+      {"eq", Modifier::kEq},
+      {"ne", Modifier::kNe},
+      {"lt", Modifier::kLt},
+      {"le", Modifier::kLe},
+      {"gt", Modifier::kGt},
+      {"ge", Modifier::kGe},
+      {"equ", Modifier::kEqu},
+      {"neu", Modifier::kNeu},
+      {"ltu", Modifier::kLtu},
+      {"leu", Modifier::kLeu},
+      {"gtu", Modifier::kGtu},
+      {"geu", Modifier::kGeu},
+      {"num", Modifier::kNum},
+      {"and", Modifier::kAnd},
+      {"or", Modifier::kOr},
+      {"xor", Modifier::kXor},
+      {"add", Modifier::kAdd},
+      {"inc", Modifier::kInc},
+      {"dec", Modifier::kDec},
+      {"min", Modifier::kMin},
+      {"max", Modifier::kMax},
+      {"exch", Modifier::kExch},
+      {"cas", Modifier::kCas},
+      {"popc", Modifier::kPopc},
+      {"all", Modifier::kAll},
+      {"any", Modifier::kAny},
+      {"uni", Modifier::kUni},
+      {"ballot", Modifier::kBallot},
+      {"up", Modifier::kUp},
+      {"down", Modifier::kDown},
+      {"bfly", Modifier::kBfly},
+      {"idx", Modifier::kIdx},
+      {"sync", Modifier::kSync},
+      {"arrive", Modifier::kArrive},
+      {"red", Modifier::kRed},
+      {"warp", Modifier::kWarp},
+      {"aligned", Modifier::kAligned},
+      {"global", Modifier::kGlobal},
+      {"shared", Modifier::kShared},
+      {"shared::cta", Modifier::kShared},
+      {"const", Modifier::kConst},
+      {"local", Modifier::kLocal},
+      {"param", Modifier::kParam},
+      {"param::entry", Modifier::kParam},
+      {"param::func", Modifier::kParam},
+      {"to", Modifier::kTo},
+      {"volatile", Modifier::kVolatile},
+      {"relaxed", Modifier::kRelaxed},
+      {"acquire", Modifier::kAcquire},
+      {"release", Modifier::kRelease},
+      {"acq_rel", Modifier::kAcqRel},
+      {"sc", Modifier::kSc},
+      {"mmio", Modifier::kMmio},
+      {"weak", Modifier::kWeak},
+      {"cta", Modifier::kCta},
+      {"cluster", Modifier::kCluster},
+      {"gpu", Modifier::kGpu},
+      {"sys", Modifier::kSys},
+      {"gl", Modifier::kGl},
+      {"nc", Modifier::kNc},
+      {"v2", Modifier::kV2},
+      {"v4", Modifier::kV4},
+      {"v8", Modifier::kV8},
+      {"noftz", Modifier::kNoftz},
+      {"l", Modifier::kL},
+      {"r", Modifier::kR},
+      {"wrap", Modifier::kWrap},
+      {"clamp", Modifier::kClamp},
+      {"shiftamt", Modifier::kShiftamt},
+      {"f4e", Modifier::kF4e},
+      {"b4e", Modifier::kB4e},
+      {"rc8", Modifier::kRc8},
+      {"ecl", Modifier::kEcl},
+      {"ecr", Modifier::kEcr},
+      {"rc16", Modifier::kRc16},
+      {"finite", Modifier::kFinite},
+      {"infinite", Modifier::kInfinite},
+      {"number", Modifier::kNumber},
+      {"notanumber", Modifier::kNotanumber},
+      {"normal", Modifier::kNormal},
+      {"subnormal", Modifier::kSubnormal},
+      // Hints about caches change nothing that a program can see here.
+      {"ca", Modifier::kCacheHint},
+      {"cg", Modifier::kCacheHint},
+      {"cs", Modifier::kCacheHint},
+      {"lu", Modifier::kCacheHint},
+      {"cv", Modifier::kVolatile},
+      {"wb", Modifier::kCacheHint},
+      {"wt", Modifier::kVolatile},
+      {"L1", Modifier::kCacheHint},
+      {"L2", Modifier::kCacheHint},
+      {"L1::evict_normal", Modifier::kCacheHint},
+      {"L1::evict_unchanged", Modifier::kCacheHint},
+      {"L1::evict_first", Modifier::kCacheHint},
+      {"L1::evict_last", Modifier::kCacheHint},
+      {"L1::no_allocate", Modifier::kCacheHint},
+      {"L2::64B", Modifier::kCacheHint},
+      {"L2::128B", Modifier::kCacheHint},
+      {"L2::256B", Modifier::kCacheHint},
+      {"L2::evict_last", Modifier::kCacheHint},
+      {"L2::evict_first", Modifier::kCacheHint},
+      {"L2::evict_normal", Modifier::kCacheHint},
+      {"wait", Modifier::kCacheHint},
+      {"launch_dependents", Modifier::kCacheHint},
+  };
+  return table;
+}
+
+const Table<SpecialRegister>& SpecialRegisters() {
+  static const Table<SpecialRegister> table = {
+      {"%tid.x", SpecialRegister::kTidX},
+      {"%tid.y", SpecialRegister::kTidY},
+      {"%tid.z", SpecialRegister::kTidZ},
+      {"%ntid.x", SpecialRegister::kNtidX},
+      {"%ntid.y", SpecialRegister::kNtidY},
+      {"%ntid.z", SpecialRegister::kNtidZ},
+      {"%ctaid.x", SpecialRegister::kCtaidX},
+      {"%ctaid.y", SpecialRegister::kCtaidY},
+      {"%ctaid.z", SpecialRegister::kCtaidZ},
+      {"%nctaid.x", SpecialRegister::kNctaidX},
+      {"%nctaid.y", SpecialRegister::kNctaidY},
+      {"%nctaid.z", SpecialRegister::kNctaidZ},
+      {"%laneid", SpecialRegister::kLaneid},
+      {"%warpid", SpecialRegister::kWarpid},
+      {"%nwarpid", SpecialRegister::kNwarpid},
+      {"%smid", SpecialRegister::kSmid},
+      {"%nsmid", SpecialRegister::kNsmid},
+      {"%gridid", SpecialRegister::kGridid},
+      {"%lanemask_eq", SpecialRegister::kLanemaskEq},
+      {"%lanemask_le", SpecialRegister::kLanemaskLe},
+      {"%lanemask_lt", SpecialRegister::kLanemaskLt},
+      {"%lanemask_ge", SpecialRegister::kLanemaskGe},
+      {"%lanemask_gt", SpecialRegister::kLanemaskGt},
+      {"%clock", SpecialRegister::kClock},
+      {"%clock_hi", SpecialRegister::kClockHi},
+      {"%clock64", SpecialRegister::kClock64},
+      {"%globaltimer", SpecialRegister::kGlobaltimer},
+      {"%globaltimer_lo", SpecialRegister::kGlobaltimerLo},
+      {"%globaltimer_hi", SpecialRegister::kGlobaltimerHi},
+      {"%dynamic_smem_size", SpecialRegister::kDynamicSmemSize},
+      {"%total_smem_size", SpecialRegister::kTotalSmemSize},
+      {"%cluster_ctarank", SpecialRegister::kClusterRank},
+      {"%cluster_nctarank", SpecialRegister::kClusterCount},
+      {"WARP_SZ", SpecialRegister::kWarpSize},
+  };
+  return table;
+}
+
+// The next dotted word; "::" and what follows belong to it.
+std::string_view NextWord(std::string_view& rest) {
+  const std::size_t end = rest.find('.');
+  const std::string_view word = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  return word;
+}
+
+bool DecodeWord(std::string_view word, Instruction& instruction) {
+  if (const auto type = ParseType(word)) {
+    instruction.types.push_back(*type);
+    return true;
+  }
+  const auto found = Modifiers().find(word);
+  if (found == Modifiers().end()) return false;
+  instruction.modifiers.set(static_cast<std::size_t>(found->second));
+  return true;
+}
+
+}  // namespace
+
+Space Instruction::space() const {
+  if (Has(Modifier::kGlobal)) return Space::kGlobal;
+  if (Has(Modifier::kShared)) return Space::kShared;
+  if (Has(Modifier::kConst)) return Space::kConst;
+  if (Has(Modifier::kLocal)) return Space::kLocal;
+  if (Has(Modifier::kParam)) return Space::kParam;
+  return Space::kGeneric;
+}
+
+unsigned Instruction::vector_width() const {
+  if (Has(Modifier::kV2)) return 2;
+  if (Has(Modifier::kV4)) return 4;
+  if (Has(Modifier::kV8)) return 8;
+  return 1;
+}
+
+bool Instruction::is_barrier() const {
+  if (opcode == Opcode::kBarrier) return true;
+  return opcode == Opcode::kBar && !Has(Modifier::kWarp);
+}
+
+bool Instruction::is_synchronising() const {
+  if (opcode == Opcode::kAtom) return true;
+  if (opcode != Opcode::kLd) return false;
+  return Has(Modifier::kVolatile) || Has(Modifier::kAcquire) || Has(Modifier::kRelaxed) ||
+         Has(Modifier::kMmio);
+}
+
+void DecodeSpelling(Instruction& instruction) {
+  std::string_view rest = instruction.spelling;
+  const auto found = Opcodes().find(NextWord(rest));
+  instruction.opcode = found == Opcodes().end() ? Opcode::kUnknown : found->second;
+  while (!rest.empty() && instruction.opcode != Opcode::kUnknown) {
+    if (!DecodeWord(NextWord(rest), instruction)) instruction.opcode = Opcode::kUnknown;
+  }
+}
+
+bool ParseSpecialRegister(std::string_view name, SpecialRegisterName& out) {
+  out.index = 0;
+  if (const auto found = SpecialRegisters().find(name); found != SpecialRegisters().end()) {
+    out.special = found->second;
+    return true;
+  }
+  for (const auto& [prefix, special] :
+       {std::pair{std::string_view("%envreg"), SpecialRegister::kEnvreg},
+        std::pair{std::string_view("%pm"), SpecialRegister::kPm}}) {
+    if (!name.starts_with(prefix) || name.size() == prefix.size()) continue;
+    const char* end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data() + prefix.size(), end, out.index);
+    if (parsed.ec != std::errc() || parsed.ptr != end) continue;
+    out.special = special;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace torpor::ptx

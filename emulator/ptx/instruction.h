@@ -1,0 +1,311 @@
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "emulator/ptx/type.h"
+
+namespace torpor::ptx {
+
+// What comes before the first dot. kUnknown keeps the rest of a module usable: its spelling is
+// reported only when a kernel that contains it is compiled.
+enum class Opcode : std::uint8_t {
+  kUnknown,
+  kAbs,
+  kActivemask,
+  kAdd,
+  kAddc,
+  kAnd,
+  kAtom,
+  kBar,
+  kBarrier,
+  kBfe,
+  kBfi,
+  kBfind,
+  kBmsk,
+  kBra,
+  kBrev,
+  kBrkpt,
+  kBrx,
+  kCall,
+  kClz,
+  kCnot,
+  kCopysign,
+  kCos,
+  kCvt,
+  kCvta,
+  kDiscard,
+  kDiv,
+  kDp2a,
+  kDp4a,
+  kEx2,
+  kExit,
+  kFence,
+  kFma,
+  kFns,
+  kGriddepcontrol,
+  kIsspacep,
+  kLd,
+  kLdu,
+  kLg2,
+  kLop3,
+  kMad,
+  kMad24,
+  kMadc,
+  kMatch,
+  kMax,
+  kMembar,
+  kMin,
+  kMov,
+  kMul,
+  kMul24,
+  kNanosleep,
+  kNeg,
+  kNot,
+  kOr,
+  kPmevent,
+  kPopc,
+  kPrefetch,
+  kPrefetchu,
+  kPrmt,
+  kRcp,
+  kRed,
+  kRedux,
+  kRem,
+  kRet,
+  kRsqrt,
+  kSad,
+  kSelp,
+  kSet,
+  kSetp,
+  kShf,
+  kShfl,
+  kShl,
+  kShr,
+  kSin,
+  kSlct,
+  kSqrt,
+  kSt,
+  kSub,
+  kSubc,
+  kSzext,
+  kTanh,
+  kTestp,
+  kTrap,
+  kVote,
+  kXor,
+};
+
+// A dotted word of an opcode that is not a type. The same word means different things in
+// different families (.lo of mul and of setp); the family's code decides.
+enum class Modifier : std::uint8_t {
+  // Rounding.
+  kRn,
+  kRz,
+  kRm,
+  kRp,
+  kRna,
+  kRni,
+  kRzi,
+  kRmi,
+  kRpi,
+  kFtz,
+  kSat,
+  kApprox,
+  kFull,
+  kRelu,
+  kXorsign,
+  kNan,
+  kAbs,
+  // Parts of a product; also unsigned comparisons.
+  kLo,
+  kHi,
+  kWide,
+  kLs,
+  kHs,
+  kCc,
+  // Comparisons.
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kEqu,
+  kNeu,
+  kLtu,
+  kLeu,
+  kGtu,
+  kGeu,
+  kNum,
+  // Operators of set, atom, red, redux, bar.red and vote.
+  kAnd,
+  kOr,
+  kXor,
+  kAdd,
+  kInc,
+  kDec,
+  kMin,
+  kMax,
+  kExch,
+  kCas,
+  kPopc,
+  kAll,
+  kAny,
+  kUni,
+  kBallot,
+  kUp,
+  kDown,
+  kBfly,
+  kIdx,
+  kSync,
+  kArrive,
+  kRed,
+  kWarp,
+  kAligned,
+  // Spaces, orders, scopes, cache hints.
+  kGlobal,
+  kShared,
+  kConst,
+  kLocal,
+  kParam,
+  kTo,
+  kVolatile,
+  kRelaxed,
+  kAcquire,
+  kRelease,
+  kAcqRel,
+  kSc,
+  kMmio,
+  kWeak,
+  kCta,
+  kCluster,
+  kGpu,
+  kSys,
+  kGl,
+  kNc,
+  kCacheHint,
+  kV2,
+  kV4,
+  kV8,
+  kNoftz,
+  // Of shf, bfind, bmsk, prmt, testp.
+  kL,
+  kR,
+  kWrap,
+  kClamp,
+  kShiftamt,
+  kF4e,
+  kB4e,
+  kRc8,
+  kEcl,
+  kEcr,
+  kRc16,
+  kFinite,
+  kInfinite,
+  kNumber,
+  kNotanumber,
+  kNormal,
+  kSubnormal,
+  kCount,
+};
+
+enum class SpecialRegister : std::uint8_t {
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneid,
+  kWarpid,
+  kNwarpid,
+  kSmid,
+  kNsmid,
+  kGridid,
+  kLanemaskEq,
+  kLanemaskLe,
+  kLanemaskLt,
+  kLanemaskGe,
+  kLanemaskGt,
+  kClock,
+  kClockHi,
+  kClock64,
+  kGlobaltimer,
+  kGlobaltimerLo,
+  kGlobaltimerHi,
+  kDynamicSmemSize,
+  kTotalSmemSize,
+  kEnvreg,
+  kPm,
+  kClusterRank,
+  kClusterCount,
+  kWarpSize,
+};
+
+inline constexpr std::uint32_t kNoIndex = 0xffffffff;
+
+struct Operand {
+  enum class Kind : std::uint8_t {
+    kRegister,   // `reg`, perhaps `negated`
+    kInteger,    // `bits`
+    kFloat,      // `bits` are an IEEE double; exact for 0f literals
+    kSpecial,    // `special`, `bits` its index (envreg)
+    kSymbol,     // `symbol` (+ `bits`), a variable of the module
+    kFunction,   // `symbol`, a function of the module
+    kLabel,      // `symbol`, an index into Function::labels
+    kAddress,    // [base + bits]: base is `reg`, `symbol` or nothing
+    kVector,     // `elements`: {a, b}, d|p, or an argument list
+    kSink,       // _
+    kUnresolved  // `name` is nowhere declared
+  };
+  Kind kind = Kind::kSink;
+  bool negated = false;
+  SpecialRegister special = SpecialRegister::kTidX;
+  std::uint32_t reg = kNoIndex;
+  std::uint32_t symbol = kNoIndex;
+  std::uint64_t bits = 0;
+  std::string_view name;
+  std::vector<Operand> elements;
+};
+
+struct Instruction {
+  Opcode opcode = Opcode::kUnknown;
+  std::bitset<static_cast<std::size_t>(Modifier::kCount)> modifiers;
+  std::vector<Type> types;         // in order of appearance
+  std::uint32_t guard = kNoIndex;  // a predicate register
+  bool guard_negated = false;
+  std::uint32_t line = 0;
+  std::string_view spelling;  // "ld.global.f32", in the module's text
+  std::vector<Operand> operands;
+
+  bool Has(Modifier modifier) const { return modifiers[static_cast<std::size_t>(modifier)]; }
+  Type type() const { return types.empty() ? Type::kNone : types.back(); }
+  Space space() const;
+  // 1, 2, 4 or 8 elements of a load, store or vector atomic.
+  unsigned vector_width() const;
+  bool is_barrier() const;  // waits for other warps of the block
+  // Whether other threads' progress may show through this access.
+  bool is_synchronising() const;
+};
+
+// Fills opcode, modifiers and types from the spelling. A word that is not known makes it
+// kUnknown.
+void DecodeSpelling(Instruction& instruction);
+
+// "%tid.x"; empty if it is none.
+struct SpecialRegisterName {
+  SpecialRegister special;
+  std::uint32_t index;
+};
+bool ParseSpecialRegister(std::string_view name, SpecialRegisterName& out);
+
+}  // namespace torpor::ptx

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "emulator/ptx/bit_set.h"
+#include "emulator/ptx/control_flow.h"
+#include "emulator/ptx/module.h"
+#include "emulator/ptx/reconvergence.h"
+
+namespace torpor::ptx {
+
+// How a value differs across the 32 lanes of a warp.
+struct LaneShape {
+  enum class Kind : std::uint8_t {
+    kUnknown,  // not computed yet: the analysis is optimistic
+    kLinear,   // lane l holds base + l * stride; stride 0 is uniform
+    kVarying,
+  };
+  Kind kind = Kind::kUnknown;
+  std::int64_t stride = 0;
+  // Lane 0's value is a multiple of 2^alignment. Proves that a wider type's arithmetic agrees.
+  unsigned alignment = 0;
+
+  bool linear() const { return kind == Kind::kLinear; }
+  bool uniform() const { return linear() && stride == 0; }
+  bool varying() const { return kind == Kind::kVarying; }
+
+  static LaneShape Uniform(unsigned alignment = 0) { return {Kind::kLinear, 0, alignment}; }
+  static LaneShape Linear(std::int64_t stride, unsigned alignment = 0) {
+    return {Kind::kLinear, stride, alignment};
+  }
+  static LaneShape Varying() { return {Kind::kVarying, 0, 0}; }
+};
+
+// What is known about the blocks that a variant of a kernel is compiled for.
+struct BlockShape {
+  // %tid.x of a warp's lanes is consecutive, and %tid.y and %tid.z are uniform.
+  bool rows = false;
+  // %ntid.x is a multiple of 32 (implies rows).
+  bool whole_rows = false;
+  // All warps have 32 threads.
+  bool whole_warps = false;
+};
+
+// Finds the shape of every register of a function, which branches may diverge, and where lanes
+// wait for each other. A register that some lanes may still need while others overwrite it is
+// varying: it needs a blend.
+class LaneAnalysis {
+ public:
+  LaneAnalysis(const Module& module, const Function& function, const ControlFlow& flow,
+               const BlockShape& block_shape, std::int64_t local_stride);
+
+  const LaneShape& shape(std::uint32_t reg) const { return registers_[reg]; }
+  bool divergent(std::uint32_t block) const { return divergent_[block]; }
+  const Reconvergence& reconvergence() const { return *reconvergence_; }
+  // Whether a write to `reg` in `block` must keep the values of lanes that wait elsewhere.
+  bool needs_blend(std::uint32_t block, std::uint32_t reg) const {
+    return waiting_registers_[block].Contains(reg);
+  }
+
+  // The number that an operand always is: an immediate, or a register that is written once, with
+  // an immediate.
+  std::optional<std::uint64_t> ConstantOf(const Operand& operand) const;
+
+  // The shape of what an instruction computes, before any blend.
+  LaneShape ResultShape(const Instruction& instruction) const;
+  LaneShape OperandShape(const Operand& operand, unsigned bits) const;
+
+ private:
+  void FindConstants();
+  void Analyse();
+  void FindWaitingRegisters();
+  bool UpdateRegisters();
+  bool UpdateBranches();
+  bool Widen(std::uint32_t reg, const LaneShape& shape);
+  LaneShape SpecialShape(SpecialRegister special) const;
+  LaneShape SymbolShape(std::uint32_t symbol) const;
+  LaneShape SumShape(const Instruction& instruction, int sign) const;
+  LaneShape ProductShape(const Instruction& instruction) const;
+  LaneShape MultiplyAddShape(const Instruction& instruction) const;
+  LaneShape ShiftLeftShape(const Instruction& instruction) const;
+  LaneShape OrShape(const Instruction& instruction) const;
+  LaneShape ConvertShape(const Instruction& instruction) const;
+  LaneShape LoadShape(const Instruction& instruction) const;
+  LaneShape ShuffleShape(const Instruction& instruction) const;
+  LaneShape LaneWiseShape(const Instruction& instruction) const;
+  bool IsKernelParameter(std::uint32_t symbol) const;
+
+  const Module& module_;
+  const Function& function_;
+  const ControlFlow& flow_;
+  BlockShape block_shape_;
+  std::int64_t local_stride_;
+  std::vector<BitSet> live_;
+  std::vector<BitSet> waiting_registers_;  // a block -> registers live where lanes wait
+  std::vector<LaneShape> registers_;
+  std::vector<std::optional<std::uint64_t>> constants_;
+  std::vector<bool> divergent_;
+  std::unique_ptr<Reconvergence> reconvergence_;
+};
+
+}  // namespace torpor::ptx

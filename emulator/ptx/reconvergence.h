@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/ptx/bit_set.h"
+#include "emulator/ptx/control_flow.h"
+
+namespace torpor::ptx {
+
+// Where lanes of a warp wait while others run: thread frontiers (Diamos et al., MICRO 2011).
+// A warp always runs the earliest block (in ControlFlow order) at which lanes wait, so lanes
+// reconverge at the immediate post-dominator of a divergent branch, or earlier. `pending(b)` is
+// the set of blocks at which lanes may wait while b runs; where it is empty, and branches are
+// uniform, generated code needs no masks at all.
+class Reconvergence {
+ public:
+  // `divergent[b]`: whether lanes may disagree at the end of block b.
+  Reconvergence(const ControlFlow& flow, const std::vector<bool>& divergent);
+
+  const BitSet& pending(std::uint32_t block) const { return pending_[block]; }
+
+  // The blocks to try after `block` when its lanes have gone to `targets` (none: they are done),
+  // in order; run the first one with lanes. When `targets` is not empty the last entry certainly
+  // has lanes if those before have none.
+  std::vector<std::uint32_t> Candidates(std::uint32_t block,
+                                        const std::vector<std::uint32_t>& targets) const;
+
+  // The sets of targets that lanes of `block` may take together.
+  std::vector<std::vector<std::uint32_t>> Edges(std::uint32_t block) const;
+
+ private:
+  struct Priority;
+  Priority PriorityOf(std::uint32_t from, std::uint32_t to) const;
+  void Propagate();
+
+  const ControlFlow& flow_;
+  const std::vector<bool>& divergent_;
+  std::vector<BitSet> pending_;
+};
+
+}  // namespace torpor::ptx

@@ -1,0 +1,47 @@
+#include "emulator/ptx/type.h"
+
+#include <array>
+
+namespace torpor::ptx {
+namespace {
+
+struct TypeEntry {
+  std::string_view token;
+  Type type;
+  unsigned bits;
+};
+
+constexpr std::array kTypes = {
+    TypeEntry{"pred", Type::kPred, 1},  TypeEntry{"b8", Type::kB8, 8},
+    TypeEntry{"b16", Type::kB16, 16},   TypeEntry{"b32", Type::kB32, 32},
+    TypeEntry{"b64", Type::kB64, 64},   TypeEntry{"b128", Type::kB128, 128},
+    TypeEntry{"u8", Type::kU8, 8},      TypeEntry{"u16", Type::kU16, 16},
+    TypeEntry{"u32", Type::kU32, 32},   TypeEntry{"u64", Type::kU64, 64},
+    TypeEntry{"s8", Type::kS8, 8},      TypeEntry{"s16", Type::kS16, 16},
+    TypeEntry{"s32", Type::kS32, 32},   TypeEntry{"s64", Type::kS64, 64},
+    TypeEntry{"f16", Type::kF16, 16},   TypeEntry{"f16x2", Type::kF16x2, 32},
+    TypeEntry{"bf16", Type::kBf16, 16}, TypeEntry{"bf16x2", Type::kBf16x2, 32},
+    TypeEntry{"f32", Type::kF32, 32},   TypeEntry{"f64", Type::kF64, 64},
+};
+
+}  // namespace
+
+std::optional<Type> ParseType(std::string_view token) {
+  for (const TypeEntry& entry : kTypes) {
+    if (entry.token == token) return entry.type;
+  }
+  return std::nullopt;
+}
+
+unsigned BitWidth(Type type) {
+  for (const TypeEntry& entry : kTypes) {
+    if (entry.type == type) return entry.bits;
+  }
+  return 0;
+}
+
+bool IsSigned(Type type) { return type >= Type::kS8 && type <= Type::kS64; }
+
+bool IsFloat(Type type) { return type >= Type::kF16; }
+
+}  // namespace torpor::ptx

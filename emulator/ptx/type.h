@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace torpor::ptx {
+
+// The fundamental types of PTX.
+enum class Type : std::uint8_t {
+  kNone,
+  kPred,
+  kB8,
+  kB16,
+  kB32,
+  kB64,
+  kB128,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kF16,
+  kF16x2,
+  kBf16,
+  kBf16x2,
+  kF32,
+  kF64,
+};
+
+// Without its dot: "u32". Empty for a token that is no type.
+std::optional<Type> ParseType(std::string_view token);
+
+// 1 for a predicate.
+unsigned BitWidth(Type type);
+inline unsigned ByteWidth(Type type) { return (BitWidth(type) + 7) / 8; }
+bool IsSigned(Type type);
+bool IsFloat(Type type);
+
+enum class Space : std::uint8_t { kGeneric, kGlobal, kShared, kConst, kLocal, kParam, kRegister };
+
+}  // namespace torpor::ptx
