@@ -1,0 +1,55 @@
+#include "server/control/control_service.h"
+
+#include <span>
+#include <utility>
+
+#include "server/control/stream_reactor.h"
+
+namespace torpor::server {
+namespace {
+
+using Reactor = StreamReactor<v1::Frame, v1::Frame>;
+
+class SessionStream final : public Reactor,
+                            public SessionLink,
+                            public std::enable_shared_from_this<SessionStream> {
+ public:
+  explicit SessionStream(LinkListener& listener) : listener_(listener) {}
+
+  void Send(const wire::ServerMessage& message) override {
+    const std::vector<std::uint8_t> bytes = wire::EncodeMessage(message);
+    v1::Frame frame;
+    frame.set_payload(bytes.data(), bytes.size());
+    Queue(std::move(frame));
+  }
+
+  void Close(const std::string& reason) override {
+    FinishStream(grpc::Status(grpc::StatusCode::ABORTED, reason));
+  }
+
+ private:
+  void OnMessage(const v1::Frame& frame) override {
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(frame.payload().data());
+    wire::ClientMessage message;
+    if (!wire::DecodeMessage(std::span(begin, frame.payload().size()), message)) {
+      return Close("a frame of the session is no message of this protocol");
+    }
+    const std::shared_ptr<SessionStream> self = shared_from_this();
+    listener_.OnSessionMessage(self, std::move(message), [self] { self->ReadNext(); });
+  }
+
+  void OnEnd(std::shared_ptr<Reactor>) override { listener_.OnSessionClosed(shared_from_this()); }
+
+  LinkListener& listener_;
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::Frame, v1::Frame>* ControlService::Connect(
+    grpc::CallbackServerContext*) {
+  auto stream = std::make_shared<SessionStream>(listener_);
+  stream->Start(stream);
+  return stream.get();
+}
+
+}  // namespace torpor::server

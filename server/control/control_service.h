@@ -1,0 +1,21 @@
+#pragma once
+
+#include "proto/torpor/v1/transport.grpc.pb.h"
+#include "server/control/links.h"
+
+namespace torpor::server {
+
+// Sessions' streams. A frame that is no message ends its own stream, and nothing else.
+class ControlService final : public v1::Control::CallbackService {
+ public:
+  // `listener` must outlive the server that the service is registered with.
+  explicit ControlService(LinkListener& listener) : listener_(listener) {}
+
+  grpc::ServerBidiReactor<v1::Frame, v1::Frame>* Connect(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  LinkListener& listener_;
+};
+
+}  // namespace torpor::server

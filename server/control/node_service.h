@@ -1,0 +1,21 @@
+#pragma once
+
+#include "proto/torpor/v1/node.grpc.pb.h"
+#include "server/control/links.h"
+
+namespace torpor::server {
+
+// Executors' streams.
+class NodeService final : public v1::Node::CallbackService {
+ public:
+  // `listener` must outlive the server that the service is registered with.
+  explicit NodeService(LinkListener& listener) : listener_(listener) {}
+
+  grpc::ServerBidiReactor<v1::ExecutorMessage, v1::DaemonMessage>* Attach(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  LinkListener& listener_;
+};
+
+}  // namespace torpor::server

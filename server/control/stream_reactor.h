@@ -1,0 +1,96 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace torpor::server {
+
+// One bidirectional stream: writes are queued, reads come one at a time. Keeps itself alive until
+// gRPC is done with it. A subclass says what an incoming message is for.
+template <typename In, typename Out>
+class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
+ public:
+  // Beyond this many messages the peer does not read, or reads too slowly to be served.
+  static constexpr std::size_t kMaxQueued = 16384;
+
+  // `self` owns this reactor.
+  void Start(std::shared_ptr<StreamReactor> self) {
+    self_ = std::move(self);
+    ReadNext();
+  }
+
+  void ReadNext() {
+    absl::MutexLock lock(&mutex_);
+    if (!is_finished_) this->StartRead(&incoming_);
+  }
+
+  void Queue(Out message) {
+    absl::MutexLock lock(&mutex_);
+    if (is_finished_) return;
+    if (queue_.size() >= kMaxQueued) {
+      return FinishLocked(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                       "the peer does not read its messages"));
+    }
+    queue_.push_back(std::move(message));
+    if (queue_.size() == 1) this->StartWrite(&queue_.front());
+  }
+
+  // What is queued is still sent first.
+  void FinishStream(grpc::Status status) {
+    absl::MutexLock lock(&mutex_);
+    if (is_finished_ || closing_) return;
+    if (queue_.empty()) return FinishLocked(std::move(status));
+    closing_ = std::make_unique<grpc::Status>(std::move(status));
+  }
+
+ protected:
+  // `message` stays valid until the next ReadNext.
+  virtual void OnMessage(const In& message) = 0;
+  // The last call; `self` was the stream's own reference.
+  virtual void OnEnd(std::shared_ptr<StreamReactor> self) = 0;
+
+ private:
+  void OnReadDone(bool ok) final {
+    if (ok) return OnMessage(incoming_);
+    absl::MutexLock lock(&mutex_);
+    if (!is_finished_) FinishLocked(grpc::Status::OK);  // the peer has gone
+  }
+
+  void OnWriteDone(bool ok) final {
+    absl::MutexLock lock(&mutex_);
+    if (is_finished_) return;
+    if (!ok) return FinishLocked(grpc::Status::CANCELLED);
+    queue_.pop_front();
+    if (!queue_.empty()) return this->StartWrite(&queue_.front());
+    if (closing_) FinishLocked(std::move(*closing_));
+  }
+
+  void OnCancel() final {
+    absl::MutexLock lock(&mutex_);
+    if (!is_finished_) FinishLocked(grpc::Status::CANCELLED);
+  }
+
+  void OnDone() final { OnEnd(std::move(self_)); }
+
+  void FinishLocked(grpc::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    is_finished_ = true;
+    this->Finish(std::move(status));
+  }
+
+  std::shared_ptr<StreamReactor> self_;
+  In incoming_;
+  absl::Mutex mutex_;
+  std::deque<Out> queue_ ABSL_GUARDED_BY(mutex_);  // the front is being written
+  std::unique_ptr<grpc::Status> closing_ ABSL_GUARDED_BY(mutex_);
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace torpor::server

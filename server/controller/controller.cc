@@ -1,0 +1,215 @@
+#include "server/controller/controller.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "server/controller/cuda_errors.h"
+
+namespace torpor::server {
+namespace {
+
+scheduler::Policies DefaultPolicies() {
+  return {scheduler::MakeFifoQueue(), scheduler::MakeResidentFirstPlacement(),
+          scheduler::MakeLruEviction()};
+}
+
+}  // namespace
+
+Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
+                       ExecutorKiller& killer, Telemetry& telemetry)
+    : options_(std::move(options)),
+      loop_(loop),
+      repository_(repository),
+      killer_(killer),
+      telemetry_(telemetry),
+      scheduler_(DefaultPolicies()),
+      addresses_(options_.config.address_base) {
+  for (const GpuIndex gpu : options_.gpus) executors_.try_emplace(gpu, gpu);
+  std::uint64_t next_instance = 1;
+  for (const auto& [name, function] : options_.config.functions) {
+    const InstanceId id{next_instance++};
+    Instance& instance = instances_[id];
+    instance.id = id;
+    instance.config = function;
+    Feed(scheduler::InstanceAdded{id, function.max_in_flight});
+  }
+}
+
+void Controller::Feed(const scheduler::Event& event) {
+  for (scheduler::Action& action : scheduler_.OnEvent(event, loop_.Now())) {
+    actions_.push_back(action);
+  }
+  NotePlacements();
+  // What an action leads to may come back here: its own actions wait their turn.
+  if (std::exchange(is_acting_, true)) return;
+  while (!actions_.empty()) {
+    const scheduler::Action action = actions_.front();
+    actions_.pop_front();
+    std::visit([this](const auto& a) { Obey(a); }, action);
+  }
+  is_acting_ = false;
+}
+
+void Controller::NotePlacements() {
+  for (const auto& [id, gpu] : scheduler_.node().gpus) {
+    InstanceId& tenant = tenants_[id];
+    if (tenant == gpu.tenant) continue;
+    tenant = gpu.tenant;
+    if (!tenant) continue;
+    instances_.at(tenant).placed_at = loop_.Now();
+    instances_.at(tenant).is_swapped = false;
+  }
+}
+
+void Controller::Obey(const scheduler::SwapIn& action) {
+  Instance& instance = instances_.at(action.instance);
+  instance.is_swapped = true;
+  ++instance.swaps_in;
+  ++swaps_in_;
+  struct Outcome {
+    std::size_t open = 0;
+    bool is_lost = false;
+    absl::Status status;
+  };
+  const std::vector<SessionPtr> sessions = SessionsOf(instance);
+  auto outcome = std::make_shared<Outcome>();
+  outcome->open = sessions.size() + 1;
+  const auto one_done = [this, action, outcome](const OperationResult& result) {
+    outcome->is_lost |= result.is_executor_lost;
+    outcome->status.Update(result.status);
+    if (--outcome->open > 0 || outcome->is_lost) return;
+    if (outcome->status.ok()) return Feed(scheduler::SwapInDone{action.instance, action.gpu, true});
+    spdlog::error("GPU {}: swap-in of {} failed: {}", action.gpu.value,
+                  instances_.at(action.instance).config.name, outcome->status.ToString());
+    // Sessions of the instance that did get in must not stay: their room is somebody else's.
+    auto left = std::make_shared<std::size_t>(1);
+    const auto one_out = [this, action, left](const OperationResult& out) {
+      if (out.is_executor_lost || --*left > 0) return;
+      Feed(scheduler::SwapInDone{action.instance, action.gpu, false});
+    };
+    for (const SessionPtr& session : SessionsOf(instances_.at(action.instance))) {
+      ++*left;
+      SwapOutSession(session, action.gpu, true, one_out);
+    }
+    one_out({});
+  };
+  for (const SessionPtr& session : sessions) SwapInSession(session, action.gpu, one_done);
+  one_done({});
+}
+
+void Controller::Obey(const scheduler::SwapOut& action) {
+  Instance& instance = instances_.at(action.instance);
+  ++swaps_out_;
+  telemetry_.OnEviction(instance.config.name, action.gpu,
+                        action.reason == scheduler::SwapOutReason::kMove
+                            ? EvictionReason::kMove
+                            : EvictionReason::kMemoryFull);
+  auto left = std::make_shared<std::size_t>(1);
+  const auto one_done = [this, action, left](const OperationResult& result) {
+    if (result.is_executor_lost || !result.status.ok()) return;
+    if (--*left == 0) Feed(scheduler::SwapOutDone{action.instance, action.gpu});
+  };
+  for (const SessionPtr& session : SessionsOf(instance)) {
+    ++*left;
+    SwapOutSession(session, action.gpu, true, one_done);
+  }
+  one_done({});
+}
+
+void Controller::Obey(const scheduler::Grant& action) {
+  Instance& instance = instances_.at(action.instance);
+  const auto implicit = implicit_requests_.find(action.request);
+  std::vector<SessionPtr> members;
+  if (implicit != implicit_requests_.end()) {
+    if (const SessionPtr session = FindSession(implicit->second)) members.push_back(session);
+  } else if (const auto request = requests_.find(action.request); request != requests_.end()) {
+    request->second.state = Request::State::kLeased;
+    members = OpenSessionsOf(instance);
+  }
+  if (action.joins) {
+    // It may have gone, or the lease ended, while the decision was on its way here.
+    if (members.empty() || !instance.lease) return;
+    instance.lease->requests.insert(action.request);
+    return FlushGrants(instance);
+  }
+  TORPOR_CHECK(!instance.lease);
+  Lease& lease = instance.lease.emplace();
+  lease.id = LeaseId{next_lease_++};
+  lease.gpu = action.gpu;
+  lease.is_explicit = implicit == implicit_requests_.end();
+  lease.since = loop_.Now();
+  lease.source = instance.is_swapped ? SwapSource::kHost : SwapSource::kResident;
+  lease.requests = {action.request};
+  for (const SessionPtr& session : members) lease.members[session->id] = MemberState::kPreparing;
+  if (members.empty()) return EndLease(instance);
+  for (const SessionPtr& session : members) AddMember(instance, session);
+}
+
+void Controller::Obey(const scheduler::Revoke& action) {
+  Instance& instance = instances_.at(action.instance);
+  if (!instance.lease) return;
+  instance.lease->is_revoked = true;
+  for (const SessionPtr& session : SessionsOf(instance)) {
+    if (instance.lease->members.count(session->id)) RevokeMember(session, *instance.lease);
+  }
+}
+
+void Controller::Obey(const scheduler::Refuse& action) {
+  const std::string why = action.reason == scheduler::Refusal::kTooLarge
+                              ? "the function's memory is larger than any GPU of this node"
+                              : "the function's memory could not be brought to a GPU";
+  const auto implicit = implicit_requests_.find(action.request);
+  if (implicit == implicit_requests_.end()) {
+    return FailRequest(action.request, absl::UnavailableError(why));
+  }
+  const SessionPtr session = FindSession(implicit->second);
+  implicit_requests_.erase(implicit);
+  if (!session) return;
+  session->implicit_request = {};
+  // The client's calls wait for a lease that it will never get; an error ends the wait.
+  session->is_lost = true;
+  session->link->Send(wire::LeaseLost{0, kCudaErrorMemoryAllocation, true, why});
+}
+
+void Controller::Obey(const scheduler::AllowGrowth& action) {
+  const auto growth = growths_.extract(action.growth);
+  growth.mapped()(true);
+}
+
+void Controller::Obey(const scheduler::RefuseGrowth& action) {
+  const auto growth = growths_.extract(action.growth);
+  growth.mapped()(false);
+}
+
+void Controller::Obey(const scheduler::WakeUp& action) {
+  loop_.RunAt(action.when, [this] { Feed(scheduler::TimePassed{}); });
+}
+
+Controller::Instance* Controller::InstanceOf(const std::string& function) {
+  for (auto& [id, instance] : instances_) {
+    if (instance.config.name == function) return &instance;
+  }
+  return nullptr;
+}
+
+Controller::SessionPtr Controller::FindSession(SessionId id) const {
+  const auto session = sessions_.find(id);
+  return session == sessions_.end() ? nullptr : session->second;
+}
+
+std::vector<Controller::SessionPtr> Controller::SessionsOf(const Instance& instance) const {
+  std::vector<SessionPtr> sessions;
+  for (const SessionId id : instance.sessions) sessions.push_back(sessions_.at(id));
+  return sessions;
+}
+
+std::vector<Controller::SessionPtr> Controller::OpenSessionsOf(const Instance& instance) const {
+  std::vector<SessionPtr> sessions = SessionsOf(instance);
+  std::erase_if(sessions,
+                [](const SessionPtr& session) { return session->state != Session::State::kOpen; });
+  return sessions;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,269 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "server/config/config.h"
+#include "server/control/links.h"
+#include "server/controller/executor.h"
+#include "server/controller/node_snapshot.h"
+#include "server/controller/request_broker.h"
+#include "server/controller/session.h"
+#include "server/controller/task_loop.h"
+#include "server/controller/telemetry.h"
+#include "server/repository/address_space.h"
+#include "server/repository/repository.h"
+
+namespace torpor::server {
+
+// Whoever can end an executor's process; a successor is started by itself.
+class ExecutorKiller {
+ public:
+  virtual ~ExecutorKiller() = default;
+  // Ends the process of this epoch, if it still runs. Does not block.
+  virtual void Kill(GpuIndex gpu, std::uint64_t epoch) = 0;
+};
+
+// The node's global view: sessions, executors, leases, requests. Feeds the scheduler and carries
+// out what it decides. Everything runs on the loop's thread; nothing blocks.
+class Controller {
+ public:
+  struct Options {
+    Config config;
+    std::map<std::string, std::string> tokens;  // function -> secret
+    std::vector<GpuIndex> gpus;
+    std::string descriptor_socket;
+    Duration hello_timeout{std::chrono::seconds(30)};  // a session waits for the first executor
+  };
+
+  // All must outlive the controller.
+  Controller(Options options, TaskLoop& loop, Repository& repository, ExecutorKiller& killer,
+             Telemetry& telemetry);
+
+  // From the sessions' streams.
+  void OnSessionMessage(const std::shared_ptr<SessionLink>& link, wire::ClientMessage message);
+  void OnSessionClosed(const std::shared_ptr<SessionLink>& link);
+
+  // From the executors' streams.
+  void OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link,
+                         const v1::ExecutorMessage& message);
+  void OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link);
+
+  // From the supervisor: before a process is started, and after it has gone.
+  void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch);
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch);
+
+  // As RequestBroker's functions; `request` is the caller's, unique.
+  void Acquire(RequestId request, const std::string& function, TimePoint give_up,
+               RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
+  void Release(RequestId request);
+
+  NodeSnapshot Snapshot() const;
+  bool IsReady() const;
+
+  // Refuses new requests and sessions; `when_idle` is called once no request is left.
+  void Drain(TaskLoop::Task when_idle);
+  // Answers whoever waits, ends all sessions, tells the executors to finish.
+  void Shutdown();
+
+ private:
+  enum class MemberState { kPreparing, kOffered, kAcked, kReturning };
+
+  // The lease of an instance, shared by its sessions.
+  struct Lease {
+    LeaseId id;
+    GpuIndex gpu;
+    bool is_explicit = false;
+    bool is_revoked = false;
+    TimePoint since;
+    SwapSource source = SwapSource::kResident;
+    std::map<SessionId, MemberState> members;
+    std::set<RequestId> requests;
+  };
+
+  struct Instance {
+    InstanceId id;
+    FunctionConfig config;
+    std::set<SessionId> sessions;  // all that are not gone altogether, those that close included
+    std::optional<Lease> lease;
+    TimePoint placed_at{};    // when it was given its GPU
+    bool is_swapped = false;  // since then
+    std::uint64_t requests = 0;
+    std::uint64_t errors = 0;
+    std::uint64_t swaps_in = 0;
+    double gpu_seconds = 0;
+  };
+
+  struct Request {
+    enum class State { kQueued, kLeased, kRunning };  // by the scheduler; by the caller too
+    InstanceId instance;
+    State state = State::kQueued;
+    TimePoint arrival;
+    TimePoint give_up;
+    RequestBroker::OnGrant on_grant;
+    RequestBroker::OnLost on_lost;
+    LeaseId lost_lease;  // under which it ran when the executor died
+    std::vector<SessionId> lost_sessions;
+  };
+
+  using SessionPtr = std::shared_ptr<Session>;
+
+  // An allocation that has its address, but not its memory yet.
+  struct Allocation {
+    SessionPtr session;
+    std::uint64_t request = 0;
+    memory::Block block;
+    StepQueue::Finish finish;
+  };
+
+  // controller.cc: between the scheduler and the rest.
+  void Feed(const scheduler::Event& event);
+  void NotePlacements();
+  void Obey(const scheduler::SwapIn& action);
+  void Obey(const scheduler::SwapOut& action);
+  void Obey(const scheduler::Grant& action);
+  void Obey(const scheduler::Revoke& action);
+  void Obey(const scheduler::Refuse& action);
+  void Obey(const scheduler::AllowGrowth& action);
+  void Obey(const scheduler::RefuseGrowth& action);
+  void Obey(const scheduler::WakeUp& action);
+  Instance* InstanceOf(const std::string& function);
+  SessionPtr FindSession(SessionId id) const;
+  std::vector<SessionPtr> SessionsOf(const Instance& instance) const;
+  std::vector<SessionPtr> OpenSessionsOf(const Instance& instance) const;
+
+  // controller_sessions.cc: a session's life.
+  void Handle(const SessionPtr& session, const wire::Hello& hello);
+  void Handle(const SessionPtr& session, const wire::HelloAck& ack);
+  void Handle(const SessionPtr& session, const wire::LeaseRequest& request);
+  void Handle(const SessionPtr& session, const wire::LeaseAck& ack);
+  void Handle(const SessionPtr& session, const wire::LeaseReturned& returned);
+  void Handle(const SessionPtr& session, const wire::Malloc& call);
+  void Handle(const SessionPtr& session, const wire::Free& call);
+  void Handle(const SessionPtr& session, const wire::HostAlloc& call);
+  void Handle(const SessionPtr& session, const wire::HostFree& call);
+  void Handle(const SessionPtr& session, const wire::MemGetInfo& call);
+  Instance* InstanceForToken(const std::string& token);
+  void Refuse(const SessionPtr& session, std::int32_t error, const std::string& message);
+  void OpenWaitingSessions();
+  void Open(const SessionPtr& session);
+  absl::Status CreateMemory(Session& session, const Instance& instance);
+  void OfferHello(const SessionPtr& session);
+  void CloseSession(const SessionPtr& session, const std::string& reason);
+  void ForgetSession(const SessionPtr& session);
+  v1::DaemonMessage OpenSessionMessage(const Session& session) const;
+  std::vector<wire::DeviceDescription> DescribeDevices(const Instance& instance) const;
+
+  // controller_memory.cc
+  Bytes MemoryLimit(const Instance& instance) const;
+  Bytes LiveBytes(const Instance& instance) const;
+  void MallocNow(const SessionPtr& session, const wire::Malloc& call,
+                 const StepQueue::Finish& finish);
+  void Grow(const Allocation& what);
+  // `uncharged`: what the scheduler has not set aside of it.
+  void UndoMalloc(const Allocation& what, Bytes uncharged, const std::string& message);
+  static Bytes FreeBlock(Session& session, Bytes offset);
+  void FreeNow(const SessionPtr& session, const wire::Free& call, const StepQueue::Finish& finish);
+  void Discard(const SessionPtr& session, wire::SharedMemory what, memory::Block block,
+               TaskLoop::Task then);
+  void HostAllocNow(const SessionPtr& session, const wire::HostAlloc& call,
+                    const StepQueue::Finish& finish);
+  void HostFreeNow(const SessionPtr& session, const wire::HostFree& call,
+                   const StepQueue::Finish& finish);
+  static void Reply(Session& session, std::uint64_t request, std::int32_t error,
+                    const std::string& message, std::uint64_t address);
+  // Nothing to do, and no error, where the image is or is not there already.
+  void SwapInSession(const SessionPtr& session, GpuIndex gpu,
+                     std::function<void(const OperationResult&)> then);
+  void SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
+                      std::function<void(const OperationResult&)> then);
+
+  // controller_leases.cc
+  void AddMember(Instance& instance, const SessionPtr& session);
+  void PrepareMember(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+                     const StepQueue::Finish& finish);
+  void OfferLease(const SessionPtr& session, Lease& lease);
+  void RevokeMember(const SessionPtr& session, Lease& lease);
+  void CloseUnless(SessionId session, LeaseId lease, MemberState passed, const char* reason);
+  void EndMember(const SessionPtr& session, LeaseId lease);
+  void EndLease(Instance& instance);
+  // The lease's executor has died. Requests whose caller does not run yet are `requeued`.
+  void LoseLease(Instance& instance, std::vector<RequestId>& requeued);
+  void LoseMembers(const Lease& lease);
+  void AccountLease(Instance& instance, const Lease& lease);
+  void RequestImplicitLease(const SessionPtr& session);
+  // The instance's lease, if it is this one.
+  Lease* LeaseOf(const Session& session, LeaseId lease);
+
+  // controller_executors.cc
+  Executor* ExecutorOf(GpuIndex gpu);
+  // Sends to one executor; to all that are attached, when `then` gets the first failure.
+  void Run(GpuIndex gpu, v1::DaemonMessage operation, Executor::OnDone done);
+  void RunOnAll(const v1::DaemonMessage& operation, std::function<void(absl::Status)> then);
+  void OnRegister(const std::shared_ptr<ExecutorLink>& link,
+                  const v1::ExecutorMessage::Register& what);
+  void Recover(Executor& executor);
+  void OnRecovered(Executor& executor);
+  void OnContextLost(Executor& executor, const v1::ExecutorMessage::ContextLost& what);
+  void LoseExecutor(Executor& executor, const std::string& why);
+  void LoseResidents(GpuIndex gpu);
+  void Requeue(RequestId request);
+  void WatchOperations();
+  void Condemn(Executor& executor, const std::string& why);
+  Bytes LargestPool() const;
+  Bytes ChunkBytes() const { return options_.config.chunk_bytes; }
+
+  // controller_requests.cc
+  void FlushGrants(Instance& instance);
+  void FailRequest(RequestId request, const absl::Status& status);
+  void FailQueuedRequests(Instance& instance, const absl::Status& status);
+  void FinishRequest(RequestId request);
+  void CheckIdle();
+
+  // controller_snapshot.cc
+  GpuSnapshot SnapshotOf(const Executor& executor) const;
+  FunctionSnapshot SnapshotOf(const Instance& instance) const;
+
+  const Options options_;
+  TaskLoop& loop_;
+  Repository& repository_;
+  ExecutorKiller& killer_;
+  Telemetry& telemetry_;
+  scheduler::Scheduler scheduler_;
+  std::deque<scheduler::Action> actions_;
+  bool is_acting_ = false;
+
+  AddressSpace addresses_;
+  std::map<GpuIndex, Executor> executors_;
+  std::map<const ExecutorLink*, GpuIndex> executor_links_;
+  std::map<InstanceId, Instance> instances_;
+  std::map<SessionId, SessionPtr> sessions_;
+  std::map<const SessionLink*, SessionPtr> session_links_;
+  std::map<RequestId, Request> requests_;
+  std::map<RequestId, SessionId> implicit_requests_;
+  std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;
+  std::map<GpuIndex, InstanceId> tenants_;
+  std::map<GpuIndex, double> busy_seconds_;
+
+  std::uint64_t next_session_ = 1;
+  std::uint64_t next_lease_ = 1;
+  std::uint64_t next_growth_ = 1;
+  // Requests of the router count from 1, ours from above any of theirs.
+  std::uint64_t next_implicit_request_ = std::uint64_t{1} << 63;
+  std::uint64_t swaps_in_ = 0;
+  std::uint64_t swaps_out_ = 0;
+  bool is_draining_ = false;
+  bool is_shut_down_ = false;
+  bool is_watching_ = false;
+  TaskLoop::Task when_idle_;
+};
+
+}  // namespace torpor::server

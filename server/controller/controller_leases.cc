@@ -1,0 +1,219 @@
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/controller.h"
+#include "server/controller/cuda_errors.h"
+
+// A lease, from the scheduler's grant until all sessions have given it back.
+namespace torpor::server {
+
+void Controller::Handle(const SessionPtr& session, const wire::LeaseRequest&) {
+  if (session->implicit_request || session->is_lost) return;
+  // Its last lease may still be on its way back; a grant may be on its way to it.
+  session->wants_lease = static_cast<bool>(session->lease);
+  if (!session->lease) RequestImplicitLease(session);
+}
+
+void Controller::RequestImplicitLease(const SessionPtr& session) {
+  session->wants_lease = false;
+  Instance& instance = instances_.at(session->instance);
+  if (instance.lease && instance.lease->is_explicit && !instance.lease->is_revoked) {
+    // A process of the function that came to CUDA only while the request was running.
+    instance.lease->members[session->id] = MemberState::kPreparing;
+    return AddMember(instance, session);
+  }
+  session->implicit_request = RequestId{next_implicit_request_++};
+  implicit_requests_[session->implicit_request] = session->id;
+  Feed(scheduler::RequestArrived{session->implicit_request, instance.id, TimePoint::max(), true});
+}
+
+void Controller::AddMember(Instance& instance, const SessionPtr& session) {
+  Lease& lease = *instance.lease;
+  session->lease = lease.id;
+  const GpuIndex gpu = lease.gpu;
+  const LeaseId id = lease.id;
+  // Of an instance whose image was resident already, this session may be new.
+  SwapInSession(session, gpu, [](const OperationResult&) {});
+  session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
+    PrepareMember(session, id, gpu, finish);
+  });
+}
+
+void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+                               const StepQueue::Finish& finish) {
+  if (!LeaseOf(*session, lease)) return finish();
+  if (session->state != Session::State::kOpen || session->resident != gpu) {
+    EndMember(session, lease);
+    return finish();
+  }
+  v1::DaemonMessage message;
+  message.mutable_begin_lease()->set_lease_id(lease.value);
+  message.mutable_begin_lease()->set_session_id(session->id.value);
+  Run(gpu, message, [this, session, lease, finish](const OperationResult& result) {
+    Lease* const begun = LeaseOf(*session, lease);
+    if (begun && result.status.ok()) {
+      OfferLease(session, *begun);
+    } else if (begun && !result.is_executor_lost) {
+      spdlog::error("session {}: no lease: {}", session->id.value, result.status.ToString());
+      EndMember(session, lease);
+    }
+    finish();
+  });
+}
+
+void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
+  const Executor& executor = *ExecutorOf(lease.gpu);
+  // Whatever lease it gets, it waits for none any more.
+  const RequestId waiting = std::exchange(session->implicit_request, {});
+  implicit_requests_.erase(waiting);
+  session->wants_lease = false;
+  if (!lease.is_explicit) session->unsaved_lease = lease.id;
+  lease.members[session->id] = MemberState::kOffered;
+  session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, lease.gpu.value,
+                                       executor.epoch(), executor.registration().socket_path()});
+  const LeaseId id = lease.id;
+  loop_.RunAt(loop_.Now() + options_.config.drain_timeout, [this, session, id] {
+    CloseUnless(session->id, id, MemberState::kAcked, "it did not take its lease in time");
+  });
+  if (lease.is_revoked) RevokeMember(session, lease);
+  if (waiting && lease.requests.count(waiting) == 0) Feed(scheduler::RequestGone{waiting});
+}
+
+void Controller::RevokeMember(const SessionPtr& session, Lease& lease) {
+  const MemberState state = lease.members.at(session->id);
+  // One that is still prepared is revoked right after it was offered.
+  if (state != MemberState::kOffered && state != MemberState::kAcked) return;
+  session->link->Send(wire::LeaseRevoke{lease.id.value});
+  const LeaseId id = lease.id;
+  loop_.RunAt(loop_.Now() + options_.config.drain_timeout, [this, session, id] {
+    CloseUnless(session->id, id, MemberState::kReturning, "it did not give its lease back in time");
+  });
+}
+
+void Controller::CloseUnless(SessionId session, LeaseId lease, MemberState passed,
+                             const char* reason) {
+  const SessionPtr found = FindSession(session);
+  const Lease* const current = found ? LeaseOf(*found, lease) : nullptr;
+  if (current && current->members.at(session) < passed) CloseSession(found, reason);
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::LeaseAck& ack) {
+  Lease* const lease = LeaseOf(*session, LeaseId{ack.lease_id});
+  if (!lease || lease->members.at(session->id) != MemberState::kOffered) return;
+  lease->members[session->id] = MemberState::kAcked;
+  FlushGrants(instances_.at(session->instance));
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& returned) {
+  const LeaseId id{returned.lease_id};
+  Lease* const lease = LeaseOf(*session, id);
+  if (!lease) return;
+  MemberState& state = lease->members.at(session->id);
+  if (state != MemberState::kOffered && state != MemberState::kAcked) return;
+  state = MemberState::kReturning;
+  const GpuIndex gpu = lease->gpu;
+  session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
+    if (!LeaseOf(*session, id)) return finish();
+    v1::DaemonMessage message;
+    message.mutable_end_lease()->set_lease_id(id.value);
+    message.mutable_end_lease()->set_session_id(session->id.value);
+    Run(gpu, message, [this, session, id, gpu, finish](const OperationResult& result) {
+      if (!result.status.ok() && !result.is_executor_lost) {
+        // What still runs there may write into the next tenant's memory.
+        Condemn(*ExecutorOf(gpu), absl::StrCat("a lease did not end: ", result.status.ToString()));
+      }
+      if (!result.is_executor_lost) EndMember(session, id);
+      finish();
+    });
+  });
+}
+
+Controller::Lease* Controller::LeaseOf(const Session& session, LeaseId lease) {
+  if (!session.lease || session.lease != lease) return nullptr;
+  std::optional<Lease>& held = instances_.at(session.instance).lease;
+  return held && held->id == lease ? &*held : nullptr;
+}
+
+void Controller::EndMember(const SessionPtr& session, LeaseId lease) {
+  Lease* const ended = LeaseOf(*session, lease);
+  session->lease = {};
+  if (!ended) return;
+  ended->members.erase(session->id);
+  Instance& instance = instances_.at(session->instance);
+  if (ended->members.empty()) {
+    EndLease(instance);
+  } else {
+    FlushGrants(instance);  // they may have been waiting for this one's acknowledgement only
+  }
+  if (session->wants_lease && session->state == Session::State::kOpen) {
+    RequestImplicitLease(session);
+  }
+}
+
+void Controller::AccountLease(Instance& instance, const Lease& lease) {
+  const Duration held = loop_.Now() - lease.since;
+  instance.gpu_seconds += ToSeconds(held);
+  busy_seconds_[lease.gpu] += ToSeconds(held);
+  telemetry_.OnLeaseEnded(instance.config.name, lease.gpu, held, lease.is_explicit);
+}
+
+void Controller::EndLease(Instance& instance) {
+  const Lease lease = *std::exchange(instance.lease, std::nullopt);
+  AccountLease(instance, lease);
+  for (const RequestId request : lease.requests) {
+    const auto found = requests_.find(request);
+    if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
+    FailRequest(request, absl::UnavailableError("the function's process did not take its lease"));
+  }
+  // Before anything that the scheduler may decide now for the same session.
+  for (const SessionPtr& session : OpenSessionsOf(instance)) {
+    if (!session->unsaved_lease) continue;
+    SwapOutSession(session, lease.gpu, false, [](const OperationResult&) {});
+  }
+  tenants_[lease.gpu] = {};
+  Feed(scheduler::LeaseEnded{instance.id});
+}
+
+void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued) {
+  const Lease lease = *std::exchange(instance.lease, std::nullopt);
+  AccountLease(instance, lease);
+  bool is_own_fault = false;
+  std::vector<SessionId> sessions;
+  for (const auto& [id, state] : lease.members) {
+    is_own_fault |= FindSession(id)->is_lost;
+    sessions.push_back(id);
+  }
+  LoseMembers(lease);
+  for (const RequestId id : lease.requests) {
+    const auto found = requests_.find(id);
+    const bool is_waiting = found != requests_.end()
+                                ? found->second.state != Request::State::kRunning
+                                : implicit_requests_.count(id) > 0;
+    if (is_waiting) {
+      requeued.push_back(id);
+      continue;
+    }
+    if (found == requests_.end()) continue;
+    found->second.lost_lease = lease.id;
+    found->second.lost_sessions = sessions;
+    // A function that broke its GPU itself has been told, and answers its request by itself.
+    if (is_own_fault) continue;
+    ++instance.errors;
+    found->second.on_lost(absl::UnavailableError("the executor died while the request ran"));
+  }
+}
+
+void Controller::LoseMembers(const Lease& lease) {
+  for (const auto& [id, state] : lease.members) {
+    const SessionPtr session = FindSession(id);
+    session->lease = {};
+    if (state == MemberState::kPreparing || session->is_lost) continue;
+    session->is_lost = !lease.is_explicit;
+    session->link->Send(wire::LeaseLost{lease.id.value, kCudaErrorDevicesUnavailable,
+                                        !lease.is_explicit, "the executor of the GPU has died"});
+  }
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,298 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/controller.h"
+#include "server/controller/cuda_errors.h"
+
+// Allocations of sessions, on the device and in the host arena.
+namespace torpor::server {
+namespace {
+
+constexpr Bytes kHostAlignment = 4 * kKiB;
+// Bounds what one session can make the daemon remember.
+constexpr std::size_t kMaxBlocks = 1 << 20;
+// More pieces than this travel as whole chunks.
+constexpr std::size_t kMaxExtentsSent = 4096;
+
+void SetExtent(v1::Extent& extent, memory::Block block) {
+  extent.set_offset(block.offset);
+  extent.set_bytes(block.bytes);
+}
+
+void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
+             const memory::RangeAllocator& allocator) {
+  for (const memory::Block block : allocator.LiveBlocks(kMaxExtentsSent)) {
+    SetExtent(*live.Add(), block);
+  }
+}
+
+}  // namespace
+
+Bytes Controller::MemoryLimit(const Instance& instance) const {
+  return instance.config.memory_limit > 0 ? instance.config.memory_limit : LargestPool();
+}
+
+Bytes Controller::LiveBytes(const Instance& instance) const {
+  Bytes bytes = 0;
+  for (const SessionId id : instance.sessions) bytes += sessions_.at(id)->device->live_bytes();
+  return bytes;
+}
+
+void Controller::Reply(Session& session, std::uint64_t request, std::int32_t error,
+                       const std::string& message, std::uint64_t address) {
+  session.link->Send(wire::MemoryReply{request, error, message, address});
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::MemGetInfo& call) {
+  const Instance& instance = instances_.at(session->instance);
+  const Bytes limit = MemoryLimit(instance);
+  const Bytes live = std::min(limit, LiveBytes(instance));
+  session->link->Send(wire::MemGetInfoReply{call.request_id, limit - live, limit});
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::Malloc& call) {
+  // One after another: the second must not use a chunk for which the first still waits.
+  session->mallocs.Add(
+      [this, session, call](const StepQueue::Finish& finish) { MallocNow(session, call, finish); });
+}
+
+void Controller::MallocNow(const SessionPtr& session, const wire::Malloc& call,
+                           const StepQueue::Finish& finish) {
+  const Instance& instance = instances_.at(session->instance);
+  const auto refuse = [&](const std::string& why) {
+    Reply(*session, call.request_id, kCudaErrorMemoryAllocation, why, 0);
+    finish();
+  };
+  if (sessions_.count(session->id) == 0) return refuse("the session is closed");
+  const Bytes limit = MemoryLimit(instance);
+  const Bytes live = LiveBytes(instance);
+  const bool fits = call.bytes <= limit && live <= limit - call.bytes;
+  if (call.bytes == 0 || !fits || session->device->live_count() >= kMaxBlocks) {
+    return refuse(absl::StrCat("cannot allocate ", call.bytes, " bytes: function ",
+                               instance.config.name, " uses ", live, " of its memory_limit ",
+                               limit));
+  }
+  const Bytes before = session->device->occupied_bytes();
+  const std::optional<memory::Block> block = session->device->Allocate(call.bytes);
+  if (!block) {
+    return refuse(absl::StrCat("no room for ", call.bytes, " bytes in the session's addresses"));
+  }
+  const Bytes chunks = session->device->occupied_bytes() - before;
+  const Allocation allocation = {session, call.request_id, *block, finish};
+  if (chunks == 0) return Grow(allocation);
+  session->unanswered_growth = chunks;
+  const scheduler::GrowthId growth{next_growth_++};
+  growths_[growth] = [this, allocation, chunks](bool is_allowed) {
+    allocation.session->unanswered_growth = 0;
+    if (sessions_.count(allocation.session->id) == 0) {
+      // It was forgotten, with all that it had, while the growth waited.
+      if (is_allowed) Feed(scheduler::ImageShrunk{allocation.session->instance, chunks});
+      return allocation.finish();
+    }
+    if (is_allowed) return Grow(allocation);
+    UndoMalloc(allocation, chunks, "the image would be larger than a GPU");
+  };
+  Feed(scheduler::GrowthWanted{growth, instance.id, chunks});
+}
+
+void Controller::Grow(const Allocation& what) {
+  what.session->steps.Add([this, what](const StepQueue::Finish& finish_step) {
+    const SessionPtr& session = what.session;
+    const auto succeed = [what, finish_step] {
+      Reply(*what.session, what.request, kCudaSuccess, "",
+            what.session->device_base + what.block.offset);
+      what.finish();
+      finish_step();
+    };
+    if (!session->resident || !session->is_announced) return succeed();
+    v1::DaemonMessage message;
+    message.mutable_grow()->set_session_id(session->id.value);
+    SetExtent(*message.mutable_grow()->mutable_extent(), what.block);
+    Run(*session->resident, message, [=, this](const OperationResult& result) {
+      if (result.status.ok() || result.is_executor_lost) return succeed();
+      UndoMalloc(what, 0, std::string(result.status.message()));
+      finish_step();
+    });
+  });
+}
+
+void Controller::UndoMalloc(const Allocation& what, Bytes uncharged, const std::string& message) {
+  const Bytes freed = FreeBlock(*what.session, what.block.offset);
+  // Another block of the same chunks may have gone meanwhile.
+  if (freed > uncharged) Feed(scheduler::ImageShrunk{what.session->instance, freed - uncharged});
+  Reply(*what.session, what.request, kCudaErrorMemoryAllocation, message, 0);
+  what.finish();
+}
+
+Bytes Controller::FreeBlock(Session& session, Bytes offset) {
+  const Bytes before = session.device->occupied_bytes();
+  session.device->Free(offset);
+  return before - session.device->occupied_bytes();
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::Free& call) {
+  session->steps.Add(
+      [this, session, call](const StepQueue::Finish& finish) { FreeNow(session, call, finish); });
+}
+
+void Controller::FreeNow(const SessionPtr& session, const wire::Free& call,
+                         const StepQueue::Finish& finish) {
+  const Bytes before = session->device->occupied_bytes();
+  const std::optional<memory::Block> block =
+      session->device->Free(call.address - session->device_base);
+  if (!block) {
+    Reply(*session, call.request_id, kCudaErrorInvalidValue,
+          absl::StrCat("no allocation begins at 0x", absl::Hex(call.address)), 0);
+    return finish();
+  }
+  const Bytes chunks = before - session->device->occupied_bytes();
+  const auto done = [this, session, call, block, chunks, finish] {
+    if (chunks > 0) Feed(scheduler::ImageShrunk{session->instance, chunks});
+    Discard(session, wire::SharedMemory::kImage, *block, [session, call, finish] {
+      Reply(*session, call.request_id, kCudaSuccess, "", 0);
+      finish();
+    });
+  };
+  if (!session->resident) return done();
+  v1::DaemonMessage message;
+  message.mutable_shrink()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_shrink()->mutable_extent(), *block);
+  SetLive(*message.mutable_shrink()->mutable_live(), *session->device);
+  Run(*session->resident, message, [this, session, done](const OperationResult& result) {
+    // Room that is only believed to be free would make later swaps fail.
+    if (!result.status.ok() && !result.is_executor_lost) {
+      Condemn(*ExecutorOf(*session->resident), result.status.ToString());
+    }
+    done();
+  });
+}
+
+void Controller::Discard(const SessionPtr& session, wire::SharedMemory what, memory::Block block,
+                         TaskLoop::Task then) {
+  loop_.InBackground(
+      [memory = session->memory, what, block] {
+        const absl::Status status = memory->Discard(what, block.offset, block.bytes);
+        if (!status.ok()) spdlog::error("{}", status.ToString());
+      },
+      std::move(then));
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::HostAlloc& call) {
+  session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
+    HostAllocNow(session, call, finish);
+  });
+}
+
+void Controller::HostAllocNow(const SessionPtr& session, const wire::HostAlloc& call,
+                              const StepQueue::Finish& finish) {
+  const bool is_sane = call.bytes <= kHostArenaBytes && session->host_blocks.size() < kMaxBlocks;
+  const std::optional<memory::Block> block =
+      is_sane ? session->host->Allocate(RoundUp(call.bytes, kHostAlignment)) : std::nullopt;
+  if (!block) {
+    Reply(*session, call.request_id, kCudaErrorMemoryAllocation,
+          absl::StrCat("no room for ", call.bytes, " bytes in the session's host arena"), 0);
+    return finish();
+  }
+  session->host_blocks[block->offset] = block->bytes;
+  v1::DaemonMessage message;
+  message.mutable_map_host()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_map_host()->mutable_extent(), *block);
+  RunOnAll(message, [this, session, call, block, finish](const absl::Status& status) {
+    if (status.ok()) {
+      Reply(*session, call.request_id, kCudaSuccess, "", session->host_base + block->offset);
+      return finish();
+    }
+    session->host_blocks.erase(block->offset);
+    session->host->Free(block->offset);
+    v1::DaemonMessage undo;
+    undo.mutable_unmap_host()->set_session_id(session->id.value);
+    SetExtent(*undo.mutable_unmap_host()->mutable_extent(), *block);
+    RunOnAll(undo, [session, call, status, finish](const absl::Status&) {
+      Reply(*session, call.request_id, kCudaErrorMemoryAllocation, std::string(status.message()),
+            0);
+      finish();
+    });
+  });
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::HostFree& call) {
+  session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
+    HostFreeNow(session, call, finish);
+  });
+}
+
+void Controller::HostFreeNow(const SessionPtr& session, const wire::HostFree& call,
+                             const StepQueue::Finish& finish) {
+  const std::optional<memory::Block> block = session->host->Free(call.address - session->host_base);
+  if (!block) {
+    Reply(*session, call.request_id, kCudaErrorInvalidValue,
+          absl::StrCat("no host allocation begins at 0x", absl::Hex(call.address)), 0);
+    return finish();
+  }
+  session->host_blocks.erase(block->offset);
+  v1::DaemonMessage message;
+  message.mutable_unmap_host()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_unmap_host()->mutable_extent(), *block);
+  RunOnAll(message, [this, session, call, block, finish](const absl::Status& status) {
+    if (!status.ok()) spdlog::error("unmapping host memory failed: {}", status.ToString());
+    Discard(session, wire::SharedMemory::kHostArena, *block, [session, call, finish] {
+      Reply(*session, call.request_id, kCudaSuccess, "", 0);
+      finish();
+    });
+  });
+}
+
+void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
+                               std::function<void(const OperationResult&)> then) {
+  session->steps.Add([this, session, gpu, then](const StepQueue::Finish& finish) {
+    const bool is_needed = session->is_announced && session->resident != gpu;
+    if (!is_needed) {
+      then({});
+      return finish();
+    }
+    v1::DaemonMessage message;
+    message.mutable_swap_in()->set_session_id(session->id.value);
+    SetLive(*message.mutable_swap_in()->mutable_live(), *session->device);
+    Run(gpu, message, [this, session, gpu, then, finish](const OperationResult& result) {
+      if (result.status.ok()) {
+        session->resident = gpu;
+        telemetry_.OnSwapIn({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
+                             result.bytes_to_device, result.duration});
+      }
+      then(result);
+      finish();
+    });
+  });
+}
+
+void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
+                                std::function<void(const OperationResult&)> then) {
+  session->steps.Add([this, session, gpu, drop, then](const StepQueue::Finish& finish) {
+    if (!session->is_announced || session->resident != gpu) {
+      then({});
+      return finish();
+    }
+    const LeaseId saved = session->unsaved_lease;
+    v1::DaemonMessage message;
+    message.mutable_swap_out()->set_session_id(session->id.value);
+    message.mutable_swap_out()->set_drop(drop);
+    Run(gpu, message, [=, this](const OperationResult& result) {
+      if (result.status.ok()) {
+        if (drop) session->resident.reset();
+        if (session->unsaved_lease == saved) session->unsaved_lease = {};
+        telemetry_.OnSwapOut({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
+                              result.bytes_to_host, result.duration});
+      } else if (!result.is_executor_lost) {
+        // What is on the GPU can be neither kept nor trusted; the host's image remains.
+        Condemn(*ExecutorOf(gpu), absl::StrCat("swap-out failed: ", result.status.ToString()));
+      }
+      then(result);
+      finish();
+    });
+  });
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,147 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/controller.h"
+
+// Requests of the router, and the node as a whole.
+namespace torpor::server {
+
+void Controller::Acquire(RequestId request, const std::string& function, TimePoint give_up,
+                         RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost) {
+  Instance* const instance = InstanceOf(function);
+  if (!instance) return on_grant(absl::NotFoundError(absl::StrCat("no function ", function)));
+  ++instance->requests;
+  absl::Status refusal;
+  if (is_draining_) {
+    refusal = absl::UnavailableError("the node is shutting down");
+  } else if (OpenSessionsOf(*instance).empty()) {
+    refusal = absl::UnavailableError(
+        absl::StrCat("no process of function ", function, " is connected to torpord"));
+  }
+  if (!refusal.ok()) {
+    ++instance->errors;
+    return on_grant(refusal);
+  }
+  Request& queued = requests_[request];
+  queued.instance = instance->id;
+  queued.arrival = loop_.Now();
+  queued.give_up = give_up;
+  queued.on_grant = std::move(on_grant);
+  queued.on_lost = std::move(on_lost);
+  if (give_up != TimePoint::max()) {
+    loop_.RunAt(give_up, [this, request] {
+      const auto found = requests_.find(request);
+      if (found == requests_.end() || found->second.state != Request::State::kQueued) return;
+      FailRequest(request, absl::DeadlineExceededError("no GPU became free in time"));
+    });
+  }
+  Feed(scheduler::RequestArrived{request, instance->id, give_up, false});
+}
+
+void Controller::Release(RequestId request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  if (found->second.state != Request::State::kRunning) {
+    return FailRequest(request, absl::CancelledError("released before it was granted"));
+  }
+  FinishRequest(request);
+}
+
+void Controller::FlushGrants(Instance& instance) {
+  if (!instance.lease) return;
+  const bool is_taken =
+      std::all_of(instance.lease->members.begin(), instance.lease->members.end(),
+                  [](const auto& member) { return member.second >= MemberState::kAcked; });
+  if (!is_taken) return;
+  const std::set<RequestId> requests = instance.lease->requests;
+  for (const RequestId id : requests) {
+    const auto found = requests_.find(id);
+    if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
+    Request& request = found->second;
+    request.state = Request::State::kRunning;
+    const TimePoint decided = std::max(request.arrival, instance.placed_at);
+    const Grant grant = {.request = id,
+                         .lease = instance.lease->id,
+                         .gpu = instance.lease->gpu,
+                         .source = instance.lease->source,
+                         .queue = decided - request.arrival,
+                         .swap = loop_.Now() - decided};
+    telemetry_.OnGrant(instance.config.name, grant);
+    request.on_grant(grant);
+  }
+}
+
+void Controller::FailRequest(RequestId request, const absl::Status& status) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  ++instances_.at(found->second.instance).errors;
+  const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
+  FinishRequest(request);
+  on_grant(status);
+}
+
+void Controller::FailQueuedRequests(Instance& instance, const absl::Status& status) {
+  std::vector<RequestId> queued;
+  for (const auto& [id, request] : requests_) {
+    if (request.instance == instance.id && request.state == Request::State::kQueued) {
+      queued.push_back(id);
+    }
+  }
+  for (const RequestId id : queued) FailRequest(id, status);
+}
+
+void Controller::FinishRequest(RequestId request) {
+  const auto found = requests_.find(request);
+  const Request finished = std::move(found->second);
+  requests_.erase(found);
+  std::optional<Lease>& lease = instances_.at(finished.instance).lease;
+  if (lease) lease->requests.erase(request);
+  // Until now all calls of the request had to fail.
+  for (const SessionId id : finished.lost_sessions) {
+    if (const SessionPtr session = FindSession(id)) {
+      session->link->Send(wire::LeaseRevoke{finished.lost_lease.value});
+    }
+  }
+  Feed(scheduler::RequestGone{request});
+  CheckIdle();
+}
+
+void Controller::CheckIdle() {
+  if (!is_draining_ || !requests_.empty() || !when_idle_) return;
+  std::exchange(when_idle_, nullptr)();
+}
+
+void Controller::Drain(TaskLoop::Task when_idle) {
+  is_draining_ = true;
+  when_idle_ = std::move(when_idle);
+  CheckIdle();
+}
+
+void Controller::Shutdown() {
+  if (std::exchange(is_shut_down_, true)) return;
+  is_draining_ = true;
+  const auto requests = requests_;
+  for (const auto& [id, request] : requests) {
+    if (request.state == Request::State::kRunning) continue;
+    FailRequest(id, absl::UnavailableError("the node is shutting down"));
+  }
+  for (auto& [gpu, executor] : executors_) {
+    if (!executor.is_attached()) continue;
+    v1::DaemonMessage message;
+    message.mutable_shutdown();
+    executor.link()->Send(message);
+  }
+  const auto sessions = sessions_;
+  for (const auto& [id, session] : sessions) session->link->Close("torpord is shutting down");
+}
+
+bool Controller::IsReady() const {
+  return !is_draining_ && std::any_of(executors_.begin(), executors_.end(), [](const auto& e) {
+    return e.second.state() == Executor::State::kReady;
+  });
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,263 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/controller.h"
+#include "server/controller/cuda_errors.h"
+#include "server/repository/secret.h"
+
+// A session's life, from Hello to the last executor that has let go of it.
+namespace torpor::server {
+namespace {
+
+std::string Describe(const Session& session) {
+  return absl::StrCat("session ", session.id.value, " (", session.program, ", process ",
+                      session.process_id, ")");
+}
+
+}  // namespace
+
+void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
+                                  wire::ClientMessage message) {
+  SessionPtr& session = session_links_[link.get()];
+  if (!session) {
+    session = std::make_shared<Session>();
+    session->id = SessionId{next_session_++};
+    session->link = link;
+    sessions_[session->id] = session;
+  }
+  const SessionPtr held = session;
+  const bool is_first = held->state == Session::State::kNew;
+  if (held->state == Session::State::kClosing) return;
+  if (is_first != std::holds_alternative<wire::Hello>(message)) {
+    return CloseSession(held, "a session says Hello once, and first");
+  }
+  const bool is_early =
+      held->state == Session::State::kOpening ||
+      (held->state == Session::State::kOffered && !std::holds_alternative<wire::HelloAck>(message));
+  if (is_early) return CloseSession(held, "the session spoke before it was open");
+  std::visit([&](const auto& m) { Handle(held, m); }, message);
+}
+
+void Controller::OnSessionClosed(const std::shared_ptr<SessionLink>& link) {
+  const auto entry = session_links_.extract(link.get());
+  if (!entry.empty() && entry.mapped()) CloseSession(entry.mapped(), "its process has gone");
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::Hello& hello) {
+  session->process_id = hello.process_id;
+  session->program = hello.program.substr(0, 256);
+  if (hello.protocol_version != wire::kProtocolVersion) {
+    return Refuse(session, kCudaErrorInsufficientDriver,
+                  absl::StrCat("the client library speaks protocol ", hello.protocol_version,
+                               ", this torpord ", wire::kProtocolVersion,
+                               "; install the same version of both"));
+  }
+  const Instance* instance = InstanceForToken(hello.token);
+  if (!instance) {
+    return Refuse(session, kCudaErrorNotPermitted,
+                  hello.token.empty()
+                      ? "torpord serves no programs without a token; set TORPOR_TOKEN"
+                      : "torpord knows no function with this token (TORPOR_TOKEN)");
+  }
+  if (is_draining_) {
+    return Refuse(session, kCudaErrorDevicesUnavailable, "torpord is shutting down");
+  }
+  session->instance = instance->id;
+  session->state = Session::State::kOpening;
+  loop_.RunAt(loop_.Now() + options_.hello_timeout, [this, session] {
+    if (session->state != Session::State::kOpening) return;
+    Refuse(session, kCudaErrorDevicesUnavailable, "no executor became ready; see torpord's log");
+  });
+  OpenWaitingSessions();
+}
+
+Controller::Instance* Controller::InstanceForToken(const std::string& token) {
+  if (token.empty()) return InstanceOf(options_.config.anonymous_function);
+  Instance* found = nullptr;
+  for (const auto& [function, secret] : options_.tokens) {
+    if (SecretsEqual(secret, token)) found = InstanceOf(function);
+  }
+  return found;
+}
+
+void Controller::Refuse(const SessionPtr& session, std::int32_t error, const std::string& message) {
+  spdlog::warn("{} refused: {}", Describe(*session), message);
+  wire::HelloReply reply;
+  reply.error = error;
+  reply.message = message;
+  session->link->Send(reply);
+  CloseSession(session, message);
+}
+
+void Controller::OpenWaitingSessions() {
+  const bool is_any_ready = std::any_of(executors_.begin(), executors_.end(), [](const auto& e) {
+    return e.second.state() == Executor::State::kReady;
+  });
+  if (!is_any_ready) return;
+  const auto sessions = sessions_;
+  for (const auto& [id, session] : sessions) {
+    if (session->state == Session::State::kOpening && !session->memory) Open(session);
+  }
+}
+
+void Controller::Open(const SessionPtr& session) {
+  Instance& instance = instances_.at(session->instance);
+  if (const absl::Status status = CreateMemory(*session, instance); !status.ok()) {
+    return Refuse(session, kCudaErrorMemoryAllocation, std::string(status.message()));
+  }
+  instance.sessions.insert(session->id);
+  session->steps.Add([this, session](const StepQueue::Finish& finish) {
+    session->is_announced = true;
+    RunOnAll(OpenSessionMessage(*session), [this, session, finish](const absl::Status& status) {
+      if (session->state == Session::State::kOpening) {
+        if (status.ok()) {
+          OfferHello(session);
+        } else {
+          Refuse(session, kCudaErrorDevicesUnavailable,
+                 absl::StrCat("an executor cannot open the session: ", status.message()));
+        }
+      }
+      finish();
+    });
+  });
+}
+
+absl::Status Controller::CreateMemory(Session& session, const Instance& instance) {
+  const Bytes limit = MemoryLimit(instance);
+  // Room for fragmentation, so that a program can really allocate all of its limit.
+  session.device_bytes =
+      RoundUp(std::max(options_.config.address_range, limit + limit / 8), ChunkBytes());
+  const auto address = addresses_.Reserve(session.device_bytes + kHostArenaBytes);
+  if (!address) {
+    return absl::ResourceExhaustedError(
+        "no addresses are left for another session; close some, or lower address_range");
+  }
+  session.device_base = *address;
+  session.host_base = *address + session.device_bytes;
+  session.key = NewSessionKey();
+  auto memory = repository_.Create(session.id, session.key,
+                                   {.image = session.device_bytes,
+                                    .host_arena = kHostArenaBytes,
+                                    .window = options_.config.window_bytes});
+  if (!memory.ok()) {
+    addresses_.Release(session.device_base, session.device_bytes + kHostArenaBytes);
+    return memory.status();
+  }
+  session.memory = *std::move(memory);
+  session.device.emplace(session.device_bytes, ChunkBytes());
+  session.host.emplace(kHostArenaBytes, ChunkBytes());
+  return absl::OkStatus();
+}
+
+v1::DaemonMessage Controller::OpenSessionMessage(const Session& session) const {
+  v1::DaemonMessage message;
+  v1::SessionDescription& what = *message.mutable_open_session()->mutable_session();
+  what.set_session_id(session.id.value);
+  what.set_session_key(session.key.data(), session.key.size());
+  what.set_function(instances_.at(session.instance).config.name);
+  what.set_device_base(session.device_base);
+  what.set_device_bytes(session.device_bytes);
+  what.set_host_base(session.host_base);
+  what.set_host_bytes(kHostArenaBytes);
+  what.set_window_bytes(options_.config.window_bytes);
+  return message;
+}
+
+void Controller::OfferHello(const SessionPtr& session) {
+  const Instance& instance = instances_.at(session->instance);
+  wire::HelloReply reply;
+  reply.session_id = session->id.value;
+  reply.session_key = session->key;
+  reply.function = instance.config.name;
+  reply.descriptor_socket = options_.descriptor_socket;
+  reply.device_base = session->device_base;
+  reply.device_bytes = session->device_bytes;
+  reply.memory_limit = MemoryLimit(instance);
+  reply.host_base = session->host_base;
+  reply.host_bytes = kHostArenaBytes;
+  reply.window_bytes = options_.config.window_bytes;
+  reply.devices = DescribeDevices(instance);
+  session->state = Session::State::kOffered;
+  session->link->Send(reply);
+}
+
+std::vector<wire::DeviceDescription> Controller::DescribeDevices(const Instance& instance) const {
+  for (const auto& [gpu, executor] : executors_) {
+    const v1::DeviceDescription& from = executor.registration().device();
+    if (executor.registration().pool_bytes() == 0) continue;  // has never registered
+    wire::DeviceDescription device;
+    device.name = from.name();
+    std::memcpy(device.uuid.data(), from.uuid().data(),
+                std::min(device.uuid.size(), from.uuid().size()));
+    device.total_bytes = MemoryLimit(instance);
+    device.attributes.assign(from.attributes().begin(), from.attributes().end());
+    device.driver_version = from.driver_version();
+    device.pci_bus_id = from.pci_bus_id();
+    return {device};
+  }
+  return {};
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
+  if (session->state != Session::State::kOffered) {
+    return CloseSession(session, "a second HelloAck");
+  }
+  if (ack.error != kCudaSuccess) {
+    return CloseSession(session, absl::StrCat("the client could not open it: ", ack.message));
+  }
+  session->state = Session::State::kOpen;
+  spdlog::info("{} of {} opened", Describe(*session), instances_.at(session->instance).config.name);
+}
+
+void Controller::CloseSession(const SessionPtr& session, const std::string& reason) {
+  if (session->state == Session::State::kClosing) return;
+  const bool was_open = session->state == Session::State::kOpen;
+  session->state = Session::State::kClosing;
+  spdlog::info("{} closed: {}", Describe(*session), reason);
+  session->link->Close(reason);
+  if (session->implicit_request) {
+    const RequestId request = std::exchange(session->implicit_request, {});
+    implicit_requests_.erase(request);
+    Feed(scheduler::RequestGone{request});
+  }
+  if (!session->memory) return ForgetSession(session);
+  Instance& instance = instances_.at(session->instance);
+  if (was_open && OpenSessionsOf(instance).empty()) {
+    FailQueuedRequests(instance, absl::UnavailableError("the function's process has gone"));
+  }
+  session->steps.Add([this, session](const StepQueue::Finish& finish) {
+    session->is_announced = false;
+    v1::DaemonMessage message;
+    message.mutable_close_session()->set_session_id(session->id.value);
+    RunOnAll(message, [this, session, finish](const absl::Status& status) {
+      if (!status.ok())
+        spdlog::error("{}: closing failed: {}", Describe(*session), status.ToString());
+      ForgetSession(session);
+      finish();
+    });
+  });
+}
+
+void Controller::ForgetSession(const SessionPtr& session) {
+  session->resident.reset();
+  if (session->lease) EndMember(session, session->lease);
+  session_links_.erase(session->link.get());
+  sessions_.erase(session->id);
+  if (!session->memory) return;
+  const InstanceId instance = session->instance;
+  instances_.at(instance).sessions.erase(session->id);
+  const Bytes charged = session->device->occupied_bytes() - session->unanswered_growth;
+  Feed(scheduler::ImageShrunk{instance, charged});
+  repository_.Remove(session->id);
+  addresses_.Release(session->device_base, session->device_bytes + kHostArenaBytes);
+  // The last reference frees the memory itself, which can take as long as a swap.
+  auto memory = std::make_shared<std::shared_ptr<SessionMemory>>(std::move(session->memory));
+  loop_.InBackground([memory] { memory->reset(); }, [] {});
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/controller/controller.h"
+
+// The controller's state, for those who look from outside.
+namespace torpor::server {
+namespace {
+
+// As nvidia-smi prints it.
+std::string FormatUuid(const std::string& uuid) {
+  const std::string hex = absl::BytesToHexString(uuid);
+  if (hex.size() != 32) return "";
+  return absl::StrCat("GPU-", hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
+                      hex.substr(16, 4), "-", hex.substr(20));
+}
+
+}  // namespace
+
+NodeSnapshot Controller::Snapshot() const {
+  NodeSnapshot node;
+  node.state = is_draining_ ? "draining" : IsReady() ? "ready" : "starting";
+  for (const auto& [index, executor] : executors_) node.gpus.push_back(SnapshotOf(executor));
+  for (const auto& [id, instance] : instances_) node.functions.push_back(SnapshotOf(instance));
+  node.queued_requests = static_cast<std::uint64_t>(std::count_if(
+      requests_.begin(), requests_.end(),
+      [](const auto& request) { return request.second.state == Request::State::kQueued; }));
+  node.sessions = sessions_.size();
+  node.swaps_in = swaps_in_;
+  node.swaps_out = swaps_out_;
+  node.host_image_bytes = repository_.image_bytes();
+  return node;
+}
+
+GpuSnapshot Controller::SnapshotOf(const Executor& executor) const {
+  GpuSnapshot gpu;
+  gpu.gpu = executor.gpu().value;
+  gpu.name = executor.registration().device().name();
+  gpu.uuid = FormatUuid(executor.registration().device().uuid());
+  gpu.state = executor.state() == Executor::State::kReady    ? "ready"
+              : executor.state() == Executor::State::kAbsent ? "lost"
+                                                             : "starting";
+  gpu.executor_pid = executor.is_attached() ? executor.registration().pid() : 0;
+  gpu.pool_bytes = executor.registration().pool_bytes();
+  gpu.executor_restarts = executor.starts() > 0 ? executor.starts() - 1 : 0;
+  const auto busy = busy_seconds_.find(executor.gpu());
+  gpu.busy_seconds = busy == busy_seconds_.end() ? 0 : busy->second;
+  const auto& gpus = scheduler_.node().gpus;
+  if (const auto found = gpus.find(executor.gpu()); found != gpus.end()) {
+    gpu.used_bytes = found->second.used;
+  }
+  for (const auto& [id, instance] : instances_) {
+    if (!instance.lease || instance.lease->gpu != executor.gpu()) continue;
+    gpu.leased_to = instance.config.name;
+    gpu.busy_seconds += ToSeconds(loop_.Now() - instance.lease->since);
+  }
+  return gpu;
+}
+
+FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
+  FunctionSnapshot function;
+  function.name = instance.config.name;
+  function.sessions = OpenSessionsOf(instance).size();
+  const bool is_queued = std::any_of(requests_.begin(), requests_.end(), [&](const auto& request) {
+    return request.second.instance == instance.id &&
+           request.second.state == Request::State::kQueued;
+  });
+  function.state = instance.lease           ? "running"
+                   : is_queued              ? "queued"
+                   : function.sessions == 0 ? "absent"
+                                            : "idle";
+  const scheduler::Instance& placed = scheduler_.node().instances.at(instance.id);
+  for (const auto& [gpu, copy] : placed.copies) {
+    if (copy.state == scheduler::Copy::State::kPresent) function.resident_gpus.push_back(gpu.value);
+  }
+  function.image_bytes = placed.image_bytes;
+  function.requests = instance.requests;
+  function.errors = instance.errors;
+  function.gpu_seconds = instance.gpu_seconds;
+  function.swaps_in = instance.swaps_in;
+  return function;
+}
+
+}  // namespace torpor::server

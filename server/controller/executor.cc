@@ -1,0 +1,53 @@
+#include "server/controller/executor.h"
+
+#include <utility>
+
+namespace torpor::server {
+
+void Executor::OnStarting(std::uint64_t epoch) {
+  state_ = State::kStarting;
+  epoch_ = epoch;
+  ++starts_;
+}
+
+void Executor::OnRegistered(std::shared_ptr<ExecutorLink> link,
+                            const v1::ExecutorMessage::Register& what) {
+  state_ = State::kRecovering;
+  link_ = std::move(link);
+  registration_ = what;
+}
+
+void Executor::Start(v1::DaemonMessage operation, TimePoint now, OnDone done) {
+  const std::uint64_t id = next_operation_++;
+  operation.set_operation_id(id);
+  pending_.emplace(id, Pending{now, std::move(done)});
+  link_->Send(operation);
+}
+
+void Executor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer) {
+  const auto pending = pending_.find(answer.operation_id());
+  if (pending == pending_.end()) return;
+  const OnDone done = std::move(pending->second.done);
+  pending_.erase(pending);
+  OperationResult result;
+  result.status = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
+  result.bytes_to_device = answer.bytes_to_device();
+  result.bytes_to_host = answer.bytes_to_host();
+  result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
+  done(result);
+}
+
+std::map<std::uint64_t, Executor::OnDone> Executor::OnLost() {
+  state_ = State::kAbsent;
+  link_.reset();
+  std::map<std::uint64_t, OnDone> unanswered;
+  for (auto& [id, pending] : pending_) unanswered.emplace(id, std::move(pending.done));
+  pending_.clear();
+  return unanswered;
+}
+
+TimePoint Executor::oldest_operation() const {
+  return pending_.empty() ? TimePoint::max() : pending_.begin()->second.since;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/ids.h"
+#include "memory/range_allocator.h"
+#include "server/control/links.h"
+#include "server/controller/step_queue.h"
+#include "server/repository/repository.h"
+
+namespace torpor::server {
+
+// What cudaHostAlloc can give to a session; sparse, so that it costs only addresses.
+inline constexpr Bytes kHostArenaBytes = 64 * kGiB;
+
+// One client process, as the controller knows it. On the controller's thread.
+struct Session {
+  enum class State {
+    kNew,      // has not said Hello
+    kOpening,  // waits for executors, or they are told of it
+    kOffered,  // HelloReply is sent
+    kOpen,
+    kClosing,  // its stream has ended or is to end; the executors are told
+  };
+
+  SessionId id;
+  State state = State::kNew;
+  std::shared_ptr<SessionLink> link;
+  InstanceId instance;
+  std::uint64_t process_id = 0;
+  std::string program;
+
+  SessionKey key{};
+  std::shared_ptr<SessionMemory> memory;
+  std::uint64_t device_base = 0;
+  Bytes device_bytes = 0;
+  std::uint64_t host_base = 0;
+  std::optional<memory::RangeAllocator> device;
+  std::optional<memory::RangeAllocator> host;
+  std::map<Bytes, Bytes> host_blocks;  // live ones, as the executors have them: offset -> bytes
+
+  // Executors that attach from now on are told of the session, until it is told to close.
+  bool is_announced = false;
+  // The executor on which the image is.
+  std::optional<GpuIndex> resident;
+  LeaseId lease;               // none: the session has no part in one
+  RequestId implicit_request;  // waits for an implicit lease
+  bool wants_lease = false;    // asked for the next one before the last had ended
+  // The implicit lease whose work is not in the host's image yet. If the executor dies now, what
+  // the program did outside of any request is lost.
+  LeaseId unsaved_lease;
+  bool is_lost = false;  // has been told of a sticky error
+
+  StepQueue mallocs;
+  Bytes unanswered_growth = 0;  // chunks that the allocation in hand asked the scheduler for
+
+  // Everything that touches the image or the executors' picture of the session, in order.
+  StepQueue steps;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <utility>
+
+namespace torpor::server {
+
+// Does asynchronous steps one after another. Belongs to one thread. A step gets a function that it
+// calls when it is finished, at once or later, exactly once.
+class StepQueue {
+ public:
+  using Finish = std::function<void()>;
+  using Step = std::function<void(Finish)>;
+
+  void Add(Step step) {
+    steps_.push_back(std::move(step));
+    Pump();
+  }
+
+  bool idle() const { return !is_running_ && steps_.empty(); }
+
+ private:
+  // A loop, not a recursion: steps that finish at once must not pile up on the stack.
+  void Pump() {
+    if (is_pumping_) return;
+    is_pumping_ = true;
+    while (!is_running_ && !steps_.empty()) {
+      const Step step = std::move(steps_.front());
+      steps_.pop_front();
+      is_running_ = true;
+      step([this] {
+        is_running_ = false;
+        Pump();
+      });
+    }
+    is_pumping_ = false;
+  }
+
+  std::deque<Step> steps_;
+  bool is_running_ = false;
+  bool is_pumping_ = false;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,65 @@
+#include "server/repository/repository.h"
+
+#include <sys/random.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "server/repository/secret.h"
+
+namespace torpor::server {
+namespace {
+
+std::string_view AsText(const SessionKey& key) {
+  return {reinterpret_cast<const char*>(key.data()), key.size()};
+}
+
+}  // namespace
+
+SessionKey NewSessionKey() {
+  SessionKey key{};
+  TORPOR_CHECK(getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()));
+  return key;
+}
+
+absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Create(
+    SessionId session, const SessionKey& key, const SessionMemory::Sizes& sizes) {
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<SessionMemory> memory, SessionMemory::Create(sizes));
+  absl::MutexLock lock(&mutex_);
+  entries_[session] = {key, memory};
+  return memory;
+}
+
+void Repository::Remove(SessionId session) {
+  absl::MutexLock lock(&mutex_);
+  entries_.erase(session);
+}
+
+absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Find(SessionId session,
+                                                                const SessionKey& key) const {
+  absl::MutexLock lock(&mutex_);
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) {
+    return absl::NotFoundError(absl::StrCat("no session ", session.value));
+  }
+  if (!SecretsEqual(AsText(entry->second.key), AsText(key))) {
+    return absl::PermissionDeniedError(absl::StrCat("wrong key for session ", session.value));
+  }
+  return entry->second.memory;
+}
+
+Bytes Repository::image_bytes() const {
+  std::vector<std::shared_ptr<SessionMemory>> memories;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [session, entry] : entries_) memories.push_back(entry.memory);
+  }
+  Bytes bytes = 0;
+  for (const auto& memory : memories) bytes += memory->resident_bytes(wire::SharedMemory::kImage);
+  return bytes;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,69 @@
+#include "server/repository/session_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the page size
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Create(const Sizes& sizes) {
+  auto memory = std::make_unique<SessionMemory>();
+  TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", sizes.image));
+  TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
+  TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
+  return memory;
+}
+
+absl::StatusOr<SessionMemory::File> SessionMemory::CreateFile(const char* name, Bytes bytes) {
+  File file = {UniqueFd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes};
+  // The seals let every side map the whole file once and never meet SIGBUS.
+  if (!file.fd || ftruncate(file.fd.get(), static_cast<off_t>(bytes)) != 0 ||
+      fcntl(file.fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("cannot create shared memory of ", bytes, " bytes (", name, ")"));
+  }
+  return file;
+}
+
+const SessionMemory::File& SessionMemory::file(wire::SharedMemory what) const {
+  switch (what) {
+    case wire::SharedMemory::kWindow:
+      return window_;
+    case wire::SharedMemory::kHostArena:
+      return host_arena_;
+    case wire::SharedMemory::kImage:
+      return image_;
+  }
+  CheckFailed("known kind of shared memory", __FILE__, __LINE__);
+}
+
+int SessionMemory::descriptor(wire::SharedMemory what) const { return file(what).fd.get(); }
+Bytes SessionMemory::size(wire::SharedMemory what) const { return file(what).bytes; }
+
+absl::Status SessionMemory::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+  const int result = fallocate(descriptor(what), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                               static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  if (result == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot discard ", bytes, " bytes at ", offset));
+}
+
+Bytes SessionMemory::resident_bytes(wire::SharedMemory what) const {
+  struct stat status = {};
+  if (fstat(descriptor(what), &status) != 0) return 0;
+  return static_cast<Bytes>(status.st_blocks) * kStatBlockBytes;
+}
+
+}  // namespace torpor::server
