@@ -11,9 +11,13 @@ namespace {
 
 using Image = std::vector<double>;  // one channel, kSide x kSide
 
+std::size_t PixelIndex(int y, int x) {
+  return static_cast<std::size_t>(y) * kSide + static_cast<std::size_t>(x);
+}
+
 double At(const Image& image, int y, int x) {
   if (y < 0 || x < 0 || y >= kSide || x >= kSide) return 0;
-  return image[static_cast<std::size_t>(y * kSide + x)];
+  return image[PixelIndex(y, x)];
 }
 
 std::vector<Image> ConvolutionRelu(const std::vector<Image>& input, const float* weights,
@@ -25,7 +29,7 @@ std::vector<Image> ConvolutionRelu(const std::vector<Image>& input, const float*
       for (int y = 0; y < kSide; ++y) {
         for (int x = 0; x < kSide; ++x) {
           for (int k = 0; k < 9; ++k) {
-            image[static_cast<std::size_t>(y * kSide + x)] +=
+            image[PixelIndex(y, x)] +=
                 static_cast<double>(weights[k]) * At(source, y + k / 3 - 1, x + k % 3 - 1);
           }
         }

@@ -30,15 +30,16 @@ absl::Status Compare(const json& expected, const json& answer, double tolerance,
                      const std::string& where) {
   if (expected.is_object() && answer.is_object()) {
     for (const auto& [name, value] : expected.items()) {
-      if (!answer.contains(name)) return Different(where + "/" + name, value, nullptr);
-      TORPOR_RETURN_IF_ERROR(Compare(value, answer.at(name), tolerance, where + "/" + name));
+      const std::string member = absl::StrCat(where, "/", name);
+      if (!answer.contains(name)) return Different(member, value, nullptr);
+      TORPOR_RETURN_IF_ERROR(Compare(value, answer.at(name), tolerance, member));
     }
     return absl::OkStatus();
   }
   if (expected.is_array() && answer.is_array() && expected.size() == answer.size()) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       TORPOR_RETURN_IF_ERROR(
-          Compare(expected[i], answer[i], tolerance, where + "/" + std::to_string(i)));
+          Compare(expected[i], answer[i], tolerance, absl::StrCat(where, "/", i)));
     }
     return absl::OkStatus();
   }

@@ -30,7 +30,7 @@ std::string Lower(beast::string_view text) {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // Told with the connection when an exchange is over; it can take another if `reusable`.
-  using OnDone = std::function<void(std::shared_ptr<Connection>, bool reusable, HttpAnswer)>;
+  using OnDone = std::function<void(const std::shared_ptr<Connection>&, bool reusable, HttpAnswer)>;
 
   explicit Connection(asio::io_context& loop) : resolver_(loop), stream_(loop) {}
 
@@ -145,7 +145,7 @@ class HttpClient::Impl {
     connection->Start(
         host, std::move(request), give_up,
         [this, host, give_up, reused, again = std::move(again), on_answer = std::move(on_answer)](
-            std::shared_ptr<Connection> done, bool reusable, HttpAnswer answer) mutable {
+            const std::shared_ptr<Connection>& done, bool reusable, HttpAnswer answer) mutable {
           if (reusable) idle_[host].push_back(done);
           // The server had closed the connection while it was idle: nobody's failure.
           const bool stale =
