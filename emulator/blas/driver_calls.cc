@@ -1,0 +1,39 @@
+#include "emulator/blas/driver_calls.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+
+namespace torpor::emulator {
+namespace {
+
+template <typename Function>
+bool Find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+// Fills in `calls`; false if the driver lacks one.
+bool Load(DriverCalls& calls) {
+  void* library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL);
+  return library != nullptr && Find(library, "cuCtxGetCurrent", calls.ctx_get_current) &&
+         Find(library, "cuLaunchHostFunc", calls.launch_host_func) &&
+         Find(library, "cuStreamSynchronize", calls.stream_synchronize) &&
+         Find(library, "cuPointerGetAttributes", calls.pointer_get_attributes) &&
+         Find(library, "cuMemcpy2D_v2", calls.memcpy_2d) &&
+         Find(library, "cuMemcpy2DAsync_v2", calls.memcpy_2d_async);
+}
+
+}  // namespace
+
+const DriverCalls* DriverCalls::Get() {
+  static DriverCalls calls;
+  static const bool loaded = [] {
+    if (Load(calls)) return true;
+    std::fputs("torpor-emulator: cuBLAS needs the emulated libcuda.so.1 loaded first\n", stderr);
+    return false;
+  }();
+  return loaded ? &calls : nullptr;
+}
+
+}  // namespace torpor::emulator

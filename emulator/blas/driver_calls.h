@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cuda.h>
+
+namespace torpor::emulator {
+
+// What the emulated cuBLAS needs of the driver, taken from the libcuda.so.1 that the process has
+// loaded already, be it RTLD_LOCAL: whoever loads both libraries takes them from one folder.
+struct DriverCalls {
+  decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
+  decltype(&cuLaunchHostFunc) launch_host_func = nullptr;
+  decltype(&cuStreamSynchronize) stream_synchronize = nullptr;
+  decltype(&cuPointerGetAttributes) pointer_get_attributes = nullptr;
+  decltype(&cuMemcpy2D) memcpy_2d = nullptr;
+  decltype(&cuMemcpy2DAsync) memcpy_2d_async = nullptr;
+
+  // Null, said once on stderr, if no libcuda.so.1 is loaded.
+  static const DriverCalls* Get();
+};
+
+}  // namespace torpor::emulator
