@@ -1,0 +1,114 @@
+#include "server/admin/admin_server.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include "proto/torpor/v1/admin.grpc.pb.h"
+#include "server/version.h"
+
+namespace torpor::server {
+namespace {
+
+void Fill(const GpuSnapshot& gpu, v1::GpuStatus& status) {
+  status.set_gpu(gpu.gpu);
+  status.set_name(gpu.name);
+  status.set_uuid(gpu.uuid);
+  status.set_state(gpu.state);
+  status.set_executor_pid(gpu.executor_pid);
+  status.set_pool_bytes(gpu.pool_bytes);
+  status.set_used_bytes(gpu.used_bytes);
+  status.set_executor_restarts(gpu.executor_restarts);
+  status.set_busy_seconds(gpu.busy_seconds);
+  status.set_leased_to(gpu.leased_to);
+}
+
+void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
+          v1::FunctionStatus& status) {
+  status.set_name(function.name);
+  status.set_state(function.state);
+  for (const int gpu : function.resident_gpus) status.add_resident_gpus(gpu);
+  status.set_image_bytes(function.image_bytes);
+  status.set_memory_limit_bytes(config.memory_limit);
+  status.set_requests(function.requests);
+  status.set_errors(function.errors);
+  status.set_gpu_seconds(function.gpu_seconds);
+  status.set_swaps_in(function.swaps_in);
+  status.set_sessions(function.sessions);
+  status.set_upstream(config.upstream);
+  status.set_deadline_ms(ToMilliseconds(config.deadline));
+}
+
+class AdminService final : public v1::Admin::Service {
+ public:
+  AdminService(const Config& config, AdminServer::Sources sources)
+      : functions_(config.functions), sources_(std::move(sources)) {}
+
+  grpc::Status GetStatus(grpc::ServerContext*, const v1::GetStatusRequest*,
+                         v1::NodeStatus* status) override {
+    const NodeSnapshot node = sources_.snapshot();
+    status->set_version(Version());
+    status->set_state(node.state);
+    status->set_uptime_seconds(ToSeconds(SteadyClock().Now() - started_));
+    for (const GpuSnapshot& gpu : node.gpus) Fill(gpu, *status->add_gpus());
+    status->set_queued_requests(node.queued_requests);
+    status->set_sessions(node.sessions);
+    status->set_http_address(sources_.http_address);
+    status->set_metrics_address(sources_.metrics_address);
+    status->set_swaps_in(node.swaps_in);
+    status->set_swaps_out(node.swaps_out);
+    status->set_host_image_bytes(node.host_image_bytes);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListFunctions(grpc::ServerContext*, const v1::ListFunctionsRequest*,
+                             v1::ListFunctionsResponse* response) override {
+    const NodeSnapshot node = sources_.snapshot();
+    for (const FunctionSnapshot& function : node.functions) {
+      const auto config = functions_.find(function.name);
+      Fill(function, config == functions_.end() ? FunctionConfig() : config->second,
+           *response->add_functions());
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  const std::map<std::string, FunctionConfig> functions_;
+  const AdminServer::Sources sources_;
+  const TimePoint started_ = SteadyClock().Now();
+};
+
+class GrpcAdminServer final : public AdminServer {
+ public:
+  GrpcAdminServer(const Config& config, Sources sources) : service_(config, std::move(sources)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + config.admin_socket, grpc::InsecureServerCredentials());
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+  }
+  ~GrpcAdminServer() override {
+    // A stuck caller must not keep the daemon from ending.
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  bool is_serving() const { return server_ != nullptr; }
+
+ private:
+  AdminService service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(const Config& config,
+                                                                Sources sources) {
+  grpc::EnableDefaultHealthCheckService(true);
+  auto server = std::make_unique<GrpcAdminServer>(config, std::move(sources));
+  if (!server->is_serving()) {
+    return absl::UnavailableError(
+        fmt::format("cannot listen on {}; is its folder there and writable?", config.admin_socket));
+  }
+  return server;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "server/config/config.h"
+#include "server/controller/node_snapshot.h"
+
+namespace torpor::server {
+
+// The service Admin (proto/torpor/v1/admin.proto) and grpc.health.v1 on the admin socket.
+class AdminServer {
+ public:
+  struct Sources {
+    std::function<NodeSnapshot()> snapshot;  // called on the server's threads
+    std::string http_address;                // as bound; empty where there is none
+    std::string metrics_address;
+  };
+
+  // Binds config.admin_socket. Unavailable where that fails.
+  static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const Config& config, Sources sources);
+
+  virtual ~AdminServer() = default;  // stops; calls in progress are cancelled
+};
+
+}  // namespace torpor::server

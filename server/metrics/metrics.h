@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "server/config/config.h"
+#include "server/controller/node_snapshot.h"
+#include "server/controller/telemetry.h"
+
+namespace torpor::server {
+
+// How a request ended, the label `outcome` of torpor_requests_total.
+enum class RequestOutcome {
+  kOk,             // the upstream answered, whatever its status below 500
+  kUpstreamError,  // the upstream answered with 5xx
+  kRejected,       // refused: malformed, too large, draining, no instance
+  kTimeout,        // too long in the queue or at the upstream
+  kLost,           // the lease or the upstream broke in mid-request
+  kCancelled,      // the client went away
+};
+
+struct RequestRecord {
+  std::string function;
+  RequestOutcome outcome = RequestOutcome::kOk;
+  Duration duration{};      // from the request's header to its last byte
+  bool is_granted = false;  // the next fields count
+  SwapSource source = SwapSource::kResident;
+  Duration queue{};
+  Duration swap{};
+  Duration run{};  // from the grant to the end of the upstream's answer
+};
+
+// Every series that torpord exports (docs/metrics.md). Thread-safe. Only configured functions
+// become labels, so that strangers' paths cannot grow the set.
+class Metrics final : public Telemetry {
+ public:
+  explicit Metrics(const Config& config);
+  ~Metrics() override;
+
+  void OnSwapIn(const SwapRecord& swap) override;
+  void OnSwapOut(const SwapRecord& swap) override;
+  void OnEviction(const std::string& function, GpuIndex gpu, EvictionReason reason) override;
+  void OnLeaseEnded(const std::string& function, GpuIndex gpu, Duration held,
+                    bool is_explicit) override;
+  void OnExecutorLost(GpuIndex gpu) override;
+
+  void OnRequest(const RequestRecord& request);
+  // A request for no configured function, or one that is not HTTP.
+  void OnUnknownFunction();
+  void OnConnections(int open);
+
+  // The text of /metrics; `node` gives the gauges.
+  std::string Render(const NodeSnapshot& node);
+
+ private:
+  struct Series;
+  std::unique_ptr<Series> series_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,255 @@
+#include "server/router/client_connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/http/read.hpp>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "server/router/exchange.h"
+#include "server/router/header_rules.h"
+#include "server/router/request_path.h"
+
+namespace torpor::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+constexpr std::size_t kReadBytes = 16 * 1024;
+
+std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+std::string NewRequestId() {
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+  return fmt::format("{:016x}{:016x}", random(), random());
+}
+
+// As X-Forwarded-For writes it.
+std::string AddressOf(boost::beast::tcp_stream& stream) {
+  boost::system::error_code error;
+  const auto endpoint = stream.socket().remote_endpoint(error);
+  return error ? "unknown" : endpoint.address().to_string();
+}
+
+Answer TextAnswer(unsigned status, std::string content_type, std::string body) {
+  Answer answer;
+  answer.status = status;
+  answer.content_type = std::move(content_type);
+  answer.body = std::move(body);
+  return answer;
+}
+
+Answer ReadyAnswer(bool is_ready, const std::string& body) {
+  Answer answer = TextAnswer(is_ready ? 200 : 503, "application/json", body);
+  if (!is_ready) answer.fields.emplace_back("Retry-After", "1");
+  return answer;
+}
+
+}  // namespace
+
+// One request whose header was read.
+struct ClientConnection::Request {
+  explicit Request(Exchange::Parser& request_parser) : parser(request_parser) {
+    const std::string_view given = View(parser.get()["X-Request-Id"]);
+    id = IsRequestId(given) ? std::string(given) : NewRequestId();
+    path = ParseRequestPath(View(parser.get().target()));
+  }
+
+  bool IsRead() const {
+    const http::verb method = parser.get().method();
+    return method == http::verb::get || method == http::verb::head;
+  }
+
+  Exchange::Parser& parser;
+  std::string id;
+  RequestPath path;
+};
+
+ClientConnection::ClientConnection(RouterCore& core, asio::ip::tcp::socket socket,
+                                   ListenerRole role)
+    : core_(core), stream_(std::move(socket)), role_(role) {
+  core_.connections.insert(this);
+  core_.parts.metrics->OnConnections(static_cast<int>(core_.connections.size()));
+  boost::system::error_code ignored;
+  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+ClientConnection::~ClientConnection() {
+  core_.connections.erase(this);
+  core_.parts.metrics->OnConnections(static_cast<int>(core_.connections.size()));
+}
+
+asio::awaitable<void> ClientConnection::Serve() {
+  const auto self = shared_from_this();
+  while (co_await WaitForBytes()) {
+    if (!co_await ServeOne()) break;
+  }
+  co_await CloseGently();
+}
+
+void ClientConnection::CloseIfIdle() {
+  if (is_idle_) stream_.close();
+}
+
+void ClientConnection::Abort() {
+  if (abort_exchange_) abort_exchange_();
+  stream_.close();
+}
+
+// The next request's first bytes; a connection may rest longer than a header may take.
+asio::awaitable<bool> ClientConnection::WaitForBytes() {
+  if (buffer_.size() > 0) co_return true;
+  if (core_.is_draining) co_return false;
+  is_idle_ = true;
+  stream_.expires_after(core_.config.idle_timeout);
+  const auto [error, bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kAwait);
+  is_idle_ = false;
+  buffer_.commit(bytes);
+  co_return !error;
+}
+
+asio::awaitable<bool> ClientConnection::ServeOne() {
+  Exchange::Parser parser;
+  parser.header_limit(static_cast<std::uint32_t>(core_.config.max_header_bytes));
+  if (core_.config.max_body_bytes == 0) {
+    parser.body_limit(boost::none);
+  } else {
+    parser.body_limit(core_.config.max_body_bytes);
+  }
+  stream_.expires_after(core_.config.header_timeout);
+  const auto [error, bytes] = co_await http::async_read_header(stream_, buffer_, parser, kAwait);
+  if (error) co_return co_await AnswerBrokenHeader(error);
+  Request request(parser);
+  const std::size_t hosts = parser.get().count(http::field::host);
+  if (hosts > 1 || (hosts == 0 && parser.get().version() == 11)) {
+    const Refusal refusal{400, "host", "send exactly one Host field", 0};
+    co_await SendOwn(request, ErrorAnswer(refusal, request.id));
+    co_return false;
+  }
+  if (role_ == ListenerRole::kRequests && request.path.kind == RequestPath::Kind::kFunction) {
+    co_return co_await Proxy(request);
+  }
+  co_return co_await SendOwn(request, OwnAnswer(request));
+}
+
+asio::awaitable<bool> ClientConnection::AnswerBrokenHeader(const boost::system::error_code& error) {
+  // Not HTTP's own errors: the client has gone, or was too slow.
+  if (error.category() != make_error_code(http::error::bad_method).category()) co_return false;
+  if (error == http::error::end_of_stream || error == http::error::partial_message) co_return false;
+  Refusal refusal{400, "malformed", fmt::format("this is not HTTP/1.1: {}", error.message()), 0};
+  if (error == http::error::header_limit) {
+    refusal = {431, "header_too_large",
+               fmt::format("the header is longer than max_header_bytes ({} bytes)",
+                           core_.config.max_header_bytes),
+               0};
+  } else if (error == http::error::body_limit) {
+    refusal = {413, "body_too_large",
+               fmt::format("the body is longer than max_body_bytes ({} bytes)",
+                           core_.config.max_body_bytes),
+               0};
+  }
+  AnswerFrame frame;
+  frame.keep_alive = false;
+  co_await SendAnswer(stream_, ErrorAnswer(refusal, NewRequestId()), frame,
+                      core_.config.client_timeout);
+  co_return false;
+}
+
+asio::awaitable<bool> ClientConnection::Proxy(Request& request) {
+  const auto function = core_.config.functions.find(request.path.function);
+  if (function == core_.config.functions.end()) {
+    core_.parts.metrics->OnUnknownFunction();
+    const Refusal refusal{404, "unknown_function",
+                          "there is no such function; `torporctl functions` lists them", 0};
+    co_return co_await SendOwn(request, ErrorAnswer(refusal, request.id));
+  }
+  Exchange exchange(core_, {stream_, buffer_, request.parser, AddressOf(stream_)}, function->second,
+                    request.path.upstream_target, request.id);
+  abort_exchange_ = [&exchange] { exchange.Abort(); };
+  const bool keep_alive = co_await exchange.Run();
+  abort_exchange_ = nullptr;
+  co_return keep_alive;
+}
+
+Answer ClientConnection::OwnAnswer(const Request& request) {
+  using Kind = RequestPath::Kind;
+  const Refusal unknown{404, "unknown_path",
+                        "there is nothing here; functions are under /function/NAME/", 0};
+  const Kind kind = request.path.kind;
+  const bool is_served = kind == Kind::kMetrics ? role_ == ListenerRole::kMetrics
+                                                : kind != Kind::kUnknown && kind != Kind::kFunction;
+  if (!is_served) return ErrorAnswer(unknown, request.id);
+  if (!request.IsRead()) {
+    Answer answer = ErrorAnswer({405, "method", "use GET", 0}, request.id);
+    answer.fields.emplace_back("Allow", "GET, HEAD");
+    return answer;
+  }
+  switch (kind) {
+    case Kind::kMetrics:
+      return TextAnswer(200, "text/plain; version=0.0.4; charset=utf-8",
+                        core_.parts.metrics->Render(core_.parts.snapshot()));
+    case Kind::kLive:
+      return TextAnswer(200, "application/json", "{\"live\":true}\n");
+    case Kind::kReady: {
+      const bool is_ready = !core_.is_draining && core_.parts.is_ready();
+      return ReadyAnswer(is_ready, fmt::format("{{\"ready\":{}}}\n", is_ready));
+    }
+    case Kind::kFunctionReady:
+      return FunctionReadyAnswer(request);
+    default:
+      return ErrorAnswer(unknown, request.id);
+  }
+}
+
+Answer ClientConnection::FunctionReadyAnswer(const Request& request) {
+  const std::string& name = request.path.function;
+  if (!core_.config.functions.contains(name)) {
+    return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
+  }
+  const NodeSnapshot node = core_.parts.snapshot();
+  const bool has_session = std::ranges::any_of(node.functions, [&](const FunctionSnapshot& one) {
+    return one.name == name && one.sessions > 0;
+  });
+  const bool is_ready = has_session && !core_.is_draining && core_.parts.is_ready();
+  return ReadyAnswer(is_ready, fmt::format("{{\"name\":\"{}\",\"ready\":{}}}\n", name, is_ready));
+}
+
+asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer answer) {
+  answer.fields.emplace_back("X-Request-Id", request.id);
+  AnswerFrame frame;
+  frame.is_http_1_0 = request.parser.get().version() == 10;
+  frame.is_head = request.parser.get().method() == http::verb::head;
+  // A body that nobody reads would be taken for the next request.
+  frame.keep_alive =
+      request.parser.get().keep_alive() && request.parser.is_done() && !core_.is_draining;
+  const bool is_sent =
+      co_await SendAnswer(stream_, std::move(answer), frame, core_.config.client_timeout);
+  co_return is_sent&& frame.keep_alive;
+}
+
+// Closing a socket with unread bytes resets it, and a reset may overtake the answer: end our side,
+// then read a little.
+asio::awaitable<void> ClientConnection::CloseGently() {
+  constexpr std::chrono::seconds kPatience(1);
+  constexpr std::size_t kMaxBytes = 1 << 20;
+  boost::system::error_code error;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  if (error) co_return;
+  stream_.expires_after(kPatience);
+  std::size_t total = 0;
+  while (total < kMaxBytes) {
+    buffer_.clear();
+    const auto [read_error, bytes] =
+        co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kAwait);
+    if (read_error) co_return;
+    total += bytes;
+  }
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <memory>
+
+#include "server/router/answer.h"
+#include "server/router/router_core.h"
+
+namespace torpor::server {
+
+// Which paths a listener answers.
+enum class ListenerRole { kRequests, kMetrics };
+
+// One connection of a client: reads requests one after another and answers each.
+class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
+ public:
+  ClientConnection(RouterCore& core, boost::asio::ip::tcp::socket socket, ListenerRole role);
+  ~ClientConnection();
+
+  // Until the client has gone or either side wants no more. Keep the object alive meanwhile.
+  boost::asio::awaitable<void> Serve();
+
+  // Closes the connection if it waits for a request.
+  void CloseIfIdle();
+  // Closes it whatever it does.
+  void Abort();
+
+ private:
+  struct Request;
+
+  boost::asio::awaitable<bool> WaitForBytes();
+  boost::asio::awaitable<bool> ServeOne();
+  boost::asio::awaitable<bool> AnswerBrokenHeader(const boost::system::error_code& error);
+  boost::asio::awaitable<bool> Proxy(Request& request);
+  boost::asio::awaitable<bool> SendOwn(const Request& request, Answer answer);
+  Answer OwnAnswer(const Request& request);
+  Answer FunctionReadyAnswer(const Request& request);
+  boost::asio::awaitable<void> CloseGently();
+
+  RouterCore& core_;
+  boost::beast::tcp_stream stream_;
+  const ListenerRole role_;
+  boost::beast::flat_buffer buffer_;
+  bool is_idle_ = false;
+  std::function<void()> abort_exchange_;  // set while a request is proxied
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,63 @@
+#include "server/router/lease_desk.h"
+
+#include <boost/asio/post.hpp>
+#include <mutex>
+#include <utility>
+
+namespace torpor::server {
+
+// The way from the controller's thread to the router's, cut when the router goes first.
+struct LeaseDesk::Link {
+  template <typename Action>
+  void Post(Action action) {
+    const std::lock_guard lock(mutex);
+    if (io != nullptr) boost::asio::post(*io, std::move(action));
+  }
+
+  std::mutex mutex;
+  boost::asio::io_context* io;
+};
+
+LeaseDesk::LeaseDesk(boost::asio::io_context& io, RequestBroker& broker)
+    : broker_(broker), link_(std::make_shared<Link>()) {
+  link_->io = &io;
+}
+
+LeaseDesk::~LeaseDesk() {
+  const std::lock_guard lock(link_->mutex);
+  link_->io = nullptr;
+}
+
+LeaseDesk::Ticket LeaseDesk::Ask(const std::string& function, TimePoint give_up,
+                                 Listener& listener) {
+  const Ticket ticket = ++last_ticket_;
+  auto on_grant = [this, ticket, link = link_](absl::StatusOr<Grant> grant) {
+    link->Post([this, ticket, grant = std::move(grant)]() mutable {
+      if (Listener* const found = Find(ticket)) found->OnGrant(std::move(grant));
+    });
+  };
+  auto on_lost = [this, ticket, link = link_](absl::Status status) {
+    link->Post([this, ticket, status = std::move(status)] {
+      if (Listener* const found = Find(ticket)) found->OnLeaseLost(status);
+    });
+  };
+  // The callbacks may come before Acquire returns, but are handled only after us.
+  entries_[ticket].listener = &listener;
+  entries_[ticket].request =
+      broker_.Acquire(function, give_up, std::move(on_grant), std::move(on_lost));
+  return ticket;
+}
+
+void LeaseDesk::Release(Ticket ticket) {
+  const auto entry = entries_.find(ticket);
+  const RequestId request = entry->second.request;
+  entries_.erase(entry);
+  broker_.Release(request);
+}
+
+LeaseDesk::Listener* LeaseDesk::Find(Ticket ticket) {
+  const auto entry = entries_.find(ticket);
+  return entry == entries_.end() ? nullptr : entry->second.listener;
+}
+
+}  // namespace torpor::server

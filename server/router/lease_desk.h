@@ -1,0 +1,50 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "server/controller/request_broker.h"
+
+namespace torpor::server {
+
+// The broker, as the router's one thread sees it: the controller's callbacks are carried over to
+// that thread, and none arrives after Release or after the desk is gone.
+class LeaseDesk {
+ public:
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void OnGrant(absl::StatusOr<Grant> grant) = 0;
+    virtual void OnLeaseLost(const absl::Status& status) = 0;
+  };
+  using Ticket = std::uint64_t;
+
+  LeaseDesk(boost::asio::io_context& io, RequestBroker& broker);
+  ~LeaseDesk();
+  LeaseDesk(const LeaseDesk&) = delete;
+  LeaseDesk& operator=(const LeaseDesk&) = delete;
+
+  // The listener stays valid until Release.
+  Ticket Ask(const std::string& function, TimePoint give_up, Listener& listener);
+  // Exactly once for every ticket.
+  void Release(Ticket ticket);
+
+ private:
+  struct Entry {
+    RequestId request;
+    Listener* listener = nullptr;
+  };
+  struct Link;  // outlives the desk in callbacks that the broker still holds
+
+  Listener* Find(Ticket ticket);
+
+  RequestBroker& broker_;
+  const std::shared_ptr<Link> link_;
+  Ticket last_ticket_ = 0;
+  std::unordered_map<Ticket, Entry> entries_;
+};
+
+}  // namespace torpor::server

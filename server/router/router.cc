@@ -1,0 +1,161 @@
+#include "server/router/router.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <future>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "server/router/client_connection.h"
+#include "server/router/router_core.h"
+
+namespace torpor::server {
+
+RouterCore::RouterCore(const Config& node_config, Router::Parts router_parts)
+    : config(node_config), parts(std::move(router_parts)), desk(io, *parts.broker), hangups(io) {
+  for (const auto& [name, function] : config.functions) {
+    if (function.upstream.empty()) continue;
+    // Validated when the configuration was read.
+    upstreams.try_emplace(name, io, ParseHostAndPort(function.upstream).value());
+  }
+}
+
+void RouterCore::EndRequest() {
+  --active_requests;
+  if (active_requests == 0 && on_drained) std::exchange(on_drained, nullptr)();
+}
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+std::string Format(const tcp::endpoint& endpoint) {
+  return endpoint.address().is_v6()
+             ? fmt::format("[{}]:{}", endpoint.address().to_string(), endpoint.port())
+             : fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
+}
+
+absl::StatusOr<tcp::acceptor> Listen(asio::io_context& io, const std::string& address) {
+  TORPOR_ASSIGN_OR_RETURN(const HostAndPort host_and_port, ParseHostAndPort(address));
+  boost::system::error_code error;
+  const auto found = tcp::resolver(io).resolve(
+      host_and_port.host, std::to_string(host_and_port.port), tcp::resolver::passive, error);
+  tcp::acceptor acceptor(io);
+  if (!error) {
+    const tcp::endpoint endpoint = found.begin()->endpoint();
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  }
+  if (error) {
+    return absl::UnavailableError(
+        fmt::format("cannot listen on {}: {}; choose another address", address, error.message()));
+  }
+  return acceptor;
+}
+
+class AsioRouter final : public Router {
+ public:
+  AsioRouter(const Config& config, Parts parts) : core_(config, std::move(parts)) {}
+  ~AsioRouter() override {
+    asio::post(core_.io, [this] { CloseAll(); });
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Start() {
+    TORPOR_ASSIGN_OR_RETURN(
+        http_address_, Serve(core_.config.http_address, http_acceptor_, ListenerRole::kRequests));
+    TORPOR_ASSIGN_OR_RETURN(metrics_address_, Serve(core_.config.metrics_address, metrics_acceptor_,
+                                                    ListenerRole::kMetrics));
+    thread_ = std::thread([this] { core_.io.run(); });
+    return absl::OkStatus();
+  }
+
+  std::string http_address() const override { return http_address_; }
+  std::string metrics_address() const override { return metrics_address_; }
+
+  void Drain() override {
+    auto drained = std::make_shared<std::promise<void>>();
+    std::future<void> future = drained->get_future();
+    asio::post(core_.io, [this, drained] {
+      core_.is_draining = true;
+      for (ClientConnection* const connection : core_.connections) connection->CloseIfIdle();
+      core_.on_drained = [drained] { drained->set_value(); };
+      if (core_.active_requests == 0) std::exchange(core_.on_drained, nullptr)();
+    });
+    if (future.wait_for(core_.config.drain_timeout) != std::future_status::ready) {
+      spdlog::warn("requests still run after drain_timeout; they are broken off");
+    }
+  }
+
+ private:
+  // The address as bound, empty where none is configured.
+  absl::StatusOr<std::string> Serve(const std::string& address,
+                                    std::optional<tcp::acceptor>& acceptor, ListenerRole role) {
+    if (address.empty()) return std::string();
+    TORPOR_ASSIGN_OR_RETURN(acceptor, Listen(core_.io, address));
+    asio::co_spawn(core_.io, AcceptAll(*acceptor, role), asio::detached);
+    return Format(acceptor->local_endpoint());
+  }
+
+  asio::awaitable<void> AcceptAll(tcp::acceptor& acceptor, ListenerRole role) {
+    constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+    while (acceptor.is_open()) {
+      auto [error, socket] = co_await acceptor.async_accept(kAwait);
+      if (error == asio::error::operation_aborted) co_return;
+      if (error) {
+        // Out of descriptors, most likely: wait for some to be closed.
+        spdlog::warn("cannot accept a connection: {}", error.message());
+        asio::steady_timer pause(core_.io, std::chrono::milliseconds(100));
+        co_await pause.async_wait(kAwait);
+        continue;
+      }
+      // The one too many is closed at once; its client sees that before it has sent anything.
+      const auto open = static_cast<int>(core_.connections.size());
+      if (role == ListenerRole::kRequests && open >= core_.config.max_connections) continue;
+      auto connection = std::make_shared<ClientConnection>(core_, std::move(socket), role);
+      asio::co_spawn(core_.io, connection->Serve(), [connection](const std::exception_ptr&) {});
+    }
+  }
+
+  // Nothing is left to wait for then, and the thread ends.
+  void CloseAll() {
+    boost::system::error_code ignored;
+    for (auto* const acceptor : {&http_acceptor_, &metrics_acceptor_}) {
+      if (*acceptor) (*acceptor)->close(ignored);
+    }
+    for (ClientConnection* const connection : core_.connections) connection->Abort();
+    for (auto& [name, pool] : core_.upstreams) pool.CloseIdle();
+    core_.hangups.Close();
+  }
+
+  RouterCore core_;
+  std::optional<tcp::acceptor> http_acceptor_;
+  std::optional<tcp::acceptor> metrics_acceptor_;
+  std::string http_address_;
+  std::string metrics_address_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Router>> Router::Start(const Config& config, Parts parts) {
+  auto router = std::make_unique<AsioRouter>(config, std::move(parts));
+  TORPOR_RETURN_IF_ERROR(router->Start());
+  return router;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "server/config/config.h"
+#include "server/router/hangup_watcher.h"
+#include "server/router/lease_desk.h"
+#include "server/router/router.h"
+#include "server/router/upstream_pool.h"
+
+namespace torpor::server {
+
+class ClientConnection;
+
+// What all connections share. Touched on the router's thread only.
+struct RouterCore {
+  RouterCore(const Config& node_config, Router::Parts router_parts);
+
+  // A request begins; the matching EndRequest may complete a drain.
+  void BeginRequest() { ++active_requests; }
+  void EndRequest();
+
+  const Config config;
+  const Router::Parts parts;
+  boost::asio::io_context io{1};
+  LeaseDesk desk;
+  HangupWatcher hangups;
+  std::map<std::string, UpstreamPool> upstreams;  // by function
+  std::set<ClientConnection*> connections;
+  int active_requests = 0;
+  bool is_draining = false;
+  std::function<void()> on_drained;
+};
+
+}  // namespace torpor::server

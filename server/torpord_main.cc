@@ -1,0 +1,244 @@
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <optional>
+
+#include "base/status_macros.h"
+#include "server/admin/admin_server.h"
+#include "server/config/config_loader.h"
+#include "server/config/settings.h"
+#include "server/controller/node.h"
+#include "server/daemon/cuda_libraries.h"
+#include "server/daemon/run_folder.h"
+#include "server/daemon/service_manager.h"
+#include "server/log/structured_log.h"
+#include "server/metrics/metrics.h"
+#include "server/router/router.h"
+#include "server/version.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr const char* kDescription =
+    "torpord shares the GPUs of this machine among inference functions.\n\n"
+    "It proxies HTTP requests to the functions, lends each request a GPU while it runs, and keeps "
+    "the functions' GPU memory in host memory otherwise.";
+
+constexpr const char* kFooter =
+    "Every setting can also stand in the configuration file (key http_address for --http-address) "
+    "or in the environment (TORPOR_HTTP_ADDRESS). Flags go before the environment, which goes "
+    "before the file.\n\n"
+    "Signals:\n"
+    "  SIGTERM, SIGINT  refuse new requests, let the running ones end, stop\n"
+    "  SIGHUP           read the configuration again and say what a restart would change\n\n"
+    "Exit status: 0 after an orderly stop, 1 for a failure, 2 for a wrong flag or "
+    "configuration.\n\n"
+    "Files:\n"
+    "  /etc/torpor/config.yaml   configuration (docs/configuration.md)\n"
+    "  /run/torpor/torpor.sock   where functions connect\n"
+    "  /run/torpor/admin.sock    where torporctl connects\n"
+    "  /var/lib/torpor           what is kept";
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+
+struct CommandLine {
+  ConfigSources sources;
+  bool check_config = false;
+};
+
+void PrintFailure(const absl::Status& status) {
+  std::fputs(fmt::format("torpord: {}\n", std::string(status.message())).c_str(), stderr);
+}
+
+// The command line, or the exit status with which the program ends now.
+std::variant<CommandLine, int> ParseCommandLine(int argc, char** argv) {
+  CLI::App app(kDescription, "torpord");
+  app.footer(kFooter);
+  app.set_version_flag("--version", fmt::format("torpord {}", Version()));
+  CommandLine line;
+  std::string file = ProcessEnvironment("TORPOR_CONFIG_FILE").value_or(kDefaultConfigFile);
+  app.add_option("-c,--config-file", file, "Configuration (TORPOR_CONFIG_FILE)")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app.add_flag("--check-config", line.check_config,
+               "Check the configuration and the files that it names, then exit");
+  std::vector<std::string> texts(NodeSettings().size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const Setting<Config>& setting = NodeSettings()[i];
+    app.add_option(FlagName(setting.key), texts[i], std::string(setting.help))
+        ->type_name(std::string(setting.value_name))
+        ->group("Settings");
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  line.sources.file = file;
+  line.sources.environment = ProcessEnvironment;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string_view key = NodeSettings()[i].key;
+    if (app.count(FlagName(key)) > 0) line.sources.flags.emplace_back(key, texts[i]);
+  }
+  return line;
+}
+
+// Blocked before the first thread starts, so that only Run's loop receives them.
+sigset_t BlockSignals() {
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// Everything that serves, in the order of its start; destroyed in reverse.
+class Daemon {
+ public:
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config) {
+    TORPOR_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Claim(config));
+    std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(folder)));
+    TORPOR_RETURN_IF_ERROR(daemon->StartParts());
+    return daemon;
+  }
+
+  bool Ready() { return node_->Ready(); }
+
+  // Requests in progress end, or the drain timeout passes.
+  void Stop() {
+    is_draining_ = true;
+    if (router_ != nullptr) router_->Drain();
+    node_->Drain();
+    router_.reset();
+    node_->Stop();
+  }
+
+ private:
+  Daemon(Config config, RunFolder folder)
+      : config_(std::move(config)), folder_(std::move(folder)), metrics_(config_) {}
+
+  absl::Status StartParts() {
+    TORPOR_ASSIGN_OR_RETURN(const CudaLibraries cuda,
+                            FindCudaLibraries(config_, ProgramDirectory()));
+    config_.cuda_library_dir = cuda.folder;
+    TORPOR_ASSIGN_OR_RETURN(node_, Node::Start(config_, metrics_));
+    RestrictSocket(config_.client_socket);
+    TORPOR_ASSIGN_OR_RETURN(
+        router_,
+        Router::Start(config_, {.broker = &node_->broker(),
+                                .metrics = &metrics_,
+                                .is_ready = [this] { return !is_draining_ && node_->Ready(); },
+                                .snapshot = [this] { return node_->Snapshot(); }}));
+    TORPOR_ASSIGN_OR_RETURN(
+        admin_, AdminServer::Start(config_, {.snapshot = [this] { return Snapshot(); },
+                                             .http_address = router_->http_address(),
+                                             .metrics_address = router_->metrics_address()}));
+    RestrictSocket(config_.admin_socket);
+    LogEvent(spdlog::level::info, "started",
+             {{"version", Version()},
+              {"http", router_->http_address()},
+              {"metrics", router_->metrics_address()},
+              {"socket", config_.client_socket},
+              {"functions", config_.functions.size()},
+              {"gpus", cuda.is_emulated ? "emulated" : "real"}});
+    return absl::OkStatus();
+  }
+
+  NodeSnapshot Snapshot() {
+    NodeSnapshot node = node_->Snapshot();
+    if (is_draining_) node.state = "draining";
+    return node;
+  }
+
+  Config config_;
+  RunFolder folder_;
+  Metrics metrics_;
+  std::atomic<bool> is_draining_ = false;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<Router> router_;
+  std::unique_ptr<AdminServer> admin_;
+};
+
+void Reload(const ConfigSources& sources) {
+  const absl::StatusOr<Config> config = LoadConfig(sources);
+  const absl::Status files = config.ok() ? CheckFiles(*config) : config.status();
+  if (!files.ok()) {
+    LogEvent(spdlog::level::err, "reload refused, the old configuration stays",
+             {{"error", std::string(files.message())}});
+  } else {
+    LogEvent(spdlog::level::warn, "the configuration file is valid; restart torpord to apply it",
+             {{"file", sources.file.string()}});
+  }
+}
+
+// Serves until a signal asks to stop.
+void Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals) {
+  constexpr std::chrono::milliseconds kUntilReady(5);
+  constexpr std::chrono::hours kIdle(1);
+  const auto watchdog = WatchdogInterval();
+  bool is_ready = false;
+  for (;;) {
+    std::chrono::nanoseconds wait = watchdog ? *watchdog : std::chrono::nanoseconds(kIdle);
+    if (!is_ready) wait = std::min<std::chrono::nanoseconds>(wait, kUntilReady);
+    const timespec timeout = {wait / std::chrono::seconds(1),
+                              (wait % std::chrono::seconds(1)).count()};
+    const int number = sigtimedwait(&signals, nullptr, &timeout);
+    if (number == SIGTERM || number == SIGINT) {
+      LogEvent(spdlog::level::info, "stopping", {{"signal", number}});
+      return;
+    }
+    if (number == SIGHUP) Reload(sources);
+    if (!is_ready && daemon.Ready()) {
+      is_ready = true;
+      LogEvent(spdlog::level::info, "ready", {});
+      NotifyServiceManager("READY=1");
+    }
+    if (watchdog) NotifyServiceManager("WATCHDOG=1");
+  }
+}
+
+int Run(int argc, char** argv) {
+  auto parsed = ParseCommandLine(argc, argv);
+  if (const int* const exit_status = std::get_if<int>(&parsed)) return *exit_status;
+  const CommandLine& line = std::get<CommandLine>(parsed);
+
+  const absl::StatusOr<Config> config = LoadConfig(line.sources);
+  const absl::Status checked = config.ok() ? CheckFiles(*config) : config.status();
+  if (!checked.ok()) {
+    PrintFailure(checked);
+    return kExitUsage;
+  }
+  if (line.check_config) {
+    std::puts(fmt::format("{}: valid", line.sources.file.string()).c_str());
+    return 0;
+  }
+
+  SetUpLog(config->log_level, config->log_format == LogFormat::kJson);
+  const sigset_t signals = BlockSignals();
+  umask(0007);  // sockets and files are for owner and group
+  absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(*config);
+  if (!daemon.ok()) {
+    LogEvent(spdlog::level::critical, "cannot start",
+             {{"error", std::string(daemon.status().message())}});
+    return kExitFailure;
+  }
+  Serve(**daemon, line.sources, signals);
+  NotifyServiceManager("STOPPING=1");
+  (*daemon)->Stop();
+  LogEvent(spdlog::level::info, "stopped", {});
+  return 0;
+}
+
+}  // namespace
+}  // namespace torpor::server
+
+int main(int argc, char** argv) { return torpor::server::Run(argc, argv); }

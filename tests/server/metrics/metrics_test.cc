@@ -1,0 +1,114 @@
+#include "server/metrics/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace torpor::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Config TwoFunctions() {
+  Config config;
+  for (const char* name : {"digits", "encoder"}) {
+    config.functions[name].name = name;
+    config.functions[name].deadline = std::chrono::milliseconds(80);
+  }
+  return config;
+}
+
+class MetricsTest : public ::testing::Test {
+ protected:
+  std::string Text() { return metrics_.Render(node_); }
+
+  Metrics metrics_{TwoFunctions()};
+  NodeSnapshot node_;
+};
+
+TEST_F(MetricsTest, ANewNodeExportsItsVersionAndEveryFunction) {
+  EXPECT_THAT(Text(), HasSubstr("torpor_build_info{version=\"0.1.0\"} 1"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_requests_total{function=\"digits\",outcome=\"ok\"} 0"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_requests_total{function=\"encoder\",outcome=\"lost\"} 0"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.08"));
+}
+
+TEST_F(MetricsTest, ARequestCountsOnceInEverySeries) {
+  RequestRecord request;
+  request.function = "digits";
+  request.duration = std::chrono::milliseconds(20);
+  request.is_granted = true;
+  request.source = SwapSource::kHost;
+  request.queue = std::chrono::milliseconds(2);
+  request.swap = std::chrono::milliseconds(3);
+  request.run = std::chrono::milliseconds(15);
+  metrics_.OnRequest(request);
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr("torpor_requests_total{function=\"digits\",outcome=\"ok\"} 1"));
+  EXPECT_THAT(text, HasSubstr("torpor_grants_total{function=\"digits\",source=\"host\"} 1"));
+  EXPECT_THAT(text, HasSubstr("torpor_deadline_met_total{function=\"digits\"} 1"));
+  EXPECT_THAT(text, HasSubstr("torpor_request_duration_seconds_count{function=\"digits\"} 1"));
+  EXPECT_THAT(text, HasSubstr("torpor_queue_duration_seconds_sum{function=\"digits\"} 0.002"));
+  EXPECT_THAT(text, HasSubstr("torpor_run_duration_seconds_sum{function=\"digits\"} 0.015"));
+}
+
+TEST_F(MetricsTest, ALateOrFailedRequestDoesNotMeetItsDeadline) {
+  RequestRecord request;
+  request.function = "digits";
+  request.duration = std::chrono::milliseconds(81);
+  metrics_.OnRequest(request);
+  request.duration = std::chrono::milliseconds(1);
+  request.outcome = RequestOutcome::kLost;
+  metrics_.OnRequest(request);
+  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 0"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_queue_duration_seconds_count{function=\"digits\"} 0"));
+}
+
+TEST_F(MetricsTest, StrangersNamesNeverBecomeLabels) {
+  RequestRecord request;
+  request.function = "stranger";
+  metrics_.OnRequest(request);
+  metrics_.OnLeaseEnded("stranger", GpuIndex{0}, std::chrono::seconds(1), true);
+  node_.functions.emplace_back().name = "stranger";
+  metrics_.OnUnknownFunction();
+  EXPECT_THAT(Text(), Not(HasSubstr("stranger")));
+  EXPECT_THAT(Text(), HasSubstr("torpor_unknown_function_requests_total 1"));
+}
+
+TEST_F(MetricsTest, SwapsCountBytesByPathAndDirection) {
+  metrics_.OnSwapIn({"digits", GpuIndex{0}, SwapPath::kPcie, 4096, std::chrono::milliseconds(1)});
+  metrics_.OnSwapOut({"digits", GpuIndex{0}, SwapPath::kPcie, 512, std::chrono::milliseconds(1)});
+  metrics_.OnEviction("digits", GpuIndex{0}, EvictionReason::kMemoryFull);
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr("torpor_swap_bytes_total{direction=\"in\",path=\"pcie\"} 4096"));
+  EXPECT_THAT(text, HasSubstr("torpor_swap_bytes_total{direction=\"out\",path=\"pcie\"} 512"));
+  EXPECT_THAT(text, HasSubstr("torpor_swap_bytes_total{direction=\"in\",path=\"nvlink\"} 0"));
+  EXPECT_THAT(text, HasSubstr("torpor_evictions_total{reason=\"memory_full\"} 1"));
+}
+
+TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
+  GpuSnapshot& gpu = node_.gpus.emplace_back();
+  gpu.gpu = 1;
+  gpu.uuid = "GPU-1";
+  gpu.busy_seconds = 2.5;
+  FunctionSnapshot& function = node_.functions.emplace_back();
+  function.name = "digits";
+  function.resident_gpus = {1};
+  function.image_bytes = 512;
+  Text();
+  const std::string text = Text();  // a second scrape must not count twice
+  EXPECT_THAT(text, HasSubstr("torpor_gpu_busy_seconds_total{"));
+  EXPECT_THAT(text, HasSubstr("UUID=\"GPU-1\""));
+  EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 2.5"));
+  EXPECT_THAT(text, HasSubstr("torpor_function_resident{function=\"digits\",gpu=\"1\"} 1"));
+  EXPECT_THAT(text, HasSubstr("torpor_function_image_bytes{function=\"digits\"} 512"));
+}
+
+TEST_F(MetricsTest, GpuTimeIsAttributedToItsFunction) {
+  metrics_.OnLeaseEnded("encoder", GpuIndex{0}, std::chrono::milliseconds(1500), true);
+  EXPECT_THAT(Text(), HasSubstr("torpor_gpu_seconds_total{function=\"encoder\"} 1.5"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_gpu_seconds_total{function=\"digits\"} 0"));
+}
+
+}  // namespace
+}  // namespace torpor::server

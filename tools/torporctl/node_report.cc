@@ -1,0 +1,174 @@
+#include "tools/torporctl/node_report.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "proto/torpor/v1/admin.grpc.pb.h"
+#include "tools/torporctl/text_table.h"
+
+namespace torpor::torporctl {
+namespace {
+
+using Align = TextTable::Align;
+using Json = nlohmann::ordered_json;
+
+template <typename Response, typename Call>
+absl::StatusOr<Response> Fetch(const std::string& admin_socket, Call call) {
+  constexpr std::chrono::seconds kPatience(5);
+  const auto channel =
+      grpc::CreateChannel("unix:" + admin_socket, grpc::InsecureChannelCredentials());
+  const auto stub = v1::Admin::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  Response response;
+  const grpc::Status status = call(*stub, context, response);
+  if (!status.ok()) {
+    return absl::UnavailableError(
+        fmt::format("no torpord answers on {} ({}); is it running, and may you open its socket?",
+                    admin_socket, status.error_message()));
+  }
+  return response;
+}
+
+std::string HumanSeconds(double seconds) {
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  if (whole >= 86400) return fmt::format("{}d{}h", whole / 86400, whole / 3600 % 24);
+  if (whole >= 3600) return fmt::format("{}h{}m", whole / 3600, whole / 60 % 60);
+  if (whole >= 60) return fmt::format("{}m{}s", whole / 60, whole % 60);
+  return fmt::format("{:.1f}s", seconds);
+}
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+}  // namespace
+
+absl::StatusOr<v1::NodeStatus> FetchStatus(const std::string& admin_socket) {
+  return Fetch<v1::NodeStatus>(admin_socket, [](auto& stub, auto& context, auto& response) {
+    return stub.GetStatus(&context, v1::GetStatusRequest(), &response);
+  });
+}
+
+absl::StatusOr<v1::ListFunctionsResponse> FetchFunctions(const std::string& admin_socket) {
+  return Fetch<v1::ListFunctionsResponse>(
+      admin_socket, [](auto& stub, auto& context, auto& response) {
+        return stub.ListFunctions(&context, v1::ListFunctionsRequest(), &response);
+      });
+}
+
+std::string HumanBytes(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  if (unit == 0) return fmt::format("{}B", bytes);
+  return fmt::format("{:.1f}{}", value, kUnits[unit]);
+}
+
+std::string StatusTable(const v1::NodeStatus& status) {
+  std::string text = fmt::format(
+      "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\nsessions  {}\n"
+      "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\n\n",
+      status.state(), status.version(), HumanSeconds(status.uptime_seconds()),
+      OrDash(status.http_address()), OrDash(status.metrics_address()), status.sessions(),
+      status.queued_requests(), status.swaps_in(), status.swaps_out(),
+      HumanBytes(status.host_image_bytes()));
+  TextTable table({{"GPU", Align::kRight},
+                   {"STATE"},
+                   {"USED", Align::kRight},
+                   {"POOL", Align::kRight},
+                   {"BUSY", Align::kRight},
+                   {"RESTARTS", Align::kRight},
+                   {"PID", Align::kRight},
+                   {"LEASED TO"},
+                   {"NAME"}});
+  for (const v1::GpuStatus& gpu : status.gpus()) {
+    table.AddRow({std::to_string(gpu.gpu()), gpu.state(), HumanBytes(gpu.used_bytes()),
+                  HumanBytes(gpu.pool_bytes()), HumanSeconds(gpu.busy_seconds()),
+                  std::to_string(gpu.executor_restarts()), std::to_string(gpu.executor_pid()),
+                  OrDash(gpu.leased_to()), gpu.name()});
+  }
+  return text + table.Render();
+}
+
+std::string StatusJson(const v1::NodeStatus& status) {
+  Json gpus = Json::array();
+  for (const v1::GpuStatus& gpu : status.gpus()) {
+    gpus.push_back({{"gpu", gpu.gpu()},
+                    {"name", gpu.name()},
+                    {"uuid", gpu.uuid()},
+                    {"state", gpu.state()},
+                    {"executor_pid", gpu.executor_pid()},
+                    {"executor_restarts", gpu.executor_restarts()},
+                    {"pool_bytes", gpu.pool_bytes()},
+                    {"used_bytes", gpu.used_bytes()},
+                    {"busy_seconds", gpu.busy_seconds()},
+                    {"leased_to", gpu.leased_to()}});
+  }
+  const Json json = {{"version", status.version()},
+                     {"state", status.state()},
+                     {"uptime_seconds", status.uptime_seconds()},
+                     {"http_address", status.http_address()},
+                     {"metrics_address", status.metrics_address()},
+                     {"sessions", status.sessions()},
+                     {"queued_requests", status.queued_requests()},
+                     {"swaps_in", status.swaps_in()},
+                     {"swaps_out", status.swaps_out()},
+                     {"host_image_bytes", status.host_image_bytes()},
+                     {"gpus", std::move(gpus)}};
+  return json.dump(2) + "\n";
+}
+
+std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
+  TextTable table({{"FUNCTION"},
+                   {"STATE"},
+                   {"RESIDENT ON"},
+                   {"IMAGE", Align::kRight},
+                   {"LIMIT", Align::kRight},
+                   {"SESSIONS", Align::kRight},
+                   {"REQUESTS", Align::kRight},
+                   {"ERRORS", Align::kRight},
+                   {"SWAPS IN", Align::kRight},
+                   {"GPU SECONDS", Align::kRight},
+                   {"UPSTREAM"}});
+  for (const v1::FunctionStatus& function : functions.functions()) {
+    table.AddRow(
+        {function.name(), function.state(),
+         OrDash(fmt::format("{}", fmt::join(function.resident_gpus(), ","))),
+         HumanBytes(function.image_bytes()),
+         function.memory_limit_bytes() == 0 ? "gpu" : HumanBytes(function.memory_limit_bytes()),
+         std::to_string(function.sessions()), std::to_string(function.requests()),
+         std::to_string(function.errors()), std::to_string(function.swaps_in()),
+         fmt::format("{:.3f}", function.gpu_seconds()), OrDash(function.upstream())});
+  }
+  return table.Render();
+}
+
+std::string FunctionsJson(const v1::ListFunctionsResponse& functions) {
+  Json list = Json::array();
+  for (const v1::FunctionStatus& function : functions.functions()) {
+    Json resident = Json::array();
+    for (const int gpu : function.resident_gpus()) resident.push_back(gpu);
+    list.push_back({{"name", function.name()},
+                    {"state", function.state()},
+                    {"resident_gpus", std::move(resident)},
+                    {"image_bytes", function.image_bytes()},
+                    {"memory_limit_bytes", function.memory_limit_bytes()},
+                    {"sessions", function.sessions()},
+                    {"requests", function.requests()},
+                    {"errors", function.errors()},
+                    {"swaps_in", function.swaps_in()},
+                    {"gpu_seconds", function.gpu_seconds()},
+                    {"upstream", function.upstream()},
+                    {"deadline_ms", function.deadline_ms()}});
+  }
+  return Json({{"functions", std::move(list)}}).dump(2) + "\n";
+}
+
+}  // namespace torpor::torporctl

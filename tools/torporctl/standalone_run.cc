@@ -1,0 +1,299 @@
+#include "tools/torporctl/standalone_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+#include "server/daemon/cuda_libraries.h"
+#include "tools/torporctl/private_folder.h"
+
+namespace torpor::torporctl {
+namespace {
+
+constexpr int kExitDaemonFailed = 125;
+constexpr const char* kFunction = "standalone";
+
+int ExitStatusOf(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+// Signals as a descriptor: those that we forward, and the ends of our children.
+class SignalSource {
+ public:
+  SignalSource() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
+      sigaddset(&signals, number);
+    }
+    sigprocmask(SIG_BLOCK, &signals, &inherited_mask_);
+    descriptor_.Reset(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~SignalSource() { RestoreInChild(); }
+  SignalSource(const SignalSource&) = delete;
+  SignalSource& operator=(const SignalSource&) = delete;
+
+  int descriptor() const { return descriptor_.get(); }
+
+  std::optional<signalfd_siginfo> Next() {
+    signalfd_siginfo info{};
+    if (read(descriptor_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+    return info;
+  }
+
+  void RestoreInChild() const { sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr); }
+
+ private:
+  sigset_t inherited_mask_{};
+  UniqueFd descriptor_;
+};
+
+// Ends this process, a child just forked, when its parent ends for whatever reason.
+void DieWithParent(pid_t parent, int signal) {
+  prctl(PR_SET_PDEATHSIG, signal);
+  if (getppid() != parent) _exit(128 + signal);
+}
+
+// The socket on which the daemon says READY=1, as it would to systemd.
+absl::StatusOr<UniqueFd> OpenReadySocket(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
+  UniqueFd ready(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (bind(ready.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return absl::UnavailableError(fmt::format("cannot bind {}: {}", path, std::strerror(errno)));
+  }
+  return ready;
+}
+
+class StandaloneRun {
+ public:
+  StandaloneRun(const UserProgram& program, const StandaloneOptions& options, PrivateFolder folder)
+      : program_(program), options_(options), folder_(std::move(folder)) {}
+
+  int Run() {
+    if (const absl::Status status = StartDaemon(); !status.ok()) {
+      Say(std::string(status.message()));
+      return kExitDaemonFailed;
+    }
+    if (!WaitUntilReady()) {
+      StopDaemon();
+      if (!options_.verbose) ShowLog();
+      return interrupted_by_ != 0 ? 128 + interrupted_by_ : kExitDaemonFailed;
+    }
+    StartProgram();
+    WaitForProgram();
+    const bool daemon_died = daemon_ == 0;
+    StopDaemon();
+    if (daemon_died && !options_.verbose) ShowLog();
+    return ExitStatusOf(program_status_);
+  }
+
+ private:
+  std::string PathOf(const char* name) const { return folder_.path() + "/" + name; }
+
+  absl::Status StartDaemon() {
+    TORPOR_ASSIGN_OR_RETURN(ready_, OpenReadySocket(PathOf("notify")));
+    std::ofstream(PathOf("config.yaml"))
+        << fmt::format("version: v1\nfunctions:\n  - name: {}\n    memory_limit: 0\n", kFunction);
+    const std::string torpord = server::ProgramDirectory() + "/torpord";
+    if (access(torpord.c_str(), X_OK) != 0) {
+      return absl::NotFoundError(
+          fmt::format("{} is missing; it belongs beside torporctl", torpord));
+    }
+    // Flags, because they go before whatever TORPOR_ variables the user has set.
+    std::vector<std::string> arguments = {torpord,
+                                          "--config-file=" + PathOf("config.yaml"),
+                                          "--run-dir=" + folder_.path(),
+                                          "--client-socket=" + PathOf("torpor.sock"),
+                                          "--admin-socket=" + PathOf("admin.sock"),
+                                          "--state-dir=" + PathOf("state"),
+                                          "--http-address=",
+                                          "--metrics-address=",
+                                          fmt::format("--anonymous-function={}", kFunction)};
+    if (!options_.topology.empty()) {
+      arguments.push_back("--emulator-topology=" + options_.topology);
+    }
+    const pid_t parent = getpid();
+    daemon_ = fork();
+    if (daemon_ < 0) {
+      daemon_ = 0;
+      return absl::ResourceExhaustedError(fmt::format("cannot fork: {}", std::strerror(errno)));
+    }
+    if (daemon_ == 0) BecomeDaemon({arguments, torpord}, parent);
+    return absl::OkStatus();
+  }
+
+  [[noreturn]] void BecomeDaemon(const UserProgram& torpord, pid_t parent) {
+    DieWithParent(parent, SIGTERM);
+    // Out of the terminal's foreground group: Ctrl-C is for the program.
+    setpgid(0, 0);
+    signals_.RestoreInChild();
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, STDIN_FILENO);
+    if (options_.verbose) {
+      dup2(STDERR_FILENO, STDOUT_FILENO);
+    } else {
+      const int log =
+          open(PathOf("torpord.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+      dup2(log, STDOUT_FILENO);
+      dup2(log, STDERR_FILENO);
+    }
+    setenv("NOTIFY_SOCKET", PathOf("notify").c_str(), 1);
+    unsetenv("WATCHDOG_USEC");
+    _exit(Execute(torpord));
+  }
+
+  bool WaitUntilReady() {
+    constexpr std::chrono::seconds kPatience(60);
+    const TimePoint give_up = clock_.Now() + kPatience;
+    while (clock_.Now() < give_up) {
+      if (IsReady()) return true;
+      WaitForEvent(give_up, ready_.get());
+      HandleSignals();
+      if (interrupted_by_ != 0) return false;
+      if (daemon_ == 0) {
+        Say("the private torpord did not start");
+        return false;
+      }
+    }
+    Say(fmt::format("the private torpord was not ready after {} s", kPatience.count()));
+    return false;
+  }
+
+  bool IsReady() {
+    char state[256];
+    const ssize_t bytes = recv(ready_.get(), state, sizeof state, 0);
+    return bytes > 0 && std::string_view(state, static_cast<std::size_t>(bytes)).find("READY=1") !=
+                            std::string_view::npos;
+  }
+
+  // Until a signal has come, `other` (if any) is readable, or `give_up`.
+  void WaitForEvent(std::optional<TimePoint> give_up, int other = -1) {
+    pollfd descriptors[] = {{signals_.descriptor(), POLLIN, 0}, {other, POLLIN, 0}};
+    int timeout_ms = -1;
+    if (give_up) {
+      timeout_ms = static_cast<int>(std::max<std::int64_t>(
+          0, std::chrono::ceil<std::chrono::milliseconds>(*give_up - clock_.Now()).count()));
+    }
+    poll(descriptors, std::size(descriptors), timeout_ms);
+  }
+
+  void HandleSignals() {
+    while (const auto info = signals_.Next()) {
+      const auto number = static_cast<int>(info->ssi_signo);
+      if (number == SIGCHLD) {
+        ReapChildren();
+      } else if (program_pid_ == 0) {
+        interrupted_by_ = number;
+      } else if (info->ssi_code != SI_KERNEL) {
+        // The terminal's own signals reach the program without us: it is in the same group.
+        kill(program_pid_, number);
+      }
+    }
+  }
+
+  void ReapChildren() {
+    int status = 0;
+    for (pid_t child = 0; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (child == daemon_) daemon_ = 0;
+      if (child == program_pid_) {
+        program_pid_ = 0;
+        program_status_ = status;
+      }
+    }
+  }
+
+  void StartProgram() {
+    const auto environment = ClientEnvironment(ClientLibraryDirectory(), PathOf("torpor.sock"), "");
+    const pid_t parent = getpid();
+    program_pid_ = fork();
+    if (program_pid_ < 0) {
+      Say(fmt::format("cannot fork: {}", std::strerror(errno)));
+      program_pid_ = 0;
+      program_status_ = W_EXITCODE(kExitDaemonFailed, 0);
+      return;
+    }
+    if (program_pid_ > 0) return;
+    // Whoever kills us without warning means the program.
+    DieWithParent(parent, SIGKILL);
+    signals_.RestoreInChild();
+    SetEnvironment(environment);
+    _exit(Execute(program_));
+  }
+
+  void WaitForProgram() {
+    bool reported = false;
+    while (program_pid_ != 0) {
+      WaitForEvent(std::nullopt);
+      HandleSignals();
+      if (daemon_ == 0 && program_pid_ != 0 && !reported) {
+        reported = true;
+        Say("the private torpord died; the program's CUDA calls fail from now on");
+      }
+    }
+  }
+
+  void StopDaemon() {
+    if (daemon_ == 0) return;
+    constexpr std::chrono::seconds kPatience(10);
+    const pid_t group = daemon_;
+    kill(daemon_, SIGTERM);
+    interrupted_by_ = 0;
+    const TimePoint give_up = clock_.Now() + kPatience;
+    while (daemon_ != 0 && interrupted_by_ == 0 && clock_.Now() < give_up) {
+      WaitForEvent(give_up);
+      HandleSignals();
+    }
+    // What is left of it, its executors too.
+    kill(-group, SIGKILL);
+    if (daemon_ != 0) waitpid(daemon_, nullptr, 0);
+    daemon_ = 0;
+  }
+
+  void ShowLog() const {
+    std::ifstream log(PathOf("torpord.log"));
+    for (std::string line; std::getline(log, line);) Say("torpord: " + line);
+  }
+
+  const UserProgram& program_;
+  const StandaloneOptions& options_;
+  PrivateFolder folder_;
+  SteadyClock clock_;
+  SignalSource signals_;
+  UniqueFd ready_;
+  pid_t daemon_ = 0;  // 0: not running
+  pid_t program_pid_ = 0;
+  int program_status_ = 0;
+  int interrupted_by_ = 0;  // a signal that came while there was no program
+};
+
+}  // namespace
+
+int RunStandalone(const UserProgram& program, const StandaloneOptions& options) {
+  absl::StatusOr<PrivateFolder> folder = PrivateFolder::Create();
+  if (!folder.ok()) {
+    Say(std::string(folder.status().message()));
+    return kExitDaemonFailed;
+  }
+  return StandaloneRun(program, options, *std::move(folder)).Run();
+}
+
+}  // namespace torpor::torporctl

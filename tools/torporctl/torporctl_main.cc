@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "server/config/config_loader.h"
+#include "server/version.h"
+#include "tools/torporctl/cuda_linkage.h"
+#include "tools/torporctl/node_report.h"
+#include "tools/torporctl/standalone_run.h"
+#include "tools/torporctl/user_program.h"
+
+namespace torpor::torporctl {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr int kExitOurs = 125;  // `run` failed before the program could start
+constexpr int kExitNotExecutable = 126;
+constexpr int kExitNotFound = 127;
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  torporctl status\n"
+    "  torporctl functions --output json\n"
+    "  torporctl run --function digits -- ./digits --port 9001\n"
+    "  torporctl run --standalone -- ./vectorAdd\n\n"
+    "Files:\n"
+    "  /etc/torpor/config.yaml  where the daemon's sockets and the functions' tokens are named";
+
+constexpr const char* kRunFooter =
+    "The program and its arguments follow --:\n"
+    "  torporctl run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n\n"
+    "The program's stdin, stdout and stderr pass through untouched. The exit status is the "
+    "program's, 128 and the signal's number if a signal killed it; 125 if Torpor failed, 126 if "
+    "the program may not be run, 127 if there is none.\n\n"
+    "The program must load the CUDA runtime as a shared library: nvcc -cudart shared.";
+
+struct Options {
+  std::string config_file;
+  std::string socket;  // of the daemon, client's or admin's by command
+  std::string output = "table";
+  std::string function;
+  std::string token_file;
+  bool is_standalone = false;
+  StandaloneOptions standalone;
+  std::vector<std::string> program;
+};
+
+int Fail(const absl::Status& status, int exit_status) {
+  Say(std::string(status.message()));
+  return exit_status;
+}
+
+// The daemon's configuration. Without a file everything has its default, unless the user named
+// one.
+absl::StatusOr<server::Config> DaemonConfig(const Options& options) {
+  server::ConfigSources sources;
+  sources.environment = server::ProcessEnvironment;
+  const auto named = options.config_file.empty() ? server::ProcessEnvironment("TORPOR_CONFIG_FILE")
+                                                 : std::optional(options.config_file);
+  sources.file = named.value_or(server::kDefaultConfigFile);
+  if (!named && !std::filesystem::exists(sources.file)) sources.file.clear();
+  return server::LoadConfig(sources);
+}
+
+template <typename Fetch, typename Table, typename Json>
+int Report(const Options& options, Fetch fetch, Table table, Json json) {
+  std::string socket = options.socket;
+  if (socket.empty()) {
+    const absl::StatusOr<server::Config> config = DaemonConfig(options);
+    if (!config.ok()) return Fail(config.status(), kExitUsage);
+    socket = config->admin_socket;
+  }
+  const auto response = fetch(socket);
+  if (!response.ok()) return Fail(response.status(), kExitFailure);
+  const std::string text = options.output == "json" ? json(*response) : table(*response);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return 0;
+}
+
+absl::StatusOr<std::string> ReadToken(const std::string& file) {
+  std::ifstream stream(file);
+  std::string token;
+  if (!(stream >> token)) {
+    return absl::NotFoundError(fmt::format("{}: no token can be read from it", file));
+  }
+  return token;
+}
+
+absl::StatusOr<std::string> TokenOf(const Options& options, const server::Config& config) {
+  if (!options.token_file.empty()) return ReadToken(options.token_file);
+  if (options.function.empty()) return std::string();
+  const auto function = config.functions.find(options.function);
+  if (function == config.functions.end()) {
+    return absl::NotFoundError(
+        fmt::format("there is no function {} in the configuration; add it, or name its token with "
+                    "--token-file",
+                    options.function));
+  }
+  if (function->second.token_file.empty()) return std::string();
+  return ReadToken(function->second.token_file);
+}
+
+// Becomes the program, connected to the node's daemon.
+int RunOnNode(const UserProgram& program, const Options& options) {
+  const bool needs_config = options.socket.empty() || options.token_file.empty();
+  absl::StatusOr<server::Config> config =
+      needs_config ? DaemonConfig(options) : absl::StatusOr<server::Config>(server::Config());
+  if (!config.ok()) return Fail(config.status(), kExitOurs);
+  const absl::StatusOr<std::string> token = TokenOf(options, *config);
+  if (!token.ok()) return Fail(token.status(), kExitOurs);
+  const std::string& socket = options.socket.empty() ? config->client_socket : options.socket;
+  SetEnvironment(ClientEnvironment(ClientLibraryDirectory(), socket, *token));
+  return Execute(program);
+}
+
+int RunProgram(const Options& options) {
+  absl::StatusOr<UserProgram> program = FindUserProgram(options.program);
+  if (absl::IsNotFound(program.status())) return Fail(program.status(), kExitNotFound);
+  if (!program.ok()) return Fail(program.status(), kExitNotExecutable);
+  if (const std::string warning = LinkageWarningOfFile(program->path); !warning.empty()) {
+    Say(fmt::format("warning: {} runs without Torpor: {}", program->path, warning));
+  }
+  return options.is_standalone ? RunStandalone(*program, options.standalone)
+                               : RunOnNode(*program, options);
+}
+
+void AddReportOptions(CLI::App& command, Options& options) {
+  command.add_option("-o,--output", options.output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  command.add_option("--socket", options.socket, "The daemon's admin socket")->type_name("PATH");
+}
+
+void AddRunOptions(CLI::App& command, Options& options) {
+  auto* const function =
+      command.add_option("-f,--function", options.function, "Run as an instance of this function")
+          ->type_name("NAME");
+  auto* const token = command
+                          .add_option("--token-file", options.token_file,
+                                      "The function's token; else the configuration names it")
+                          ->type_name("FILE");
+  auto* const socket = command.add_option("--socket", options.socket, "The daemon's client socket")
+                           ->type_name("PATH");
+  auto* const standalone =
+      command.add_flag("--standalone", options.is_standalone,
+                       "Start a private daemon, on an emulated GPU where there is none, and stop "
+                       "it afterwards");
+  standalone->excludes(function)->excludes(token)->excludes(socket);
+  command
+      .add_option("--topology", options.standalone.topology,
+                  "With --standalone: the emulated node (docs/emulator.md)")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile)
+      ->needs(standalone);
+  command
+      .add_flag("--verbose", options.standalone.verbose,
+                "With --standalone: show the daemon's log on stderr")
+      ->needs(standalone);
+  command.footer(kRunFooter);
+}
+
+int Run(std::vector<std::string> arguments) {
+  Options options;
+  CLI::App app("Looks at a Torpor node and runs programs on it.", "torporctl");
+  app.set_version_flag("--version", fmt::format("torporctl {}", server::Version()));
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_option("-c,--config-file", options.config_file,
+                 "The daemon's configuration (TORPOR_CONFIG_FILE)")
+      ->type_name("FILE");
+  CLI::App& status = *app.add_subcommand("status", "The node and its GPUs");
+  AddReportOptions(status, options);
+  CLI::App& functions = *app.add_subcommand("functions", "The functions: state, memory, use");
+  AddReportOptions(functions, options);
+  CLI::App& run = *app.add_subcommand("run", "Run a CUDA program on shared GPUs");
+  AddRunOptions(run, options);
+
+  // What follows `--` is the program's, whatever it looks like.
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  if (separator != arguments.end()) options.program.assign(separator + 1, arguments.end());
+  arguments.erase(separator, arguments.end());
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+    app.parse(arguments);
+    if (run.parsed() && options.program.empty()) {
+      throw CLI::RequiredError("run: a program, as in `torporctl run -- ./program`,");
+    }
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (status.parsed()) return Report(options, FetchStatus, StatusTable, StatusJson);
+  if (functions.parsed()) return Report(options, FetchFunctions, FunctionsTable, FunctionsJson);
+  return RunProgram(options);
+}
+
+}  // namespace
+}  // namespace torpor::torporctl
+
+int main(int argc, char** argv) {
+  return torpor::torporctl::Run(std::vector<std::string>(argv + 1, argv + argc));
+}
