@@ -86,9 +86,14 @@ class ClientCore {
 
   // The journal: what an executor must be told before it can serve this session. `Create` and
   // `Configure` also enqueue the command now (with no wait for a lease where there is none: then
-  // the journal alone is enough). A later Configure of the same call id replaces the earlier one.
+  // the journal alone is enough). A later Configure with the same call id and key replaces the
+  // earlier one.
   virtual cudaError_t Create(std::uint64_t handle, const Command& create) = 0;
-  virtual cudaError_t Configure(std::uint64_t handle, const Command& setting) = 0;
+  cudaError_t Configure(std::uint64_t handle, const Command& setting) {
+    return Configure(handle, setting, 0);
+  }
+  virtual cudaError_t Configure(std::uint64_t handle, const Command& setting,
+                                std::uint64_t key) = 0;
   // Forgets the handle and enqueues `destroy`. cudaErrorInvalidResourceHandle if it is unknown.
   virtual cudaError_t Destroy(std::uint64_t handle, const Command& destroy) = 0;
   virtual bool IsLive(std::uint64_t handle) const = 0;

@@ -9,13 +9,14 @@ void Journal::Create(std::uint64_t handle, const Command& create) {
   objects_.emplace(version_, Object{Stored(create), {}});
 }
 
-bool Journal::Configure(std::uint64_t handle, const Command& setting) {
+bool Journal::Configure(std::uint64_t handle, const Command& setting, std::uint64_t key) {
   const auto found = created_at_.find(handle);
   if (found == created_at_.end()) return false;
   std::vector<Setting>& settings = objects_.at(found->second).settings;
-  std::erase_if(settings,
-                [&](const Setting& old) { return old.command.call_id == setting.call_id; });
-  settings.push_back({++version_, Stored(setting)});
+  std::erase_if(settings, [&](const Setting& old) {
+    return old.command.call_id == setting.call_id && old.key == key;
+  });
+  settings.push_back({++version_, key, Stored(setting)});
   return true;
 }
 

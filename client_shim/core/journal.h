@@ -18,8 +18,8 @@ class Journal {
   using Sink = std::function<void(const Command&)>;
 
   void Create(std::uint64_t handle, const Command& create);
-  // A later setting with the same call id replaces the earlier one. False: no such handle.
-  bool Configure(std::uint64_t handle, const Command& setting);
+  // A later setting with the same call id and key replaces the earlier one. False: no such handle.
+  bool Configure(std::uint64_t handle, const Command& setting, std::uint64_t key);
   // `destroy` is kept until every executor has been told, see Trim. False: no such handle.
   bool Destroy(std::uint64_t handle, const Command& destroy);
   bool IsLive(std::uint64_t handle) const { return created_at_.contains(handle); }
@@ -42,6 +42,7 @@ class Journal {
   };
   struct Setting {
     std::uint64_t version = 0;
+    std::uint64_t key = 0;
     Stored command;
   };
   struct Object {

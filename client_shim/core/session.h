@@ -52,7 +52,8 @@ class Session final : public ClientCore {
   cudaError_t Flush() override;
   bool IsDrained() const override;
   cudaError_t Create(std::uint64_t handle, const Command& create) override;
-  cudaError_t Configure(std::uint64_t handle, const Command& setting) override;
+  using ClientCore::Configure;
+  cudaError_t Configure(std::uint64_t handle, const Command& setting, std::uint64_t key) override;
   cudaError_t Destroy(std::uint64_t handle, const Command& destroy) override;
   bool IsLive(std::uint64_t handle) const override;
   cudaError_t TakeAsyncError() override;

@@ -115,7 +115,7 @@ void Session::OnDrained(const LinkPtr& link, std::span<const std::uint8_t> resul
   const bool knows_all = link->known_version == journal_.version();
   for (const wire::EventTime& time : drained.events) {
     const auto fields = Encoded(wire::EventImport{time.event, time.completed_ns});
-    journal_.Configure(time.event, {wire::EventImport::kCallId, fields});
+    journal_.Configure(time.event, {wire::EventImport::kCallId, fields}, 0);
   }
   if (knows_all) link->known_version = journal_.version();
   SendControl(wire::LeaseReturned{lease_.id});
@@ -199,10 +199,10 @@ cudaError_t Session::Create(std::uint64_t handle, const Command& create) {
   return cudaSuccess;
 }
 
-cudaError_t Session::Configure(std::uint64_t handle, const Command& setting) {
+cudaError_t Session::Configure(std::uint64_t handle, const Command& setting, std::uint64_t key) {
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   Lock lock(mutex_);
-  if (!journal_.Configure(handle, setting)) return cudaErrorInvalidResourceHandle;
+  if (!journal_.Configure(handle, setting, key)) return cudaErrorInvalidResourceHandle;
   TellChange(setting);
   return cudaSuccess;
 }

@@ -1,8 +1,9 @@
+#include "client_shim/unsupported.h"
+
 #include <string>
 
 #include "client_shim/core/client_core.h"
 #include "client_shim/cudart/overrides.h"
-#include "client_shim/unsupported.h"
 
 namespace torpor::shim {
 

@@ -1,0 +1,255 @@
+#include "client_shim/cudart/devices.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "client_shim/cudart/device_properties.h"
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/host_functions.h"
+
+namespace torpor::shim {
+namespace {
+
+thread_local int current_device = 0;
+std::atomic<unsigned> device_flags{cudaDeviceScheduleAuto};
+
+const std::vector<wire::DeviceDescription>& Devices() { return Core().session().devices; }
+
+bool IsDevice(int device) {
+  return device >= 0 && static_cast<std::size_t>(device) < Devices().size();
+}
+
+int Attribute(const wire::DeviceDescription& device, cudaDeviceAttr attribute) {
+  const auto index = static_cast<std::size_t>(attribute);
+  return index < device.attributes.size() ? device.attributes[index] : 0;
+}
+
+cudaError_t UseDevice(int device) {
+  TORPOR_TRY(Begin());
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
+  current_device = device;
+  return cudaSuccess;
+}
+
+cudaError_t GetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (!value || attribute <= 0 || attribute >= cudaDevAttrMax) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
+  *value = Attribute(Devices()[static_cast<std::size_t>(device)], attribute);
+  return cudaSuccess;
+}
+
+cudaError_t GetPciBusId(char* out, int length, int device) {
+  if (!out || length <= 0) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
+  const std::string& id = Devices()[static_cast<std::size_t>(device)].pci_bus_id;
+  std::snprintf(out, static_cast<std::size_t>(length), "%s", id.c_str());
+  return id.size() < static_cast<std::size_t>(length) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// Compares "domain:bus:device.function" as numbers: programs write them with or without zeros.
+bool SamePciBusId(const std::string& a, const char* b) {
+  unsigned left[3] = {};
+  unsigned right[3] = {};
+  return std::sscanf(a.c_str(), "%x:%x:%x", &left[0], &left[1], &left[2]) == 3 &&
+         std::sscanf(b, "%x:%x:%x", &right[0], &right[1], &right[2]) == 3 &&
+         std::memcmp(left, right, sizeof left) == 0;
+}
+
+cudaError_t GetByPciBusId(int* device, const char* id) {
+  if (!device || !id) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  for (std::size_t i = 0; i < Devices().size(); ++i) {
+    if (!SamePciBusId(Devices()[i].pci_bus_id, id)) continue;
+    *device = static_cast<int>(i);
+    return cudaSuccess;
+  }
+  return cudaErrorInvalidDevice;
+}
+
+cudaError_t SynchronizeDevice() {
+  TORPOR_TRY(Begin());
+  TORPOR_TRY(AwaitAllHostFunctions());
+  if (Core().IsDrained()) return Core().TakeAsyncError();
+  return Ask(wire::DeviceSynchronize{});
+}
+
+// Limits are journalled like objects, each under a handle of its own.
+constexpr std::uint64_t kLimitHandles = std::uint64_t{0xff} << kHandleSerialBits;
+
+cudaError_t SetLimit(cudaLimit limit, std::size_t value) {
+  if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  const std::uint64_t handle = kLimitHandles | static_cast<std::uint64_t>(limit);
+  const wire::DeviceSetLimit command{static_cast<std::uint32_t>(limit), value};
+  return Core().IsLive(handle) ? Core().Configure(handle, Encode(command))
+                               : Core().Create(handle, Encode(command));
+}
+
+cudaError_t GetLimit(std::size_t* value, cudaLimit limit) {
+  if (!value) return cudaErrorInvalidValue;
+  if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return cudaErrorUnsupportedLimit;
+  TORPOR_TRY(Begin());
+  wire::DeviceGetLimitResult result;
+  TORPOR_TRY(Ask(wire::DeviceGetLimit{static_cast<std::uint32_t>(limit)}, result));
+  *value = result.value;
+  return cudaSuccess;
+}
+
+cudaError_t CheckDevicePair(int a, int b) {
+  TORPOR_TRY(Begin());
+  return IsDevice(a) && IsDevice(b) ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+}  // namespace
+
+int DeviceAttribute(cudaDeviceAttr attribute) {
+  return Devices().empty() ? 0 : Attribute(Devices().front(), attribute);
+}
+
+const LaunchLimits& DeviceLaunchLimits() {
+  const auto limit = [](cudaDeviceAttr attribute) {
+    return static_cast<unsigned>(DeviceAttribute(attribute));
+  };
+  static const LaunchLimits limits{
+      dim3(limit(cudaDevAttrMaxGridDimX), limit(cudaDevAttrMaxGridDimY),
+           limit(cudaDevAttrMaxGridDimZ)),
+      dim3(limit(cudaDevAttrMaxBlockDimX), limit(cudaDevAttrMaxBlockDimY),
+           limit(cudaDevAttrMaxBlockDimZ)),
+      limit(cudaDevAttrMaxThreadsPerBlock)};
+  return limits;
+}
+
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return Entry([&]() -> cudaError_t {
+    if (!count) return cudaErrorInvalidValue;
+    *count = 0;
+    TORPOR_TRY(Begin());
+    *count = static_cast<int>(Devices().size());
+    return Devices().empty() ? cudaErrorNoDevice : cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  return Entry([&]() -> cudaError_t {
+    if (!device) return cudaErrorInvalidValue;
+    TORPOR_TRY(Begin());
+    *device = current_device;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaSetDevice(int device) {
+  return Entry([&] { return UseDevice(device); });
+}
+
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
+  return Entry([&]() -> cudaError_t {
+    TORPOR_TRY(Begin());
+    return IsDevice(device) ? cudaSuccess : cudaErrorInvalidDevice;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp* properties, int device) {
+  return Entry([&]() -> cudaError_t {
+    if (!properties) return cudaErrorInvalidValue;
+    TORPOR_TRY(Begin());
+    if (!IsDevice(device)) return cudaErrorInvalidDevice;
+    *properties = DeviceProperties(Devices()[static_cast<std::size_t>(device)]);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attribute, int device) {
+  return Entry([&] { return GetAttribute(value, attribute, device); });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return Entry([] { return SynchronizeDevice(); });
+}
+
+// The process's objects live until it ends; what a program asks for here is that all is done.
+cudaError_t cudaDeviceReset() {
+  return Entry([] { return SynchronizeDevice(); });
+}
+
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+  return Entry([&] { return SetLimit(limit, value); });
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, enum cudaLimit limit) {
+  return Entry([&] { return GetLimit(value, limit); });
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  // Every GPU since Pascal answers this.
+  constexpr int kGreatest = -5;
+  return Entry([&]() -> cudaError_t {
+    TORPOR_TRY(Begin());
+    if (least) *least = 0;
+    if (greatest) *greatest = kGreatest;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
+  return Entry([&]() -> cudaError_t {
+    if (!can_access) return cudaErrorInvalidValue;
+    TORPOR_TRY(CheckDevicePair(device, peer));
+    *can_access = 0;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+  return Entry([&]() -> cudaError_t {
+    if (flags != 0) return cudaErrorInvalidValue;
+    TORPOR_TRY(CheckDevicePair(peer, peer));
+    return peer == current_device ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported;
+  });
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  return Entry([&]() -> cudaError_t {
+    TORPOR_TRY(CheckDevicePair(peer, peer));
+    return cudaErrorPeerAccessNotEnabled;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  return Entry([&] { return GetPciBusId(id, length, device); });
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
+  return Entry([&] { return GetByPciBusId(device, id); });
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+  return Entry([&] {
+    if ((flags & ~unsigned{cudaDeviceMask}) != 0) return cudaErrorInvalidValue;
+    device_flags = flags;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
+  return Entry([&] {
+    if (!flags) return cudaErrorInvalidValue;
+    *flags = device_flags | cudaDeviceMapHost;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  return Entry([&]() -> cudaError_t {
+    if (!version) return cudaErrorInvalidValue;
+    TORPOR_TRY(Begin());
+    *version = Devices().empty() ? 0 : Devices().front().driver_version;
+    return cudaSuccess;
+  });
+}

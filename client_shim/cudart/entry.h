@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "client_shim/core/client_core.h"
+#include "client_shim/cudart/overrides.h"
+#include "proto/cuda_api/cudart_commands.h"
+#include "proto/wire/codec.h"
+
+// What the hand-written entry points share: the edge to C, and commands on their way to the core.
+namespace torpor::shim {
+
+inline ClientCore& Core() {
+  static ClientCore* const core = torpor_client_core();
+  return *core;
+}
+
+// The body of an entry point: its error becomes the thread's last error, nothing is thrown.
+template <typename Body>
+cudaError_t Entry(Body&& body) noexcept {
+  try {
+    return RecordError(body());
+  } catch (const std::bad_alloc&) {
+    return RecordError(cudaErrorMemoryAllocation);
+  } catch (...) {
+    return RecordError(cudaErrorUnknown);
+  }
+}
+
+// Opens the session if it is not open. Every entry point that needs it calls this first.
+cudaError_t Begin();
+
+// A buffer of the calling thread, empty; valid until the thread's next call of this. Usable from
+// exit handlers too, unlike a thread_local object with a destructor.
+std::vector<std::uint8_t>& EncodeBuffer();
+
+template <typename Message>
+Command Encode(const Message& message, const WindowPiece* piece = nullptr) {
+  std::vector<std::uint8_t>& fields = EncodeBuffer();
+  wire::Writer writer(fields);
+  writer(message);
+  return {Message::kCallId, fields, piece};
+}
+
+// Queues an asynchronous command.
+template <typename Message>
+cudaError_t Send(const Message& message, const WindowPiece* piece = nullptr) {
+  return Core().Enqueue(Encode(message, piece));
+}
+
+// Sends a synchronous command. Reports an earlier asynchronous error before its own, as CUDA does.
+cudaError_t AskRaw(const Command& command, std::vector<std::uint8_t>& result);
+
+template <typename Result, typename Message>
+cudaError_t Ask(const Message& message, Result& result) {
+  std::vector<std::uint8_t> bytes;
+  if (const cudaError_t error = AskRaw(Encode(message), bytes); error != cudaSuccess) return error;
+  wire::Reader reader(bytes);
+  reader(result);
+  return reader.done() ? cudaSuccess : cudaErrorUnknown;
+}
+
+// Sends a synchronous command whose result is empty.
+template <typename Message>
+cudaError_t Ask(const Message& message) {
+  std::vector<std::uint8_t> ignored;
+  return AskRaw(Encode(message), ignored);
+}
+
+inline std::uint64_t Address(const void* pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+
+}  // namespace torpor::shim
+
+// In a function that returns a cudaError_t: passes a failure on.
+#define TORPOR_TRY(expression)                                                    \
+  if (const cudaError_t torpor_error = (expression); torpor_error != cudaSuccess) \
+  return torpor_error

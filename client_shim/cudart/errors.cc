@@ -1,0 +1,29 @@
+#include <utility>
+
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/error_texts.h"
+
+namespace torpor::shim {
+namespace {
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+}  // namespace
+
+cudaError_t RecordError(cudaError_t error) {
+  // "Not ready" is an answer, not an error: CUDA does not remember it.
+  if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
+  return error;
+}
+
+}  // namespace torpor::shim
+
+using torpor::shim::last_error;
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+const char* cudaGetErrorName(cudaError_t error) { return torpor::shim::ErrorName(error); }
+
+const char* cudaGetErrorString(cudaError_t error) { return torpor::shim::ErrorString(error); }

@@ -1,0 +1,177 @@
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/streams.h"
+
+namespace torpor::shim {
+namespace {
+
+struct Event {
+  std::uint64_t wire = 0;
+  unsigned flags = 0;
+  // 0 where the page has no slot left: such an event's queries wait.
+  std::uint32_t slot = 0;
+  std::atomic<std::uint64_t> recorded_value{0};  // 0: never recorded
+  std::atomic<bool> is_recorded{false};
+};
+using EventPtr = std::shared_ptr<Event>;
+
+class Events {
+ public:
+  void Insert(const EventPtr& event) {
+    std::unique_lock lock(mutex_);
+    by_wire_[event->wire] = event;
+  }
+  bool Erase(std::uint64_t wire) {
+    std::unique_lock lock(mutex_);
+    return by_wire_.erase(wire) > 0;
+  }
+  EventPtr Find(std::uint64_t wire) {
+    std::shared_lock lock(mutex_);
+    const auto found = by_wire_.find(wire);
+    return found == by_wire_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::unordered_map<std::uint64_t, EventPtr> by_wire_;
+};
+
+Events& TheEvents() {
+  static Events* const events = new Events();
+  return *events;
+}
+
+cudaError_t FindEvent(cudaEvent_t handle, EventPtr& event) {
+  TORPOR_TRY(Begin());
+  event = TheEvents().Find(Address(handle));
+  return event ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+bool IsComplete(const Event& event) {
+  return !event.is_recorded ||
+         (event.slot != 0 && Core().SlotValue(event.slot) >= event.recorded_value);
+}
+
+cudaError_t CreateEvent(cudaEvent_t* out, unsigned flags) {
+  constexpr unsigned kKnown =
+      cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+  if (!out || (flags & ~kKnown) != 0) return cudaErrorInvalidValue;
+  if ((flags & cudaEventInterprocess) != 0) return cudaErrorNotSupported;
+  TORPOR_TRY(Begin());
+  const auto event = std::make_shared<Event>();
+  event->wire = Core().MintHandle(HandleKind::kEvent);
+  event->flags = flags;
+  event->slot = Core().AllotSlot();
+  TORPOR_TRY(Core().Create(event->wire, Encode(wire::EventCreate{event->wire, flags})));
+  TheEvents().Insert(event);
+  *out = reinterpret_cast<cudaEvent_t>(event->wire);
+  return cudaSuccess;
+}
+
+cudaError_t DestroyEvent(cudaEvent_t handle) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  if (!TheEvents().Erase(event->wire)) return cudaErrorInvalidResourceHandle;
+  Core().FreeSlot(event->slot);
+  return Core().Destroy(event->wire, Encode(wire::EventDestroy{event->wire}));
+}
+
+cudaError_t Record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(stream_handle, stream));
+  const std::uint64_t value = event->slot == 0 ? 0 : Core().NextSlotValue(event->slot);
+  event->recorded_value = value;
+  event->is_recorded = true;
+  return Send(wire::EventRecord{event->wire, stream->wire, flags, event->slot, value});
+}
+
+cudaError_t Query(cudaEvent_t handle) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  if (IsComplete(*event)) return Core().TakeAsyncError();
+  if (event->slot == 0) return Ask(wire::EventSynchronize{event->wire});
+  TORPOR_TRY(Core().Flush());
+  return IsComplete(*event) ? Core().TakeAsyncError() : cudaErrorNotReady;
+}
+
+cudaError_t Synchronize(cudaEvent_t handle) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  if (IsComplete(*event)) return Core().TakeAsyncError();
+  return Ask(wire::EventSynchronize{event->wire});
+}
+
+cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
+  if (!milliseconds) return cudaErrorInvalidValue;
+  EventPtr start;
+  EventPtr end;
+  TORPOR_TRY(FindEvent(start_handle, start));
+  TORPOR_TRY(FindEvent(end_handle, end));
+  const bool timed = ((start->flags | end->flags) & cudaEventDisableTiming) == 0;
+  if (!timed || !start->is_recorded || !end->is_recorded) return cudaErrorInvalidResourceHandle;
+  // The page may be ahead of the batch, never behind what an executor answered.
+  TORPOR_TRY(Core().Flush());
+  const bool known = start->slot != 0 && end->slot != 0;
+  if (known && !(IsComplete(*start) && IsComplete(*end))) return cudaErrorNotReady;
+  wire::EventElapsedTimeResult result;
+  TORPOR_TRY(Ask(wire::EventElapsedTime{start->wire, end->wire}, result));
+  *milliseconds = result.milliseconds;
+  return cudaSuccess;
+}
+
+cudaError_t StreamWait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned flags) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(stream_handle, stream));
+  if (!event->is_recorded) return cudaSuccess;
+  return Send(wire::StreamWaitEvent{stream->wire, event->wire, flags});
+}
+
+}  // namespace
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return Entry([&] { return CreateEvent(event, cudaEventDefault); });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
+  return Entry([&] { return CreateEvent(event, flags); });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return Entry([&] { return DestroyEvent(event); });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return Entry([&] { return Record(event, stream, cudaEventRecordDefault); });
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
+  return Entry([&] { return Record(event, stream, flags); });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return Entry([&] { return Query(event); });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return Entry([&] { return Synchronize(event); });
+}
+
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
+  return Entry([&] { return Elapsed(ms, start, end); });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+  return Entry([&] { return StreamWait(stream, event, flags); });
+}

@@ -1,0 +1,128 @@
+#include "client_shim/cudart/host_functions.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <list>
+#include <thread>
+
+#include "client_shim/cudart/entry.h"
+
+namespace torpor::shim {
+namespace {
+
+constexpr std::chrono::microseconds kPoll{50};
+
+struct Queued {
+  StreamPtr stream;
+  std::uint32_t slot = 0;
+  std::uint64_t value = 0;
+  std::function<void(cudaError_t)> run;
+};
+
+thread_local bool on_host_function_thread = false;
+
+class Queue {
+ public:
+  void Add(Queued queued) {
+    std::lock_guard lock(mutex_);
+    ++queued.stream->host_functions;
+    ++count_;
+    queue_.push_back(std::move(queued));
+    if (!started_) {
+      started_ = true;
+      std::thread([this] { Serve(); }).detach();
+    }
+    changed_.notify_all();
+  }
+
+  int count() const { return count_.load(std::memory_order_acquire); }
+
+  template <typename Condition>
+  void Await(const Condition& condition) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, condition);
+  }
+
+ private:
+  // The first entry of its stream that the stream has come to, if there is one.
+  std::list<Queued>::iterator Ready(cudaError_t state) {
+    for (auto entry = queue_.begin(); entry != queue_.end(); ++entry) {
+      const bool is_first = std::none_of(queue_.begin(), entry, [&](const Queued& earlier) {
+        return earlier.stream == entry->stream;
+      });
+      const bool reached = Core().SlotValue(entry->slot) >= entry->value;
+      if (is_first && (reached || state != cudaSuccess)) return entry;
+    }
+    return queue_.end();
+  }
+
+  void Serve() {
+    on_host_function_thread = true;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !queue_.empty(); });
+      const cudaError_t state = Core().Start();
+      const auto ready = Ready(state);
+      if (ready == queue_.end()) {
+        lock.unlock();
+        std::this_thread::sleep_for(kPoll);
+        lock.lock();
+        continue;
+      }
+      const Queued entry = std::move(*ready);
+      queue_.erase(ready);
+      lock.unlock();
+      entry.run(state);
+      Core().FreeSlot(entry.slot);
+      lock.lock();
+      --entry.stream->host_functions;
+      --count_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Queued> queue_;
+  std::atomic<int> count_{0};
+  bool started_ = false;
+};
+
+Queue& TheQueue() {
+  static Queue* const queue = new Queue();  // its thread runs until the process ends
+  return *queue;
+}
+
+}  // namespace
+
+cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaError_t)> run) {
+  const std::uint32_t slot = Core().AllotSlot();
+  if (slot == 0) return cudaErrorMemoryAllocation;
+  const std::uint64_t value = Core().NextSlotValue(slot);
+  cudaError_t error = Send(wire::StreamMark{stream->wire, slot, value});
+  if (error == cudaSuccess) error = Core().Flush();
+  if (error != cudaSuccess) {
+    Core().FreeSlot(slot);
+    return error;
+  }
+  TheQueue().Add({stream, slot, value, std::move(run)});
+  return cudaSuccess;
+}
+
+cudaError_t AwaitHostFunctions(const Stream& stream) {
+  if (on_host_function_thread) return cudaErrorNotPermitted;
+  if (TheQueue().count() == 0) return cudaSuccess;
+  if (IsLegacy(stream)) return AwaitAllHostFunctions();
+  TheQueue().Await([&] { return stream.host_functions.load() == 0; });
+  return cudaSuccess;
+}
+
+cudaError_t AwaitAllHostFunctions() {
+  if (on_host_function_thread) return cudaErrorNotPermitted;
+  if (TheQueue().count() == 0) return cudaSuccess;
+  TheQueue().Await([] { return TheQueue().count() == 0; });
+  return cudaSuccess;
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+
+#include "client_shim/cudart/streams.h"
+
+// Functions of the program that run in stream order (cudaLaunchHostFunc, cudaStreamAddCallback).
+// They run on one thread of the shim. Commands of the same stream that are issued later, and of
+// the legacy stream, are held back in the calling thread until the function has run; so are
+// synchronisations. A completion slot tells when the stream has come to it.
+namespace torpor::shim {
+
+// `run` gets the stream's state: cudaSuccess or the session's sticky error.
+cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaError_t)> run);
+
+// Waits until the functions that a command of `stream` must follow have run. Cheap where none is
+// queued. cudaErrorNotPermitted inside a host function, which may not call CUDA.
+cudaError_t AwaitHostFunctions(const Stream& stream);
+cudaError_t AwaitAllHostFunctions();
+
+}  // namespace torpor::shim

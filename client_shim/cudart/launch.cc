@@ -1,0 +1,213 @@
+#include <array>
+#include <cstring>
+
+#include "client_shim/cudart/devices.h"
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/streams.h"
+
+namespace torpor::shim {
+namespace {
+
+// The compiler pushes a configuration, evaluates the arguments and pops it: nesting is as deep as
+// launches inside argument expressions, that is hardly ever more than one.
+struct Configuration {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes;
+  cudaStream_t stream;
+};
+constexpr std::size_t kMaxConfigurations = 32;
+// Zero-initialised and without destructor, so that exit handlers may launch.
+struct ConfigurationStack {
+  std::size_t depth;
+  alignas(Configuration) unsigned char storage[kMaxConfigurations * sizeof(Configuration)];
+};
+thread_local ConfigurationStack configurations;
+
+// The most parameter bytes of a kernel (sm_70 and later).
+constexpr std::size_t kMaxParameterBytes = 32764;
+
+struct Launch {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  std::uint32_t flags = 0;
+};
+
+bool Inside(const dim3& dims, const dim3& most) {
+  const auto inside = [](unsigned value, unsigned limit) { return value >= 1 && value <= limit; };
+  return inside(dims.x, most.x) && inside(dims.y, most.y) && inside(dims.z, most.z);
+}
+
+// What CUDA finds wrong with a launch before it is queued.
+cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
+  const LaunchLimits& limits = DeviceLaunchLimits();
+  if (!Inside(launch.grid, limits.grid) || !Inside(launch.block, limits.block))
+    return cudaErrorInvalidConfiguration;
+  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  if (threads > limits.threads_per_block) return cudaErrorInvalidConfiguration;
+  if (kernel.entry.max_threads > 0 &&
+      threads > static_cast<std::uint64_t>(kernel.entry.max_threads))
+    return cudaErrorLaunchOutOfResources;
+  if (launch.shared_bytes > kernel.max_dynamic_shared) return cudaErrorInvalidValue;
+  return cudaSuccess;
+}
+
+cudaError_t SendLaunch(const Kernel& kernel, const Launch& launch, void** arguments) {
+  std::array<std::uint8_t, kMaxParameterBytes> parameters;
+  if (kernel.parameter_bytes > parameters.size()) return cudaErrorInvalidValue;
+  if (!arguments && !kernel.entry.parameters.empty()) return cudaErrorInvalidValue;
+  std::size_t filled = 0;
+  for (std::size_t i = 0; i < kernel.entry.parameters.size(); ++i) {
+    const wire::KernelParameter& parameter = kernel.entry.parameters[i];
+    std::memset(parameters.data() + filled, 0, parameter.offset - filled);
+    std::memcpy(parameters.data() + parameter.offset, arguments[i], parameter.bytes);
+    filled = parameter.offset + parameter.bytes;
+  }
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(launch.stream, stream));
+  wire::LaunchKernel command;
+  command.kernel = kernel.wire;
+  command.stream = stream->wire;
+  command.grid = {launch.grid.x, launch.grid.y, launch.grid.z};
+  command.block = {launch.block.x, launch.block.y, launch.block.z};
+  command.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
+  command.flags = launch.flags;
+  command.parameters = {parameters.data(), filled};
+  return Send(command);
+}
+
+cudaError_t LaunchPrepared(Kernel& kernel, const Launch& launch, void** arguments) {
+  TORPOR_TRY(Begin());
+  TORPOR_TRY(PrepareKernel(kernel));
+  TORPOR_TRY(CheckLaunch(kernel, launch));
+  return SendLaunch(kernel, launch, arguments);
+}
+
+cudaError_t LaunchKernel(const void* function, const Launch& launch, void** arguments) {
+  Kernel* const kernel = FindKernel(function);
+  return kernel ? LaunchPrepared(*kernel, launch, arguments) : cudaErrorInvalidDeviceFunction;
+}
+
+// Attributes that only tune are ignored; one that changes what the kernel does is refused.
+cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch) {
+  switch (attribute.id) {
+    case cudaLaunchAttributeIgnore:
+    case cudaLaunchAttributeAccessPolicyWindow:
+    case cudaLaunchAttributeSynchronizationPolicy:
+    case cudaLaunchAttributePriority:
+    case cudaLaunchAttributeMemSyncDomain:
+    case cudaLaunchAttributeMemSyncDomainMap:
+    case cudaLaunchAttributePreferredSharedMemoryCarveout:
+    case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+    case cudaLaunchAttributeProgrammaticStreamSerialization:
+      return cudaSuccess;
+    case cudaLaunchAttributeCooperative:
+      if (attribute.val.cooperative != 0) launch.flags |= wire::kLaunchCooperative;
+      return cudaSuccess;
+    case cudaLaunchAttributeClusterDimension: {
+      const auto& cluster = attribute.val.clusterDim;
+      if (cluster.x <= 1 && cluster.y <= 1 && cluster.z <= 1) return cudaSuccess;
+      break;
+    }
+    default:
+      break;
+  }
+  Core().WarnOnce("launch attribute " + std::to_string(attribute.id),
+                  "launch attribute " + std::to_string(attribute.id) + " is not supported");
+  return cudaErrorNotSupported;
+}
+
+cudaError_t LaunchExtended(const cudaLaunchConfig_t* config, const void* function, void** arguments,
+                           bool per_thread_default) {
+  if (!config || (config->numAttrs > 0 && !config->attrs)) return cudaErrorInvalidValue;
+  Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, 0};
+  if (!launch.stream && per_thread_default) launch.stream = cudaStreamPerThread;
+  for (unsigned i = 0; i < config->numAttrs; ++i)
+    TORPOR_TRY(ApplyAttribute(config->attrs[i], launch));
+  return LaunchKernel(function, launch, arguments);
+}
+
+}  // namespace
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+                                     struct CUstream_st* stream) {
+  if (configurations.depth == kMaxConfigurations) return 1;
+  const Configuration configuration{grid, block, shared_bytes, stream};
+  std::memcpy(configurations.storage + configurations.depth * sizeof configuration, &configuration,
+              sizeof configuration);
+  ++configurations.depth;
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_bytes,
+                                       void* stream) {
+  return Entry([&] {
+    if (configurations.depth == 0) return cudaErrorMissingConfiguration;
+    --configurations.depth;
+    Configuration configuration;
+    std::memcpy(&configuration,
+                configurations.storage + configurations.depth * sizeof configuration,
+                sizeof configuration);
+    *grid = configuration.grid;
+    *block = configuration.block;
+    *shared_bytes = configuration.shared_bytes;
+    std::memcpy(stream, &configuration.stream, sizeof configuration.stream);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
+  return cudaGetKernel(kernel, host_function);
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
+  return Entry([&] {
+    if (!kernel) return cudaErrorInvalidValue;
+    Kernel* const found = FindKernel(host_function);
+    if (!found) return cudaErrorInvalidDeviceFunction;
+    *kernel = reinterpret_cast<cudaKernel_t>(found);
+    return cudaSuccess;
+  });
+}
+
+// Only nvcc's code calls this, with what __cudaGetKernel gave: no look-up.
+cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void** arguments,
+                               size_t shared_bytes, cudaStream_t stream) {
+  return Entry([&] {
+    auto* const kernel = reinterpret_cast<Kernel*>(handle);
+    if (!kernel) return cudaErrorInvalidDeviceFunction;
+    return LaunchPrepared(*kernel, {grid, block, shared_bytes, stream, 0}, arguments);
+  });
+}
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared_bytes, cudaStream_t stream) {
+  return Entry([&] {
+    return LaunchKernel(function, {grid, block, shared_bytes, stream, 0}, arguments);
+  });
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, size_t shared_bytes,
+                                        cudaStream_t stream) {
+  return Entry([&] {
+    return LaunchKernel(
+        function, {grid, block, shared_bytes, stream, torpor::wire::kLaunchCooperative}, arguments);
+  });
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
+  return Entry([&] { return LaunchExtended(config, function, arguments, false); });
+}
+
+cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* function,
+                                     void** arguments) {
+  return Entry([&] { return LaunchExtended(config, function, arguments, true); });
+}

@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <cstring>
+
+#include "client_shim/cudart/copies.h"
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/streams.h"
+
+namespace torpor::shim {
+namespace {
+
+// Whether the call returns before a copy from or to pinned memory is done.
+enum class Wait { kNo, kYes };
+
+struct Copy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::uint64_t bytes = 0;
+  StreamPtr stream;
+};
+
+cudaError_t Finish(const Stream& stream, Wait wait) {
+  return wait == Wait::kYes ? Ask(wire::StreamSynchronize{stream.wire}) : cudaSuccess;
+}
+
+cudaError_t Upload(const Copy& copy) {
+  return UploadPageable(copy.from, copy.bytes, [&](const UploadPart& part) {
+    wire::MemcpyHtoD command;
+    command.dst = Address(copy.to) + part.at;
+    command.stream = copy.stream->wire;
+    SetPayload(part, command);
+    return Send(command, part.piece);
+  });
+}
+
+cudaError_t UploadPinned(const Copy& copy) {
+  wire::MemcpyHtoD command;
+  command.dst = Address(copy.to);
+  command.stream = copy.stream->wire;
+  command.bytes = copy.bytes;
+  command.payload = wire::Payload::kArena;
+  command.offset = ArenaOffset(copy.from);
+  return Send(command);
+}
+
+cudaError_t Download(const Copy& copy) {
+  return DownloadPageable(
+      copy.to, copy.bytes,
+      [&](std::uint64_t at, std::uint64_t bytes, std::uint64_t window_offset,
+          std::vector<std::uint8_t>& inline_bytes) -> cudaError_t {
+        wire::MemcpyDtoHResult result;
+        TORPOR_TRY(
+            Ask(wire::MemcpyDtoH{Address(copy.from) + at, copy.stream->wire, bytes, window_offset},
+                result));
+        inline_bytes.assign(result.data.begin(), result.data.end());
+        return cudaSuccess;
+      });
+}
+
+cudaError_t Run(const Copy& copy, const Route& route, Wait wait) {
+  const bool to_device = route.to == Side::kDevice;
+  const bool from_device = route.from == Side::kDevice;
+  if (from_device && to_device)
+    return Send(
+        wire::MemcpyDtoD{Address(copy.to), Address(copy.from), copy.stream->wire, copy.bytes});
+  if (to_device && route.from == Side::kPageable) return Upload(copy);
+  if (from_device && route.to == Side::kPageable) return Download(copy);
+  if (to_device) {
+    TORPOR_TRY(UploadPinned(copy));
+    return Finish(*copy.stream, wait);
+  }
+  if (from_device) {
+    TORPOR_TRY(Send(wire::MemcpyDtoHArena{Address(copy.from), copy.stream->wire, copy.bytes,
+                                          ArenaOffset(copy.to)}));
+    return Finish(*copy.stream, wait);
+  }
+  // From host to host, after what the stream does to either side.
+  TORPOR_TRY(Finish(*copy.stream, Wait::kYes));
+  std::memmove(copy.to, copy.from, copy.bytes);
+  return cudaSuccess;
+}
+
+cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind,
+                       cudaStream_t stream, Wait wait) {
+  TORPOR_TRY(Begin());
+  if (bytes == 0) return cudaSuccess;
+  Route route;
+  TORPOR_TRY(FindRoute(to, bytes, from, bytes, kind, route));
+  Copy copy{to, from, bytes, nullptr};
+  TORPOR_TRY(UseStream(stream, copy.stream));
+  return Run(copy, route, wait);
+}
+
+struct Rows {
+  std::uint64_t to_pitch = 0;
+  std::uint64_t from_pitch = 0;
+  std::uint64_t width = 0;
+  std::uint64_t height = 0;
+
+  // Bytes from the first row's begin to the last row's end.
+  std::uint64_t Span(std::uint64_t pitch) const { return (height - 1) * pitch + width; }
+};
+
+void CopyRows(void* to, const void* from, const Rows& rows) {
+  for (std::uint64_t row = 0; row < rows.height; ++row)
+    std::memmove(static_cast<std::uint8_t*>(to) + row * rows.to_pitch,
+                 static_cast<const std::uint8_t*>(from) + row * rows.from_pitch, rows.width);
+}
+
+cudaError_t SendRows(void* to, const void* from, const Rows& rows, const Route& route,
+                     const Stream& stream) {
+  const auto side = [](Side place) {
+    return place == Side::kDevice ? wire::MemorySide::kDevice : wire::MemorySide::kArena;
+  };
+  return Send(wire::Memcpy2D{Address(to), rows.to_pitch, Address(from), rows.from_pitch, rows.width,
+                             rows.height, stream.wire, side(route.to), side(route.from)});
+}
+
+// Between a device and pageable memory: by way of pinned memory, packed, and therefore waiting.
+cudaError_t CopyRowsStaged(void* to, const void* from, const Rows& rows, const Route& route,
+                           const Stream& stream) {
+  std::uint64_t staging = 0;
+  TORPOR_TRY(Core().HostAlloc(rows.width * rows.height, staging));
+  auto* const packed = reinterpret_cast<void*>(staging);
+  cudaError_t error = cudaSuccess;
+  if (route.from == Side::kPageable) {
+    CopyRows(packed, from, {rows.width, rows.from_pitch, rows.width, rows.height});
+    error = SendRows(to, packed, {rows.to_pitch, rows.width, rows.width, rows.height},
+                     {Side::kArena, route.to}, stream);
+    if (error == cudaSuccess) error = Finish(stream, Wait::kYes);
+  } else {
+    error = SendRows(packed, from, {rows.width, rows.from_pitch, rows.width, rows.height},
+                     {route.from, Side::kArena}, stream);
+    if (error == cudaSuccess) error = Finish(stream, Wait::kYes);
+    if (error == cudaSuccess)
+      CopyRows(to, packed, {rows.to_pitch, rows.width, rows.width, rows.height});
+  }
+  const cudaError_t freed = Core().HostFree(staging);
+  return error != cudaSuccess ? error : freed;
+}
+
+cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
+                        cudaStream_t stream_handle, Wait wait) {
+  TORPOR_TRY(Begin());
+  if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) return cudaErrorInvalidPitchValue;
+  if (rows.width == 0 || rows.height == 0) return cudaSuccess;
+  std::uint64_t product = 0;
+  if (__builtin_mul_overflow(rows.height, std::max(rows.to_pitch, rows.from_pitch), &product))
+    return cudaErrorInvalidValue;
+  Route route;
+  TORPOR_TRY(
+      FindRoute(to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), kind, route));
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(stream_handle, stream));
+  const bool has_device = route.to == Side::kDevice || route.from == Side::kDevice;
+  if (!has_device) {
+    TORPOR_TRY(Finish(*stream, Wait::kYes));
+    CopyRows(to, from, rows);
+    return cudaSuccess;
+  }
+  if (rows.width == rows.to_pitch && rows.width == rows.from_pitch)
+    return Run({to, from, rows.width * rows.height, stream}, route, wait);
+  if (route.to == Side::kPageable || route.from == Side::kPageable)
+    return CopyRowsStaged(to, from, rows, route, *stream);
+  TORPOR_TRY(SendRows(to, from, rows, route, *stream));
+  const bool has_host = route.to != Side::kDevice || route.from != Side::kDevice;
+  return has_host ? Finish(*stream, wait) : cudaSuccess;
+}
+
+}  // namespace
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind) {
+  return Entry([&] { return CopyLinear(to, from, bytes, kind, cudaStreamLegacy, Wait::kYes); });
+}
+
+cudaError_t cudaMemcpy_ptds(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind) {
+  return Entry([&] { return CopyLinear(to, from, bytes, kind, cudaStreamPerThread, Wait::kYes); });
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return Entry([&] { return CopyLinear(to, from, bytes, kind, stream, Wait::kNo); });
+}
+
+cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+  return Entry(
+      [&] { return CopyLinear(to, from, bytes, cudaMemcpyDefault, cudaStreamLegacy, Wait::kYes); });
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
+                                cudaStream_t stream) {
+  return Entry([&] { return CopyLinear(to, from, bytes, cudaMemcpyDefault, stream, Wait::kNo); });
+}
+
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                         size_t width, size_t height, enum cudaMemcpyKind kind) {
+  return Entry([&] {
+    return CopyPitched(to, from, {to_pitch, from_pitch, width, height}, kind, cudaStreamLegacy,
+                       Wait::kYes);
+  });
+}
+
+cudaError_t cudaMemcpy2D_ptds(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind) {
+  return Entry([&] {
+    return CopyPitched(to, from, {to_pitch, from_pitch, width, height}, kind, cudaStreamPerThread,
+                       Wait::kYes);
+  });
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  return Entry([&] {
+    return CopyPitched(to, from, {to_pitch, from_pitch, width, height}, kind, stream, Wait::kNo);
+  });
+}

@@ -1,0 +1,63 @@
+#include "client_shim/cudart/memory_kinds.h"
+
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "client_shim/cudart/entry.h"
+
+namespace torpor::shim {
+namespace {
+
+class SymbolAddresses {
+ public:
+  void Add(std::uint64_t address, std::uint64_t bytes) {
+    std::unique_lock lock(mutex_);
+    bytes_[address] = bytes;
+  }
+  // Bytes from `address` to the variable's end; 0 if it is in none.
+  std::uint64_t Room(std::uint64_t address) {
+    std::shared_lock lock(mutex_);
+    const auto after = bytes_.upper_bound(address);
+    if (after == bytes_.begin()) return 0;
+    const auto& [begin, bytes] = *std::prev(after);
+    return address - begin < bytes ? begin + bytes - address : 0;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> bytes_;
+};
+
+SymbolAddresses& TheSymbolAddresses() {
+  static auto* const addresses = new SymbolAddresses();
+  return *addresses;
+}
+
+}  // namespace
+
+Place PlaceOf(const void* pointer) {
+  const std::uint64_t address = Address(pointer);
+  ClientCore::Allocation allocation;
+  if (Core().FindAllocation(address, allocation)) {
+    const Side side = allocation.on_device ? Side::kDevice : Side::kArena;
+    return {side, allocation.begin + allocation.bytes - address, false};
+  }
+  const wire::HelloReply& session = Core().session();
+  if (address - session.device_base < session.device_bytes) return {Side::kDevice, 0, true};
+  if (address - session.host_base < session.host_bytes) return {Side::kArena, 0, true};
+  if (const std::uint64_t room = TheSymbolAddresses().Room(address); room > 0)
+    return {Side::kDevice, room, false};
+  return {};
+}
+
+void RememberSymbolAddress(std::uint64_t address, std::uint64_t bytes) {
+  TheSymbolAddresses().Add(address, bytes);
+}
+
+std::uint64_t ArenaOffset(const void* pointer) {
+  return Address(pointer) - Core().session().host_base;
+}
+
+}  // namespace torpor::shim

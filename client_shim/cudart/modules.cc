@@ -1,0 +1,199 @@
+#include "client_shim/cudart/modules.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <shared_mutex>
+#include <unordered_set>
+
+#include "base/sha256.h"
+#include "client_shim/cudart/entry.h"
+
+namespace torpor::shim {
+namespace {
+
+// CUDA's own limit for a kernel that was not given more by cudaFuncSetAttribute.
+constexpr std::uint64_t kDefaultSharedBytes = std::uint64_t{48} * 1024;
+// Wrapper version of relocatable device code, whose fatbin is linked at run time.
+constexpr int kRelocatableWrapper = 2;
+
+struct FatbinWrapper {
+  int magic;
+  int version;
+  const void* data;
+  const void* prelinked;
+};
+
+std::uint64_t FatbinBytes(const void* fatbin) {
+  constexpr std::size_t kHeaderSizeAt = 6;
+  constexpr std::size_t kPayloadSizeAt = 8;
+  const auto* bytes = static_cast<const std::uint8_t*>(fatbin);
+  std::uint16_t header = 0;
+  std::uint64_t payload = 0;
+  std::memcpy(&header, bytes + kHeaderSizeAt, sizeof header);
+  std::memcpy(&payload, bytes + kPayloadSizeAt, sizeof payload);
+  return header + payload;
+}
+
+class Registry {
+ public:
+  Module* AddModule(std::unique_ptr<Module> module) {
+    std::unique_lock lock(mutex_);
+    return modules_.emplace_back(std::move(module)).get();
+  }
+  void AddKernel(Module* module, const void* host_function, const char* name) {
+    auto* const kernel = new Kernel();  // a cudaKernel_t lives for ever
+    kernel->module = module;
+    kernel->name = name;
+    kernel->host_function = host_function;
+    std::unique_lock lock(mutex_);
+    handles_.insert(kernel);
+    kernels_[host_function] = kernel;
+  }
+  void AddVariable(const void* host_variable, Variable variable) {
+    std::unique_lock lock(mutex_);
+    variable.module->variable_names.push_back(variable.name);
+    variables_[host_variable] = std::move(variable);
+  }
+  Kernel* FindKernel(const void* function) {
+    std::shared_lock lock(mutex_);
+    if (const auto found = kernels_.find(function); found != kernels_.end()) return found->second;
+    const auto handle = handles_.find(function);
+    return handle == handles_.end() ? nullptr : static_cast<Kernel*>(const_cast<void*>(*handle));
+  }
+  const Variable* FindVariable(const void* symbol) {
+    std::shared_lock lock(mutex_);
+    const auto found = variables_.find(symbol);
+    return found == variables_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::vector<std::unique_ptr<Module>> modules_;
+  std::unordered_map<const void*, Kernel*> kernels_;  // by host function
+  std::unordered_set<const void*> handles_;           // the kernels themselves
+  std::unordered_map<const void*, Variable> variables_;
+};
+
+Registry& TheRegistry() {
+  static Registry* const registry = new Registry();  // programs unregister from exit handlers
+  return *registry;
+}
+
+cudaError_t Upload(const Module& module, const Sha256Digest& hash) {
+  const auto* bytes = static_cast<const std::uint8_t*>(module.fatbin);
+  for (std::uint64_t at = 0; at < module.fatbin_bytes;) {
+    WindowPiece piece;
+    TORPOR_TRY(Core().AcquireWindow(module.fatbin_bytes - at, piece));
+    std::memcpy(piece.data, bytes + at, piece.bytes);
+    wire::ModuleUpload upload;
+    upload.hash = hash;
+    upload.total_bytes = module.fatbin_bytes;
+    upload.at = at;
+    upload.payload = wire::Payload::kWindow;
+    upload.offset = piece.offset;
+    upload.bytes = piece.bytes;
+    const cudaError_t error = Ask(upload);
+    Core().ReleaseWindow(piece);
+    TORPOR_TRY(error);
+    at += piece.bytes;
+  }
+  return cudaSuccess;
+}
+
+// The block of device memory in which the module's variables travel from GPU to GPU.
+cudaError_t BindGlobals(std::uint64_t module, std::uint64_t globals_bytes) {
+  if (globals_bytes == 0) return cudaSuccess;
+  std::uint64_t address = 0;
+  TORPOR_TRY(Core().Malloc(globals_bytes, address));
+  return Core().Configure(module, Encode(wire::ModuleBindGlobals{module, address}));
+}
+
+cudaError_t LoadLocked(Module& module) {
+  if (module.is_relocatable) {
+    Core().WarnOnce("relocatable", "relocatable device code (nvcc -rdc=true) is not supported yet");
+    return cudaErrorNotSupported;
+  }
+  module.fatbin_bytes = FatbinBytes(module.fatbin);
+  wire::ModuleLoad load;
+  load.module = Core().MintHandle(HandleKind::kModule);
+  load.hash = Sha256(module.fatbin, module.fatbin_bytes);
+  load.variables = module.variable_names;
+  wire::ModuleLoadResult result;
+  TORPOR_TRY(Ask(load, result));
+  if (result.found == 0) {
+    TORPOR_TRY(Upload(module, load.hash));
+    TORPOR_TRY(Ask(load, result));
+    if (result.found == 0) return cudaErrorInvalidKernelImage;
+  }
+  TORPOR_TRY(
+      Core().Create(load.module, Encode(wire::ModuleUse{load.module, load.hash, load.variables})));
+  TORPOR_TRY(BindGlobals(load.module, result.globals_bytes));
+  module.wire = load.module;
+  for (wire::KernelEntry& kernel : result.kernels) {
+    const std::string name = kernel.name;
+    module.kernels.emplace(name, std::move(kernel));
+  }
+  module.is_loaded.store(true, std::memory_order_release);
+  return cudaSuccess;
+}
+
+cudaError_t LoadModule(Module& module) {
+  if (module.is_loaded.load(std::memory_order_acquire)) return cudaSuccess;
+  TORPOR_TRY(Begin());
+  std::lock_guard lock(module.mutex);
+  return module.is_loaded ? cudaSuccess : LoadLocked(module);
+}
+
+}  // namespace
+
+Module* RegisterModule(const void* wrapper) {
+  const auto* fatbin = static_cast<const FatbinWrapper*>(wrapper);
+  auto module = std::make_unique<Module>();
+  module->fatbin = fatbin->data;
+  module->is_relocatable = fatbin->version == kRelocatableWrapper;
+  return TheRegistry().AddModule(std::move(module));
+}
+
+void RegisterKernel(Module* module, const void* host_function, const char* name) {
+  TheRegistry().AddKernel(module, host_function, name);
+}
+
+void RegisterVariable(Module* module, const void* host_variable, const char* name,
+                      std::uint64_t bytes, bool is_constant) {
+  TheRegistry().AddVariable(host_variable, {module, name, bytes, is_constant});
+}
+
+Kernel* FindKernel(const void* function) { return TheRegistry().FindKernel(function); }
+
+cudaError_t UseKernel(const void* function, Kernel*& kernel) {
+  kernel = FindKernel(function);
+  return kernel ? PrepareKernel(*kernel) : cudaErrorInvalidDeviceFunction;
+}
+
+cudaError_t PrepareKernel(Kernel& kernel) {
+  if (kernel.is_ready.load(std::memory_order_acquire)) return cudaSuccess;
+  Module& module = *kernel.module;
+  TORPOR_TRY(LoadModule(module));
+  std::lock_guard lock(module.mutex);
+  if (kernel.is_ready) return cudaSuccess;
+  const auto found = module.kernels.find(kernel.name);
+  if (found == module.kernels.end()) return cudaErrorInvalidDeviceFunction;
+  kernel.entry = found->second;
+  for (const wire::KernelParameter& parameter : kernel.entry.parameters)
+    kernel.parameter_bytes = std::max(kernel.parameter_bytes, parameter.offset + parameter.bytes);
+  const auto static_shared = static_cast<std::uint64_t>(kernel.entry.static_shared_bytes);
+  kernel.max_dynamic_shared = kDefaultSharedBytes - std::min(kDefaultSharedBytes, static_shared);
+  kernel.wire = Core().MintHandle(HandleKind::kKernel);
+  TORPOR_TRY(Core().Create(kernel.wire,
+                           Encode(wire::KernelCreate{kernel.wire, module.wire, kernel.name})));
+  kernel.is_ready.store(true, std::memory_order_release);
+  return cudaSuccess;
+}
+
+cudaError_t UseVariable(const void* symbol, const Variable*& variable) {
+  variable = TheRegistry().FindVariable(symbol);
+  return variable ? LoadModule(*variable->module) : cudaErrorInvalidSymbol;
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,40 @@
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/modules.h"
+
+// What the static constructors that nvcc makes call; see modules.h. The handle that nvcc's code
+// passes around is the Module.
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+namespace {
+
+Module* Registered(void** handle) { return reinterpret_cast<Module*>(handle); }
+
+}  // namespace
+
+void** __cudaRegisterFatBinary(void* fat_binary) {
+  return reinterpret_cast<void**>(RegisterModule(fat_binary));
+}
+
+void __cudaRegisterFatBinaryEnd(void**) {}
+
+// Runs from exit handlers, when other threads may still launch: the module stays.
+void __cudaUnregisterFatBinary(void**) {}
+
+void __cudaRegisterFunction(void** handle, const char* host_function, char*,
+                            const char* device_name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+  RegisterKernel(Registered(handle), host_function, device_name);
+}
+
+void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* device_name, int,
+                       size_t bytes, int is_constant, int) {
+  RegisterVariable(Registered(handle), host_variable, device_name, bytes, is_constant != 0);
+}
+
+// Managed memory is not supported: the pointer stays NULL, and who asks is told.
+void __cudaRegisterManagedVar(void** handle, void** host_variable, char*, const char* device_name,
+                              int, size_t bytes, int is_constant, int) {
+  Core().WarnOnce("managed", "__managed__ variables are not supported yet");
+  RegisterVariable(Registered(handle), host_variable, device_name, bytes, is_constant != 0);
+}
+
+char __cudaInitModule(void**) { return 1; }

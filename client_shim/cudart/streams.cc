@@ -1,0 +1,235 @@
+#include "client_shim/cudart/streams.h"
+
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/host_functions.h"
+
+namespace torpor::shim {
+namespace {
+
+constexpr int kLeastPriority = 0;
+
+class Streams {
+ public:
+  Streams() : legacy_(std::make_shared<Stream>()) {}
+
+  StreamPtr legacy() const { return legacy_; }
+
+  void Insert(const StreamPtr& stream) {
+    std::unique_lock lock(mutex_);
+    by_wire_[stream->wire] = stream;
+  }
+  void Erase(std::uint64_t wire) {
+    std::unique_lock lock(mutex_);
+    by_wire_.erase(wire);
+  }
+  StreamPtr Find(std::uint64_t wire) {
+    std::shared_lock lock(mutex_);
+    const auto found = by_wire_.find(wire);
+    return found == by_wire_.end() ? nullptr : found->second;
+  }
+
+ private:
+  const StreamPtr legacy_;
+  std::shared_mutex mutex_;
+  std::unordered_map<std::uint64_t, StreamPtr> by_wire_;
+};
+
+Streams& TheStreams() {
+  static Streams* const streams = new Streams();
+  return *streams;
+}
+
+StreamPtr PerThread() {
+  const std::uint64_t wire = Core().PerThreadStream();
+  if (StreamPtr known = TheStreams().Find(wire)) return known;
+  const auto stream = std::make_shared<Stream>();
+  stream->wire = wire;
+  TheStreams().Insert(stream);
+  return stream;
+}
+
+cudaError_t CreateStream(cudaStream_t* out, unsigned flags, int priority) {
+  if (!out || (flags & ~unsigned{cudaStreamNonBlocking}) != 0) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  const auto stream = std::make_shared<Stream>();
+  stream->wire = Core().MintHandle(HandleKind::kStream);
+  stream->flags = flags;
+  stream->priority = priority;
+  TORPOR_TRY(
+      Core().Create(stream->wire, Encode(wire::StreamCreate{stream->wire, flags, priority})));
+  TheStreams().Insert(stream);
+  *out = reinterpret_cast<cudaStream_t>(stream->wire);
+  return cudaSuccess;
+}
+
+cudaError_t DestroyStream(cudaStream_t handle) {
+  StreamPtr stream;
+  TORPOR_TRY(FindStream(handle, stream));
+  if (IsLegacy(*stream) || handle == cudaStreamPerThread) return cudaErrorInvalidResourceHandle;
+  TORPOR_TRY(AwaitHostFunctions(*stream));
+  TheStreams().Erase(stream->wire);
+  Core().FreeSlot(stream->slot);
+  return Core().Destroy(stream->wire, Encode(wire::StreamDestroy{stream->wire}));
+}
+
+cudaError_t Synchronize(cudaStream_t handle) {
+  StreamPtr stream;
+  TORPOR_TRY(FindStream(handle, stream));
+  TORPOR_TRY(AwaitHostFunctions(*stream));
+  return Ask(wire::StreamSynchronize{stream->wire});
+}
+
+// The state of a stream is learnt by a mark behind its work, and read from the completion page.
+cudaError_t Query(cudaStream_t handle) {
+  StreamPtr stream;
+  TORPOR_TRY(FindStream(handle, stream));
+  if (stream->host_functions.load() != 0) return cudaErrorNotReady;
+  if (Core().IsDrained()) return Core().TakeAsyncError();
+  std::lock_guard lock(stream->mutex);
+  if (stream->slot == 0) stream->slot = Core().AllotSlot();
+  if (stream->slot == 0) return Ask(wire::StreamSynchronize{stream->wire});
+  // The legacy stream follows work of all others, which only a new mark can cover.
+  const std::uint64_t work = stream->work.load();
+  const bool covered =
+      stream->marked_value != 0 &&
+      (stream->marked_work == work || Core().SlotValue(stream->slot) < stream->marked_value);
+  if (!covered) {
+    stream->marked_value = Core().NextSlotValue(stream->slot);
+    stream->marked_work = work;
+    TORPOR_TRY(Send(wire::StreamMark{stream->wire, stream->slot, stream->marked_value}));
+    TORPOR_TRY(Core().Flush());
+  }
+  if (Core().SlotValue(stream->slot) < stream->marked_value) return cudaErrorNotReady;
+  if (stream->marked_work != stream->work.load()) return cudaErrorNotReady;
+  if (IsLegacy(*stream)) stream->marked_value = 0;
+  return Core().TakeAsyncError();
+}
+
+cudaError_t AddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void* data) {
+  if (!callback) return cudaErrorInvalidValue;
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(handle, stream));
+  return QueueHostFunction(
+      stream, [handle, callback, data](cudaError_t state) { callback(handle, state, data); });
+}
+
+cudaError_t LaunchHostFunction(cudaStream_t handle, cudaHostFn_t function, void* data) {
+  if (!function) return cudaErrorInvalidValue;
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(handle, stream));
+  return QueueHostFunction(stream, [function, data](cudaError_t state) {
+    if (state == cudaSuccess) function(data);
+  });
+}
+
+}  // namespace
+
+cudaError_t FindStream(cudaStream_t stream, StreamPtr& found) {
+  TORPOR_TRY(Begin());
+  if (stream == nullptr || stream == cudaStreamLegacy) {
+    found = TheStreams().legacy();
+  } else if (stream == cudaStreamPerThread) {
+    found = PerThread();
+  } else {
+    found = TheStreams().Find(Address(stream));
+  }
+  return found ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
+  TORPOR_TRY(FindStream(stream, use));
+  TORPOR_TRY(AwaitHostFunctions(*use));
+  use->work.fetch_add(1, std::memory_order_relaxed);
+  return cudaSuccess;
+}
+
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return Entry([&] { return CreateStream(stream, cudaStreamDefault, kLeastPriority); });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+  return Entry([&] { return CreateStream(stream, flags, kLeastPriority); });
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+  return Entry([&] { return CreateStream(stream, flags, priority); });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return Entry([&] { return DestroyStream(stream); });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return Entry([&] { return Synchronize(stream); });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return Entry([&] { return Query(stream); });
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {
+  return Entry([&]() -> cudaError_t {
+    if (!flags) return cudaErrorInvalidValue;
+    StreamPtr stream;
+    TORPOR_TRY(FindStream(handle, stream));
+    *flags = stream->flags;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
+  return Entry([&]() -> cudaError_t {
+    if (!priority) return cudaErrorInvalidValue;
+    StreamPtr stream;
+    TORPOR_TRY(FindStream(handle, stream));
+    *priority = stream->priority;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
+  return Entry([&]() -> cudaError_t {
+    if (!device) return cudaErrorInvalidValue;
+    StreamPtr stream;
+    TORPOR_TRY(FindStream(handle, stream));
+    *device = 0;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
+  return Entry([&]() -> cudaError_t {
+    if (!id) return cudaErrorInvalidValue;
+    StreamPtr stream;
+    TORPOR_TRY(FindStream(handle, stream));
+    *id = stream->wire;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
+                                  unsigned int flags) {
+  return Entry(
+      [&] { return flags != 0 ? cudaErrorInvalidValue : AddCallback(stream, callback, data); });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return Entry([&] { return LaunchHostFunction(stream, function, data); });
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode) {
+  // Nothing is ever captured, but the mode is the program's to keep.
+  thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
+  return Entry([&] {
+    if (!mode) return cudaErrorInvalidValue;
+    std::swap(current, *mode);
+    return cudaSuccess;
+  });
+}

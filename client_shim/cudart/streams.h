@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace torpor::shim {
+
+// What the client knows of a stream. Shared: a stream may be destroyed while another thread
+// still names it.
+struct Stream {
+  std::uint64_t wire = 0;  // as commands name it; 0 is the legacy default stream
+  unsigned flags = 0;
+  int priority = 0;
+  // Counts what was enqueued, so that a query knows whether its mark covers everything.
+  std::atomic<std::uint64_t> work{0};
+  std::atomic<int> host_functions{0};  // queued and not finished
+
+  std::mutex mutex;  // guards the mark of the last query
+  std::uint32_t slot = 0;
+  std::uint64_t marked_value = 0;
+  std::uint64_t marked_work = 0;
+};
+
+using StreamPtr = std::shared_ptr<Stream>;
+
+// The stream that `stream` names, ready for a command: the session is open and host functions
+// that the command must follow have run. Counts the command.
+cudaError_t UseStream(cudaStream_t stream, StreamPtr& use);
+
+// The stream, without counting a command or waiting for anything.
+cudaError_t FindStream(cudaStream_t stream, StreamPtr& found);
+
+// Whether the stream waits for work of the legacy default stream and the other way round.
+inline bool IsLegacy(const Stream& stream) { return stream.wire == 0; }
+
+}  // namespace torpor::shim

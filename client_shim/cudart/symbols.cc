@@ -1,0 +1,147 @@
+#include "client_shim/cudart/copies.h"
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/streams.h"
+
+namespace torpor::shim {
+namespace {
+
+cudaError_t UseRange(const void* symbol, std::uint64_t offset, std::uint64_t bytes,
+                     const Variable*& variable) {
+  TORPOR_TRY(UseVariable(symbol, variable));
+  const bool inside = offset <= variable->bytes && bytes <= variable->bytes - offset;
+  return inside ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t ToSymbol(const void* symbol, const void* from, std::uint64_t bytes,
+                     std::uint64_t offset, cudaMemcpyKind kind, cudaStream_t handle) {
+  TORPOR_TRY(Begin());
+  if (!from) return cudaErrorInvalidValue;
+  const Variable* variable = nullptr;
+  TORPOR_TRY(UseRange(symbol, offset, bytes, variable));
+  const Place source = PlaceOf(from);
+  const bool from_device = source.side == Side::kDevice;
+  if (bytes > source.room) return cudaErrorInvalidValue;
+  if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
+    return cudaErrorInvalidMemcpyDirection;
+  if (bytes == 0) return cudaSuccess;
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(handle, stream));
+  wire::MemcpyToSymbol command;
+  command.module = variable->module->wire;
+  command.variable = variable->name;
+  command.stream = stream->wire;
+  command.variable_offset = offset;
+  command.bytes = bytes;
+  if (from_device) {
+    command.device_source = Address(from);
+    return Send(command);
+  }
+  // Pinned sources too are read now: variables are small.
+  return UploadPageable(from, bytes, [&](const UploadPart& part) {
+    command.variable_offset = offset + part.at;
+    SetPayload(part, command);
+    return Send(command, part.piece);
+  });
+}
+
+cudaError_t FromSymbol(void* to, const void* symbol, std::uint64_t bytes, std::uint64_t offset,
+                       cudaMemcpyKind kind, cudaStream_t handle) {
+  TORPOR_TRY(Begin());
+  if (!to) return cudaErrorInvalidValue;
+  const Variable* variable = nullptr;
+  TORPOR_TRY(UseRange(symbol, offset, bytes, variable));
+  const Place target = PlaceOf(to);
+  if (bytes > target.room) return cudaErrorInvalidValue;
+  if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
+    return cudaErrorInvalidMemcpyDirection;
+  if (bytes == 0) return cudaSuccess;
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(handle, stream));
+  const auto fetch = [&](std::uint64_t at, std::uint64_t part, std::uint64_t window_offset,
+                         std::vector<std::uint8_t>& inline_bytes) -> cudaError_t {
+    wire::MemcpyFromSymbol command;
+    command.module = variable->module->wire;
+    command.variable = variable->name;
+    command.variable_offset = offset + at;
+    command.stream = stream->wire;
+    command.bytes = part;
+    command.window_offset = window_offset;
+    wire::MemcpyFromSymbolResult result;
+    TORPOR_TRY(Ask(command, result));
+    inline_bytes.assign(result.data.begin(), result.data.end());
+    return cudaSuccess;
+  };
+  if (target.side != Side::kDevice) return DownloadPageable(to, bytes, fetch);
+  // Onto the device by way of the client: rare, and variables are small.
+  std::vector<std::uint8_t> staging(bytes);
+  TORPOR_TRY(DownloadPageable(staging.data(), bytes, fetch));
+  return cudaMemcpyAsync(to, staging.data(), bytes, cudaMemcpyHostToDevice, handle);
+}
+
+cudaError_t GetAddress(void** address, const void* symbol) {
+  if (!address) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  const Variable* variable = nullptr;
+  TORPOR_TRY(UseVariable(symbol, variable));
+  wire::SymbolAddress command;
+  command.module = variable->module->wire;
+  command.variable = variable->name;
+  wire::SymbolAddressResult result;
+  TORPOR_TRY(Ask(command, result));
+  RememberSymbolAddress(result.address, result.bytes);
+  *address = reinterpret_cast<void*>(result.address);
+  return cudaSuccess;
+}
+
+cudaError_t GetSize(std::size_t* size, const void* symbol) {
+  if (!size) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  const Variable* variable = nullptr;
+  TORPOR_TRY(UseVariable(symbol, variable));
+  *size = variable->bytes;
+  return cudaSuccess;
+}
+
+}  // namespace
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+                               enum cudaMemcpyKind kind) {
+  return Entry([&] { return ToSymbol(symbol, from, bytes, offset, kind, cudaStreamLegacy); });
+}
+
+cudaError_t cudaMemcpyToSymbol_ptds(const void* symbol, const void* from, size_t bytes,
+                                    size_t offset, enum cudaMemcpyKind kind) {
+  return Entry([&] { return ToSymbol(symbol, from, bytes, offset, kind, cudaStreamPerThread); });
+}
+
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes,
+                                    size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream) {
+  return Entry([&] { return ToSymbol(symbol, from, bytes, offset, kind, stream); });
+}
+
+cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset,
+                                 enum cudaMemcpyKind kind) {
+  return Entry([&] { return FromSymbol(to, symbol, bytes, offset, kind, cudaStreamLegacy); });
+}
+
+cudaError_t cudaMemcpyFromSymbol_ptds(void* to, const void* symbol, size_t bytes, size_t offset,
+                                      enum cudaMemcpyKind kind) {
+  return Entry([&] { return FromSymbol(to, symbol, bytes, offset, kind, cudaStreamPerThread); });
+}
+
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset,
+                                      enum cudaMemcpyKind kind, cudaStream_t stream) {
+  return Entry([&] { return FromSymbol(to, symbol, bytes, offset, kind, stream); });
+}
+
+cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
+  return Entry([&] { return GetAddress(address, symbol); });
+}
+
+cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
+  return Entry([&] { return GetSize(size, symbol); });
+}
