@@ -98,3 +98,40 @@ absl::Status Dispatch{prefix}({prefix}Handler& handler, std::uint32_t call_id,
 
 }}  // namespace torpor::cuda_api
 """
+
+
+def fake_handler(library):
+    """For tests: notes which commands it was given and answers them all alike."""
+    prefix = library.prefix
+    methods = []
+    for command in library.commands:
+        result = f", wire::{command.name}Result&" if command.result is not None else ""
+        methods.append(f"  CallStatus {command.name}(const wire::{command.name}& command{result})"
+                       " override {\n    return Note(command);\n  }")
+    return f"""\
+// Generated from proto/cuda_api/{library.name}.py by generator.py. Do not edit.
+#pragma once
+
+#include <vector>
+
+#include "proto/cuda_api/{library.name}_dispatch.h"
+
+namespace torpor::cuda_api {{
+
+class Fake{prefix}Handler : public {prefix}Handler {{
+ public:
+{chr(10).join(methods)}
+
+  std::vector<std::uint32_t> call_ids;
+  CallStatus answer;
+
+ private:
+  template <typename Command>
+  CallStatus Note(const Command&) {{
+    call_ids.push_back(Command::kCallId);
+    return answer;
+  }}
+}};
+
+}}  // namespace torpor::cuda_api
+"""

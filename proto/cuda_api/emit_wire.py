@@ -30,8 +30,17 @@ def wire_header(library):
                                sync=command.result is not None))
         if command.result is not None:
             parts.append(structure(command.name + "Result", "", command.result, in_result=True))
+    names = [c.name for c in library.wire_commands]
+    results = [c.name + "Result" for c in library.wire_commands if c.result is not None]
+    parts += [type_list(f"Every{library.prefix}Command", names),
+              type_list(f"Every{library.prefix}Result", results)]
     parts.append("}  // namespace torpor::wire\n")
     return "\n".join(parts)
+
+
+def type_list(name, types):
+    return (f"// For what must see them all.\ntemplate <template <typename...> typename List>\n"
+            f"using {name} = List<{', '.join(types)}>;\n")
 
 
 def enumeration(e):

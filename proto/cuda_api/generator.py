@@ -1,6 +1,6 @@
 """Writes what the call table says into the build directory.
 
-    generator.py wire|server TABLE --out DIRECTORY
+    generator.py wire|server|fake TABLE --out DIRECTORY
     generator.py client TABLE --out DIRECTORY --toolkit-library FILE --include DIRECTORY
 
 TABLE is the path of a table file, which defines LIBRARY. `client` needs NVIDIA's library, whose
@@ -57,7 +57,12 @@ def write_client(library, out, arguments):
     (out / "coverage.md").write_text(emit_coverage.section(library, exports))
 
 
-WRITERS = {"wire": write_wire, "server": write_server, "client": write_client}
+def write_fake(library, out, _):
+    (out / f"fake_{library.name}_handler.h").write_text(emit_dispatch.fake_handler(library))
+
+
+WRITERS = {"wire": write_wire, "server": write_server, "client": write_client,
+           "fake": write_fake}
 
 
 def main():

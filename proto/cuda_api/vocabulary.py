@@ -210,8 +210,8 @@ class Call:
 
     @property
     def name(self):
-        stem = self.symbol.removeprefix("cublas").removesuffix("_v2")
-        return "Cublas" + stem
+        kind = next(w.kind for w in self.parameters.values() if isinstance(w, Handle))
+        return kind + self.symbol.removeprefix(kind.lower()).removesuffix("_v2")
 
 
 _SCALAR = Type("CublasScalar")

@@ -1,0 +1,46 @@
+#include <cstdlib>
+#include <cstring>
+
+#include "proto/cuda_api/cublas_dispatch.h"
+#include "proto/cuda_api/cudart_dispatch.h"
+#include "proto/cuda_api/fake_cublas_handler.h"
+#include "proto/cuda_api/fake_cudart_handler.h"
+
+namespace torpor::cuda_api {
+namespace {
+
+// Owns everything, so that every extent is worked out; the library has no function, so that no
+// call is made.
+class OwnsEverything : public FakeCublasHandler {
+ public:
+  const CublasFunctions& functions() const override { return functions_; }
+  void* Resolve(std::uint64_t, std::uint64_t bytes, Access) override {
+    if (bytes == 0) std::abort();
+    return this;
+  }
+  cublasHandle_t BeginCall(std::uint64_t, cublasPointerMode_t) override { return nullptr; }
+  void EndCall(std::uint64_t, cublasStatus_t) override { std::abort(); }
+
+ private:
+  CublasFunctions functions_;
+};
+
+}  // namespace
+}  // namespace torpor::cuda_api
+
+// A call id and the bytes that claim to be its fields.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace torpor::cuda_api;  // NOLINT
+  std::uint32_t call_id = 0;
+  if (size < sizeof call_id) return 0;
+  std::memcpy(&call_id, data, sizeof call_id);
+  const std::span fields(data + sizeof call_id, size - sizeof call_id);
+
+  CallOutcome outcome;
+  FakeCudartHandler cudart;
+  const bool ran = DispatchCudart(cudart, call_id, fields, outcome).ok();
+  if (ran != (cudart.call_ids.size() == 1)) std::abort();
+  OwnsEverything cublas;
+  if (DispatchCublas(cublas, call_id, fields, outcome).ok() != ran && ran) std::abort();
+  return 0;
+}
