@@ -12,10 +12,12 @@ import sys
 
 def declared_functions(compiler, include):
     names = set()
-    for header in ("cublas_v2.h", "cublas.h"):
-        command = [compiler, "-E", "-P", "-x", "c", "-I" + include, "-include", header, "/dev/null"]
+    for header in ("cublas_v2.h", "cublas.h", "cublasXt.h"):
+        command = [compiler, "-E", "-P", "-x", "c++", "-I" + include, "-include", header,
+                   "/dev/null"]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         names |= set(re.findall(r"\b(cublas\w+)\s*\(", text))
+    names.discard("cublasMigrateComputeType")  # the header's own inline function
     return sorted(names)
 
 
