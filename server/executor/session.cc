@@ -77,32 +77,59 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline) {
         absl::StrCat("session ", identity_.id.value, " does not hold lease ", lease.value));
   }
   lease_.store(0, std::memory_order_release);
-  // A batch that is running finishes first; it may wait for the GPU itself.
-  const Duration left = deadline - SteadyClock().Now();
-  const auto is_free = [] { return true; };
-  if (!run_mutex_.LockWhenWithTimeout(absl::Condition(&is_free), absl::FromChrono(left))) {
+  return Drain(deadline);
+}
+
+absl::Status Session::Drain(TimePoint deadline) {
+  const auto always = +[](void*) { return true; };
+  const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
+  if (!run_mutex_.LockWhenWithTimeout(absl::Condition(always, static_cast<void*>(nullptr)), left)) {
     run_mutex_.Unlock();
-    return absl::DeadlineExceededError("a batch of the lease still runs");
+    return absl::DeadlineExceededError("a batch still runs");
   }
   const CUresult drained = runner_.Drain(deadline);
   run_mutex_.Unlock();
   if (drained == CUDA_ERROR_TIMEOUT) {
-    return absl::DeadlineExceededError("work of the lease still runs on the GPU");
+    return absl::DeadlineExceededError("the session's work still runs on the GPU");
   }
-  return environment_.device.Status(drained, "draining a lease");
+  return environment_.device.Status(drained, "draining a session");
 }
 
-absl::Status Session::Attach(const wire::Attach& attach) {
+absl::Status Session::Close(TimePoint deadline) {
+  lease_.store(0, std::memory_order_release);
+  {
+    absl::MutexLock lock(&stream_mutex_);
+    closing_ = true;
+    if (attached_) cancel_();
+    const auto detached = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mutex_) {
+      return !attached_;
+    };
+    const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
+    if (!stream_mutex_.AwaitWithTimeout(absl::Condition(&detached), left)) {
+      return absl::DeadlineExceededError("the session's stream does not end");
+    }
+  }
+  TORPOR_RETURN_IF_ERROR(Drain(deadline));
+  return memory_->image().Drop();
+}
+
+absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> cancel) {
   if (attach.session_id != identity_.id.value || !SameKey(attach.session_key, identity_.key)) {
     return absl::PermissionDeniedError("no session has this id and key");
   }
-  if (attached_.exchange(true)) {
-    return absl::AlreadyExistsError("the session has a stream already");
-  }
+  absl::MutexLock lock(&stream_mutex_);
+  if (closing_) return absl::UnavailableError("the session is being closed");
+  if (attached_) return absl::AlreadyExistsError("the session has a stream already");
+  attached_ = true;
+  cancel_ = std::move(cancel);
   return absl::OkStatus();
 }
 
-void Session::Detach() { attached_.store(false); }
+void Session::Detach() {
+  absl::MutexLock lock(&stream_mutex_);
+  attached_ = false;
+  cancel_ = nullptr;
+}
 
 absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {
   TORPOR_ASSIGN_OR_RETURN(const Batch batch, ReadBatch(frame));

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,10 +61,13 @@ class Session {
   absl::Status BeginLease(LeaseId lease);
   // Refuses batches from now on and waits until all work is done; DeadlineExceeded if it is not.
   absl::Status EndLease(LeaseId lease, TimePoint deadline);
+  // Ends whatever lease there is, closes the stream, and gives the device memory back.
+  absl::Status Close(TimePoint deadline);
 
   // The stream. One at a time is attached: PermissionDenied for a wrong key, AlreadyExists while
-  // another is.
-  absl::Status Attach(const wire::Attach& attach);
+  // another is. `cancel` ends the stream from another thread. After Detach the caller does not
+  // touch the session again.
+  absl::Status Attach(const wire::Attach& attach, std::function<void()> cancel);
   void Detach();
   // Executes a frame. An error means that the stream must end.
   absl::Status RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies);
@@ -73,12 +77,18 @@ class Session {
 
  private:
   absl::Status CheckNoLease(const char* operation) const;
+  // Waits for the batch that runs, if one does, and for the GPU.
+  absl::Status Drain(TimePoint deadline);
 
   const SessionEnvironment environment_;
   const SessionIdentity identity_;
   const std::unique_ptr<SessionMemory> memory_;
   std::atomic<std::uint64_t> lease_{0};
-  std::atomic<bool> attached_{false};
+
+  absl::Mutex stream_mutex_;
+  bool attached_ ABSL_GUARDED_BY(stream_mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(stream_mutex_) = false;
+  std::function<void()> cancel_ ABSL_GUARDED_BY(stream_mutex_);  // while attached
 
   // Held while a batch runs.
   absl::Mutex run_mutex_;

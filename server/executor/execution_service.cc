@@ -1,0 +1,92 @@
+#include "server/executor/execution_service.h"
+
+#include <grpcpp/grpcpp.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+
+namespace torpor::executor {
+namespace {
+
+using Stream = grpc::ServerReaderWriter<v1::Frame, v1::Frame>;
+
+// gRPC numbers its codes as Abseil does.
+grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+std::span<const std::uint8_t> BytesOf(const v1::Frame& frame) {
+  return {reinterpret_cast<const std::uint8_t*>(frame.payload().data()), frame.payload().size()};
+}
+
+class StreamReplies final : public ReplySink {
+ public:
+  explicit StreamReplies(Stream& stream) : stream_(stream) {}
+
+  void Send(std::span<const std::uint8_t> reply) override {
+    frame_.set_payload(reply.data(), reply.size());
+    // A stream that broke ends with the next read.
+    stream_.Write(frame_);
+  }
+
+ private:
+  Stream& stream_;
+  v1::Frame frame_;
+};
+
+void AnswerAttach(ReplySink& replies) {
+  wire::Reply reply;
+  reply.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
+  std::vector<std::uint8_t> bytes;
+  wire::Writer writer(bytes);
+  writer(reply);
+  replies.Send(bytes);
+}
+
+}  // namespace
+
+grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream) {
+  if (const absl::Status current = device_.MakeCurrent(); !current.ok()) return ToGrpc(current);
+  v1::Frame frame;
+  if (!stream->Read(&frame)) return grpc::Status::OK;
+  const absl::StatusOr<wire::Attach> attach = ReadAttach(BytesOf(frame));
+  if (!attach.ok()) return ToGrpc(attach.status());
+  const absl::StatusOr<Session*> session =
+      registry_.Attach(*attach, [context] { context->TryCancel(); });
+  if (!session.ok()) return ToGrpc(session.status());
+  const absl::Cleanup detach = [&session] { (*session)->Detach(); };
+
+  StreamReplies replies(*stream);
+  AnswerAttach(replies);
+  while (stream->Read(&frame)) {
+    const absl::Status status = (*session)->RunFrame(BytesOf(frame), replies);
+    if (status.ok()) continue;
+    spdlog::warn("the stream of session {} ends: {}", attach->session_id, status.ToString());
+    return ToGrpc(status);
+  }
+  return grpc::Status::OK;
+}
+
+absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
+                                                    const std::string& path) {
+  unlink(path.c_str());
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
+  builder.SetMaxReceiveMessageSize(static_cast<int>(wire::kMaxFrameBytes));
+  builder.SetMaxSendMessageSize(-1);
+  builder.RegisterService(&service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", path));
+  }
+  // Functions run as any user; a session is known by its key, the folder says who gets here.
+  if (chmod(path.c_str(), 0666) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path, " to all users"));
+  }
+  return server;
+}
+
+}  // namespace torpor::executor

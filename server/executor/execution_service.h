@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "proto/torpor/v1/transport.grpc.pb.h"
+#include "server/executor/device.h"
+#include "server/executor/session_registry.h"
+
+namespace torpor::executor {
+
+// The streams of the sessions. Each has a thread of its own, which executes its batches and
+// writes the replies: a synchronous call waits for no other thread.
+class ExecutionService final : public v1::Execution::Service {
+ public:
+  // Both outlive the server.
+  ExecutionService(const Device& device, SessionRegistry& registry)
+      : device_(device), registry_(registry) {}
+
+  grpc::Status Run(grpc::ServerContext* context,
+                   grpc::ServerReaderWriter<v1::Frame, v1::Frame>* stream) override;
+
+ private:
+  const Device& device_;
+  SessionRegistry& registry_;
+};
+
+// Serves `service` on a Unix socket at `path`, which must be ours to replace.
+absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
+                                                    const std::string& path);
+
+}  // namespace torpor::executor

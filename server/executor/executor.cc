@@ -1,0 +1,110 @@
+#include "server/executor/executor.h"
+
+#include <grpcpp/grpcpp.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/executor/cublas_library.h"
+#include "server/executor/device.h"
+#include "server/executor/execution_service.h"
+#include "server/executor/node_link.h"
+
+namespace torpor::executor {
+namespace {
+
+// For replies that are still on their way when the executor ends.
+constexpr auto kFarewell = std::chrono::milliseconds(200);
+
+v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& device,
+                                 const PhysicalPool& pool) {
+  v1::ExecutorMessage message;
+  v1::ExecutorMessage::Register& registration = *message.mutable_register_();
+  registration.set_gpu(options.gpu);
+  registration.set_pid(getpid());
+  registration.set_epoch(options.epoch);
+  registration.set_pool_bytes(pool.pool_bytes());
+  registration.set_chunk_bytes(pool.chunk_bytes());
+  registration.set_socket_path(options.socket);
+  const DeviceProperties& properties = device.properties();
+  v1::DeviceDescription& description = *registration.mutable_device();
+  description.set_name(properties.name);
+  description.set_uuid(properties.uuid.data(), properties.uuid.size());
+  description.set_total_bytes(properties.total_bytes);
+  description.mutable_attributes()->Assign(properties.attributes.begin(),
+                                           properties.attributes.end());
+  description.set_driver_version(properties.driver_version);
+  description.set_pci_bus_id(properties.pci_bus_id);
+  return message;
+}
+
+absl::StatusOr<Bytes> PoolBytes(const ExecutorOptions& options, const Device& device) {
+  const Bytes total = device.properties().total_bytes;
+  if (options.pool_bytes > 0) return options.pool_bytes;
+  if (options.driver_reserve >= total) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("GPU ", options.gpu, " has ", total, " bytes, not more than the driver's ",
+                     options.driver_reserve, "; lower --driver-reserve"));
+  }
+  return total - options.driver_reserve;
+}
+
+// A node whose functions use no cuBLAS needs none.
+cuda_api::CublasFunctions FindCublas(const std::string& directory) {
+  absl::StatusOr<cuda_api::CublasFunctions> functions = LoadCublas(directory);
+  if (functions.ok()) return *functions;
+  spdlog::warn("no cuBLAS for functions: {}", functions.status().ToString());
+  return {};
+}
+
+// Breaks the circle between the loop, which is told of faults, and what tells of them.
+class FaultRelay final : public FaultListener {
+ public:
+  void Connect(FaultListener& listener) { listener_ = &listener; }
+  void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override {
+    listener_->OnContextLost(session, error);
+  }
+
+ private:
+  FaultListener* listener_ = nullptr;
+};
+
+}  // namespace
+
+absl::Status RunExecutor(const ExecutorOptions& options) {
+  TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(options.cuda_library_dir));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, options.gpu));
+  TORPOR_ASSIGN_OR_RETURN(const Bytes pool_bytes, PoolBytes(options, *device));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
+                          PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
+  const ModuleStore store(options.module_dir);
+  ModuleLibrary modules(*device, store);
+  CublasPool cublas(FindCublas(options.cuda_library_dir));
+  SessionRegistry registry;
+  FaultRelay faults;
+  const OperationEnvironment environment{{*device, *pool, modules, cublas, faults},
+                                         registry,
+                                         options.descriptor_socket,
+                                         options.drain_timeout};
+  NodeLink link(options.daemon_socket);
+  ExecutorLoop loop(environment, link);
+  faults.Connect(loop);
+
+  ExecutionService service(*device, registry);
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,
+                          Serve(service, options.socket));
+  link.Start(Registration(options, *device, *pool), loop);
+  spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", options.gpu,
+               device->properties().name, pool->pool_bytes() / kMiB, pool->chunk_bytes() / kKiB,
+               options.socket);
+  const ExitStatus end = loop.Run();
+  link.Finish();
+  // Streams end now; a thread that waits for the GPU for ever must not keep us.
+  server->Shutdown(std::chrono::system_clock::now() + kFarewell);
+  // Not exit(): a driver whose context is lost may take seconds to say good-bye, and threads that
+  // wait for it would be torn down under it.
+  _exit(static_cast<int>(end));
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "server/executor/executor_loop.h"
+
+namespace torpor::executor {
+
+// What the command line says.
+struct ExecutorOptions {
+  int gpu = -1;
+  std::uint64_t epoch = 0;
+  std::string daemon_socket;
+  std::string socket;
+  std::string descriptor_socket;
+  std::string module_dir;
+  std::string cuda_library_dir;
+  Bytes driver_reserve = 1 * kGiB;
+  Bytes pool_bytes = 0;  // 0: all but the reserve
+  Bytes chunk_bytes = 2 * kMiB;
+  Duration drain_timeout{std::chrono::seconds(25)};  // for a lease's work to end
+};
+
+// Owns the GPU until there is a reason to end, and then ends the process with an ExitStatus.
+// Returns only if it could not start.
+absl::Status RunExecutor(const ExecutorOptions& options);
+
+}  // namespace torpor::executor

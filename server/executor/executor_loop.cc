@@ -1,0 +1,179 @@
+#include "server/executor/executor_loop.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+#include "server/executor/cuda_status.h"
+
+namespace torpor::executor {
+namespace {
+
+// Enough that a session that ends slowly does not hold up the swaps of others.
+constexpr int kWorkers = 4;
+
+// How often the driver is asked, while a session has a lease, whether the context still lives: a
+// client that only polls its completion page would never hear of it otherwise.
+constexpr Duration kWatchInterval = std::chrono::milliseconds(5);
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+}  // namespace
+
+ExecutorLoop::ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink)
+    : environment_(environment), uplink_(uplink) {
+  for (int i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { Work(); });
+}
+
+ExecutorLoop::~ExecutorLoop() {
+  work_.Close();
+  mailbox_.Close();
+  for (std::thread& worker : workers_) worker.join();
+  if (watch_stream_ != nullptr) {
+    environment_.session.device.driver().StreamDestroy(watch_stream_);
+  }
+}
+
+void ExecutorLoop::OnContextLost(SessionId session, const cuda_api::CallStatus& error) {
+  Post(ContextLost{session, error});
+}
+
+void ExecutorLoop::Work() {
+  const Device& device = environment_.session.device;
+  absl::Status ready = device.MakeCurrent();
+  absl::StatusOr<CUstream> stream =
+      ready.ok() ? device.CreateStream() : absl::StatusOr<CUstream>(ready);
+  while (const std::optional<v1::DaemonMessage> operation = work_.Receive()) {
+    if (stream.ok()) {
+      Post(RunOperation(environment_, *operation, *stream));
+    } else {
+      OperationResult result;
+      result.operation_id = operation->operation_id();
+      result.session = SessionOf(*operation);
+      result.status = stream.status();
+      Post(std::move(result));
+    }
+  }
+  if (stream.ok()) device.driver().StreamDestroy(*stream);
+}
+
+ExitStatus ExecutorLoop::Run() {
+  if (absl::StatusOr<CUstream> stream = environment_.session.device.CreateStream(); stream.ok()) {
+    watch_stream_ = *stream;
+  } else {
+    spdlog::error("cannot watch the CUDA context: {}", stream.status().ToString());
+    return ExitStatus::kFailure;
+  }
+  const SteadyClock clock;
+  while (true) {
+    std::optional<LoopMessage> message =
+        environment_.registry.any_lease() ? mailbox_.ReceiveUntil(clock.Now() + kWatchInterval)
+                                          : mailbox_.Receive();
+    const std::optional<ExitStatus> end = message ? Handle(*std::move(message)) : Watch();
+    if (end) return *end;
+  }
+}
+
+std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
+  return std::visit(
+      Overloaded{
+          [this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
+          [this](OperationResult& result) { return OnResult(result); },
+          [this](ContextLost& lost) { return OnLost(lost); },
+          [](DaemonGone& gone) -> std::optional<ExitStatus> {
+            spdlog::warn("torpord has gone ({}): ending", gone.reason);
+            return ExitStatus::kDaemonLost;
+          }},
+      message);
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation) {
+  if (operation.has_shutdown()) {
+    shutdown_operation_ = operation.operation_id();
+    return EndIfShutDown();
+  }
+  Lane& lane = lanes_[SessionOf(operation)];
+  if (lane.busy) {
+    lane.waiting.push_back(std::move(operation));
+  } else {
+    Dispatch(lane, std::move(operation));
+  }
+  return std::nullopt;
+}
+
+void ExecutorLoop::Dispatch(Lane& lane, v1::DaemonMessage operation) {
+  lane.busy = true;
+  ++running_;
+  TORPOR_CHECK(work_.Send(std::move(operation)));
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationResult& result) {
+  --running_;
+  const auto lane = lanes_.find(result.session);
+  lane->second.busy = false;
+  if (lane->second.waiting.empty()) {
+    lanes_.erase(lane);
+  } else {
+    v1::DaemonMessage next = std::move(lane->second.waiting.front());
+    lane->second.waiting.pop_front();
+    Dispatch(lane->second, std::move(next));
+  }
+  Answer(result);
+  if (const CUresult error = ResultOf(result.status); IsSticky(error)) {
+    return OnLost({result.session, cuda_api::CallFailed(error, std::string(result.status.message()))});
+  }
+  return EndIfShutDown();
+}
+
+void ExecutorLoop::Answer(const OperationResult& result) {
+  if (!result.status.ok()) {
+    spdlog::warn("operation {} on session {}: {}", result.operation_id, result.session.value,
+                 result.status.ToString());
+  }
+  v1::ExecutorMessage message;
+  v1::ExecutorMessage::OperationDone& done = *message.mutable_operation_done();
+  done.set_operation_id(result.operation_id);
+  done.set_code(static_cast<int>(result.status.code()));
+  done.set_message(std::string(result.status.message()));
+  done.set_bytes_to_device(result.cost.to_device);
+  done.set_bytes_to_host(result.cost.to_host);
+  done.set_duration_ns(static_cast<std::uint64_t>(result.duration.count()));
+  uplink_.Send(message);
+}
+
+std::optional<ExitStatus> ExecutorLoop::EndIfShutDown() {
+  if (!shutdown_operation_ || running_ > 0) return std::nullopt;
+  OperationResult done;
+  done.operation_id = *shutdown_operation_;
+  Answer(done);
+  return ExitStatus::kShutdown;
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnLost(const ContextLost& lost) {
+  const SessionId session = environment_.registry.Blame(
+      lost.session, static_cast<std::uint32_t>(lost.error.code));
+  spdlog::error("session {} has cost the CUDA context: {}", session.value, lost.error.message);
+  v1::ExecutorMessage message;
+  v1::ExecutorMessage::ContextLost& report = *message.mutable_context_lost();
+  report.set_session_id(session.value);
+  report.set_cuda_error(lost.error.code);
+  report.set_message(lost.error.message);
+  uplink_.Send(message);
+  return ExitStatus::kContextLost;
+}
+
+std::optional<ExitStatus> ExecutorLoop::Watch() {
+  const CUresult result = environment_.session.device.driver().StreamQuery(watch_stream_);
+  if (!IsSticky(result)) return std::nullopt;
+  const absl::Status status = environment_.session.device.Status(result, "a kernel failed");
+  return OnLost({{}, cuda_api::CallFailed(result, std::string(status.message()))});
+}
+
+}  // namespace torpor::executor

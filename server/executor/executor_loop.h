@@ -1,0 +1,95 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/mailbox.h"
+#include "proto/torpor/v1/node.pb.h"
+#include "server/executor/operations.h"
+#include "server/executor/session.h"
+
+namespace torpor::executor {
+
+// How an executor ends; the supervisor tells by it what to do.
+enum class ExitStatus : int {
+  kShutdown = 0,
+  kFailure = 1,      // could not start
+  kUsage = 2,        // wrong flags
+  kContextLost = 3,  // a session's work cost the CUDA context
+  kDaemonLost = 4,   // torpord has gone
+};
+
+// What the loop learns.
+struct DaemonGone {
+  std::string reason;
+};
+struct ContextLost {
+  SessionId session;  // whose call showed it; may be none
+  cuda_api::CallStatus error;
+};
+using LoopMessage = std::variant<v1::DaemonMessage, OperationResult, ContextLost, DaemonGone>;
+
+// Where the loop's words to torpord go. Called by the loop's thread only.
+class DaemonUplink {
+ public:
+  virtual ~DaemonUplink() = default;
+  virtual void Send(const v1::ExecutorMessage& message) = 0;
+};
+
+// The thread that decides: which of torpord's operations runs next on which worker (one at a time
+// a session, in the order they came), when the context is lost, when to end. It never blocks on
+// the GPU; the workers do.
+class ExecutorLoop final : public FaultListener {
+ public:
+  static constexpr std::size_t kMailboxCapacity = 4096;
+
+  // `environment` must name this loop as listener of faults. All outlive the loop.
+  ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink);
+  ~ExecutorLoop() override;
+
+  // Any thread. Waits while the loop is behind.
+  void Post(LoopMessage message) { mailbox_.Send(std::move(message)); }
+  void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override;
+
+  // Runs until there is a reason to end. The device is current on the calling thread.
+  ExitStatus Run();
+
+ private:
+  struct Lane {
+    bool busy = false;
+    std::deque<v1::DaemonMessage> waiting;
+  };
+
+  void Work();
+  // Each gives the status to end with, if it is the end.
+  std::optional<ExitStatus> Handle(LoopMessage message);
+  std::optional<ExitStatus> OnOperation(v1::DaemonMessage operation);
+  std::optional<ExitStatus> OnResult(const OperationResult& result);
+  std::optional<ExitStatus> OnLost(const ContextLost& lost);
+  // Asks the driver whether the context is still there.
+  std::optional<ExitStatus> Watch();
+  std::optional<ExitStatus> EndIfShutDown();
+  void Dispatch(Lane& lane, v1::DaemonMessage operation);
+  void Answer(const OperationResult& result);
+
+  const OperationEnvironment environment_;
+  DaemonUplink& uplink_;
+  Mailbox<LoopMessage> mailbox_{kMailboxCapacity};
+  Mailbox<v1::DaemonMessage> work_{kMailboxCapacity};
+  std::vector<std::thread> workers_;
+
+  // Of the loop's thread.
+  std::map<SessionId, Lane> lanes_;
+  std::size_t running_ = 0;
+  std::optional<std::uint64_t> shutdown_operation_;
+  CUstream watch_stream_ = nullptr;
+};
+
+}  // namespace torpor::executor

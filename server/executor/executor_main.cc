@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "server/executor/device_list.h"
+#include "server/executor/executor.h"
+#include "server/log/structured_log.h"
+#include "server/version.h"
+
+namespace {
+
+using torpor::executor::ExecutorOptions;
+using torpor::executor::ExitStatus;
+
+constexpr const char* kDescription =
+    "torpor-executor owns one GPU of the node: its memory, its copies and the kernels that "
+    "functions launch.\n\n"
+    "torpord starts one for each GPU, tells it over --daemon-socket what to do, and starts another "
+    "when it ends. It is not meant to be started by hand, but for --list-devices.";
+
+constexpr const char* kFooter =
+    "Exit status:\n"
+    "  0  torpord asked it to end (or --list-devices succeeded)\n"
+    "  1  it could not start\n"
+    "  2  wrong flags\n"
+    "  3  a function's work cost the CUDA context; another executor must take over\n"
+    "  4  torpord has gone";
+
+struct CommandLine {
+  ExecutorOptions options;
+  bool list_devices = false;
+  std::string log_level = "info";
+  std::string log_format = "text";
+};
+
+void AddOptions(CLI::App& app, CommandLine& line) {
+  ExecutorOptions& options = line.options;
+  app.add_flag("--list-devices", line.list_devices,
+               "Print the GPUs as one JSON object {\"devices\": [{index, name, uuid, "
+               "total_bytes}]} and exit");
+  app.add_option("--gpu", options.gpu, "Index of the GPU to own, as the driver counts")
+      ->type_name("N");
+  app.add_option("--epoch", options.epoch, "Given back to torpord, which tells starts apart by it")
+      ->type_name("E");
+  app.add_option("--daemon-socket", options.daemon_socket, "torpord's node socket to dial")
+      ->type_name("PATH");
+  app.add_option("--socket", options.socket, "Where to serve functions; replaced if it exists")
+      ->type_name("PATH");
+  app.add_option("--descriptor-socket", options.descriptor_socket,
+                 "Where torpord hands out memory files")
+      ->type_name("PATH");
+  app.add_option("--module-dir", options.module_dir, "Folder of the node's modules")
+      ->type_name("DIR");
+  app.add_option("--cuda-library-dir", options.cuda_library_dir,
+                 "Folder of libcuda.so.1 and libcublas.so.13; empty: where the dynamic linker "
+                 "finds them")
+      ->type_name("DIR");
+  app.add_option("--driver-reserve", options.driver_reserve,
+                 "GPU memory left to the driver for contexts, modules and local memory")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("1GiB");
+  app.add_option("--pool-bytes", options.pool_bytes,
+                 "GPU memory for images; 0: all but the driver's reserve")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--chunk-bytes", options.chunk_bytes, "Unit in which images occupy GPU memory")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("2MiB");
+  app.add_option("--log-level", line.log_level, "trace, debug, info, warn, error or off")
+      ->capture_default_str();
+  app.add_option("--log-format", line.log_format, "Form of a line of the log")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+// Empty if all is there.
+std::string MissingFlag(const ExecutorOptions& options) {
+  if (options.gpu < 0) return "--gpu";
+  if (options.daemon_socket.empty()) return "--daemon-socket";
+  if (options.socket.empty()) return "--socket";
+  if (options.descriptor_socket.empty()) return "--descriptor-socket";
+  if (options.module_dir.empty()) return "--module-dir";
+  return {};
+}
+
+int Fail(const absl::Status& status) {
+  std::fputs(fmt::format("torpor-executor: {}\n", std::string(status.message())).c_str(), stderr);
+  return static_cast<int>(ExitStatus::kFailure);
+}
+
+int ListDevices(const std::string& cuda_library_dir) {
+  const auto devices = torpor::executor::ListDevices(cuda_library_dir);
+  if (!devices.ok()) return Fail(devices.status());
+  nlohmann::json list = nlohmann::json::array();
+  for (std::size_t i = 0; i < devices->size(); ++i) {
+    const torpor::executor::DeviceProperties& device = (*devices)[i];
+    list.push_back({{"index", i},
+                    {"name", device.name},
+                    {"uuid", torpor::executor::UuidText(device.uuid)},
+                    {"total_bytes", device.total_bytes}});
+  }
+  std::puts(nlohmann::json{{"devices", list}}.dump().c_str());
+  return static_cast<int>(ExitStatus::kShutdown);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app(kDescription, "torpor-executor");
+  app.footer(kFooter);
+  app.set_version_flag("--version", fmt::format("torpor-executor {}", torpor::server::Version()));
+  AddOptions(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitStatus::kUsage);
+  }
+  signal(SIGPIPE, SIG_IGN);
+  torpor::server::SetUpLog(line.log_level, line.log_format == "json");
+  if (line.list_devices) return ListDevices(line.options.cuda_library_dir);
+  if (const std::string missing = MissingFlag(line.options); !missing.empty()) {
+    std::fputs(fmt::format("torpor-executor: {} is required\n", missing).c_str(), stderr);
+    return static_cast<int>(ExitStatus::kUsage);
+  }
+  return Fail(torpor::executor::RunExecutor(line.options));
+}

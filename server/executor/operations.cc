@@ -1,0 +1,165 @@
+#include "server/executor/operations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace torpor::executor {
+namespace {
+
+using v1::DaemonMessage;
+
+absl::StatusOr<memory::Extent> ToExtent(const v1::Extent& extent) {
+  Bytes end = 0;
+  if (__builtin_add_overflow(extent.offset(), extent.bytes(), &end)) {
+    return absl::InvalidArgumentError("an extent ends beyond 64 bits");
+  }
+  return memory::Extent{extent.offset(), end};
+}
+
+template <typename Extents>
+absl::StatusOr<memory::ExtentSet> ToExtentSet(const Extents& extents) {
+  memory::ExtentSet set;
+  for (const v1::Extent& extent : extents) {
+    TORPOR_ASSIGN_OR_RETURN(const memory::Extent converted, ToExtent(extent));
+    set.Add(converted);
+  }
+  return set;
+}
+
+absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& description) {
+  SessionIdentity identity;
+  if (description.session_key().size() != identity.key.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a session key has 16 bytes, not ",
+                                                   description.session_key().size()));
+  }
+  identity.id = {description.session_id()};
+  std::copy(description.session_key().begin(), description.session_key().end(),
+            identity.key.begin());
+  identity.function = description.function();
+  identity.device_base = description.device_base();
+  identity.device_bytes = description.device_bytes();
+  identity.host_base = description.host_base();
+  identity.host_bytes = description.host_bytes();
+  identity.window_bytes = description.window_bytes();
+  return identity;
+}
+
+absl::Status OpenSession(const OperationEnvironment& environment,
+                         const DaemonMessage::OpenSession& operation) {
+  TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
+  TORPOR_ASSIGN_OR_RETURN(SessionFiles files,
+                          OpenSessionFiles(environment.descriptor_socket, identity));
+  TORPOR_ASSIGN_OR_RETURN(
+      std::unique_ptr<SessionMemory> memory,
+      SessionMemory::Open(environment.session.device, environment.session.pool, identity,
+                          std::move(files)));
+  return environment.registry.Add(std::make_unique<Session>(
+      environment.session, std::move(identity), std::move(memory)));
+}
+
+absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
+                          TimePoint deadline) {
+  TORPOR_ASSIGN_OR_RETURN(Session * session, environment.registry.Find(id));
+  // A session that does not come to rest stays: its kernels still use its memory.
+  TORPOR_RETURN_IF_ERROR(session->Close(deadline));
+  return environment.registry.Remove(id).status();
+}
+
+// The operations on a session that is open.
+absl::Status RunOnSession(Session& session, const DaemonMessage& operation, TimePoint deadline,
+                          CUstream stream, SwapCost& cost) {
+  switch (operation.kind_case()) {
+    case DaemonMessage::kSwapIn: {
+      TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
+                              ToExtentSet(operation.swap_in().live()));
+      TORPOR_ASSIGN_OR_RETURN(cost, session.SwapIn(live, stream));
+      return absl::OkStatus();
+    }
+    case DaemonMessage::kSwapOut: {
+      TORPOR_ASSIGN_OR_RETURN(cost, session.SwapOut(operation.swap_out().drop(), stream));
+      return absl::OkStatus();
+    }
+    case DaemonMessage::kGrow: {
+      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.grow().extent()));
+      return session.Grow(extent, stream);
+    }
+    case DaemonMessage::kShrink: {
+      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.shrink().extent()));
+      TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
+                              ToExtentSet(operation.shrink().live()));
+      return session.Shrink(extent, live);
+    }
+    case DaemonMessage::kMapHost: {
+      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent,
+                              ToExtent(operation.map_host().extent()));
+      return session.MapHost(extent);
+    }
+    case DaemonMessage::kUnmapHost: {
+      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent,
+                              ToExtent(operation.unmap_host().extent()));
+      return session.UnmapHost(extent);
+    }
+    case DaemonMessage::kBeginLease:
+      return session.BeginLease({operation.begin_lease().lease_id()});
+    case DaemonMessage::kEndLease:
+      return session.EndLease({operation.end_lease().lease_id()}, deadline);
+    default:
+      return absl::UnimplementedError(
+          absl::StrCat("operation ", operation.kind_case(), " is unknown to this executor"));
+  }
+}
+
+}  // namespace
+
+SessionId SessionOf(const DaemonMessage& operation) {
+  switch (operation.kind_case()) {
+    case DaemonMessage::kOpenSession:
+      return {operation.open_session().session().session_id()};
+    case DaemonMessage::kCloseSession:
+      return {operation.close_session().session_id()};
+    case DaemonMessage::kSwapIn:
+      return {operation.swap_in().session_id()};
+    case DaemonMessage::kSwapOut:
+      return {operation.swap_out().session_id()};
+    case DaemonMessage::kGrow:
+      return {operation.grow().session_id()};
+    case DaemonMessage::kShrink:
+      return {operation.shrink().session_id()};
+    case DaemonMessage::kMapHost:
+      return {operation.map_host().session_id()};
+    case DaemonMessage::kUnmapHost:
+      return {operation.unmap_host().session_id()};
+    case DaemonMessage::kBeginLease:
+      return {operation.begin_lease().session_id()};
+    case DaemonMessage::kEndLease:
+      return {operation.end_lease().session_id()};
+    default:
+      return {};
+  }
+}
+
+OperationResult RunOperation(const OperationEnvironment& environment,
+                             const DaemonMessage& operation, CUstream stream) {
+  const SteadyClock clock;
+  const TimePoint start = clock.Now();
+  const TimePoint deadline = start + environment.drain_timeout;
+  OperationResult result;
+  result.operation_id = operation.operation_id();
+  result.session = SessionOf(operation);
+  if (operation.has_open_session()) {
+    result.status = OpenSession(environment, operation.open_session());
+  } else if (operation.has_close_session()) {
+    result.status = CloseSession(environment, result.session, deadline);
+  } else {
+    const absl::StatusOr<Session*> session = environment.registry.Find(result.session);
+    result.status = session.ok() ? RunOnSession(**session, operation, deadline, stream, result.cost)
+                                 : session.status();
+  }
+  result.duration = clock.Now() - start;
+  return result;
+}
+
+}  // namespace torpor::executor
