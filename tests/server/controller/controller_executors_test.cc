@@ -1,0 +1,207 @@
+#include "server/controller/cuda_errors.h"
+#include "tests/server/controller/controller_harness.h"
+
+namespace torpor::server {
+namespace {
+
+class ControllerExecutors : public ControllerHarness {};
+class ControllerExecutorPair : public ControllerHarness {
+ protected:
+  ControllerExecutorPair() : ControllerHarness(2) {}
+};
+
+TEST_F(ControllerExecutors, OnlyWhomTheSupervisorStarted) {
+  executors_[0].epoch = 12345;
+  Register(0);
+  EXPECT_TRUE(executors_[0].link->closed);
+  executors_[7].epoch = 1;
+  Register(7);
+  EXPECT_TRUE(executors_[7].link->closed);
+}
+
+TEST_F(ControllerExecutors, DeathInMidRequestIsTold) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Malloc(a, 10 * kMiB);
+  const RequestId request = Acquire("a");
+  const auto lease = TakeLease(a);
+  KillExecutor(0);
+  ASSERT_TRUE(outcome(request).lost);
+  EXPECT_EQ(outcome(request).lost->code(), absl::StatusCode::kUnavailable);
+  const auto lost = a.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->lease_id, lease->lease_id);
+  EXPECT_EQ(lost->error, kCudaErrorDevicesUnavailable);
+  EXPECT_FALSE(lost->sticky);
+  Release(request);
+  // The client hears that the failed lease is over.
+  EXPECT_EQ(a.link->Take<wire::LeaseRevoke>()->lease_id, lease->lease_id);
+
+  StartExecutor(0);
+  Serve("a", a);
+  EXPECT_EQ(counts_.losses, 1);
+}
+
+TEST_F(ControllerExecutors, SuccessorKnowsTheSessionsBeforeItServes) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Say(a, wire::HostAlloc{1, 4096});
+  KillExecutor(0);
+  const RequestId waiting = Acquire("a");
+  EXPECT_FALSE(outcome(waiting).grant);
+  StartExecutor(0);
+  const auto& log = executors_[0].link->log;
+  ASSERT_GE(log.size(), 4u);
+  EXPECT_TRUE(log[0].has_open_session());
+  EXPECT_TRUE(log[1].has_map_host());
+  EXPECT_TRUE(log[2].has_swap_in());
+  EXPECT_TRUE(TakeLease(a));
+  EXPECT_TRUE(IsRunning(waiting));
+}
+
+TEST_F(ControllerExecutors, DeathBeforeTheAcknowledgementIsNotNoticed) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const RequestId request = Acquire("a");
+  ASSERT_TRUE(a.link->Take<wire::LeaseGrant>());
+  KillExecutor(0);
+  EXPECT_FALSE(outcome(request).grant);
+  StartExecutor(0);
+  EXPECT_TRUE(TakeLease(a));
+  EXPECT_TRUE(IsRunning(request));
+}
+
+TEST_F(ControllerExecutors, DeathDuringASwap) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_swap_in()) return std::nullopt;
+    return absl::OkStatus();
+  };
+  const RequestId request = Acquire("a");
+  KillExecutor(0);
+  answers_ = nullptr;
+  StartExecutor(0);
+  EXPECT_TRUE(TakeLease(a));
+  EXPECT_TRUE(IsRunning(request));
+}
+
+TEST_F(ControllerExecutors, UnsavedProgramsAreLostForGood) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  Say(b, wire::LeaseRequest{});
+  Say(b, wire::LeaseReturned{TakeLease(b)->lease_id});
+  Say(a, wire::LeaseRequest{});
+  const auto lease = TakeLease(a);
+  KillExecutor(0);
+  const auto lost = a.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->lease_id, lease->lease_id);
+  EXPECT_TRUE(lost->sticky);
+  EXPECT_FALSE(b.link->Take<wire::LeaseLost>()) << "was saved";
+}
+
+TEST_F(ControllerExecutors, DeathBeforeTheCheckpointIsLossToo) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Say(a, wire::LeaseRequest{});
+  const auto lease = TakeLease(a);
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_swap_out()) return std::nullopt;
+    return absl::OkStatus();
+  };
+  Say(a, wire::LeaseReturned{lease->lease_id});
+  KillExecutor(0);
+  const auto lost = a.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->sticky);
+}
+
+TEST_F(ControllerExecutors, ContextLossIsTheCulpritsOwn) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  const RequestId request = Acquire("a");
+  const auto lease = TakeLease(a);
+  v1::ExecutorMessage message;
+  message.mutable_context_lost()->set_session_id(a.hello.session_id);
+  message.mutable_context_lost()->set_cuda_error(700);
+  controller_->OnExecutorMessage(executors_[0].link, message);
+  const auto lost = a.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->error, 700);
+  EXPECT_TRUE(lost->sticky);
+  KillExecutor(0);
+  EXPECT_FALSE(a.link->Take<wire::LeaseLost>()) << "told once";
+  EXPECT_FALSE(outcome(request).lost) << "it answers its request itself";
+  Release(request);
+  StartExecutor(0);
+  Serve("b", b);
+  EXPECT_FALSE(b.link->Take<wire::LeaseLost>());
+  EXPECT_EQ(lease->gpu, 0);
+}
+
+TEST_F(ControllerExecutors, HangingExecutorIsKilled) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
+  Acquire("a", std::chrono::hours(1));
+  loop_.Advance(std::chrono::minutes(3));
+  ASSERT_FALSE(killer_.killed.empty());
+  EXPECT_EQ(killer_.killed[0].first, GpuIndex{0});
+}
+
+TEST_F(ControllerExecutors, FailedSwapOutCondemnsTheExecutor) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  Malloc(a, 40 * kMiB);
+  Malloc(b, 40 * kMiB);
+  Serve("a", a);
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_swap_out()) return absl::InternalError("illegal address");
+    return absl::OkStatus();
+  };
+  const RequestId request = Acquire("b");
+  ASSERT_EQ(killer_.killed.size(), 1u);
+  answers_ = nullptr;
+  KillExecutor(0);
+  StartExecutor(0);
+  EXPECT_TRUE(TakeLease(b));
+  EXPECT_TRUE(IsRunning(request));
+}
+
+TEST_F(ControllerExecutorPair, QueueGoesToTheOther) {
+  StartExecutor(0);
+  StartExecutor(1);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  Acquire("a");
+  ASSERT_EQ(TakeLease(a)->gpu, 0);
+  const RequestId other = Acquire("b");
+  ASSERT_EQ(TakeLease(b)->gpu, 1);
+  Release(other);
+  GiveBack(b);
+  KillExecutor(0);
+  const RequestId again = Acquire("b");
+  ASSERT_EQ(TakeLease(b)->gpu, 1);
+  EXPECT_TRUE(IsRunning(again));
+  EXPECT_EQ(controller_->Snapshot().gpus[0].state, "lost");
+  EXPECT_EQ(controller_->Snapshot().gpus[1].leased_to, "b");
+}
+
+TEST_F(ControllerExecutorPair, NewSessionsOpenOnTheLivingOnly) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  StartExecutor(1);
+  EXPECT_EQ(executors_[1].sessions.size(), 1u);
+  KillExecutor(0);
+  Client b = Connect("token-b");
+  EXPECT_EQ(executors_[1].sessions.size(), 2u);
+  StartExecutor(0);
+  EXPECT_EQ(executors_[0].sessions.size(), 2u);
+}
+
+}  // namespace
+}  // namespace torpor::server

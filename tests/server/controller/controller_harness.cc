@@ -1,0 +1,178 @@
+#include "tests/server/controller/controller_harness.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace torpor::server {
+
+ControllerHarness::ControllerHarness(int gpus) {
+  Controller::Options options;
+  for (const char* name : {"a", "b", "c"}) {
+    FunctionConfig function;
+    function.name = name;
+    function.memory_limit = 48 * kMiB;
+    options.config.functions[name] = function;
+    options.tokens[name] = absl::StrCat("token-", name);
+  }
+  options.config.functions["c"].max_in_flight = 2;
+  options.config.address_range = 256 * kMiB;
+  options.config.chunk_bytes = kChunk;
+  options.descriptor_socket = "/nowhere/descriptors.sock";
+  for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});
+  controller_ =
+      std::make_unique<Controller>(std::move(options), loop_, repository_, killer_, counts_);
+}
+
+void ControllerHarness::StartExecutor(int gpu) {
+  executors_[gpu] = {};
+  executors_[gpu].epoch = next_epoch_++;
+  controller_->OnExecutorStarting(GpuIndex{gpu}, executors_[gpu].epoch);
+  Register(gpu);
+}
+
+void ControllerHarness::Register(int gpu) {
+  Executor& executor = executors_[gpu];
+  executor.link = std::make_shared<FakeExecutorLink>();
+  v1::ExecutorMessage message;
+  auto& what = *message.mutable_register_();
+  what.set_gpu(gpu);
+  what.set_pid(1000 + gpu);
+  what.set_epoch(executor.epoch);
+  what.set_pool_bytes(kPool);
+  what.set_chunk_bytes(kChunk);
+  what.set_socket_path(absl::StrCat("/nowhere/executor-", gpu, ".sock"));
+  what.mutable_device()->set_name("Fake GPU");
+  controller_->OnExecutorMessage(executor.link, message);
+  Settle();
+}
+
+void ControllerHarness::KillExecutor(int gpu) {
+  const Executor dead = std::move(executors_[gpu]);
+  executors_.erase(gpu);
+  controller_->OnExecutorClosed(dead.link);
+  controller_->OnExecutorExited(GpuIndex{gpu}, dead.epoch);
+  Settle();
+}
+
+void ControllerHarness::Settle() {
+  bool is_moving = true;
+  while (is_moving) {
+    loop_.RunAll();
+    is_moving = false;
+    for (auto& [gpu, executor] : executors_) {
+      if (!executor.link || executor.link->operations.empty()) continue;
+      const v1::DaemonMessage operation = executor.link->operations.front();
+      const std::optional<absl::Status> status =
+          answers_ ? answers_(operation) : std::optional(absl::OkStatus());
+      if (!status) continue;
+      executor.link->operations.pop_front();
+      Answer(executor, operation, *status);
+      is_moving = true;
+      break;
+    }
+  }
+}
+
+void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& operation,
+                               const absl::Status& status) {
+  if (operation.has_open_session()) {
+    EXPECT_TRUE(executor.sessions.insert(operation.open_session().session().session_id()).second);
+  } else if (operation.has_close_session()) {
+    EXPECT_EQ(executor.sessions.erase(operation.close_session().session_id()), 1u);
+    executor.resident.erase(operation.close_session().session_id());
+    executor.leases.erase(operation.close_session().session_id());
+  } else if (operation.has_swap_in() && status.ok()) {
+    EXPECT_TRUE(executor.sessions.count(operation.swap_in().session_id()));
+    EXPECT_TRUE(executor.resident.insert(operation.swap_in().session_id()).second);
+  } else if (operation.has_swap_out()) {
+    const std::uint64_t session = operation.swap_out().session_id();
+    EXPECT_TRUE(executor.resident.count(session));
+    EXPECT_FALSE(executor.leases.count(session)) << "swap-out under a lease";
+    if (operation.swap_out().drop()) executor.resident.erase(session);
+  } else if (operation.has_grow()) {
+    EXPECT_TRUE(executor.resident.count(operation.grow().session_id()));
+  } else if (operation.has_begin_lease() && status.ok()) {
+    const std::uint64_t session = operation.begin_lease().session_id();
+    EXPECT_TRUE(executor.resident.count(session));
+    for (const auto& [other, lease] : executor.leases) {
+      EXPECT_EQ(lease, operation.begin_lease().lease_id()) << "two leases on a GPU";
+    }
+    executor.leases[session] = operation.begin_lease().lease_id();
+  } else if (operation.has_end_lease()) {
+    EXPECT_EQ(executor.leases.erase(operation.end_lease().session_id()), 1u);
+  }
+  v1::ExecutorMessage message;
+  message.mutable_operation_done()->set_operation_id(operation.operation_id());
+  message.mutable_operation_done()->set_code(static_cast<std::int32_t>(status.code()));
+  message.mutable_operation_done()->set_message(std::string(status.message()));
+  controller_->OnExecutorMessage(executor.link, message);
+}
+
+ControllerHarness::Client ControllerHarness::Hello(const std::string& token) {
+  Client client;
+  client.link = std::make_shared<FakeSessionLink>();
+  wire::Hello hello;
+  hello.token = token;
+  hello.process_id = 4711;
+  hello.program = "test";
+  Say(client, hello);
+  return client;
+}
+
+ControllerHarness::Client ControllerHarness::Connect(const std::string& token) {
+  Client client = Hello(token);
+  const auto reply = client.link->Take<wire::HelloReply>();
+  EXPECT_TRUE(reply && reply->error == 0);
+  if (reply) client.hello = *reply;
+  Say(client, wire::HelloAck{});
+  return client;
+}
+
+std::optional<wire::MemoryReply> ControllerHarness::Malloc(Client& client, Bytes bytes) {
+  Say(client, wire::Malloc{client.next_request++, bytes});
+  return client.link->Take<wire::MemoryReply>();
+}
+
+std::optional<wire::MemoryReply> ControllerHarness::Free(Client& client, std::uint64_t address) {
+  Say(client, wire::Free{client.next_request++, address});
+  return client.link->Take<wire::MemoryReply>();
+}
+
+RequestId ControllerHarness::Acquire(const std::string& function, Duration patience) {
+  const RequestId request{next_request_++};
+  controller_->Acquire(
+      request, function, loop_.Now() + patience,
+      [this, request](absl::StatusOr<Grant> grant) {
+        EXPECT_FALSE(outcomes_[request].grant) << "answered twice";
+        outcomes_[request].grant = std::move(grant);
+      },
+      [this, request](absl::Status status) {
+        EXPECT_FALSE(outcomes_[request].lost) << "lost twice";
+        outcomes_[request].lost = std::move(status);
+      });
+  Settle();
+  return request;
+}
+
+std::optional<wire::LeaseGrant> ControllerHarness::TakeLease(const Client& client) {
+  const auto grant = client.link->Take<wire::LeaseGrant>();
+  if (grant) Say(client, wire::LeaseAck{grant->lease_id});
+  return grant;
+}
+
+bool ControllerHarness::GiveBack(const Client& client) {
+  const auto revoke = client.link->Take<wire::LeaseRevoke>();
+  if (revoke) Say(client, wire::LeaseReturned{revoke->lease_id});
+  return revoke.has_value();
+}
+
+void ControllerHarness::Serve(const std::string& function, const Client& client) {
+  const RequestId request = Acquire(function);
+  ASSERT_TRUE(TakeLease(client)) << function;
+  ASSERT_TRUE(IsRunning(request)) << function;
+  Release(request);
+  ASSERT_TRUE(GiveBack(client)) << function;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/controller/controller.h"
+#include "tests/server/controller/fake_links.h"
+#include "tests/server/controller/fake_loop.h"
+
+namespace torpor::server {
+
+// A controller with functions a, b, c (tokens "token-a", ...), on fake GPUs of 64 MiB, everything
+// on the test's thread. Executors answer what they are told unless `answers` says otherwise.
+class ControllerHarness : public testing::Test {
+ protected:
+  static constexpr Bytes kChunk = 2 * kMiB;
+  static constexpr Bytes kPool = 64 * kMiB;
+
+  struct Executor {
+    std::shared_ptr<FakeExecutorLink> link;
+    std::uint64_t epoch = 0;
+    std::map<std::uint64_t, std::uint64_t> leases;  // session -> lease
+    std::set<std::uint64_t> sessions;
+    std::set<std::uint64_t> resident;
+  };
+  struct Client {
+    std::shared_ptr<FakeSessionLink> link;
+    wire::HelloReply hello;
+    std::uint64_t next_request = 1;
+  };
+  struct Outcome {
+    std::optional<absl::StatusOr<Grant>> grant;
+    std::optional<absl::Status> lost;
+  };
+  struct Killer final : ExecutorKiller {
+    void Kill(GpuIndex gpu, std::uint64_t epoch) override { killed.emplace_back(gpu, epoch); }
+    std::vector<std::pair<GpuIndex, std::uint64_t>> killed;
+  };
+  struct Counts final : Telemetry {
+    void OnSwapIn(const SwapRecord&) override { ++swaps_in; }
+    void OnSwapOut(const SwapRecord&) override { ++swaps_out; }
+    void OnEviction(const std::string&, GpuIndex, EvictionReason) override { ++evictions; }
+    void OnGrant(const std::string&, const Grant&) override { ++grants; }
+    void OnLeaseEnded(const std::string&, GpuIndex, Duration, bool) override { ++leases; }
+    void OnExecutorLost(GpuIndex) override { ++losses; }
+    int swaps_in = 0, swaps_out = 0, evictions = 0, grants = 0, leases = 0, losses = 0;
+  };
+
+  explicit ControllerHarness(int gpus = 1);
+
+  // Starts and registers the executor of a GPU; lets it answer everything.
+  void StartExecutor(int gpu);
+  void Register(int gpu);
+  void KillExecutor(int gpu);
+  // Lets executors answer, until nothing moves any more.
+  void Settle();
+  void Answer(Executor& executor, const v1::DaemonMessage& operation, const absl::Status& status);
+
+  // A client that has said Hello; `Connect` one that is open.
+  Client Hello(const std::string& token);
+  Client Connect(const std::string& token);
+  template <typename Message>
+  void Say(const Client& client, Message message) {
+    controller_->OnSessionMessage(client.link, wire::ClientMessage(std::move(message)));
+    Settle();
+  }
+  void Disconnect(const Client& client) {
+    controller_->OnSessionClosed(client.link);
+    Settle();
+  }
+  std::optional<wire::MemoryReply> Malloc(Client& client, Bytes bytes);
+  std::optional<wire::MemoryReply> Free(Client& client, std::uint64_t address);
+
+  RequestId Acquire(const std::string& function, Duration patience = std::chrono::seconds(10));
+  void Release(RequestId request) {
+    controller_->Release(request);
+    Settle();
+  }
+  Outcome& outcome(RequestId request) { return outcomes_[request]; }
+  bool IsRunning(RequestId request) {
+    return outcomes_[request].grant && outcomes_[request].grant->ok() && !outcomes_[request].lost;
+  }
+  absl::StatusCode Failure(RequestId request) {
+    return outcomes_[request].grant ? outcomes_[request].grant->status().code()
+                                    : absl::StatusCode::kOk;
+  }
+  // Takes a grant and acknowledges it.
+  std::optional<wire::LeaseGrant> TakeLease(const Client& client);
+  // Takes a revocation and gives the lease back.
+  bool GiveBack(const Client& client);
+  // A whole request.
+  void Serve(const std::string& function, const Client& client);
+
+  FakeLoop loop_;
+  Repository repository_;
+  Killer killer_;
+  Counts counts_;
+  std::unique_ptr<Controller> controller_;
+  std::map<int, Executor> executors_;
+  std::map<RequestId, Outcome> outcomes_;
+  // The answer to an operation; nothing: not yet. Default: OK.
+  std::function<std::optional<absl::Status>(const v1::DaemonMessage&)> answers_;
+  std::uint64_t next_epoch_ = 1;
+  std::uint64_t next_request_ = 1;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,162 @@
+#include "server/controller/cuda_errors.h"
+#include "tests/server/controller/controller_harness.h"
+
+namespace torpor::server {
+namespace {
+
+class ControllerSessions : public ControllerHarness {};
+
+TEST_F(ControllerSessions, HelloIsAnsweredOnceExecutorsKnowTheSession) {
+  StartExecutor(0);
+  answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
+  const Client client = Hello("token-a");
+  EXPECT_TRUE(client.link->received.empty());
+  ASSERT_EQ(executors_[0].link->operations.size(), 1u);
+  const auto& opened = executors_[0].link->operations[0].open_session().session();
+  answers_ = nullptr;
+  Settle();
+  const auto reply = client.link->Take<wire::HelloReply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error, 0);
+  EXPECT_EQ(reply->function, "a");
+  EXPECT_EQ(reply->session_id, opened.session_id());
+  EXPECT_EQ(reply->device_base, opened.device_base());
+  EXPECT_EQ(reply->memory_limit, 48 * kMiB);
+  ASSERT_EQ(reply->devices.size(), 1u);
+  EXPECT_EQ(reply->devices[0].name, "Fake GPU");
+  EXPECT_TRUE(repository_.Find(SessionId{reply->session_id}, reply->session_key).ok());
+}
+
+TEST_F(ControllerSessions, WaitsForTheFirstExecutor) {
+  const Client client = Hello("token-a");
+  EXPECT_TRUE(client.link->received.empty());
+  StartExecutor(0);
+  EXPECT_TRUE(client.link->Take<wire::HelloReply>());
+}
+
+TEST_F(ControllerSessions, DoesNotWaitForEver) {
+  const Client client = Hello("token-a");
+  loop_.Advance(std::chrono::minutes(1));
+  const auto reply = client.link->Take<wire::HelloReply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error, kCudaErrorDevicesUnavailable);
+  EXPECT_TRUE(client.link->closed);
+}
+
+TEST_F(ControllerSessions, RefusesAnUnknownToken) {
+  StartExecutor(0);
+  for (const char* token : {"", "token-", "token-aa"}) {
+    const Client client = Hello(token);
+    const auto reply = client.link->Take<wire::HelloReply>();
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->error, kCudaErrorNotPermitted);
+    EXPECT_TRUE(client.link->closed);
+  }
+}
+
+TEST_F(ControllerSessions, RefusesAnotherProtocol) {
+  StartExecutor(0);
+  Client client;
+  client.link = std::make_shared<FakeSessionLink>();
+  wire::Hello hello;
+  hello.protocol_version = 99;
+  hello.token = "token-a";
+  Say(client, hello);
+  EXPECT_EQ(client.link->Take<wire::HelloReply>()->error, kCudaErrorInsufficientDriver);
+}
+
+TEST_F(ControllerSessions, WhoSpeaksOutOfTurnIsCutOff) {
+  StartExecutor(0);
+  Client mute;
+  mute.link = std::make_shared<FakeSessionLink>();
+  Say(mute, wire::LeaseRequest{});
+  EXPECT_TRUE(mute.link->closed);
+
+  const Client hasty = Hello("token-a");
+  Say(hasty, wire::LeaseRequest{});
+  EXPECT_TRUE(hasty.link->closed);
+
+  const Client twice = Connect("token-a");
+  Say(twice, wire::Hello{});
+  EXPECT_TRUE(twice.link->closed);
+  EXPECT_TRUE(executors_[0].sessions.empty());
+}
+
+TEST_F(ControllerSessions, SessionsHaveAddressesOfTheirOwn) {
+  StartExecutor(0);
+  const Client first = Connect("token-a");
+  const Client second = Connect("token-b");
+  EXPECT_GE(second.hello.device_base, first.hello.host_base + first.hello.host_bytes);
+}
+
+TEST_F(ControllerSessions, DeathFreesEverything) {
+  StartExecutor(0);
+  Client client = Connect("token-a");
+  ASSERT_EQ(Malloc(client, 40 * kMiB)->error, 0);
+  Serve("a", client);
+  Disconnect(client);
+  EXPECT_TRUE(executors_[0].sessions.empty());
+  EXPECT_FALSE(repository_.Find(SessionId{client.hello.session_id}, client.hello.session_key).ok());
+  EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 0u);
+  EXPECT_EQ(controller_->Snapshot().sessions, 0u);
+  // The addresses are given again.
+  EXPECT_EQ(Connect("token-a").hello.device_base, client.hello.device_base);
+}
+
+TEST_F(ControllerSessions, DeathUnderALeaseFreesTheGpu) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  const RequestId running = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId waiting = Acquire("b");
+  EXPECT_FALSE(b.link->Take<wire::LeaseGrant>());
+  Disconnect(a);
+  EXPECT_TRUE(TakeLease(b));
+  EXPECT_TRUE(IsRunning(waiting));
+  EXPECT_TRUE(IsRunning(running));  // its own HTTP answer tells, or the lack of one
+  Release(running);
+}
+
+TEST_F(ControllerSessions, DeathAnswersQueuedRequests) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId waiting = Acquire("b");
+  Disconnect(b);
+  EXPECT_EQ(Failure(waiting), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ControllerSessions, DeathBetweenGrantAndAcknowledgement) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const RequestId request = Acquire("a");
+  ASSERT_TRUE(a.link->Take<wire::LeaseGrant>());
+  EXPECT_FALSE(outcome(request).grant);
+  Disconnect(a);
+  EXPECT_EQ(Failure(request), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ControllerSessions, ClientThatCannotOpenIsClosed) {
+  StartExecutor(0);
+  const Client client = Hello("token-a");
+  Say(client, wire::HelloAck{999, "the addresses are taken"});
+  EXPECT_TRUE(client.link->closed);
+  EXPECT_TRUE(executors_[0].sessions.empty());
+}
+
+TEST_F(ControllerSessions, ExecutorThatCannotOpenRefuses) {
+  StartExecutor(0);
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_open_session()) return absl::AlreadyExistsError("the addresses are taken");
+    return absl::OkStatus();
+  };
+  const Client client = Hello("token-a");
+  EXPECT_NE(client.link->Take<wire::HelloReply>()->error, 0);
+  EXPECT_TRUE(client.link->closed);
+}
+
+}  // namespace
+}  // namespace torpor::server
