@@ -1,0 +1,208 @@
+#include <cublas_v2.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "proto/cuda_api/cublas_commands.h"
+#include "tests/client_shim/surface/fake_client_core.h"
+
+extern "C" torpor::shim::ClientCore* torpor_client_core() {
+  return &torpor::shim::FakeClientCore::Get();
+}
+
+namespace torpor::shim {
+namespace {
+
+template <typename T>
+T* Device(std::uint64_t offset) {
+  return reinterpret_cast<T*>(0x2000'0000'0000 + offset);
+}
+float FloatOf(const wire::CublasScalar& scalar) {
+  float value = 0;
+  std::memcpy(&value, scalar.value.data(), sizeof value);
+  return value;
+}
+
+class CublasClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    core_.Forget();
+    ASSERT_EQ(cublasCreate(&handle_), CUBLAS_STATUS_SUCCESS);
+  }
+  void TearDown() override {
+    core_.failure = cudaSuccess;
+    EXPECT_EQ(cublasDestroy(handle_), CUBLAS_STATUS_SUCCESS);
+    EXPECT_TRUE(core_.live.empty());
+  }
+  cublasStatus_t Scale(int n = 4) { return cublasSscal(handle_, n, &alpha_, Device<float>(0), 1); }
+
+  FakeClientCore& core_ = FakeClientCore::Get();
+  cublasHandle_t handle_ = nullptr;
+  float alpha_ = 1.5f;
+  float beta_ = 0.5f;
+};
+
+TEST_F(CublasClientTest, ACallCarriesItsArguments) {
+  ASSERT_EQ(cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_T, 4, 8, 2, &alpha_, Device<float>(0), 4,
+                        Device<float>(256), 8, &beta_, Device<float>(1024), 5),
+            CUBLAS_STATUS_SUCCESS);
+  const auto gemm = core_.Only<wire::CublasSgemm>();
+  EXPECT_EQ(gemm.handle, reinterpret_cast<std::uint64_t>(handle_));
+  EXPECT_EQ(KindOf(gemm.handle), HandleKind::kCublas);
+  EXPECT_EQ(gemm.transb, CUBLAS_OP_T);
+  EXPECT_EQ(gemm.m, 4);
+  EXPECT_EQ(gemm.n, 8);
+  EXPECT_EQ(gemm.k, 2);
+  EXPECT_EQ(FloatOf(gemm.alpha), 1.5f);
+  EXPECT_EQ(FloatOf(gemm.beta), 0.5f);
+  EXPECT_EQ(gemm.C, 0x2000'0000'0400u);
+  EXPECT_EQ(gemm.ldc, 5);
+}
+
+TEST_F(CublasClientTest, DevicePointerModeSendsAddresses) {
+  ASSERT_EQ(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(cublasSscal(handle_, 4, Device<float>(64), Device<float>(0), 1), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(core_.Only<wire::CublasSscal>().alpha.address, 0x2000'0000'0040u);
+  EXPECT_TRUE(core_.settings.empty()) << "the pointer mode itself is never sent";
+}
+
+TEST_F(CublasClientTest, AResultForTheHostIsFetched) {
+  wire::CublasSdotToHostResult answer;
+  const float expected = 2.5f;
+  std::memcpy(answer.result.data(), &expected, sizeof expected);
+  wire::Writer{core_.reply.result}(answer);
+  float result = 0;
+  ASSERT_EQ(cublasSdot(handle_, 4, Device<float>(0), 1, Device<float>(64), 1, &result),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(core_.Only<wire::CublasSdotToHost>().n, 4);
+  EXPECT_EQ(result, expected);
+}
+
+TEST_F(CublasClientTest, AWideIndexIsFilledFromTheNarrowOne) {
+  wire::CublasIsamaxToHostResult answer;
+  const int expected = 3;
+  std::memcpy(answer.result.data(), &expected, sizeof expected);
+  wire::Writer{core_.reply.result}(answer);
+  std::int64_t result = -1;
+  ASSERT_EQ(cublasIsamax_64(handle_, 4, Device<float>(0), 1, &result), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(result, expected);
+  cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE);
+  EXPECT_EQ(cublasIsamax_64(handle_, 4, Device<float>(0), 1, Device<std::int64_t>(64)),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
+TEST_F(CublasClientTest, TheCallsOwnErrorComesBack) {
+  core_.reply.status = CUBLAS_STATUS_EXECUTION_FAILED;
+  float result = 7;
+  EXPECT_EQ(cublasSdot(handle_, 4, Device<float>(0), 1, Device<float>(64), 1, &result),
+            CUBLAS_STATUS_EXECUTION_FAILED);
+  EXPECT_EQ(result, 7);
+}
+
+TEST_F(CublasClientTest, WideSizesAreCheckedAndNarrowed) {
+  EXPECT_EQ(cublasSscal_64(handle_, 4, &alpha_, Device<float>(0), 1), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(core_.Only<wire::CublasSscal>().n, 4);
+  EXPECT_EQ(cublasSscal_64(handle_, std::int64_t{1} << 31, &alpha_, Device<float>(0), 1),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(core_.sent.size(), 1u);
+}
+
+TEST_F(CublasClientTest, NonsenseIsRefusedAtTheCall) {
+  EXPECT_EQ(cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, -1, 8, 2, &alpha_, Device<float>(0), 4,
+                        Device<float>(0), 8, &beta_, Device<float>(0), 4),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 4, 8, 2, &alpha_, Device<float>(0), 3,
+                        Device<float>(0), 8, &beta_, Device<float>(0), 4),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasSscal(handle_, 4, nullptr, Device<float>(0), 1), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasSscal(nullptr, 4, &alpha_, Device<float>(0), 1), CUBLAS_STATUS_NOT_INITIALIZED);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
+TEST_F(CublasClientTest, ScalarsOfTheExFunctionsHaveTheComputeType) {
+  const double alpha = 2.25, beta = 0;
+  ASSERT_EQ(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &alpha, Device<void>(0),
+                         CUDA_R_64F, 2, Device<void>(64), CUDA_R_64F, 2, &beta, Device<void>(128),
+                         CUDA_R_64F, 2, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT),
+            CUBLAS_STATUS_SUCCESS);
+  double sent = 0;
+  std::memcpy(&sent, core_.Only<wire::CublasGemmEx>().alpha.value.data(), sizeof sent);
+  EXPECT_EQ(sent, alpha);
+}
+
+TEST_F(CublasClientTest, SettingsAreSentOnceAndOnlyWhenACallNeedsThem) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(cublasSetStream(handle_, cudaStreamPerThread), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cublasSetWorkspace(handle_, Device<void>(4096), 1024), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cublasSetMathMode(handle_, CUBLAS_TF32_TENSOR_OP_MATH), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(core_.settings.size(), i == 0 ? 0u : 3u);
+    ASSERT_EQ(Scale(), CUBLAS_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(core_.settings,
+            (std::vector{wire::CublasSetStream::kCallId, wire::CublasSetWorkspace::kCallId,
+                         wire::CublasSetMathMode::kCallId}));
+}
+
+TEST_F(CublasClientTest, AnotherStreamMeansTheDefaultWorkspaceUntilOneIsSetAgain) {
+  cublasSetWorkspace(handle_, Device<void>(4096), 1024);
+  Scale();
+  cublasSetStream(handle_, cudaStreamPerThread);
+  Scale();
+  cublasSetWorkspace(handle_, Device<void>(4096), 1024);
+  Scale();
+  EXPECT_EQ(core_.settings,
+            (std::vector{wire::CublasSetWorkspace::kCallId, wire::CublasSetStream::kCallId,
+                         wire::CublasSetWorkspace::kCallId}));
+}
+
+TEST_F(CublasClientTest, TheSameStreamAgainStillDropsTheWorkspace) {
+  cublasSetWorkspace(handle_, Device<void>(4096), 1024);
+  Scale();
+  cublasSetStream(handle_, nullptr);
+  Scale();
+  EXPECT_EQ(core_.settings,
+            (std::vector{wire::CublasSetWorkspace::kCallId, wire::CublasSetWorkspace::kCallId}));
+}
+
+TEST_F(CublasClientTest, SettingsAreReadBackFromTheClient) {
+  cublasSetAtomicsMode(handle_, CUBLAS_ATOMICS_ALLOWED);
+  cublasSetStream(handle_, cudaStreamPerThread);
+  cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
+  cudaStream_t stream = nullptr;
+  cublasMath_t math = CUBLAS_PEDANTIC_MATH;
+  int version = 0;
+  EXPECT_EQ(cublasGetAtomicsMode(handle_, &atomics), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasGetStream(handle_, &stream), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasGetMathMode(handle_, &math), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cublasGetVersion(handle_, &version), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(atomics, CUBLAS_ATOMICS_ALLOWED);
+  EXPECT_EQ(stream, cudaStreamPerThread);
+  EXPECT_EQ(math, CUBLAS_DEFAULT_MATH);
+  EXPECT_EQ(version, CUBLAS_VERSION);
+  EXPECT_EQ(cublasGetMathMode(handle_, nullptr), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
+TEST_F(CublasClientTest, AStreamThatDoesNotLiveIsRefused) {
+  EXPECT_EQ(cublasSetStream(handle_, Device<CUstream_st>(0)), CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST_F(CublasClientTest, ACoreThatFailsIsACublasError) {
+  core_.failure = cudaErrorMemoryAllocation;
+  EXPECT_EQ(Scale(), CUBLAS_STATUS_ALLOC_FAILED);
+  core_.failure = cudaErrorIllegalAddress;
+  EXPECT_EQ(Scale(), CUBLAS_STATUS_EXECUTION_FAILED);
+  core_.failure = cudaErrorNoDevice;
+  cublasHandle_t other = nullptr;
+  EXPECT_EQ(cublasCreate(&other), CUBLAS_STATUS_NOT_INITIALIZED);
+}
+
+TEST_F(CublasClientTest, WhatHasNoLineSaysSo) {
+  EXPECT_EQ(cublasSgemmBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &alpha_, nullptr, 1,
+                               nullptr, 1, &beta_, nullptr, 1, 1),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(core_.warnings, std::vector<std::string>{"cublasSgemmBatched"});
+}
+
+}  // namespace
+}  // namespace torpor::shim

@@ -1,0 +1,102 @@
+"""What the replacement libraries show to and want from the process that loads them.
+
+    elf_exports_test.py --client FOLDER ORIGINAL...
+
+FOLDER holds our libraries; each ORIGINAL is NVIDIA's library that one of ours replaces.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+NEWEST_GLIBC = (2, 34)
+MAY_NEED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2",
+            "libtorpor_client.so"}
+
+
+def readelf(option, path):
+    return subprocess.run(["readelf", "-W", option, path], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def dynamic(path, tag):
+    return re.findall(rf"\({tag}\).*\[(.*)\]", readelf("-d", path))
+
+
+def symbols(path, defined):
+    """name -> version of the dynamic symbols that are defined, or wanted."""
+    found = {}
+    for line in readelf("--dyn-syms", path).splitlines():
+        fields = line.split()
+        if len(fields) < 8 or not fields[0][:-1].isdigit():
+            continue
+        binding, section, name = fields[4], fields[6], fields[7]
+        if (section != "UND") != defined or section == "ABS":
+            continue
+        if binding == "WEAK" and not defined:
+            continue
+        name, _, version = name.partition("@")
+        found[name] = version.lstrip("@")
+    return found
+
+
+class Surface(unittest.TestCase):
+    def each(self):
+        for original in arguments.originals:
+            with self.subTest(original.name):
+                yield original, arguments.client / original.name
+
+    def test_exports_are_the_originals_with_its_version_node(self):
+        for original, ours in self.each():
+            expected = symbols(original, defined=True)
+            self.assertGreater(len(expected), 100)
+            self.assertEqual(symbols(ours, defined=True), expected)
+            self.assertEqual(set(expected.values()), {original.name})
+
+    def test_soname_is_the_originals(self):
+        for original, ours in self.each():
+            self.assertEqual(dynamic(ours, "SONAME"), dynamic(original, "SONAME"))
+
+    def test_the_core_exports_one_function(self):
+        self.assertEqual(symbols(arguments.client / "libtorpor_client.so", defined=True),
+                         {"torpor_client_core": "TORPOR_CLIENT_1"})
+
+
+class Needs(unittest.TestCase):
+    def ours(self):
+        yield arguments.client / "libtorpor_client.so"
+        for original in arguments.originals:
+            yield arguments.client / original.name
+
+    def test_libraries(self):
+        for library in self.ours():
+            with self.subTest(library.name):
+                self.assertLessEqual(set(dynamic(library, "NEEDED")), MAY_NEED)
+                self.assertEqual(dynamic(library, "RUNPATH"), ["$ORIGIN"])
+
+    def test_no_symbol_is_newer_than_the_oldest_glibc_that_we_run_on(self):
+        for library in self.ours():
+            for name, version in symbols(library, defined=False).items():
+                match = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", version.split()[0]
+                                     if version else "")
+                if match:
+                    with self.subTest(library=library.name, symbol=name):
+                        self.assertLessEqual((int(match[1]), int(match[2])), NEWEST_GLIBC)
+
+    def test_the_programs_libstdcxx_is_left_alone(self):
+        for library in self.ours():
+            with self.subTest(library.name):
+                shared = [name for name in symbols(library, defined=True)
+                          if name.startswith(("_Z", "__cxa", "__gxx"))]
+                self.assertEqual(shared, [])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--client", type=pathlib.Path, required=True)
+    parser.add_argument("originals", type=pathlib.Path, nargs="+")
+    arguments = parser.parse_args()
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client_shim/core/client_core.h"
+#include "proto/wire/codec.h"
+
+namespace torpor::shim {
+
+// A core without a session: notes what it is given. The test program's torpor_client_core().
+class FakeClientCore : public ClientCore {
+ public:
+  struct Sent {
+    std::uint32_t call_id = 0;
+    std::vector<std::uint8_t> fields;
+  };
+
+  static FakeClientCore& Get() {
+    static FakeClientCore core;
+    return core;
+  }
+  void Forget() {
+    sent.clear();
+    settings.clear();
+    warnings.clear();
+    failure = cudaSuccess;
+    reply = {};
+  }
+
+  // Decodes the only command that was sent, which must be a `Command`.
+  template <typename Command>
+  Command Only() const {
+    Command command;
+    EXPECT_EQ(sent.size(), 1u);
+    if (sent.empty()) return command;
+    EXPECT_EQ(sent.front().call_id, Command::kCallId);
+    wire::Reader reader(sent.front().fields);
+    reader(command);
+    EXPECT_TRUE(reader.done());
+    return command;
+  }
+
+  std::vector<Sent> sent;               // by Enqueue and Call
+  std::vector<std::uint32_t> settings;  // call ids, by Configure
+  std::vector<std::string> warnings;
+  std::set<std::uint64_t> live;
+  cudaError_t failure = cudaSuccess;  // what everything answers
+  CallReply reply;
+
+  cudaError_t Start() override { return failure; }
+  const wire::HelloReply& session() const override { return session_; }
+  std::uint64_t MintHandle(HandleKind kind) override {
+    return (static_cast<std::uint64_t>(kind) << kHandleSerialBits) | ++minted_;
+  }
+  cudaError_t Enqueue(const Command& command) override {
+    if (failure == cudaSuccess)
+      sent.push_back({command.call_id, {command.fields.begin(), command.fields.end()}});
+    return failure;
+  }
+  cudaError_t Call(const Command& command, CallReply& answer) override {
+    answer = reply;
+    return Enqueue(command);
+  }
+  cudaError_t Flush() override { return failure; }
+  bool IsDrained() const override { return true; }
+  cudaError_t Create(std::uint64_t handle, const Command&) override {
+    live.insert(handle);
+    return failure;
+  }
+  using ClientCore::Configure;
+  cudaError_t Configure(std::uint64_t, const Command& setting, std::uint64_t) override {
+    settings.push_back(setting.call_id);
+    return failure;
+  }
+  cudaError_t Destroy(std::uint64_t handle, const Command&) override {
+    return live.erase(handle) == 1 ? failure : cudaErrorInvalidResourceHandle;
+  }
+  bool IsLive(std::uint64_t handle) const override { return live.contains(handle); }
+  cudaError_t TakeAsyncError() override { return cudaSuccess; }
+  cudaError_t AcquireWindow(std::uint64_t, WindowPiece&) override { return failure; }
+  void ReleaseWindow(const WindowPiece&) override {}
+  std::uint32_t AllotSlot() override { return 0; }
+  void FreeSlot(std::uint32_t) override {}
+  std::uint64_t NextSlotValue(std::uint32_t) override { return 0; }
+  std::uint64_t SlotValue(std::uint32_t) const override { return 0; }
+  cudaError_t Malloc(std::uint64_t, std::uint64_t&) override { return failure; }
+  cudaError_t Free(std::uint64_t) override { return failure; }
+  cudaError_t HostAlloc(std::uint64_t, std::uint64_t&) override { return failure; }
+  cudaError_t HostFree(std::uint64_t) override { return failure; }
+  cudaError_t MemGetInfo(std::uint64_t&, std::uint64_t&) override { return failure; }
+  bool FindAllocation(std::uint64_t, Allocation&) const override { return false; }
+  std::uint64_t PerThreadStream() override { return kPerThreadStream; }
+  void WarnOnce(const std::string& key, const std::string&) override { warnings.push_back(key); }
+
+  static constexpr std::uint64_t kPerThreadStream = 0x1'0000'0000'9999;
+
+ private:
+  wire::HelloReply session_;
+  std::uint64_t minted_ = 0;
+};
+
+}  // namespace torpor::shim
