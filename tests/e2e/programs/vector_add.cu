@@ -8,6 +8,18 @@ __global__ void Add(const float* a, const float* b, float* c, int count) {
   if (i < count) c[i] = a[i] + b[i];
 }
 
+#ifdef LAUNCH_BY_POINTER
+static void Launch(const float* a, const float* b, float* c, int count) {
+  void* arguments[] = {&a, &b, &c, &count};
+  CUDA(cudaLaunchKernel(reinterpret_cast<const void*>(Add), (count + 255) / 256, 256, arguments, 0,
+                        nullptr));
+}
+#else
+static void Launch(const float* a, const float* b, float* c, int count) {
+  Add<<<(count + 255) / 256, 256> > >(a, b, c, count);
+}
+#endif
+
 int main() {
   constexpr int kCount = 50'001;
   constexpr std::size_t kBytes = kCount * sizeof(float);
@@ -26,14 +38,7 @@ int main() {
   CUDA(cudaMalloc(&device_c, kBytes));
   CUDA(cudaMemcpy(device_a, a.data(), kBytes, cudaMemcpyHostToDevice));
   CUDA(cudaMemcpy(device_b, b.data(), kBytes, cudaMemcpyHostToDevice));
-#ifdef LAUNCH_BY_POINTER
-  int count = kCount;
-  void* arguments[] = {&device_a, &device_b, &device_c, &count};
-  CUDA(cudaLaunchKernel(reinterpret_cast<const void*>(Add), (kCount + 255) / 256, 256, arguments, 0,
-                        nullptr));
-#else
-  Add<<<(kCount + 255) / 256, 256>>>(device_a, device_b, device_c, kCount);
-#endif
+  Launch(device_a, device_b, device_c, kCount);
   CUDA(cudaGetLastError());
   CUDA(cudaMemcpy(c.data(), device_c, kBytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < kCount; ++i) REQUIRE(c[i] == a[i] + b[i]);

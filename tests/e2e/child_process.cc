@@ -1,0 +1,130 @@
+#include "tests/e2e/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/unique_fd.h"
+
+namespace torpor::e2e {
+namespace {
+
+// How often a file is looked at for a line that is awaited.
+constexpr auto kLook = std::chrono::milliseconds(5);
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+[[noreturn]] void Fail(const char* what) {
+  std::perror(what);
+  std::abort();
+}
+
+void Redirect(const std::string& path, int descriptor) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0 || dup2(file, descriptor) < 0) _exit(125);
+}
+
+int ToMilliseconds(Duration duration) {
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const Options& options) {
+  static std::atomic<int> number{0};
+  const std::string prefix = options.folder + "/process" + std::to_string(number++);
+  stdout_path_ = prefix + ".out";
+  stderr_path_ = prefix + ".err";
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ < 0) Fail("fork");
+  if (pid_ > 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(125);
+  setpgid(0, 0);
+  Redirect("/dev/null", STDIN_FILENO);
+  Redirect(stdout_path_, STDOUT_FILENO);
+  Redirect(stderr_path_, STDERR_FILENO);
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  execvp(arguments[0], arguments.data());
+  _exit(127);
+}
+
+ChildProcess::~ChildProcess() {
+  if (!status_) {
+    kill(-pid_, SIGKILL);
+    kill(pid_, SIGKILL);
+    Wait(std::chrono::seconds(10));
+  }
+}
+
+void ChildProcess::Signal(int number) const {
+  if (!status_) kill(pid_, number);
+}
+
+std::optional<int> ChildProcess::Wait(Duration patience) {
+  if (status_) return status_;
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  if (process.get() < 0) Fail("pidfd_open");
+  pollfd end{process.get(), POLLIN, 0};
+  if (poll(&end, 1, ToMilliseconds(patience)) <= 0) return std::nullopt;
+  int raw = 0;
+  if (waitpid(pid_, &raw, 0) != pid_) Fail("waitpid");
+  status_ = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
+  return status_;
+}
+
+std::string ChildProcess::WaitForLine(const std::string& text, Duration patience) {
+  const TimePoint give_up = SteadyClock().Now() + patience;
+  bool ended = false;
+  while (true) {
+    std::istringstream lines(Stdout());
+    for (std::string line; std::getline(lines, line) && !lines.eof();) {
+      if (line.find(text) != std::string::npos) return line;
+    }
+    if (ended || SteadyClock().Now() >= give_up) return "";
+    ended = Wait(kLook).has_value();
+  }
+}
+
+std::string ChildProcess::Stdout() const { return ReadFile(stdout_path_); }
+std::string ChildProcess::Stderr() const { return ReadFile(stderr_path_); }
+
+TemporaryFolder::TemporaryFolder() : path_("/tmp/torpor-e2e-XXXXXX") {
+  if (mkdtemp(path_.data()) == nullptr) Fail("mkdtemp");
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string TemporaryFolder::Write(const std::string& name, const std::string& text) const {
+  std::string path = path_;
+  path.append("/").append(name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+}  // namespace torpor::e2e

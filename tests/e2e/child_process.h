@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace torpor::e2e {
+
+// A program that a test has started; killed with its whole process group when the test ends.
+// stdout and stderr go to files in `folder`. Failures of the system end the test's program.
+class ChildProcess {
+ public:
+  struct Options {
+    std::string folder;
+    std::map<std::string, std::string> environment;  // added to ours
+  };
+
+  ChildProcess(const std::vector<std::string>& command, const Options& options);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void Signal(int number) const;
+
+  // The exit status, 128 and the signal's number for one that a signal killed, nothing if it
+  // still runs after `patience`.
+  std::optional<int> Wait(Duration patience);
+
+  // The first line of stdout with `text` in it, as soon as it is complete. Empty when the program
+  // ends, or `patience` passes, without it.
+  std::string WaitForLine(const std::string& text, Duration patience);
+
+  std::string Stdout() const;
+  std::string Stderr() const;
+
+ private:
+  std::string stdout_path_;
+  std::string stderr_path_;
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+// A folder of its own for each test, removed afterwards. Its path is short enough for sockets.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string Write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace torpor::e2e

@@ -1,0 +1,140 @@
+#include "tests/e2e/emulated_node.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "tools/loadgen/http_client.h"
+
+namespace torpor::e2e {
+namespace {
+
+constexpr auto kStartPatience = std::chrono::seconds(60);
+constexpr auto kReplyPatience = std::chrono::seconds(60);
+
+const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
+
+// Ports that are free now: the functions' upstreams must be known before they start.
+std::vector<int> FreePorts(std::size_t count) {
+  std::vector<UniqueFd> sockets;
+  std::vector<int> ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    sockets.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    bind(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), size);
+    getsockname(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), &size);
+    ports.push_back(ntohs(address.sin_port));
+  }
+  return ports;
+}
+
+}  // namespace
+
+EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
+                           const std::string& settings) {
+  folder_.Write("topology.yaml", topology);
+  std::string yaml =
+      "version: v1\n"
+      "run_dir: .\n"
+      "state_dir: state\n"
+      "http_address: 127.0.0.1:0\n"
+      "metrics_address: 127.0.0.1:0\n"
+      "emulator_topology: topology.yaml\n"
+      "driver_reserve: 8MiB\n" +
+      settings + "functions:\n";
+  const std::vector<int> ports = FreePorts(functions.size());
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    ports_[functions[i]] = ports[i];
+    folder_.Write(functions[i] + ".token", "secret-of-" + functions[i] + "\n");
+    yaml += "  - name: " + functions[i] + "\n";
+    yaml += "    upstream: 127.0.0.1:" + std::to_string(ports[i]) + "\n";
+    yaml += "    memory_limit: 1GiB\n    deadline: 1s\n    upstream_timeout: 60s\n";
+    yaml += "    token_file: " + functions[i] + ".token\n";
+  }
+  config_path_ = folder_.Write("config.yaml", yaml);
+}
+
+void EmulatedNode::Start() {
+  daemon_ = std::make_unique<ChildProcess>(
+      std::vector<std::string>{std::string(TORPOR_BIN_DIR) + "/torpord", "--config-file",
+                               config_path_},
+      ChildProcess::Options{folder_.path(), {}});
+  const TimePoint give_up = SteadyClock().Now() + kStartPatience;
+  nlohmann::json status;
+  while (status.value("state", "") != "ready") {
+    ASSERT_LT(SteadyClock().Now(), give_up) << Logs();
+    ASSERT_FALSE(daemon_->Wait(std::chrono::milliseconds(20)).has_value()) << Logs();
+    status = Status();
+  }
+  http_address_ = status.at("http_address");
+}
+
+void EmulatedNode::StartFunction(const std::string& name, std::vector<std::string> program) {
+  program.insert(program.end(), {"--port", std::to_string(ports_.at(name))});
+  instances_[name] = RunProgram({"--function", name}, program);
+  ASSERT_NE(instances_[name]->WaitForLine("listening on", kStartPatience), "") << Logs();
+}
+
+std::vector<std::string> EmulatedNode::RunCommand(const std::vector<std::string>& options,
+                                                  const std::vector<std::string>& program) const {
+  std::vector<std::string> command = {kTorporctl, "--config-file", config_path_, "run"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.emplace_back("--");
+  command.insert(command.end(), program.begin(), program.end());
+  return command;
+}
+
+std::unique_ptr<ChildProcess> EmulatedNode::RunProgram(
+    const std::vector<std::string>& options, const std::vector<std::string>& program) const {
+  return std::make_unique<ChildProcess>(RunCommand(options, program),
+                                        ChildProcess::Options{folder_.path(), {}});
+}
+
+std::vector<Reply> EmulatedNode::PostAll(const std::vector<Post>& posts) const {
+  loadgen::HttpClient client;
+  std::vector<Reply> replies(posts.size());
+  std::size_t missing = posts.size();
+  const TimePoint give_up = SteadyClock().Now() + kReplyPatience;
+  for (std::size_t i = 0; i < posts.size(); ++i) {
+    client.Post(http_address_, posts[i].path, posts[i].body, give_up,
+                [&, i](const loadgen::HttpAnswer& answer) {
+                  replies[i] = {
+                      answer.http_status,
+                      answer.status.ok() ? answer.body : std::string(answer.status.message()),
+                      answer.headers};
+                  if (--missing == 0) client.Stop();
+                });
+  }
+  client.Run();
+  return replies;
+}
+
+Reply EmulatedNode::PostOne(const std::string& path, const std::string& body) const {
+  return PostAll({{path, body}}).front();
+}
+
+nlohmann::json EmulatedNode::Status() const {
+  ChildProcess torporctl(
+      {kTorporctl, "status", "--output", "json", "--socket", folder_.path() + "/admin.sock"},
+      {folder_.path(), {}});
+  if (torporctl.Wait(kStartPatience) != 0) return nlohmann::json::object();
+  return nlohmann::json::parse(torporctl.Stdout(), nullptr, false);
+}
+
+std::string EmulatedNode::Logs() const {
+  std::string text = "torpord:\n" + daemon_->Stdout() + daemon_->Stderr();
+  for (const auto& [name, process] : instances_) {
+    text += name + ":\n" + process->Stdout() + process->Stderr();
+  }
+  return text;
+}
+
+}  // namespace torpor::e2e

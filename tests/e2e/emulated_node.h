@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tests/e2e/child_process.h"
+
+namespace torpor::e2e {
+
+struct Reply {
+  int status = 0;  // 0: none, `body` says why
+  std::string body;
+  std::map<std::string, std::string> headers;
+};
+
+struct Post {
+  std::string path;
+  std::string body;
+};
+
+// torpord on emulated GPUs, in a folder of its own, and the functions that it serves. Whatever
+// fails to start is a failure of the test (check HasFatalFailure).
+class EmulatedNode {
+ public:
+  // `settings` are further lines of the configuration.
+  EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
+               const std::string& settings = "");
+
+  void Start();
+  // Starts an instance of the function and waits until it listens.
+  void StartFunction(const std::string& name, std::vector<std::string> program);
+
+  ChildProcess& daemon() { return *daemon_; }
+  ChildProcess& function(const std::string& name) { return *instances_.at(name); }
+  void StopFunction(const std::string& name) { instances_.erase(name); }
+
+  // Through the router, all at the same time; the answers come in the order of the requests.
+  std::vector<Reply> PostAll(const std::vector<Post>& posts) const;
+  Reply PostOne(const std::string& path, const std::string& body) const;
+
+  // `torporctl status` as JSON.
+  nlohmann::json Status() const;
+
+  // Runs `torporctl run --function` with a program that is expected to end.
+  std::unique_ptr<ChildProcess> RunProgram(const std::vector<std::string>& options,
+                                           const std::vector<std::string>& program) const;
+
+  const TemporaryFolder& folder() const { return folder_; }
+  // What everybody has written, for a failure's message.
+  std::string Logs() const;
+
+ private:
+  std::vector<std::string> RunCommand(const std::vector<std::string>& options,
+                                      const std::vector<std::string>& program) const;
+
+  TemporaryFolder folder_;
+  std::string config_path_;
+  std::map<std::string, int> ports_;
+  std::string http_address_;
+  std::unique_ptr<ChildProcess> daemon_;
+  std::map<std::string, std::unique_ptr<ChildProcess>> instances_;
+};
+
+}  // namespace torpor::e2e

@@ -1,0 +1,193 @@
+// A real torpord with emulated GPUs, real functions, and what may happen to them.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/e2e/emulated_node.h"
+
+namespace torpor::e2e {
+namespace {
+
+constexpr const char* kOneSmallGpu = R"(version: v1
+gpus:
+  - memory: 96MiB
+)";
+constexpr const char* kTwoSmallGpus = R"(version: v1
+gpus:
+  - memory: 96MiB
+    count: 2
+)";
+
+// Two of these do not fit a small GPU together.
+constexpr int kMegabytes = 48;
+constexpr std::uint64_t kElements = std::uint64_t{kMegabytes} << 18;
+
+std::vector<std::string> StateServer() {
+  return {std::string(PROGRAM_DIR) + "/state_server", "--megabytes", std::to_string(kMegabytes)};
+}
+
+std::string Sum(std::uint64_t per_element) {
+  return "{\"sum\":" + std::to_string(per_element * kElements) + "}\n";
+}
+
+std::string AddPath(const std::string& function) { return "/function/" + function + "/add"; }
+std::string WorkPath(const std::string& function) { return "/function/" + function + "/work"; }
+std::string Value(int value) { return "{\"value\":[" + std::to_string(value) + "]}"; }
+
+int RunningOn(const nlohmann::json& status, const std::string& function) {
+  for (const auto& gpu : status.at("gpus")) {
+    if (gpu.at("leased_to") == function) return gpu.at("gpu").get<int>();
+  }
+  return -1;
+}
+
+class Node : public testing::Test {
+ protected:
+  void Start(const std::string& topology, const std::vector<std::string>& functions,
+             const std::vector<std::string>& started) {
+    node_ = std::make_unique<EmulatedNode>(topology, functions);
+    node_->Start();
+    for (const std::string& name : started) {
+      if (!HasFatalFailure()) node_->StartFunction(name, StateServer());
+    }
+  }
+
+  // Until the function holds a GPU; then its number.
+  int WaitUntilRunning(const std::string& function) {
+    for (int i = 0; i < 500; ++i) {
+      const int gpu = RunningOn(node_->Status(), function);
+      if (gpu >= 0) return gpu;
+    }
+    ADD_FAILURE() << function << " never ran\n" << node_->Logs();
+    return 0;
+  }
+
+  void TearDown() override {
+    if (HasFailure() && node_ != nullptr) std::fputs(node_->Logs().c_str(), stderr);
+  }
+
+  std::unique_ptr<EmulatedNode> node_;
+};
+
+TEST_F(Node, FunctionsThatDoNotFitTogetherSwapAndKeepTheirState) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a", "b"}));
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    const Reply a = node_->PostOne(AddPath("a"), Value(1));
+    const Reply b = node_->PostOne(AddPath("b"), Value(3));
+    EXPECT_EQ(a.status, 200) << a.body;
+    EXPECT_EQ(b.status, 200) << b.body;
+    EXPECT_EQ(a.body, Sum(round));
+    EXPECT_EQ(b.body, Sum(3 * round));
+    if (round > 1) {
+      EXPECT_EQ(a.headers.at("x-torpor-swap"), "host");
+      EXPECT_EQ(b.headers.at("x-torpor-swap"), "host");
+    }
+  }
+  EXPECT_EQ(node_->PostOne(AddPath("b"), Value(0)).headers.at("x-torpor-swap"), "resident");
+}
+
+TEST_F(Node, ConcurrentRequestsQueueAndAreAllAnswered) {
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b", "c"}, {"a", "b", "c"}));
+  std::vector<Post> posts;
+  for (int i = 0; i < 12; ++i) {
+    for (const char* name : {"a", "b", "c"}) posts.push_back({AddPath(name), Value(1)});
+  }
+  for (const Reply& reply : node_->PostAll(posts)) EXPECT_EQ(reply.status, 200) << reply.body;
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_EQ(node_->PostOne(AddPath(name), Value(0)).body, Sum(12));
+  }
+}
+
+TEST_F(Node, AKilledExecutorCostsOnlyTheRequestInFlight) {
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b"}, {"a", "b"}));
+  const pid_t daemon = node_->daemon().pid();
+  Reply in_flight;
+  std::thread request([&] { in_flight = node_->PostOne(WorkPath("a"), R"({"ms":[60000]})"); });
+  const int gpu = WaitUntilRunning("a");
+  const auto executor = node_->Status().at("gpus").at(static_cast<std::size_t>(gpu));
+  ASSERT_EQ(kill(executor.at("executor_pid").get<pid_t>(), SIGKILL), 0);
+  request.join();
+  EXPECT_EQ(in_flight.status, 502) << in_flight.body;
+
+  for (int i = 1; i <= 3; ++i) {
+    const Reply later = node_->PostOne(AddPath("b"), Value(1));
+    EXPECT_EQ(later.status, 200) << later.body;
+    EXPECT_EQ(later.body, Sum(static_cast<std::uint64_t>(i)));
+  }
+  EXPECT_FALSE(node_->daemon().Wait(Duration::zero()).has_value());
+  EXPECT_EQ(node_->daemon().pid(), daemon);
+  const auto after = node_->Status();
+  EXPECT_EQ(after.at("gpus").at(static_cast<std::size_t>(gpu)).at("executor_restarts"), 1);
+}
+
+TEST_F(Node, AFaultOfOneFunctionLeavesTheOthersAlone) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a", "b"}));
+  EXPECT_EQ(node_->PostOne(AddPath("b"), Value(2)).body, Sum(2));
+  const Reply fault = node_->PostOne("/function/a/fault", "{}");
+  EXPECT_GE(fault.status, 500) << fault.body;
+  const Reply other = node_->PostOne(AddPath("b"), Value(2));
+  EXPECT_EQ(other.status, 200) << other.body;
+  EXPECT_EQ(other.body, Sum(4));
+}
+
+TEST_F(Node, AKilledFunctionIsAbsentUntilItComesAgain) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a", "b"}));
+  EXPECT_EQ(node_->PostOne(AddPath("a"), Value(1)).body, Sum(1));
+  node_->function("a").Signal(SIGKILL);
+  node_->StopFunction("a");
+  const Reply gone = node_->PostOne(AddPath("a"), Value(1));
+  EXPECT_TRUE(gone.status == 502 || gone.status == 503) << gone.status << gone.body;
+  EXPECT_EQ(node_->PostOne(AddPath("b"), Value(1)).status, 200);
+  ASSERT_NO_FATAL_FAILURE(node_->StartFunction("a", StateServer()));
+  // A new process has new memory.
+  EXPECT_EQ(node_->PostOne(AddPath("a"), Value(5)).body, Sum(5));
+}
+
+TEST_F(Node, SigtermDrains) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {"a"}));
+  Reply in_flight;
+  std::thread request([&] { in_flight = node_->PostOne(WorkPath("a"), R"({"ms":[1500]})"); });
+  WaitUntilRunning("a");
+  node_->daemon().Signal(SIGTERM);
+  request.join();
+  EXPECT_EQ(in_flight.status, 200) << in_flight.body;
+  EXPECT_EQ(node_->daemon().Wait(std::chrono::seconds(30)), 0);
+}
+
+TEST_F(Node, UnknownFunctionsAreNotFound) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {}));
+  EXPECT_EQ(node_->PostOne("/function/nobody/add", "{}").status, 404);
+}
+
+TEST_F(Node, AFunctionThatNobodyStartedIsUnavailable) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {}));
+  EXPECT_EQ(node_->PostOne(AddPath("a"), Value(1)).status, 503);
+}
+
+TEST_F(Node, AWrongTokenIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {}));
+  const std::string token = node_->folder().Write("wrong.token", "guess\n");
+  const auto program =
+      node_->RunProgram({"--token-file", token}, {std::string(PROGRAM_DIR) + "/vector_add"});
+  EXPECT_EQ(program->Wait(std::chrono::seconds(30)), 1);
+  EXPECT_NE(program->Stderr().find("token"), std::string::npos) << program->Stderr();
+}
+
+TEST_F(Node, ProgramsRunBesideTheFunctionsAndTakeTheGpuInTurns) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a"}));
+  const auto program =
+      node_->RunProgram({"--function", "b"}, {std::string(PROGRAM_DIR) + "/device_state"});
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(node_->PostOne(AddPath("a"), Value(1)).body, Sum(static_cast<std::uint64_t>(i)));
+  }
+  EXPECT_EQ(program->Wait(std::chrono::seconds(60)), 0) << program->Stdout() << program->Stderr();
+}
+
+}  // namespace
+}  // namespace torpor::e2e

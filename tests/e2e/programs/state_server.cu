@@ -1,0 +1,113 @@
+// A function that keeps a sum a number in GPU memory, for the scenarios of tests/e2e.
+//   POST /add {"value":[v]}  adds v to every element  ->  {"sum":S}, of all elements
+//   POST /work {"ms":[t]}    keeps the GPU busy for about that long, then answers like /add
+//   POST /fault              a kernel writes where it may not
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "examples/http/cuda_error.h"
+#include "examples/http/flags.h"
+#include "examples/http/numbers.h"
+#include "examples/http/server.h"
+
+namespace torpor::examples {
+namespace {
+
+constexpr int kBlocks = 32;
+constexpr int kThreads = 256;
+
+__global__ void Add(unsigned* values, unsigned count, unsigned value) {
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    values[i] += value;
+  }
+}
+
+__global__ void Sum(const unsigned* values, unsigned count, unsigned long long* total) {
+  unsigned long long sum = 0;
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    sum += values[i];
+  }
+  atomicAdd(total, sum);
+}
+
+__global__ void Fault(unsigned* nowhere) { *nowhere = 1; }
+
+class State {
+ public:
+  explicit State(int megabytes) : count_(static_cast<unsigned>(megabytes) << 18) {
+    Check(cudaMalloc(&values_, count_ * sizeof(unsigned)));
+    Check(cudaMalloc(&total_, sizeof(*total_)));
+    Check(cudaMemset(values_, 0, count_ * sizeof(unsigned)));
+    AddToAll(0);
+  }
+
+  unsigned long long AddToAll(unsigned value) {
+    Add<<<kBlocks, kThreads>>>(values_, count_, value);
+    Check(cudaMemsetAsync(total_, 0, sizeof(*total_)));
+    Sum<<<kBlocks, kThreads>>>(values_, count_, total_);
+    Check(cudaGetLastError());
+    unsigned long long total = 0;
+    Check(cudaMemcpy(&total, total_, sizeof(total), cudaMemcpyDeviceToHost));
+    return total;
+  }
+
+  unsigned long long Work(std::chrono::milliseconds length) {
+    const auto end = std::chrono::steady_clock::now() + length;
+    while (std::chrono::steady_clock::now() < end) AddToAll(0);
+    return AddToAll(0);
+  }
+
+  void WriteNowhere() {
+    Fault<<<1, 1>>>(reinterpret_cast<unsigned*>(0x1234'5678'9000ULL));
+    Check(cudaDeviceSynchronize());
+  }
+
+ private:
+  const unsigned count_;
+  unsigned* values_ = nullptr;
+  unsigned long long* total_ = nullptr;
+};
+
+int Main(int argc, char** argv) {
+  const auto flags = ParseFlags(argc, argv, "usage: state_server [--port N] [--megabytes N]\n",
+                                {{"port", "0"}, {"megabytes", "16"}});
+  State state(IntFlag(flags, "megabytes", 1, 1024));
+  std::mutex one_request;
+  HttpServer server([&](const HttpRequest& request) -> HttpResponse {
+    const std::lock_guard<std::mutex> lock(one_request);
+    const auto members = ParseNumbers(request.body);
+    unsigned long long sum = 0;
+    if (request.path == "/add" && members && members->count("value") != 0) {
+      sum = state.AddToAll(static_cast<unsigned>(members->at("value").at(0)));
+    } else if (request.path == "/work" && members && members->count("ms") != 0) {
+      sum = state.Work(std::chrono::milliseconds(static_cast<int>(members->at("ms").at(0))));
+    } else if (request.path == "/fault") {
+      state.WriteNowhere();
+    } else {
+      return {400, "{\"error\":\"no such request\"}\n"};
+    }
+    return {200, "{\"sum\":" + std::to_string(sum) + "}\n"};
+  });
+  const auto port =
+      server.Listen("127.0.0.1", static_cast<std::uint16_t>(IntFlag(flags, "port", 0, 65535)));
+  std::printf("listening on 127.0.0.1:%d\n", static_cast<int>(port));
+  std::fflush(stdout);
+  server.Run();
+  return 0;
+}
+
+}  // namespace
+}  // namespace torpor::examples
+
+int main(int argc, char** argv) {
+  try {
+    return torpor::examples::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "state_server: %s\n", error.what());
+    return 1;
+  }
+}
