@@ -9,16 +9,20 @@ __global__ void Add(const float* a, const float* b, float* c, int count) {
 }
 
 #ifdef LAUNCH_BY_POINTER
-static void Launch(const float* a, const float* b, float* c, int count) {
-  void* arguments[] = {&a, &b, &c, &count};
-  CUDA(cudaLaunchKernel(reinterpret_cast<const void*>(Add), (count + 255) / 256, 256, arguments, 0,
-                        nullptr));
-}
+constexpr bool kByPointer = true;
 #else
-static void Launch(const float* a, const float* b, float* c, int count) {
-  Add<<<(count + 255) / 256, 256> > >(a, b, c, count);
-}
+constexpr bool kByPointer = false;
 #endif
+
+static void Launch(const float* a, const float* b, float* c, int count) {
+  const int blocks = (count + 255) / 256;
+  void* arguments[] = {&a, &b, &c, &count};
+  if (kByPointer) {
+    CUDA(cudaLaunchKernel(reinterpret_cast<const void*>(Add), blocks, 256, arguments, 0, nullptr));
+  } else {
+    Add<<<blocks, 256>>>(a, b, c, count);
+  }
+}
 
 int main() {
   constexpr int kCount = 50'001;
