@@ -136,8 +136,8 @@ bool CublasCalls::Configure(Handle& handle, CUstream stream) {
                                            handle.workspace_bytes));
   }
   if (cublas.cublasSetMathMode != nullptr) {
-    ok = ok && done(cublas.cublasSetMathMode(handle.real,
-                                             static_cast<cublasMath_t>(handle.math_mode)));
+    ok = ok &&
+         done(cublas.cublasSetMathMode(handle.real, static_cast<cublasMath_t>(handle.math_mode)));
   }
   if (cublas.cublasSetAtomicsMode != nullptr) {
     ok = ok && done(cublas.cublasSetAtomicsMode(

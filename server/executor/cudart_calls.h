@@ -84,8 +84,8 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus Outcome(CUresult result, std::string_view what) const;
   // Writes the completion mark in the stream's order, however the call itself went: the client
   // waits for it.
-  cuda_api::CallStatus Marked(cuda_api::CallStatus status, std::uint64_t stream,
-                              std::uint32_t slot, std::uint64_t value);
+  cuda_api::CallStatus Marked(cuda_api::CallStatus status, std::uint64_t stream, std::uint32_t slot,
+                              std::uint64_t value);
 
   bool IsDeviceMemory(std::uint64_t address, Bytes bytes) const;
   // Where a payload's bytes are; null if they are not all there.
@@ -111,7 +111,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   EventSet events_;
   StreamSet streams_;
   ModuleUploadBuffer upload_;
-  std::vector<void*> parameters_;             // scratch of LaunchKernel
+  std::vector<void*> parameters_;                  // scratch of LaunchKernel
   std::map<std::uint32_t, std::uint64_t> limits_;  // that this session has set
 };
 

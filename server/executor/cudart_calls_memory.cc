@@ -30,8 +30,7 @@ bool CudartCalls::IsDeviceMemory(std::uint64_t address, Bytes bytes) const {
   return memory_.image().Contains(address, bytes) || modules_.OwnsVariable(address, bytes);
 }
 
-const std::uint8_t* CudartCalls::PayloadBytes(wire::Payload kind, std::uint64_t offset,
-                                              Bytes bytes,
+const std::uint8_t* CudartCalls::PayloadBytes(wire::Payload kind, std::uint64_t offset, Bytes bytes,
                                               std::span<const std::uint8_t> data) const {
   switch (kind) {
     case wire::Payload::kInline:
@@ -185,8 +184,8 @@ CallStatus CudartCalls::MemcpyToSymbol(const wire::MemcpyToSymbol& command) {
 }
 
 CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
-  const CUdeviceptr target = VariableBytes(command.module, command.variable,
-                                           command.variable_offset, command.bytes);
+  const CUdeviceptr target =
+      VariableBytes(command.module, command.variable, command.variable_offset, command.bytes);
   if (target == 0) {
     return CallFailed(cudaErrorInvalidSymbol,
                       "the module has no variable " + command.variable + " that large");
@@ -202,22 +201,23 @@ CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
-    result = from_device ? driver().MemcpyDtoDAsync(target, command.device_source, command.bytes,
-                                                    stream)
-                         : driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
+    result = from_device
+                 ? driver().MemcpyDtoDAsync(target, command.device_source, command.bytes, stream)
+                 : driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
   }
   return Outcome(result, "cudaMemcpyToSymbol");
 }
 
-CallStatus CudartCalls::MemcpyDtoH(const wire::MemcpyDtoH& command, wire::MemcpyDtoHResult& result) {
+CallStatus CudartCalls::MemcpyDtoH(const wire::MemcpyDtoH& command,
+                                   wire::MemcpyDtoHResult& result) {
   if (!IsDeviceMemory(command.src, command.bytes)) return OutsideMemory("copy to the host");
   return Download(command.src, command.stream, command.bytes, command.window_offset, result.data);
 }
 
 CallStatus CudartCalls::MemcpyFromSymbol(const wire::MemcpyFromSymbol& command,
                                          wire::MemcpyFromSymbolResult& result) {
-  const CUdeviceptr source = VariableBytes(command.module, command.variable,
-                                           command.variable_offset, command.bytes);
+  const CUdeviceptr source =
+      VariableBytes(command.module, command.variable, command.variable_offset, command.bytes);
   if (source == 0) {
     return CallFailed(cudaErrorInvalidSymbol,
                       "the module has no variable " + command.variable + " that large");

@@ -33,8 +33,7 @@ CallStatus CudartCalls::ModuleLoad(const wire::ModuleLoad& command,
   return ToCallStatus(status, "loading a module");
 }
 
-CallStatus CudartCalls::ModuleUpload(const wire::ModuleUpload& command,
-                                     wire::ModuleUploadResult&) {
+CallStatus CudartCalls::ModuleUpload(const wire::ModuleUpload& command, wire::ModuleUploadResult&) {
   const std::uint8_t* piece =
       PayloadBytes(command.payload, command.offset, command.bytes, command.data);
   if (piece == nullptr) {
@@ -65,8 +64,7 @@ CallStatus CudartCalls::ModuleBindGlobals(const wire::ModuleBindGlobals& command
 }
 
 CallStatus CudartCalls::KernelCreate(const wire::KernelCreate& command) {
-  const absl::Status created =
-      modules_.CreateKernel(command.kernel, command.module, command.name);
+  const absl::Status created = modules_.CreateKernel(command.kernel, command.module, command.name);
   parameters_.resize(modules_.most_parameters());
   return ToCallStatus(created, {});
 }
@@ -75,9 +73,8 @@ CallStatus CudartCalls::FuncSetAttribute(const wire::FuncSetAttribute& command) 
   const SessionKernel* kernel = modules_.FindKernel(command.kernel);
   if (kernel == nullptr) return UnknownKernel(command.kernel);
   return Outcome(
-      kernel->module->SetAttribute(*kernel->kernel,
-                                   static_cast<CUfunction_attribute>(command.attribute),
-                                   command.value),
+      kernel->module->SetAttribute(
+          *kernel->kernel, static_cast<CUfunction_attribute>(command.attribute), command.value),
       "cudaFuncSetAttribute");
 }
 
@@ -98,10 +95,10 @@ CallStatus CudartCalls::OccupancyMaxActiveBlocks(const wire::OccupancyMaxActiveB
                                                  wire::OccupancyMaxActiveBlocksResult& result) {
   const SessionKernel* kernel = modules_.FindKernel(command.kernel);
   if (kernel == nullptr) return UnknownKernel(command.kernel);
-  return Outcome(driver().OccupancyMaxActiveBlocks(&result.blocks, kernel->kernel->function,
-                                                   command.block_size, command.dynamic_shared,
-                                                   command.flags),
-                 "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return Outcome(
+      driver().OccupancyMaxActiveBlocks(&result.blocks, kernel->kernel->function,
+                                        command.block_size, command.dynamic_shared, command.flags),
+      "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
 }
 
 CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
@@ -109,10 +106,10 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   if (found == nullptr) return UnknownKernel(command.kernel);
   const LoadedKernel& kernel = *found->kernel;
   if (command.parameters.size() < kernel.parameter_bytes) {
-    return CallFailed(cudaErrorInvalidValue,
-                      absl::StrCat("kernel ", kernel.entry.name, " takes ", kernel.parameter_bytes,
-                                   " bytes of parameters, ", command.parameters.size(),
-                                   " were sent"));
+    return CallFailed(
+        cudaErrorInvalidValue,
+        absl::StrCat("kernel ", kernel.entry.name, " takes ", kernel.parameter_bytes,
+                     " bytes of parameters, ", command.parameters.size(), " were sent"));
   }
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
@@ -126,9 +123,8 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   const auto& [block_x, block_y, block_z] = command.block;
   memory_.image().MarkDirty();
   result = (command.flags & wire::kLaunchCooperative) != 0
-               ? driver().LaunchCooperativeKernel(kernel.function, grid_x, grid_y, grid_z,
-                                                  block_x, block_y, block_z,
-                                                  command.shared_bytes, stream,
+               ? driver().LaunchCooperativeKernel(kernel.function, grid_x, grid_y, grid_z, block_x,
+                                                  block_y, block_z, command.shared_bytes, stream,
                                                   parameters_.data())
                : driver().LaunchKernel(kernel.function, grid_x, grid_y, grid_z, block_x, block_y,
                                        block_z, command.shared_bytes, stream, parameters_.data(),

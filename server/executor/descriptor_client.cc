@@ -79,10 +79,10 @@ absl::StatusOr<UniqueFd> FetchDescriptor(const std::string& socket_path, Session
   wire::DescriptorReply reply;
   TORPOR_ASSIGN_OR_RETURN(UniqueFd file, ReceiveReply(connection, reply));
   if (reply.error != 0) {
-    return SystemError(absl::StrCat("torpord refused memory file ",
-                                    static_cast<std::uint32_t>(what), " of session ",
-                                    session.value),
-                       reply.error);
+    return SystemError(
+        absl::StrCat("torpord refused memory file ", static_cast<std::uint32_t>(what),
+                     " of session ", session.value),
+        reply.error);
   }
   if (!file) return absl::DataLossError("the descriptor socket sent no descriptor");
   return file;

@@ -42,20 +42,18 @@ absl::StatusOr<DeviceProperties> DescribeDevice(const CudaDriver& driver, int in
       ToStatus(driver, driver.DeviceGetName(name, sizeof name, device), "cuDeviceGetName"));
   properties.name = name;
   CUuuid uuid{};
-  TORPOR_RETURN_IF_ERROR(
-      ToStatus(driver, driver.DeviceGetUuid(&uuid, device), "cuDeviceGetUuid"));
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGetUuid(&uuid, device), "cuDeviceGetUuid"));
   std::memcpy(properties.uuid.data(), uuid.bytes, sizeof uuid.bytes);
   std::size_t total = 0;
   TORPOR_RETURN_IF_ERROR(
       ToStatus(driver, driver.DeviceTotalMem(&total, device), "cuDeviceTotalMem"));
   properties.total_bytes = total;
   char bus_id[32] = {};
-  TORPOR_RETURN_IF_ERROR(ToStatus(
-      driver, driver.DeviceGetPciBusId(bus_id, sizeof bus_id, device), "cuDeviceGetPCIBusId"));
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGetPciBusId(bus_id, sizeof bus_id, device),
+                                  "cuDeviceGetPCIBusId"));
   properties.pci_bus_id = bus_id;
   int version = 0;
-  TORPOR_RETURN_IF_ERROR(
-      ToStatus(driver, driver.DriverGetVersion(&version), "cuDriverGetVersion"));
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DriverGetVersion(&version), "cuDriverGetVersion"));
   properties.driver_version = version;
   properties.attributes = ReadAttributes(driver, device);
   return properties;

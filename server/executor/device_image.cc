@@ -48,9 +48,8 @@ absl::StatusOr<std::unique_ptr<DeviceImage>> DeviceImage::Open(const Device& dev
         "the range %#x of %d bytes is not whole chunks of %d", base, bytes, pool.chunk_bytes()));
   }
   CUdeviceptr reserved = 0;
-  TORPOR_RETURN_IF_ERROR(
-      device.Status(device.driver().MemAddressReserve(&reserved, bytes, 0, base, 0),
-                    "cuMemAddressReserve"));
+  TORPOR_RETURN_IF_ERROR(device.Status(
+      device.driver().MemAddressReserve(&reserved, bytes, 0, base, 0), "cuMemAddressReserve"));
   if (reserved != base) {
     device.driver().MemAddressFree(reserved, bytes);
     return absl::AlreadyExistsError(
@@ -215,10 +214,10 @@ absl::Status DeviceImage::AllowAccess(const std::vector<std::uint64_t>& indices)
   access.location = device_.location();
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   for (const auto& [first, last] : Runs(indices)) {
-    TORPOR_RETURN_IF_ERROR(device_.Status(
-        device_.driver().MemSetAccess(base_ + first * chunk_bytes_,
-                                      (last - first + 1) * chunk_bytes_, &access, 1),
-        "cuMemSetAccess"));
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().MemSetAccess(base_ + first * chunk_bytes_,
+                                                     (last - first + 1) * chunk_bytes_, &access, 1),
+                       "cuMemSetAccess"));
   }
   return absl::OkStatus();
 }
@@ -241,11 +240,9 @@ absl::Status DeviceImage::UnmapChunks(const std::vector<std::uint64_t>& indices)
 absl::Status DeviceImage::ClearOutside(const std::vector<std::uint64_t>& indices,
                                        const memory::ExtentSet& keep, CUstream stream) {
   for (const auto& [first, last] : Runs(indices)) {
-    for (const memory::Extent& gap :
-         keep.Gaps({first * chunk_bytes_, (last + 1) * chunk_bytes_})) {
+    for (const memory::Extent& gap : keep.Gaps({first * chunk_bytes_, (last + 1) * chunk_bytes_})) {
       TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemsetD8Async(base_ + gap.begin, 0, gap.bytes(), stream),
-          "cuMemsetD8"));
+          device_.driver().MemsetD8Async(base_ + gap.begin, 0, gap.bytes(), stream), "cuMemsetD8"));
     }
   }
   return absl::OkStatus();
@@ -254,10 +251,10 @@ absl::Status DeviceImage::ClearOutside(const std::vector<std::uint64_t>& indices
 absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
   for (const memory::Extent& part : pinned_.Split(extent)) {
-    TORPOR_RETURN_IF_ERROR(device_.Status(
-        device_.driver().MemcpyHtoDAsync(base_ + part.begin, pinned_.at(part.begin), part.bytes(),
-                                         stream),
-        "copying the image to the GPU"));
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().MemcpyHtoDAsync(base_ + part.begin, pinned_.at(part.begin),
+                                                        part.bytes(), stream),
+                       "copying the image to the GPU"));
   }
   return absl::OkStatus();
 }
@@ -265,10 +262,10 @@ absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
 absl::Status DeviceImage::CopyOut(memory::Extent extent, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
   for (const memory::Extent& part : pinned_.Split(extent)) {
-    TORPOR_RETURN_IF_ERROR(device_.Status(
-        device_.driver().MemcpyDtoHAsync(pinned_.at(part.begin), base_ + part.begin, part.bytes(),
-                                         stream),
-        "copying the image from the GPU"));
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().MemcpyDtoHAsync(pinned_.at(part.begin), base_ + part.begin,
+                                                        part.bytes(), stream),
+                       "copying the image from the GPU"));
   }
   return absl::OkStatus();
 }

@@ -28,9 +28,9 @@ namespace torpor::executor {
 class DeviceImage {
  public:
   // Reserves [base, base + bytes); AlreadyExists if the driver gives other addresses.
-  static absl::StatusOr<std::unique_ptr<DeviceImage>> Open(const Device& device,
-                                                           PhysicalPool& pool, std::uint64_t base,
-                                                           Bytes bytes, SharedMapping host_image);
+  static absl::StatusOr<std::unique_ptr<DeviceImage>> Open(const Device& device, PhysicalPool& pool,
+                                                           std::uint64_t base, Bytes bytes,
+                                                           SharedMapping host_image);
   // Nothing of the session runs any more; what was not written back is lost.
   ~DeviceImage();
   DeviceImage(const DeviceImage&) = delete;

@@ -9,9 +9,7 @@ namespace {
 
 constexpr std::size_t kMostEvents = 1u << 20;
 
-std::int64_t NowNs() {
-  return SteadyClock().Now().time_since_epoch().count();
-}
+std::int64_t NowNs() { return SteadyClock().Now().time_since_epoch().count(); }
 
 }  // namespace
 

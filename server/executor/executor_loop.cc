@@ -73,9 +73,9 @@ ExitStatus ExecutorLoop::Run() {
   }
   const SteadyClock clock;
   while (true) {
-    std::optional<LoopMessage> message =
-        environment_.registry.any_lease() ? mailbox_.ReceiveUntil(clock.Now() + kWatchInterval)
-                                          : mailbox_.Receive();
+    std::optional<LoopMessage> message = environment_.registry.any_lease()
+                                             ? mailbox_.ReceiveUntil(clock.Now() + kWatchInterval)
+                                             : mailbox_.Receive();
     const std::optional<ExitStatus> end = message ? Handle(*std::move(message)) : Watch();
     if (end) return *end;
   }
@@ -83,14 +83,13 @@ ExitStatus ExecutorLoop::Run() {
 
 std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
   return std::visit(
-      Overloaded{
-          [this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
-          [this](OperationResult& result) { return OnResult(result); },
-          [this](ContextLost& lost) { return OnLost(lost); },
-          [](DaemonGone& gone) -> std::optional<ExitStatus> {
-            spdlog::warn("torpord has gone ({}): ending", gone.reason);
-            return ExitStatus::kDaemonLost;
-          }},
+      Overloaded{[this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
+                 [this](OperationResult& result) { return OnResult(result); },
+                 [this](ContextLost& lost) { return OnLost(lost); },
+                 [](DaemonGone& gone) -> std::optional<ExitStatus> {
+                   spdlog::warn("torpord has gone ({}): ending", gone.reason);
+                   return ExitStatus::kDaemonLost;
+                 }},
       message);
 }
 
@@ -127,7 +126,8 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationResult& result) 
   }
   Answer(result);
   if (const CUresult error = ResultOf(result.status); IsSticky(error)) {
-    return OnLost({result.session, cuda_api::CallFailed(error, std::string(result.status.message()))});
+    return OnLost(
+        {result.session, cuda_api::CallFailed(error, std::string(result.status.message()))});
   }
   return EndIfShutDown();
 }
@@ -157,8 +157,8 @@ std::optional<ExitStatus> ExecutorLoop::EndIfShutDown() {
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnLost(const ContextLost& lost) {
-  const SessionId session = environment_.registry.Blame(
-      lost.session, static_cast<std::uint32_t>(lost.error.code));
+  const SessionId session =
+      environment_.registry.Blame(lost.session, static_cast<std::uint32_t>(lost.error.code));
   spdlog::error("session {} has cost the CUDA context: {}", session.value, lost.error.message);
   v1::ExecutorMessage message;
   v1::ExecutorMessage::ContextLost& report = *message.mutable_context_lost();

@@ -62,17 +62,15 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->type_name("DIR");
   app.add_option("--driver-reserve", options.driver_reserve,
                  "GPU memory left to the driver for contexts, modules and local memory")
-      ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
-      ->default_str("1GiB");
+      ->option_text("BYTES [1GiB]");
   app.add_option("--pool-bytes", options.pool_bytes,
                  "GPU memory for images; 0: all but the driver's reserve")
-      ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--chunk-bytes", options.chunk_bytes, "Unit in which images occupy GPU memory")
-      ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
-      ->default_str("2MiB");
+      ->option_text("BYTES [0]");
+  app.add_option("--chunk-bytes", options.chunk_bytes, "Unit in which images occupy GPU memory")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("BYTES [2MiB]");
   app.add_option("--log-level", line.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
   app.add_option("--log-format", line.log_format, "Form of a line of the log")

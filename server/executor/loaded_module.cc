@@ -38,8 +38,8 @@ absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
     std::span<const std::string> variables) {
   TORPOR_RETURN_IF_ERROR(CheckFatbin(fatbin));
   CUmodule handle = nullptr;
-  TORPOR_RETURN_IF_ERROR(device.Status(device.driver().ModuleLoadData(&handle, fatbin.data()),
-                                       "loading a module"));
+  TORPOR_RETURN_IF_ERROR(
+      device.Status(device.driver().ModuleLoadData(&handle, fatbin.data()), "loading a module"));
   std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle));
   TORPOR_RETURN_IF_ERROR(module->ReadKernels());
   TORPOR_RETURN_IF_ERROR(module->ReadVariables(variables));
@@ -51,8 +51,8 @@ LoadedModule::~LoadedModule() { device_.driver().ModuleUnload(module_); }
 absl::Status LoadedModule::ReadKernels() {
   const CudaDriver& driver = device_.driver();
   unsigned count = 0;
-  TORPOR_RETURN_IF_ERROR(device_.Status(driver.ModuleGetFunctionCount(&count, module_),
-                                        "cuModuleGetFunctionCount"));
+  TORPOR_RETURN_IF_ERROR(
+      device_.Status(driver.ModuleGetFunctionCount(&count, module_), "cuModuleGetFunctionCount"));
   std::vector<CUfunction> functions(count);
   if (count > 0) {
     TORPOR_RETURN_IF_ERROR(

@@ -36,9 +36,9 @@ struct LoadedVariable {
 class LoadedModule {
  public:
   // `variables`: those to look up; a name that the module does not have is left out.
-  static absl::StatusOr<std::shared_ptr<LoadedModule>> Load(
-      const Device& device, std::span<const std::uint8_t> fatbin,
-      std::span<const std::string> variables);
+  static absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Device& device,
+                                                            std::span<const std::uint8_t> fatbin,
+                                                            std::span<const std::string> variables);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;
@@ -46,9 +46,7 @@ class LoadedModule {
   // Null if there is none.
   LoadedKernel* FindKernel(std::string_view name);
   const std::map<std::string, LoadedKernel, std::less<>>& kernels() const { return kernels_; }
-  const std::map<std::string, LoadedVariable, std::less<>>& variables() const {
-    return variables_;
-  }
+  const std::map<std::string, LoadedVariable, std::less<>>& variables() const { return variables_; }
 
   // Sets a CUfunction_attribute. Sessions that share the module must not shrink each other's
   // limit of dynamic shared memory: it only grows.

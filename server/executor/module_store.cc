@@ -62,8 +62,8 @@ absl::Status ModuleStore::Write(const Sha256Digest& digest,
                                 std::span<const std::uint8_t> bytes) const {
   const Sha256Digest actual = Sha256(bytes.data(), bytes.size());
   if (actual != digest) {
-    return absl::InvalidArgumentError(absl::StrCat("the uploaded module has SHA-256 ",
-                                                   ToHex(actual), ", not ", ToHex(digest)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the uploaded module has SHA-256 ", ToHex(actual), ", not ", ToHex(digest)));
   }
   const std::string path = PathOf(digest);
   std::string temporary = absl::StrCat(path, ".XXXXXX");
@@ -81,13 +81,13 @@ absl::Status ModuleStore::Write(const Sha256Digest& digest,
   return status;
 }
 
-absl::StatusOr<bool> ModuleUploadBuffer::Add(const Sha256Digest& digest,
-                                             std::uint64_t total_bytes, std::uint64_t at,
+absl::StatusOr<bool> ModuleUploadBuffer::Add(const Sha256Digest& digest, std::uint64_t total_bytes,
+                                             std::uint64_t at,
                                              std::span<const std::uint8_t> piece) {
   if (at == 0) {
     if (total_bytes > kMostBytes) {
-      return absl::InvalidArgumentError(absl::StrCat("a module of ", total_bytes,
-                                                     " bytes is larger than ", kMostBytes));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a module of ", total_bytes, " bytes is larger than ", kMostBytes));
     }
     *this = {};
     digest_ = digest;
@@ -95,9 +95,9 @@ absl::StatusOr<bool> ModuleUploadBuffer::Add(const Sha256Digest& digest,
   }
   if (digest != digest_ || total_bytes != total_bytes_ || at != bytes_.size() ||
       piece.size() > total_bytes_ - bytes_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("piece [", at, ", +", piece.size(), ") does not continue an upload that has ",
-                     bytes_.size(), " of ", total_bytes_, " bytes"));
+    return absl::InvalidArgumentError(absl::StrCat("piece [", at, ", +", piece.size(),
+                                                   ") does not continue an upload that has ",
+                                                   bytes_.size(), " of ", total_bytes_, " bytes"));
   }
   bytes_.insert(bytes_.end(), piece.begin(), piece.end());
   return bytes_.size() == total_bytes_;

@@ -32,8 +32,8 @@ absl::StatusOr<memory::ExtentSet> ToExtentSet(const Extents& extents) {
 absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& description) {
   SessionIdentity identity;
   if (description.session_key().size() != identity.key.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("a session key has 16 bytes, not ",
-                                                   description.session_key().size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a session key has 16 bytes, not ", description.session_key().size()));
   }
   identity.id = {description.session_id()};
   std::copy(description.session_key().begin(), description.session_key().end(),
@@ -52,12 +52,11 @@ absl::Status OpenSession(const OperationEnvironment& environment,
   TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
   TORPOR_ASSIGN_OR_RETURN(SessionFiles files,
                           OpenSessionFiles(environment.descriptor_socket, identity));
-  TORPOR_ASSIGN_OR_RETURN(
-      std::unique_ptr<SessionMemory> memory,
-      SessionMemory::Open(environment.session.device, environment.session.pool, identity,
-                          std::move(files)));
-  return environment.registry.Add(std::make_unique<Session>(
-      environment.session, std::move(identity), std::move(memory)));
+  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionMemory> memory,
+                          SessionMemory::Open(environment.session.device, environment.session.pool,
+                                              identity, std::move(files)));
+  return environment.registry.Add(
+      std::make_unique<Session>(environment.session, std::move(identity), std::move(memory)));
 }
 
 absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
@@ -88,13 +87,11 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     }
     case DaemonMessage::kShrink: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.shrink().extent()));
-      TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
-                              ToExtentSet(operation.shrink().live()));
+      TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live, ToExtentSet(operation.shrink().live()));
       return session.Shrink(extent, live);
     }
     case DaemonMessage::kMapHost: {
-      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent,
-                              ToExtent(operation.map_host().extent()));
+      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.map_host().extent()));
       return session.MapHost(extent);
     }
     case DaemonMessage::kUnmapHost: {

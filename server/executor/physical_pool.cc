@@ -24,18 +24,18 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Create(const Device&
   const CUmemAllocationProp properties = ChunkProperties(device);
   std::size_t granularity = 0;
   TORPOR_RETURN_IF_ERROR(
-      device.Status(device.driver().MemGetAllocationGranularity(
-                        &granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+      device.Status(device.driver().MemGetAllocationGranularity(&granularity, &properties,
+                                                                CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                     "cuMemGetAllocationGranularity"));
   if (chunk_bytes == 0 || chunk_bytes % granularity != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a chunk of ", chunk_bytes, " bytes is not a multiple of the driver's ",
-                     granularity, "; set --chunk-bytes"));
+    return absl::InvalidArgumentError(absl::StrCat("a chunk of ", chunk_bytes,
+                                                   " bytes is not a multiple of the driver's ",
+                                                   granularity, "; set --chunk-bytes"));
   }
   if (pool_bytes < chunk_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the GPU has ", pool_bytes, " bytes for images, less than one chunk of ",
-                     chunk_bytes, "; lower --driver-reserve"));
+    return absl::InvalidArgumentError(absl::StrCat("the GPU has ", pool_bytes,
+                                                   " bytes for images, less than one chunk of ",
+                                                   chunk_bytes, "; lower --driver-reserve"));
   }
   std::unique_ptr<PhysicalPool> pool(
       new PhysicalPool(device, pool_bytes / chunk_bytes, chunk_bytes));
@@ -92,9 +92,9 @@ absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::Take(std
   while (!pool_.Take(count, taken)) {
     const std::size_t to_come = fill_status_.ok() ? chunk_count_ - pool_.total_chunks() : 0;
     if (count > pool_.free_chunks() + to_come) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the GPU has ", pool_.free_chunks(), " free chunks of ", chunk_bytes_,
-                       " bytes, ", count, " are needed"));
+      return absl::ResourceExhaustedError(absl::StrCat("the GPU has ", pool_.free_chunks(),
+                                                       " free chunks of ", chunk_bytes_, " bytes, ",
+                                                       count, " are needed"));
     }
     changed_.wait(lock);
   }

@@ -23,9 +23,8 @@ PinnedMemory::~PinnedMemory() {
 
 absl::Status PinnedMemory::RegisterLocked(memory::Extent piece) {
   if (piece.begin >= piece.end || piece.end > bytes_) {
-    return absl::InvalidArgumentError(absl::StrCat("[", piece.begin, ", ", piece.end,
-                                                   ") is not inside ", bytes_,
-                                                   " bytes of host memory"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "[", piece.begin, ", ", piece.end, ") is not inside ", bytes_, " bytes of host memory"));
   }
   if (!pinned_.Within(piece).empty()) {
     return absl::AlreadyExistsError(
@@ -65,8 +64,7 @@ absl::Status PinnedMemory::Ensure(memory::Extent extent) {
                              std::min(RoundUp(extent.end, unit_), bytes_)};
   for (const memory::Extent& gap : pinned_.Gaps(whole)) {
     for (Bytes begin = gap.begin; begin < gap.end; begin += kLargestPiece) {
-      TORPOR_RETURN_IF_ERROR(
-          RegisterLocked({begin, std::min(begin + kLargestPiece, gap.end)}));
+      TORPOR_RETURN_IF_ERROR(RegisterLocked({begin, std::min(begin + kLargestPiece, gap.end)}));
     }
   }
   return absl::OkStatus();

@@ -101,9 +101,8 @@ absl::Status Session::Close(TimePoint deadline) {
     absl::MutexLock lock(&stream_mutex_);
     closing_ = true;
     if (attached_) cancel_();
-    const auto detached = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mutex_) {
-      return !attached_;
-    };
+    const auto detached = [this]()
+                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mutex_) { return !attached_; };
     const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
     if (!stream_mutex_.AwaitWithTimeout(absl::Condition(&detached), left)) {
       return absl::DeadlineExceededError("the session's stream does not end");
@@ -136,9 +135,8 @@ absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& r
   absl::MutexLock lock(&run_mutex_);
   const std::uint64_t lease = lease_.load(std::memory_order_acquire);
   if (lease == 0 || batch.header.lease_id != lease) {
-    return absl::FailedPreconditionError(absl::StrCat("a batch of lease ", batch.header.lease_id,
-                                                      " came where the session's lease is ",
-                                                      lease));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a batch of lease ", batch.header.lease_id, " came where the session's lease is ", lease));
   }
   const bool was_lost = runner_.lost().has_value();
   const absl::Status status = runner_.Run(batch, replies);

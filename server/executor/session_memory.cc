@@ -16,18 +16,16 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
                                               const SessionIdentity& identity) {
   const auto open = [&](wire::SharedMemory what, Bytes bytes,
                         std::uint64_t address) -> absl::StatusOr<SharedMapping> {
-    TORPOR_ASSIGN_OR_RETURN(
-        const UniqueFd file,
-        FetchDescriptor(descriptor_socket, identity.id, identity.key, what));
+    TORPOR_ASSIGN_OR_RETURN(const UniqueFd file,
+                            FetchDescriptor(descriptor_socket, identity.id, identity.key, what));
     return SharedMapping::Map(file, bytes, address);
   };
   SessionFiles files;
   TORPOR_ASSIGN_OR_RETURN(files.window,
                           open(wire::SharedMemory::kWindow, identity.window_bytes, 0));
-  TORPOR_ASSIGN_OR_RETURN(files.arena, open(wire::SharedMemory::kHostArena, identity.host_bytes,
-                                            identity.host_base));
-  TORPOR_ASSIGN_OR_RETURN(files.image,
-                          open(wire::SharedMemory::kImage, identity.device_bytes, 0));
+  TORPOR_ASSIGN_OR_RETURN(
+      files.arena, open(wire::SharedMemory::kHostArena, identity.host_bytes, identity.host_base));
+  TORPOR_ASSIGN_OR_RETURN(files.image, open(wire::SharedMemory::kImage, identity.device_bytes, 0));
   return files;
 }
 

@@ -111,28 +111,27 @@ bool SessionModules::OwnsVariable(std::uint64_t address, Bytes bytes) const {
   return false;
 }
 
-absl::Status SessionModules::BindGlobals(std::uint64_t id, std::uint64_t address,
-                                         CUstream stream) {
+absl::Status SessionModules::BindGlobals(std::uint64_t id, std::uint64_t address, CUstream stream) {
   const auto found = modules_.find(id);
   if (found == modules_.end()) return UnknownModule(id);
   Module& module = found->second;
   const Bytes bytes = BlockBytes(*module.loaded);
   if (bytes == 0) return absl::OkStatus();
   if (!image_.Contains(address, bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the block of module ", id, " is not ", bytes, " bytes of the session's memory"));
+    return absl::InvalidArgumentError(absl::StrCat("the block of module ", id, " is not ", bytes,
+                                                   " bytes of the session's memory"));
   }
   module.block = address;
   const CudaDriver& driver = device_.driver();
   std::uint64_t mark = 0;
-  TORPOR_RETURN_IF_ERROR(device_.Status(
-      driver.MemcpyDtoHAsync(&mark, address, sizeof mark, stream), "reading a module's block"));
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyDtoHAsync(&mark, address, sizeof mark, stream),
+                                        "reading a module's block"));
   TORPOR_RETURN_IF_ERROR(device_.Status(driver.StreamSynchronize(stream), "cuStreamSynchronize"));
   if (mark == kBlockHasValues) return CopyVariables(module, /*to_block=*/false, stream);
   image_.MarkDirty();
   mark = kBlockHasValues;
-  TORPOR_RETURN_IF_ERROR(device_.Status(
-      driver.MemcpyHtoDAsync(address, &mark, sizeof mark, stream), "marking a module's block"));
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyHtoDAsync(address, &mark, sizeof mark, stream),
+                                        "marking a module's block"));
   TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/true, stream));
   // `mark` must outlive the copy.
   return device_.Status(driver.StreamSynchronize(stream), "cuStreamSynchronize");
@@ -148,11 +147,10 @@ absl::Status SessionModules::CopyVariables(const Module& module, bool to_block,
   LayOut(*module.loaded, [&](const std::string&, const LoadedVariable& variable, Bytes at) {
     const CUdeviceptr block = module.block + at;
     if (!status.ok() || variable.bytes == 0) return;
-    status = device_.Status(
-        device_.driver().MemcpyDtoDAsync(to_block ? block : variable.address,
-                                         to_block ? variable.address : block, variable.bytes,
-                                         stream),
-        "copying a module's variable");
+    status = device_.Status(device_.driver().MemcpyDtoDAsync(to_block ? block : variable.address,
+                                                             to_block ? variable.address : block,
+                                                             variable.bytes, stream),
+                            "copying a module's variable");
   });
   return status;
 }

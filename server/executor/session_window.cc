@@ -31,10 +31,9 @@ absl::StatusOr<std::unique_ptr<SessionWindow>> SessionWindow::Open(const Device&
   std::unique_ptr<SessionWindow> window(new SessionWindow(device, std::move(mapping)));
   TORPOR_RETURN_IF_ERROR(window->pinned_.Register({0, window->mapping_.bytes()}));
   if (device.attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0) {
-    TORPOR_RETURN_IF_ERROR(device.Status(
-        device.driver().MemHostGetDevicePointer(&window->device_address_,
-                                                window->mapping_.data(), 0),
-        "cuMemHostGetDevicePointer"));
+    TORPOR_RETURN_IF_ERROR(device.Status(device.driver().MemHostGetDevicePointer(
+                                             &window->device_address_, window->mapping_.data(), 0),
+                                         "cuMemHostGetDevicePointer"));
   }
   return window;
 }
@@ -53,8 +52,7 @@ CUresult SessionWindow::Mark(CUstream stream, std::uint32_t slot, std::uint64_t 
   }
   if (device_address_ == 0) {
     auto mark = std::make_unique<HostMark>(HostMark{&page().slots[slot], value});
-    const CUresult result =
-        device_.driver().LaunchHostFunc(stream, &WriteHostMark, mark.get());
+    const CUresult result = device_.driver().LaunchHostFunc(stream, &WriteHostMark, mark.get());
     if (result == CUDA_SUCCESS) mark.release();  // NOLINT: WriteHostMark frees it
     return result;
   }

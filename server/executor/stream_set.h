@@ -41,10 +41,10 @@ class StreamSet {
  private:
   struct Stream {
     CUstream handle = nullptr;
-    CUevent joint = nullptr;          // recorded where the other side must wait
-    bool blocking = true;             // takes part in the legacy rules
-    bool unjoined = false;            // has work that the legacy stream has not waited for
-    std::uint64_t legacy_epoch = 0;   // the legacy work that it has waited for
+    CUevent joint = nullptr;         // recorded where the other side must wait
+    bool blocking = true;            // takes part in the legacy rules
+    bool unjoined = false;           // has work that the legacy stream has not waited for
+    std::uint64_t legacy_epoch = 0;  // the legacy work that it has waited for
   };
 
   CUresult UseLegacy();

@@ -139,12 +139,11 @@ struct FakeDriverFunctions {
       return type == CU_MEMORYTYPE_DEVICE ? device : reinterpret_cast<std::uint64_t>(host);
     };
     for (std::size_t row = 0; row < copy->Height; ++row) {
-      fake->Enqueue(stream, {FakeCuda::Work::Kind::kCopy,
-                             at(copy->dstMemoryType, copy->dstDevice, copy->dstHost) +
-                                 row * copy->dstPitch,
-                             at(copy->srcMemoryType, copy->srcDevice, copy->srcHost) +
-                                 row * copy->srcPitch,
-                             copy->WidthInBytes});
+      fake->Enqueue(stream,
+                    {FakeCuda::Work::Kind::kCopy,
+                     at(copy->dstMemoryType, copy->dstDevice, copy->dstHost) + row * copy->dstPitch,
+                     at(copy->srcMemoryType, copy->srcDevice, copy->srcHost) + row * copy->srcPitch,
+                     copy->WidthInBytes});
     }
     return Ok();
   }
@@ -152,8 +151,7 @@ struct FakeDriverFunctions {
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kFill, to, 0, count, value});
     return Ok();
   }
-  static CUresult Fill16(CUdeviceptr to, unsigned short value, std::size_t count,
-                         CUstream stream) {
+  static CUresult Fill16(CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream) {
     for (std::size_t i = 0; i < count; ++i) {
       Fill8(to + 2 * i, static_cast<unsigned char>(value), 1, stream);
       Fill8(to + 2 * i + 1, static_cast<unsigned char>(value >> 8), 1, stream);
@@ -191,8 +189,7 @@ struct FakeDriverFunctions {
   }
   static CUresult StreamWait(CUstream stream, CUevent event, unsigned) {
     auto* target = reinterpret_cast<FakeCuda::Event*>(event);
-    fake->Enqueue(stream,
-                  {FakeCuda::Work::Kind::kWait, 0, 0, 0, target->recorded, target});
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kWait, 0, 0, 0, target->recorded, target});
     return Ok();
   }
   static CUresult WriteValue(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned) {
@@ -213,8 +210,7 @@ struct FakeDriverFunctions {
     auto* target = reinterpret_cast<FakeCuda::Event*>(event);
     ++target->recorded;
     ++fake->events_recorded_;
-    fake->Enqueue(stream,
-                  {FakeCuda::Work::Kind::kRecord, 0, 0, 0, target->recorded, target});
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kRecord, 0, 0, 0, target->recorded, target});
     return Ok();
   }
   static CUresult EventSync(CUevent) {
