@@ -25,8 +25,8 @@ constexpr char kGeneratorVersion[] = "1";
 
 constexpr char kPasses[] =
     "module(always-inline,cgscc(inline,function(sroa,early-cse)),globaldce),"
-    "function(sroa,early-cse<memssa>,sccp,instcombine,simplifycfg,"
-    "loop-mssa(licm),gvn,sccp,instcombine,dse,adce,simplifycfg)";
+    "function(sroa,early-cse<memssa>,sccp,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(licm),gvn,sccp,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg)";
 
 std::string HostFeatures() {
   llvm::SubtargetFeatures features;

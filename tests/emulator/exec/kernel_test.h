@@ -1,0 +1,97 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "emulator/exec/program.h"
+#include "tests/emulator/exec/fake_device_memory.h"
+
+namespace torpor::emulator {
+
+// The text of kernels/NAME.cu as PTX.
+std::string ReadPtx(const std::string& name);
+
+// An array in the fake device, readable by the host, too.
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray(FakeDeviceMemory& memory, std::size_t size) : memory_(memory), size_(size) {
+    data_ = reinterpret_cast<T*>(*memory.Allocate(size * sizeof(T)));
+  }
+  ~DeviceArray() { memory_.Free(reinterpret_cast<std::uint64_t>(data_)); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  T* data() { return data_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  std::size_t size() const { return size_; }
+
+ private:
+  FakeDeviceMemory& memory_;
+  std::size_t size_;
+  T* data_;
+};
+
+class KernelTest : public ::testing::Test {
+ protected:
+  void Load(const std::string& name) { LoadText(ReadPtx(name)); }
+  void LoadText(const std::string& ptx) {
+    auto loaded = Program::Load(ptx, memory_, DeviceTraits{});
+    ASSERT_TRUE(loaded) << loaded.failure().message;
+    program_ = std::move(*loaded);
+  }
+
+  template <typename... Arguments>
+  ExecResult<void> Launch(const std::string& kernel, LaunchConfig config, Arguments... arguments) {
+    const KernelInfo* info = program_->FindKernel(kernel);
+    if (info == nullptr) return Failure<ExecError>{ExecError::kNotFound, kernel};
+    std::vector<std::uint8_t> packed(info->parameter_bytes + 1);
+    std::size_t index = 0;
+    (Pack(packed, *info, index, arguments), ...);
+    config.parameters = packed.data();
+    return program_->Launch(kernel, config);
+  }
+
+  template <typename... Arguments>
+  void MustRun(const std::string& kernel, Dim3 grid, Dim3 block, Arguments... arguments) {
+    LaunchConfig config;
+    config.grid = grid;
+    config.block = block;
+    const auto result = Launch(kernel, config, arguments...);
+    ASSERT_TRUE(result) << result.failure().message;
+  }
+
+  template <typename... Arguments>
+  void MustFail(ExecError code, const std::string& kernel, Dim3 block, Arguments... arguments) {
+    LaunchConfig config;
+    config.block = block;
+    const auto result = Launch(kernel, config, arguments...);
+    ASSERT_FALSE(result) << kernel;
+    EXPECT_EQ(result.failure().code, code) << result.failure().message;
+    EXPECT_NE(result.failure().message.find(kernel), std::string::npos) << result.failure().message;
+    EXPECT_NE(result.failure().message.find("block (0,0,0)"), std::string::npos)
+        << result.failure().message;
+  }
+
+  FakeDeviceMemory memory_;
+  std::unique_ptr<Program> program_;
+
+ private:
+  template <typename T>
+  static void Pack(std::vector<std::uint8_t>& packed, const KernelInfo& info, std::size_t& index,
+                   const T& argument) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    ASSERT_LT(index, info.parameters.size());
+    ASSERT_EQ(info.parameters[index].size, sizeof(T)) << info.name << " " << index;
+    std::memcpy(&packed[info.parameters[index].offset], &argument, sizeof(T));
+    ++index;
+  }
+};
+
+}  // namespace torpor::emulator
