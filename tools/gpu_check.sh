@@ -48,7 +48,7 @@ candidate_folders() {
   while read -r folder; do printf '%s\n' "$folder"/nvidia/*/lib; done < <(python_folders)
 }
 
-# The first place of library $1; /dev/null-sized stubs and our own replacements do not count.
+# The first place of library $1; the toolkit's stubs and our own replacements do not count.
 find_library() {
   local folder found
   while read -r folder; do
@@ -102,11 +102,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 run_native() { LD_LIBRARY_PATH=$search "$@"; }
-run_remoted() {  # function, program...
-  local function=$1
-  shift
-  "$root/bin/torporctl" --config-file "$work/torpord.yaml" run --function "$function" -- "$@"
-}
+run_remoted() { "$root/bin/torporctl" --config-file "$work/torpord.yaml" run --function "$@"; }
 control() { "$root/bin/torporctl" "$1" --socket "$work/admin.sock" --output json 2> /dev/null; }
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -180,7 +176,7 @@ check_programs() {
     name=$(basename "$program")
     [ "$name" != state_server ] || continue
     native=$(best_ms native run_native "$program")
-    remoted=$(best_ms remoted run_remoted program "$program")
+    remoted=$(best_ms remoted run_remoted program -- "$program")
     if ! cmp -s "$work/native.out" "$work/remoted.out"; then verdict='FAILED: other output'
     elif ! cmp -s "$work/native.status" "$work/remoted.status"; then verdict='FAILED: other status'
     elif [ "$(cat "$work/native.status")" != 0 ]; then verdict='FAILED natively too'
@@ -201,6 +197,7 @@ flags_of() {
   case $1 in
     encoder-a) echo --layers 6 --hidden 512 --seed 1 ;;
     encoder-b) echo --layers 12 --hidden 768 --seed 2 ;;
+    *) echo ;;
   esac
 }
 path_of() { case $1 in digits) echo predict ;; *) echo encode ;; esac; }
@@ -228,11 +225,12 @@ load() {
 }
 
 check_examples() {
-  local name port reserve entries=() functions=() address
+  local name port reserve entry flags entries=() functions=() address
   for name in "${names[@]}"; do
-    # shellcheck disable=SC2046
-    "$(program_of "$name")-reference" --write-expected "$work/$name.jsonl" $(flags_of "$name")
-    start_function "$work/$name.log" env LD_LIBRARY_PATH="$search" "$(program_of "$name")" --port 0 $(flags_of "$name")
+    read -ra flags <<< "$(flags_of "$name")"
+    "$(program_of "$name")-reference" --write-expected "$work/$name.jsonl" "${flags[@]}"
+    # env becomes the program, so that the process we stop is the program's own.
+    start_function "$work/$name.log" env LD_LIBRARY_PATH="$search" "$(program_of "$name")" "${flags[@]}"
     port=$(sed -n 's/^listening on .*://p' "$work/$name.log")
     entries+=("$name=http://127.0.0.1:$port/$(path_of "$name")")
   done
@@ -245,9 +243,12 @@ check_examples() {
   start_daemon "${reserve}MiB" "${functions[@]}"
   entries=()
   address=$(control status | sed -n 's/.*"http_address": "\(.*\)".*/\1/p')
-  for name in "${functions[@]}"; do
-    start_function "$work/${name%:*}.log" run_remoted "${name%:*}" "$(program_of "$name")" --port "${name#*:}" $(flags_of "${name%:*}")
-    entries+=("${name%:*}=http://$address/function/${name%:*}/$(path_of "${name%:*}")")
+  for entry in "${functions[@]}"; do
+    name=${entry%:*}
+    read -ra flags <<< "$(flags_of "$name")"
+    start_function "$work/$name.log" "$root/bin/torporctl" --config-file "$work/torpord.yaml" run \
+      --function "$name" -- "$(program_of "$name")" --port "${entry#*:}" "${flags[@]}"
+    entries+=("$name=http://$address/function/$name/$(path_of "$name")")
   done
   load remoted "${entries[@]}"
   stop_all
