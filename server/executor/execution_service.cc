@@ -58,6 +58,7 @@ grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream)
       registry_.Attach(*attach, [context] { context->TryCancel(); });
   if (!session.ok()) return ToGrpc(session.status());
   const absl::Cleanup detach = [&session] { (*session)->Detach(); };
+  if (const absl::Status reset = (*session)->ResetObjects(); !reset.ok()) return ToGrpc(reset);
 
   StreamReplies replies(*stream);
   AnswerAttach(replies);

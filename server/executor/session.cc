@@ -1,6 +1,6 @@
 #include "server/executor/session.h"
 
-#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +9,9 @@
 
 namespace torpor::executor {
 namespace {
+
+// For the work of a stream that broke, when its client comes again.
+constexpr Duration kResetPatience = std::chrono::seconds(10);
 
 // Takes as long for every wrong key.
 bool SameKey(const std::array<std::uint8_t, 16>& a, const std::array<std::uint8_t, 16>& b) {
@@ -24,7 +27,8 @@ Session::Session(const SessionEnvironment& environment, SessionIdentity identity
     : environment_(environment),
       identity_(std::move(identity)),
       memory_(std::move(memory)),
-      runner_(environment.device, environment.modules, environment.cublas, *memory_) {}
+      runner_(std::make_unique<BatchRunner>(environment.device, environment.modules,
+                                            environment.cublas, *memory_)) {}
 
 absl::Status Session::CheckNoLease(const char* operation) const {
   if (!has_lease()) return absl::OkStatus();
@@ -38,7 +42,7 @@ absl::StatusOr<SwapCost> Session::SwapIn(const memory::ExtentSet& live, CUstream
   const memory::ExtentSet before = memory_->image().resident();
   SwapCost cost;
   TORPOR_ASSIGN_OR_RETURN(cost.to_device, memory_->image().SwapIn(live, stream));
-  TORPOR_RETURN_IF_ERROR(runner_.modules().RestoreVariables(before, stream));
+  TORPOR_RETURN_IF_ERROR(runner_->modules().RestoreVariables(before, stream));
   TORPOR_RETURN_IF_ERROR(environment_.device.Status(
       environment_.device.driver().StreamSynchronize(stream), "restoring variables"));
   return cost;
@@ -48,7 +52,7 @@ absl::StatusOr<SwapCost> Session::SwapOut(bool drop, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
   absl::MutexLock lock(&run_mutex_);
   if (memory_->image().dirty()) {
-    TORPOR_RETURN_IF_ERROR(runner_.modules().SaveVariables(stream));
+    TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
   }
   SwapCost cost;
   TORPOR_ASSIGN_OR_RETURN(cost.to_host, memory_->image().WriteBack(stream));
@@ -87,7 +91,7 @@ absl::Status Session::Drain(TimePoint deadline) {
     run_mutex_.Unlock();
     return absl::DeadlineExceededError("a batch still runs");
   }
-  const CUresult drained = runner_.Drain(deadline);
+  const CUresult drained = runner_->Drain(deadline);
   run_mutex_.Unlock();
   if (drained == CUDA_ERROR_TIMEOUT) {
     return absl::DeadlineExceededError("the session's work still runs on the GPU");
@@ -124,6 +128,23 @@ absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> c
   return absl::OkStatus();
 }
 
+absl::Status Session::ResetObjects() {
+  absl::MutexLock lock(&run_mutex_);
+  if (is_fresh_) return absl::OkStatus();
+  const CUresult drained = runner_->Drain(SteadyClock().Now() + kResetPatience);
+  TORPOR_RETURN_IF_ERROR(environment_.device.Status(drained, "ending an earlier stream"));
+  TORPOR_ASSIGN_OR_RETURN(const CUstream stream, environment_.device.CreateStream());
+  absl::Status saved = runner_->modules().SaveVariables(stream);
+  const CudaDriver& driver = environment_.device.driver();
+  saved.Update(environment_.device.Status(driver.StreamSynchronize(stream), "saving variables"));
+  driver.StreamDestroy(stream);
+  TORPOR_RETURN_IF_ERROR(saved);
+  runner_ = std::make_unique<BatchRunner>(environment_.device, environment_.modules,
+                                          environment_.cublas, *memory_);
+  is_fresh_ = true;
+  return absl::OkStatus();
+}
+
 void Session::Detach() {
   absl::MutexLock lock(&stream_mutex_);
   attached_ = false;
@@ -138,10 +159,11 @@ absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& r
     return absl::FailedPreconditionError(absl::StrCat(
         "a batch of lease ", batch.header.lease_id, " came where the session's lease is ", lease));
   }
-  const bool was_lost = runner_.lost().has_value();
-  const absl::Status status = runner_.Run(batch, replies);
-  if (!was_lost && runner_.lost().has_value()) {
-    environment_.faults.OnContextLost(identity_.id, *runner_.lost());
+  is_fresh_ = false;
+  const bool was_lost = runner_->lost().has_value();
+  const absl::Status status = runner_->Run(batch, replies);
+  if (!was_lost && runner_->lost().has_value()) {
+    environment_.faults.OnContextLost(identity_.id, *runner_->lost());
   }
   return status;
 }

@@ -69,6 +69,9 @@ class Session {
   // touch the session again.
   absl::Status Attach(const wire::Attach& attach, std::function<void()> cancel);
   void Detach();
+  // Before the stream's first batch: forgets the objects of an earlier stream, whose values of
+  // variables go to the image. The client makes its objects again.
+  absl::Status ResetObjects();
   // Executes a frame. An error means that the stream must end.
   absl::Status RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies);
 
@@ -92,7 +95,8 @@ class Session {
 
   // Held while a batch runs.
   absl::Mutex run_mutex_;
-  BatchRunner runner_ ABSL_GUARDED_BY(run_mutex_);
+  std::unique_ptr<BatchRunner> runner_ ABSL_GUARDED_BY(run_mutex_);
+  bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has come to runner_ yet
 };
 
 }  // namespace torpor::executor

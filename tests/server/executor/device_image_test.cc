@@ -25,6 +25,7 @@ class DeviceImageTest : public testing::Test {
   void SetUp() override {
     device_ = *Device::Open(cuda_.driver(), 0);
     pool_ = *PhysicalPool::Create(*device_, 8 * FakeCuda::kChunk, FakeCuda::kChunk);
+    pool_->Return(*pool_->Take(8));  // waits until the pool is full
     SharedMapping mapping = NewFile(kRange);
     host_ = mapping.data();
     image_ = *DeviceImage::Open(*device_, *pool_, kBase, kRange, std::move(mapping));

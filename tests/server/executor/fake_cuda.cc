@@ -331,6 +331,11 @@ FakeCuda::FakeCuda() {
 
 FakeCuda::~FakeCuda() { fake = nullptr; }
 
+void FakeCuda::HoldStreams() {
+  hold_ = true;
+  for (const auto& stream : streams_) stream->held = true;
+}
+
 void FakeCuda::Enqueue(CUstream stream, const Work& work) {
   auto* target = reinterpret_cast<Stream*>(stream);
   target->work.push_back(work);

@@ -34,8 +34,8 @@ class FakeCuda {
   // cuMemCreate gives this many more.
   void LimitChunks(int count) { chunks_left_ = count; }
 
-  // New streams keep their work until Release.
-  void HoldStreams() { hold_ = true; }
+  // Streams keep their work until Release.
+  void HoldStreams();
   // Runs what can run of all streams, in an order that only events constrain: streams that were
   // created last come first.
   void Release();
@@ -44,6 +44,9 @@ class FakeCuda {
   const std::vector<std::uint64_t>& launches() const { return launches_; }
   std::size_t mapped_chunks() const { return mapped_.size(); }
   std::size_t registered_pieces() const { return registered_.size(); }
+  // The one variable that modules of the fake have, "counter".
+  std::uint64_t variable() const { return variable_; }
+  void SetVariable(std::uint64_t value) { variable_ = value; }
   std::size_t events_recorded() const { return events_recorded_; }
 
  private:

@@ -1,55 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "proto/torpor/v1/transport.grpc.pb.h"
-#include "proto/wire/batch.h"
+#include "tests/server/executor/batch_builder.h"
 
 namespace torpor::executor {
-
-// Packs commands into the frame of a batch.
-class BatchBuilder {
- public:
-  template <typename Command>
-  BatchBuilder& Add(const Command& command) {
-    return Add(Command::kCallId, command);
-  }
-  template <typename Command>
-  BatchBuilder& Add(std::uint32_t call_id, const Command& command) {
-    std::vector<std::uint8_t> fields;
-    wire::Writer writer(fields);
-    writer(command);
-    return AddRaw(call_id, fields);
-  }
-  BatchBuilder& AddRaw(std::uint32_t call_id, const std::vector<std::uint8_t>& fields) {
-    const wire::CommandHeader header{call_id,
-                                     static_cast<std::uint32_t>(sizeof header + fields.size())};
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&header);
-    commands_.insert(commands_.end(), bytes, bytes + sizeof header);
-    commands_.insert(commands_.end(), fields.begin(), fields.end());
-    ++count_;
-    return *this;
-  }
-
-  std::vector<std::uint8_t> Frame(std::uint64_t lease) const {
-    const wire::BatchHeader header{lease, count_, 0};
-    std::vector<std::uint8_t> frame(sizeof header + commands_.size());
-    std::memcpy(frame.data(), &header, sizeof header);
-    if (!commands_.empty()) {
-      std::memcpy(frame.data() + sizeof header, commands_.data(), commands_.size());
-    }
-    return frame;
-  }
-
- private:
-  std::vector<std::uint8_t> commands_;
-  std::uint32_t count_ = 0;
-};
 
 // A session's stream to an executor, as the shim has one.
 class TestClient {

@@ -1,0 +1,288 @@
+#include "server/executor/batch_runner.h"
+
+#include <driver_types.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/executor/batch_builder.h"
+#include "tests/server/executor/session_fixture.h"
+
+namespace torpor::executor {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::uint64_t kLease = 5;
+
+// A header alone passes for a fatbin with the fake driver.
+std::vector<std::uint8_t> EmptyFatbin() {
+  std::vector<std::uint8_t> bytes(16);
+  const std::uint32_t magic = 0xBA55ED50;
+  const std::uint16_t header_bytes = 16;
+  std::memcpy(bytes.data(), &magic, sizeof magic);
+  std::memcpy(bytes.data() + 6, &header_bytes, sizeof header_bytes);
+  return bytes;
+}
+
+class BatchRunnerTest : public testing::Test {
+ protected:
+  wire::Reply Call(const BatchBuilder& batch) {
+    const std::size_t before = s_.replies.replies.size();
+    EXPECT_TRUE(s_.Run(batch.Frame(kLease)).ok());
+    EXPECT_EQ(s_.replies.replies.size(), before + 1);
+    return s_.replies.replies.back();
+  }
+  // Error of an asynchronous call, as the next answer tells it.
+  template <typename Command>
+  cudaError_t ErrorOf(const Command& command) {
+    return static_cast<cudaError_t>(
+        Call(BatchBuilder().Add(command).Add(wire::DeviceSynchronize{})).async_error);
+  }
+  // Kernel 2 of module 1 is the fake's "record".
+  void LoadKernel(const std::vector<std::string>& variables = {}) {
+    const std::vector<std::uint8_t> fatbin = EmptyFatbin();
+    const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
+    ASSERT_TRUE(s_.store->Write(digest, fatbin).ok());
+    wire::ModuleUse use;
+    use.module = 1;
+    use.hash = digest;
+    use.variables = variables;
+    wire::KernelCreate create;
+    create.kernel = 2;
+    create.module = 1;
+    create.name = "record";
+    ASSERT_TRUE(s_.Run(BatchBuilder().Add(use).Add(create).Frame(kLease)).ok());
+  }
+  wire::LaunchKernel Launch(const std::uint64_t& value) const {
+    wire::LaunchKernel launch;
+    launch.kernel = 2;
+    launch.grid = launch.block = {1, 1, 1};
+    launch.parameters = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+    return launch;
+  }
+  std::uint64_t base() const { return s_.identity.device_base; }
+
+  FakeSession s_;
+};
+
+TEST_F(BatchRunnerTest, LaunchesInOrderAndAnswersOnce) {
+  LoadKernel();
+  const std::uint64_t one = 1;
+  const std::uint64_t two = 2;
+  const wire::Reply reply =
+      Call(BatchBuilder().Add(Launch(one)).Add(Launch(two)).Add(wire::DeviceSynchronize{}));
+  EXPECT_EQ(reply.call_id, wire::DeviceSynchronize::kCallId);
+  EXPECT_EQ(reply.status, 0);
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(1, 2));
+  EXPECT_TRUE(s_.memory->image().dirty());
+}
+
+TEST_F(BatchRunnerTest, TheFirstAsynchronousErrorIsToldOnce) {
+  wire::LaunchKernel unknown;
+  unknown.kernel = 77;
+  EXPECT_EQ(ErrorOf(unknown), cudaErrorInvalidDeviceFunction);
+  EXPECT_EQ(Call(BatchBuilder().Add(wire::DeviceSynchronize{})).async_error, cudaSuccess);
+}
+
+TEST_F(BatchRunnerTest, ForeignMemoryIsRefused) {
+  wire::Memset fill;
+  fill.element_bytes = 1;
+  fill.count = 16;
+  for (const std::uint64_t address :
+       {std::uint64_t{0}, base() - 1, base() + 4 * kMiB - 15, ~std::uint64_t{0} - 7}) {
+    fill.dst = address;
+    EXPECT_EQ(ErrorOf(fill), cudaErrorInvalidValue) << std::hex << address;
+  }
+  fill.dst = base();
+  fill.count = ~std::uint64_t{0};
+  fill.element_bytes = 4;
+  EXPECT_EQ(ErrorOf(fill), cudaErrorInvalidValue) << "the product overflows";
+}
+
+TEST_F(BatchRunnerTest, PayloadsOutsideTheirMemoryAreRefusedButMarked) {
+  wire::MemcpyHtoD copy;
+  copy.dst = base();
+  copy.bytes = 64;
+  copy.payload = wire::Payload::kWindow;
+  copy.offset = s_.identity.window_bytes - 63;
+  copy.slot = 4;
+  copy.value = 11;
+  EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue);
+  copy.offset = 0;  // the completion page
+  copy.value = 12;
+  EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue);
+  copy.payload = wire::Payload::kInline;  // with no bytes
+  copy.value = 13;
+  EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue);
+  copy.payload = static_cast<wire::Payload>(9);
+  copy.value = 14;
+  EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue);
+}
+
+TEST_F(BatchRunnerTest, TwoDimensionalExtentsAreCheckedWhole) {
+  wire::Memcpy2D copy;
+  copy.dst = base();
+  copy.src = base() + kMiB;
+  copy.dst_pitch = copy.src_pitch = 1024;
+  copy.width = 512;
+  copy.height = 1024;
+  EXPECT_EQ(ErrorOf(copy), cudaSuccess);
+  copy.height = 4096;
+  EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue);
+  copy.height = ~std::uint64_t{0};
+  EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue);
+  copy.height = 2;
+  copy.width = 2048;
+  EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue) << "wider than the pitch";
+}
+
+TEST_F(BatchRunnerTest, AKernelGetsAllItsParametersOrNothing) {
+  LoadKernel();
+  const std::uint64_t value = 1;
+  wire::LaunchKernel launch = Launch(value);
+  launch.parameters = launch.parameters.first(7);
+  EXPECT_EQ(ErrorOf(launch), cudaErrorInvalidValue);
+  EXPECT_TRUE(s_.cuda.launches().empty());
+}
+
+TEST_F(BatchRunnerTest, GarbageEndsTheStream) {
+  BatchBuilder good;
+  good.Add(wire::DeviceSynchronize{});
+  std::vector<std::uint8_t> frame = good.Frame(kLease);
+  EXPECT_FALSE(s_.Run({}).ok());
+  EXPECT_FALSE(s_.Run({frame.begin(), frame.end() - 1}).ok());
+  frame.push_back(0);
+  EXPECT_FALSE(s_.Run(frame).ok()) << "bytes after the last command";
+  EXPECT_FALSE(s_.Run(good.Frame(6)).ok()) << "another lease";
+  BatchBuilder unknown;
+  unknown.AddRaw(63, {});
+  EXPECT_FALSE(s_.Run(unknown.Frame(kLease)).ok());
+  BatchBuilder malformed;
+  malformed.AddRaw(wire::LaunchKernel::kCallId, std::vector<std::uint8_t>(8));
+  EXPECT_FALSE(s_.Run(malformed.Frame(kLease)).ok());
+  frame = good.Frame(kLease);
+  const std::uint32_t lie = 0x7ffffff8;
+  std::memcpy(frame.data() + sizeof(wire::BatchHeader) + 4, &lie, sizeof lie);
+  EXPECT_FALSE(s_.Run(frame).ok());
+}
+
+TEST_F(BatchRunnerTest, AStickyErrorStaysAndIsReportedOnce) {
+  LoadKernel();
+  s_.cuda.Break(CUDA_ERROR_ILLEGAL_ADDRESS);
+  wire::Reply reply = Call(BatchBuilder().Add(wire::DeviceGetLimit{}));
+  EXPECT_EQ(reply.status, cudaErrorIllegalAddress);
+  EXPECT_EQ(reply.async_error, cudaErrorIllegalAddress);
+  EXPECT_EQ(reply.async_error_is_sticky, 1u);
+  reply = Call(BatchBuilder().Add(wire::DeviceGetLimit{}));
+  EXPECT_EQ(reply.async_error, cudaErrorIllegalAddress);
+  EXPECT_EQ(s_.faults.count, 1);
+}
+
+TEST_F(BatchRunnerTest, ADrainTellsWhenEventsCompleted) {
+  wire::EventCreate create;
+  create.event = 30;
+  wire::EventRecord record;
+  record.event = 30;
+  BatchBuilder batch;
+  batch.Add(create).Add(record);
+  batch.AddRaw(static_cast<std::uint32_t>(wire::ProtocolCall::kDrain), {});
+  const wire::Reply reply = Call(batch);
+  wire::DrainReply drained;
+  wire::Reader reader(reply.result);
+  reader(drained);
+  ASSERT_TRUE(reader.done());
+  ASSERT_EQ(drained.events.size(), 1u);
+  EXPECT_EQ(drained.events[0].event, 30u);
+  EXPECT_GT(drained.events[0].completed_ns, 0);
+
+  wire::EventImport import;
+  import.event = 30;
+  import.completed_ns = drained.events[0].completed_ns - 2'000'000;
+  wire::EventCreate create_end;
+  create_end.event = 31;
+  wire::EventRecord record_end;
+  record_end.event = 31;
+  wire::EventElapsedTime elapsed;
+  elapsed.start = 30;
+  elapsed.end = 31;
+  const wire::Reply answer =
+      Call(BatchBuilder().Add(import).Add(create_end).Add(record_end).Add(elapsed));
+  EXPECT_EQ(answer.status, 0);
+}
+
+TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
+  LoadKernel({"counter"});
+  wire::ModuleBindGlobals bind;
+  bind.module = 1;
+  bind.address = base();
+  EXPECT_EQ(ErrorOf(bind), cudaSuccess);
+  const std::uint64_t value = 42;
+  wire::MemcpyToSymbol write;
+  write.module = 1;
+  write.variable = "counter";
+  write.bytes = sizeof value;
+  write.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+  EXPECT_EQ(ErrorOf(write), cudaSuccess);
+  write.variable_offset = 1;
+  EXPECT_EQ(ErrorOf(write), cudaErrorInvalidSymbol);
+  ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
+  ASSERT_TRUE(s_.session->SwapOut(true, s_.stream).ok());
+
+  memory::ExtentSet live;
+  live.Add({0, 4096});
+  s_.cuda.SetVariable(0);  // another function's work on this GPU would do that to a shared one
+  ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
+  EXPECT_EQ(s_.cuda.variable(), 42u);
+}
+
+TEST_F(BatchRunnerTest, AnEndedLeaseRefusesAndASwapNeedsItsEnd) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->SwapOut(true, s_.stream).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->BeginLease({6})));
+  EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->EndLease({6}, TimePoint::max())));
+  ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
+  EXPECT_FALSE(s_.Run(BatchBuilder().Add(wire::DeviceSynchronize{}).Frame(kLease)).ok());
+}
+
+TEST_F(BatchRunnerTest, ALeaseThatDoesNotComeToRestTimesOut) {
+  LoadKernel();
+  s_.cuda.HoldStreams();
+  const std::uint64_t value = 1;
+  ASSERT_TRUE(s_.Run(BatchBuilder().Add(Launch(value)).Frame(kLease)).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(s_.session->EndLease({kLease}, SteadyClock().Now())));
+  s_.cuda.Release();
+}
+
+TEST_F(BatchRunnerTest, OneStreamAtATimeAndOnlyWithTheKey) {
+  wire::Attach attach;
+  attach.session_id = 1;
+  EXPECT_TRUE(absl::IsPermissionDenied(s_.session->Attach(attach, [] {})));
+  attach.session_key = s_.identity.key;
+  ASSERT_TRUE(s_.session->Attach(attach, [] {}).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(s_.session->Attach(attach, [] {})));
+  s_.session->Detach();
+  EXPECT_TRUE(s_.session->Attach(attach, [this] { s_.session->Detach(); }).ok());
+}
+
+TEST_F(BatchRunnerTest, ANewStreamBeginsWithoutObjects) {
+  LoadKernel();
+  ASSERT_TRUE(s_.session->ResetObjects().ok());
+  const std::uint64_t value = 1;
+  EXPECT_EQ(ErrorOf(Launch(value)), cudaErrorInvalidDeviceFunction);
+}
+
+TEST(ReadAttachTest, TakesOneAttachAndNothingElse) {
+  const auto id = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
+  BatchBuilder one;
+  one.Add(id, wire::Attach{7, {}});
+  EXPECT_EQ(ReadAttach(one.Frame(0))->session_id, 7u);
+  BatchBuilder two = one;
+  two.Add(id, wire::Attach{7, {}});
+  EXPECT_FALSE(ReadAttach(two.Frame(0)).ok());
+  BatchBuilder other;
+  other.Add(wire::DeviceSynchronize{});
+  EXPECT_FALSE(ReadAttach(other.Frame(0)).ok());
+  EXPECT_FALSE(ReadAttach({}).ok());
+}
+
+}  // namespace
+}  // namespace torpor::executor

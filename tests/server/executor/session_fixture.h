@@ -1,0 +1,92 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/executor/batch_runner.h"
+#include "server/executor/session.h"
+#include "tests/server/executor/fake_cuda.h"
+
+namespace torpor::executor {
+
+// A session's memory files without a torpord.
+inline SessionFiles MakeSessionFiles(const SessionIdentity& identity) {
+  const auto map = [](Bytes bytes, std::uint64_t address) {
+    const UniqueFd file(memfd_create("session", MFD_CLOEXEC));
+    EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
+    return *SharedMapping::Map(file, bytes, address);
+  };
+  return {map(identity.window_bytes, 0), map(identity.host_bytes, identity.host_base),
+          map(identity.device_bytes, 0)};
+}
+
+struct IgnoreFaults final : FaultListener {
+  void OnContextLost(SessionId, const cuda_api::CallStatus&) override { ++count; }
+  int count = 0;
+};
+
+// Collects replies.
+struct ReplyList final : ReplySink {
+  void Send(std::span<const std::uint8_t> bytes) override {
+    wire::Reader reader(bytes);
+    reader(replies.emplace_back());
+  }
+  std::vector<wire::Reply> replies;
+};
+
+// One session on the fake driver, with 4 MiB of resident memory.
+struct FakeSession {
+  FakeSession()
+      : device(*Device::Open(cuda.driver(), 0)),
+        pool(*PhysicalPool::Create(*device, 8 * FakeCuda::kChunk, FakeCuda::kChunk)) {
+    std::string pattern = testing::TempDir() + "modules.XXXXXX";
+    folder = mkdtemp(pattern.data());
+    store = std::make_unique<ModuleStore>(folder);
+    modules = std::make_unique<ModuleLibrary>(*device, *store);
+    identity.id = {1};
+    identity.key.fill(9);
+    identity.device_base = 0x2000'0000'0000;
+    identity.device_bytes = 64 * kMiB;
+    identity.host_base = 0x3000'0000'0000;
+    identity.host_bytes = 16 * kMiB;
+    identity.window_bytes = 1 * kMiB;
+    auto opened = *SessionMemory::Open(*device, *pool, identity, MakeSessionFiles(identity));
+    memory = opened.get();
+    session = std::make_unique<Session>(
+        SessionEnvironment{*device, *pool, *modules, cublas, faults}, identity, std::move(opened));
+    stream = *device->CreateStream();
+    memory::ExtentSet live;
+    live.Add({0, 4 * kMiB});
+    EXPECT_TRUE(session->SwapIn(live, stream).ok());
+    EXPECT_TRUE(session->BeginLease({5}).ok());
+  }
+  ~FakeSession() { std::filesystem::remove_all(folder); }
+
+  // Runs a frame under the lease.
+  absl::Status Run(const std::vector<std::uint8_t>& frame) {
+    return session->RunFrame(frame, replies);
+  }
+
+  FakeCuda cuda;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<PhysicalPool> pool;
+  std::string folder;
+  std::unique_ptr<ModuleStore> store;
+  std::unique_ptr<ModuleLibrary> modules;
+  CublasPool cublas{cuda_api::CublasFunctions{}};
+  IgnoreFaults faults;
+  ReplyList replies;
+  SessionIdentity identity;
+  SessionMemory* memory = nullptr;
+  std::unique_ptr<Session> session;
+  CUstream stream = nullptr;
+};
+
+}  // namespace torpor::executor
