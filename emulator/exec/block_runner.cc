@@ -59,6 +59,12 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
   const std::uint32_t warps = job.warps();
   const auto dynamic = static_cast<std::uint32_t>(job.config.dynamic_shared_bytes);
   const std::uint32_t shared = (job.static_shared_bytes + 15) / 16 * 16 + dynamic;
+  std::uint64_t workspace = 0;
+  if (job.config.cooperative) {
+    std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
+    std::memset(memory, 0, 256);
+    workspace = reinterpret_cast<std::uint64_t>(memory);
+  }
   if (!job.parameters.empty()) {
     std::memcpy(block.slot.parameters, job.parameters.data(), job.parameters.size());
   }
@@ -77,6 +83,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.arena_bytes = Arena::Instance().bytes();
     warp.lane_tids = &job.lane_tids[std::size_t{i} * 3 * kWarpLanes];
     warp.grid_id = job.grid_id;
+    warp.grid_workspace = workspace;
     const std::uint32_t left = job.threads() - i * kWarpLanes;
     warp.mask = left >= kWarpLanes ? 0xffffffffU : (1U << left) - 1;
     warp.ntid[0] = job.config.block.x;

@@ -65,6 +65,8 @@ struct WarpContext {
   std::uint64_t arena_bytes = 0;
   const std::uint32_t* lane_tids = nullptr;  // x[32], y[32], z[32]
   std::uint64_t grid_id = 0;
+  // Zeroed memory through which a cooperative grid synchronises (%envreg1:%envreg2); 0 for others.
+  std::uint64_t grid_workspace = 0;
   std::uint32_t ctaid[3] = {};
   std::uint32_t nctaid[3] = {};
   std::uint32_t ntid[3] = {};

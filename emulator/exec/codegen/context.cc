@@ -127,6 +127,10 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
     case SpecialRegister::kClusterCount:
       return constant(1);
     case SpecialRegister::kEnvreg:
+      // cooperative_groups finds its grid workspace there, the high half first.
+      if (operand.bits == 1) return field(offsetof(WarpContext, grid_workspace) + 4);
+      if (operand.bits == 2) return field(offsetof(WarpContext, grid_workspace));
+      return constant(0);
     case SpecialRegister::kPm:
     case SpecialRegister::kClusterRank:
       return constant(0);

@@ -87,6 +87,22 @@ TEST_F(ControlTest, WarpsOfABlockMayWaitForEachOther) {
   for (int i = 0; i < 12; ++i) EXPECT_EQ(out[i], i % 4 + 1);
 }
 
+TEST_F(ControlTest, CooperativeGridsSynchronise) {
+  constexpr int kBlocks = 24;
+  constexpr int kRounds = 5;
+  DeviceArray<int> cells(memory_, 2 * kBlocks);
+  for (int b = 0; b < kBlocks; ++b) cells[b] = 100 * b;
+  LaunchConfig config;
+  config.grid = {kBlocks, 1, 1};
+  config.block = {64, 1, 1};
+  config.cooperative = true;
+  const auto result = Launch("cooperative", config, cells.data(), kRounds);
+  ASSERT_TRUE(result) << result.failure().message;
+  for (int b = 0; b < kBlocks; ++b) {
+    EXPECT_EQ(cells[kRounds % 2 * kBlocks + b], (b + kRounds) % kBlocks * 100 + kRounds) << b;
+  }
+}
+
 TEST_F(ControlTest, ATrapNamesItsThread) {
   DeviceArray<int> out(memory_, 64);
   LaunchConfig config;

@@ -1,3 +1,5 @@
+#include <cooperative_groups.h>
+
 #include "kernels/per_thread.h"
 
 extern "C" {
@@ -108,5 +110,18 @@ __global__ void ring(int* out) {
 __global__ void fails_assert_like(int* out, int limit) {
   if (static_cast<int>(threadIdx.x) == limit) __trap();
   out[threadIdx.x] = 1;
+}
+
+// Every block reads what its neighbour wrote in the round before.
+__global__ void cooperative(int* cells, int rounds) {
+  const auto grid = cooperative_groups::this_grid();
+  const int b = blockIdx.x;
+  const int n = gridDim.x;
+  for (int round = 0; round < rounds; round++) {
+    const int* from = cells + round % 2 * n;
+    int* to = cells + (round + 1) % 2 * n;
+    if (threadIdx.x == 0) to[b] = from[(b + 1) % n] + 1;
+    grid.sync();
+  }
 }
 }
