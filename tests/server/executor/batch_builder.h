@@ -18,6 +18,7 @@ class BatchBuilder {
   template <typename Command>
   BatchBuilder& Add(std::uint32_t call_id, const Command& command) {
     std::vector<std::uint8_t> fields;
+    fields.reserve(kUsualBytes);  // without it g++ 12 warns of a write that cannot happen
     wire::Writer writer(fields);
     writer(command);
     return AddRaw(call_id, fields);
@@ -43,6 +44,8 @@ class BatchBuilder {
   }
 
  private:
+  static constexpr std::size_t kUsualBytes = 512;
+
   std::vector<std::uint8_t> commands_;
   std::uint32_t count_ = 0;
 };

@@ -40,6 +40,9 @@ class FakeCuda {
   // created last come first.
   void Release();
 
+  // Launches do nothing from now on.
+  void IgnoreLaunches() { ignore_launches_ = true; }
+
   // What kernels did, in order: a kernel of the fake appends its first parameter (8 bytes).
   const std::vector<std::uint64_t>& launches() const { return launches_; }
   std::size_t mapped_chunks() const { return mapped_.size(); }
@@ -76,6 +79,7 @@ class FakeCuda {
   CUresult broken_ = CUDA_SUCCESS;
   bool misplace_ = false;
   bool hold_ = false;
+  bool ignore_launches_ = false;
   int chunks_left_ = 1 << 20;
   std::uint64_t next_chunk_ = 1;
   std::map<std::uint64_t, std::uint64_t> mapped_;  // address -> chunk

@@ -1,0 +1,60 @@
+// What a launch costs the executor besides the driver: taking a command off a batch, decoding and
+// checking it, and the call of a driver that does nothing.
+#include <benchmark/benchmark.h>
+
+#include "tests/server/executor/batch_builder.h"
+#include "tests/server/executor/session_fixture.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr std::uint64_t kLease = 5;
+constexpr int kLaunches = 256;
+
+// The fake session with one kernel, whose launches do nothing.
+struct BenchSession : FakeSession {
+  BenchSession() {
+    cuda.IgnoreLaunches();
+    const std::vector<std::uint8_t> fatbin = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0,
+                                              0,    0,    0,    0,    0, 0, 0,  0};
+    const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
+    store->Write(digest, fatbin).IgnoreError();
+    wire::ModuleUse use;
+    use.module = 1;
+    use.hash = digest;
+    wire::KernelCreate create;
+    create.kernel = 2;
+    create.module = 1;
+    create.name = "record";
+    Run(BatchBuilder().Add(use).Add(create).Frame(kLease)).IgnoreError();
+  }
+};
+
+void RunLaunches(benchmark::State& state, std::size_t parameter_bytes) {
+  static auto* session = new BenchSession;  // until the program ends
+  const std::vector<std::uint8_t> parameters(parameter_bytes);
+  wire::LaunchKernel launch;
+  launch.kernel = 2;
+  launch.grid = launch.block = {1, 1, 1};
+  launch.parameters = parameters;
+  BatchBuilder batch;
+  for (int i = 0; i < kLaunches; ++i) batch.Add(launch);
+  const std::vector<std::uint8_t> frame = batch.Frame(kLease);
+  for (auto _ : state) {
+    if (!session->Run(frame).ok()) state.SkipWithError("the batch was refused");
+  }
+  session->Run(BatchBuilder().Add(wire::DeviceSynchronize{}).Frame(kLease)).IgnoreError();
+  if (session->replies.replies.back().async_error != 0) state.SkipWithError("a launch failed");
+  state.SetItemsProcessed(state.iterations() * kLaunches);
+}
+
+void LaunchOfOneWord(benchmark::State& state) { RunLaunches(state, 8); }
+BENCHMARK(LaunchOfOneWord);
+
+void LaunchOf256Bytes(benchmark::State& state) { RunLaunches(state, 256); }
+BENCHMARK(LaunchOf256Bytes);
+
+}  // namespace
+}  // namespace torpor::executor
+
+BENCHMARK_MAIN();
