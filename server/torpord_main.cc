@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <optional>
+#include <variant>
 
 #include "base/status_macros.h"
 #include "server/admin/admin_server.h"

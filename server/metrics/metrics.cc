@@ -143,7 +143,8 @@ void Metrics::Series::AddFunctions(const Config& config) {
   auto& grants = AddCounter("torpor_grants_total", "Leases granted, by where the image was.");
   auto& deadline_met = AddCounter("torpor_deadline_met_total", "Requests answered in time.");
   auto& deadline = AddGauge("torpor_deadline_seconds", "The configured objective.");
-  auto& duration = AddHistogram("torpor_request_duration_seconds", "Header to last byte.");
+  auto& duration =
+      AddHistogram("torpor_request_duration_seconds", "From the header until the answer is there.");
   auto& queue = AddHistogram("torpor_queue_duration_seconds", "Wait for a GPU.");
   auto& swap = AddHistogram("torpor_grant_swap_duration_seconds", "Wait for the image.");
   auto& run = AddHistogram("torpor_run_duration_seconds", "Grant to the upstream's last byte.");

@@ -24,7 +24,7 @@ enum class RequestOutcome {
 struct RequestRecord {
   std::string function;
   RequestOutcome outcome = RequestOutcome::kOk;
-  Duration duration{};      // from the request's header to its last byte
+  Duration duration{};      // from the request's header until the answer is there
   bool is_granted = false;  // the next fields count
   SwapSource source = SwapSource::kResident;
   Duration queue{};

@@ -105,7 +105,7 @@ void ClientConnection::Abort() {
 // The next request's first bytes; a connection may rest longer than a header may take.
 asio::awaitable<bool> ClientConnection::WaitForBytes() {
   if (buffer_.size() > 0) co_return true;
-  if (core_.is_draining) co_return false;
+  if (core_.is_draining && has_served_) co_return false;
   is_idle_ = true;
   stream_.expires_after(core_.config.idle_timeout);
   const auto [error, bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kAwait);
@@ -115,6 +115,7 @@ asio::awaitable<bool> ClientConnection::WaitForBytes() {
 }
 
 asio::awaitable<bool> ClientConnection::ServeOne() {
+  has_served_ = true;
   Exchange::Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(core_.config.max_header_bytes));
   if (core_.config.max_body_bytes == 0) {
@@ -129,8 +130,7 @@ asio::awaitable<bool> ClientConnection::ServeOne() {
   const std::size_t hosts = parser.get().count(http::field::host);
   if (hosts > 1 || (hosts == 0 && parser.get().version() == 11)) {
     const Refusal refusal{400, "host", "send exactly one Host field", 0};
-    co_await SendOwn(request, ErrorAnswer(refusal, request.id));
-    co_return false;
+    co_return co_await SendOwn(request, ErrorAnswer(refusal, request.id), /*may_keep=*/false);
   }
   if (role_ == ListenerRole::kRequests && request.path.kind == RequestPath::Kind::kFunction) {
     co_return co_await Proxy(request);
@@ -220,14 +220,15 @@ Answer ClientConnection::FunctionReadyAnswer(const Request& request) {
   return ReadyAnswer(is_ready, fmt::format("{{\"name\":\"{}\",\"ready\":{}}}\n", name, is_ready));
 }
 
-asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer answer) {
+asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer answer,
+                                                bool may_keep) {
   answer.fields.emplace_back("X-Request-Id", request.id);
   AnswerFrame frame;
   frame.is_http_1_0 = request.parser.get().version() == 10;
   frame.is_head = request.parser.get().method() == http::verb::head;
   // A body that nobody reads would be taken for the next request.
-  frame.keep_alive =
-      request.parser.get().keep_alive() && request.parser.is_done() && !core_.is_draining;
+  frame.keep_alive = may_keep && request.parser.get().keep_alive() && request.parser.is_done() &&
+                     !core_.is_draining;
   const bool is_sent =
       co_await SendAnswer(stream_, std::move(answer), frame, core_.config.client_timeout);
   co_return is_sent&& frame.keep_alive;

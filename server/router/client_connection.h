@@ -35,7 +35,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   boost::asio::awaitable<bool> ServeOne();
   boost::asio::awaitable<bool> AnswerBrokenHeader(const boost::system::error_code& error);
   boost::asio::awaitable<bool> Proxy(Request& request);
-  boost::asio::awaitable<bool> SendOwn(const Request& request, Answer answer);
+  boost::asio::awaitable<bool> SendOwn(const Request& request, Answer answer, bool may_keep = true);
   Answer OwnAnswer(const Request& request);
   Answer FunctionReadyAnswer(const Request& request);
   boost::asio::awaitable<void> CloseGently();
@@ -45,6 +45,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   const ListenerRole role_;
   boost::beast::flat_buffer buffer_;
   bool is_idle_ = false;
+  bool has_served_ = false;
   std::function<void()> abort_exchange_;  // set while a request is proxied
 };
 

@@ -134,10 +134,12 @@ asio::awaitable<bool> Exchange::Run() {
   }
   const bool is_listening = failure_ != Failure::kClientGone && failure_ != Failure::kAborted;
   if (failure_ != Failure::kNone && is_listening && !is_client_head_sent_) {
-    keep_alive = co_await Refuse(RefusalOfFailure());
-  } else {
-    Record(response_ ? response_->result_int() : 0);
+    // First the GPU, then the client: it may be slow.
+    co_await EndTransfer();
+    ReleaseLease();
+    co_return co_await Refuse(RefusalOfFailure());
   }
+  Record(response_ ? response_->result_int() : 0);
   co_await EndTransfer();
   ReleaseLease();
   co_return keep_alive&& client_.parser.is_done();
@@ -455,6 +457,8 @@ asio::awaitable<bool> Exchange::RespondAll() {
   response_->body().more = false;
   http::response_serializer<http::buffer_body> serializer(*response_);
   is_client_head_sent_ = true;
+  // How long the client takes is not the function's doing.
+  Record(status);
   client_.stream.expires_after(core_.config.client_timeout);
   if (has_body) {
     const auto [error, bytes] = co_await http::async_write(client_.stream, serializer, kAwait);
@@ -625,6 +629,7 @@ RequestOutcome Exchange::OutcomeOf(unsigned status) const {
 }
 
 void Exchange::Record(unsigned status) {
+  if (std::exchange(is_recorded_, true)) return;
   const TimePoint now = SteadyClock().Now();
   RequestRecord record;
   record.function = function_.name;

@@ -97,7 +97,7 @@ class Exchange final : private LeaseDesk::Listener {
   void FailUpstream(const ErrorCode& error);
   void ReleaseLease();
   RequestOutcome OutcomeOf(unsigned status) const;
-  void Record(unsigned status);  // once; in the log and the metrics
+  void Record(unsigned status);  // in the log and the metrics; the first call counts
   bool ClientWantsKeepAlive() const;
 
   RouterCore& core_;
@@ -132,6 +132,7 @@ class Exchange final : private LeaseDesk::Listener {
   std::optional<std::uint64_t> response_length_;
   bool is_download_done_ = false;
   bool is_client_head_sent_ = false;
+  bool is_recorded_ = false;
   std::deque<std::string> pieces_;
   std::uint64_t buffered_bytes_ = 0;
 };

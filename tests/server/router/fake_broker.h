@@ -1,0 +1,91 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "server/controller/request_broker.h"
+
+namespace torpor::server {
+
+// A broker that grants at once, or as the test says.
+class FakeBroker final : public RequestBroker {
+ public:
+  // What Acquire answers right away; nothing: the test calls Answer.
+  std::function<absl::StatusOr<Grant>(const std::string&)> answer = [](const std::string&) {
+    return SomeGrant();
+  };
+
+  static Grant SomeGrant() {
+    Grant grant;
+    grant.gpu = GpuIndex{1};
+    grant.source = SwapSource::kHost;
+    grant.queue = std::chrono::microseconds(1500);
+    grant.swap = std::chrono::microseconds(2500);
+    return grant;
+  }
+
+  RequestId Acquire(const std::string& function, TimePoint, OnGrant on_grant,
+                    OnLost on_lost) override {
+    RequestId id;
+    {
+      const std::lock_guard lock(mutex_);
+      id = RequestId{++acquired_};
+      on_grant_[id.value] = on_grant;
+      on_lost_[id.value] = std::move(on_lost);
+    }
+    changed_.notify_all();
+    if (answer) on_grant(answer(function));
+    return id;
+  }
+
+  void Release(RequestId) override {
+    {
+      const std::lock_guard lock(mutex_);
+      ++released_;
+    }
+    changed_.notify_all();
+  }
+
+  void Answer(std::uint64_t request, absl::StatusOr<Grant> grant) {
+    Take(on_grant_, request)(std::move(grant));
+  }
+  void Lose(std::uint64_t request, absl::Status status) {
+    Take(on_lost_, request)(std::move(status));
+  }
+
+  void WaitForAcquired(std::uint64_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return acquired_ >= count; });
+  }
+  void WaitForReleased(std::uint64_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return released_ >= count; });
+  }
+  std::uint64_t acquired() {
+    const std::lock_guard lock(mutex_);
+    return acquired_;
+  }
+  std::uint64_t released() {
+    const std::lock_guard lock(mutex_);
+    return released_;
+  }
+
+ private:
+  template <typename Callback>
+  Callback Take(std::map<std::uint64_t, Callback>& callbacks, std::uint64_t request) {
+    const std::lock_guard lock(mutex_);
+    return callbacks.at(request);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t acquired_ = 0;
+  std::uint64_t released_ = 0;
+  std::map<std::uint64_t, OnGrant> on_grant_;
+  std::map<std::uint64_t, OnLost> on_lost_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,361 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/server/router/router_test.h"
+
+// What goes wrong, and how the client is told.
+namespace torpor::server {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+class RefusalTest : public RouterTest {
+ protected:
+  void StartWithOk() {
+    StartWithUpstream(
+        [](RawConnection& connection, const RawMessage&) { return connection.Send(Ok("ok")); });
+  }
+
+  // Takes the request and never answers.
+  void StartWithSilence() {
+    StartWithUpstream([](RawConnection& connection, const RawMessage&) {
+      connection.ReadToEnd();
+      return false;
+    });
+  }
+
+  static std::string ReasonOf(const RawMessage& answer) {
+    const auto json = nlohmann::json::parse(answer.body, nullptr, false);
+    if (json.is_discarded()) return "no JSON: " + answer.body;
+    EXPECT_EQ(json["error"]["status"], answer.status());
+    EXPECT_EQ(json["error"]["request_id"], answer.Field("x-request-id"));
+    EXPECT_NE(json["error"]["message"], "");
+    return json["error"]["reason"];
+  }
+
+  void ExpectRefusal(const RawMessage& answer, int status, const std::string& reason) {
+    EXPECT_EQ(answer.status(), status);
+    EXPECT_EQ(ReasonOf(answer), reason);
+  }
+
+  std::string Requests(const std::string& outcome) {
+    const std::string text = MetricsText();
+    const std::string key = "torpor_requests_total{function=\"f\",outcome=\"" + outcome + "\"} ";
+    return text.substr(text.find(key) + key.size(), 1);
+  }
+};
+
+TEST_F(RefusalTest, UnknownFunctionsAndPathsAre404) {
+  StartWithOk();
+  ExpectRefusal(Fetch(Get("/function/other/x")), 404, "unknown_function");
+  ExpectRefusal(Fetch(Get("/function/F/x")), 404, "unknown_function");
+  ExpectRefusal(Fetch(Get("/function/%66/x")), 404, "unknown_function");
+  ExpectRefusal(Fetch(Get("/function/")), 404, "unknown_function");
+  ExpectRefusal(Fetch(Get("/")), 404, "unknown_path");
+  ExpectRefusal(Fetch(Get("/metrics")), 404, "unknown_path");
+  EXPECT_THAT(MetricsText(), HasSubstr("torpor_unknown_function_requests_total 4"));
+}
+
+struct BrokerAnswer {
+  absl::Status status;
+  int http_status;
+  const char* reason;
+  const char* outcome;
+};
+
+TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
+  StartWithOk();
+  const BrokerAnswer answers[] = {
+      {absl::UnavailableError("no session"), 503, "unavailable", "rejected"},
+      {absl::DeadlineExceededError("waited"), 504, "queue_timeout", "timeout"},
+      {absl::NotFoundError("gone"), 404, "unknown_function", "rejected"},
+      {absl::InternalError("odd"), 503, "unavailable", "rejected"},
+  };
+  RawConnection connection = Connect();
+  for (const BrokerAnswer& expected : answers) {
+    broker_.answer = [&](const std::string&) { return expected.status; };
+    connection.Send(Get("/function/f/"));
+    const auto answer = connection.Read();
+    ASSERT_TRUE(answer.has_value());
+    ExpectRefusal(*answer, expected.http_status, expected.reason);
+    EXPECT_EQ(answer->Field("retry-after"), expected.http_status == 503 ? "1" : "");
+    EXPECT_THAT(answer->body, HasSubstr(std::string(expected.status.message())));
+  }
+  EXPECT_EQ(Requests("rejected"), "3");
+  EXPECT_EQ(Requests("timeout"), "1");
+  EXPECT_EQ(broker_.released(), 4u);
+}
+
+TEST_F(RefusalTest, ADrainingNodeRefusesAndSaysSo) {
+  config_.drain_timeout = std::chrono::seconds(30);
+  std::mutex may_answer;
+  may_answer.lock();
+  StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
+    const std::lock_guard lock(may_answer);
+    return connection.Send(Ok("late"));
+  });
+  RawConnection running = Connect();
+  running.Send(Get("/function/f/"));
+  broker_.WaitForAcquired(1);
+  RawConnection idle = Connect();
+  idle.Send(Get("/livez"));
+  EXPECT_EQ(idle.Read()->status(), 200);
+
+  std::thread drain([&] { router_->Drain(); });
+  EXPECT_TRUE(idle.IsAtEnd());  // idle connections end first
+  const RawMessage answer = Fetch(Get("/function/f/"));
+  ExpectRefusal(answer, 503, "draining");
+  EXPECT_EQ(answer.Field("retry-after"), "1");
+  EXPECT_EQ(answer.Field("connection"), "close");
+  EXPECT_EQ(Fetch(Get("/readyz")).status(), 503);
+  EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
+  may_answer.unlock();
+  EXPECT_EQ(running.Read()->body, "late");
+  drain.join();
+}
+
+TEST_F(RefusalTest, DrainGivesUpAfterItsTimeout) {
+  config_.drain_timeout = milliseconds(20);
+  StartWithSilence();
+  RawConnection connection = Connect();
+  connection.Send(Get("/function/f/"));
+  broker_.WaitForAcquired(1);
+  router_->Drain();
+  router_.reset();
+  EXPECT_EQ(broker_.released(), 1u);
+  EXPECT_TRUE(connection.IsAtEnd());
+}
+
+TEST_F(RefusalTest, AFunctionWithoutAServerIs503) {
+  {
+    FakeUpstream closed([](RawConnection&, const RawMessage&) { return false; });
+    config_.functions["f"].upstream = closed.address();
+  }
+  config_.functions["g"].name = "g";
+  StartRouter();
+  const RawMessage down = Fetch(Get("/function/f/"));
+  ExpectRefusal(down, 503, "upstream_down");
+  EXPECT_EQ(down.Field("retry-after"), "1");
+  EXPECT_EQ(broker_.released(), 1u);
+  ExpectRefusal(Fetch(Get("/function/g/")), 503, "no_upstream");
+}
+
+TEST_F(RefusalTest, ASilentUpstreamIs504) {
+  config_.functions["f"].upstream_timeout = milliseconds(20);
+  StartWithSilence();
+  ExpectRefusal(Fetch(Get("/function/f/")), 504, "upstream_timeout");
+  EXPECT_EQ(Requests("timeout"), "1");
+  broker_.WaitForReleased(1);
+}
+
+TEST_F(RefusalTest, AnUpstreamThatBreaksOffIs502) {
+  StartWithUpstream([](RawConnection& connection, const RawMessage& request) {
+    if (request.first_line.find("/half") != std::string::npos) {
+      connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+    }
+    if (request.first_line.find("/junk") != std::string::npos) connection.Send("\x01junk\r\n\r\n");
+    return false;
+  });
+  ExpectRefusal(Fetch(Get("/function/f/none")), 502, "upstream_broken");
+  ExpectRefusal(Fetch(Get("/function/f/half")), 502, "upstream_broken");
+  ExpectRefusal(Fetch(Get("/function/f/junk")), 502, "upstream_broken");
+  EXPECT_EQ(Requests("lost"), "3");
+}
+
+TEST_F(RefusalTest, AnAnswerThatBreaksOffAfterItsHeaderIsCutShort) {
+  StartWithUpstream([](RawConnection& connection, const RawMessage&) {
+    connection.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
+    return false;
+  });
+  RawConnection connection = Connect();
+  connection.Send(Get("/function/f/"));
+  const std::string text = connection.ReadToEnd();
+  EXPECT_FALSE(text.ends_with("0\r\n\r\n")) << text;
+}
+
+TEST_F(RefusalTest, ALeaseLostInMidRequestIs502) {
+  StartWithSilence();
+  RawConnection connection = Connect();
+  connection.Send(Get("/function/f/"));
+  broker_.WaitForAcquired(1);
+  broker_.Lose(1, absl::UnavailableError("executor 1 died"));
+  const auto answer = connection.Read();
+  ASSERT_TRUE(answer.has_value());
+  ExpectRefusal(*answer, 502, "lease_lost");
+  EXPECT_THAT(answer->body, HasSubstr("executor 1 died"));
+  EXPECT_EQ(Requests("lost"), "1");
+  broker_.WaitForReleased(1);
+}
+
+TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {
+  StartWithOk();
+  broker_.answer = nullptr;
+  {
+    RawConnection connection = Connect();
+    connection.Send(Get("/function/f/"));
+    broker_.WaitForAcquired(1);
+  }
+  broker_.WaitForReleased(1);
+  EXPECT_EQ(upstream_->connections(), 0);
+  broker_.Answer(1, FakeBroker::SomeGrant());  // comes too late, and harms nobody
+  EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
+}
+
+TEST_F(RefusalTest, AClientThatLeavesWhileItRunsFreesTheGpu) {
+  bool upstream_saw_the_end = false;
+  StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
+    upstream_saw_the_end = connection.IsAtEnd();
+    return false;
+  });
+  {
+    RawConnection connection = Connect();
+    connection.Send(Get("/function/f/") + Get("/function/f/pipelined"));
+    broker_.WaitForAcquired(1);
+  }
+  broker_.WaitForReleased(1);
+  upstream_.reset();
+  EXPECT_TRUE(upstream_saw_the_end);
+}
+
+TEST_F(RefusalTest, WhatIsNotHttpIs400) {
+  StartWithOk();
+  for (const std::string& request :
+       {std::string("nonsense\r\n\r\n"), std::string("GET /livez HTTP/3.7\r\n\r\n"),
+        std::string("GET /livez HTTP/1.1\r\n\r\n"),
+        std::string("GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+        std::string("GET /livez HTTP/1.1\r\nHost: a\r\nBad\x01Name: b\r\n\r\n"),
+        std::string("POST /function/f/ HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n"),
+        std::string("POST /function/f/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
+                    "Content-Length: 2\r\n\r\nx"),
+        std::string("POST /function/f/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        std::string("POST /function/f/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "zz\r\n")}) {
+    const RawMessage answer = Fetch(request);
+    EXPECT_EQ(answer.status(), 400) << request;
+    EXPECT_EQ(answer.Field("connection"), "close") << request;
+  }
+  EXPECT_EQ(broker_.acquired(), 0u);
+}
+
+TEST_F(RefusalTest, HeadersAndBodiesHaveLimits) {
+  config_.max_header_bytes = kKiB;
+  config_.max_body_bytes = 10;
+  StartWithOk();
+  EXPECT_EQ(Fetch(Get("/livez", "X: " + std::string(2000, 'x') + "\r\n")).status(), 431);
+  EXPECT_EQ(Fetch(Post("/function/f/", "01234567890")).status(), 413);
+  EXPECT_EQ(Fetch(Post("/function/f/", "0123456789")).status(), 200);
+  ExpectRefusal(Fetch("POST /function/f/ HTTP/1.1\r\nHost: n\r\nTransfer-Encoding: chunked\r\n\r\n"
+                      "14\r\n01234567890123456789\r\n0\r\n\r\n"),
+                413, "body_too_large");
+}
+
+TEST_F(RefusalTest, WhatIsNotProxiedSaysSo) {
+  StartWithOk();
+  ExpectRefusal(Fetch(Get("/function/f/", "Connection: Upgrade\r\nUpgrade: websocket\r\n")), 501,
+                "upgrade");
+  ExpectRefusal(Fetch("POST /function/f/ HTTP/1.1\r\nHost: n\r\nTransfer-Encoding: gzip, "
+                      "chunked\r\n\r\n0\r\n\r\n"),
+                501, "transfer_encoding");
+  ExpectRefusal(Fetch(Post("/function/f/", "x", "Expect: miracles\r\n")), 417, "expectation");
+}
+
+TEST_F(RefusalTest, ASlowHeaderEndsTheConnection) {
+  config_.header_timeout = milliseconds(20);
+  StartWithOk();
+  RawConnection connection = Connect();
+  connection.Send("GET /livez HTTP/1.1\r\nHo");
+  EXPECT_TRUE(connection.IsAtEnd());
+}
+
+TEST_F(RefusalTest, ASlowBodyEndsTheConnection) {
+  config_.client_timeout = milliseconds(20);
+  StartWithOk();
+  RawConnection connection = Connect();
+  connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 10\r\n\r\nabc");
+  EXPECT_TRUE(connection.IsAtEnd());
+  EXPECT_EQ(broker_.acquired(), 0u);
+}
+
+TEST_F(RefusalTest, AnUnusedConnectionEnds) {
+  config_.idle_timeout = milliseconds(20);
+  StartWithOk();
+  EXPECT_TRUE(Connect().IsAtEnd());
+}
+
+TEST_F(RefusalTest, ThereAreOnlySoManyConnections) {
+  config_.max_connections = 1;
+  StartWithOk();
+  RawConnection first = Connect();
+  first.Send(Get("/livez"));
+  EXPECT_EQ(first.Read()->status(), 200);
+  EXPECT_TRUE(Connect().IsAtEnd());
+  first.Send(Get("/livez"));
+  EXPECT_EQ(first.Read()->status(), 200);
+}
+
+TEST_F(RefusalTest, HealthPathsTellOfTheNodeAndItsFunctions) {
+  StartWithOk();
+  for (const char* path : {"/livez", "/readyz", "/v2/health/live", "/v2/health/ready"}) {
+    EXPECT_EQ(Fetch(Get(path)).status(), 200) << path;
+  }
+  EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503);
+  FunctionSnapshot& function = node_.functions.emplace_back();
+  function.name = "f";
+  function.sessions = 1;
+  EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).body, "{\"name\":\"f\",\"ready\":true}\n");
+  EXPECT_EQ(Fetch(Get("/v2/models/g/ready")).status(), 404);
+  is_ready_ = false;
+  EXPECT_EQ(Fetch(Get("/readyz")).status(), 503);
+  EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503);
+  EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
+  const RawMessage wrong_method = Fetch(Post("/livez", ""));
+  EXPECT_EQ(wrong_method.status(), 405);
+  EXPECT_EQ(wrong_method.Field("allow"), "GET, HEAD");
+  EXPECT_EQ(broker_.acquired(), 0u);
+}
+
+TEST_F(RefusalTest, MetricsAreOnAnAddressOfTheirOwn) {
+  StartWithOk();
+  RawConnection connection = RawConnection::To(router_->metrics_address());
+  connection.Send(Get("/metrics"));
+  const auto answer = connection.Read();
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_THAT(answer->body, HasSubstr("torpor_build_info"));
+  EXPECT_EQ(answer->Field("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  connection.Send(Get("/function/f/"));
+  EXPECT_EQ(connection.Read()->status(), 404);
+  EXPECT_EQ(broker_.acquired(), 0u);
+}
+
+TEST_F(RefusalTest, AnAddressInUseIsNamed) {
+  StartWithOk();
+  Config second = config_;
+  second.http_address = router_->http_address();
+  Router::Parts parts;
+  parts.broker = &broker_;
+  parts.metrics = metrics_.get();
+  const auto router = Router::Start(second, parts);
+  ASSERT_FALSE(router.ok());
+  EXPECT_THAT(std::string(router.status().message()), HasSubstr(router_->http_address()));
+}
+
+TEST_F(RefusalTest, StoppingInMidRequestReleasesEverything) {
+  StartWithSilence();
+  RawConnection running = Connect();
+  running.Send(Get("/function/f/"));
+  broker_.WaitForAcquired(1);
+  broker_.answer = nullptr;
+  RawConnection queued = Connect();
+  queued.Send(Get("/function/f/"));
+  broker_.WaitForAcquired(2);
+  router_.reset();
+  EXPECT_EQ(broker_.released(), 2u);
+  broker_.Answer(2, FakeBroker::SomeGrant());  // after the router's end
+  EXPECT_TRUE(queued.IsAtEnd());
+}
+
+}  // namespace
+}  // namespace torpor::server

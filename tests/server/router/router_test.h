@@ -1,0 +1,76 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "server/log/structured_log.h"
+#include "server/router/router.h"
+#include "tests/server/router/fake_broker.h"
+#include "tests/server/router/raw_http.h"
+
+namespace torpor::server {
+
+// A router on free ports with one function `f`, whose server the test brings.
+class RouterTest : public ::testing::Test {
+ protected:
+  RouterTest() {
+    config_.http_address = "127.0.0.1:0";
+    config_.metrics_address = "127.0.0.1:0";
+    config_.functions["f"].name = "f";
+    SetUpLog("off", false);
+  }
+
+  // Afterwards config_ is no longer read.
+  void StartRouter() {
+    metrics_ = std::make_unique<Metrics>(config_);
+    Router::Parts parts;
+    parts.broker = &broker_;
+    parts.metrics = metrics_.get();
+    parts.is_ready = [this] { return is_ready_; };
+    parts.snapshot = [this] { return node_; };
+    auto router = Router::Start(config_, std::move(parts));
+    ASSERT_TRUE(router.ok()) << router.status();
+    router_ = *std::move(router);
+  }
+
+  void StartWithUpstream(FakeUpstream::Handler handler) {
+    upstream_ = std::make_unique<FakeUpstream>(std::move(handler));
+    config_.functions["f"].upstream = upstream_->address();
+    StartRouter();
+  }
+
+  RawConnection Connect() { return RawConnection::To(router_->http_address()); }
+
+  // One request on a connection of its own.
+  RawMessage Fetch(const std::string& request) {
+    RawConnection connection = Connect();
+    connection.Send(request);
+    const auto answer = connection.Read(!request.starts_with("HEAD"));
+    EXPECT_TRUE(answer.has_value()) << request;
+    return answer.value_or(RawMessage{"HTTP/1.1 0 none", {}, ""});
+  }
+
+  static std::string Get(const std::string& target, const std::string& fields = "") {
+    return "GET " + target + " HTTP/1.1\r\nHost: node\r\n" + fields + "\r\n";
+  }
+  static std::string Post(const std::string& target, const std::string& body,
+                          const std::string& fields = "") {
+    return "POST " + target +
+           " HTTP/1.1\r\nHost: node\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+           fields + "\r\n" + body;
+  }
+
+  std::string MetricsText() { return metrics_->Render(node_); }
+
+  Config config_;
+  FakeBroker broker_;
+  NodeSnapshot node_;
+  bool is_ready_ = true;
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<FakeUpstream> upstream_;
+  std::unique_ptr<Router> router_;  // goes first
+};
+
+}  // namespace torpor::server
