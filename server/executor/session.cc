@@ -161,7 +161,7 @@ absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& r
   }
   is_fresh_ = false;
   const bool was_lost = runner_->lost().has_value();
-  const absl::Status status = runner_->Run(batch, replies);
+  absl::Status status = runner_->Run(batch, replies);
   if (!was_lost && runner_->lost().has_value()) {
     environment_.faults.OnContextLost(identity_.id, *runner_->lost());
   }
