@@ -37,6 +37,14 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
   }
 }
 
+Controller::~Controller() {
+  // Steps hold their sessions, which hold the steps.
+  for (const auto& [id, session] : sessions_) {
+    session->steps.Clear();
+    session->mallocs.Clear();
+  }
+}
+
 void Controller::Feed(const scheduler::Event& event) {
   for (scheduler::Action& action : scheduler_.OnEvent(event, loop_.Now())) {
     actions_.push_back(action);

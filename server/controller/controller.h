@@ -14,6 +14,7 @@
 #include "server/config/config.h"
 #include "server/control/links.h"
 #include "server/controller/executor.h"
+#include "server/controller/executor_killer.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/request_broker.h"
 #include "server/controller/session.h"
@@ -23,14 +24,6 @@
 #include "server/repository/repository.h"
 
 namespace torpor::server {
-
-// Whoever can end an executor's process; a successor is started by itself.
-class ExecutorKiller {
- public:
-  virtual ~ExecutorKiller() = default;
-  // Ends the process of this epoch, if it still runs. Does not block.
-  virtual void Kill(GpuIndex gpu, std::uint64_t epoch) = 0;
-};
 
 // The node's global view: sessions, executors, leases, requests. Feeds the scheduler and carries
 // out what it decides. Everything runs on the loop's thread; nothing blocks.
@@ -47,6 +40,7 @@ class Controller {
   // All must outlive the controller.
   Controller(Options options, TaskLoop& loop, Repository& repository, ExecutorKiller& killer,
              Telemetry& telemetry);
+  ~Controller();
 
   // From the sessions' streams.
   void OnSessionMessage(const std::shared_ptr<SessionLink>& link, wire::ClientMessage message);

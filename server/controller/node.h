@@ -16,16 +16,15 @@ namespace torpor::server {
 // their memory, the scheduler. All functions are thread-safe.
 class Node {
  public:
-  // Where the node's own program is: torpor-executor is looked for beside it, the emulator's
-  // libraries in ../lib/torpor/emulator.
   struct Programs {
-    std::string executor;      // empty: beside the running program
-    std::string emulator_dir;  // empty: ../lib/torpor/emulator from there
+    std::string executor;  // empty: torpor-executor beside the running program
   };
 
   // Opens the sockets, then starts one executor a GPU. Returns as soon as sessions can connect;
-  // Ready() tells when the first executor serves. `telemetry` must outlive the node. Fails where
-  // a socket cannot be bound, the executor's program is missing or there is no device.
+  // Ready() tells when the first executor serves. `config.cuda_library_dir` is taken as it is:
+  // empty means what the dynamic linker finds. `telemetry` must outlive the node. Fails where a
+  // token cannot be read, a socket cannot be bound, the executor's program is missing or there is
+  // no device.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry,
                                                      const Programs& programs);
   static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry);

@@ -18,6 +18,9 @@ class StepQueue {
     Pump();
   }
 
+  // Drops what has not begun.
+  void Clear() { steps_.clear(); }
+
   bool idle() const { return !is_running_ && steps_.empty(); }
 
  private:

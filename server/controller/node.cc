@@ -1,0 +1,307 @@
+#include "server/controller/node.h"
+
+#include <grpcpp/grpcpp.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "server/control/control_service.h"
+#include "server/control/descriptor_server.h"
+#include "server/control/node_service.h"
+#include "server/control/unix_listener.h"
+#include "server/controller/controller.h"
+#include "server/controller/thread_loop.h"
+#include "server/controller/tokens.h"
+#include "server/daemon/cuda_libraries.h"
+#include "server/supervisor/supervisor.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr Duration kListTimeout = std::chrono::seconds(30);
+// Executors and streams that do not end by themselves are ended after this.
+constexpr Duration kStopGrace = std::chrono::seconds(5);
+
+std::vector<std::string> LibraryArguments(const Config& config) {
+  if (config.cuda_library_dir.empty()) return {};
+  return {"--cuda-library-dir", config.cuda_library_dir};
+}
+
+std::vector<std::string> ExecutorEnvironment(const Config& config) {
+  if (config.emulator_topology.empty()) return {};
+  return {absl::StrCat("TORPOR_EMULATOR_TOPOLOGY=", config.emulator_topology)};
+}
+
+Command ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
+                        std::uint64_t epoch) {
+  Command command;
+  command.program = program;
+  command.arguments = {
+      absl::StrCat("--gpu=", gpu.value),
+      absl::StrCat("--epoch=", epoch),
+      absl::StrCat("--daemon-socket=", config.run_dir, "/node.sock"),
+      absl::StrCat("--socket=", config.run_dir, "/executor-", gpu.value, ".sock"),
+      absl::StrCat("--descriptor-socket=", config.run_dir, "/descriptors.sock"),
+      absl::StrCat("--module-dir=", config.state_dir, "/modules"),
+      absl::StrCat("--driver-reserve=", config.driver_reserve),
+      absl::StrCat("--chunk-bytes=", config.chunk_bytes),
+      absl::StrCat("--log-level=", config.log_level),
+      absl::StrCat("--log-format=", config.log_format == LogFormat::kJson ? "json" : "text")};
+  for (std::string& word : LibraryArguments(config)) command.arguments.push_back(std::move(word));
+  command.added_environment = ExecutorEnvironment(config);
+  return command;
+}
+
+// The indices to serve: those that are configured, of those that there are.
+absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::string& program) {
+  Command command;
+  command.program = program;
+  command.arguments = LibraryArguments(config);
+  command.arguments.emplace_back("--list-devices");
+  command.added_environment = ExecutorEnvironment(config);
+  TORPOR_ASSIGN_OR_RETURN(const std::string output, RunForOutput(command, kListTimeout));
+  const auto list = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_object() || !list.contains("devices") || !list["devices"].is_array()) {
+    return absl::InternalError(
+        absl::StrCat(program, " --list-devices does not list devices: ", output));
+  }
+  const int count = static_cast<int>(list["devices"].size());
+  std::vector<GpuIndex> gpus;
+  if (config.gpus.empty()) {
+    for (int gpu = 0; gpu < count; ++gpu) gpus.push_back(GpuIndex{gpu});
+  }
+  for (const int gpu : config.gpus) {
+    if (gpu < 0 || gpu >= count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("gpus names GPU ", gpu, ", but there are ", count, ", counted from 0"));
+    }
+    gpus.push_back(GpuIndex{gpu});
+  }
+  if (gpus.empty()) return absl::NotFoundError("the CUDA driver finds no GPU");
+  return gpus;
+}
+
+absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(const std::string& path, grpc::Service& service,
+                                                    mode_t mode) {
+  TORPOR_RETURN_IF_ERROR(CheckSocketPath(path));
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(absl::StrCat("unix:", path), grpc::InsecureServerCredentials());
+  builder.RegisterService(&service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (!server) return absl::UnavailableError(absl::StrCat("cannot listen on ", path));
+  if (chmod(path.c_str(), mode) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot set the mode of ", path));
+  }
+  return server;
+}
+
+// Carries events of all threads to the controller's own.
+class LiveNode final : public Node,
+                       public RequestBroker,
+                       public LinkListener,
+                       public ProcessListener,
+                       public ExecutorKiller {
+ public:
+  explicit LiveNode(Config config)
+      : config_(std::move(config)), control_service_(*this), node_service_(*this) {}
+
+  ~LiveNode() override { Stop(); }
+
+  absl::Status StartParts(Telemetry& telemetry, const std::string& executor_program) {
+    Controller::Options options;
+    TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
+    TORPOR_ASSIGN_OR_RETURN(options.gpus, FindGpus(config_, executor_program));
+    options.config = config_;
+    options.descriptor_socket = config_.run_dir + "/descriptors.sock";
+    Supervisor::Options processes;
+    processes.gpus = options.gpus;
+    processes.command = [this, executor_program](GpuIndex gpu, std::uint64_t epoch) {
+      return ExecutorCommand(config_, executor_program, gpu, epoch);
+    };
+    std::error_code error;
+    std::filesystem::create_directories(config_.state_dir + "/modules", error);
+    if (error) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot create ", config_.state_dir, "/modules: ", error.message()));
+    }
+    const std::string descriptor_socket = options.descriptor_socket;
+    controller_ =
+        std::make_unique<Controller>(std::move(options), loop_, repository_, *this, telemetry);
+    TORPOR_ASSIGN_OR_RETURN(descriptor_server_,
+                            DescriptorServer::Start(descriptor_socket, repository_,
+                                                    [this](pid_t pid) { return IsExecutor(pid); }));
+    TORPOR_ASSIGN_OR_RETURN(node_server_,
+                            Serve(config_.run_dir + "/node.sock", node_service_, 0600));
+    TORPOR_ASSIGN_OR_RETURN(control_server_, Serve(config_.client_socket, control_service_, 0660));
+    absl::MutexLock lock(&mutex_);  // until executors can be recognised by their process
+    supervisor_ = std::make_shared<Supervisor>(std::move(processes), *this);
+    return absl::OkStatus();
+  }
+
+  RequestBroker& broker() override { return *this; }
+
+  NodeSnapshot Snapshot() override {
+    NodeSnapshot snapshot;
+    if (!OnLoop([&] { snapshot = controller_->Snapshot(); })) snapshot.state = "draining";
+    return snapshot;
+  }
+
+  bool Ready() override {
+    bool is_ready = false;
+    OnLoop([&] { is_ready = controller_->IsReady(); });
+    return is_ready;
+  }
+
+  void Drain() override {
+    auto idle = std::make_shared<absl::Notification>();
+    OnLoop([&] { controller_->Drain([idle] { idle->Notify(); }); });
+    if (!idle->WaitForNotificationWithTimeout(absl::FromChrono(config_.drain_timeout))) {
+      spdlog::warn("requests still run after the drain timeout");
+    }
+  }
+
+  void Stop() override;
+
+  RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
+                    OnLost on_lost) override {
+    const RequestId request{next_request_.fetch_add(1)};
+    absl::ReaderMutexLock lock(&stop_mutex_);
+    if (is_stopped_) {
+      on_grant(absl::UnavailableError("the node has stopped"));
+      return request;
+    }
+    loop_.Post([this, request, function, give_up, on_grant = std::move(on_grant),
+                on_lost = std::move(on_lost)] {
+      controller_->Acquire(request, function, give_up, on_grant, on_lost);
+    });
+    return request;
+  }
+
+  void Release(RequestId request) override {
+    loop_.Post([this, request] { controller_->Release(request); });
+  }
+
+ private:
+  void OnSessionMessage(const std::shared_ptr<SessionLink>& link, wire::ClientMessage message,
+                        Done done) override {
+    loop_.Post([this, link, message = std::move(message), done = std::move(done)] {
+      controller_->OnSessionMessage(link, message);
+      done();
+    });
+  }
+  void OnSessionClosed(const std::shared_ptr<SessionLink>& link) override {
+    loop_.Post([this, link] { controller_->OnSessionClosed(link); });
+  }
+  void OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link, v1::ExecutorMessage message,
+                         Done done) override {
+    loop_.Post([this, link, message = std::move(message), done = std::move(done)] {
+      controller_->OnExecutorMessage(link, message);
+      done();
+    });
+  }
+  void OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) override {
+    loop_.Post([this, link] { controller_->OnExecutorClosed(link); });
+  }
+  void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
+    loop_.Post([this, gpu, epoch] { controller_->OnExecutorStarting(gpu, epoch); });
+  }
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) override {
+    loop_.Post([this, gpu, epoch] { controller_->OnExecutorExited(gpu, epoch); });
+  }
+
+  void Kill(GpuIndex gpu, std::uint64_t epoch) override {
+    if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
+      supervisor->Kill(gpu, epoch);
+    }
+  }
+  bool IsExecutor(pid_t pid) {
+    const std::shared_ptr<Supervisor> supervisor = supervisor_now();
+    return supervisor && supervisor->IsExecutor(pid);
+  }
+  std::shared_ptr<Supervisor> supervisor_now() {
+    absl::MutexLock lock(&mutex_);
+    return supervisor_;
+  }
+
+  // False, and nothing is done, once the node has stopped.
+  bool OnLoop(const std::function<void()>& work) {
+    absl::ReaderMutexLock lock(&stop_mutex_);
+    if (is_stopped_ || !controller_) return false;
+    absl::Notification done;
+    loop_.Post([&] {
+      work();
+      done.Notify();
+    });
+    done.WaitForNotification();
+    return true;
+  }
+
+  const Config config_;
+  Repository repository_;
+  // Before the controller, which the loop's last tasks still use.
+  std::unique_ptr<Controller> controller_;
+  ThreadLoop loop_;
+  ControlService control_service_;
+  NodeService node_service_;
+  std::unique_ptr<DescriptorServer> descriptor_server_;
+  std::unique_ptr<grpc::Server> node_server_;
+  std::unique_ptr<grpc::Server> control_server_;
+  std::atomic<std::uint64_t> next_request_{1};
+
+  absl::Mutex mutex_;
+  std::shared_ptr<Supervisor> supervisor_ ABSL_GUARDED_BY(mutex_);
+
+  absl::Mutex stop_mutex_;  // held by whoever needs the loop to run on
+  bool is_stopped_ ABSL_GUARDED_BY(stop_mutex_) = false;
+};
+
+void LiveNode::Stop() {
+  if (!OnLoop([this] { controller_->Shutdown(); })) {
+    absl::MutexLock lock(&stop_mutex_);
+    if (is_stopped_) return;
+  }
+  // From who acts by himself to who only answers.
+  if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) supervisor->Stop(kStopGrace);
+  const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(1);
+  if (control_server_) control_server_->Shutdown(deadline);
+  if (node_server_) node_server_->Shutdown(deadline);
+  descriptor_server_.reset();
+  {
+    absl::MutexLock lock(&stop_mutex_);
+    is_stopped_ = true;
+  }
+  loop_.Stop();
+  unlink(config_.client_socket.c_str());
+  unlink((config_.run_dir + "/node.sock").c_str());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const Config& config, Telemetry& telemetry,
+                                                  const Programs& programs) {
+  const std::string executor =
+      programs.executor.empty() ? ProgramDirectory() + "/torpor-executor" : programs.executor;
+  auto node = std::make_unique<LiveNode>(config);
+  TORPOR_RETURN_IF_ERROR(node->StartParts(telemetry, executor));
+  return node;
+}
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const Config& config, Telemetry& telemetry) {
+  return Start(config, telemetry, Programs{});
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,139 @@
+#include "server/supervisor/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace torpor::server {
+namespace {
+
+std::string NameOf(const std::string& entry) { return entry.substr(0, entry.find('=')); }
+
+std::vector<std::string> Environment(const std::vector<std::string>& added) {
+  std::map<std::string, std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) merged[NameOf(*entry)] = *entry;
+  for (const std::string& entry : added) merged[NameOf(entry)] = entry;
+  std::vector<std::string> environment;
+  for (const auto& [name, entry] : merged) environment.push_back(entry);
+  return environment;
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Between fork and exec only what is safe in a copy of one thread of many.
+[[noreturn]] void BecomeChild(pid_t parent, int output, int failure, const char* program,
+                              char* const* arguments, char* const* environment) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it died before it could take us with it
+  setpgid(0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null = open("/dev/null", O_RDONLY);
+  dup2(null, STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  execve(program, arguments, environment);
+  const int error = errno;
+  const ssize_t written = write(failure, &error, sizeof error);
+  _exit(written == sizeof error ? 127 : 126);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Command& command,
+                                                                  int standard_output) {
+  std::vector<std::string> words = {command.program};
+  words.insert(words.end(), command.arguments.begin(), command.arguments.end());
+  const std::vector<std::string> environment = Environment(command.added_environment);
+  const std::vector<char*> argument_pointers = Pointers(words);
+  const std::vector<char*> environment_pointers = Pointers(environment);
+  std::array<int, 2> failure{};
+  if (pipe2(failure.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
+  UniqueFd failure_read(failure[0]);
+  UniqueFd failure_write(failure[1]);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
+  if (pid == 0) {
+    const int output = standard_output >= 0 ? standard_output : STDERR_FILENO;
+    BecomeChild(parent, output, failure_write.get(), command.program.c_str(),
+                argument_pointers.data(), environment_pointers.data());
+  }
+  failure_write.Reset();
+  std::unique_ptr<ChildProcess> child(new ChildProcess(pid, UniqueFd(pidfd_open(pid, 0))));
+  int error = 0;
+  // End of file: exec closed the pipe, so the program runs.
+  if (read(failure_read.get(), &error, sizeof error) == sizeof error) {
+    return absl::ErrnoToStatus(error, absl::StrCat("cannot execute ", command.program));
+  }
+  return child;
+}
+
+ChildProcess::~ChildProcess() {
+  if (is_reaped_) return;
+  Kill();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void ChildProcess::Kill() const { pidfd_send_signal(pidfd_.get(), SIGKILL, nullptr, 0); }
+
+bool ChildProcess::HasEnded(std::string& why) {
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return false;
+  is_reaped_ = true;
+  why = WIFEXITED(status) ? absl::StrCat("exit status ", WEXITSTATUS(status))
+                          : absl::StrCat("signal ", WTERMSIG(status));
+  return true;
+}
+
+absl::StatusOr<std::string> RunForOutput(const Command& command, Duration timeout) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
+  UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  TORPOR_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start(command, writer.get()));
+  writer.Reset();
+  const SteadyClock clock;
+  const TimePoint deadline = clock.Now() + timeout;
+  std::string output;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.Now());
+    pollfd ready = {reader.get(), POLLIN, 0};
+    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0) {
+      return absl::DeadlineExceededError(absl::StrCat(command.program, " does not end"));
+    }
+    std::array<char, 4096> buffer;
+    const ssize_t got = read(reader.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    output.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  pollfd ended = {child->descriptor(), POLLIN, 0};
+  poll(&ended, 1, static_cast<int>(std::chrono::milliseconds(std::chrono::seconds(5)).count()));
+  std::string why;
+  if (!child->HasEnded(why)) why = "no end";
+  if (why == "exit status 0") return output;
+  return absl::UnavailableError(absl::StrCat(command.program, " failed: ", why));
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,158 @@
+#include "server/supervisor/supervisor.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace torpor::server {
+namespace {
+
+// Differs between lives of torpord too, as clients take another epoch for another process.
+std::uint64_t FirstEpoch() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+}  // namespace
+
+Supervisor::Supervisor(Options options, ProcessListener& listener)
+    : options_(std::move(options)),
+      listener_(listener),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      next_epoch_(FirstEpoch()) {
+  for (const GpuIndex gpu : options_.gpus) slots_[gpu].next_start = clock_.Now();
+  thread_ = std::thread([this] { Run(); });
+}
+
+Supervisor::~Supervisor() { Stop({}); }
+
+void Supervisor::Kill(GpuIndex gpu, std::uint64_t epoch) {
+  absl::MutexLock lock(&mutex_);
+  const auto slot = slots_.find(gpu);
+  if (slot == slots_.end() || slot->second.epoch != epoch || !slot->second.process) return;
+  slot->second.process->Kill();
+}
+
+bool Supervisor::IsExecutor(pid_t pid) const {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(slots_.begin(), slots_.end(), [pid](const auto& slot) {
+    return slot.second.process && slot.second.process->pid() == pid;
+  });
+}
+
+void Supervisor::Stop(Duration grace) {
+  {
+    absl::MutexLock lock(&mutex_);
+    is_stopping_ = true;
+    kill_at_ = std::min(kill_at_, clock_.Now() + grace);
+  }
+  eventfd_write(wake_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Supervisor::Run() {
+  while (!IsDone()) {
+    StartDue();
+    Wait();
+    ReapEnded();
+  }
+}
+
+bool Supervisor::IsDone() {
+  absl::MutexLock lock(&mutex_);
+  return is_stopping_ && std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) {
+           return slot.second.process != nullptr;
+         });
+}
+
+void Supervisor::Wait() {
+  std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}};
+  TimePoint until = TimePoint::max();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (is_stopping_) until = kill_at_;
+    for (const auto& [gpu, slot] : slots_) {
+      if (slot.process) {
+        polled.push_back({slot.process->descriptor(), POLLIN, 0});
+      } else if (!is_stopping_) {
+        until = std::min(until, slot.next_start);
+      }
+    }
+  }
+  int timeout_ms = -1;
+  if (until != TimePoint::max()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.Now());
+    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+  }
+  poll(polled.data(), polled.size(), timeout_ms);
+  eventfd_t ignored = 0;
+  eventfd_read(wake_.get(), &ignored);
+  absl::MutexLock lock(&mutex_);
+  if (!is_stopping_ || clock_.Now() < kill_at_) return;
+  for (const auto& [gpu, slot] : slots_) {
+    if (slot.process) slot.process->Kill();
+  }
+  kill_at_ = clock_.Now() + options_.longest_pause;  // nothing survives this, only takes its time
+}
+
+void Supervisor::StartDue() {
+  std::vector<GpuIndex> due;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (is_stopping_) return;
+    for (const auto& [gpu, slot] : slots_) {
+      if (!slot.process && slot.next_start <= clock_.Now()) due.push_back(gpu);
+    }
+  }
+  for (const GpuIndex gpu : due) Start(gpu);
+}
+
+void Supervisor::Start(GpuIndex gpu) {
+  const std::uint64_t epoch = next_epoch_++;
+  listener_.OnExecutorStarting(gpu, epoch);
+  absl::StatusOr<std::unique_ptr<ChildProcess>> process =
+      ChildProcess::Start(options_.command(gpu, epoch));
+  absl::MutexLock lock(&mutex_);
+  Slot& slot = slots_[gpu];
+  slot.epoch = epoch;
+  slot.started = clock_.Now();
+  if (process.ok()) {
+    slot.process = *std::move(process);
+    return;
+  }
+  spdlog::error("GPU {}: no executor: {}", gpu.value, process.status().ToString());
+  slot.next_start = slot.started + PauseAfter(++slot.failures);
+}
+
+void Supervisor::ReapEnded() {
+  std::vector<std::pair<GpuIndex, std::uint64_t>> ended;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto& [gpu, slot] : slots_) {
+      std::string why;
+      if (!slot.process || !slot.process->HasEnded(why)) continue;
+      const TimePoint now = clock_.Now();
+      const bool was_healthy = now - slot.started >= options_.healthy_after;
+      slot.failures = was_healthy ? 0 : slot.failures + 1;
+      slot.next_start = now + PauseAfter(slot.failures);
+      if (!is_stopping_) {
+        spdlog::warn("GPU {}: executor {} ended: {}", gpu.value, slot.process->pid(), why);
+      }
+      slot.process.reset();
+      ended.emplace_back(gpu, slot.epoch);
+    }
+  }
+  for (const auto& [gpu, epoch] : ended) listener_.OnExecutorExited(gpu, epoch);
+}
+
+Duration Supervisor::PauseAfter(int failures) const {
+  if (failures <= 1) return {};
+  Duration pause = options_.first_pause;
+  for (int i = 2; i < failures && pause < options_.longest_pause; ++i) pause *= 2;
+  return std::min(pause, options_.longest_pause);
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/unique_fd.h"
+#include "server/controller/executor_killer.h"
+#include "server/supervisor/child_process.h"
+
+namespace torpor::server {
+
+// Hears of executors' processes. Called on the supervisor's thread; must not call back into it.
+class ProcessListener {
+ public:
+  virtual ~ProcessListener() = default;
+  // A process with this epoch is about to be started.
+  virtual void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
+  virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) = 0;
+};
+
+// Keeps one executor's process alive for each GPU: starts it, watches it, and starts another when
+// it has ended, at once the first time, then after ever longer pauses. No process outlives the
+// supervisor. Thread-safe.
+class Supervisor final : public ExecutorKiller {
+ public:
+  struct Options {
+    std::vector<GpuIndex> gpus;
+    std::function<Command(GpuIndex gpu, std::uint64_t epoch)> command;
+    Duration first_pause{std::chrono::milliseconds(100)};
+    Duration longest_pause{std::chrono::seconds(5)};
+    // A process that ran this long has not failed to start.
+    Duration healthy_after{std::chrono::seconds(10)};
+  };
+
+  // `listener` must outlive the supervisor.
+  Supervisor(Options options, ProcessListener& listener);
+  ~Supervisor() override;  // Stop(0)
+
+  void Kill(GpuIndex gpu, std::uint64_t epoch) override;
+
+  // Whether the process is one that runs now.
+  bool IsExecutor(pid_t pid) const;
+
+  // No further starts. Waits until all processes have ended by themselves; those that have not
+  // within `grace` are killed. Idempotent.
+  void Stop(Duration grace);
+
+ private:
+  struct Slot {
+    std::unique_ptr<ChildProcess> process;
+    std::uint64_t epoch = 0;
+    TimePoint started;
+    TimePoint next_start;
+    int failures = 0;  // quick ends in a row
+  };
+
+  void Run();
+  // Waits for an end, a stop or the next start.
+  void Wait();
+  void StartDue();
+  void Start(GpuIndex gpu);
+  void ReapEnded();
+  Duration PauseAfter(int failures) const;
+  bool IsDone();
+
+  const Options options_;
+  ProcessListener& listener_;
+  SteadyClock clock_;
+  UniqueFd wake_;
+  mutable absl::Mutex mutex_;
+  std::map<GpuIndex, Slot> slots_ ABSL_GUARDED_BY(mutex_);
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  TimePoint kill_at_ ABSL_GUARDED_BY(mutex_) = TimePoint::max();
+  std::uint64_t next_epoch_;
+  std::thread thread_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,70 @@
+#include "server/repository/repository.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "server/repository/secret.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr SessionMemory::Sizes kSizes = {.image = kGiB, .host_arena = 64 * kGiB, .window = kMiB};
+
+TEST(SessionMemory, FilesAreSparseAndSealed) {
+  const auto memory = SessionMemory::Create(kSizes);
+  ASSERT_TRUE(memory.ok());
+  const int fd = (*memory)->descriptor(wire::SharedMemory::kHostArena);
+  EXPECT_EQ((*memory)->size(wire::SharedMemory::kHostArena), 64 * kGiB);
+  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kHostArena), 0u);
+  EXPECT_EQ(fcntl(fd, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  EXPECT_NE(ftruncate(fd, 0), 0);
+  EXPECT_EQ(errno, EPERM);
+}
+
+TEST(SessionMemory, DiscardedBytesReadAsZero) {
+  const auto memory = SessionMemory::Create(kSizes);
+  ASSERT_TRUE(memory.ok());
+  const int fd = (*memory)->descriptor(wire::SharedMemory::kImage);
+  const std::string text(8192, 'x');
+  ASSERT_EQ(pwrite(fd, text.data(), text.size(), 0), 8192);
+  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), 8192u);
+  ASSERT_TRUE((*memory)->Discard(wire::SharedMemory::kImage, 1000, 7192).ok());
+  std::string read(8192, '?');
+  ASSERT_EQ(pread(fd, read.data(), read.size(), 0), 8192);
+  EXPECT_EQ(read, std::string(1000, 'x') + std::string(7192, '\0'));
+  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), 4096u);
+}
+
+TEST(Repository, OnlyForTheKey) {
+  Repository repository;
+  const SessionKey key = NewSessionKey();
+  const SessionKey other = NewSessionKey();
+  ASSERT_TRUE(repository.Create(SessionId{1}, key, kSizes).ok());
+  EXPECT_TRUE(repository.Find(SessionId{1}, key).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(repository.Find(SessionId{1}, other).status()));
+  EXPECT_TRUE(absl::IsNotFound(repository.Find(SessionId{2}, key).status()));
+  repository.Remove(SessionId{1});
+  EXPECT_TRUE(absl::IsNotFound(repository.Find(SessionId{1}, key).status()));
+}
+
+TEST(Repository, CountsWhatImagesOccupy) {
+  Repository repository;
+  const auto memory = repository.Create(SessionId{1}, NewSessionKey(), kSizes);
+  ASSERT_TRUE(memory.ok());
+  ASSERT_EQ(pwrite((*memory)->descriptor(wire::SharedMemory::kImage), "x", 1, kMiB), 1);
+  EXPECT_EQ(repository.image_bytes(), 4096u);
+}
+
+TEST(Secrets, AreEqualOnlyAsAWhole) {
+  EXPECT_TRUE(SecretsEqual("abc", "abc"));
+  EXPECT_FALSE(SecretsEqual("abc", "abd"));
+  EXPECT_FALSE(SecretsEqual("abc", "ab"));
+  EXPECT_TRUE(SecretsEqual("", ""));
+}
+
+}  // namespace
+}  // namespace torpor::server

@@ -1,0 +1,125 @@
+#include "server/supervisor/supervisor.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "base/mailbox.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr GpuIndex kGpu{0};
+
+// Collects what the supervisor tells.
+class Listener final : public ProcessListener {
+ public:
+  struct Event {
+    bool is_start = false;
+    GpuIndex gpu;
+    std::uint64_t epoch = 0;
+  };
+  void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
+    events_.Send({true, gpu, epoch});
+  }
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) override {
+    events_.Send({false, gpu, epoch});
+  }
+  Event Next() { return *events_.Receive(); }
+
+ private:
+  Mailbox<Event> events_{1024};
+};
+
+Supervisor::Options ShellOptions(const std::string& script) {
+  Supervisor::Options options;
+  options.gpus = {kGpu};
+  options.command = [script](GpuIndex, std::uint64_t) {
+    return Command{"/bin/sh", {"-c", script}, {}};
+  };
+  options.first_pause = std::chrono::milliseconds(1);
+  return options;
+}
+
+TEST(Supervisor, StartsAnotherAfterADeath) {
+  Listener listener;
+  Supervisor supervisor(ShellOptions("exit 3"), listener);
+  std::uint64_t last = 0;
+  for (int life = 0; life < 4; ++life) {
+    const Listener::Event start = listener.Next();
+    EXPECT_TRUE(start.is_start);
+    EXPECT_GT(start.epoch, last);
+    last = start.epoch;
+    const Listener::Event end = listener.Next();
+    EXPECT_FALSE(end.is_start);
+    EXPECT_EQ(end.epoch, start.epoch);
+  }
+}
+
+TEST(Supervisor, KillsOnlyTheEpochThatIsMeant) {
+  Listener listener;
+  Supervisor supervisor(ShellOptions("exec sleep 1000"), listener);
+  const std::uint64_t first = listener.Next().epoch;
+  supervisor.Kill(kGpu, first + 7);
+  // The slot knows its process a moment after the listener does.
+  std::atomic<bool> has_ended = false;
+  std::thread killer([&] {
+    while (!has_ended) {
+      supervisor.Kill(kGpu, first);
+      std::this_thread::yield();
+    }
+  });
+  const Listener::Event end = listener.Next();
+  has_ended = true;
+  killer.join();
+  EXPECT_FALSE(end.is_start);
+  EXPECT_EQ(end.epoch, first);
+  EXPECT_TRUE(listener.Next().is_start);
+}
+
+TEST(Supervisor, MissingProgramIsTriedAgain) {
+  Listener listener;
+  Supervisor::Options options = ShellOptions("");
+  options.command = [](GpuIndex, std::uint64_t) { return Command{"/does/not/exist", {}, {}}; };
+  Supervisor supervisor(std::move(options), listener);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(listener.Next().is_start);
+}
+
+TEST(Supervisor, StopWaitsForWhoEndsByHimself) {
+  Listener listener;
+  Supervisor supervisor(ShellOptions("exit 0"), listener);
+  listener.Next();
+  supervisor.Stop(std::chrono::seconds(60));
+  EXPECT_FALSE(supervisor.IsExecutor(getpid()));
+}
+
+TEST(Supervisor, StopKillsWhoDoesNot) {
+  Listener listener;
+  Supervisor supervisor(ShellOptions("trap '' TERM; while :; do sleep 1000; done"), listener);
+  listener.Next();
+  supervisor.Stop(std::chrono::milliseconds(1));
+}
+
+TEST(RunForOutput, GivesStandardOutput) {
+  const auto output = RunForOutput({"/bin/sh", {"-c", "echo $TORPOR_TEST"}, {"TORPOR_TEST=hello"}},
+                                   std::chrono::seconds(10));
+  ASSERT_TRUE(output.ok());
+  EXPECT_EQ(*output, "hello\n");
+}
+
+TEST(RunForOutput, FailsAsTheProgramFails) {
+  EXPECT_FALSE(RunForOutput({"/bin/false", {}, {}}, std::chrono::seconds(10)).ok());
+  EXPECT_FALSE(RunForOutput({"/does/not/exist", {}, {}}, std::chrono::seconds(10)).ok());
+}
+
+TEST(RunForOutput, DoesNotWaitForEver) {
+  const auto output =
+      RunForOutput({"/bin/sh", {"-c", "exec sleep 1000"}, {}}, std::chrono::milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(output.status()));
+}
+
+}  // namespace
+}  // namespace torpor::server
