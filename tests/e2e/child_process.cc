@@ -54,6 +54,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const Option
   stderr_path_ = prefix + ".err";
   std::vector<std::string> words = command;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const pid_t parent = getpid();

@@ -29,8 +29,8 @@ std::vector<int> FreePorts(std::size_t count) {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    bind(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), size);
-    getsockname(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), &size);
+    EXPECT_EQ(bind(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     ports.push_back(ntohs(address.sin_port));
   }
   return ports;
