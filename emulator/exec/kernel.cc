@@ -1,6 +1,7 @@
 #include "emulator/exec/kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "emulator/exec/arena.h"
@@ -13,7 +14,14 @@ namespace {
 ptx::BlockShape ShapeOf(const Dim3& block) {
   ptx::BlockShape shape;
   shape.whole_rows = block.x % kWarpLanes == 0;
-  shape.rows = shape.whole_rows || (block.y == 1 && block.z == 1);
+  const bool line = block.y == 1 && block.z == 1;
+  if (shape.whole_rows || line) {
+    shape.row_lanes = kWarpLanes;
+  } else if (block.x >= 4 && std::has_single_bit(block.x) && block.x < kWarpLanes) {
+    // Rows of a part of a warp; a warp must not reach into the next plane.
+    const bool planes = block.z == 1 || block.y % (kWarpLanes / block.x) == 0;
+    if (planes) shape.row_lanes = block.x;
+  }
   shape.whole_warps = block.x * block.y * block.z % kWarpLanes == 0;
   return shape;
 }
@@ -71,11 +79,8 @@ std::uint64_t Kernel::local_bytes_per_warp() const {
 }
 
 std::string Kernel::KeyOf(const ptx::BlockShape& shape) const {
-  std::string key = content_ + "|" + info_.name + "|";
-  for (const bool flag : {shape.rows, shape.whole_rows, shape.whole_warps}) {
-    key += flag ? '1' : '0';
-  }
-  return key;
+  return content_ + "|" + info_.name + "|" + std::to_string(shape.row_lanes) +
+         (shape.whole_rows ? "r" : "") + (shape.whole_warps ? "w" : "");
 }
 
 ExecResult<KernelEntry> Kernel::Entry(const Dim3& block) {

@@ -19,7 +19,7 @@ unsigned Alignment(std::uint64_t value) {
 
 // Strides are kept as signed values of the operation's width.
 std::int64_t Wrap(std::int64_t value, unsigned bits) {
-  if (bits >= 64) return value;
+  if (bits == 0 || bits >= 64) return value;
   const unsigned shift = 64 - bits;
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << shift) >> shift;
 }
@@ -28,11 +28,19 @@ std::int64_t Multiply(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-// Whether base + 31 * stride, read as an unsigned number of the same width, cannot wrap.
-bool StaysInRow(const LaneShape& shape) {
-  if (shape.stride < 0 || shape.stride > (std::int64_t{1} << 20)) return false;
-  const auto span = static_cast<std::uint64_t>(shape.stride) << kLaneBits;
-  return shape.alignment >= static_cast<unsigned>(std::bit_width(span - 1)) || shape.stride == 0;
+std::int64_t Add(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
+LaneShape Scaled(const LaneShape& shape, std::int64_t factor, unsigned bits, unsigned alignment) {
+  return LaneShape::Linear(Wrap(Multiply(shape.stride, factor), bits),
+                           Wrap(Multiply(shape.row_stride, factor), bits), alignment);
+}
+
+LaneShape Sum(const LaneShape& a, const LaneShape& b, std::int64_t sign, unsigned bits) {
+  return LaneShape::Linear(Wrap(Add(a.stride, Multiply(sign, b.stride)), bits),
+                           Wrap(Add(a.row_stride, Multiply(sign, b.row_stride)), bits),
+                           std::min(a.alignment, b.alignment));
 }
 
 }  // namespace
@@ -136,7 +144,8 @@ bool LaneAnalysis::Widen(std::uint32_t reg, const LaneShape& shape) {
     current = shape;
     return true;
   }
-  if (shape.varying() || narrow || shape.stride != current.stride) {
+  if (shape.varying() || narrow || shape.stride != current.stride ||
+      shape.row_stride != current.row_stride) {
     current = LaneShape::Varying();
     return true;
   }
@@ -175,22 +184,46 @@ LaneShape LaneAnalysis::OperandShape(const Operand& operand, unsigned bits) cons
 
 LaneShape LaneAnalysis::SymbolShape(std::uint32_t symbol) const {
   const Variable& variable = module_.variables[symbol];
-  if (variable.space == Space::kLocal) return LaneShape::Linear(local_stride_);
+  if (variable.space == Space::kLocal) return LaneNumber(local_stride_, 0);
   return LaneShape::Uniform();
 }
 
+// The shape of the lane's number times `scale`.
+LaneShape LaneAnalysis::LaneNumber(std::int64_t scale, unsigned alignment) const {
+  const unsigned width = block_shape_.row_width();
+  return LaneShape::Linear(scale, width == 32 ? 0 : Multiply(scale, width), alignment);
+}
+
+// Whether no lane's value, read as an unsigned number of the same width, wraps.
+bool LaneAnalysis::StaysInRange(const LaneShape& shape) const {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 20;
+  if (shape.uniform()) return true;
+  if (shape.stride < 0 || shape.stride > kLargest || shape.row_stride < 0 ||
+      shape.row_stride > kLargest) {
+    return false;
+  }
+  const unsigned width = block_shape_.row_width();
+  const std::int64_t span = (width - 1) * shape.stride + (32 / width - 1) * shape.row_stride;
+  return shape.alignment >= static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(span)));
+}
+
 LaneShape LaneAnalysis::SpecialShape(SpecialRegister special) const {
+  const unsigned lanes = block_shape_.row_lanes;
+  const auto row_bits = static_cast<unsigned>(std::countr_zero(block_shape_.row_width()));
   switch (special) {
     case SpecialRegister::kTidX:
-      if (!block_shape_.rows) return LaneShape::Varying();
-      return LaneShape::Linear(1, kLaneBits);
+      if (lanes == 0) return LaneShape::Varying();
+      return LaneShape::Linear(1, 0, lanes == 32 ? kLaneBits : kMaxAlignment);
     case SpecialRegister::kTidY:
+      if (lanes == 0) return LaneShape::Varying();
+      return lanes == 32 ? LaneShape::Uniform() : LaneShape::Linear(0, 1, kLaneBits - row_bits);
     case SpecialRegister::kTidZ:
-      return block_shape_.rows ? LaneShape::Uniform() : LaneShape::Varying();
+      return lanes == 0 ? LaneShape::Varying() : LaneShape::Uniform();
     case SpecialRegister::kNtidX:
-      return LaneShape::Uniform(block_shape_.whole_rows ? kLaneBits : 0);
+      if (block_shape_.whole_rows) return LaneShape::Uniform(kLaneBits);
+      return LaneShape::Uniform(lanes == 0 || lanes == 32 ? 0 : row_bits);
     case SpecialRegister::kLaneid:
-      return LaneShape::Linear(1, kMaxAlignment);
+      return LaneNumber(1, kMaxAlignment);
     case SpecialRegister::kLanemaskEq:
     case SpecialRegister::kLanemaskLe:
     case SpecialRegister::kLanemaskLt:
@@ -276,8 +309,7 @@ LaneShape LaneAnalysis::SumShape(const Instruction& instruction, int sign) const
   const LaneShape a = OperandShape(instruction.operands[1], bits);
   const LaneShape b = OperandShape(instruction.operands[2], bits);
   if (!a.linear() || !b.linear()) return LaneWiseShape(instruction);
-  return LaneShape::Linear(Wrap(a.stride + sign * b.stride, bits),
-                           std::min(a.alignment, b.alignment));
+  return Sum(a, b, sign, bits);
 }
 
 LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
@@ -300,12 +332,13 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
   const auto constant = ConstantOf(*factor);
   if (!constant) return LaneShape::Varying();
   // Signed overflow across a warp is undefined in the program, unsigned is not.
-  if (wide && !IsSigned(type) && !StaysInRow(a)) return LaneShape::Varying();
+  if (wide && !IsSigned(type) && !StaysInRange(a)) return LaneShape::Varying();
   auto value = static_cast<std::int64_t>(*constant);
   value = wide && !IsSigned(type)
-              ? static_cast<std::int64_t>(*constant & ((std::uint64_t{1} << bits) - 1))
+              ? static_cast<std::int64_t>(
+                    *constant & ((bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1)))
               : Wrap(value, bits);
-  return LaneShape::Linear(Wrap(Multiply(a.stride, value), wide ? 2 * bits : bits), alignment);
+  return Scaled(a, value, wide ? 2 * bits : bits, alignment);
 }
 
 LaneShape LaneAnalysis::MultiplyAddShape(const Instruction& instruction) const {
@@ -318,8 +351,7 @@ LaneShape LaneAnalysis::MultiplyAddShape(const Instruction& instruction) const {
   const unsigned bits = BitWidth(type) * (instruction.Has(Modifier::kWide) ? 2 : 1);
   const LaneShape c = OperandShape(instruction.operands[3], bits);
   if (!product.linear() || !c.linear()) return LaneWiseShape(instruction);
-  return LaneShape::Linear(Wrap(product.stride + c.stride, bits),
-                           std::min(product.alignment, c.alignment));
+  return Sum(product, c, 1, bits);
 }
 
 LaneShape LaneAnalysis::ShiftLeftShape(const Instruction& instruction) const {
@@ -327,10 +359,9 @@ LaneShape LaneAnalysis::ShiftLeftShape(const Instruction& instruction) const {
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], bits);
   const auto amount = ConstantOf(instruction.operands[2]);
-  if (!a.linear() || !amount || *amount >= bits) return LaneWiseShape(instruction);
+  if (!a.linear() || !amount || *amount >= std::min(bits, 63U)) return LaneWiseShape(instruction);
   const auto shift = static_cast<unsigned>(*amount);
-  return LaneShape::Linear(Wrap(Multiply(a.stride, std::int64_t{1} << shift), bits),
-                           std::min(kMaxAlignment, a.alignment + shift));
+  return Scaled(a, std::int64_t{1} << shift, bits, std::min(kMaxAlignment, a.alignment + shift));
 }
 
 // nvcc writes an addition whose operands share no bit as `or`.
@@ -342,7 +373,7 @@ LaneShape LaneAnalysis::OrShape(const Instruction& instruction) const {
   const unsigned free_bits = std::min(a.alignment, Alignment(static_cast<std::uint64_t>(a.stride)));
   const bool disjoint = (*immediate >> free_bits) == 0;
   if (!disjoint) return LaneWiseShape(instruction);
-  return LaneShape::Linear(a.stride, Alignment(*immediate));
+  return LaneShape::Linear(a.stride, a.row_stride, Alignment(*immediate));
 }
 
 LaneShape LaneAnalysis::ConvertShape(const Instruction& instruction) const {
@@ -360,10 +391,10 @@ LaneShape LaneAnalysis::ConvertShape(const Instruction& instruction) const {
                                   ? BitWidth(function_.registers[instruction.operands[0].reg])
                                   : 0;
     if (reg_bits > BitWidth(to)) return LaneWiseShape(instruction);
-    return LaneShape::Linear(Wrap(a.stride, BitWidth(to)), a.alignment);
+    return Scaled(a, 1, BitWidth(to), a.alignment);
   }
   if (BitWidth(from) < 32) return LaneWiseShape(instruction);
-  if (IsSigned(from) || StaysInRow(a)) return a;
+  if (IsSigned(from) || StaysInRange(a)) return a;
   return LaneWiseShape(instruction);
 }
 

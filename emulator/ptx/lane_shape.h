@@ -16,33 +16,37 @@ namespace torpor::ptx {
 struct LaneShape {
   enum class Kind : std::uint8_t {
     kUnknown,  // not computed yet: the analysis is optimistic
-    kLinear,   // lane l holds base + l * stride; stride 0 is uniform
+    kLinear,   // lane l holds base + (l % w) * stride + (l / w) * row_stride; see BlockShape
     kVarying,
   };
   Kind kind = Kind::kUnknown;
   std::int64_t stride = 0;
+  std::int64_t row_stride = 0;  // 0 where a row is a whole warp
   // Lane 0's value is a multiple of 2^alignment. Proves that a wider type's arithmetic agrees.
   unsigned alignment = 0;
 
   bool linear() const { return kind == Kind::kLinear; }
-  bool uniform() const { return linear() && stride == 0; }
+  bool uniform() const { return linear() && stride == 0 && row_stride == 0; }
   bool varying() const { return kind == Kind::kVarying; }
 
-  static LaneShape Uniform(unsigned alignment = 0) { return {Kind::kLinear, 0, alignment}; }
-  static LaneShape Linear(std::int64_t stride, unsigned alignment = 0) {
-    return {Kind::kLinear, stride, alignment};
+  static LaneShape Uniform(unsigned alignment = 0) { return {Kind::kLinear, 0, 0, alignment}; }
+  static LaneShape Linear(std::int64_t stride, std::int64_t row_stride, unsigned alignment) {
+    return {Kind::kLinear, stride, row_stride, alignment};
   }
-  static LaneShape Varying() { return {Kind::kVarying, 0, 0}; }
+  static LaneShape Varying() { return {Kind::kVarying, 0, 0, 0}; }
 };
 
 // What is known about the blocks that a variant of a kernel is compiled for.
 struct BlockShape {
-  // %tid.x of a warp's lanes is consecutive, and %tid.y and %tid.z are uniform.
-  bool rows = false;
-  // %ntid.x is a multiple of 32 (implies rows).
+  // %tid.x counts up from lane to lane in rows of so many lanes (a power of two), %tid.y from row
+  // to row, and %tid.z is uniform. 32: a warp lies in one row. 0: neither is known.
+  unsigned row_lanes = 0;
+  // %ntid.x is a multiple of 32 (implies row_lanes 32).
   bool whole_rows = false;
   // All warps have 32 threads.
   bool whole_warps = false;
+
+  unsigned row_width() const { return row_lanes == 0 ? 32 : row_lanes; }
 };
 
 // Finds the shape of every register of a function, which branches may diverge, and where lanes
@@ -76,6 +80,8 @@ class LaneAnalysis {
   bool UpdateRegisters();
   bool UpdateBranches();
   bool Widen(std::uint32_t reg, const LaneShape& shape);
+  LaneShape LaneNumber(std::int64_t scale, unsigned alignment) const;
+  bool StaysInRange(const LaneShape& shape) const;
   LaneShape SpecialShape(SpecialRegister special) const;
   LaneShape SymbolShape(std::uint32_t symbol) const;
   LaneShape SumShape(const Instruction& instruction, int sign) const;

@@ -116,10 +116,15 @@ std::uint32_t ParserState::ParseVariable(Space space, std::uint32_t function, bo
 void ParserState::ParseTypeOf(Variable& variable) {
   unsigned vector = 1;
   std::uint64_t align = 0;
+  bool pointer = false;
   while (token_.kind == Token::Kind::kWord && token_.text.starts_with('.')) {
     const std::string_view word = Take().text.substr(1);
     if (word == "align") {
-      align = ParseConstant();
+      // Behind .ptr it is the alignment of what the parameter points to.
+      const std::uint64_t given = ParseConstant();
+      if (!pointer) align = given;
+    } else if (word == "ptr") {
+      pointer = true;
     } else if (word == "v2" || word == "v4") {
       vector = word == "v2" ? 2 : 4;
     } else if (word == "attribute") {
@@ -131,8 +136,7 @@ void ParserState::ParseTypeOf(Variable& variable) {
     } else if (word == "texref" || word == "samplerref" || word == "surfref") {
       variable.type = Type::kB64;
       variable.bytes = 8;
-    } else if (word != "ptr" && word != "global" && word != "shared" && word != "const" &&
-               word != "local") {
+    } else if (word != "global" && word != "shared" && word != "const" && word != "local") {
       return Fail("unknown type '." + std::string(word) + "'");
     }
   }

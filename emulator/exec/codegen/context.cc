@@ -51,12 +51,12 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
   const auto tid = [&](unsigned axis) -> Value* {
     Value* tids = ContextField(offsetof(WarpContext, lane_tids), b_.getPtrTy());
     Value* row = b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), tids, axis * kWarpLanes);
-    const bool one = scalar || unit_.block_shape().rows;
+    const bool one = scalar || unit_.block_shape().row_lanes != 0;
     llvm::Type* type = one ? static_cast<llvm::Type*>(b_.getInt32Ty()) : Lanes(b_.getInt32Ty());
     llvm::LoadInst* load = b_.CreateAlignedLoad(type, row, llvm::Align(4));
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
     if (scalar || IsVector(load)) return load;
-    return Spread(load, axis == 0 ? 1 : 0);
+    return Spread(load, axis == 0 ? 1 : 0, axis == 1 && row_lanes() < kWarpLanes ? 1 : 0);
   };
   switch (operand.special) {
     case SpecialRegister::kTidX:
@@ -83,7 +83,8 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
                    4 * (static_cast<std::size_t>(operand.special) -
                         static_cast<std::size_t>(SpecialRegister::kNctaidX)));
     case SpecialRegister::kLaneid:
-      return scalar ? b_.getInt32(0) : Spread(b_.getInt32(0), 1);
+      return scalar ? b_.getInt32(0)
+                    : Spread(b_.getInt32(0), 1, row_lanes() < kWarpLanes ? row_lanes() : 0);
     case SpecialRegister::kWarpid:
       return field(offsetof(WarpContext, warp));
     case SpecialRegister::kNwarpid:

@@ -52,8 +52,9 @@ class FunctionEmitter {
   Value* ToInt(Value* value);                           // bit cast
   Value* ToFloat(Value* value);
   Value* Resize(Value* value, unsigned bits, bool is_signed);
-  Value* Spread(Value* scalar, std::int64_t stride);  // to 32 lanes
-  Value* Vector(Value* value) { return IsVector(value) ? value : Spread(value, 0); }
+  Value* Spread(Value* scalar, std::int64_t stride = 0,
+                std::int64_t row_stride = 0);  // to 32 lanes
+  Value* Vector(Value* value) { return IsVector(value) ? value : Spread(value); }
   Value* ReadRegister(std::uint32_t reg, bool scalar);
   Value* ReadScalar(const Operand& operand, Type type);  // lane 0
   Value* Read(const Operand& operand, Type type);        // scalar or vector as scalar_ says
@@ -62,7 +63,7 @@ class FunctionEmitter {
   Value* ReadSymbol(const Operand& operand, bool scalar);
   Value* Immediate(const Operand& operand, Type type);
   Value* ReadAny(const Operand& operand, Type type, bool scalar);
-  // `value` is lane 0's if scalar; `stride` then tells the other lanes'.
+  // `value` is lane 0's if scalar; `result_` then tells the other lanes'.
   void Write(const Instruction& instruction, const Operand& destination, Value* value, Type type);
   void WriteRegister(const Instruction& instruction, std::uint32_t reg, Value* value);
 
@@ -162,6 +163,9 @@ class FunctionEmitter {
     Value* value = nullptr;  // i64, or i32 in shared memory; lane 0's if linear
     bool linear = false;
     std::int64_t stride = 0;
+    std::int64_t row_stride = 0;
+
+    bool uniform() const { return linear && stride == 0 && row_stride == 0; }
   };
   struct Access {
     llvm::Type* element = nullptr;
@@ -181,6 +185,14 @@ class FunctionEmitter {
   Value* Pointer(const Address& address, Value* value);
   std::vector<Value*> Load(const Address& address, const Access& access, Value* mask);
   std::vector<Value*> LoadContiguous(const Address& address, const Access& access, Value* mask);
+  bool IsContiguous(const Address& address, const Access& access) const;
+  bool HasContiguousRows(const Address& address, const Access& access) const;
+  unsigned row_lanes() const { return unit_.block_shape().row_width(); }
+  Address RowOf(const Address& address, unsigned row);
+  Value* RowMask(Value* mask, unsigned row);
+  std::vector<Value*> LoadRows(const Address& address, const Access& access, Value* mask);
+  Value* LoadRowScalar(const Address& row, const Access& access, Value* mask);
+  Value* Concatenate(std::vector<Value*> parts);
   std::vector<Value*> Gather(const Address& address, const Access& access, Value* mask);
   Value* GatherSmall(const Address& address, Value* addresses, const Access& access, Value* mask);
   void Store(const Address& address, const Access& access, const std::vector<Value*>& values,
@@ -195,6 +207,7 @@ class FunctionEmitter {
   void OrderMemory(const Instruction& instruction);
 
   // memory_check.cc: what keeps wild pointers out.
+  bool IsAlignedLinear(const Address& address, unsigned bytes) const;
   void CheckAccess(const Address& address, unsigned bytes, Value* mask);
   void CheckShared(const Address& address, unsigned bytes, Value* mask);
   Value* InRange(Value* address, unsigned bytes, ptx::Space space);

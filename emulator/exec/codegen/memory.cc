@@ -29,6 +29,7 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
       address.value = b_.CreateAdd(b_.CreatePtrToInt(local_frame_, b_.getInt64Ty()),
                                    b_.getInt64(offset->second));
       address.stride = local_stride_;
+      if (row_lanes() < kWarpLanes) address.row_stride = local_stride_ * row_lanes();
     } else if (space == Space::kParam) {
       if (!IsOwnParameter(operand.symbol)) {
         unit_.Fail("the address of parameter '" + std::string(variable.name) + "' is taken in " +
@@ -49,6 +50,7 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
     const ptx::LaneShape& shape = lanes_.shape(operand.reg);
     address.linear = shape.linear();
     address.stride = shape.stride;
+    address.row_stride = shape.row_stride;
     address.value = ReadRegister(operand.reg, shape.linear());
   } else {
     address.linear = true;
@@ -62,7 +64,7 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
 }
 
 llvm::Value* FunctionEmitter::LaneAddresses(const Address& address) {
-  return address.linear ? Spread(address.value, address.stride) : address.value;
+  return address.linear ? Spread(address.value, address.stride, address.row_stride) : address.value;
 }
 
 // Offsets in shared memory are signed here: what reaches before the block's buffer must fault in
@@ -85,7 +87,7 @@ llvm::Value* FunctionEmitter::Repeat(Value* mask, unsigned count) {
 std::vector<llvm::Value*> FunctionEmitter::Load(const Address& address, const Access& access,
                                                 Value* mask) {
   CheckAccess(address, access.bytes(), mask);
-  if (address.linear && address.stride == 0) {
+  if (address.uniform()) {
     std::vector<Value*> values;
     for (unsigned i = 0; i < access.count; ++i) {
       Value* at =
@@ -95,9 +97,8 @@ std::vector<llvm::Value*> FunctionEmitter::Load(const Address& address, const Ac
     }
     return values;
   }
-  if (address.linear && address.stride == access.bytes()) {
-    return LoadContiguous(address, access, mask);
-  }
+  if (IsContiguous(address, access)) return LoadContiguous(address, access, mask);
+  if (HasContiguousRows(address, access)) return LoadRows(address, access, mask);
   return Gather(address, access, mask);
 }
 
@@ -149,10 +150,8 @@ llvm::Value* FunctionEmitter::GatherSmall(const Address& address, Value* address
 void FunctionEmitter::Store(const Address& address, const Access& access,
                             const std::vector<Value*>& values, Value* mask) {
   CheckAccess(address, access.bytes(), mask);
-  if (address.linear && address.stride == 0) return StoreUniform(address, access, values, mask);
-  if (address.linear && address.stride == access.bytes()) {
-    return StoreContiguous(address, access, values, mask);
-  }
+  if (address.uniform()) return StoreUniform(address, access, values, mask);
+  if (IsContiguous(address, access)) return StoreContiguous(address, access, values, mask);
   Scatter(address, access, values, mask);
 }
 
@@ -175,24 +174,14 @@ void FunctionEmitter::StoreContiguous(const Address& address, const Access& acce
                                       const std::vector<Value*>& values, Value* mask) {
   Value* all = Vector(values[0]);
   if (access.count > 1) {
-    // Concatenate (padding to a power of two comes free: counts are 2, 4 or 8), then interleave.
+    // One after the other, then element by element.
     std::vector<Value*> parts;
     for (Value* value : values) parts.push_back(Vector(value));
-    while (parts.size() > 1) {
-      std::vector<Value*> joined;
-      for (std::size_t i = 0; i < parts.size(); i += 2) {
-        const auto width = llvm::cast<llvm::FixedVectorType>(parts[i]->getType())->getNumElements();
-        std::vector<int> indices;
-        for (unsigned k = 0; k < 2 * width; ++k) indices.push_back(static_cast<int>(k));
-        joined.push_back(b_.CreateShuffleVector(parts[i], parts[i + 1], indices));
-      }
-      parts = std::move(joined);
-    }
     std::vector<int> indices;
     for (unsigned i = 0; i < kWarpLanes * access.count; ++i) {
       indices.push_back(static_cast<int>((i % access.count) * kWarpLanes + i / access.count));
     }
-    all = b_.CreateShuffleVector(parts[0], indices);
+    all = b_.CreateShuffleVector(Concatenate(std::move(parts)), indices);
   }
   b_.CreateMaskedStore(all, Pointer(address, address.value), llvm::Align(access.element_bytes),
                        Repeat(mask, access.count));

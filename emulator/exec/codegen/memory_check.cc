@@ -2,6 +2,7 @@
 // signal handler makes that an error; all others are checked before the access.
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -46,18 +47,28 @@ llvm::Value* FunctionEmitter::InRange(Value* address, unsigned bytes, Space spac
       window, within(offsetof(WarpContext, arena_begin), offsetof(WarpContext, arena_bytes)));
 }
 
+bool FunctionEmitter::IsAlignedLinear(const Address& address, unsigned bytes) const {
+  return address.linear && address.stride % std::int64_t{bytes} == 0 &&
+         address.row_stride % std::int64_t{bytes} == 0;
+}
+
 void FunctionEmitter::CheckAccess(const Address& address, unsigned bytes, Value* mask) {
   if (address.space == Space::kShared) return CheckShared(address, bytes, mask);
   Value* fine = nullptr;
-  const bool aligned_stride = address.linear && address.stride % std::int64_t{bytes} == 0;
-  if (aligned_stride) {
-    fine = InRange(address.value, bytes, address.space);
-    if (address.stride != 0) {
-      Value* last = b_.CreateAdd(
-          address.value,
-          Like(address.value, (kWarpLanes - 1) * static_cast<std::uint64_t>(address.stride)));
-      fine = b_.CreateAnd(fine, InRange(last, bytes, address.space));
-    }
+  if (IsAlignedLinear(address, bytes)) {
+    // The lanes' least and greatest addresses.
+    const unsigned width = row_lanes();
+    const std::int64_t along = (width - 1) * address.stride;
+    const std::int64_t across = (kWarpLanes / width - 1) * address.row_stride;
+    const std::int64_t low = std::min<std::int64_t>(along, 0) + std::min<std::int64_t>(across, 0);
+    const std::int64_t high = std::max<std::int64_t>(along, 0) + std::max<std::int64_t>(across, 0);
+    const auto in_range = [&](std::int64_t offset) {
+      Value* at =
+          b_.CreateAdd(address.value, Like(address.value, static_cast<std::uint64_t>(offset)));
+      return InRange(at, bytes, address.space);
+    };
+    fine = in_range(low);
+    if (high != low) fine = b_.CreateAnd(fine, in_range(high));
   } else {
     Value* in_range = InRange(LaneAddresses(address), bytes, address.space);
     fine = b_.CreateNot(AnyLane(b_.CreateAnd(mask, b_.CreateNot(in_range))));
@@ -77,7 +88,7 @@ void FunctionEmitter::CheckAccess(const Address& address, unsigned bytes, Value*
 void FunctionEmitter::CheckShared(const Address& address, unsigned bytes, Value* mask) {
   if (bytes == 1) return;
   Value* odd = nullptr;
-  if (address.linear && address.stride % std::int64_t{bytes} == 0) {
+  if (IsAlignedLinear(address, bytes)) {
     odd = b_.CreateICmpNE(b_.CreateAnd(address.value, Like(address.value, bytes - 1)),
                           Like(address.value, 0));
   } else {

@@ -62,13 +62,15 @@ llvm::Value* FunctionEmitter::Resize(Value* value, unsigned bits, bool is_signed
   return is_signed ? b_.CreateSExtOrTrunc(value, type) : b_.CreateZExtOrTrunc(value, type);
 }
 
-llvm::Value* FunctionEmitter::Spread(Value* scalar, std::int64_t stride) {
+llvm::Value* FunctionEmitter::Spread(Value* scalar, std::int64_t stride, std::int64_t row_stride) {
   Value* splat = b_.CreateVectorSplat(kWarpLanes, scalar);
-  if (stride == 0) return splat;
+  if (stride == 0 && row_stride == 0) return splat;
+  const unsigned width = row_lanes();
   std::vector<llvm::Constant*> steps;
   for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-    steps.push_back(
-        llvm::ConstantInt::get(scalar->getType(), lane * static_cast<std::uint64_t>(stride)));
+    const std::uint64_t step = lane % width * static_cast<std::uint64_t>(stride) +
+                               lane / width * static_cast<std::uint64_t>(row_stride);
+    steps.push_back(llvm::ConstantInt::get(scalar->getType(), step));
   }
   return b_.CreateAdd(splat, llvm::ConstantVector::get(steps));
 }
@@ -79,7 +81,7 @@ llvm::Value* FunctionEmitter::ReadRegister(std::uint32_t reg, bool scalar) {
   llvm::Type* type = IntType(ptx::BitWidth(function_.registers[reg]));
   if (shape.linear()) {
     Value* value = b_.CreateLoad(type, slot);
-    return scalar ? value : Spread(value, shape.stride);
+    return scalar ? value : Spread(value, shape.stride, shape.row_stride);
   }
   Value* value = b_.CreateLoad(Lanes(type), slot);
   return scalar ? b_.CreateExtractElement(value, std::uint64_t{0}) : value;
@@ -106,7 +108,7 @@ llvm::Value* FunctionEmitter::ReadSymbol(const Operand& operand, bool scalar) {
   }
   Address address = AddressOf(operand, module_.variables[operand.symbol].space);
   if (address.value == nullptr) return llvm::PoisonValue::get(b_.getInt64Ty());
-  return scalar ? address.value : Spread(address.value, address.stride);
+  return scalar ? address.value : Spread(address.value, address.stride, address.row_stride);
 }
 
 llvm::Value* FunctionEmitter::ReadAny(const Operand& operand, Type type, bool scalar) {
@@ -171,7 +173,7 @@ void FunctionEmitter::WriteRegister(const Instruction& instruction, std::uint32_
     b_.CreateStore(value, slots_[reg]);
     return;
   }
-  if (!IsVector(value)) value = Spread(value, result_.stride);
+  if (!IsVector(value)) value = Spread(value, result_.stride, result_.row_stride);
   Value* keep = nullptr;
   if (lanes_.needs_blend(block_, reg)) keep = mask_;
   if (guarded) {

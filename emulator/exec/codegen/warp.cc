@@ -45,7 +45,7 @@ void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
 // The lane that each lane reads, and whether that is in the group (`valid`).
 llvm::Value* FunctionEmitter::ShuffleSource(const Instruction& instruction, Value* lane,
                                             Value* clamp, Value*& valid) {
-  Value* self = Spread(b_.getInt32(0), 1);
+  Value* self = Spread(b_.getInt32(0), 1, row_lanes());
   const auto five_bits = [&](Value* value) { return b_.CreateAnd(value, Like(value, 31)); };
   lane = five_bits(lane);
   Value* group = five_bits(b_.CreateLShr(clamp, Like(clamp, 8)));

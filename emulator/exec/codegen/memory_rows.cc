@@ -1,0 +1,93 @@
+// Addresses that are contiguous in each row of a block whose rows are shorter than a warp: a few
+// vector accesses instead of a gather.
+#include "emulator/exec/codegen/function_emitter.h"
+
+namespace torpor::emulator {
+
+bool FunctionEmitter::IsContiguous(const Address& address, const Access& access) const {
+  const std::int64_t bytes = access.bytes();
+  return address.linear && address.stride == bytes &&
+         (row_lanes() == kWarpLanes || address.row_stride == bytes * row_lanes());
+}
+
+bool FunctionEmitter::HasContiguousRows(const Address& address, const Access& access) const {
+  return address.linear && row_lanes() < kWarpLanes && access.count == 1 &&
+         access.element_bytes >= 4 && (address.stride == 0 || address.stride == access.bytes());
+}
+
+FunctionEmitter::Address FunctionEmitter::RowOf(const Address& address, unsigned row) {
+  Address result = address;
+  result.value = b_.CreateAdd(
+      address.value, Like(address.value, row * static_cast<std::uint64_t>(address.row_stride)));
+  return result;
+}
+
+llvm::Value* FunctionEmitter::RowMask(Value* mask, unsigned row) {
+  std::vector<int> indices;
+  for (unsigned i = 0; i < row_lanes(); ++i) {
+    indices.push_back(static_cast<int>(row * row_lanes() + i));
+  }
+  return b_.CreateShuffleVector(mask, indices);
+}
+
+// One value for all lanes of a row; none is loaded where no lane wants it.
+llvm::Value* FunctionEmitter::LoadRowScalar(const Address& row, const Access& access, Value* mask) {
+  const llvm::Align align(access.element_bytes);
+  if (const auto* constant = llvm::dyn_cast<llvm::Constant>(mask)) {
+    if (constant->isAllOnesValue()) {
+      return b_.CreateAlignedLoad(access.element, Pointer(row, row.value), align);
+    }
+  }
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* wanted = NewBlock("row");
+  llvm::BasicBlock* after = NewBlock("row_done");
+  b_.CreateCondBr(b_.CreateOrReduce(mask), wanted, after);
+  b_.SetInsertPoint(wanted);
+  Value* loaded = b_.CreateAlignedLoad(access.element, Pointer(row, row.value), align);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* value = b_.CreatePHI(access.element, 2);
+  value->addIncoming(loaded, wanted);
+  value->addIncoming(llvm::PoisonValue::get(access.element), before);
+  return value;
+}
+
+std::vector<llvm::Value*> FunctionEmitter::LoadRows(const Address& address, const Access& access,
+                                                    Value* mask) {
+  const unsigned width = row_lanes();
+  const unsigned rows = kWarpLanes / width;
+  auto* row_type = llvm::FixedVectorType::get(access.element, width);
+  const llvm::Align align(access.element_bytes);
+  std::vector<Value*> parts;
+  if (address.row_stride == 0) {
+    Value* any = RowMask(mask, 0);
+    for (unsigned row = 1; row < rows; ++row) any = b_.CreateOr(any, RowMask(mask, row));
+    Value* once = b_.CreateMaskedLoad(row_type, Pointer(address, address.value), align, any);
+    parts.assign(rows, once);
+  }
+  for (unsigned row = 0; row < rows && address.row_stride != 0; ++row) {
+    const Address at = RowOf(address, row);
+    Value* row_mask = RowMask(mask, row);
+    parts.push_back(address.stride == 0
+                        ? b_.CreateVectorSplat(width, LoadRowScalar(at, access, row_mask))
+                        : b_.CreateMaskedLoad(row_type, Pointer(at, at.value), align, row_mask));
+  }
+  return {Concatenate(std::move(parts))};
+}
+
+// A power of two of equally long vectors.
+llvm::Value* FunctionEmitter::Concatenate(std::vector<Value*> parts) {
+  while (parts.size() > 1) {
+    std::vector<Value*> joined;
+    for (std::size_t i = 0; i < parts.size(); i += 2) {
+      const auto width = llvm::cast<llvm::FixedVectorType>(parts[i]->getType())->getNumElements();
+      std::vector<int> indices;
+      for (unsigned k = 0; k < 2 * width; ++k) indices.push_back(static_cast<int>(k));
+      joined.push_back(b_.CreateShuffleVector(parts[i], parts[i + 1], indices));
+    }
+    parts = std::move(joined);
+  }
+  return parts[0];
+}
+
+}  // namespace torpor::emulator

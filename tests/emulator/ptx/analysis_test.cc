@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "emulator/ptx/control_flow.h"
+#include "emulator/ptx/lane_shape.h"
+#include "emulator/ptx/parser.h"
+
+namespace torpor::ptx {
+namespace {
+
+class AnalysisTest : public ::testing::Test {
+ protected:
+  // A kernel with the registers %r, %rd and %p, and a parameter `out`.
+  void Analyse(const std::string& body, BlockShape shape = {32, true, true}) {
+    auto parsed = Parse(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 out) {\n"
+        ".reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .pred %p<9>;\n" +
+        body + "\n}");
+    ASSERT_TRUE(parsed) << parsed.failure().message;
+    module_ = std::move(*parsed);
+    flow_ = BuildControlFlow(module_.functions[0]);
+    lanes_ = std::make_unique<LaneAnalysis>(module_, module_.functions[0], flow_, shape, 0);
+  }
+  const LaneShape& R(unsigned number) const { return lanes_->shape(number); }
+  const LaneShape& Rd(unsigned number) const { return lanes_->shape(20 + number); }
+
+  Module module_;
+  ControlFlow flow_;
+  std::unique_ptr<LaneAnalysis> lanes_;
+};
+
+constexpr char kIndex[] =
+    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
+    "mad.lo.s32 %r4, %r1, %r2, %r3;\n";
+
+TEST_F(AnalysisTest, AddressesOfConsecutiveElementsAreLinear) {
+  Analyse(std::string(kIndex) +
+          "ld.param.u64 %rd1, [out]; mul.wide.s32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
+          "mul.wide.u32 %rd4, %r4, 8; ld.global.u32 %r5, [%rd3]; ret;");
+  EXPECT_TRUE(R(1).uniform());
+  EXPECT_EQ(R(4).stride, 1);
+  EXPECT_EQ(Rd(3).stride, 4);
+  EXPECT_TRUE(Rd(4).linear());  // whole rows never wrap within a warp
+  EXPECT_TRUE(R(5).varying());
+}
+
+TEST_F(AnalysisTest, UnsignedIndicesThatMayWrapAreNotLinear) {
+  Analyse(std::string(kIndex) + "add.u32 %r5, %r4, -1; mul.wide.u32 %rd1, %r5, 4; ret;");
+  EXPECT_EQ(R(5).stride, 1);
+  EXPECT_TRUE(Rd(1).varying());
+}
+
+TEST_F(AnalysisTest, BlocksThatAreNotRowsVary) {
+  Analyse(kIndex, {0, false, true});
+  EXPECT_TRUE(R(3).varying());
+}
+
+TEST_F(AnalysisTest, RowsOfHalfAWarpHaveTwoStrides) {
+  Analyse(
+      "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; shl.b32 %r3, %r2, 6;\n"
+      "shl.b32 %r4, %r1, 2; add.s32 %r5, %r3, %r4; mov.u32 %r6, %laneid; ret;",
+      {16, false, true});
+  EXPECT_EQ(R(5).stride, 4);
+  EXPECT_EQ(R(5).row_stride, 64);
+  EXPECT_EQ(R(6).row_stride, 16);
+  EXPECT_FALSE(R(3).uniform());
+}
+
+TEST_F(AnalysisTest, AUniformLoopNeedsNoMask) {
+  Analyse("mov.u32 %r1, 0;\nL: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 100; @%p1 bra L; ret;");
+  EXPECT_TRUE(R(1).uniform());
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    EXPECT_FALSE(lanes_->divergent(b));
+    EXPECT_TRUE(lanes_->reconvergence().pending(b).empty());
+  }
+}
+
+TEST_F(AnalysisTest, WhatLanesMissWhileTheyWaitVaries) {
+  // %r1 counts the rounds of each lane and is read behind the loop; %r2 is not.
+  Analyse(
+      "mov.u32 %r3, %tid.x; mov.u32 %r1, 0; mov.u32 %r2, 0;\n"
+      "L: add.s32 %r1, %r1, 1; mov.u32 %r2, 7; setp.lt.s32 %p1, %r1, %r3; @%p1 bra L;\n"
+      "ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r1; ret;");
+  EXPECT_TRUE(R(1).varying());
+  EXPECT_TRUE(R(2).uniform());
+}
+
+TEST_F(AnalysisTest, BothSidesOfABranchReconverge) {
+  Analyse(
+      "mov.u32 %r3, %tid.x; setp.lt.s32 %p1, %r3, 5; @%p1 bra THEN;\n"
+      "mov.u32 %r1, 1; bra JOIN;\nTHEN: mov.u32 %r1, 2;\nJOIN: mov.u32 %r2, 3; ret;");
+  ASSERT_TRUE(lanes_->divergent(0));
+  // The join comes last, and nobody waits while it runs.
+  std::uint32_t join = 0;
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    if (flow_.blocks[b].terminator == Terminator::kExit && flow_.blocks[b].branch != kNoIndex) {
+      join = b;
+    }
+  }
+  EXPECT_TRUE(lanes_->reconvergence().pending(join).empty());
+  EXPECT_TRUE(R(2).uniform());
+}
+
+TEST_F(AnalysisTest, BlocksOfALoopAreContiguous) {
+  // The exit is reached from the middle, and a block of the loop comes behind it in the text.
+  Analyse(
+      "HEAD: setp.eq.s32 %p1, %r1, 0; @%p1 bra TAIL;\nsetp.eq.s32 %p2, %r2, 0; @%p2 bra OUT;\n"
+      "bra HEAD;\nOUT: ret;\nTAIL: add.s32 %r1, %r1, 1; bra HEAD;");
+  const std::uint32_t end = flow_.blocks[0].loop_end;
+  EXPECT_EQ(flow_.blocks[0].loop, 0U);
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    EXPECT_EQ(flow_.blocks[b].loop == 0U, b < end) << b;
+  }
+}
+
+TEST_F(AnalysisTest, OnlyLoopsThatWaitForOthersSpin) {
+  Analyse(
+      "ld.param.u64 %rd1, [out];\n"
+      "SPIN: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; @%p1 bra SPIN;\n"
+      "COUNT: atom.global.add.u32 %r2, [%rd1], 1; add.s32 %r3, %r3, 1;\n"
+      "setp.lt.s32 %p2, %r3, 10; @%p2 bra COUNT; ret;");
+  unsigned spinning = 0;
+  unsigned loops = 0;
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    loops += flow_.blocks[b].loop == b ? 1 : 0;
+    spinning += flow_.blocks[b].spins ? 1 : 0;
+  }
+  EXPECT_EQ(loops, 2U);
+  EXPECT_EQ(spinning, 1U);
+}
+
+}  // namespace
+}  // namespace torpor::ptx
