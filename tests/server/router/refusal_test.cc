@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "tests/server/router/router_test.h"
@@ -205,14 +206,16 @@ TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {
 
 TEST_F(RefusalTest, AClientThatLeavesWhileItRunsFreesTheGpu) {
   bool upstream_saw_the_end = false;
+  std::promise<void> running;
   StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
+    running.set_value();
     upstream_saw_the_end = connection.IsAtEnd();
     return false;
   });
   {
     RawConnection connection = Connect();
     connection.Send(Get("/function/f/") + Get("/function/f/pipelined"));
-    broker_.WaitForAcquired(1);
+    running.get_future().wait();
   }
   broker_.WaitForReleased(1);
   upstream_.reset();

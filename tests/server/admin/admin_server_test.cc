@@ -1,0 +1,100 @@
+#include "server/admin/admin_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tools/torporctl/node_report.h"
+
+namespace torpor::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class AdminServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "admin-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    config_.admin_socket = name + "/admin.sock";
+    FunctionConfig& digits = config_.functions["digits"];
+    digits.name = "digits";
+    digits.upstream = "127.0.0.1:9001";
+    digits.memory_limit = kGiB;
+    digits.deadline = std::chrono::milliseconds(80);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void StartServer() {
+    auto server = AdminServer::Start(config_, {.snapshot = [this] { return node_; },
+                                               .http_address = "127.0.0.1:8000",
+                                               .metrics_address = ""});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  std::filesystem::path folder_;
+  Config config_;
+  NodeSnapshot node_;
+  std::unique_ptr<AdminServer> server_;
+};
+
+TEST_F(AdminServerTest, StatusIsTheSnapshot) {
+  node_.state = "ready";
+  node_.swaps_in = 7;
+  GpuSnapshot& gpu = node_.gpus.emplace_back();
+  gpu.gpu = 3;
+  gpu.state = "ready";
+  gpu.executor_pid = 42;
+  gpu.leased_to = "digits";
+  StartServer();
+  const auto status = torporctl::FetchStatus(config_.admin_socket);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->state(), "ready");
+  EXPECT_EQ(status->version(), "0.1.0");
+  EXPECT_EQ(status->http_address(), "127.0.0.1:8000");
+  EXPECT_EQ(status->swaps_in(), 7u);
+  ASSERT_EQ(status->gpus_size(), 1);
+  EXPECT_EQ(status->gpus(0).gpu(), 3);
+  EXPECT_EQ(status->gpus(0).executor_pid(), 42);
+  EXPECT_EQ(status->gpus(0).leased_to(), "digits");
+}
+
+TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
+  FunctionSnapshot& digits = node_.functions.emplace_back();
+  digits.name = "digits";
+  digits.state = "running";
+  digits.resident_gpus = {0, 1};
+  digits.requests = 5;
+  digits.gpu_seconds = 1.5;
+  StartServer();
+  const auto functions = torporctl::FetchFunctions(config_.admin_socket);
+  ASSERT_TRUE(functions.ok()) << functions.status();
+  ASSERT_EQ(functions->functions_size(), 1);
+  const v1::FunctionStatus& function = functions->functions(0);
+  EXPECT_EQ(function.state(), "running");
+  EXPECT_THAT(function.resident_gpus(), ElementsAre(0, 1));
+  EXPECT_EQ(function.memory_limit_bytes(), kGiB);
+  EXPECT_EQ(function.deadline_ms(), 80);
+  EXPECT_EQ(function.upstream(), "127.0.0.1:9001");
+}
+
+TEST_F(AdminServerTest, ASocketThatCannotBeBoundIsNamed) {
+  config_.admin_socket = "/nowhere/admin.sock";
+  const auto server = AdminServer::Start(config_, {});
+  ASSERT_FALSE(server.ok());
+  EXPECT_THAT(std::string(server.status().message()), HasSubstr("/nowhere/admin.sock"));
+}
+
+TEST_F(AdminServerTest, WhereNobodyAnswersTheClientSaysSo) {
+  const auto status = torporctl::FetchStatus(config_.admin_socket);
+  EXPECT_EQ(status.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.status().message()), HasSubstr("no torpord answers on"));
+}
+
+}  // namespace
+}  // namespace torpor::server

@@ -1,0 +1,103 @@
+#include "server/daemon/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace torpor::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RunFolderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "run-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    config_.run_dir = name + "/run";
+    config_.state_dir = name + "/state/deep";
+    config_.client_socket = config_.run_dir + "/torpor.sock";
+    config_.admin_socket = config_.run_dir + "/admin.sock";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static UniqueFd Listen(const std::string& path) {
+    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    EXPECT_EQ(bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(socket.get(), 1), 0);
+    return socket;
+  }
+
+  std::filesystem::path folder_;
+  Config config_;
+};
+
+TEST_F(RunFolderTest, FoldersAreCreated) {
+  ASSERT_TRUE(RunFolder::Claim(config_).ok());
+  EXPECT_TRUE(std::filesystem::is_directory(config_.run_dir));
+  EXPECT_TRUE(std::filesystem::is_directory(config_.state_dir));
+}
+
+TEST_F(RunFolderTest, OnlyOneDaemonLivesInAFolder) {
+  {
+    const auto first = RunFolder::Claim(config_);
+    ASSERT_TRUE(first.ok()) << first.status();
+    const auto second = RunFolder::Claim(config_);
+    ASSERT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_THAT(std::string(second.status().message()),
+                HasSubstr("another torpord (process " + std::to_string(getpid()) + ") lives in"));
+  }
+  EXPECT_TRUE(RunFolder::Claim(config_).ok());
+}
+
+TEST_F(RunFolderTest, TheSocketsOfADeadDaemonAreRemoved) {
+  std::filesystem::create_directory(config_.run_dir);
+  Listen(config_.client_socket).Reset();
+  Listen(config_.admin_socket).Reset();
+  ASSERT_TRUE(RunFolder::Claim(config_).ok());
+  EXPECT_FALSE(std::filesystem::exists(config_.client_socket));
+  EXPECT_FALSE(std::filesystem::exists(config_.admin_socket));
+}
+
+TEST_F(RunFolderTest, ASocketThatSomebodyServesStays) {
+  std::filesystem::create_directory(config_.run_dir);
+  const UniqueFd listener = Listen(config_.admin_socket);
+  EXPECT_THAT(std::string(RunFolder::Claim(config_).status().message()),
+              HasSubstr("another process listens on " + config_.admin_socket));
+}
+
+TEST_F(RunFolderTest, WhatIsNoSocketStays) {
+  std::filesystem::create_directory(config_.run_dir);
+  std::ofstream(config_.client_socket) << "precious";
+  EXPECT_THAT(std::string(RunFolder::Claim(config_).status().message()),
+              HasSubstr("is not a socket"));
+  EXPECT_TRUE(std::filesystem::exists(config_.client_socket));
+}
+
+TEST_F(RunFolderTest, AFolderThatCannotBeMadeIsNamed) {
+  config_.run_dir = "/proc/torpor";
+  EXPECT_THAT(std::string(RunFolder::Claim(config_).status().message()),
+              HasSubstr("cannot create run_dir /proc/torpor"));
+}
+
+TEST_F(RunFolderTest, SocketsAreForOwnerAndGroup) {
+  std::filesystem::create_directory(config_.run_dir);
+  const UniqueFd listener = Listen(config_.client_socket);
+  RestrictSocket(config_.client_socket);
+  struct stat status {};
+  ASSERT_EQ(stat(config_.client_socket.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0660u);
+}
+
+}  // namespace
+}  // namespace torpor::server

@@ -1,0 +1,46 @@
+#include "tools/torporctl/text_table.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/torporctl/node_report.h"
+
+namespace torpor::torporctl {
+namespace {
+
+TEST(TextTableTest, ColumnsAreAsWideAsTheirWidestCell) {
+  TextTable table({{"NAME"}, {"BYTES", TextTable::Align::kRight}, {"STATE"}});
+  table.AddRow({"a-long-name", "1", "idle"});
+  table.AddRow({"b", "100000", ""});
+  EXPECT_EQ(table.Render(),
+            "NAME          BYTES  STATE\n"
+            "a-long-name       1  idle\n"
+            "b            100000\n");
+}
+
+TEST(TextTableTest, BytesAreReadable) {
+  EXPECT_EQ(HumanBytes(0), "0B");
+  EXPECT_EQ(HumanBytes(1023), "1023B");
+  EXPECT_EQ(HumanBytes(1536), "1.5KiB");
+  EXPECT_EQ(HumanBytes(std::uint64_t{3} << 30), "3.0GiB");
+  EXPECT_EQ(HumanBytes(~std::uint64_t{0}), "16777216.0TiB");
+}
+
+TEST(TextTableTest, FunctionsAreATableOrJson) {
+  v1::ListFunctionsResponse functions;
+  v1::FunctionStatus& function = *functions.add_functions();
+  function.set_name("digits");
+  function.set_state("idle");
+  function.add_resident_gpus(0);
+  function.add_resident_gpus(1);
+  function.set_image_bytes(1 << 20);
+  function.set_requests(12);
+  EXPECT_EQ(FunctionsTable(functions),
+            "FUNCTION  STATE  RESIDENT ON   IMAGE  LIMIT  SESSIONS  REQUESTS  ERRORS  SWAPS IN  "
+            "GPU SECONDS  UPSTREAM\n"
+            "digits    idle   0,1          1.0MiB    gpu         0        12       0         0  "
+            "      0.000  -\n");
+  EXPECT_NE(FunctionsJson(functions).find("\"requests\": 12"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace torpor::torporctl
