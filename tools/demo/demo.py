@@ -22,11 +22,11 @@ import sys
 import tempfile
 import time
 
-# Two GPUs together hold about half of the models; a copy takes as long as over a link of 4 GB/s.
+# Two GPUs together hold about a third of the models; a copy takes as long as over a link of 4 GB/s.
 TOPOLOGY = """version: v1
 gpus:
   - name: Torpor Emulated GPU
-    memory: 160MiB
+    memory: 112MiB
     pcie_gbps: 4
     count: 2
 """
@@ -63,8 +63,8 @@ def digits(name, rate_per_s):
 
 
 FUNCTIONS = (
-    [encoder(f"encoder-small-{i}", 4, 256, i, 1.0) for i in range(1, 4)]
-    + [encoder(f"encoder-large-{i}", 6, 384, 10 + i, 0.6) for i in range(1, 5)]
+    [encoder(f"encoder-small-{i}", 4, 256, i, 1.5) for i in range(1, 4)]
+    + [encoder(f"encoder-large-{i}", 6, 384, 10 + i, 1.0) for i in range(1, 5)]
     + [digits(f"digits-{i}", 1.5) for i in range(1, 6)]
 )
 
