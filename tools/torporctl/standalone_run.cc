@@ -119,15 +119,13 @@ class StandaloneRun {
           fmt::format("{} is missing; it belongs beside torporctl", torpord));
     }
     // Flags, because they go before whatever TORPOR_ variables the user has set.
-    std::vector<std::string> arguments = {torpord,
-                                          "--config-file=" + PathOf("config.yaml"),
-                                          "--run-dir=" + folder_.path(),
-                                          "--client-socket=" + PathOf("torpor.sock"),
-                                          "--admin-socket=" + PathOf("admin.sock"),
-                                          "--state-dir=" + PathOf("state"),
-                                          "--http-address=",
-                                          "--metrics-address=",
-                                          fmt::format("--anonymous-function={}", kFunction)};
+    std::vector<std::string> arguments = {
+        torpord, "--config-file=" + PathOf("config.yaml"), "--run-dir=" + folder_.path(),
+        "--client-socket=" + PathOf("torpor.sock"), "--admin-socket=" + PathOf("admin.sock"),
+        "--state-dir=" + PathOf("state"),
+        // An empty value stands alone: CLI11 takes "--flag=" to be a flag without one.
+        "--http-address", "", "--metrics-address", "",
+        fmt::format("--anonymous-function={}", kFunction)};
     if (!options_.topology.empty()) {
       arguments.push_back("--emulator-topology=" + options_.topology);
     }
