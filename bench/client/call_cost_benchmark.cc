@@ -1,0 +1,125 @@
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "client_shim/core/session.h"
+#include "proto/cuda_api/cublas_commands.h"
+#include "proto/cuda_api/cudart_dispatch.h"
+#include "proto/cuda_api/fake_cudart_handler.h"
+#include "tests/client_shim/fake_daemon.h"
+#include "tests/client_shim/fake_executor.h"
+
+// What one asynchronous call costs on its way: encoded in the client, appended to the session's
+// batch, decoded and handed to its method in the executor. The CPU column is the calling thread's.
+namespace torpor {
+namespace {
+
+constexpr std::size_t kParameterBytes = 64;
+
+wire::LaunchKernel Launch() {
+  static constexpr std::array<std::uint8_t, kParameterBytes> kParameters{1, 2, 3};
+  return {.kernel = 5,
+          .stream = 6,
+          .grid = {128, 1, 1},
+          .block = {256, 1, 1},
+          .shared_bytes = 0,
+          .flags = 0,
+          .parameters = kParameters};
+}
+
+template <typename Command>
+std::vector<std::uint8_t> Encode(const Command& command) {
+  std::vector<std::uint8_t> fields;
+  fields.reserve(320);
+  wire::Writer{fields}(command);
+  return fields;
+}
+
+void EncodeLaunch(benchmark::State& state) {
+  const wire::LaunchKernel launch = Launch();
+  for (auto _ : state) benchmark::DoNotOptimize(Encode(launch));
+}
+BENCHMARK(EncodeLaunch);
+
+void EncodeGemm(benchmark::State& state) {
+  const wire::CublasGemmStridedBatchedEx gemm;
+  for (auto _ : state) benchmark::DoNotOptimize(Encode(gemm));
+}
+BENCHMARK(EncodeGemm);
+
+class CountingHandler : public cuda_api::FakeCudartHandler {
+ public:
+  cuda_api::CallStatus LaunchKernel(const wire::LaunchKernel& command) override {
+    bytes += command.parameters.size();
+    return {};
+  }
+  std::size_t bytes = 0;
+};
+
+void DispatchLaunch(benchmark::State& state) {
+  const std::vector<std::uint8_t> fields = Encode(Launch());
+  CountingHandler handler;
+  cuda_api::CallOutcome outcome;
+  for (auto _ : state) {
+    if (!cuda_api::DispatchCudart(handler, wire::LaunchKernel::kCallId, fields, outcome).ok())
+      std::abort();
+  }
+  benchmark::DoNotOptimize(handler.bytes);
+}
+BENCHMARK(DispatchLaunch);
+
+// A session against a daemon and an executor in this process that do nothing but keep commands.
+class OpenSession {
+ public:
+  OpenSession() {
+    daemon_.set_auto_grant(&executor_);
+    settings_.socket = daemon_.socket();
+    settings_.lease_idle = std::chrono::hours(1);
+    if (session.Start() != cudaSuccess) std::abort();
+    Synchronize();
+  }
+  void Synchronize() {
+    shim::CallReply reply;
+    if (session.Call({wire::DeviceSynchronize::kCallId, {}}, reply) != cudaSuccess) std::abort();
+  }
+
+ private:
+  testing::FakeDaemon daemon_{testing::FakeDaemon::Script{}};
+  testing::FakeExecutor executor_{
+      daemon_.folder() + "/executor.sock",
+      {static_cast<std::uint32_t>(wire::ProtocolCall::kAttach),
+       static_cast<std::uint32_t>(wire::ProtocolCall::kDrain), wire::DeviceSynchronize::kCallId}};
+  shim::Settings settings_;
+
+ public:
+  shim::Session session{[this] { return settings_; }};
+};
+
+// Encoded and enqueued, one synchronisation in `range` launches.
+void EnqueueLaunch(benchmark::State& state) {
+  OpenSession open;
+  const wire::LaunchKernel launch = Launch();
+  std::int64_t until_synchronize = state.range(0);
+  for (auto _ : state) {
+    const std::vector<std::uint8_t> fields = Encode(launch);
+    if (open.session.Enqueue({wire::LaunchKernel::kCallId, fields}) != cudaSuccess) std::abort();
+    if (--until_synchronize == 0) {
+      open.Synchronize();
+      until_synchronize = state.range(0);
+    }
+  }
+}
+// The fake executor keeps every command, so their number is bounded.
+BENCHMARK(EnqueueLaunch)->Arg(100)->Arg(1000)->Arg(10000)->Iterations(200'000)->UseRealTime();
+
+void SynchronousRoundTrip(benchmark::State& state) {
+  OpenSession open;
+  for (auto _ : state) open.Synchronize();
+}
+BENCHMARK(SynchronousRoundTrip)->Iterations(20'000)->UseRealTime();
+
+}  // namespace
+}  // namespace torpor
+
+BENCHMARK_MAIN();
