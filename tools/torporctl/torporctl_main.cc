@@ -192,6 +192,10 @@ int Run(std::vector<std::string> arguments) {
     if (run.parsed() && options.program.empty()) {
       throw CLI::RequiredError("run: a program, as in `torporctl run -- ./program`,");
     }
+  } catch (const CLI::ExtrasError& error) {
+    Say(fmt::format("{}", error.what()));
+    if (run.parsed()) Say("a program follows --, as in `torporctl run -- ./program ARGUMENTS`");
+    return kExitUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }

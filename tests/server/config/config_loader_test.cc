@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
+
+#include "server/config/settings.h"
 
 namespace torpor::server {
 namespace {
@@ -235,6 +238,27 @@ TEST_F(SourcesTest, CheckFilesFindsMissingAndEmptyTokens) {
   EXPECT_EQ(CheckFiles(*config).message(),
             (folder_ / "empty").string() + ": is empty; write the token of function b into it\n" +
                 (folder_ / "none").string() + ": cannot be read; function c needs its token here");
+}
+
+std::string TextOf(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+TEST(DocumentationTest, TheExampleIsAConfiguration) {
+  const std::filesystem::path example = TORPOR_SOURCE_DIR "/deploy/torpor.yaml";
+  const auto config = ParseConfig(TextOf(example), example);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->functions.size(), 2u);
+}
+
+TEST(DocumentationTest, EverySettingIsExplained) {
+  const std::string text = TextOf(TORPOR_SOURCE_DIR "/docs/configuration.md");
+  const auto expect_row = [&](std::string_view key) {
+    EXPECT_THAT(text, HasSubstr("| `" + std::string(key) + "` |"));
+  };
+  for (const auto& setting : NodeSettings()) expect_row(setting.key);
+  for (const auto& setting : FunctionSettings()) expect_row(setting.key);
 }
 
 }  // namespace
