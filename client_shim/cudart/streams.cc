@@ -79,7 +79,10 @@ cudaError_t Synchronize(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   TORPOR_TRY(AwaitHostFunctions(*stream));
-  return Ask(wire::StreamSynchronize{stream->wire});
+  const std::uint64_t work = stream->work.load();
+  TORPOR_TRY(Ask(wire::StreamSynchronize{stream->wire}));
+  stream->finished_work.store(work);
+  return cudaSuccess;
 }
 
 // The state of a stream is learnt by a mark behind its work, and read from the completion page.
@@ -88,6 +91,10 @@ cudaError_t Query(cudaStream_t handle) {
   TORPOR_TRY(FindStream(handle, stream));
   if (stream->host_functions.load() != 0) return cudaErrorNotReady;
   if (Core().IsDrained()) return Core().TakeAsyncError();
+  // What has been waited for is finished: a query right behind it must say so.
+  if (!IsLegacy(*stream) && stream->finished_work.load() == stream->work.load()) {
+    return Core().TakeAsyncError();
+  }
   std::lock_guard lock(stream->mutex);
   if (stream->slot == 0) stream->slot = Core().AllotSlot();
   if (stream->slot == 0) return Ask(wire::StreamSynchronize{stream->wire});

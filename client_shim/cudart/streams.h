@@ -17,6 +17,9 @@ struct Stream {
   int priority = 0;
   // Counts what was enqueued, so that a query knows whether its mark covers everything.
   std::atomic<std::uint64_t> work{0};
+  // So much of it was finished when the program last waited. Says nothing of the legacy stream,
+  // which follows the work of others.
+  std::atomic<std::uint64_t> finished_work{0};
   std::atomic<int> host_functions{0};  // queued and not finished
 
   std::mutex mutex;  // guards the mark of the last query
