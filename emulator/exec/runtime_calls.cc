@@ -88,6 +88,26 @@ void Print(WarpContext*, std::uint32_t mask, const std::uint64_t* formats,
   }
 }
 
+// Each block of the device's heap is an allocation of its own, as large as it asks.
+void Allocate(WarpContext* context, std::uint32_t mask, const std::uint64_t* sizes,
+              std::uint64_t* addresses) {
+  DeviceMemory& memory = *WarpOf(context).runner->job().memory;
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 32;
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    addresses[lane] = 0;
+    if (((mask >> lane) & 1) == 0 || sizes[lane] > kLargest) continue;
+    const auto allocated = memory.Allocate(sizes[lane] + 1);
+    if (allocated) addresses[lane] = *allocated;
+  }
+}
+
+void Release(WarpContext* context, std::uint32_t mask, const std::uint64_t* addresses) {
+  DeviceMemory& memory = *WarpOf(context).runner->job().memory;
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if (((mask >> lane) & 1) != 0 && addresses[lane] != 0) memory.Free(addresses[lane]);
+  }
+}
+
 void AssertFail(WarpContext* context, std::uint32_t mask, const std::uint64_t* messages,
                 const std::uint64_t* files, const std::uint64_t* lines,
                 const std::uint64_t* functions) {
@@ -115,6 +135,8 @@ const RuntimeCalls& Runtime() {
       .clock = &Clock,
       .global_timer = &GlobalTimer,
       .print = &Print,
+      .allocate = &Allocate,
+      .release = &Release,
       .assert_fail = &AssertFail,
   };
   return calls;

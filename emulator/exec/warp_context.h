@@ -45,6 +45,10 @@ struct RuntimeCalls {
   // vprintf and __assertfail: lane-indexed generic addresses.
   void (*print)(WarpContext*, std::uint32_t mask, const std::uint64_t* formats,
                 const std::uint64_t* arguments, std::uint32_t* results);
+  // malloc and free of the lanes of `mask`: sizes in, addresses out (0: no memory).
+  void (*allocate)(WarpContext*, std::uint32_t mask, const std::uint64_t* sizes,
+                   std::uint64_t* addresses);
+  void (*release)(WarpContext*, std::uint32_t mask, const std::uint64_t* addresses);
   void (*assert_fail)(WarpContext*, std::uint32_t mask, const std::uint64_t* messages,
                       const std::uint64_t* files, const std::uint64_t* lines,
                       const std::uint64_t* functions);

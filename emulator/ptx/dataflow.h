@@ -13,6 +13,7 @@ inline bool HasDestination(const Instruction& instruction) {
     case Opcode::kBrx:
     case Opcode::kBrkpt:
     case Opcode::kCall:
+    case Opcode::kCp:
     case Opcode::kDiscard:
     case Opcode::kExit:
     case Opcode::kFence:

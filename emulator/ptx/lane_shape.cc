@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "emulator/ptx/dataflow.h"
 #include "emulator/ptx/liveness.h"
@@ -207,6 +208,15 @@ bool LaneAnalysis::StaysInRange(const LaneShape& shape) const {
   return shape.alignment >= static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(span)));
 }
 
+// nvcc computes unsigned values, hashes for example, with signed instructions too: their large
+// strides wrap. A small stride that wraps within a warp is a signed index that overflows, which
+// C++ leaves undefined.
+bool LaneAnalysis::KeepsStepsWhenWidened(const LaneShape& shape, Type from) const {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 20;
+  if (!IsSigned(from)) return StaysInRange(shape);
+  return std::abs(shape.stride) <= kLargest && std::abs(shape.row_stride) <= kLargest;
+}
+
 LaneShape LaneAnalysis::SpecialShape(SpecialRegister special) const {
   const unsigned lanes = block_shape_.row_lanes;
   const auto row_bits = static_cast<unsigned>(std::countr_zero(block_shape_.row_width()));
@@ -265,15 +275,11 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
     case Opcode::kShfl:
       return ShuffleShape(instruction);
     case Opcode::kVote:
-      // Groups of lanes may vote side by side, each with its own member mask.
-      if (instruction.operands.size() < 3) return LaneShape::Varying();
-      return OperandShape(instruction.operands[2], 32).varying() ? LaneShape::Varying()
-                                                                 : LaneShape::Uniform();
+    case Opcode::kRedux:
+      return GroupShape(instruction);
     case Opcode::kBar:
     case Opcode::kBarrier:
     case Opcode::kActivemask:
-      return LaneShape::Uniform();
-    case Opcode::kRedux:
       return LaneShape::Uniform();
     case Opcode::kAtom:
     case Opcode::kMatch:
@@ -331,8 +337,7 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
   }
   const auto constant = ConstantOf(*factor);
   if (!constant) return LaneShape::Varying();
-  // Signed overflow across a warp is undefined in the program, unsigned is not.
-  if (wide && !IsSigned(type) && !StaysInRange(a)) return LaneShape::Varying();
+  if (wide && !KeepsStepsWhenWidened(a, type)) return LaneShape::Varying();
   auto value = static_cast<std::int64_t>(*constant);
   value = wide && !IsSigned(type)
               ? static_cast<std::int64_t>(
@@ -394,7 +399,7 @@ LaneShape LaneAnalysis::ConvertShape(const Instruction& instruction) const {
     return Scaled(a, 1, BitWidth(to), a.alignment);
   }
   if (BitWidth(from) < 32) return LaneWiseShape(instruction);
-  if (IsSigned(from) || StaysInRange(a)) return a;
+  if (KeepsStepsWhenWidened(a, from)) return a;
   return LaneWiseShape(instruction);
 }
 
@@ -414,6 +419,14 @@ LaneShape LaneAnalysis::LoadShape(const Instruction& instruction) const {
 bool LaneAnalysis::IsKernelParameter(std::uint32_t symbol) const {
   const auto& parameters = function_.parameters;
   return std::find(parameters.begin(), parameters.end(), symbol) != parameters.end();
+}
+
+// Groups of lanes may vote or reduce side by side, each with its own member mask.
+LaneShape LaneAnalysis::GroupShape(const Instruction& instruction) const {
+  if (instruction.operands.size() < 3) return LaneShape::Varying();
+  const LaneShape members = OperandShape(instruction.operands[2], 32);
+  if (members.kind == LaneShape::Kind::kUnknown) return members;
+  return members.uniform() ? LaneShape::Uniform() : LaneShape::Varying();
 }
 
 // Every lane reads the same lane, or the value is the same anyway.

@@ -82,6 +82,7 @@ class LaneAnalysis {
   bool Widen(std::uint32_t reg, const LaneShape& shape);
   LaneShape LaneNumber(std::int64_t scale, unsigned alignment) const;
   bool StaysInRange(const LaneShape& shape) const;
+  bool KeepsStepsWhenWidened(const LaneShape& shape, Type from) const;
   LaneShape SpecialShape(SpecialRegister special) const;
   LaneShape SymbolShape(std::uint32_t symbol) const;
   LaneShape SumShape(const Instruction& instruction, int sign) const;
@@ -91,6 +92,7 @@ class LaneAnalysis {
   LaneShape OrShape(const Instruction& instruction) const;
   LaneShape ConvertShape(const Instruction& instruction) const;
   LaneShape LoadShape(const Instruction& instruction) const;
+  LaneShape GroupShape(const Instruction& instruction) const;
   LaneShape ShuffleShape(const Instruction& instruction) const;
   LaneShape LaneWiseShape(const Instruction& instruction) const;
   bool IsKernelParameter(std::uint32_t symbol) const;

@@ -200,7 +200,8 @@ void ParserState::ParseInitialiserElement(Variable& variable) {
       Expect(')');
     }
     Expect(')');
-    const auto shift = static_cast<unsigned>(std::countr_zero(number->bits)) / 8;
+    const auto shift =
+        number->bits == 0 ? 0U : static_cast<unsigned>(std::countr_zero(number->bits)) / 8;
     if (number->bits != std::uint64_t{0xff} << (8 * shift)) return Fail("an unusual address mask");
     // Kept as (byte count 1, addend = which byte); see ApplyRelocation.
     relocation.bytes = 1;

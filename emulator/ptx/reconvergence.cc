@@ -1,7 +1,7 @@
 #include "emulator/ptx/reconvergence.h"
 
 #include <algorithm>
-#include <compare>
+#include <tuple>
 
 namespace torpor::ptx {
 
@@ -11,7 +11,9 @@ struct Reconvergence::Priority {
   bool barrier;
   bool spins;
   std::uint32_t block;
-  auto operator<=>(const Priority&) const = default;
+  bool operator<(const Priority& other) const {
+    return std::tie(barrier, spins, block) < std::tie(other.barrier, other.spins, other.block);
+  }
 };
 
 Reconvergence::Reconvergence(const ControlFlow& flow, const std::vector<bool>& divergent)
@@ -29,6 +31,7 @@ std::vector<std::vector<std::uint32_t>> Reconvergence::Edges(std::uint32_t block
   std::vector<std::uint32_t> targets = source.successors;
   if (divergent_[block]) return {targets};
   std::vector<std::vector<std::uint32_t>> edges;
+  edges.reserve(targets.size() + 1);
   for (const std::uint32_t target : targets) edges.push_back({target});
   const bool may_exit = source.terminator == Terminator::kExit ||
                         source.terminator == Terminator::kConditionalExit || targets.empty();

@@ -35,6 +35,8 @@ void FunctionEmitter::EmitCall(const Instruction& instruction) {
   const ptx::Function& function = module_.functions[callee->symbol];
   if (function.name == "vprintf") return EmitPrint(instruction, memory);
   if (function.name == "__assertfail") return EmitAssertFail(instruction, memory);
+  if (!function.has_body && function.name == "malloc") return EmitHeap(instruction, memory, true);
+  if (!function.has_body && function.name == "free") return EmitHeap(instruction, memory, false);
   const bool matches = function.has_body && !function.is_kernel &&
                        function.results.size() + function.parameters.size() == memory.size();
   if (!matches) return Unsupported(instruction, std::string(function.name));
@@ -99,6 +101,25 @@ void FunctionEmitter::EmitPrint(const Instruction& instruction, const std::vecto
     CallRuntime(offsetof(RuntimeCalls, print), b_.getVoidTy(),
                 {context_, MaskBits(mask), formats, arguments, results});
     StoreParameter(memory[0], 0, Unspill(results, b_.getInt32Ty()), mask);
+  });
+}
+
+// malloc: a result and a size; free: an address.
+void FunctionEmitter::EmitHeap(const Instruction& instruction, const std::vector<Value*>& memory,
+                               bool allocate) {
+  if (memory.size() != (allocate ? 2U : 1U)) return Unsupported(instruction, "operands");
+  Value* mask = ActiveMask(instruction);
+  IfAny(mask, [&] {
+    Value* argument = Spill(LoadParameter(memory.back(), 0, 8));
+    if (!allocate) {
+      CallRuntime(offsetof(RuntimeCalls, release), b_.getVoidTy(),
+                  {context_, MaskBits(mask), argument});
+      return;
+    }
+    Value* addresses = LaneArray(b_.getInt64Ty());
+    CallRuntime(offsetof(RuntimeCalls, allocate), b_.getVoidTy(),
+                {context_, MaskBits(mask), argument, addresses});
+    StoreParameter(memory[0], 0, Unspill(addresses, b_.getInt64Ty()), mask);
   });
 }
 

@@ -39,8 +39,12 @@ constexpr Comparison kComparisons[] = {
 }  // namespace
 
 llvm::Value* FunctionEmitter::Compare(const Instruction& instruction, Type type) {
-  Value* a = Flush(instruction, Read(instruction.operands[1], type));
-  Value* b = Flush(instruction, Read(instruction.operands[2], type));
+  return CompareValues(instruction, type, Flush(instruction, Read(instruction.operands[1], type)),
+                       Flush(instruction, Read(instruction.operands[2], type)));
+}
+
+llvm::Value* FunctionEmitter::CompareValues(const Instruction& instruction, Type type, Value* a,
+                                            Value* b) {
   for (const Comparison& comparison : kComparisons) {
     if (!instruction.Has(comparison.modifier)) continue;
     const bool real = a->getType()->isFPOrFPVectorTy();
@@ -65,7 +69,16 @@ llvm::Value* FunctionEmitter::Combine(const Instruction& instruction, Value* com
 
 void FunctionEmitter::EmitSetp(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
-  Value* compared = Compare(instruction, instruction.type());
+  const Type type = instruction.type();
+  if (type == Type::kF16x2 || type == Type::kBf16x2) return Unsupported(instruction);
+  Value* compared = nullptr;
+  if (IsHalf(type)) {
+    compared = CompareValues(instruction, Type::kF32,
+                             WidenHalf(Read(instruction.operands[1], Type::kB16), type),
+                             WidenHalf(Read(instruction.operands[2], Type::kB16), type));
+  } else {
+    compared = Compare(instruction, type);
+  }
   const Operand& destination = instruction.operands[0];
   if (destination.kind != Operand::Kind::kVector) {
     return Write(instruction, destination, Combine(instruction, compared, 3), Type::kPred);

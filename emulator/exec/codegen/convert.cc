@@ -6,15 +6,11 @@
 namespace torpor::emulator {
 
 void FunctionEmitter::EmitCvt(const Instruction& instruction) {
-  if (!Expect(instruction, 2) || instruction.types.size() != 2 ||
-      instruction.operands.size() != 2) {
-    return Unsupported(instruction);
-  }
+  if (!Expect(instruction, 2) || instruction.types.size() != 2) return Unsupported(instruction);
   const Type to = instruction.types[0];
   const Type from = instruction.types[1];
-  for (const Type type : {to, from}) {
-    if (type == Type::kF16x2 || type == Type::kBf16x2) return Unsupported(instruction);
-  }
+  if (IsHalf(to) || IsHalf(from)) return EmitHalfCvt(instruction);
+  if (instruction.operands.size() != 2) return Unsupported(instruction);
   const bool to_real = ptx::IsFloat(to);
   const bool from_real = ptx::IsFloat(from);
   Value* value = Read(instruction.operands[1], from);
@@ -50,7 +46,7 @@ llvm::Value* FunctionEmitter::IntToInt(const Instruction& instruction, Value* va
 llvm::Value* FunctionEmitter::IntToFloat(const Instruction& instruction, Value* value, Type to,
                                          Type from) {
   const bool is_signed = ptx::IsSigned(from);
-  if (IsRounded(instruction) && to != Type::kF16 && to != Type::kBf16) {
+  if (IsRounded(instruction)) {
     value = Resize(value, 64, is_signed);
     return Rounded(instruction,
                    is_signed ? RoundedOperation::kFromSigned : RoundedOperation::kFromUnsigned,
@@ -93,16 +89,8 @@ llvm::Value* FunctionEmitter::FloatToFloat(const Instruction& instruction, Value
   if (to_bits > from_bits) {
     value = b_.CreateFPExt(value, type);
   } else if (to_bits < from_bits) {
-    const bool runtime = IsRounded(instruction) && to == Type::kF32;
-    if (IsRounded(instruction) && !runtime) {
-      Unsupported(instruction);
-      return nullptr;
-    }
-    value = runtime ? Rounded(instruction, RoundedOperation::kNarrow, {value}, to)
-                    : b_.CreateFPTrunc(value, type);
-  } else if (to != from) {
-    Unsupported(instruction);
-    return nullptr;
+    value = IsRounded(instruction) ? Rounded(instruction, RoundedOperation::kNarrow, {value}, to)
+                                   : b_.CreateFPTrunc(value, type);
   }
   if (instruction.Has(Modifier::kRelu)) {
     value = Intrinsic(llvm::Intrinsic::maxnum, {value, llvm::ConstantFP::getZero(type)});

@@ -71,9 +71,7 @@ void FunctionEmitter::EmitFloat(const Instruction& instruction) {
   const bool unary = instruction.opcode == Opcode::kAbs || instruction.opcode == Opcode::kNeg;
   if (!Expect(instruction, unary ? 2 : 3)) return;
   const Type type = instruction.type();
-  if (type == Type::kF16x2 || type == Type::kBf16x2 || type == Type::kBf16) {
-    return Unsupported(instruction);
-  }
+  if (type != Type::kF32 && type != Type::kF64) return Unsupported(instruction);
   Value* a = ReadFloat(instruction, instruction.operands[1]);
   if (unary) {
     return WriteFloat(instruction, instruction.opcode == Opcode::kNeg

@@ -104,6 +104,7 @@ bool FunctionEmitter::Expect(const Instruction& instruction, std::size_t operand
 }
 
 bool FunctionEmitter::EmitFamily(const Instruction& instruction) {
+  if (IsHalf(instruction.type()) && EmitHalf(instruction)) return true;
   const bool is_float = ptx::IsFloat(instruction.type());
   switch (instruction.opcode) {
     case Opcode::kAdd:
@@ -181,6 +182,8 @@ bool FunctionEmitter::EmitMemoryFamily(const Instruction& instruction) {
     case Opcode::kAtom:
     case Opcode::kRed:
       return EmitAtomic(instruction), true;
+    case Opcode::kCp:
+      return EmitAsyncCopy(instruction), true;
     case Opcode::kCall:
       return EmitCall(instruction), true;
     case Opcode::kAnd:

@@ -141,12 +141,21 @@ class FunctionEmitter {
   void WriteFloat(const Instruction& instruction, Value* value);
   Value* Intrinsic(llvm::Intrinsic::ID id, const std::vector<Value*>& arguments);
 
+  // half.cc: 16-bit floating point, alone or in pairs; computed as f32.
+  static bool IsHalf(Type type);
+  bool EmitHalf(const Instruction& instruction);
+  void EmitHalfCvt(const Instruction& instruction);
+  Value* WidenHalf(Value* bits, Type type);    // i16 to f32
+  Value* NarrowHalf(Value* value, Type type);  // f32 to i16, to nearest even
+  Value* HalfOperation(const Instruction& instruction, const std::vector<Value*>& inputs);
+
   // compare.cc
   void EmitSetp(const Instruction& instruction);
   void EmitSet(const Instruction& instruction);
   void EmitSelp(const Instruction& instruction);
   void EmitSlct(const Instruction& instruction);
   Value* Compare(const Instruction& instruction, Type type);
+  Value* CompareValues(const Instruction& instruction, Type type, Value* a, Value* b);
   Value* Combine(const Instruction& instruction, Value* compared, std::size_t operand);
 
   // convert.cc
@@ -222,11 +231,15 @@ class FunctionEmitter {
   void StoreParameter(Value* memory, std::uint64_t offset, Value* value, Value* mask);
   Value* WordPointer(Value* memory, std::uint64_t word);
 
+  // async_copy.cc: done at once, so that waiting for it is nothing.
+  void EmitAsyncCopy(const Instruction& instruction);
+
   // call.cc
   void EmitCall(const Instruction& instruction);
   void CallFunction(std::uint32_t function, const std::vector<Value*>& arguments, Value* mask);
   void CallIndirect(const Instruction& instruction, const Operand& callee,
                     const std::vector<Value*>& memory, std::size_t results);
+  void EmitHeap(const Instruction& instruction, const std::vector<Value*>& memory, bool allocate);
   void EmitPrint(const Instruction& instruction, const std::vector<Value*>& memory);
   void EmitAssertFail(const Instruction& instruction, const std::vector<Value*>& memory);
 
@@ -243,6 +256,7 @@ class FunctionEmitter {
   void EmitActiveMask(const Instruction& instruction);
   void EmitFence(const Instruction& instruction);
   void EmitTrap(const Instruction& instruction);
+  Value* Reduce(const Instruction& instruction, Value* value, Value* members);
   void EmitReduction(const Instruction& instruction);
   void EmitMatch(const Instruction& instruction);
   Value* ShuffleSource(const Instruction& instruction, Value* lane, Value* clamp, Value*& valid);

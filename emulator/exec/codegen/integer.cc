@@ -24,8 +24,6 @@ void FunctionEmitter::EmitAddSub(const Instruction& instruction) {
                         ? (add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat)
                         : (add ? llvm::Intrinsic::uadd_sat : llvm::Intrinsic::usub_sat);
     result = b_.CreateBinaryIntrinsic(id, a, b);
-  } else if (type == Type::kF16x2 || type == Type::kBf16x2) {
-    return Unsupported(instruction);
   } else {
     result = add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
   }

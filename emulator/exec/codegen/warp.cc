@@ -143,39 +143,42 @@ void FunctionEmitter::EmitTrap(const Instruction& instruction) {
   });
 }
 
+// The reduction of `value` over the lanes of `members`.
+llvm::Value* FunctionEmitter::Reduce(const Instruction& instruction, Value* value, Value* members) {
+  const bool is_signed = ptx::IsSigned(instruction.type());
+  const auto others = [&](std::uint64_t identity) {
+    return b_.CreateSelect(members, value, Like(value, identity));
+  };
+  if (instruction.Has(Modifier::kAdd)) return b_.CreateAddReduce(others(0));
+  if (instruction.Has(Modifier::kAnd)) return b_.CreateAndReduce(others(0xffffffff));
+  if (instruction.Has(Modifier::kOr)) return b_.CreateOrReduce(others(0));
+  if (instruction.Has(Modifier::kXor)) return b_.CreateXorReduce(others(0));
+  if (instruction.Has(Modifier::kMin)) {
+    return b_.CreateIntMinReduce(others(is_signed ? 0x7fffffff : 0xffffffff), is_signed);
+  }
+  return b_.CreateIntMaxReduce(others(is_signed ? 0x80000000 : 0), is_signed);
+}
+
 // redux.sync.op d, a, members
 void FunctionEmitter::EmitReduction(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
   const Type type = instruction.type();
-  if (ptx::IsFloat(type) || !lanes_.OperandShape(instruction.operands[2], 32).uniform()) {
-    return Unsupported(instruction, "lane-dependent members or a float");
-  }
-  Value* members = BitsToMask(ReadScalar(instruction.operands[2], Type::kB32));
-  Value* active = b_.CreateAnd(ActiveMask(instruction), members);
+  if (ptx::BitWidth(type) != 32 || ptx::IsFloat(type)) return Unsupported(instruction);
+  Value* active = ActiveMask(instruction);
   Value* value = ReadVector(instruction.operands[1], type);
-  const bool is_signed = ptx::IsSigned(type);
-  const auto reduce = [&](std::uint64_t identity, auto method) {
-    return (b_.*method)(b_.CreateSelect(active, value, Like(value, identity)));
-  };
-  using Builder = llvm::IRBuilder<>;
-  Value* result = nullptr;
-  if (instruction.Has(Modifier::kAdd)) {
-    result = reduce(0, &Builder::CreateAddReduce);
-  } else if (instruction.Has(Modifier::kAnd)) {
-    result = reduce(0xffffffff, &Builder::CreateAndReduce);
-  } else if (instruction.Has(Modifier::kOr)) {
-    result = reduce(0, &Builder::CreateOrReduce);
-  } else if (instruction.Has(Modifier::kXor)) {
-    result = reduce(0, &Builder::CreateXorReduce);
-  } else if (instruction.Has(Modifier::kMin)) {
-    Value* picked =
-        b_.CreateSelect(active, value, Like(value, is_signed ? 0x7fffffff : 0xffffffff));
-    result = b_.CreateIntMinReduce(picked, is_signed);
-  } else {
-    Value* picked = b_.CreateSelect(active, value, Like(value, is_signed ? 0x80000000 : 0));
-    result = b_.CreateIntMaxReduce(picked, is_signed);
+  if (scalar_) {
+    Value* members = BitsToMask(ReadScalar(instruction.operands[2], Type::kB32));
+    Value* result = Reduce(instruction, value, b_.CreateAnd(active, members));
+    return Write(instruction, instruction.operands[0], result, type);
   }
-  Write(instruction, instruction.operands[0], result, type);
+  Value* groups = Spill(ReadVector(instruction.operands[2], Type::kB32));
+  Value* results = LaneArray(b_.getInt32Ty());
+  ForEachLane(active, [&](Value* lane) {
+    Value* group = b_.CreateLoad(b_.getInt32Ty(), LaneSlot(groups, b_.getInt32Ty(), lane));
+    Value* members = b_.CreateAnd(active, BitsToMask(group));
+    b_.CreateStore(Reduce(instruction, value, members), LaneSlot(results, b_.getInt32Ty(), lane));
+  });
+  Write(instruction, instruction.operands[0], Unspill(results, b_.getInt32Ty()), type);
 }
 
 // match.any: the lanes that hold my value; match.all: all members, if all hold the same.
