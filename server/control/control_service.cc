@@ -46,9 +46,9 @@ class SessionStream final : public Reactor,
 }  // namespace
 
 grpc::ServerBidiReactor<v1::Frame, v1::Frame>* ControlService::Connect(
-    grpc::CallbackServerContext*) {
+    grpc::CallbackServerContext* context) {
   auto stream = std::make_shared<SessionStream>(listener_);
-  stream->Start(stream);
+  stream->Start(stream, context);
   return stream.get();
 }
 

@@ -35,9 +35,9 @@ class ExecutorStream final : public Reactor,
 }  // namespace
 
 grpc::ServerBidiReactor<v1::ExecutorMessage, v1::DaemonMessage>* NodeService::Attach(
-    grpc::CallbackServerContext*) {
+    grpc::CallbackServerContext* context) {
   auto stream = std::make_shared<ExecutorStream>(listener_);
-  stream->Start(stream);
+  stream->Start(stream, context);
   return stream.get();
 }
 

@@ -21,9 +21,10 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   // Beyond this many messages the peer does not read, or reads too slowly to be served.
   static constexpr std::size_t kMaxQueued = 16384;
 
-  // `self` owns this reactor.
-  void Start(std::shared_ptr<StreamReactor> self) {
+  // `self` owns this reactor; `context` is the stream's.
+  void Start(std::shared_ptr<StreamReactor> self, grpc::CallbackServerContext* context) {
     self_ = std::move(self);
+    context_ = context;
     ReadNext();
   }
 
@@ -35,10 +36,9 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   void Queue(Out message) {
     absl::MutexLock lock(&mutex_);
     if (is_finished_) return;
-    if (queue_.size() >= kMaxQueued) {
-      return FinishLocked(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                                       "the peer does not read its messages"));
-    }
+    // Not Finish, which would wait for the write that the peer does not take. gRPC never calls
+    // back from inside, so that the lock does no harm.
+    if (queue_.size() >= kMaxQueued) return context_->TryCancel();
     queue_.push_back(std::move(message));
     if (queue_.size() == 1) this->StartWrite(&queue_.front());
   }
@@ -86,6 +86,7 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   }
 
   std::shared_ptr<StreamReactor> self_;
+  grpc::CallbackServerContext* context_ = nullptr;  // valid until OnDone
   In incoming_;
   absl::Mutex mutex_;
   std::deque<Out> queue_ ABSL_GUARDED_BY(mutex_);  // the front is being written

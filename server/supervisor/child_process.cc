@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+extern "C" {
+#include <sys/pidfd.h>  // of glibc 2.36: has no linkage of its own
+}
 
 #include <array>
 #include <cerrno>

@@ -99,7 +99,7 @@ TEST_F(ControlServiceTest, HostileBytesEndTheirOwnStreamOnly) {
   good.Send(wire::LeaseRequest{});
   const auto event = listener_.NextSession();
   event.done();
-  for (const std::string bytes : {std::string(), std::string(3, 'x'), std::string(4096, '\xff')}) {
+  for (const std::string& bytes : {std::string(), std::string(3, 'x'), std::string(4096, '\xff')}) {
     TestClient bad(server_);
     bad.SendBytes(bytes);
     EXPECT_FALSE(listener_.NextSession().message);

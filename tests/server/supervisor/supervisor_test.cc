@@ -98,7 +98,7 @@ TEST(Supervisor, StopWaitsForWhoEndsByHimself) {
 
 TEST(Supervisor, StopKillsWhoDoesNot) {
   Listener listener;
-  Supervisor supervisor(ShellOptions("trap '' TERM; while :; do sleep 1000; done"), listener);
+  Supervisor supervisor(ShellOptions("trap '' TERM; exec sleep 1000"), listener);
   listener.Next();
   supervisor.Stop(std::chrono::milliseconds(1));
 }
