@@ -68,7 +68,7 @@ void EmulatedNode::Start() {
                                config_path_},
       ChildProcess::Options{folder_.path(), {}});
   const TimePoint give_up = SteadyClock().Now() + kStartPatience;
-  nlohmann::json status;
+  nlohmann::json status = nlohmann::json::object();
   while (status.value("state", "") != "ready") {
     ASSERT_LT(SteadyClock().Now(), give_up) << Logs();
     ASSERT_FALSE(daemon_->Wait(std::chrono::milliseconds(20)).has_value()) << Logs();
