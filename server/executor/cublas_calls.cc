@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kMostHandles = 1024;
 
+// Every mode's bits; one of them is a flag on top of a mode.
+constexpr int kAllMathModes = CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION | 0xf;
+
 }  // namespace
 
 CublasCalls::Handle* CublasCalls::Find(std::uint64_t id) {
@@ -89,10 +92,17 @@ CallStatus CublasCalls::CublasSetWorkspace(const wire::CublasSetWorkspace& comma
 }
 
 CallStatus CublasCalls::CublasSetMathMode(const wire::CublasSetMathMode& command) {
+  // What the library does not know it refuses itself, but it is only ever given an enumerator.
+  if (command.mode < 0 || command.mode > kAllMathModes) {
+    return CallFailed(CUBLAS_STATUS_INVALID_VALUE, "no such math mode");
+  }
   return Set(command.handle, [&](Handle& handle) { handle.math_mode = command.mode; });
 }
 
 CallStatus CublasCalls::CublasSetAtomicsMode(const wire::CublasSetAtomicsMode& command) {
+  if (command.mode != CUBLAS_ATOMICS_NOT_ALLOWED && command.mode != CUBLAS_ATOMICS_ALLOWED) {
+    return CallFailed(CUBLAS_STATUS_INVALID_VALUE, "no such atomics mode");
+  }
   return Set(command.handle, [&](Handle& handle) { handle.atomics_mode = command.mode; });
 }
 

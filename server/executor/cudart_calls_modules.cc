@@ -72,6 +72,10 @@ CallStatus CudartCalls::KernelCreate(const wire::KernelCreate& command) {
 CallStatus CudartCalls::FuncSetAttribute(const wire::FuncSetAttribute& command) {
   const SessionKernel* kernel = modules_.FindKernel(command.kernel);
   if (kernel == nullptr) return UnknownKernel(command.kernel);
+  if (command.attribute < 0 || command.attribute >= CU_FUNC_ATTRIBUTE_MAX) {
+    return CallFailed(cudaErrorInvalidValue,
+                      absl::StrCat("kernels have no attribute ", command.attribute));
+  }
   return Outcome(
       kernel->module->SetAttribute(
           *kernel->kernel, static_cast<CUfunction_attribute>(command.attribute), command.value),

@@ -1,10 +1,22 @@
 // Streams, events, synchronisation and limits.
+#include <driver_types.h>
+
+#include "absl/strings/str_cat.h"
 #include "server/executor/call_status.h"
 #include "server/executor/cudart_calls.h"
 
 namespace torpor::executor {
 
+using cuda_api::CallFailed;
 using cuda_api::CallStatus;
+
+namespace {
+
+CallStatus UnknownLimit(std::uint32_t limit) {
+  return CallFailed(cudaErrorUnsupportedLimit, absl::StrCat("there is no limit ", limit));
+}
+
+}  // namespace
 
 CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMemory& memory)
     : device_(device),
@@ -93,6 +105,7 @@ CallStatus CudartCalls::DeviceSynchronize(const wire::DeviceSynchronize&,
 }
 
 CallStatus CudartCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
+  if (command.limit >= CU_LIMIT_MAX) return UnknownLimit(command.limit);
   const auto limit = static_cast<CUlimit>(command.limit);
   std::size_t current = 0;
   CUresult result = driver().CtxGetLimit(&current, limit);
@@ -106,6 +119,7 @@ CallStatus CudartCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
 
 CallStatus CudartCalls::DeviceGetLimit(const wire::DeviceGetLimit& command,
                                        wire::DeviceGetLimitResult& result) {
+  if (command.limit >= CU_LIMIT_MAX) return UnknownLimit(command.limit);
   const auto own = limits_.find(command.limit);
   if (own != limits_.end()) {
     result.value = own->second;

@@ -40,7 +40,7 @@ class Device {
   std::int32_t attribute(CUdevice_attribute which) const;
 
   // Where a physical chunk of this device lies, for cuMemCreate and cuMemSetAccess.
-  CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, {handle_}}; }
+  CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, handle_}; }
 
   // Every thread calls this before its first call of the driver.
   absl::Status MakeCurrent() const;

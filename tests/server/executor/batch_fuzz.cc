@@ -1,5 +1,6 @@
-// Whatever a client writes as a batch: it may be refused, it must not reach the driver unchecked.
-// The fake driver's memory is host memory, so that the sanitizer sees a range that was not.
+// Whatever a client writes as a batch: it may be refused, but nothing that was not checked reaches
+// the driver. The fake driver's memory is host memory at the session's addresses, so that a range
+// that was not checked is a crash.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,29 +10,89 @@
 namespace torpor::executor {
 namespace {
 
+constexpr std::uint64_t kLease = 5;
+
 struct NoReplies final : ReplySink {
   void Send(std::span<const std::uint8_t>) override {}
 };
 
-void RunBatch(std::span<const std::uint8_t> commands) {
-  static FakeSession* session = new FakeSession;  // the process ends with it
-  NoReplies replies;
-  // The header is ours, so that the fuzzer need not find the lease.
-  std::vector<std::uint8_t> frame(sizeof(wire::BatchHeader) + commands.size());
-  const wire::BatchHeader header{5, 0xffff, 0};
-  std::memcpy(frame.data(), &header, sizeof header);
-  if (!commands.empty()) {
-    std::memcpy(frame.data() + sizeof header, commands.data(), commands.size());
+class Fuzzer {
+ public:
+  Fuzzer() {
+    session_.store->Write(digest_, fatbin_).IgnoreError();
+    session_.cuda.IgnoreLaunches();
   }
-  session->session->RunFrame(frame, replies).IgnoreError();
-  ReadAttach(commands).status().IgnoreError();
-  session->session->ResetObjects().IgnoreError();
-}
+
+  void Run(std::span<const std::uint8_t> input) {
+    NoReplies replies;
+    if (!input.empty() && input[0] == 0) {
+      // The frame itself is the fuzzer's.
+      session_.session->RunFrame(input.subspan(1), replies).IgnoreError();
+      ReadAttach(input.subspan(1)).status().IgnoreError();
+    } else {
+      session_.session->RunFrame(Commands(input).Frame(kLease), replies).IgnoreError();
+    }
+    session_.session->ResetObjects().IgnoreError();
+  }
+
+ private:
+  // Well-formed commands with the fuzzer's fields, after some that make objects to speak of.
+  BatchBuilder Commands(std::span<const std::uint8_t> input) const {
+    BatchBuilder batch;
+    wire::StreamCreate stream;
+    stream.stream = 3;
+    wire::EventCreate event;
+    event.event = 4;
+    wire::ModuleUse module;
+    module.module = 1;
+    module.hash = digest_;
+    module.variables = {"counter"};
+    wire::KernelCreate kernel;
+    kernel.kernel = 2;
+    kernel.module = 1;
+    kernel.name = "record";
+    batch.Add(stream).Add(event).Add(module).Add(kernel);
+    while (input.size() >= 2) {
+      const std::uint32_t call_id = (input[0] < 224 ? 64u : 1024u - 224u) + input[0] % 224u;
+      const std::size_t words = std::min<std::size_t>(input[1], (input.size() - 2) / 8);
+      std::vector<std::uint8_t> fields(8 * words);
+      for (std::size_t i = 0; i < words; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, input.data() + 2 + 8 * i, sizeof word);
+        word = Plausible(word);
+        std::memcpy(fields.data() + 8 * i, &word, sizeof word);
+      }
+      batch.AddRaw(call_id, fields);
+      input = input.subspan(2 + 8 * words);
+    }
+    return batch;
+  }
+
+  // Small numbers and addresses near the session's memory more often than chance would give.
+  std::uint64_t Plausible(std::uint64_t word) const {
+    switch (word % 4) {
+      case 0:
+        return (word >> 2) & 0xff;
+      case 1:
+        return session_.identity.device_base + (word >> 2) % (8 * kMiB);
+      case 2:
+        return session_.identity.host_base + (word >> 2) % (32 * kMiB);
+      default:
+        return word;
+    }
+  }
+
+  const std::vector<std::uint8_t> fatbin_ = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0,
+                                             0,    0,    0,    0,    0, 0, 0,  0};
+  const Sha256Digest digest_ = Sha256(fatbin_.data(), fatbin_.size());
+  FakeSession session_;
+};
 
 }  // namespace
 }  // namespace torpor::executor
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  torpor::executor::RunBatch({data, size});
+  static auto* const fuzzer = new torpor::executor::Fuzzer;  // until the process ends
+  fuzzer->Run({data, size});
   return 0;
 }

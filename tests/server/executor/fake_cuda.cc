@@ -177,7 +177,14 @@ struct FakeDriverFunctions {
     *stream = reinterpret_cast<CUstream>(fake->streams_.back().get());
     return Ok();
   }
-  static CUresult StreamDestroy(CUstream) { return CUDA_SUCCESS; }
+  // Work that it still has goes on.
+  static CUresult StreamDestroy(CUstream stream) {
+    auto* target = reinterpret_cast<FakeCuda::Stream*>(stream);
+    if (target->work.empty()) {
+      std::erase_if(fake->streams_, [&](const auto& other) { return other.get() == target; });
+    }
+    return CUDA_SUCCESS;
+  }
   static CUresult StreamSync(CUstream) {
     fake->Release();
     return Ok();
