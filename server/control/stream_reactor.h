@@ -19,7 +19,7 @@ template <typename In, typename Out>
 class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
  public:
   // Beyond this many messages the peer does not read, or reads too slowly to be served.
-  static constexpr std::size_t kMaxQueued = 16384;
+  static constexpr std::size_t kMaxQueued = 4096;
 
   // `self` owns this reactor; `context` is the stream's.
   void Start(std::shared_ptr<StreamReactor> self, grpc::CallbackServerContext* context) {

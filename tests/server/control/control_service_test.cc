@@ -131,8 +131,8 @@ TEST_F(ControlServiceTest, ClientThatDoesNotReadIsCutOff) {
   client.Send(wire::LeaseRequest{});
   const auto event = listener_.NextSession();
   wire::MemoryReply reply;
-  reply.message.assign(16 * 1024, 'x');
-  for (int i = 0; i < 40'000; ++i) event.link->Send(reply);
+  reply.message.assign(4 * 1024, 'x');
+  for (int i = 0; i < 10'000; ++i) event.link->Send(reply);
   event.done();
   EXPECT_FALSE(listener_.NextSession().message);
 }
