@@ -50,7 +50,8 @@ FUNCTIONS = ("cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2",
 def family(ids, symbol, parameters, host_ids=None):
     """One call a precision: `symbol` has {} or {lower} for its letter; `parameters` takes the
     element and its real part."""
-    return [Call(id_, symbol.format(letter, lower=letter.lower()), parameters(PRECISIONS[letter], REAL_OF[letter]),
+    return [Call(id_, symbol.format(letter, lower=letter.lower()),
+                 parameters(PRECISIONS[letter], REAL_OF[letter]),
                  host_ids[letter] if host_ids else None)
             for letter, id_ in ids.items()]
 

@@ -11,7 +11,8 @@ SYMBOLS = [
           ' : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "<unknown>"'),
     value("cublasLtGetStatusString",
           'status == CUBLAS_STATUS_SUCCESS ? "success"'
-          ' : status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported by Torpor" : "unknown status"'),
+          ' : status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported by Torpor"'
+          ' : "unknown status"'),
 ]
 
 LIBRARY = Library(name="cublaslt", prefix="CublasLt", first_id=2048, last_id=3071, commands=[],

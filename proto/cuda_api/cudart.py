@@ -118,11 +118,12 @@ _CUSTOM = {
 cudaGetDeviceCount cudaGetDevice cudaSetDevice cudaGetDeviceProperties cudaDeviceGetAttribute
 cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess
 cudaDeviceDisablePeerAccess cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaSetDeviceFlags
-cudaGetDeviceFlags cudaInitDevice cudaDriverGetVersion
+cudaGetDeviceFlags cudaChooseDevice cudaSetValidDevices cudaInitDevice cudaDriverGetVersion
 cudaGetLastError cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
 cudaStreamQuery cudaStreamGetFlags cudaStreamGetPriority cudaStreamGetDevice cudaStreamGetId
 cudaThreadExchangeStreamCaptureMode cudaEventQuery
-cudaHostGetDevicePointer cudaHostGetFlags cudaPointerGetAttributes cudaGetKernel
+cudaHostGetDevicePointer cudaHostGetFlags
+cudaHostRegister cudaHostUnregister cudaMalloc3D cudaPointerGetAttributes cudaGetKernel
 """,
     STREAM: """
 cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
@@ -130,7 +131,7 @@ cudaStreamWaitEvent cudaStreamAddCallback cudaLaunchHostFunc
 cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventRecord cudaEventRecordWithFlags
 cudaMemcpyAsync cudaMemcpy2DAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaMemcpyToSymbol
 cudaMemcpyToSymbolAsync cudaMemset cudaMemsetAsync cudaMemset2D cudaMemset2DAsync
-cudaFuncSetAttribute cudaDeviceSetLimit
+cudaFuncSetAttribute cudaFuncGetName cudaDeviceSetLimit
 cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel
 """,
     SYNC: """
@@ -167,7 +168,8 @@ SYMBOLS += [
            "unsigned (dim3 grid, dim3 block, size_t shared_bytes, struct CUstream_st * stream)"),
     custom("__cudaPopCallConfiguration", LOCAL,
            "cudaError_t (dim3 * grid, dim3 * block, size_t * shared_bytes, void * stream)"),
-    custom("__cudaGetKernel", LOCAL, "cudaError_t (cudaKernel_t * kernel, const void * host_function)"),
+    custom("__cudaGetKernel", LOCAL,
+           "cudaError_t (cudaKernel_t * kernel, const void * host_function)"),
     custom("__cudaLaunchKernel", STREAM,
            "cudaError_t (cudaKernel_t kernel, dim3 grid, dim3 block, void ** arguments,"
            " size_t shared_bytes, cudaStream_t stream)"),

@@ -224,7 +224,7 @@ def _wire_type(word):
 
 
 def call_commands(call):
-    """What a Call is on the wire: a STREAM command, and a SYNC one where a result goes to the host."""
+    """A Call on the wire: a STREAM command, and a SYNC one where a result goes to the host."""
     fields = {name: _wire_type(word) for name, word in call.parameters.items()}
     yield Command(call.id, call.name, STREAM, fields)
     if call.host_id is not None:
