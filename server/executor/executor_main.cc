@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -108,9 +109,7 @@ int ListDevices(const std::string& cuda_library_dir) {
   return static_cast<int>(ExitStatus::kShutdown);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Run(int argc, char** argv) {
   CommandLine line;
   CLI::App app(kDescription, "torpor-executor");
   app.footer(kFooter);
@@ -129,4 +128,17 @@ int main(int argc, char** argv) {
     return static_cast<int>(ExitStatus::kUsage);
   }
   return Fail(torpor::executor::RunExecutor(line.options));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs("torpor-executor: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return static_cast<int>(ExitStatus::kFailure);
+  }
 }

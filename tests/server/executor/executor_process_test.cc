@@ -115,6 +115,7 @@ class ExecutorProcess : public testing::Test {
                                                 "--pool-bytes",
                                                 "256MiB"};
     std::vector<char*> pointers;
+    pointers.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments) {
       pointers.push_back(const_cast<char*>(argument.c_str()));
     }
