@@ -41,8 +41,9 @@ const Setting<T>* FindSetting(std::span<const Setting<T>> settings, std::string_
   return found == settings.end() ? nullptr : &*found;
 }
 
+// Absolute, because clients in other folders are told the sockets' paths.
 std::string ResolvePath(const std::filesystem::path& folder, const std::string& text) {
-  return text.empty() ? text : (folder / text).lexically_normal().string();
+  return text.empty() ? text : std::filesystem::absolute(folder / text).lexically_normal().string();
 }
 
 // file:line of every function, for what can be judged only after all sources were read.
@@ -199,7 +200,8 @@ FunctionPlaces ReadYaml(const std::string& yaml, const std::filesystem::path& fi
 
 void ApplyText(const std::string& place, const Setting<Config>& setting, const std::string& text,
                Config& config, Findings& findings) {
-  const absl::Status status = setting.set(config, text);
+  const std::string value = setting.is_path ? ResolvePath({}, text) : text;
+  const absl::Status status = setting.set(config, value);
   if (!status.ok()) findings.Add(place, std::string(status.message()));
 }
 

@@ -18,6 +18,12 @@ class Event {
   boost::asio::awaitable<void> Wait() {
     co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
   }
+  // At most until `give_up`.
+  boost::asio::awaitable<void> WaitUntil(boost::asio::steady_timer::time_point give_up) {
+    timer_.expires_at(give_up);
+    co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    timer_.expires_at(boost::asio::steady_timer::time_point::max());
+  }
   void Notify() { timer_.cancel(); }
 
  private:

@@ -330,7 +330,18 @@ asio::awaitable<void> Exchange::Download() {
   if (!co_await ReadResponseHead(parser)) co_return;
   changed_.Notify();
   if (!co_await ReadResponseBody(*parser)) co_return;
-  FinishDownload(*parser);
+  if (IsServerError()) co_await WaitForLoss();
+  if (failure_ == Failure::kNone) FinishDownload(*parser);
+}
+
+// A function sees that its GPU is gone before the controller does, and answers 5xx. Such an answer
+// waits a moment for the controller's word, which makes it 502 lease_lost.
+asio::awaitable<void> Exchange::WaitForLoss() {
+  constexpr std::chrono::milliseconds kNoticeTime(100);
+  const auto give_up = std::chrono::steady_clock::now() + kNoticeTime;
+  while (failure_ == Failure::kNone && std::chrono::steady_clock::now() < give_up) {
+    co_await room_.WaitUntil(give_up);
+  }
 }
 
 asio::awaitable<bool> Exchange::ReadResponseHead(std::optional<ResponseParser>& parser) {
@@ -408,8 +419,11 @@ void Exchange::FinishDownload(const ResponseParser& parser) {
   changed_.Notify();
 }
 
+bool Exchange::IsServerError() const { return response_ && response_->result_int() >= 500; }
+
 bool Exchange::FitsBuffer() const {
   return is_head_request_ || is_download_done_ ||
+         (IsServerError() && buffered_bytes_ < core_.config.response_buffer_bytes) ||
          (response_length_ && *response_length_ <= core_.config.response_buffer_bytes);
 }
 

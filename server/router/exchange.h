@@ -82,6 +82,7 @@ class Exchange final : private LeaseDesk::Listener {
   Awaitable<void> Download();
   Awaitable<bool> ReadResponseHead(std::optional<ResponseParser>& parser);
   Awaitable<bool> ReadResponseBody(ResponseParser& parser);
+  Awaitable<void> WaitForLoss();
   void FinishDownload(const ResponseParser& parser);
 
   Awaitable<bool> RespondAll();
@@ -90,6 +91,7 @@ class Exchange final : private LeaseDesk::Listener {
   void PrepareClientHead(bool keep_alive);
   void AddTimings(std::vector<std::pair<std::string, std::string>>& fields) const;
   Refusal RefusalOfFailure() const;
+  bool IsServerError() const;
   bool FitsBuffer() const;
 
   void Fail(Failure failure, std::string detail);

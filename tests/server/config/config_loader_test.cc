@@ -207,6 +207,15 @@ TEST_F(SourcesTest, FlagsGoBeforeTheEnvironmentAndItBeforeTheFile) {
   EXPECT_EQ(config->http_address, "c:3");
 }
 
+TEST_F(SourcesTest, PathsBecomeAbsolute) {
+  ConfigSources sources;
+  sources.flags = {{"run_dir", "some/../run"}, {"cuda_library_dir", ""}};
+  const auto config = LoadConfig(sources);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->run_dir, (std::filesystem::current_path() / "run").string());
+  EXPECT_EQ(config->cuda_library_dir, "");
+}
+
 TEST_F(SourcesTest, MistakesNameTheVariableAndTheFlag) {
   ConfigSources sources;
   sources.environment = Environment({{"TORPOR_LOG_LEVEL", "loud"}});

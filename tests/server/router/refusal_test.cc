@@ -190,6 +190,26 @@ TEST_F(RefusalTest, ALeaseLostInMidRequestIs502) {
   broker_.WaitForReleased(1);
 }
 
+TEST_F(RefusalTest, AFunctionThatSeesTheLossFirstIs502Too) {
+  StartWithUpstream([this](RawConnection& connection, const RawMessage&) {
+    connection.Send("HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nOops");
+    broker_.Lose(1, absl::UnavailableError("executor 1 died"));
+    return true;
+  });
+  ExpectRefusal(Fetch(Get("/function/f/")), 502, "lease_lost");
+}
+
+TEST_F(RefusalTest, AFunctionsOwnErrorsPass) {
+  StartWithUpstream([](RawConnection& connection, const RawMessage&) {
+    return connection.Send(
+        "HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nOops\r\n0\r\n\r\n");
+  });
+  const RawMessage answer = Fetch(Get("/function/f/"));
+  EXPECT_EQ(answer.first_line, "HTTP/1.1 500 Oops");
+  EXPECT_EQ(answer.body, "Oops");
+  EXPECT_EQ(Requests("upstream_error"), "1");
+}
+
 TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {
   StartWithOk();
   broker_.answer = nullptr;
