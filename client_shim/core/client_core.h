@@ -81,6 +81,9 @@ class ClientCore {
   // Sends what is batched without waiting for it.
   virtual cudaError_t Flush() = 0;
 
+  // How many commands were enqueued or called so far, by all threads and libraries.
+  virtual std::uint64_t CommandCount() const = 0;
+
   // True if no lease is held, and therefore everything that was ever enqueued is complete.
   virtual bool IsDrained() const = 0;
 

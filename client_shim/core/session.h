@@ -50,6 +50,7 @@ class Session final : public ClientCore {
   cudaError_t Enqueue(const Command& command) override;
   cudaError_t Call(const Command& command, CallReply& reply) override;
   cudaError_t Flush() override;
+  std::uint64_t CommandCount() const override { return uses_.load(std::memory_order_acquire); }
   bool IsDrained() const override;
   cudaError_t Create(std::uint64_t handle, const Command& create) override;
   using ClientCore::Configure;
@@ -182,8 +183,8 @@ class Session final : public ClientCore {
   Journal journal_;
   Batch batch_{0};
   Time batch_since_;
-  bool timer_is_armed_ = false;  // the service thread will look at the batch by itself
-  std::uint64_t uses_ = 0;       // grows with every command
+  bool timer_is_armed_ = false;         // the service thread will look at the batch by itself
+  std::atomic<std::uint64_t> uses_{0};  // grows with every command
   std::uint64_t uses_at_check_ = 0;
   Time next_idle_check_;
   cudaError_t async_error_ = cudaSuccess;

@@ -155,6 +155,26 @@ cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
   });
 }
 
+// One device: whatever list a program prefers, it is that one or nothing.
+cudaError_t cudaSetValidDevices(int* devices, int count) {
+  return Entry([&]() -> cudaError_t {
+    if (count < 0 || (count > 0 && !devices)) return cudaErrorInvalidValue;
+    TORPOR_TRY(Begin());
+    for (int i = 0; i < count; ++i)
+      if (!IsDevice(devices[i])) return cudaErrorInvalidDevice;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaChooseDevice(int* device, const struct cudaDeviceProp* wanted) {
+  return Entry([&]() -> cudaError_t {
+    if (!device || !wanted) return cudaErrorInvalidValue;
+    TORPOR_TRY(Begin());
+    *device = 0;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp* properties, int device) {
   return Entry([&]() -> cudaError_t {
     if (!properties) return cudaErrorInvalidValue;

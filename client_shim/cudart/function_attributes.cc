@@ -113,6 +113,16 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes* attributes, const v
   return Entry([&] { return GetAttributes(attributes, function); });
 }
 
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  return Entry([&] {
+    if (!name) return cudaErrorInvalidValue;
+    const Kernel* const kernel = FindKernel(function);
+    if (!kernel) return cudaErrorInvalidDeviceFunction;
+    *name = kernel->name;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaFuncSetAttribute(const void* function, enum cudaFuncAttribute attribute,
                                  int value) {
   return Entry([&] { return SetAttribute(function, attribute, value); });

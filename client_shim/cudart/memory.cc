@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/host_register.h"
 #include "client_shim/cudart/memory_kinds.h"
 
 namespace torpor::shim {
@@ -153,6 +154,19 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
   return Entry([&] { return AllocatePitched(pointer, pitch, width, height); });
 }
 
+// Every row of a volume is a row of one tall pitched allocation.
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr* pointer, struct cudaExtent extent) {
+  return Entry([&]() -> cudaError_t {
+    std::size_t rows = 0;
+    if (!pointer || __builtin_mul_overflow(extent.height, extent.depth, &rows))
+      return cudaErrorInvalidValue;
+    TORPOR_TRY(AllocatePitched(&pointer->ptr, &pointer->pitch, extent.width, rows));
+    pointer->xsize = extent.width;
+    pointer->ysize = extent.height;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return Entry([&]() -> cudaError_t {
     if (!free_bytes || !total_bytes) return cudaErrorInvalidValue;
@@ -177,6 +191,12 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsig
   return Entry([&]() -> cudaError_t {
     if (!device_pointer || flags != 0) return cudaErrorInvalidValue;
     ClientCore::Allocation allocation;
+    if (IsRegistered(pointer)) {
+      Core().WarnOnce("registered",
+                      "memory of cudaHostRegister is not visible to kernels:"
+                      " allocate it with cudaHostAlloc");
+      return cudaErrorNotSupported;
+    }
     TORPOR_TRY(FindPinned(pointer, allocation));
     *device_pointer = pointer;  // the arena has one address everywhere
     return cudaSuccess;

@@ -1,6 +1,8 @@
 #include "client_shim/cudart/streams.h"
 
+#include <chrono>
 #include <shared_mutex>
+#include <thread>
 #include <unordered_map>
 
 #include "client_shim/cudart/entry.h"
@@ -10,6 +12,9 @@ namespace torpor::shim {
 namespace {
 
 constexpr int kLeastPriority = 0;
+// How long a query waits for an idle stream's mark; a busy stream's costs it once a mark.
+constexpr std::chrono::microseconds kMarkPatience{500};
+constexpr std::chrono::microseconds kMarkPoll{20};
 
 class Streams {
  public:
@@ -79,40 +84,41 @@ cudaError_t Synchronize(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   TORPOR_TRY(AwaitHostFunctions(*stream));
-  const std::uint64_t work = stream->work.load();
-  TORPOR_TRY(Ask(wire::StreamSynchronize{stream->wire}));
-  stream->finished_work.store(work);
+  return Ask(wire::StreamSynchronize{stream->wire});
+}
+
+bool MarkIsReached(const Stream& stream) {
+  return Core().SlotValue(stream.slot) >= stream.marked_value;
+}
+
+// Puts a mark behind everything that was enqueued so far, and gives an idle stream the time to
+// reach it: a query right behind a synchronisation must find the stream ready.
+cudaError_t PlaceMark(Stream& stream) {
+  const std::uint64_t commands = Core().CommandCount();
+  stream.marked_value = Core().NextSlotValue(stream.slot);
+  TORPOR_TRY(Send(wire::StreamMark{stream.wire, stream.slot, stream.marked_value}));
+  TORPOR_TRY(Core().Flush());
+  stream.marked_commands = commands + 1;
+  const auto patience = std::chrono::steady_clock::now() + kMarkPatience;
+  while (!MarkIsReached(stream) && std::chrono::steady_clock::now() < patience)
+    std::this_thread::sleep_for(kMarkPoll);
   return cudaSuccess;
 }
 
-// The state of a stream is learnt by a mark behind its work, and read from the completion page.
+// The state of a stream is learnt by a mark behind its work and read from the completion page.
+// A mark that is not reached answers at once; one that is reached answers as long as nothing at
+// all was enqueued behind it, by whichever library.
 cudaError_t Query(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   if (stream->host_functions.load() != 0) return cudaErrorNotReady;
   if (Core().IsDrained()) return Core().TakeAsyncError();
-  // What has been waited for is finished: a query right behind it must say so.
-  if (!IsLegacy(*stream) && stream->finished_work.load() == stream->work.load()) {
-    return Core().TakeAsyncError();
-  }
   std::lock_guard lock(stream->mutex);
   if (stream->slot == 0) stream->slot = Core().AllotSlot();
   if (stream->slot == 0) return Ask(wire::StreamSynchronize{stream->wire});
-  // The legacy stream follows work of all others, which only a new mark can cover.
-  const std::uint64_t work = stream->work.load();
-  const bool covered =
-      stream->marked_value != 0 &&
-      (stream->marked_work == work || Core().SlotValue(stream->slot) < stream->marked_value);
-  if (!covered) {
-    stream->marked_value = Core().NextSlotValue(stream->slot);
-    stream->marked_work = work;
-    TORPOR_TRY(Send(wire::StreamMark{stream->wire, stream->slot, stream->marked_value}));
-    TORPOR_TRY(Core().Flush());
-  }
-  if (Core().SlotValue(stream->slot) < stream->marked_value) return cudaErrorNotReady;
-  if (stream->marked_work != stream->work.load()) return cudaErrorNotReady;
-  if (IsLegacy(*stream)) stream->marked_value = 0;
-  return Core().TakeAsyncError();
+  const bool is_stale = MarkIsReached(*stream) && stream->marked_commands != Core().CommandCount();
+  if (stream->marked_value == 0 || is_stale) TORPOR_TRY(PlaceMark(*stream));
+  return MarkIsReached(*stream) ? Core().TakeAsyncError() : cudaErrorNotReady;
 }
 
 cudaError_t AddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void* data) {
@@ -148,9 +154,7 @@ cudaError_t FindStream(cudaStream_t stream, StreamPtr& found) {
 
 cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
   TORPOR_TRY(FindStream(stream, use));
-  TORPOR_TRY(AwaitHostFunctions(*use));
-  use->work.fetch_add(1, std::memory_order_relaxed);
-  return cudaSuccess;
+  return AwaitHostFunctions(*use);
 }
 
 }  // namespace torpor::shim

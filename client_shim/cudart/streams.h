@@ -15,26 +15,21 @@ struct Stream {
   std::uint64_t wire = 0;  // as commands name it; 0 is the legacy default stream
   unsigned flags = 0;
   int priority = 0;
-  // Counts what was enqueued, so that a query knows whether its mark covers everything.
-  std::atomic<std::uint64_t> work{0};
-  // So much of it was finished when the program last waited. Says nothing of the legacy stream,
-  // which follows the work of others.
-  std::atomic<std::uint64_t> finished_work{0};
   std::atomic<int> host_functions{0};  // queued and not finished
 
   std::mutex mutex;  // guards the mark of the last query
   std::uint32_t slot = 0;
   std::uint64_t marked_value = 0;
-  std::uint64_t marked_work = 0;
+  std::uint64_t marked_commands = 0;  // the core's count when the mark was placed
 };
 
 using StreamPtr = std::shared_ptr<Stream>;
 
 // The stream that `stream` names, ready for a command: the session is open and host functions
-// that the command must follow have run. Counts the command.
+// that the command must follow have run.
 cudaError_t UseStream(cudaStream_t stream, StreamPtr& use);
 
-// The stream, without counting a command or waiting for anything.
+// The stream, without waiting for anything.
 cudaError_t FindStream(cudaStream_t stream, StreamPtr& found);
 
 // Whether the stream waits for work of the legacy default stream and the other way round.

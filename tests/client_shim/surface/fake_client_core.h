@@ -68,6 +68,7 @@ class FakeClientCore : public ClientCore {
     return Enqueue(command);
   }
   cudaError_t Flush() override { return failure; }
+  std::uint64_t CommandCount() const override { return 0; }
   bool IsDrained() const override { return true; }
   cudaError_t Create(std::uint64_t handle, const Command&) override {
     live.insert(handle);
