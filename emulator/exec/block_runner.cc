@@ -59,6 +59,9 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
   const std::uint32_t warps = job.warps();
   const auto dynamic = static_cast<std::uint32_t>(job.config.dynamic_shared_bytes);
   const std::uint32_t shared = (job.static_shared_bytes + 15) / 16 * 16 + dynamic;
+  const std::uint32_t reserved_offset = (shared + 15) / 16 * 16;
+  const std::uint32_t buffer =
+      job.reserved_shared ? reserved_offset + kReservedSharedBytes : shared;
   std::uint64_t workspace = 0;
   if (job.config.cooperative) {
     std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
@@ -75,7 +78,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.parameters = block.slot.parameters;
     warp.symbols = job.symbols;
     // At the very end of the window, so that the first byte behind it faults if pages allow.
-    warp.shared = block.slot.shared_end - (shared + 255) / 256 * 256;
+    warp.shared = block.slot.shared_end - (buffer + 255) / 256 * 256;
     warp.local_end = block.slot.local + (i + 1) * job.local_bytes_per_warp;
     warp.window_begin = job.memory->window_begin();
     warp.window_bytes = job.memory->window_end() - job.memory->window_begin();
@@ -96,6 +99,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.warps = warps;
     warp.dynamic_shared_bytes = dynamic;
     warp.total_shared_bytes = shared;
+    warp.reserved_shared_offset = reserved_offset;
     warp.multiprocessors = job.traits.multiprocessors;
     warp.runner = this;
     warp.block = &block;
@@ -122,6 +126,10 @@ void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
     warp.ctaid[2] = z;
     warp.local = block.slot.local + i * job_->local_bytes_per_warp;
     warp.multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
+  }
+  if (job_->reserved_shared) {
+    const Warp& warp = block.warps[0];
+    std::memset(warp.shared + warp.reserved_shared_offset, 0, kReservedSharedBytes);
   }
   if (!job_->switches) return;
   block.live_warps = job_->warps();

@@ -146,7 +146,8 @@ ExecResult<void> LoadedProgram::Validate(const Kernel& kernel, const LaunchConfi
       grid.z > 65535) {
     return reject("a grid that is empty or too large");
   }
-  const Bytes limit = std::min<Bytes>(traits_.shared_bytes_per_block, kSharedWindowBytes - 512);
+  const Bytes limit = std::min<Bytes>(traits_.shared_bytes_per_block,
+                                      kSharedWindowBytes - 2 * kReservedSharedBytes);
   if (config.dynamic_shared_bytes > limit ||
       kernel.info().static_shared_bytes + config.dynamic_shared_bytes > limit) {
     return reject("more than " + std::to_string(limit) + " bytes of shared memory");
@@ -173,6 +174,7 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
   job->parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
   job->symbols = symbols_.data();
   job->static_shared_bytes = static_cast<std::uint32_t>(kernel.info().static_shared_bytes);
+  job->reserved_shared = kernel.layout().reserved_shared;
   job->local_bytes_per_warp = kernel.local_bytes_per_warp();
   job->memory = &memory_;
   job->traits = traits_;

@@ -6,6 +6,10 @@ namespace torpor::emulator {
 
 inline constexpr std::uint32_t kWarpLanes = 32;
 
+// Shared memory that the system reserves for itself; cooperative_groups keeps the barriers of
+// groups of several warps there.
+inline constexpr std::uint32_t kReservedSharedBytes = 1024;
+
 struct WarpContext;
 
 // What the runtime does for generated code. Calls that find an error do not return.
@@ -79,6 +83,7 @@ struct WarpContext {
   std::uint32_t warps = 0;
   std::uint32_t dynamic_shared_bytes = 0;
   std::uint32_t total_shared_bytes = 0;
+  std::uint32_t reserved_shared_offset = 0;  // of kReservedSharedBytes behind all else
   std::uint32_t multiprocessor = 0;
   std::uint32_t multiprocessors = 0;
 };

@@ -346,7 +346,8 @@ bool ParseSpecialRegister(std::string_view name, SpecialRegisterName& out) {
   }
   for (const auto& [prefix, special] :
        {std::pair{std::string_view("%envreg"), SpecialRegister::kEnvreg},
-        std::pair{std::string_view("%pm"), SpecialRegister::kPm}}) {
+        std::pair{std::string_view("%pm"), SpecialRegister::kPm},
+        std::pair{std::string_view("%reserved_smem_offset_"), SpecialRegister::kReservedSmem}}) {
     if (!name.starts_with(prefix) || name.size() == prefix.size()) continue;
     const char* end = name.data() + name.size();
     const auto parsed = std::from_chars(name.data() + prefix.size(), end, out.index);

@@ -249,6 +249,7 @@ enum class SpecialRegister : std::uint8_t {
   kGlobaltimerHi,
   kDynamicSmemSize,
   kTotalSmemSize,
+  kReservedSmem,
   kEnvreg,
   kPm,
   kClusterRank,

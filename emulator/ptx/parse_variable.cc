@@ -200,12 +200,11 @@ void ParserState::ParseInitialiserElement(Variable& variable) {
       Expect(')');
     }
     Expect(')');
-    const auto shift =
-        number->bits == 0 ? 0U : static_cast<unsigned>(std::countr_zero(number->bits)) / 8;
-    if (number->bits != std::uint64_t{0xff} << (8 * shift)) return Fail("an unusual address mask");
-    // Kept as (byte count 1, addend = which byte); see ApplyRelocation.
+    unsigned byte = 0;
+    while (byte < 8 && number->bits != std::uint64_t{0xff} << (8 * byte)) ++byte;
+    if (byte == 8) return Fail("an unusual address mask");
     relocation.bytes = 1;
-    relocation.addend = shift;
+    relocation.addend = byte;  // which one, counted from the lowest
     variable.relocations.push_back(relocation);
     return AppendBits(variable, 0, 1);
   }

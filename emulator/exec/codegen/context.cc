@@ -127,6 +127,8 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
       return constant(kWarpLanes);
     case SpecialRegister::kClusterCount:
       return constant(1);
+    case SpecialRegister::kReservedSmem:
+      return field(offsetof(WarpContext, reserved_shared_offset));
     case SpecialRegister::kEnvreg:
       // cooperative_groups finds its grid workspace there, the high half first.
       if (operand.bits == 1) return field(offsetof(WarpContext, grid_workspace) + 4);

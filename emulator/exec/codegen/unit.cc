@@ -73,6 +73,10 @@ class Walker {
       }
       return;
     }
+    if (operand.kind == ptx::Operand::Kind::kSpecial &&
+        operand.special == ptx::SpecialRegister::kReservedSmem) {
+      layout_.reserved_shared = true;
+    }
     const bool names_variable =
         operand.kind == ptx::Operand::Kind::kSymbol || operand.kind == ptx::Operand::Kind::kAddress;
     if (!names_variable || operand.symbol == ptx::kNoIndex) return;

@@ -18,6 +18,7 @@ namespace torpor::emulator {
 struct KernelLayout {
   std::map<std::uint32_t, std::uint32_t> shared_offsets;  // variable -> offset in shared memory
   std::uint32_t static_shared_bytes = 0;
+  bool reserved_shared = false;                          // whether the system's part of it is used
   std::map<std::uint32_t, std::uint32_t> local_offsets;  // variable -> offset in its frame
   std::map<std::uint32_t, std::uint32_t> local_bytes;    // function -> bytes a lane
   std::vector<std::uint32_t> functions;                  // reachable, the kernel first
