@@ -6,13 +6,15 @@
 
 namespace torpor {
 
+// NOLINT below: clang-tidy 14 takes the 0 of a defaulted <=> for a null pointer.
+
 // A 64-bit identifier of one kind of thing; different kinds do not mix. Zero is "none".
 template <typename Tag>
 struct Id {
   std::uint64_t value = 0;
 
   constexpr explicit operator bool() const { return value != 0; }
-  friend constexpr auto operator<=>(const Id&, const Id&) = default;
+  friend constexpr auto operator<=>(const Id&, const Id&) = default;  // NOLINT
 };
 
 using SessionId = Id<struct SessionTag>;    // one client process; never reused while the node is up
@@ -24,7 +26,7 @@ using OperationId = Id<struct OperationTag>;  // one command of the daemon to an
 // A GPU of this node by its index, as in torpor-executor --gpu N.
 struct GpuIndex {
   std::int32_t value = -1;
-  friend constexpr auto operator<=>(const GpuIndex&, const GpuIndex&) = default;
+  friend constexpr auto operator<=>(const GpuIndex&, const GpuIndex&) = default;  // NOLINT
 };
 
 }  // namespace torpor

@@ -15,6 +15,7 @@
 #include "server/control/links.h"
 #include "server/controller/executor.h"
 #include "server/controller/executor_killer.h"
+#include "server/controller/lease.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/request_broker.h"
 #include "server/controller/session.h"
@@ -69,20 +70,6 @@ class Controller {
   void Shutdown();
 
  private:
-  enum class MemberState { kPreparing, kOffered, kAcked, kReturning };
-
-  // The lease of an instance, shared by its sessions.
-  struct Lease {
-    LeaseId id;
-    GpuIndex gpu;
-    bool is_explicit = false;
-    bool is_revoked = false;
-    TimePoint since;
-    SwapSource source = SwapSource::kResident;
-    std::map<SessionId, MemberState> members;
-    std::set<RequestId> requests;
-  };
-
   struct Instance {
     InstanceId id;
     FunctionConfig config;
@@ -175,10 +162,9 @@ class Controller {
   static void Reply(Session& session, std::uint64_t request, std::int32_t error,
                     const std::string& message, std::uint64_t address);
   // Nothing to do, and no error, where the image is or is not there already.
-  void SwapInSession(const SessionPtr& session, GpuIndex gpu,
-                     std::function<void(const OperationResult&)> then);
+  void SwapInSession(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& then);
   void SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
-                      std::function<void(const OperationResult&)> then);
+                      const Executor::OnDone& then);
 
   // controller_leases.cc
   void AddMember(Instance& instance, const SessionPtr& session);

@@ -130,7 +130,7 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& re
   });
 }
 
-Controller::Lease* Controller::LeaseOf(const Session& session, LeaseId lease) {
+Lease* Controller::LeaseOf(const Session& session, LeaseId lease) {
   if (!session.lease || session.lease != lease) return nullptr;
   std::optional<Lease>& held = instances_.at(session.instance).lease;
   return held && held->id == lease ? &*held : nullptr;

@@ -246,7 +246,7 @@ void Controller::HostFreeNow(const SessionPtr& session, const wire::HostFree& ca
 }
 
 void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
-                               std::function<void(const OperationResult&)> then) {
+                               const Executor::OnDone& then) {
   session->steps.Add([this, session, gpu, then](const StepQueue::Finish& finish) {
     const bool is_needed = session->is_announced && session->resident != gpu;
     if (!is_needed) {
@@ -269,7 +269,7 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
 }
 
 void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
-                                std::function<void(const OperationResult&)> then) {
+                                const Executor::OnDone& then) {
   session->steps.Add([this, session, gpu, drop, then](const StepQueue::Finish& finish) {
     if (!session->is_announced || session->resident != gpu) {
       then({});

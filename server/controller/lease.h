@@ -1,0 +1,32 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "server/controller/request_broker.h"
+
+namespace torpor::server {
+
+// How far a session is with the lease of its instance, in the order in which it goes.
+enum class MemberState {
+  kPreparing,  // the executor is told
+  kOffered,    // the session is told
+  kAcked,
+  kReturning,  // the session has given it back
+};
+
+// The lease of an instance, shared by its sessions.
+struct Lease {
+  LeaseId id;
+  GpuIndex gpu;
+  bool is_explicit = false;
+  bool is_revoked = false;
+  TimePoint since;
+  SwapSource source = SwapSource::kResident;
+  std::map<SessionId, MemberState> members;
+  std::set<RequestId> requests;
+};
+
+}  // namespace torpor::server
