@@ -65,9 +65,14 @@ class FakeDaemon final : public v1::Control::Service {
     return count;
   }
 
+  // Where torpord would put it too; ThreadSanitizer keeps that range for itself.
+#ifdef __SANITIZE_THREAD__
   static constexpr std::uint64_t kDeviceBase = 0x10'0000'0000;
+#else
+  static constexpr std::uint64_t kDeviceBase = 0x2000'0000'0000;
+#endif
   static constexpr std::uint64_t kDeviceBytes = 0x4000'0000;
-  static constexpr std::uint64_t kHostBase = 0x18'0000'0000;
+  static constexpr std::uint64_t kHostBase = kDeviceBase + 0x8'0000'0000;
   static constexpr std::uint64_t kHostBytes = 0x100'0000;
 
  private:
