@@ -78,7 +78,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.parameters = block.slot.parameters;
     warp.symbols = job.symbols;
     // At the very end of the window, so that the first byte behind it faults if pages allow.
-    warp.shared = block.slot.shared_end - (buffer + 255) / 256 * 256;
+    warp.shared = block.slot.shared_end - RoundUp(buffer, 256);
     warp.local_end = block.slot.local + (i + 1) * job.local_bytes_per_warp;
     warp.window_begin = job.memory->window_begin();
     warp.window_bytes = job.memory->window_end() - job.memory->window_begin();

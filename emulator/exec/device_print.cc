@@ -44,7 +44,7 @@ void Append(std::string& out, const std::string& conversion, Values... values) {
   out.append(large.data(), static_cast<std::size_t>(length));
 }
 
-void Convert(std::string& out, std::string conversion, char letter, bool is_long,
+void Convert(std::string& out, const std::string& conversion, char letter, bool is_long,
              ArgumentReader& arguments) {
   switch (letter) {
     case 'd':

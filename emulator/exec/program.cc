@@ -147,7 +147,7 @@ ExecResult<void> LoadedProgram::Validate(const Kernel& kernel, const LaunchConfi
     return reject("a grid that is empty or too large");
   }
   const Bytes limit = std::min<Bytes>(traits_.shared_bytes_per_block,
-                                      kSharedWindowBytes - 2 * kReservedSharedBytes);
+                                      kSharedWindowBytes - Bytes{2} * kReservedSharedBytes);
   if (config.dynamic_shared_bytes > limit ||
       kernel.info().static_shared_bytes + config.dynamic_shared_bytes > limit) {
     return reject("more than " + std::to_string(limit) + " bytes of shared memory");
