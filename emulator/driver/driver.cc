@@ -73,7 +73,7 @@ Device* Driver::device(CUdevice index) {
   return devices_[static_cast<std::size_t>(index)].get();
 }
 
-CUcontext Driver::AddContext(std::shared_ptr<Context> context) {
+CUcontext Driver::AddContext(const std::shared_ptr<Context>& context) {
   {
     std::lock_guard lock(mutex_);
     alive_.insert(context);

@@ -44,7 +44,7 @@ class Driver {
   HandleTable<Function, CUfunction>& functions() { return functions_; }
   HandleTable<MemoryHandle, CUmemGenericAllocationHandle>& memory() { return memory_; }
 
-  CUcontext AddContext(std::shared_ptr<Context> context);
+  CUcontext AddContext(const std::shared_ptr<Context>& context);
   // Waits for its work, then forgets it. Null and nothing done if it is none.
   std::shared_ptr<Context> RemoveContext(CUcontext context);
 

@@ -93,7 +93,6 @@ DriverResult<int> Function::Attribute(CUfunction_attribute attribute, unsigned s
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
       return as_int(info_.registers);
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      return as_int(info_.ptx_version);
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       return as_int(info_.ptx_version);
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:

@@ -52,6 +52,8 @@ std::vector<T> Random(std::size_t count, unsigned seed) {
   return values;
 }
 
+std::size_t Area(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
+
 struct Shape {
   cublasOperation_t op_a;
   cublasOperation_t op_b;
@@ -61,13 +63,9 @@ struct Shape {
   int lda() const { return (op_a == CUBLAS_OP_N ? m : k) + 1; }
   int ldb() const { return (op_b == CUBLAS_OP_N ? k : n) + 2; }
   int ldc() const { return m + 3; }
-  std::size_t a_size() const {
-    return static_cast<std::size_t>(lda() * (op_a == CUBLAS_OP_N ? k : m));
-  }
-  std::size_t b_size() const {
-    return static_cast<std::size_t>(ldb() * (op_b == CUBLAS_OP_N ? n : k));
-  }
-  std::size_t c_size() const { return static_cast<std::size_t>(ldc() * n); }
+  std::size_t a_size() const { return Area(lda(), (op_a == CUBLAS_OP_N ? k : m)); }
+  std::size_t b_size() const { return Area(ldb(), (op_b == CUBLAS_OP_N ? n : k)); }
+  std::size_t c_size() const { return Area(ldc(), n); }
 };
 
 // The textbook product, in double.
@@ -83,7 +81,7 @@ std::vector<T> Reference(const Shape& s, double alpha, const T* a, const T* b, d
         const T y = s.op_b == CUBLAS_OP_N ? b[i + column * s.ldb()] : b[column + i * s.ldb()];
         sum += static_cast<double>(x) * static_cast<double>(y);
       }
-      T& target = result[static_cast<std::size_t>(row + column * s.ldc())];
+      T& target = result[Area(column, s.ldc()) + static_cast<std::size_t>(row)];
       const double before = beta == 0 ? 0 : beta * static_cast<double>(target);
       target = static_cast<T>(alpha * sum + before);
     }
@@ -274,7 +272,7 @@ TEST_F(BlasTest, GemmExInBfloat16) {
   const auto narrow = FromBfloat16(narrow_c.Download(stream_));
   for (int column = 0; column < shape.n; ++column) {
     for (int row = 0; row < shape.m; ++row) {
-      const auto at = static_cast<std::size_t>(row + column * shape.ldc());
+      const auto at = Area(column, shape.ldc()) + static_cast<std::size_t>(row);
       ASSERT_NEAR(narrow[at], want[at], 0.01 * std::abs(want[at]) + 1e-3);
     }
   }

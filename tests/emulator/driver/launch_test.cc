@@ -204,7 +204,8 @@ TEST_F(LaunchTest, Occupancy) {
   int blocks = 0;
   ASSERT_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, Find("add"), 256, 0));
   EXPECT_EQ(blocks, 6);
-  ASSERT_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, Find("add"), 256, 90 * 1024));
+  ASSERT_CUDA(
+      cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, Find("add"), 256, size_t{90} * 1024));
   EXPECT_EQ(blocks, 1);
   int grid = 0;
   int block = 0;
@@ -226,6 +227,7 @@ TEST_F(LaunchTest, BadImages) {
 
 TEST_F(LaunchTest, ManyThreadsLaunch) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this] {
       ASSERT_CUDA(cuCtxSetCurrent(context_));

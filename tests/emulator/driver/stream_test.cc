@@ -283,6 +283,7 @@ TEST_F(StreamTest, ManyThreadsManyStreams) {
   constexpr int kThreads = 8;
   static constexpr int kRounds = 200;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([this] {
       ASSERT_CUDA(cuCtxSetCurrent(context_));
