@@ -54,13 +54,12 @@ void FunctionEmitter::CallFunction(std::uint32_t function, const std::vector<Val
 void FunctionEmitter::CallIndirect(const Instruction& instruction, const Operand& callee,
                                    const std::vector<Value*>& memory, std::size_t results) {
   Value* addresses = ReadVector(callee, Type::kU64);
-  llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* loop = NewBlock("indirect");
   llvm::BasicBlock* next = NewBlock("indirect_next");
   llvm::BasicBlock* wild = NewBlock("wild_call");
   llvm::BasicBlock* after = NewBlock("indirect_done");
   Value* all = MaskBits(ActiveMask(instruction));
-  before = b_.GetInsertBlock();
+  llvm::BasicBlock* before = b_.GetInsertBlock();
   b_.CreateBr(loop);
   b_.SetInsertPoint(loop);
   llvm::PHINode* left = b_.CreatePHI(b_.getInt32Ty(), 2);

@@ -43,6 +43,7 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
   };
   const auto lane_table = [&](auto of_lane) {
     std::vector<llvm::Constant*> values;
+    values.reserve(kWarpLanes);
     for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
       values.push_back(b_.getInt32(of_lane(lane)));
     }
@@ -50,7 +51,8 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
   };
   const auto tid = [&](unsigned axis) -> Value* {
     Value* tids = ContextField(offsetof(WarpContext, lane_tids), b_.getPtrTy());
-    Value* row = b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), tids, axis * kWarpLanes);
+    Value* row =
+        b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), tids, std::uint64_t{axis} * kWarpLanes);
     const bool one = scalar || unit_.block_shape().row_lanes != 0;
     llvm::Type* type = one ? static_cast<llvm::Type*>(b_.getInt32Ty()) : Lanes(b_.getInt32Ty());
     llvm::LoadInst* load = b_.CreateAlignedLoad(type, row, llvm::Align(4));

@@ -176,6 +176,7 @@ void FunctionEmitter::StoreContiguous(const Address& address, const Access& acce
   if (access.count > 1) {
     // One after the other, then element by element.
     std::vector<Value*> parts;
+    parts.reserve(values.size());
     for (Value* value : values) parts.push_back(Vector(value));
     std::vector<int> indices;
     for (unsigned i = 0; i < kWarpLanes * access.count; ++i) {

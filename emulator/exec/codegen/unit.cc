@@ -101,7 +101,7 @@ class Walker {
       std::uint32_t& bytes = layout_.local_bytes[variable.function];
       bytes = (bytes + variable.align - 1) / variable.align * variable.align;
       layout_.local_offsets[i] = bytes;
-      constexpr std::uint64_t kMaxLocalBytes = 512 * 1024;
+      constexpr std::uint64_t kMaxLocalBytes = std::uint64_t{512} << 10;
       bytes += static_cast<std::uint32_t>(std::min(variable.bytes, kMaxLocalBytes));
     }
     for (auto& [function, bytes] : layout_.local_bytes) bytes = (bytes + 15) / 16 * 16;

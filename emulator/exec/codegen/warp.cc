@@ -5,8 +5,6 @@
 
 namespace torpor::emulator {
 
-using ptx::Opcode;
-
 // bar.sync a{, b}; bar.arrive a, b; bar.red.op d, a{, b}, c; barrier is the same.
 void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
   if (instruction.Has(Modifier::kCluster)) return Unsupported(instruction);
