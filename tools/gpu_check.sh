@@ -135,7 +135,8 @@ start_daemon() {
 start_function() {
   local log=$1 i
   shift
-  "$@" > "$log" 2>&1 &
+  : > "$log"
+  "$@" >> "$log" 2>&1 &
   started+=($!)
   for ((i = 0; i < 600; i++)); do
     grep -q 'listening on' "$log" && return
@@ -171,6 +172,7 @@ export search root work
 check_programs() {
   local program name native remoted verdict
   start_daemon 2GiB program:0
+  pool_mib=$(($(control status | sed -n 's/.*"pool_bytes": \([0-9]*\).*/\1/p' | head -1) >> 20))
   printf '\n%-28s %12s %12s  %s\n' 'CUDA program' 'native ms' 'remoted ms' 'result'
   for program in "$programs"/*; do
     name=$(basename "$program")
@@ -228,7 +230,7 @@ check_examples() {
   local name port reserve entry flags entries=() functions=() address
   for name in "${names[@]}"; do
     read -ra flags <<< "$(flags_of "$name")"
-    "$(program_of "$name")-reference" --write-expected "$work/$name.jsonl" "${flags[@]}"
+    "$(program_of "$name")-reference" --write-expected "$work/$name.jsonl" --count 4 "${flags[@]}"
     # env becomes the program, so that the process we stop is the program's own.
     start_function "$work/$name.log" env LD_LIBRARY_PATH="$search" "$(program_of "$name")" "${flags[@]}"
     port=$(sed -n 's/^listening on .*://p' "$work/$name.log")
@@ -237,8 +239,8 @@ check_examples() {
   load native "${entries[@]}"
   stop_all
 
-  # A pool of 768 MB holds every function but the largest beside it, so that they are swapped.
-  reserve=$(($(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits -i 0 2> /dev/null || echo 2816) - 768))
+  # A pool that holds the largest function, but no other beside it, so that they are swapped.
+  reserve=$((pool_mib + 2048 - 416))
   for name in "${names[@]}"; do functions+=("$name:$(free_port)"); done
   start_daemon "${reserve}MiB" "${functions[@]}"
   entries=()
