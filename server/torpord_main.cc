@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <exception>
 #include <optional>
 #include <variant>
 
@@ -242,4 +243,13 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace torpor::server
 
-int main(int argc, char** argv) { return torpor::server::Run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return torpor::server::Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs("torpord: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return 1;
+  }
+}

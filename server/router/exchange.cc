@@ -22,7 +22,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t kPieceBytes = 64 * 1024;
+constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;
 constexpr std::uint32_t kMaxUpstreamHeaderBytes = 256 * 1024;
 constexpr int kRetrySoonSeconds = 1;
 

@@ -70,7 +70,8 @@ absl::StatusOr<tcp::acceptor> Listen(asio::io_context& io, const std::string& ad
 class AsioRouter final : public Router {
  public:
   AsioRouter(const Config& config, Parts parts) : core_(config, std::move(parts)) {}
-  ~AsioRouter() override {
+  // Only lack of memory makes this throw, and then the process ends anyhow.
+  ~AsioRouter() override {  // NOLINT(bugprone-exception-escape)
     asio::post(core_.io, [this] { CloseAll(); });
     if (thread_.joinable()) thread_.join();
   }

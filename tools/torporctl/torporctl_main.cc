@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -208,5 +209,12 @@ int Run(std::vector<std::string> arguments) {
 }  // namespace torpor::torporctl
 
 int main(int argc, char** argv) {
-  return torpor::torporctl::Run(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    return torpor::torporctl::Run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    std::fputs("torporctl: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return 1;
+  }
 }
