@@ -192,19 +192,21 @@ TEST_F(StreamTest, PacedCopiesTakeTheirTime) {
   constexpr size_t kSize = 10'000'000;
   CUdeviceptr address = 0;
   void* pinned = nullptr;
-  ASSERT_CUDA(cuMemAlloc(&address, kSize));
-  ASSERT_CUDA(cuMemAllocHost(&pinned, kSize));
-  ASSERT_CUDA(cuMemsetD8(address, 0, kSize));
+  // Copies at the same time touch different memory.
+  ASSERT_CUDA(cuMemAlloc(&address, 3 * kSize));
+  ASSERT_CUDA(cuMemAllocHost(&pinned, 3 * kSize));
+  ASSERT_CUDA(cuMemsetD8(address, 0, 3 * kSize));
+  char* host = static_cast<char*>(pinned);
   CUstream up = Create();
   CUstream down = Create();
   CUstream up_too = Create();
   CUevent events[4] = {CreateEvent(), CreateEvent(), CreateEvent(), CreateEvent()};
   ASSERT_CUDA(cuEventRecord(events[0], up));
-  ASSERT_CUDA(cuMemcpyHtoDAsync(address, pinned, kSize, up));
+  ASSERT_CUDA(cuMemcpyHtoDAsync(address, host, kSize, up));
   ASSERT_CUDA(cuEventRecord(events[1], up));
-  ASSERT_CUDA(cuMemcpyDtoHAsync(pinned, address, kSize, down));
+  ASSERT_CUDA(cuMemcpyDtoHAsync(host + kSize, address + kSize, kSize, down));
   ASSERT_CUDA(cuEventRecord(events[2], down));
-  ASSERT_CUDA(cuMemcpyHtoDAsync(address, pinned, kSize, up_too));
+  ASSERT_CUDA(cuMemcpyHtoDAsync(address + 2 * kSize, host + 2 * kSize, kSize, up_too));
   ASSERT_CUDA(cuEventRecord(events[3], up_too));
   ASSERT_CUDA(cuCtxSynchronize());
   float one = 0;
