@@ -186,7 +186,7 @@ class SourcesTest : public ::testing::Test {
 };
 
 std::function<std::optional<std::string>(const std::string&)> Environment(
-    std::map<std::string, std::string> variables) {
+    const std::map<std::string, std::string>& variables) {
   return [variables](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return std::nullopt;

@@ -297,7 +297,7 @@ TEST_F(ProxyTest, TheGpuIsFreeBeforeASlowClientHasItsAnswer) {
 
 TEST_F(ProxyTest, AnAnswerLargerThanItsBufferWaitsForTheClient) {
   config_.response_buffer_bytes = 64 * kKiB;
-  const std::string body = std::string(32'000'000, 'x');
+  const std::string body = LargeBody(32'000'000);
   StartWithUpstream(
       [&](RawConnection& connection, const RawMessage&) { return connection.Send(Ok(body)); });
   RawConnection connection = Connect();

@@ -33,7 +33,7 @@ class UserProgramTest : public ::testing::Test {
   }
 
   std::string Touch(const std::string& name, mode_t mode) {
-    const std::string path = (folder_ / name).string();
+    std::string path = (folder_ / name).string();
     std::ofstream stream(path);
     chmod(path.c_str(), mode);
     return path;
