@@ -14,7 +14,6 @@ set(TORPOR_CLIENT_DIR ${PROJECT_BINARY_DIR}/lib/torpor/client)
 set(TORPOR_EMULATOR_DIR ${PROJECT_BINARY_DIR}/lib/torpor/emulator)
 
 set(TORPOR_SANITIZER "" CACHE STRING "address, thread, fuzzer or empty")
-option(TORPOR_STATIC_LIBRARIES "Link gRPC, protobuf and Abseil statically into programs" ON)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
