@@ -2,17 +2,13 @@
 // {"pixels":[64 numbers 0..16]}, {"images":[[...],...]}, or 64 raw bytes an image as
 // application/octet-stream.
 #include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "examples/digits/model.h"
-#include "examples/http/cuda_error.h"
-#include "examples/http/flags.h"
-#include "examples/http/numbers.h"
-#include "examples/http/server.h"
+#include "examples/service/cuda_error.h"
+#include "examples/service/endpoint.h"
+#include "examples/service/json_numbers.h"
 
 namespace torpor::examples::digits {
 namespace {
@@ -144,20 +140,20 @@ class Model {
   float* probabilities_ = nullptr;
 };
 
-constexpr const char* kUsage =
-    R"(usage: digits [--host ADDRESS] [--port N] [--weights FILE]
+std::string Usage() {
+  return std::string(R"(usage: digits [--host ADDRESS] [--port N] [--weights FILE]
 
 Serves a convolutional network for 8x8 handwritten digits.
 
-  --host ADDRESS  to listen on (default 127.0.0.1)
-  --port N        0, the default, takes any free port; the port is printed on stdout
-  --weights FILE  default: digits.f32 beside the program
+)") + kEndpointUsage +
+         R"(  --weights FILE  default: digits.f32 beside the program
 
   POST /predict   {"pixels":[64 numbers 0..16]}  ->  {"label":L,"probabilities":[10 numbers]}
                   {"images":[[64 numbers],...]}  ->  {"predictions":[...]}, at most 64 images
                   application/octet-stream, 64 bytes an image  ->  {"predictions":[...]}
-  GET /healthz
+  GET /healthz    200 when the model is loaded
 )";
+}
 
 struct Images {
   std::vector<float> pixels;
@@ -191,28 +187,18 @@ std::string FormatAnswer(const std::vector<float>& probabilities, bool single) {
 }
 
 int Main(int argc, char** argv) {
-  const auto flags = ParseFlags(
-      argc, argv, kUsage,
-      {{"host", "127.0.0.1"}, {"port", "0"}, {"weights", ProgramFolder() + "/digits.f32"}});
-  const auto port = static_cast<std::uint16_t>(IntFlag(flags, "port", 0, 65535));
+  Flags known = EndpointFlags();
+  known["weights"] = ProgramFolder() + "/digits.f32";
+  const Flags flags = ParseFlags(argc, argv, Usage(), known);
   Model model(ReadWeights(flags.at("weights")));
   model.Predict(std::vector<float>(kPixels));  // loads the kernels before the first request
-  std::mutex one_request;
-  HttpServer server([&](const HttpRequest& request) -> HttpResponse {
-    if (request.path == "/healthz") return {200, "{\"status\":\"ok\"}\n"};
-    if (request.path != "/predict") return {404, "{\"error\":\"no such path\"}\n"};
-    if (request.method != "POST") return {405, "{\"error\":\"use POST\"}\n"};
-    Images images;
-    if (!ReadImages(request, &images)) {
-      return {400, "{\"error\":\"send pixels (64 numbers) or images (1 to 64 of them)\"}\n"};
-    }
-    const std::lock_guard<std::mutex> lock(one_request);
-    return {200, FormatAnswer(model.Predict(images.pixels), images.single)};
-  });
-  const auto bound = server.Listen(flags.at("host"), port);
-  std::printf("listening on %s:%d\n", flags.at("host").c_str(), static_cast<int>(bound));
-  std::fflush(stdout);
-  server.Run();
+  Serve(flags, InferenceHandler("/predict", [&](const HttpRequest& request) -> HttpResponse {
+          Images images;
+          if (!ReadImages(request, &images)) {
+            return {400, "{\"error\":\"send pixels (64 numbers) or images (1 to 64 of them)\"}\n"};
+          }
+          return {200, FormatAnswer(model.Predict(images.pixels), images.single)};
+        }));
   return 0;
 }
 
@@ -220,10 +206,5 @@ int Main(int argc, char** argv) {
 }  // namespace torpor::examples::digits
 
 int main(int argc, char** argv) {
-  try {
-    return torpor::examples::digits::Main(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "digits: %s\n", error.what());
-    return 1;
-  }
+  return torpor::examples::RunProgram("digits", torpor::examples::digits::Main, argc, argv);
 }

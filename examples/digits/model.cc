@@ -4,7 +4,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "examples/http/numbers.h"
+#include "examples/service/json_numbers.h"
 
 namespace torpor::examples::digits {
 

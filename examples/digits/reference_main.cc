@@ -1,14 +1,13 @@
 // digits-reference: answers of the CPU reference, for tests and for torpor-loadgen's checks.
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "examples/digits/model.h"
 #include "examples/digits/reference.h"
-#include "examples/http/flags.h"
-#include "examples/http/numbers.h"
+#include "examples/service/json_numbers.h"
+#include "examples/service/program.h"
 
 namespace torpor::examples::digits {
 namespace {
@@ -54,11 +53,11 @@ int Write(const std::vector<float>& weights, std::ifstream& images, int count, s
 }
 
 int Main(int argc, char** argv) {
-  const auto flags = ParseFlags(argc, argv, kUsage,
-                                {{"write-expected", ""},
-                                 {"images", ProgramFolder() + "/held_out.jsonl"},
-                                 {"weights", ProgramFolder() + "/digits.f32"},
-                                 {"count", "50"}});
+  const Flags flags = ParseFlags(argc, argv, kUsage,
+                                 {{"write-expected", ""},
+                                  {"images", ProgramFolder() + "/held_out.jsonl"},
+                                  {"weights", ProgramFolder() + "/digits.f32"},
+                                  {"count", "50"}});
   const std::string& path = flags.at("write-expected");
   std::ifstream images(flags.at("images"));
   std::FILE* out = path == "-" ? stdout : std::fopen(path.c_str(), "w");
@@ -76,10 +75,6 @@ int Main(int argc, char** argv) {
 }  // namespace torpor::examples::digits
 
 int main(int argc, char** argv) {
-  try {
-    return torpor::examples::digits::Main(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "digits-reference: %s\n", error.what());
-    return 1;
-  }
+  return torpor::examples::RunProgram("digits-reference", torpor::examples::digits::Main, argc,
+                                      argv);
 }

@@ -2,18 +2,14 @@
 // encoder. POST /encode with {"tokens":[1 to 128 ids]}.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <exception>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "examples/encoder/model.h"
 #include "examples/encoder/shape_flags.h"
-#include "examples/http/cuda_error.h"
-#include "examples/http/flags.h"
-#include "examples/http/numbers.h"
-#include "examples/http/server.h"
+#include "examples/service/cuda_error.h"
+#include "examples/service/endpoint.h"
+#include "examples/service/json_numbers.h"
 
 namespace torpor::examples::encoder {
 namespace {
@@ -240,21 +236,17 @@ class Model {
   float* host_embedding_ = nullptr;
 };
 
-constexpr const char* kUsage =
-    R"(usage: encoder [--host ADDRESS] [--port N] [flags]
+std::string Usage() {
+  return std::string(R"(usage: encoder [--host ADDRESS] [--port N] [flags]
 
 Serves a transformer encoder whose weights are made from a seed.
 
-  --host ADDRESS  to listen on (default 127.0.0.1)
-  --port N        0, the default, takes any free port; the port is printed on stdout
-)";
-
-constexpr const char* kPathsUsage = R"(
+)") + kEndpointUsage +
+         kShapeUsage + R"(
   POST /encode    {"tokens":[1 to 128 ids]}  ->  {"embedding":[hidden numbers]}
-  GET /healthz
+  GET /healthz    200 when the model is loaded
 )";
-
-std::string Usage() { return std::string(kUsage) + kShapeUsage + kPathsUsage; }
+}
 
 // False unless the body is {"tokens":[...]} with ids that the model knows.
 bool ReadTokens(const HttpRequest& request, int vocabulary, std::vector<int>* tokens) {
@@ -268,29 +260,19 @@ bool ReadTokens(const HttpRequest& request, int vocabulary, std::vector<int>* to
 }
 
 int Main(int argc, char** argv) {
-  auto known = ShapeFlags();
-  known.insert({{"host", "127.0.0.1"}, {"port", "0"}});
-  const auto flags = ParseFlags(argc, argv, Usage().c_str(), known);
-  const auto port = static_cast<std::uint16_t>(IntFlag(flags, "port", 0, 65535));
+  Flags known = EndpointFlags();
+  known.merge(ShapeFlags());
+  const Flags flags = ParseFlags(argc, argv, Usage(), known);
   const Shape shape = ShapeFromFlags(flags);
   Model model(shape, MakeWeights(shape));
   model.Encode(std::vector<int>(kMaxTokens));  // loads the kernels before the first request
-  std::mutex one_request;
-  HttpServer server([&](const HttpRequest& request) -> HttpResponse {
-    if (request.path == "/healthz") return {200, "{\"status\":\"ok\"}\n"};
-    if (request.path != "/encode") return {404, "{\"error\":\"no such path\"}\n"};
-    if (request.method != "POST") return {405, "{\"error\":\"use POST\"}\n"};
-    std::vector<int> tokens;
-    if (!ReadTokens(request, shape.vocabulary, &tokens)) {
-      return {400, "{\"error\":\"send tokens: 1 to 128 ids below the vocabulary's size\"}\n"};
-    }
-    const std::lock_guard<std::mutex> lock(one_request);
-    return {200, FormatEmbedding(model.Encode(tokens), shape.hidden) + "\n"};
-  });
-  const auto bound = server.Listen(flags.at("host"), port);
-  std::printf("listening on %s:%d\n", flags.at("host").c_str(), static_cast<int>(bound));
-  std::fflush(stdout);
-  server.Run();
+  Serve(flags, InferenceHandler("/encode", [&](const HttpRequest& request) -> HttpResponse {
+          std::vector<int> tokens;
+          if (!ReadTokens(request, shape.vocabulary, &tokens)) {
+            return {400, "{\"error\":\"send tokens: 1 to 128 ids below the vocabulary's size\"}\n"};
+          }
+          return {200, FormatEmbedding(model.Encode(tokens), shape.hidden) + "\n"};
+        }));
   return 0;
 }
 
@@ -298,10 +280,5 @@ int Main(int argc, char** argv) {
 }  // namespace torpor::examples::encoder
 
 int main(int argc, char** argv) {
-  try {
-    return torpor::examples::encoder::Main(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "encoder: %s\n", error.what());
-    return 1;
-  }
+  return torpor::examples::RunProgram("encoder", torpor::examples::encoder::Main, argc, argv);
 }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "examples/http/numbers.h"
+#include "examples/service/json_numbers.h"
 
 namespace torpor::examples::encoder {
 namespace {

@@ -1,13 +1,12 @@
 // encoder-reference: answers of the CPU reference, for tests and for torpor-loadgen's checks.
 #include <cstdio>
-#include <exception>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "examples/encoder/reference.h"
 #include "examples/encoder/shape_flags.h"
-#include "examples/http/flags.h"
+#include "examples/service/program.h"
 
 namespace torpor::examples::encoder {
 namespace {
@@ -44,13 +43,13 @@ std::string Pair(const Shape& shape, const Weights& weights, const std::vector<i
 }
 
 int Main(int argc, char** argv) {
-  auto known = ShapeFlags();
+  Flags known = ShapeFlags();
   known.insert({{"write-expected", ""},
                 {"count", "8"},
                 {"least-tokens", "8"},
                 {"most-tokens", "24"},
                 {"request-seed", "1"}});
-  const auto flags = ParseFlags(argc, argv, Usage().c_str(), known);
+  const Flags flags = ParseFlags(argc, argv, Usage(), known);
   const std::string& path = flags.at("write-expected");
   std::FILE* out = path == "-" ? stdout : std::fopen(path.c_str(), "w");
   if (out == nullptr) {
@@ -78,10 +77,6 @@ int Main(int argc, char** argv) {
 }  // namespace torpor::examples::encoder
 
 int main(int argc, char** argv) {
-  try {
-    return torpor::examples::encoder::Main(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "encoder-reference: %s\n", error.what());
-    return 1;
-  }
+  return torpor::examples::RunProgram("encoder-reference", torpor::examples::encoder::Main, argc,
+                                      argv);
 }

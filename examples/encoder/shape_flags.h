@@ -2,11 +2,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <map>
-#include <string>
 
 #include "examples/encoder/model.h"
-#include "examples/http/flags.h"
+#include "examples/service/program.h"
 
 namespace torpor::examples::encoder {
 
@@ -18,11 +16,11 @@ inline constexpr const char* kShapeUsage =
   --seed N        of the weights (default 1)
 )";
 
-inline std::map<std::string, std::string> ShapeFlags() {
+inline Flags ShapeFlags() {
   return {{"layers", "4"}, {"hidden", "256"}, {"vocabulary", "8192"}, {"seed", "1"}};
 }
 
-inline Shape ShapeFromFlags(const std::map<std::string, std::string>& flags) {
+inline Shape ShapeFromFlags(const Flags& flags) {
   Shape shape;
   shape.layers = IntFlag(flags, "layers", 1, 128);
   shape.hidden = IntFlag(flags, "hidden", kHeadWidth, 8192);

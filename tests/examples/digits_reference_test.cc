@@ -7,7 +7,7 @@
 
 #include "examples/digits/model.h"
 #include "examples/digits/reference.h"
-#include "examples/http/numbers.h"
+#include "examples/service/json_numbers.h"
 
 namespace torpor::examples::digits {
 namespace {

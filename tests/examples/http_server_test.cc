@@ -1,3 +1,5 @@
+#include "examples/service/http_server.h"
+
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -7,8 +9,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-
-#include "examples/http/server.h"
 
 namespace torpor::examples {
 namespace {

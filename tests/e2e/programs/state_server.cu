@@ -4,15 +4,12 @@
 //   POST /fault              a kernel writes where it may not
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <mutex>
 #include <string>
 
-#include "examples/http/cuda_error.h"
-#include "examples/http/flags.h"
-#include "examples/http/numbers.h"
-#include "examples/http/server.h"
+#include "examples/service/cuda_error.h"
+#include "examples/service/endpoint.h"
+#include "examples/service/json_numbers.h"
 
 namespace torpor::examples {
 namespace {
@@ -73,11 +70,14 @@ class State {
 };
 
 int Main(int argc, char** argv) {
-  const auto flags = ParseFlags(argc, argv, "usage: state_server [--port N] [--megabytes N]\n",
-                                {{"port", "0"}, {"megabytes", "16"}});
+  Flags known = EndpointFlags();
+  known["megabytes"] = "16";
+  const Flags flags = ParseFlags(
+      argc, argv, std::string("usage: state_server [--megabytes N] [flags]\n") + kEndpointUsage,
+      known);
   State state(IntFlag(flags, "megabytes", 1, 1024));
   std::mutex one_request;
-  HttpServer server([&](const HttpRequest& request) -> HttpResponse {
+  Serve(flags, [&](const HttpRequest& request) -> HttpResponse {
     const std::lock_guard<std::mutex> lock(one_request);
     const auto members = ParseNumbers(request.body);
     unsigned long long sum = 0;
@@ -92,11 +92,6 @@ int Main(int argc, char** argv) {
     }
     return {200, "{\"sum\":" + std::to_string(sum) + "}\n"};
   });
-  const auto port =
-      server.Listen("127.0.0.1", static_cast<std::uint16_t>(IntFlag(flags, "port", 0, 65535)));
-  std::printf("listening on 127.0.0.1:%d\n", static_cast<int>(port));
-  std::fflush(stdout);
-  server.Run();
   return 0;
 }
 
@@ -104,10 +99,5 @@ int Main(int argc, char** argv) {
 }  // namespace torpor::examples
 
 int main(int argc, char** argv) {
-  try {
-    return torpor::examples::Main(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "state_server: %s\n", error.what());
-    return 1;
-  }
+  return torpor::examples::RunProgram("state_server", torpor::examples::Main, argc, argv);
 }

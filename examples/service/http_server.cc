@@ -1,4 +1,4 @@
-#include "examples/http/server.h"
+#include "examples/service/http_server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "examples/http/numbers.h"
+#include "examples/service/json_numbers.h"
 
 #include <cctype>
 #include <charconv>
