@@ -64,7 +64,7 @@ Session::LinkPtr Session::FindOrOpenLink(const wire::LeaseGrant& grant, std::str
   for (const LinkPtr& link : gone)
     BreakLink(link, cudaErrorDevicesUnavailable, "the executor was restarted");
   ForkGuard::Watch(socket->get());
-  const auto link = std::make_shared<ExecutorLink>(*http2_, std::move(socket).value());
+  auto link = std::make_shared<ExecutorLink>(*http2_, std::move(socket).value());
   links_.emplace(key, link);
   return link;
 }

@@ -91,7 +91,7 @@ cudaError_t Session::ConnectControl(Time deadline) {
 }
 
 cudaError_t Session::AwaitHelloReply(Time deadline) {
-  std::vector<std::uint8_t> buffer(64 * 1024);
+  std::vector<std::uint8_t> buffer(std::size_t{64} * 1024);
   std::span<const std::uint8_t> payload;
   while (!control_->Next(payload)) {
     if (control_->closed())

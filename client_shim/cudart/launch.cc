@@ -58,9 +58,10 @@ cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
 cudaError_t SendLaunch(const Kernel& kernel, const Launch& launch, void** arguments) {
   std::array<std::uint8_t, kMaxParameterBytes> parameters;
   if (kernel.parameter_bytes > parameters.size()) return cudaErrorInvalidValue;
-  if (!arguments && !kernel.entry.parameters.empty()) return cudaErrorInvalidValue;
+  const std::size_t count = kernel.entry.parameters.size();
+  if (!arguments && count > 0) return cudaErrorInvalidValue;
   std::size_t filled = 0;
-  for (std::size_t i = 0; i < kernel.entry.parameters.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const wire::KernelParameter& parameter = kernel.entry.parameters[i];
     std::memset(parameters.data() + filled, 0, parameter.offset - filled);
     std::memcpy(parameters.data() + parameter.offset, arguments[i], parameter.bytes);
@@ -157,7 +158,7 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_b
     *grid = configuration.grid;
     *block = configuration.block;
     *shared_bytes = configuration.shared_bytes;
-    std::memcpy(stream, &configuration.stream, sizeof configuration.stream);
+    *static_cast<cudaStream_t*>(stream) = configuration.stream;
     return cudaSuccess;
   });
 }

@@ -50,7 +50,7 @@ Streams& TheStreams() {
 StreamPtr PerThread() {
   const std::uint64_t wire = Core().PerThreadStream();
   if (StreamPtr known = TheStreams().Find(wire)) return known;
-  const auto stream = std::make_shared<Stream>();
+  auto stream = std::make_shared<Stream>();
   stream->wire = wire;
   TheStreams().Insert(stream);
   return stream;

@@ -1,19 +1,16 @@
 #!/usr/bin/env bash
-# clang-tidy over the .cc files changed since the newest commit that is over four hours old.
-# With --all: over every file. Needs a configured build folder (default build/).
+# clang-tidy over the .cc files changed since the newest commit that is over four hours old; over
+# every file if there is no such commit, or with --all. Needs a configured build folder (default build/).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${TORPOR_BUILD_DIR:-build}
 
-if [ "${1:-}" = --all ]; then
-  files=$(git ls-files '*.cc')
-else
-  base=$(git rev-list -1 --before='4 hours ago' HEAD)
-  if [ -z "$base" ]; then
-    echo "clang-tidy: no commit is over four hours old to compare with; --all checks every file"
-    exit 0
-  fi
+base=
+[ "${1:-}" = --all ] || base=$(git rev-list -1 --before='4 hours ago' HEAD)
+if [ -n "$base" ]; then
   files=$(git diff --name-only --diff-filter=d "$base" -- '*.cc')
+else
+  files=$(git ls-files '*.cc')
 fi
 # Only what this configuration compiles has flags to be checked with.
 compiled=$(python3 - "$build/compile_commands.json" <<'P'
