@@ -23,6 +23,7 @@ llvm::Value* FunctionEmitter::CallRuntime(std::size_t offset, llvm::Type* result
   llvm::LoadInst* callee = b_.CreateLoad(b_.getPtrTy(), slot);
   callee->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
   std::vector<llvm::Type*> types;
+  types.reserve(arguments.size());
   for (Value* argument : arguments) types.push_back(argument->getType());
   return b_.CreateCall(llvm::FunctionType::get(result, types, false), callee, arguments);
 }

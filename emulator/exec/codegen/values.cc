@@ -6,8 +6,6 @@
 
 namespace torpor::emulator {
 
-using ptx::SpecialRegister;
-
 llvm::Type* FunctionEmitter::ScalarType(Type type) {
   switch (type) {
     case Type::kF16:
