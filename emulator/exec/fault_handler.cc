@@ -34,6 +34,32 @@ void OnFault(int signal, siginfo_t* info, void* context) {
   runner->RaiseFault(signal, reinterpret_cast<std::uint64_t>(info->si_addr));
 }
 
+class SignalStack {
+ public:
+  SignalStack() {
+    constexpr std::size_t kBytes = std::size_t{64} << 10;
+    stack_t present = {};
+    if (sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;
+    memory_ = std::malloc(kBytes);
+    stack_t stack = {};
+    stack.ss_sp = memory_;
+    stack.ss_size = kBytes;
+    if (memory_ != nullptr) sigaltstack(&stack, nullptr);
+  }
+  ~SignalStack() {
+    if (memory_ == nullptr) return;
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
+    std::free(memory_);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  void* memory_ = nullptr;
+};
+
 }  // namespace
 
 void InstallFaultHandler() {
@@ -50,12 +76,6 @@ void InstallFaultHandler() {
   });
 }
 
-void InstallSignalStack() {
-  constexpr std::size_t kBytes = std::size_t{64} << 10;
-  stack_t stack = {};
-  stack.ss_sp = std::malloc(kBytes);
-  stack.ss_size = kBytes;
-  if (stack.ss_sp != nullptr) sigaltstack(&stack, nullptr);
-}
+void InstallSignalStack() { thread_local const SignalStack stack; }
 
 }  // namespace torpor::emulator

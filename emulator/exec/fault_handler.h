@@ -6,7 +6,7 @@ namespace torpor::emulator {
 // were there before. Idempotent, thread-safe.
 void InstallFaultHandler();
 
-// Gives the calling thread a stack for signal handlers, for good.
+// Gives the calling thread a stack for signal handlers, unless it has one, until it ends.
 void InstallSignalStack();
 
 }  // namespace torpor::emulator

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/clock.h"
 #include "emulator/exec/codegen/unit.h"
 #include "emulator/exec/jit.h"
 #include "emulator/exec/object_cache.h"
@@ -25,6 +27,9 @@ class Kernel {
   std::uint64_t local_bytes_per_warp() const;
   // Whether warps may wait for other warps.
   bool waits() const { return waits_; }
+  // What a block of the last launch took on one core; 0 before the first.
+  Duration block_time() const { return block_time_.load(std::memory_order_relaxed); }
+  void set_block_time(Duration time) { block_time_.store(time, std::memory_order_relaxed); }
 
   // Compiles, or finds compiled, the variant for a block of this shape.
   ExecResult<KernelEntry> Entry(const Dim3& block);
@@ -41,6 +46,7 @@ class Kernel {
   KernelLayout layout_;
   KernelInfo info_;
   bool waits_ = false;
+  std::atomic<Duration> block_time_ = Duration{};
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LoadedCode>> variants_;  // guarded by mutex_
 };

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "emulator/exec/program.h"
 #include "emulator/exec/warp_context.h"
 
 namespace torpor::emulator {
 
-// One launch, shared by the workers that run its blocks.
+// One launch, shared by the threads that run its blocks.
 struct KernelJob {
   std::string kernel;
   KernelEntry entry = nullptr;
@@ -36,9 +37,12 @@ struct KernelJob {
   }
   void FillLaneTids();
 
-  // Progress. A failure makes workers abandon what is left.
+  // What a block takes on one core: as the kernel's last launch found, or 0, then as this one did.
+  Duration block_time = {};
+
+  // Progress. A failure makes the threads abandon what is left.
   std::atomic<std::uint64_t> next_block = 0;
-  std::atomic<std::uint64_t> finished_blocks = 0;
+  unsigned helpers = 0;  // that run blocks now; guarded by the pool's mutex
   std::atomic<bool> failed = false;
   std::mutex mutex;
   std::optional<Failure<ExecError>> failure;  // the first one; guarded by mutex

@@ -115,7 +115,8 @@ class Program {
   // or at Launch, never at Load, so that a module's other kernels stay usable.
   virtual ExecResult<void> Preload(std::string_view kernel) = 0;
 
-  // Runs the whole grid on the process' worker threads (one a core) and returns when it is done.
+  // Runs the whole grid and returns when it is done: on the calling thread, and on the other cores
+  // where that is worth waking them.
   // May be called from several threads at once. After kIllegalAddress, kMisalignedAddress or
   // kTrap the remaining blocks are abandoned; the message names kernel, block, thread, address.
   virtual ExecResult<void> Launch(std::string_view kernel, const LaunchConfig& config) = 0;

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <csignal>
 #include <thread>
+#include <utility>
 
-#include "emulator/exec/block_runner.h"
 #include "emulator/exec/fault_handler.h"
 
 namespace torpor::emulator {
 namespace {
+
+// What a grid must take before helpers are worth waking: twice what waking one was measured to.
+constexpr Duration kWorthHelp = std::chrono::microseconds(40);
 
 unsigned UsableCores() {
   cpu_set_t set;
@@ -19,6 +22,8 @@ unsigned UsableCores() {
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
 }
+
+bool HasMore(const KernelJob& job) { return job.next_block < job.blocks(); }
 
 }  // namespace
 
@@ -28,7 +33,7 @@ WorkerPool& WorkerPool::Instance() {
   return *pool;
 }
 
-WorkerPool::WorkerPool() : workers_(UsableCores()) {
+WorkerPool::WorkerPool() : cores_(UsableCores()) {
   InstallFaultHandler();
   // Signals for the process are its own threads' business.
   sigset_t all;
@@ -36,68 +41,101 @@ WorkerPool::WorkerPool() : workers_(UsableCores()) {
   sigfillset(&all);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (unsigned i = 0; i < workers_; ++i) std::thread([this] { Work(); }).detach();
+  for (unsigned i = 1; i < cores_; ++i) std::thread([this] { Help(); }).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void WorkerPool::Run(const std::shared_ptr<KernelJob>& job) {
-  std::unique_lock lock(mutex_);
-  jobs_.push_back(job);
-  if (job->blocks() == 1 || job->config.cooperative) {
-    work_.notify_one();
-  } else {
-    work_.notify_all();
+void WorkerPool::Run(KernelJob& job) {
+  InstallSignalStack();
+  std::unique_ptr<BlockRunner> runner = TakeRunner();
+  if (runner->Prepare(job)) {
+    // Blocks that may wait for each other stay on one thread.
+    if (job.config.cooperative) {
+      runner->RunAllBlocks();
+    } else {
+      RunShared(*runner, job);
+    }
   }
-  done_.wait(lock, [&] { return job->finished_blocks == job->blocks(); });
+  ReturnRunner(std::move(runner));
 }
 
-bool WorkerPool::HasMore(const KernelJob& job) const { return job.next_block < job.blocks(); }
+void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
+  const auto blocks = static_cast<std::int64_t>(job.blocks());
+  const bool known = job.block_time != Duration{};
+  bool alone = blocks == 1 || (known && job.block_time * blocks < kWorthHelp);
+  if (!alone) CallHelpers(job);
+  const TimePoint start = std::chrono::steady_clock::now();
+  Duration spent = {};
+  std::int64_t done = 0;
+  while (const std::int64_t some = RunSome(runner, job)) {
+    done += some;
+    spent = std::chrono::steady_clock::now() - start;
+    // It takes longer than last time.
+    if (!alone || spent < kWorthHelp || !HasMore(job)) continue;
+    CallHelpers(job);
+    alone = false;
+  }
+  if (!alone) DismissHelpers(job);
+  if (done != 0) job.block_time = std::max(spent / done, Duration{1});
+}
 
-void WorkerPool::Work() {
+std::int64_t WorkerPool::RunSome(BlockRunner& runner, KernelJob& job) const {
+  const std::uint64_t total = job.blocks();
+  const std::uint64_t chunk = std::clamp<std::uint64_t>(total / (std::uint64_t{cores_} * 8), 1, 64);
+  const std::uint64_t first = job.next_block.fetch_add(chunk);
+  if (first >= total) return 0;
+  const std::uint64_t end = std::min(total, first + chunk);
+  for (std::uint64_t block = first; block < end && !job.failed; ++block) runner.RunBlock(block);
+  return static_cast<std::int64_t>(end - first);
+}
+
+void WorkerPool::CallHelpers(KernelJob& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(&job);
+  }
+  work_.notify_all();
+}
+
+void WorkerPool::DismissHelpers(KernelJob& job) {
+  std::unique_lock lock(mutex_);
+  std::erase(jobs_, &job);
+  done_.wait(lock, [&] { return job.helpers == 0; });
+}
+
+void WorkerPool::Help() {
   InstallSignalStack();
-  BlockRunner runner;
+  std::unique_lock lock(mutex_);
   for (;;) {
-    std::shared_ptr<KernelJob> job;
-    {
-      std::unique_lock lock(mutex_);
-      work_.wait(lock, [&] {
-        while (!jobs_.empty() && !HasMore(*jobs_.front())) jobs_.pop_front();
-        return !jobs_.empty();
-      });
-      job = jobs_.front();
-      // Blocks that may wait for each other stay on one thread; two such jobs could otherwise
-      // each hold threads that the other needs.
-      if (job->config.cooperative) {
-        job->next_block = job->blocks();
-        jobs_.pop_front();
+    work_.wait(lock, [&] {
+      std::erase_if(jobs_, [](const KernelJob* job) { return !HasMore(*job); });
+      return !jobs_.empty();
+    });
+    KernelJob& job = *jobs_.front();
+    ++job.helpers;
+    lock.unlock();
+    std::unique_ptr<BlockRunner> runner = TakeRunner();
+    if (runner->Prepare(job)) {
+      while (RunSome(*runner, job) != 0) {
       }
     }
-    RunBlocks(runner, *job);
+    ReturnRunner(std::move(runner));
+    lock.lock();
+    if (--job.helpers == 0) done_.notify_all();
   }
 }
 
-void WorkerPool::RunBlocks(BlockRunner& runner, KernelJob& job) {
-  const bool prepared = runner.Prepare(job);
-  if (job.config.cooperative) {
-    if (prepared) runner.RunAllBlocks();
-    return Account(job, job.blocks());
-  }
-  const std::uint64_t total = job.blocks();
-  const std::uint64_t chunk =
-      std::clamp<std::uint64_t>(total / (std::uint64_t{workers_} * 8), 1, 64);
-  for (;;) {
-    const std::uint64_t first = job.next_block.fetch_add(chunk);
-    if (first >= total) return;
-    const std::uint64_t end = std::min(total, first + chunk);
-    for (std::uint64_t block = first; block < end && !job.failed; ++block) runner.RunBlock(block);
-    Account(job, end - first);
-  }
-}
-
-void WorkerPool::Account(KernelJob& job, std::uint64_t blocks) {
-  if (job.finished_blocks.fetch_add(blocks) + blocks < job.blocks()) return;
+std::unique_ptr<BlockRunner> WorkerPool::TakeRunner() {
   const std::lock_guard lock(mutex_);
-  done_.notify_all();
+  if (idle_runners_.empty()) return std::make_unique<BlockRunner>();
+  std::unique_ptr<BlockRunner> runner = std::move(idle_runners_.back());
+  idle_runners_.pop_back();
+  return runner;
+}
+
+void WorkerPool::ReturnRunner(std::unique_ptr<BlockRunner> runner) {
+  const std::lock_guard lock(mutex_);
+  idle_runners_.push_back(std::move(runner));
 }
 
 }  // namespace torpor::emulator

@@ -1,35 +1,47 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
+#include "emulator/exec/block_runner.h"
 #include "emulator/exec/kernel_job.h"
 
 namespace torpor::emulator {
 
-// The process' kernel threads, one for each core it may use. Started by the first launch, never
-// stopped. Thread-safe.
+// Runs grids: on the thread that launches, and on helpers, one for each further core that the
+// process may use. Waking a helper costs tens of microseconds, so a grid that takes less, as its
+// kernel's last launch tells, has none. Helpers start with the first launch and never stop.
+// Thread-safe.
 class WorkerPool {
  public:
   static WorkerPool& Instance();
 
   // Runs all blocks of the job; returns when they are done or abandoned.
-  void Run(const std::shared_ptr<KernelJob>& job);
+  void Run(KernelJob& job);
 
  private:
   WorkerPool();
-  void Work();
-  bool HasMore(const KernelJob& job) const;
-  void RunBlocks(class BlockRunner& runner, KernelJob& job);
-  void Account(KernelJob& job, std::uint64_t blocks);
+  void RunShared(BlockRunner& runner, KernelJob& job);
+  // A part of the blocks that are left; returns how many.
+  std::int64_t RunSome(BlockRunner& runner, KernelJob& job) const;
+  void CallHelpers(KernelJob& job);
+  void DismissHelpers(KernelJob& job);
+  void Help();
 
-  unsigned workers_ = 0;
+  // Runners keep memory and stacks, so there are no more than launches and helpers at a time.
+  std::unique_ptr<BlockRunner> TakeRunner();
+  void ReturnRunner(std::unique_ptr<BlockRunner> runner);
+
+  unsigned cores_ = 0;
   std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable done_;
-  std::deque<std::shared_ptr<KernelJob>> jobs_;  // guarded by mutex_
+  std::deque<KernelJob*> jobs_;  // that have called helpers; guarded by mutex_
+  std::vector<std::unique_ptr<BlockRunner>> idle_runners_;  // guarded by mutex_
 };
 
 }  // namespace torpor::emulator
