@@ -1,0 +1,190 @@
+// What CUDA calls cost a program that torpord serves: torpord, torpor-executor and the client
+// libraries are the real ones, the GPU is emulated. With TORPOR_SOCKET set it is that daemon that
+// is measured instead, on whatever GPU it has.
+#include <benchmark/benchmark.h>
+#include <cuda_runtime_api.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "bench/remote/kernels.h"
+#include "tests/e2e/emulated_node.h"
+
+namespace torpor::bench {
+namespace {
+
+constexpr std::int64_t kLaunches = 10'000;
+constexpr unsigned kOneLayer = 1;
+
+void Check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "%s: %s\n", cudaGetErrorName(error), cudaGetErrorString(error));
+  std::exit(1);
+}
+
+void* DeviceBuffer(std::size_t bytes) {
+  void* buffer = nullptr;
+  Check(cudaMalloc(&buffer, bytes));
+  return buffer;
+}
+
+// `calls` asynchronous calls and one that waits for them. The time is from the first call to the
+// last one's completion; client_us is how long each call kept the program.
+template <typename Call>
+void LongBatch(benchmark::State& state, const Call& call) {
+  call();
+  Check(cudaDeviceSynchronize());
+  double in_client = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::int64_t i = 0; i < kLaunches; ++i) call();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    in_client += took.count();
+    Check(cudaDeviceSynchronize());
+  }
+  Check(cudaGetLastError());
+  const auto calls = static_cast<double>(state.iterations() * kLaunches);
+  state.counters["client_us"] = in_client * 1e6 / calls;
+  state.counters["s_per_call"] =
+      benchmark::Counter(calls, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+// Encoded, sent, decoded and checked: all but the emulated kernel.
+void LaunchesWithoutKernel(benchmark::State& state) {
+  void* const buffer = DeviceBuffer(256);
+  LongBatch(state, [=] { LaunchEmpty(buffer, kSkippedLayers); });
+  Check(cudaFree(buffer));
+}
+
+// The same with the emulator's empty kernel, one block of one warp.
+void LaunchesOfEmptyKernel(benchmark::State& state) {
+  void* const buffer = DeviceBuffer(256);
+  LongBatch(state, [=] { LaunchEmpty(buffer, kOneLayer); });
+  Check(cudaFree(buffer));
+}
+
+void SynchronizeIdleStream(benchmark::State& state) {
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreate(&stream));
+  for ([[maybe_unused]] auto _ : state) Check(cudaStreamSynchronize(stream));
+  Check(cudaStreamDestroy(stream));
+}
+
+void DownloadFourBytes(benchmark::State& state) {
+  void* const device = DeviceBuffer(4);
+  int host = 0;
+  for ([[maybe_unused]] auto _ : state)
+    Check(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost));
+  Check(cudaFree(device));
+}
+
+struct Pageable {
+  explicit Pageable(std::size_t bytes) : bytes_(bytes) {}
+  void* data() { return bytes_.data(); }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+struct Pinned {
+  explicit Pinned(std::size_t bytes) {
+    Check(cudaMallocHost(&data_, bytes));
+    std::memset(data_, 0, bytes);
+  }
+  ~Pinned() { Check(cudaFreeHost(data_)); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  void* data() { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+template <typename Host>
+void Transfer(benchmark::State& state, cudaMemcpyKind kind) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  Host host(bytes);
+  void* const device = DeviceBuffer(bytes);
+  void* const to = kind == cudaMemcpyHostToDevice ? device : host.data();
+  const void* const from = kind == cudaMemcpyHostToDevice ? host.data() : device;
+  for ([[maybe_unused]] auto _ : state) {
+    Check(cudaMemcpy(to, from, bytes, kind));
+    Check(cudaDeviceSynchronize());
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+  Check(cudaFree(device));
+}
+
+void UploadPageable(benchmark::State& state) { Transfer<Pageable>(state, cudaMemcpyHostToDevice); }
+void UploadPinned(benchmark::State& state) { Transfer<Pinned>(state, cudaMemcpyHostToDevice); }
+void DownloadPageable(benchmark::State& state) {
+  Transfer<Pageable>(state, cudaMemcpyDeviceToHost);
+}
+void DownloadPinned(benchmark::State& state) { Transfer<Pinned>(state, cudaMemcpyDeviceToHost); }
+
+void PlainMemcpy(benchmark::State& state) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  Pageable from(bytes);
+  Pageable to(bytes);
+  for ([[maybe_unused]] auto _ : state) {
+    std::memcpy(to.data(), from.data(), bytes);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
+void Sizes(benchmark::internal::Benchmark* benchmark) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  benchmark->RangeMultiplier(4)->Range(kMiB, 256 * kMiB)->UseRealTime();
+}
+
+BENCHMARK(LaunchesWithoutKernel)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(LaunchesOfEmptyKernel)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(SynchronizeIdleStream)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(DownloadFourBytes)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(PlainMemcpy)->Apply(Sizes);
+BENCHMARK(UploadPageable)->Apply(Sizes);
+BENCHMARK(UploadPinned)->Apply(Sizes);
+BENCHMARK(DownloadPageable)->Apply(Sizes);
+BENCHMARK(DownloadPinned)->Apply(Sizes);
+
+constexpr const char* kTopology = R"(version: v1
+gpus:
+  - memory: 1536MiB
+)";
+
+// A process has one session and ends it before its daemon ends, so the benchmarks run in a
+// process of their own.
+int RunUnderPrivateNode(char** arguments) {
+  e2e::EmulatedNode node(kTopology, {"bench"},
+                         std::string("cuda_library_dir: ") + TORPOR_BENCH_DRIVER_DIR + "\n");
+  node.Start();
+  const std::string folder = node.folder().path();
+  setenv("TORPOR_SOCKET", (folder + "/torpor.sock").c_str(), 1);
+  setenv("TORPOR_TOKEN_FILE", (folder + "/bench.token").c_str(), 1);
+  pid_t child = -1;
+  int status = 1;
+  if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments, environ) != 0) return 1;
+  waitpid(child, &status, 0);
+  if (status != 0) std::fputs(node.Logs().c_str(), stderr);
+  return status == 0 ? 0 : 1;
+}
+
+int Main(int count, char** arguments) {
+  if (std::getenv("TORPOR_SOCKET") == nullptr) return RunUnderPrivateNode(arguments);
+  benchmark::Initialize(&count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
+
+}  // namespace
+}  // namespace torpor::bench
+
+int main(int count, char** arguments) { return torpor::bench::Main(count, arguments); }
