@@ -129,29 +129,35 @@ void Controller::Obey(const scheduler::SwapOut& action) {
 void Controller::Obey(const scheduler::Grant& action) {
   Instance& instance = instances_.at(action.instance);
   const auto implicit = implicit_requests_.find(action.request);
-  std::vector<SessionPtr> members;
-  if (implicit != implicit_requests_.end()) {
-    if (const SessionPtr session = FindSession(implicit->second)) members.push_back(session);
-  } else if (const auto request = requests_.find(action.request); request != requests_.end()) {
-    request->second.state = Request::State::kLeased;
-    members = OpenSessionsOf(instance);
-  }
+  const auto request = requests_.find(action.request);
+  const bool is_implicit = implicit != implicit_requests_.end();
+  // It may have gone, or the lease ended, while the decision was on its way here.
+  const bool is_gone = !is_implicit && request == requests_.end();
+  if (action.joins && is_gone) return;
+  if (action.joins && !instance.lease) return Requeue(action.request);
+  if (!is_implicit && !is_gone) request->second.state = Request::State::kLeased;
   if (action.joins) {
-    // It may have gone, or the lease ended, while the decision was on its way here.
-    if (members.empty() || !instance.lease) return;
     instance.lease->requests.insert(action.request);
     return FlushGrants(instance);
+  }
+  // A request may find no session: its function comes to CUDA while it serves it, or never.
+  std::vector<SessionPtr> members;
+  if (is_implicit) {
+    members.push_back(sessions_.at(implicit->second));
+  } else if (!is_gone) {
+    members = OpenSessionsOf(instance);
   }
   TORPOR_CHECK(!instance.lease);
   Lease& lease = instance.lease.emplace();
   lease.id = LeaseId{next_lease_++};
   lease.gpu = action.gpu;
-  lease.is_explicit = implicit == implicit_requests_.end();
+  lease.is_explicit = !is_implicit;
   lease.since = loop_.Now();
   lease.source = instance.is_swapped ? SwapSource::kHost : SwapSource::kResident;
   lease.requests = {action.request};
   for (const SessionPtr& session : members) lease.members[session->id] = MemberState::kPreparing;
-  if (members.empty()) return EndLease(instance);
+  if (is_gone) return EndLease(instance);
+  if (members.empty()) return FlushGrants(instance);
   for (const SessionPtr& session : members) AddMember(instance, session);
 }
 
@@ -159,6 +165,7 @@ void Controller::Obey(const scheduler::Revoke& action) {
   Instance& instance = instances_.at(action.instance);
   if (!instance.lease) return;
   instance.lease->is_revoked = true;
+  if (instance.lease->members.empty()) return EndLease(instance);
   for (const SessionPtr& session : SessionsOf(instance)) {
     if (instance.lease->members.count(session->id)) RevokeMember(session, *instance.lease);
   }
@@ -176,9 +183,7 @@ void Controller::Obey(const scheduler::Refuse& action) {
   implicit_requests_.erase(implicit);
   if (!session) return;
   session->implicit_request = {};
-  // The client's calls wait for a lease that it will never get; an error ends the wait.
-  session->is_lost = true;
-  session->link->Send(wire::LeaseLost{0, kCudaErrorMemoryAllocation, true, why});
+  DenyLease(*session, why);
 }
 
 void Controller::Obey(const scheduler::AllowGrowth& action) {

@@ -177,9 +177,13 @@ class Controller {
   void EndLease(Instance& instance);
   // The lease's executor has died. Requests whose caller does not run yet are `requeued`.
   void LoseLease(Instance& instance, std::vector<RequestId>& requeued);
-  void LoseMembers(const Lease& lease);
+  void LoseMember(const SessionPtr& session, MemberState state, const Lease& lease);
   void AccountLease(Instance& instance, const Lease& lease);
   void RequestImplicitLease(const SessionPtr& session);
+  // A session whose wish for a lease was not met by the one that has ended.
+  void RequestLeaseAgain(const SessionPtr& session);
+  // The client's calls wait for a lease that it will never get; an error ends the wait.
+  static void DenyLease(Session& session, const std::string& why);
   // The instance's lease, if it is this one.
   Lease* LeaseOf(const Session& session, LeaseId lease);
 
@@ -204,7 +208,6 @@ class Controller {
   // controller_requests.cc
   void FlushGrants(Instance& instance);
   void FailRequest(RequestId request, const absl::Status& status);
-  void FailQueuedRequests(Instance& instance, const absl::Status& status);
   void FinishRequest(RequestId request);
   void CheckIdle();
 

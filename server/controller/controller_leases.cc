@@ -21,12 +21,23 @@ void Controller::RequestImplicitLease(const SessionPtr& session) {
   Instance& instance = instances_.at(session->instance);
   if (instance.lease && instance.lease->is_explicit && !instance.lease->is_revoked) {
     // A process of the function that came to CUDA only while the request was running.
+    session->wants_lease = true;
     instance.lease->members[session->id] = MemberState::kPreparing;
     return AddMember(instance, session);
   }
   session->implicit_request = RequestId{next_implicit_request_++};
   implicit_requests_[session->implicit_request] = session->id;
   Feed(scheduler::RequestArrived{session->implicit_request, instance.id, TimePoint::max(), true});
+}
+
+void Controller::RequestLeaseAgain(const SessionPtr& session) {
+  const bool is_able = session->state == Session::State::kOpen && !session->is_lost;
+  if (session->wants_lease && is_able && !session->lease) RequestImplicitLease(session);
+}
+
+void Controller::DenyLease(Session& session, const std::string& why) {
+  session.is_lost = true;
+  session.link->Send(wire::LeaseLost{0, kCudaErrorMemoryAllocation, true, why});
 }
 
 void Controller::AddMember(Instance& instance, const SessionPtr& session) {
@@ -45,6 +56,7 @@ void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuInde
                                const StepQueue::Finish& finish) {
   if (!LeaseOf(*session, lease)) return finish();
   if (session->state != Session::State::kOpen || session->resident != gpu) {
+    if (session->resident != gpu) DenyLease(*session, "its memory could not be brought to the GPU");
     EndMember(session, lease);
     return finish();
   }
@@ -69,7 +81,8 @@ void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
   const RequestId waiting = std::exchange(session->implicit_request, {});
   implicit_requests_.erase(waiting);
   session->wants_lease = false;
-  if (!lease.is_explicit) session->unsaved_lease = lease.id;
+  // A function that loads its model in its first request must not do so again, either.
+  if (!lease.is_explicit || !session->was_saved) session->unsaved_lease = lease.id;
   lease.members[session->id] = MemberState::kOffered;
   session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, lease.gpu.value,
                                        executor.epoch(), executor.registration().socket_path()});
@@ -147,9 +160,7 @@ void Controller::EndMember(const SessionPtr& session, LeaseId lease) {
   } else {
     FlushGrants(instance);  // they may have been waiting for this one's acknowledgement only
   }
-  if (session->wants_lease && session->state == Session::State::kOpen) {
-    RequestImplicitLease(session);
-  }
+  RequestLeaseAgain(session);
 }
 
 void Controller::AccountLease(Instance& instance, const Lease& lease) {
@@ -180,12 +191,13 @@ void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued)
   const Lease lease = *std::exchange(instance.lease, std::nullopt);
   AccountLease(instance, lease);
   bool is_own_fault = false;
-  std::vector<SessionId> sessions;
+  std::vector<SessionId> harmed;
   for (const auto& [id, state] : lease.members) {
-    is_own_fault |= FindSession(id)->is_lost;
-    sessions.push_back(id);
+    const SessionPtr session = FindSession(id);
+    is_own_fault |= session->is_lost;
+    if (state != MemberState::kPreparing) harmed.push_back(id);
+    LoseMember(session, state, lease);
   }
-  LoseMembers(lease);
   for (const RequestId id : lease.requests) {
     const auto found = requests_.find(id);
     const bool is_waiting = found != requests_.end()
@@ -195,9 +207,10 @@ void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued)
       requeued.push_back(id);
       continue;
     }
-    if (found == requests_.end()) continue;
+    // Its function has not used the GPU yet; it will ask for another when it does.
+    if (found == requests_.end() || harmed.empty()) continue;
     found->second.lost_lease = lease.id;
-    found->second.lost_sessions = sessions;
+    found->second.lost_sessions = harmed;
     // A function that broke its GPU itself has been told, and answers its request by itself.
     if (is_own_fault) continue;
     ++instance.errors;
@@ -205,15 +218,16 @@ void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued)
   }
 }
 
-void Controller::LoseMembers(const Lease& lease) {
-  for (const auto& [id, state] : lease.members) {
-    const SessionPtr session = FindSession(id);
-    session->lease = {};
-    if (state == MemberState::kPreparing || session->is_lost) continue;
-    session->is_lost = !lease.is_explicit;
-    session->link->Send(wire::LeaseLost{lease.id.value, kCudaErrorDevicesUnavailable,
-                                        !lease.is_explicit, "the executor of the GPU has died"});
+void Controller::LoseMember(const SessionPtr& session, MemberState state, const Lease& lease) {
+  session->lease = {};
+  if (state == MemberState::kPreparing) {
+    // Once the scheduler knows, too, that the executor has gone.
+    return loop_.Post([this, session] { RequestLeaseAgain(session); });
   }
+  if (session->is_lost) return;
+  session->is_lost = session->unsaved_lease == lease.id;
+  session->link->Send(wire::LeaseLost{lease.id.value, kCudaErrorDevicesUnavailable,
+                                      session->is_lost, "the executor of the GPU has died"});
 }
 
 }  // namespace torpor::server

@@ -14,16 +14,9 @@ void Controller::Acquire(RequestId request, const std::string& function, TimePoi
   Instance* const instance = InstanceOf(function);
   if (!instance) return on_grant(absl::NotFoundError(absl::StrCat("no function ", function)));
   ++instance->requests;
-  absl::Status refusal;
   if (is_draining_) {
-    refusal = absl::UnavailableError("the node is shutting down");
-  } else if (OpenSessionsOf(*instance).empty()) {
-    refusal = absl::UnavailableError(
-        absl::StrCat("no process of function ", function, " is connected to torpord"));
-  }
-  if (!refusal.ok()) {
     ++instance->errors;
-    return on_grant(refusal);
+    return on_grant(absl::UnavailableError("the node is shutting down"));
   }
   Request& queued = requests_[request];
   queued.instance = instance->id;
@@ -81,16 +74,6 @@ void Controller::FailRequest(RequestId request, const absl::Status& status) {
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
   FinishRequest(request);
   on_grant(status);
-}
-
-void Controller::FailQueuedRequests(Instance& instance, const absl::Status& status) {
-  std::vector<RequestId> queued;
-  for (const auto& [id, request] : requests_) {
-    if (request.instance == instance.id && request.state == Request::State::kQueued) {
-      queued.push_back(id);
-    }
-  }
-  for (const RequestId id : queued) FailRequest(id, status);
 }
 
 void Controller::FinishRequest(RequestId request) {

@@ -216,7 +216,6 @@ void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
 
 void Controller::CloseSession(const SessionPtr& session, const std::string& reason) {
   if (session->state == Session::State::kClosing) return;
-  const bool was_open = session->state == Session::State::kOpen;
   session->state = Session::State::kClosing;
   spdlog::info("{} closed: {}", Describe(*session), reason);
   session->link->Close(reason);
@@ -226,10 +225,6 @@ void Controller::CloseSession(const SessionPtr& session, const std::string& reas
     Feed(scheduler::RequestGone{request});
   }
   if (!session->memory) return ForgetSession(session);
-  Instance& instance = instances_.at(session->instance);
-  if (was_open && OpenSessionsOf(instance).empty()) {
-    FailQueuedRequests(instance, absl::UnavailableError("the function's process has gone"));
-  }
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
     session->is_announced = false;
     v1::DaemonMessage message;

@@ -48,11 +48,12 @@ struct Session {
   std::optional<GpuIndex> resident;
   LeaseId lease;               // none: the session has no part in one
   RequestId implicit_request;  // waits for an implicit lease
-  bool wants_lease = false;    // asked for the next one before the last had ended
-  // The implicit lease whose work is not in the host's image yet. If the executor dies now, what
-  // the program did outside of any request is lost.
+  bool wants_lease = false;    // asked for one and waits, but not in the scheduler's queue
+  // The lease whose work must reach the host's image and has not yet: an implicit one, and the
+  // first of all. If the executor dies now, what the program set up for later is lost.
   LeaseId unsaved_lease;
-  bool is_lost = false;  // has been told of a sticky error
+  bool was_saved = false;  // its image has been written back
+  bool is_lost = false;    // has been told of a sticky error
 
   StepQueue mallocs;
   Bytes unanswered_growth = 0;  // chunks that the allocation in hand asked the scheduler for

@@ -135,7 +135,7 @@ asio::awaitable<bool> ClientConnection::ServeOne() {
   if (role_ == ListenerRole::kRequests && request.path.kind == RequestPath::Kind::kFunction) {
     co_return co_await Proxy(request);
   }
-  co_return co_await SendOwn(request, OwnAnswer(request));
+  co_return co_await SendOwn(request, co_await OwnAnswer(request));
 }
 
 asio::awaitable<bool> ClientConnection::AnswerBrokenHeader(const boost::system::error_code& error) {
@@ -177,47 +177,49 @@ asio::awaitable<bool> ClientConnection::Proxy(Request& request) {
   co_return keep_alive;
 }
 
-Answer ClientConnection::OwnAnswer(const Request& request) {
+asio::awaitable<Answer> ClientConnection::OwnAnswer(const Request& request) {
   using Kind = RequestPath::Kind;
   const Refusal unknown{404, "unknown_path",
                         "there is nothing here; functions are under /function/NAME/", 0};
   const Kind kind = request.path.kind;
   const bool is_served = kind == Kind::kMetrics ? role_ == ListenerRole::kMetrics
                                                 : kind != Kind::kUnknown && kind != Kind::kFunction;
-  if (!is_served) return ErrorAnswer(unknown, request.id);
+  if (!is_served) co_return ErrorAnswer(unknown, request.id);
   if (!request.IsRead()) {
     Answer answer = ErrorAnswer({405, "method", "use GET", 0}, request.id);
     answer.fields.emplace_back("Allow", "GET, HEAD");
-    return answer;
+    co_return answer;
   }
   switch (kind) {
     case Kind::kMetrics:
-      return TextAnswer(200, "text/plain; version=0.0.4; charset=utf-8",
-                        core_.parts.metrics->Render(core_.parts.snapshot()));
+      co_return TextAnswer(200, "text/plain; version=0.0.4; charset=utf-8",
+                           core_.parts.metrics->Render(core_.parts.snapshot()));
     case Kind::kLive:
-      return TextAnswer(200, "application/json", "{\"live\":true}\n");
+      co_return TextAnswer(200, "application/json", "{\"live\":true}\n");
     case Kind::kReady: {
       const bool is_ready = !core_.is_draining && core_.parts.is_ready();
-      return ReadyAnswer(is_ready, fmt::format("{{\"ready\":{}}}\n", is_ready));
+      co_return ReadyAnswer(is_ready, fmt::format("{{\"ready\":{}}}\n", is_ready));
     }
     case Kind::kFunctionReady:
-      return FunctionReadyAnswer(request);
+      co_return co_await FunctionReadyAnswer(request);
     default:
-      return ErrorAnswer(unknown, request.id);
+      co_return ErrorAnswer(unknown, request.id);
   }
 }
 
-Answer ClientConnection::FunctionReadyAnswer(const Request& request) {
+asio::awaitable<Answer> ClientConnection::FunctionReadyAnswer(const Request& request) {
   const std::string& name = request.path.function;
   if (!core_.config.functions.contains(name)) {
-    return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
+    co_return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
   }
-  const NodeSnapshot node = core_.parts.snapshot();
-  const bool has_session = std::ranges::any_of(node.functions, [&](const FunctionSnapshot& one) {
-    return one.name == name && one.sessions > 0;
-  });
-  const bool is_ready = has_session && !core_.is_draining && core_.parts.is_ready();
-  return ReadyAnswer(is_ready, fmt::format("{{\"name\":\"{}\",\"ready\":{}}}\n", name, is_ready));
+  bool is_ready = !core_.is_draining && core_.parts.is_ready();
+  // Not whether it has a session: it may come to CUDA only with its first request.
+  if (is_ready) {
+    const auto upstream = core_.upstreams.find(name);
+    is_ready = upstream != core_.upstreams.end() && co_await upstream->second.IsListening();
+  }
+  co_return ReadyAnswer(is_ready,
+                        fmt::format("{{\"name\":\"{}\",\"ready\":{}}}\n", name, is_ready));
 }
 
 asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer answer,

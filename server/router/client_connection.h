@@ -36,8 +36,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   boost::asio::awaitable<bool> AnswerBrokenHeader(const boost::system::error_code& error);
   boost::asio::awaitable<bool> Proxy(Request& request);
   boost::asio::awaitable<bool> SendOwn(const Request& request, Answer answer, bool may_keep = true);
-  Answer OwnAnswer(const Request& request);
-  Answer FunctionReadyAnswer(const Request& request);
+  boost::asio::awaitable<Answer> OwnAnswer(const Request& request);
+  boost::asio::awaitable<Answer> FunctionReadyAnswer(const Request& request);
   boost::asio::awaitable<void> CloseGently();
 
   RouterCore& core_;

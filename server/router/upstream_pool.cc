@@ -67,6 +67,14 @@ asio::awaitable<boost::system::error_code> UpstreamPool::Connect(UpstreamConnect
   co_return boost::system::error_code();
 }
 
+asio::awaitable<bool> UpstreamPool::IsListening() {
+  constexpr std::chrono::seconds kPatience(1);
+  const std::unique_ptr<UpstreamConnection> connection = MakeNew();
+  connection->stream.expires_after(kPatience);
+  const boost::system::error_code error = co_await Connect(*connection);
+  co_return !error;
+}
+
 void UpstreamPool::Put(std::unique_ptr<UpstreamConnection> connection) {
   connection->stream.expires_never();
   connection->idle_since = SteadyClock().Now();

@@ -34,6 +34,9 @@ class UpstreamPool {
   // Opens a new connection. Its stream's expiry bounds it.
   boost::asio::awaitable<boost::system::error_code> Connect(UpstreamConnection& connection);
 
+  // Whether somebody takes connections there.
+  boost::asio::awaitable<bool> IsListening();
+
   // Takes back a connection after an answer that ended cleanly.
   void Put(std::unique_ptr<UpstreamConnection> connection);
   void CloseIdle() { idle_.clear(); }

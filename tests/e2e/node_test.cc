@@ -31,6 +31,11 @@ constexpr std::uint64_t kElements = std::uint64_t{kMegabytes} << 18;
 std::vector<std::string> StateServer() {
   return {std::string(PROGRAM_DIR) + "/state_server", "--megabytes", std::to_string(kMegabytes)};
 }
+std::vector<std::string> LazyStateServer() {
+  std::vector<std::string> command = StateServer();
+  command.insert(command.end(), {"--lazy", "1"});
+  return command;
+}
 
 std::string Sum(std::uint64_t per_element) {
   return "{\"sum\":" + std::to_string(per_element * kElements) + "}\n";
@@ -158,6 +163,18 @@ TEST_F(Node, SigtermDrains) {
   request.join();
   EXPECT_EQ(in_flight.status, 200) << in_flight.body;
   EXPECT_EQ(node_->daemon().Wait(std::chrono::seconds(30)), 0);
+}
+
+TEST_F(Node, AFunctionMayComeToCudaInItsFirstRequest) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a"}));
+  ASSERT_NO_FATAL_FAILURE(node_->StartFunction("b", LazyStateServer()));
+  std::thread other([&] { EXPECT_EQ(node_->PostOne(AddPath("a"), Value(1)).body, Sum(1)); });
+  const Reply first = node_->PostOne(AddPath("b"), Value(2));
+  EXPECT_EQ(first.status, 200) << first.body;
+  EXPECT_EQ(first.body, Sum(2));
+  other.join();
+  EXPECT_EQ(node_->PostOne(AddPath("a"), Value(1)).body, Sum(2));
+  EXPECT_EQ(node_->PostOne(AddPath("b"), Value(2)).body, Sum(4));
 }
 
 TEST_F(Node, UnknownFunctionsAreNotFound) {

@@ -2,9 +2,11 @@
 //   POST /add {"value":[v]}  adds v to every element  ->  {"sum":S}, of all elements
 //   POST /work {"ms":[t]}    keeps the GPU busy for about that long, then answers like /add
 //   POST /fault              a kernel writes where it may not
+// With --lazy 1 it comes to CUDA only in its first request.
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "examples/service/cuda_error.h"
@@ -72,21 +74,25 @@ class State {
 int Main(int argc, char** argv) {
   Flags known = EndpointFlags();
   known["megabytes"] = "16";
+  known["lazy"] = "0";
   const Flags flags = ParseFlags(
-      argc, argv, std::string("usage: state_server [--megabytes N] [flags]\n") + kEndpointUsage,
+      argc, argv, std::string("usage: state_server [--megabytes N] [--lazy 1] [flags]\n") + kEndpointUsage,
       known);
-  State state(IntFlag(flags, "megabytes", 1, 1024));
+  const int megabytes = IntFlag(flags, "megabytes", 1, 1024);
+  std::optional<State> state;
+  if (IntFlag(flags, "lazy", 0, 1) == 0) state.emplace(megabytes);
   std::mutex one_request;
   Serve(flags, [&](const HttpRequest& request) -> HttpResponse {
     const std::lock_guard<std::mutex> lock(one_request);
     const auto members = ParseNumbers(request.body);
+    if (!state) state.emplace(megabytes);
     unsigned long long sum = 0;
     if (request.path == "/add" && members && members->count("value") != 0) {
-      sum = state.AddToAll(static_cast<unsigned>(members->at("value").at(0)));
+      sum = state->AddToAll(static_cast<unsigned>(members->at("value").at(0)));
     } else if (request.path == "/work" && members && members->count("ms") != 0) {
-      sum = state.Work(std::chrono::milliseconds(static_cast<int>(members->at("ms").at(0))));
+      sum = state->Work(std::chrono::milliseconds(static_cast<int>(members->at("ms").at(0))));
     } else if (request.path == "/fault") {
-      state.WriteNowhere();
+      state->WriteNowhere();
     } else {
       return {400, "{\"error\":\"no such request\"}\n"};
     }

@@ -23,6 +23,7 @@ TEST_F(ControllerExecutors, DeathInMidRequestIsTold) {
   StartExecutor(0);
   Client a = Connect("token-a");
   Malloc(a, 10 * kMiB);
+  Serve("a", a);
   const RequestId request = Acquire("a");
   const auto lease = TakeLease(a);
   KillExecutor(0);
@@ -40,6 +41,39 @@ TEST_F(ControllerExecutors, DeathInMidRequestIsTold) {
   StartExecutor(0);
   Serve("a", a);
   EXPECT_EQ(counts_.losses, 1);
+}
+
+TEST_F(ControllerExecutors, DeathInTheFirstRequestMayCostTheModel) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const RequestId request = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  KillExecutor(0);
+  EXPECT_TRUE(outcome(request).lost);
+  const auto lost = a.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->sticky) << "what it loaded was never saved";
+}
+
+TEST_F(ControllerExecutors, DeathBeforeTheFunctionUsesItsGpuCostsNothing) {
+  StartExecutor(0);
+  const RequestId request = Acquire("a");
+  const Client a = Connect("token-a");
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_begin_lease()) return std::nullopt;
+    return absl::OkStatus();
+  };
+  Say(a, wire::LeaseRequest{});
+  KillExecutor(0);
+  EXPECT_FALSE(outcome(request).lost);
+  answers_ = nullptr;
+  StartExecutor(0);
+  const auto lease = TakeLease(a);
+  ASSERT_TRUE(lease) << "it still waits for one";
+  EXPECT_FALSE(lease->is_explicit) << "the request's own has gone with its GPU";
+  Release(request);
+  Say(a, wire::LeaseReturned{lease->lease_id});
+  Serve("a", a);
 }
 
 TEST_F(ControllerExecutors, SuccessorKnowsTheSessionsBeforeItServes) {

@@ -57,10 +57,62 @@ TEST_F(ControllerLeases, TwoImagesThatDoNotFitTakeTurns) {
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 40 * kMiB);
 }
 
-TEST_F(ControllerLeases, UnknownFunctionAndMissingProcess) {
+TEST_F(ControllerLeases, UnknownFunction) {
   StartExecutor(0);
   EXPECT_EQ(Failure(Acquire("nobody")), absl::StatusCode::kNotFound);
-  EXPECT_EQ(Failure(Acquire("a")), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ControllerLeases, AFunctionMayComeToCudaWithinItsFirstRequest) {
+  StartExecutor(0);
+  const RequestId request = Acquire("a");
+  ASSERT_TRUE(IsRunning(request));
+  EXPECT_EQ(controller_->Snapshot().gpus[0].leased_to, "a");
+  Client a = Connect("token-a");
+  ASSERT_EQ(Malloc(a, 10 * kMiB)->error, 0);
+  Say(a, wire::LeaseRequest{});
+  const auto lease = TakeLease(a);
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(lease->is_explicit);
+  EXPECT_EQ(executors_[0].resident.size(), 1u);
+  Release(request);
+  EXPECT_TRUE(GiveBack(a));
+  EXPECT_EQ(counts_.leases, 1);
+  EXPECT_EQ(counts_.swaps_out, 1) << "the model that it has loaded is saved";
+  Serve("a", a);
+  EXPECT_EQ(counts_.swaps_out, 1);
+}
+
+TEST_F(ControllerLeases, AFunctionMayNeverComeToCuda) {
+  StartExecutor(0);
+  const Client b = Connect("token-b");
+  const RequestId first = Acquire("c");
+  const RequestId second = Acquire("c");  // max_in_flight: 2
+  EXPECT_TRUE(IsRunning(first));
+  EXPECT_TRUE(IsRunning(second));
+  const RequestId other = Acquire("b");
+  EXPECT_FALSE(b.link->Take<wire::LeaseGrant>());
+  Release(first);
+  Release(second);
+  EXPECT_EQ(counts_.leases, 1);
+  EXPECT_TRUE(TakeLease(b));
+  EXPECT_TRUE(IsRunning(other));
+}
+
+TEST_F(ControllerLeases, ALateSessionThatDoesNotFitIsTold) {
+  StartExecutor(0);
+  const RequestId request = Acquire("a");
+  const Client a = Connect("token-a");
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_swap_in()) return absl::InternalError("no copy engine");
+    return absl::OkStatus();
+  };
+  Say(a, wire::LeaseRequest{});
+  const auto denied = a.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(denied);
+  EXPECT_TRUE(denied->sticky);
+  EXPECT_TRUE(IsRunning(request));
+  Release(request);
+  EXPECT_EQ(controller_->Snapshot().gpus[0].leased_to, "");
 }
 
 TEST_F(ControllerLeases, GivesUpInTime) {

@@ -324,16 +324,15 @@ TEST_F(RefusalTest, HealthPathsTellOfTheNodeAndItsFunctions) {
   for (const char* path : {"/livez", "/readyz", "/v2/health/live", "/v2/health/ready"}) {
     EXPECT_EQ(Fetch(Get(path)).status(), 200) << path;
   }
-  EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503);
-  FunctionSnapshot& function = node_.functions.emplace_back();
-  function.name = "f";
-  function.sessions = 1;
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).body, "{\"name\":\"f\",\"ready\":true}\n");
   EXPECT_EQ(Fetch(Get("/v2/models/g/ready")).status(), 404);
   is_ready_ = false;
   EXPECT_EQ(Fetch(Get("/readyz")).status(), 503);
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503);
   EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
+  is_ready_ = true;
+  upstream_.reset();
+  EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503) << "nobody listens";
   const RawMessage wrong_method = Fetch(Post("/livez", ""));
   EXPECT_EQ(wrong_method.status(), 405);
   EXPECT_EQ(wrong_method.Field("allow"), "GET, HEAD");
