@@ -78,10 +78,13 @@ CallStatus CudartCalls::EventDestroy(const wire::EventDestroy& command) {
 }
 
 CallStatus CudartCalls::EventRecord(const wire::EventRecord& command) {
+  // The mark goes first: whoever has waited for the event then finds it marked.
+  const CallStatus marked = Marked({}, command.stream, command.slot, command.value);
+  if (!marked.ok()) return marked;
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) result = events_.Record(command.event, stream);
-  return Marked(Outcome(result, "cudaEventRecord"), command.stream, command.slot, command.value);
+  return Outcome(result, "cudaEventRecord");
 }
 
 CallStatus CudartCalls::EventImport(const wire::EventImport& command) {

@@ -85,10 +85,14 @@ CUresult EventSet::ElapsedTime(std::uint64_t start, std::uint64_t end, float& mi
       from->state == State::kNeverRecorded || to->state == State::kNeverRecorded) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
+  // The client asks once it has seen both events' marks, which are a moment ahead of them.
+  CUresult result = Synchronize(start);
+  if (result == CUDA_SUCCESS) result = Synchronize(end);
+  if (result != CUDA_SUCCESS) return result;
   if (from->state == State::kRecorded && to->state == State::kRecorded) {
     return device_.driver().EventElapsedTime(&milliseconds, from->handle, to->handle);
   }
-  CUresult result = SetReference();
+  result = SetReference();
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
   if (result == CUDA_SUCCESS) result = CompletedAt(*from, from_ns);

@@ -26,6 +26,19 @@ static void RequireAll(const int* device, int expected) {
   for (const int value : values) REQUIRE(value == expected);
 }
 
+// An event that was waited for is complete to every later call.
+static void RequireCompleteOnceAwaited(int* device, cudaEvent_t start, cudaEvent_t end) {
+  for (int i = 0; i < 200; ++i) {
+    CUDA(cudaEventRecord(start));
+    Set<<<1, kThreads>>>(device, i);
+    CUDA(cudaEventRecord(end));
+    CUDA(cudaEventSynchronize(end));
+    float elapsed_ms = -1;
+    CUDA(cudaEventElapsedTime(&elapsed_ms, start, end));
+    REQUIRE(elapsed_ms >= 0);
+  }
+}
+
 int main() {
   int* first = nullptr;
   int* second = nullptr;
@@ -73,6 +86,8 @@ int main() {
   EXPECT_CUDA(cudaEventElapsedTime(&elapsed_ms, start, unused), cudaErrorInvalidResourceHandle);
   EXPECT_CUDA(cudaEventElapsedTime(&elapsed_ms, start, ready), cudaErrorInvalidResourceHandle);
   (void)cudaGetLastError();
+
+  RequireCompleteOnceAwaited(first, start, end);
 
   for (cudaEvent_t event : {start, ready, end, unused}) CUDA(cudaEventDestroy(event));
   CUDA(cudaStreamDestroy(producer));
