@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -86,10 +87,7 @@ void ChildProcess::Signal(int number) const {
 
 std::optional<int> ChildProcess::Wait(Duration patience) {
   if (status_) return status_;
-  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-  if (process.get() < 0) Fail("pidfd_open");
-  pollfd end{process.get(), POLLIN, 0};
-  if (poll(&end, 1, ToMilliseconds(patience)) <= 0) return std::nullopt;
+  if (!WaitUntilGone(pid_, patience)) return std::nullopt;
   int raw = 0;
   if (waitpid(pid_, &raw, 0) != pid_) Fail("waitpid");
   status_ = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
@@ -111,6 +109,36 @@ std::string ChildProcess::WaitForLine(const std::string& text, Duration patience
 
 std::string ChildProcess::Stdout() const { return ReadFile(stdout_path_); }
 std::string ChildProcess::Stderr() const { return ReadFile(stderr_path_); }
+
+std::vector<pid_t> DescendantsOf(pid_t pid) {
+  std::vector<pid_t> descendants;
+  std::error_code ignored;
+  // Each thread has a list of the children that it has started.
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", ignored)) {
+    std::istringstream children(ReadFile(thread.path().string() + "/children"));
+    for (pid_t child = 0; children >> child;) {
+      descendants.push_back(child);
+      for (const pid_t descendant : DescendantsOf(child)) descendants.push_back(descendant);
+    }
+  }
+  return descendants;
+}
+
+std::string ProgramNameOf(pid_t pid) {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored)
+      .filename()
+      .string();
+}
+
+bool WaitUntilGone(pid_t pid, Duration patience) {
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (process.get() < 0 && errno == ESRCH) return true;
+  if (process.get() < 0) Fail("pidfd_open");
+  pollfd end{process.get(), POLLIN, 0};
+  return poll(&end, 1, ToMilliseconds(patience)) > 0;
+}
 
 TemporaryFolder::TemporaryFolder() : path_("/tmp/torpor-e2e-XXXXXX") {
   if (mkdtemp(path_.data()) == nullptr) Fail("mkdtemp");

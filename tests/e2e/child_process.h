@@ -46,6 +46,15 @@ class ChildProcess {
   std::optional<int> status_;
 };
 
+// The processes that `pid` has started, and those that they have.
+std::vector<pid_t> DescendantsOf(pid_t pid);
+
+// The name of the program that runs as `pid`, or empty.
+std::string ProgramNameOf(pid_t pid);
+
+// Whether the process, which need not be a child of ours, has ended before `patience` passes.
+bool WaitUntilGone(pid_t pid, Duration patience);
+
 // A folder of its own for each test, removed afterwards. Its path is short enough for sockets.
 class TemporaryFolder {
  public:

@@ -9,13 +9,11 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "tools/loadgen/http_client.h"
 
 namespace torpor::e2e {
 namespace {
 
 constexpr auto kStartPatience = std::chrono::seconds(60);
-constexpr auto kReplyPatience = std::chrono::seconds(60);
 
 const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
 
@@ -99,22 +97,7 @@ std::unique_ptr<ChildProcess> EmulatedNode::RunProgram(
 }
 
 std::vector<Reply> EmulatedNode::PostAll(const std::vector<Post>& posts) const {
-  loadgen::HttpClient client;
-  std::vector<Reply> replies(posts.size());
-  std::size_t missing = posts.size();
-  const TimePoint give_up = SteadyClock().Now() + kReplyPatience;
-  for (std::size_t i = 0; i < posts.size(); ++i) {
-    client.Post(http_address_, posts[i].path, posts[i].body, give_up,
-                [&, i](const loadgen::HttpAnswer& answer) {
-                  replies[i] = {
-                      answer.http_status,
-                      answer.status.ok() ? answer.body : std::string(answer.status.message()),
-                      answer.headers};
-                  if (--missing == 0) client.Stop();
-                });
-  }
-  client.Run();
-  return replies;
+  return e2e::PostAll(http_address_, posts);
 }
 
 Reply EmulatedNode::PostOne(const std::string& path, const std::string& body) const {

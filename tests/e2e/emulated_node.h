@@ -7,19 +7,9 @@
 
 #include "nlohmann/json.hpp"
 #include "tests/e2e/child_process.h"
+#include "tests/e2e/http_posts.h"
 
 namespace torpor::e2e {
-
-struct Reply {
-  int status = 0;  // 0: none, `body` says why
-  std::string body;
-  std::map<std::string, std::string> headers;
-};
-
-struct Post {
-  std::string path;
-  std::string body;
-};
 
 // torpord on emulated GPUs, in a folder of its own, and the functions that it serves. Whatever
 // fails to start is a failure of the test (check HasFatalFailure).

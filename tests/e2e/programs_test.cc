@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "tests/e2e/child_process.h"
 
@@ -44,55 +42,6 @@ INSTANTIATE_TEST_SUITE_P(E2e, Programs,
                                          "many_launches", "threads", "errors", "sticky_error",
                                          "attributes", "blas"),
                          [](const auto& info) { return std::string(info.param); });
-
-class StandaloneRun : public testing::Test {
- protected:
-  std::vector<std::string> Command(const std::vector<std::string>& program) const {
-    std::vector<std::string> command = {
-        std::string(TORPOR_BIN_DIR) + "/torporctl", "run", "--standalone", "--topology",
-        folder_.Write("topology.yaml", kTopology),  "--"};
-    command.insert(command.end(), program.begin(), program.end());
-    return command;
-  }
-
-  TemporaryFolder folder_;
-};
-
-TEST_F(StandaloneRun, EndsWithTheProgramsStatus) {
-  ChildProcess program(Command({"/bin/sh", "-c", "echo out; echo err >&2; exit 7"}),
-                       {folder_.path(), {}});
-  EXPECT_EQ(program.Wait(kPatience), 7);
-  EXPECT_EQ(program.Stdout(), "out\n");
-  EXPECT_NE(program.Stderr().find("err\n"), std::string::npos);
-}
-
-TEST_F(StandaloneRun, SeveralRunAtOnce) {
-  const std::string program = std::string(PROGRAM_DIR) + "/vector_add";
-  ChildProcess first(Command({program}), {folder_.path(), {}});
-  ChildProcess second(Command({program}), {folder_.path(), {}});
-  EXPECT_EQ(first.Wait(kPatience), 0) << first.Stderr();
-  EXPECT_EQ(second.Wait(kPatience), 0) << second.Stderr();
-}
-
-TEST_F(StandaloneRun, LeavesNothingBehind) {
-  TemporaryFolder temporary;
-  ChildProcess program(Command({std::string(PROGRAM_DIR) + "/vector_add"}),
-                       {folder_.path(), {{"TMPDIR", temporary.path()}}});
-  EXPECT_EQ(program.Wait(kPatience), 0) << program.Stderr();
-  EXPECT_TRUE(std::filesystem::is_empty(temporary.path()));
-}
-
-TEST(NodeRun, WithoutADaemonTheProgramEndsWithAnErrorOfItsOwn) {
-  const TemporaryFolder folder;
-  ChildProcess program(
-      {std::string(TORPOR_BIN_DIR) + "/torporctl", "run", "--socket",
-       folder.path() + "/nobody.sock", "--", std::string(PROGRAM_DIR) + "/vector_add"},
-      {folder.path(), {}});
-  const auto status = program.Wait(std::chrono::seconds(30));
-  EXPECT_EQ(status, 1) << program.Stderr();
-  EXPECT_NE(program.Stdout().find("FAIL"), std::string::npos);
-  EXPECT_NE(program.Stderr().find("nobody.sock"), std::string::npos) << program.Stderr();
-}
 
 }  // namespace
 }  // namespace torpor::e2e

@@ -13,6 +13,7 @@ namespace {
 Flags Parse(std::initializer_list<const char*> words) {
   std::vector<std::string> copies(words.begin(), words.end());
   std::vector<char*> arguments;
+  arguments.reserve(copies.size());
   for (std::string& copy : copies) arguments.push_back(copy.data());
   return ParseFlags(static_cast<int>(arguments.size()), arguments.data(), "usage: example\n",
                     {{"port", "0"}, {"host", "127.0.0.1"}});

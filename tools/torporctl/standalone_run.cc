@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "server/config/config_loader.h"
 #include "server/daemon/cuda_libraries.h"
 #include "tools/torporctl/private_folder.h"
 
@@ -111,8 +112,7 @@ class StandaloneRun {
 
   absl::Status StartDaemon() {
     TORPOR_ASSIGN_OR_RETURN(ready_, OpenReadySocket(PathOf("notify")));
-    std::ofstream(PathOf("config.yaml"))
-        << fmt::format("version: v1\nfunctions:\n  - name: {}\n    memory_limit: 0\n", kFunction);
+    std::ofstream(PathOf("config.yaml")) << Configuration();
     const std::string torpord = server::ProgramDirectory() + "/torpord";
     if (access(torpord.c_str(), X_OK) != 0) {
       return absl::NotFoundError(
@@ -137,6 +137,23 @@ class StandaloneRun {
     }
     if (daemon_ == 0) BecomeDaemon({arguments, torpord}, parent);
     return absl::OkStatus();
+  }
+
+  std::string Configuration() const {
+    std::string text = "version: v1\n";
+    // An emulated driver needs little for itself, and an emulated GPU may be small.
+    if (IsEmulated()) text += "driver_reserve: 16MiB\n";
+    return text + fmt::format("functions:\n  - name: {}\n    memory_limit: 0\n", kFunction);
+  }
+
+  // What the daemon will find; where it finds nothing, it is the one to say so.
+  bool IsEmulated() const {
+    server::Config config;
+    config.emulator_topology = options_.topology;
+    config.cuda_library_dir =
+        server::ProcessEnvironment("TORPOR_CUDA_LIBRARY_DIR").value_or(std::string());
+    const auto libraries = server::FindCudaLibraries(config, server::ProgramDirectory());
+    return libraries.ok() && libraries->is_emulated;
   }
 
   [[noreturn]] void BecomeDaemon(const UserProgram& torpord, pid_t parent) {

@@ -1,0 +1,134 @@
+// torpor-loadgen as a program: what it prints and writes, and how it ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "examples/service/http_server.h"
+#include "nlohmann/json.hpp"
+#include "tests/e2e/child_process.h"
+
+namespace torpor::e2e {
+namespace {
+
+using examples::HttpRequest;
+using examples::HttpResponse;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+class Loadgen : public testing::Test {
+ protected:
+  Loadgen() : server_([this](const HttpRequest& request) { return Answer(request); }) {
+    const int port = server_.Listen("127.0.0.1", 0);
+    thread_ = std::thread([this] { server_.Run(); });
+    folder_.Write("pairs.jsonl", R"({"request":{"x":1},"expected":{"y":2}})"
+                                 "\n");
+    workload_ = folder_.Write("workload.yaml", R"(version: v1
+arrivals: constant
+duration_s: 0.5
+warm_up_s: 0.2
+target: 127.0.0.1:)" + std::to_string(port) +
+                                                   R"(
+functions:
+  - name: checked
+    rate_per_s: 40
+    objective_ms: 10000
+    expected: pairs.jsonl
+  - name: other
+    rate_per_s: 20
+    body: '{"x":1}'
+)");
+  }
+
+  ~Loadgen() override {
+    server_.Stop();
+    thread_.join();
+  }
+
+  HttpResponse Answer(const HttpRequest& request) {
+    if (request.path != "/function/checked/") return {200, "anything"};
+    const int number = checked_++;
+    if (number == refused_) return {404, "{}"};
+    return {200, number == wrong_ ? R"({"y":3})" : R"({"y":2})"};
+  }
+
+  std::unique_ptr<ChildProcess> Run(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command = {std::string(TORPOR_BIN_DIR) + "/torpor-loadgen"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    auto process =
+        std::make_unique<ChildProcess>(command, ChildProcess::Options{folder_.path(), {}});
+    EXPECT_TRUE(process->Wait(kPatience).has_value());
+    return process;
+  }
+
+  const TemporaryFolder folder_;
+  std::string workload_;
+  examples::HttpServer server_;
+  std::thread thread_;
+  std::atomic<int> checked_{0};  // requests so far
+  std::atomic<int> refused_{-1};
+  std::atomic<int> wrong_{-1};
+};
+
+TEST_F(Loadgen, ReportsACleanRunWithStatus0) {
+  const std::string report = folder_.path() + "/report.json";
+  const auto run = Run({workload_, "--json", report});
+  EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();
+  EXPECT_THAT(run->Stdout(), HasSubstr("\nchecked "));
+  EXPECT_THAT(run->Stdout(), HasSubstr("\nother "));
+  EXPECT_THAT(run->Stderr(), HasSubstr("42 of 42 sent, 0 under way, 0 errors, 0 wrong"));
+  std::ifstream file(report);
+  const auto json = nlohmann::json::parse(file);
+  EXPECT_EQ(json.at("requests"), 30);
+  EXPECT_EQ(json.at("warm_up").at("requests"), 12);
+  EXPECT_EQ(json.at("errors"), 0);
+  EXPECT_EQ(json.at("functions").at(0).at("requests"), 20);
+  EXPECT_EQ(json.at("functions").at(1).at("requests"), 10);
+}
+
+TEST_F(Loadgen, AnErrorIsStatus1AndTold) {
+  refused_ = 20;
+  const auto run = Run({workload_});
+  EXPECT_EQ(run->Wait(kPatience), 1);
+  EXPECT_THAT(run->Stderr(), HasSubstr("checked: HTTP 404"));
+}
+
+TEST_F(Loadgen, AWrongAnswerIsStatus1AndToldAlsoInTheWarmUp) {
+  wrong_ = 0;
+  const auto run = Run({workload_});
+  EXPECT_EQ(run->Wait(kPatience), 1);
+  EXPECT_THAT(run->Stderr(), HasSubstr("checked: wrong answer at /y: expected 2, got 3"));
+}
+
+TEST_F(Loadgen, FlagsReplaceWhatTheFileSays) {
+  const auto run = Run({workload_, "--quiet", "--duration-s", "0.25", "--warm-up-s", "0",
+                        "--rate-factor", "2", "--seed", "7", "--arrivals", "constant"});
+  EXPECT_EQ(run->Wait(kPatience), 0);
+  EXPECT_EQ(run->Stderr(), "");
+  EXPECT_EQ(checked_, 20);
+}
+
+TEST_F(Loadgen, ALateGeneratorsFiguresAreStatus3) {
+  const auto run = Run({workload_, "--max-lag-ms", "0.000001"});
+  EXPECT_EQ(run->Wait(kPatience), 3);
+  EXPECT_THAT(run->Stderr(), HasSubstr("INVALID"));
+}
+
+TEST_F(Loadgen, WrongUseIsStatus2) {
+  EXPECT_EQ(Run({"/nowhere.yaml"})->Wait(kPatience), 2);
+  EXPECT_EQ(Run({})->Wait(kPatience), 2);
+  EXPECT_EQ(Run({workload_, "--arrivals", "sometimes"})->Wait(kPatience), 2);
+  EXPECT_EQ(Run({workload_, "--json", "/nowhere/report.json"})->Wait(kPatience), 2);
+  EXPECT_EQ(Run({"--help"})->Wait(kPatience), 0);
+}
+
+}  // namespace
+}  // namespace torpor::e2e

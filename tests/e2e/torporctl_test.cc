@@ -1,0 +1,138 @@
+// `torporctl` beside a running daemon: what it shows, and what it says when there is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/emulated_node.h"
+
+namespace torpor::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr auto kPatience = std::chrono::seconds(60);
+constexpr const char* kTwoGpus = R"(version: v1
+gpus:
+  - memory: 96MiB
+    count: 2
+)";
+
+const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
+
+class Torporctl : public testing::Test {
+ protected:
+  // Runs it to its end.
+  std::unique_ptr<ChildProcess> Run(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command = {kTorporctl};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    auto process =
+        std::make_unique<ChildProcess>(command, ChildProcess::Options{folder_.path(), {}});
+    EXPECT_TRUE(process->Wait(kPatience).has_value());
+    return process;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+class TorporctlOnANode : public Torporctl {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(node_.Start());
+    ASSERT_NO_FATAL_FAILURE(node_.StartFunction(
+        "busy", {std::string(PROGRAM_DIR) + "/state_server", "--megabytes", "48"}));
+  }
+
+  std::string Show(const std::string& what, const std::string& format) const {
+    const auto shown =
+        Run({what, "--output", format, "--socket", node_.folder().path() + "/admin.sock"});
+    EXPECT_EQ(shown->Wait(kPatience), 0) << shown->Stderr();
+    return shown->Stdout();
+  }
+
+  EmulatedNode node_{kTwoGpus, {"busy", "absent"}};
+};
+
+TEST_F(TorporctlOnANode, StatusShowsTheNodeAndItsGpus) {
+  const auto status = nlohmann::json::parse(Show("status", "json"));
+  EXPECT_EQ(status.at("state"), "ready");
+  EXPECT_EQ(status.at("sessions"), 1);
+  ASSERT_EQ(status.at("gpus").size(), 2U);
+  for (const auto& gpu : status.at("gpus")) {
+    EXPECT_EQ(kill(gpu.at("executor_pid").get<pid_t>(), 0), 0);
+    EXPECT_EQ(gpu.at("executor_restarts"), 0);
+    EXPECT_LE(gpu.at("used_bytes"), gpu.at("pool_bytes"));
+  }
+  const std::string table = Show("status", "table");
+  EXPECT_THAT(table, HasSubstr("state     ready\n"));
+  EXPECT_THAT(table, HasSubstr("GPU  STATE"));
+}
+
+TEST_F(TorporctlOnANode, FunctionsShowsWhatEachHasUsed) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(node_.PostOne("/function/busy/add", R"({"value":[1]})").status, 200);
+  }
+  EXPECT_EQ(node_.PostOne("/function/absent/add", "{}").status, 503);
+  const auto functions = nlohmann::json::parse(Show("functions", "json")).at("functions");
+  ASSERT_EQ(functions.size(), 2U);
+  const auto& absent = functions[functions[0].at("name") == "absent" ? 0 : 1];
+  const auto& busy = functions[functions[0].at("name") == "absent" ? 1 : 0];
+  EXPECT_EQ(busy.at("requests"), 3);
+  EXPECT_EQ(busy.at("errors"), 0);
+  EXPECT_EQ(busy.at("sessions"), 1);
+  EXPECT_EQ(busy.at("resident_gpus").size(), 1U);
+  EXPECT_GE(busy.at("image_bytes"), 48 << 20);
+  EXPECT_GT(busy.at("gpu_seconds"), 0.0);
+  EXPECT_EQ(absent.at("sessions"), 0);
+  EXPECT_TRUE(absent.at("resident_gpus").empty());
+  EXPECT_NE(absent.at("state"), busy.at("state"));
+  const std::string table = Show("functions", "table");
+  EXPECT_THAT(table, HasSubstr("FUNCTION  STATE"));
+  EXPECT_THAT(table, HasSubstr("\nbusy "));
+  EXPECT_THAT(table, HasSubstr("\nabsent "));
+}
+
+TEST_F(Torporctl, WithoutADaemonEachCommandSaysSo) {
+  const std::string socket = folder_.path() + "/nobody.sock";
+  for (const char* command : {"status", "functions"}) {
+    const auto shown = Run({command, "--socket", socket});
+    EXPECT_EQ(shown->Wait(kPatience), 1);
+    EXPECT_EQ(shown->Stdout(), "");
+    EXPECT_THAT(shown->Stderr(), HasSubstr("torporctl: no torpord answers on " + socket));
+  }
+}
+
+TEST_F(Torporctl, WithoutADaemonAProgramsCudaCallsFail) {
+  const auto program = Run({"run", "--socket", folder_.path() + "/nobody.sock", "--",
+                            std::string(PROGRAM_DIR) + "/vector_add"});
+  EXPECT_EQ(program->Wait(kPatience), 1) << program->Stderr();
+  EXPECT_THAT(program->Stdout(), HasSubstr("FAIL"));
+  EXPECT_THAT(program->Stderr(), HasSubstr("nobody.sock"));
+}
+
+TEST_F(Torporctl, WrongUseIsStatus2) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {}, {"state"}, {"status", "--output", "xml"}, {"run"}, {"run", "./program"}}) {
+    const auto refused = Run(arguments);
+    EXPECT_EQ(refused->Wait(kPatience), 2);
+    EXPECT_EQ(refused->Stdout(), "");
+    EXPECT_THAT(refused->Stderr(), Not(HasSubstr("terminate")));
+  }
+}
+
+TEST_F(Torporctl, AConfigurationThatIsMissingIsNamed) {
+  const auto status = Run({"--config-file", "/nowhere.yaml", "status"});
+  EXPECT_EQ(status->Wait(kPatience), 2);
+  EXPECT_THAT(status->Stderr(), HasSubstr("/nowhere.yaml"));
+  const auto run = Run({"--config-file", "/nowhere.yaml", "run", "--", "/bin/true"});
+  EXPECT_EQ(run->Wait(kPatience), 125);
+  EXPECT_THAT(run->Stderr(), HasSubstr("/nowhere.yaml"));
+}
+
+}  // namespace
+}  // namespace torpor::e2e
