@@ -59,6 +59,7 @@ class Controller {
   // As RequestBroker's functions; `request` is the caller's, unique.
   void Acquire(RequestId request, const std::string& function, TimePoint give_up,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
+  void ConfirmLease(RequestId request, const std::function<void()>& done);
   void Release(RequestId request);
 
   NodeSnapshot Snapshot() const;

@@ -43,6 +43,17 @@ void Controller::Release(RequestId request) {
   FinishRequest(request);
 }
 
+void Controller::ConfirmLease(RequestId request, const std::function<void()>& done) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return done();
+  const std::optional<Lease>& lease = instances_.at(found->second.instance).lease;
+  if (!lease || lease->requests.count(request) == 0) return done();
+  // Either it answers, or its death is noticed first.
+  v1::DaemonMessage message;
+  message.mutable_ping();
+  Run(lease->gpu, message, [done](const OperationResult&) { done(); });
+}
+
 void Controller::FlushGrants(Instance& instance) {
   if (!instance.lease) return;
   const bool is_taken =

@@ -191,6 +191,11 @@ class LiveNode final : public Node,
     return request;
   }
 
+  void ConfirmLease(RequestId request, std::function<void()> done) override {
+    loop_.Post(
+        [this, request, done = std::move(done)] { controller_->ConfirmLease(request, done); });
+  }
+
   void Release(RequestId request) override {
     loop_.Post([this, request] { controller_->Release(request); });
   }

@@ -39,6 +39,11 @@ class RequestBroker {
   virtual RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
                             OnLost on_lost) = 0;
 
+  // For a caller that has seen something go wrong and wants to know whether the executor's death is
+  // the reason: calls `done` once it is certain that the lease was intact at the time of this call,
+  // or else after OnLost. Between the grant and Release.
+  virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
+
   // The request is over, or its caller has gone. Exactly once for every Acquire.
   virtual void Release(RequestId request) = 0;
 };

@@ -98,6 +98,12 @@ std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation)
     shutdown_operation_ = operation.operation_id();
     return EndIfShutDown();
   }
+  if (operation.has_ping()) {
+    OperationResult alive;
+    alive.operation_id = operation.operation_id();
+    Answer(alive);
+    return std::nullopt;
+  }
   Lane& lane = lanes_[SessionOf(operation)];
   if (lane.busy) {
     lane.waiting.push_back(std::move(operation));

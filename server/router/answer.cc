@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/status.hpp>
 #include <nlohmann/json.hpp>
+
+#include "server/router/await.h"
 
 namespace torpor::server {
 namespace {
@@ -50,8 +50,8 @@ boost::asio::awaitable<bool> SendAnswer(boost::beast::tcp_stream& stream, Answer
   text += "\r\n";
   if (!frame.is_head) text += answer.body;
   stream.expires_after(timeout);
-  const auto [error, bytes] = co_await boost::asio::async_write(
-      stream, boost::asio::buffer(text), boost::asio::as_tuple(boost::asio::use_awaitable));
+  const auto [error, bytes] =
+      co_await boost::asio::async_write(stream, boost::asio::buffer(text), kAwait);
   co_return !error;
 }
 

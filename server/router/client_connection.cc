@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/read.hpp>
 #include <limits>
 #include <random>
 #include <utility>
 
+#include "server/router/await.h"
+#include "server/router/end_to_end_fields.h"
 #include "server/router/exchange.h"
 #include "server/router/header_rules.h"
 #include "server/router/request_path.h"
@@ -20,10 +20,7 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kReadBytes = std::size_t{16} * 1024;
-
-std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 std::string NewRequestId() {
   static thread_local std::mt19937_64 random{std::random_device{}()};

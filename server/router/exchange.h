@@ -64,27 +64,37 @@ class Exchange final : private LeaseDesk::Listener {
   using ResponseHead = boost::beast::http::response<boost::beast::http::buffer_body>;
   using ResponseParser = boost::beast::http::response_parser<boost::beast::http::buffer_body>;
 
+  static constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;  // read at one time
+
   void OnGrant(absl::StatusOr<Grant> grant) override;
   void OnLeaseLost(const absl::Status& status) override;
+  void OnLeaseConfirmed() override;
 
+  // exchange.cc: the request's life and its lease.
   void PrepareUpstreamHead();
   std::optional<Refusal> FindRefusal() const;
   Awaitable<bool> ReadAhead();
   Awaitable<void> WaitForGrant();
+  Awaitable<void> ConfirmLease();
+  void ReleaseLease();
+  void Fail(Failure failure, std::string detail);
+  void FailClient(const ErrorCode& error);
+
+  // exchange_transfer.cc: between the router and the function's server.
   Awaitable<void> Forward();
   Awaitable<bool> OpenUpstream();
   void StartTransfer();
   Awaitable<void> EndTransfer();
   bool MayTryAgain() const;
-
   Awaitable<void> Upload();
   Awaitable<bool> UploadPieces();
   Awaitable<void> Download();
   Awaitable<bool> ReadResponseHead(std::optional<ResponseParser>& parser);
   Awaitable<bool> ReadResponseBody(ResponseParser& parser);
-  Awaitable<void> WaitForLoss();
   void FinishDownload(const ResponseParser& parser);
+  Awaitable<void> FailUpstream(ErrorCode error);
 
+  // exchange_answer.cc: what the client is answered.
   Awaitable<bool> RespondAll();
   Awaitable<bool> RespondPiecewise();
   Awaitable<bool> Refuse(Refusal refusal);
@@ -93,11 +103,6 @@ class Exchange final : private LeaseDesk::Listener {
   Refusal RefusalOfFailure() const;
   bool IsServerError() const;
   bool FitsBuffer() const;
-
-  void Fail(Failure failure, std::string detail);
-  void FailClient(const ErrorCode& error);
-  void FailUpstream(const ErrorCode& error);
-  void ReleaseLease();
   RequestOutcome OutcomeOf(unsigned status) const;
   void Record(unsigned status);  // in the log and the metrics; the first call counts
   bool ClientWantsKeepAlive() const;
@@ -124,6 +129,7 @@ class Exchange final : private LeaseDesk::Listener {
 
   std::optional<LeaseDesk::Ticket> ticket_;
   std::optional<Grant> grant_;
+  bool is_lease_confirmed_ = false;
   TimePoint granted_at_{};
   TimePoint upstream_end_{};  // of the answer's last byte
 

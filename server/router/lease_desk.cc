@@ -48,6 +48,14 @@ LeaseDesk::Ticket LeaseDesk::Ask(const std::string& function, TimePoint give_up,
   return ticket;
 }
 
+void LeaseDesk::Confirm(Ticket ticket) {
+  broker_.ConfirmLease(entries_.at(ticket).request, [this, ticket, link = link_] {
+    link->Post([this, ticket] {
+      if (Listener* const found = Find(ticket)) found->OnLeaseConfirmed();
+    });
+  });
+}
+
 void LeaseDesk::Release(Ticket ticket) {
   const auto entry = entries_.find(ticket);
   const RequestId request = entry->second.request;

@@ -19,6 +19,7 @@ class LeaseDesk {
     virtual ~Listener() = default;
     virtual void OnGrant(absl::StatusOr<Grant> grant) = 0;
     virtual void OnLeaseLost(const absl::Status& status) = 0;
+    virtual void OnLeaseConfirmed() = 0;
   };
   using Ticket = std::uint64_t;
 
@@ -29,6 +30,8 @@ class LeaseDesk {
 
   // The listener stays valid until Release.
   Ticket Ask(const std::string& function, TimePoint give_up, Listener& listener);
+  // Answered by OnLeaseConfirmed, which OnLeaseLost precedes if the lease was lost by now.
+  void Confirm(Ticket ticket);
   // Exactly once for every ticket.
   void Release(Ticket ticket);
 

@@ -3,20 +3,19 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <future>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/status_macros.h"
+#include "server/router/await.h"
 #include "server/router/client_connection.h"
 #include "server/router/router_core.h"
 
@@ -113,7 +112,6 @@ class AsioRouter final : public Router {
   }
 
   asio::awaitable<void> AcceptAll(tcp::acceptor& acceptor, ListenerRole role) {
-    constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
     while (acceptor.is_open()) {
       auto [error, socket] = co_await acceptor.async_accept(kAwait);
       if (error == asio::error::operation_aborted) co_return;

@@ -2,11 +2,11 @@
 
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <string>
 #include <utility>
+
+#include "server/router/await.h"
 
 namespace torpor::server {
 namespace {
@@ -48,7 +48,6 @@ std::unique_ptr<UpstreamConnection> UpstreamPool::MakeNew() {
 }
 
 asio::awaitable<boost::system::error_code> UpstreamPool::Connect(UpstreamConnection& connection) {
-  constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
   boost::system::error_code not_numeric;
   const auto numeric = asio::ip::make_address(address_.host, not_numeric);
   if (!not_numeric) {

@@ -43,6 +43,34 @@ TEST_F(ControllerExecutors, DeathInMidRequestIsTold) {
   EXPECT_EQ(counts_.losses, 1);
 }
 
+TEST_F(ControllerExecutors, ALeaseIsConfirmedByItsExecutorOrLost) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Serve("a", a);
+  const RequestId request = Acquire("a");
+  TakeLease(a);
+  int confirmed = 0;
+  controller_->ConfirmLease(request, [&] { ++confirmed; });
+  EXPECT_EQ(confirmed, 0) << "not before the executor has answered";
+  Settle();
+  EXPECT_EQ(confirmed, 1);
+  EXPECT_FALSE(outcome(request).lost);
+
+  // Dead, but nobody has noticed yet.
+  answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
+  controller_->ConfirmLease(request, [&] {
+    EXPECT_TRUE(outcome(request).lost) << "first the bad news";
+    ++confirmed;
+  });
+  Settle();
+  EXPECT_EQ(confirmed, 1);
+  KillExecutor(0);
+  EXPECT_EQ(confirmed, 2);
+  controller_->ConfirmLease(request, [&] { ++confirmed; });
+  EXPECT_EQ(confirmed, 3) << "what is lost is not in doubt";
+  Release(request);
+}
+
 TEST_F(ControllerExecutors, DeathInTheFirstRequestMayCostTheModel) {
   StartExecutor(0);
   const Client a = Connect("token-a");

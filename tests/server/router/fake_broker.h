@@ -41,6 +41,14 @@ class FakeBroker final : public RequestBroker {
     return id;
   }
 
+  // What happens before a lease is confirmed.
+  std::function<void(RequestId)> on_confirm = [](RequestId) {};
+
+  void ConfirmLease(RequestId request, std::function<void()> done) override {
+    on_confirm(request);
+    done();
+  }
+
   void Release(RequestId) override {
     {
       const std::lock_guard lock(mutex_);

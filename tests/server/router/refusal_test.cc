@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <future>
 #include <nlohmann/json.hpp>
 
@@ -191,12 +192,26 @@ TEST_F(RefusalTest, ALeaseLostInMidRequestIs502) {
 }
 
 TEST_F(RefusalTest, AFunctionThatSeesTheLossFirstIs502Too) {
-  StartWithUpstream([this](RawConnection& connection, const RawMessage&) {
-    connection.Send("HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nOops");
-    broker_.Lose(1, absl::UnavailableError("executor 1 died"));
-    return true;
+  broker_.on_confirm = [this](RequestId request) {
+    broker_.Lose(request.value, absl::UnavailableError("executor 1 died"));
+  };
+  StartWithUpstream([](RawConnection& connection, const RawMessage&) {
+    return connection.Send("HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\nOops");
   });
   ExpectRefusal(Fetch(Get("/function/f/")), 502, "lease_lost");
+}
+
+TEST_F(RefusalTest, AFunctionThatDiesOfTheLossIsNotAskedAgain) {
+  broker_.on_confirm = [this](RequestId request) {
+    broker_.Lose(request.value, absl::UnavailableError("executor 1 died"));
+  };
+  std::atomic<int> requests = 0;
+  StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
+    return ++requests == 1 && connection.Send(Ok("alive"));
+  });
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 200);
+  ExpectRefusal(Fetch(Get("/function/f/")), 502, "lease_lost");
+  EXPECT_EQ(requests, 2);
 }
 
 TEST_F(RefusalTest, AFunctionsOwnErrorsPass) {
