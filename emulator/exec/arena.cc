@@ -5,7 +5,8 @@
 namespace torpor::emulator {
 namespace {
 
-constexpr std::size_t kGuardBytes = std::size_t{2} << 30;
+constexpr std::size_t kGuardBytes =
+    (std::size_t{2} << 30) + static_cast<std::size_t>(kMaxSharedOffset);
 constexpr std::size_t kSlotBytes = std::size_t{8} << 30;
 constexpr std::size_t kMaxSlots = 512;
 constexpr std::size_t kSharedBegin = kGuardBytes;

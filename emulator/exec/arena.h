@@ -8,11 +8,13 @@
 namespace torpor::emulator {
 
 inline constexpr std::size_t kSharedWindowBytes = std::size_t{256} << 10;
+inline constexpr std::int64_t kMaxSharedOffset = std::int64_t{1} << 20;
 inline constexpr std::size_t kParameterWindowBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kLocalWindowBytes = std::size_t{2} << 30;
 
-// The memory of one resident block. Every 32-bit offset from any address in the shared window
-// lies inside the slot, in memory that is either the window or inaccessible.
+// The memory of one resident block. Every 32-bit offset from any address in the shared window,
+// plus or minus kMaxSharedOffset, lies inside the slot, in memory that is either the window or
+// inaccessible.
 struct ArenaSlot {
   std::uint8_t* shared_end = nullptr;  // the window ends here; buffers are placed at its end
   std::uint8_t* parameters = nullptr;

@@ -181,43 +181,43 @@ void BlockRunner::Run(const std::vector<ResidentBlock*>& blocks) {
 }
 
 void BlockRunner::RunInTurns(const std::vector<ResidentBlock*>& blocks) {
-  ready_.clear();
+  ready_.Clear();
   unfinished_ = 0;
   for (ResidentBlock* block : blocks) {
     for (std::uint32_t i = 0; i < job_->warps(); ++i) {
       Warp& warp = block->warps[i];
       warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
-      ready_.push_back(&warp);
+      ready_.Push(warp);
       ++unfinished_;
     }
   }
-  while (!ready_.empty()) {
-    Warp* const warp = ready_.front();
-    ready_.pop_front();
-    SwitchTo(*warp);
-  }
+  SwitchFrom(nullptr);
   if (unfinished_ == 0) return;
   running_ = &blocks[0]->warps[0];
   Raise(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
 }
 
-void BlockRunner::SwitchTo(Warp& warp) {
-  running_ = &warp;
-  const context::transfer_t back = context::jump_fcontext(warp.resume, &warp);
-  warp.resume = back.fctx;
+// Leaves a warp, or RunInTurns if null, for the next warp that can run, or for RunInTurns if there
+// is none. Returns when the leaver has its turn again. Straight from warp to warp: a round over
+// the scheduler would be two switches.
+void BlockRunner::SwitchFrom(Warp* warp) {
+  running_ = ready_.Pop();
+  Arrive(context::jump_fcontext(running_ == nullptr ? scheduler_ : running_->resume, warp));
+}
+
+// Keeps where the one who left goes on.
+void BlockRunner::Arrive(context::transfer_t transfer) {
+  auto* const left = static_cast<Warp*>(transfer.data);
+  (left == nullptr ? scheduler_ : left->resume) = transfer.fctx;
 }
 
 void BlockRunner::FiberMain(context::transfer_t transfer) {
-  auto& warp = *static_cast<Warp*>(transfer.data);
-  BlockRunner& runner = *warp.runner;
-  runner.scheduler_ = transfer.fctx;
+  BlockRunner& runner = *current_runner;
+  Warp& warp = *runner.running_;
+  runner.Arrive(transfer);
   runner.job_->entry(&warp);
   runner.Finish(warp);
-  context::jump_fcontext(runner.scheduler_, nullptr);
-}
-
-void BlockRunner::LeaveFiber(Warp&) {
-  scheduler_ = context::jump_fcontext(scheduler_, nullptr).fctx;
+  runner.SwitchFrom(&warp);
 }
 
 void BlockRunner::Finish(Warp& warp) {
@@ -225,7 +225,7 @@ void BlockRunner::Finish(Warp& warp) {
   ResidentBlock& block = *warp.block;
   --block.live_warps;
   for (BlockBarrier& barrier : block.barriers) {
-    if (barrier.arrived > 0) ReleaseIfComplete(block, barrier);
+    if (barrier.arrived > 0 && IsComplete(block, barrier)) Release(barrier);
   }
 }
 
@@ -236,8 +236,8 @@ void BlockRunner::Yield(Warp& warp) {
   }
   // Alone on this thread: what the warp waits for is done by another one.
   if (ready_.empty()) sched_yield();
-  ready_.push_back(&warp);
-  LeaveFiber(warp);
+  ready_.Push(warp);
+  SwitchFrom(&warp);
 }
 
 std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads,
@@ -258,29 +258,36 @@ std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t thre
   ++barrier.arrived;
   barrier.count += count;
   barrier.all = barrier.all && all;
-  if (mode == BarrierMode::kArrive) {
-    ReleaseIfComplete(block, barrier);
-    return 0;
+  std::uint32_t packed = 0;
+  if (IsComplete(block, barrier)) {
+    // The last to come has no need to wait for its turn.
+    packed = Release(barrier);
+  } else if (mode != BarrierMode::kArrive) {
+    barrier.waiting.push_back(&warp);
+    SwitchFrom(&warp);
+    packed = warp.barrier_result;
   }
-  barrier.waiting.push_back(&warp);
-  ReleaseIfComplete(block, barrier);
-  LeaveFiber(warp);
-  const std::uint32_t packed = warp.barrier_result;
-  return result_of(packed >> 1, (packed & 1) != 0);
+  return mode == BarrierMode::kArrive ? 0 : result_of(packed >> 1, (packed & 1) != 0);
 }
 
-void BlockRunner::ReleaseIfComplete(ResidentBlock& block, BlockBarrier& barrier) {
+bool BlockRunner::IsComplete(const ResidentBlock& block, const BlockBarrier& barrier) {
   const std::uint32_t expected =
       barrier.expected_warps == 0 ? block.live_warps : barrier.expected_warps;
-  if (barrier.arrived < expected) return;
+  return barrier.arrived >= expected;
+}
+
+// Returns what the warps that waited find in their barrier_result.
+std::uint32_t BlockRunner::Release(BlockBarrier& barrier) {
+  const std::uint32_t result = (barrier.count << 1) | (barrier.all ? 1U : 0U);
   for (Warp* warp : barrier.waiting) {
-    warp->barrier_result = (barrier.count << 1) | (barrier.all ? 1U : 0U);
-    ready_.push_back(warp);
+    warp->barrier_result = result;
+    ready_.Push(*warp);
   }
   barrier.waiting.clear();
   barrier.arrived = 0;
   barrier.count = 0;
   barrier.all = true;
+  return result;
 }
 
 std::string BlockRunner::Describe(const Warp& warp, int lane) const {

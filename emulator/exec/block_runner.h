@@ -4,7 +4,6 @@
 #include <boost/context/detail/fcontext.hpp>
 #include <csetjmp>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -23,8 +22,31 @@ struct Warp : WarpContext {
   BlockRunner* runner = nullptr;
   ResidentBlock* block = nullptr;
   boost::context::detail::fcontext_t resume = nullptr;  // where a waiting warp goes on
+  Warp* next_ready = nullptr;
   std::unique_ptr<FiberStack> stack;
   std::uint32_t barrier_result = 0;  // count of predicates << 1 | whether all held
+};
+
+// Warps that can run, first come first served.
+class ReadyWarps {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  void Clear() { first_ = nullptr; }
+  void Push(Warp& warp) {
+    warp.next_ready = nullptr;
+    (first_ == nullptr ? first_ : last_->next_ready) = &warp;
+    last_ = &warp;
+  }
+  // Null if there is none.
+  Warp* Pop() {
+    Warp* const warp = first_;
+    if (warp != nullptr) first_ = warp->next_ready;
+    return warp;
+  }
+
+ private:
+  Warp* first_ = nullptr;
+  Warp* last_ = nullptr;
 };
 
 // One of a block's named barriers. Arrivals are counted in warps: a barrier's thread count is a
@@ -76,17 +98,18 @@ class BlockRunner {
   void Place(ResidentBlock& block, std::uint64_t index);
   void Run(const std::vector<ResidentBlock*>& blocks);
   void RunInTurns(const std::vector<ResidentBlock*>& blocks);
-  void SwitchTo(Warp& warp);
-  void LeaveFiber(Warp& warp);
+  void SwitchFrom(Warp* warp);
+  void Arrive(boost::context::detail::transfer_t transfer);
   void Finish(Warp& warp);
-  void ReleaseIfComplete(ResidentBlock& block, BlockBarrier& barrier);
+  static bool IsComplete(const ResidentBlock& block, const BlockBarrier& barrier);
+  std::uint32_t Release(BlockBarrier& barrier);
   std::string Describe(const Warp& warp, int lane) const;
   void ReportFault();
   static void FiberMain(boost::context::detail::transfer_t transfer);
 
   KernelJob* job_ = nullptr;
   std::vector<std::unique_ptr<ResidentBlock>> blocks_;
-  std::deque<Warp*> ready_;
+  ReadyWarps ready_;
   Warp* running_ = nullptr;
   boost::context::detail::fcontext_t scheduler_ = nullptr;
   std::size_t unfinished_ = 0;

@@ -18,6 +18,7 @@ class FiberStack {
 
  private:
   void* memory_ = nullptr;
+  std::size_t colour_ = 0;
 };
 
 }  // namespace torpor::emulator

@@ -34,13 +34,15 @@ std::int64_t Add(std::int64_t a, std::int64_t b) {
 }
 
 LaneShape Scaled(const LaneShape& shape, std::int64_t factor, unsigned bits, unsigned alignment) {
+  if (shape.rows()) return LaneShape::Rows(Wrap(Multiply(shape.stride, factor), bits));
   return LaneShape::Linear(Wrap(Multiply(shape.stride, factor), bits),
                            Wrap(Multiply(shape.row_stride, factor), bits), alignment);
 }
 
 LaneShape Sum(const LaneShape& a, const LaneShape& b, std::int64_t sign, unsigned bits) {
-  return LaneShape::Linear(Wrap(Add(a.stride, Multiply(sign, b.stride)), bits),
-                           Wrap(Add(a.row_stride, Multiply(sign, b.row_stride)), bits),
+  const std::int64_t stride = Wrap(Add(a.stride, Multiply(sign, b.stride)), bits);
+  if (a.rows() || b.rows()) return LaneShape::Rows(stride);
+  return LaneShape::Linear(stride, Wrap(Add(a.row_stride, Multiply(sign, b.row_stride)), bits),
                            std::min(a.alignment, b.alignment));
 }
 
@@ -111,7 +113,7 @@ bool LaneAnalysis::UpdateRegisters() {
     for (std::uint32_t i = flow_.blocks[b].first; i < flow_.blocks[b].end; ++i) {
       const Instruction& instruction = function_.instructions[i];
       LaneShape shape = ResultShape(instruction);
-      if (instruction.guard != kNoIndex && registers_[instruction.guard].varying()) {
+      if (instruction.guard != kNoIndex && !registers_[instruction.guard].linear()) {
         shape = LaneShape::Varying();
       }
       ForEachDefinition(function_, instruction, [&](std::uint32_t reg) {
@@ -145,9 +147,13 @@ bool LaneAnalysis::Widen(std::uint32_t reg, const LaneShape& shape) {
     current = shape;
     return true;
   }
-  if (shape.varying() || narrow || shape.stride != current.stride ||
-      shape.row_stride != current.row_stride) {
+  if (shape.varying() || narrow || shape.stride != current.stride) {
     current = LaneShape::Varying();
+    return true;
+  }
+  if (current.rows()) return false;
+  if (shape.rows() || shape.row_stride != current.row_stride) {
+    current = LaneShape::Rows(shape.stride);
     return true;
   }
   if (shape.alignment >= current.alignment) return false;
@@ -198,7 +204,8 @@ LaneShape LaneAnalysis::LaneNumber(std::int64_t scale, unsigned alignment) const
 // Whether no lane's value, read as an unsigned number of the same width, wraps.
 bool LaneAnalysis::StaysInRange(const LaneShape& shape) const {
   constexpr std::int64_t kLargest = std::int64_t{1} << 20;
-  if (shape.uniform()) return true;
+  if (shape.row_uniform()) return true;
+  if (shape.rows()) return false;
   if (shape.stride < 0 || shape.stride > kLargest || shape.row_stride < 0 ||
       shape.row_stride > kLargest) {
     return false;
@@ -290,14 +297,16 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
   }
 }
 
-// The same operation on each lane: uniform if all it reads is.
+// The same operation on each lane: uniform, or uniform in each row, if all it reads is.
 LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction) const {
   LaneShape joined = LaneShape::Uniform();
   const auto join = [&](const LaneShape& shape) {
     if (shape.kind == LaneShape::Kind::kUnknown || joined.kind == LaneShape::Kind::kUnknown) {
       joined.kind = LaneShape::Kind::kUnknown;
-    } else if (!shape.uniform()) {
+    } else if (!shape.row_uniform() || joined.varying()) {
       joined = LaneShape::Varying();
+    } else if (!shape.uniform()) {
+      joined = LaneShape::Rows(0);
     }
   };
   for (std::size_t i = HasDestination(instruction) ? 1 : 0; i < instruction.operands.size(); ++i) {
@@ -314,7 +323,7 @@ LaneShape LaneAnalysis::SumShape(const Instruction& instruction, int sign) const
   if (!plain) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], bits);
   const LaneShape b = OperandShape(instruction.operands[2], bits);
-  if (!a.linear() || !b.linear()) return LaneWiseShape(instruction);
+  if (!a.stepped() || !b.stepped()) return LaneWiseShape(instruction);
   return Sum(a, b, sign, bits);
 }
 
@@ -327,7 +336,7 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
   const unsigned bits = BitWidth(type);
   LaneShape a = OperandShape(instruction.operands[1], bits);
   LaneShape b = OperandShape(instruction.operands[2], bits);
-  if (!a.linear() || !b.linear()) return LaneWiseShape(instruction);
+  if (!a.stepped() || !b.stepped()) return LaneWiseShape(instruction);
   const unsigned alignment = std::min(kMaxAlignment, a.alignment + b.alignment);
   if (a.uniform() && b.uniform()) return LaneShape::Uniform(alignment);
   const Operand* factor = &instruction.operands[2];
@@ -336,7 +345,7 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
     factor = &instruction.operands[1];
   }
   const auto constant = ConstantOf(*factor);
-  if (!constant) return LaneShape::Varying();
+  if (!constant) return LaneWiseShape(instruction);
   if (wide && !KeepsStepsWhenWidened(a, type)) return LaneShape::Varying();
   auto value = static_cast<std::int64_t>(*constant);
   value = wide && !IsSigned(type)
@@ -355,7 +364,7 @@ LaneShape LaneAnalysis::MultiplyAddShape(const Instruction& instruction) const {
   const LaneShape product = ProductShape(instruction);
   const unsigned bits = BitWidth(type) * (instruction.Has(Modifier::kWide) ? 2 : 1);
   const LaneShape c = OperandShape(instruction.operands[3], bits);
-  if (!product.linear() || !c.linear()) return LaneWiseShape(instruction);
+  if (!product.stepped() || !c.stepped()) return LaneWiseShape(instruction);
   return Sum(product, c, 1, bits);
 }
 
@@ -364,7 +373,7 @@ LaneShape LaneAnalysis::ShiftLeftShape(const Instruction& instruction) const {
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], bits);
   const auto amount = ConstantOf(instruction.operands[2]);
-  if (!a.linear() || !amount || *amount >= std::min(bits, 63U)) return LaneWiseShape(instruction);
+  if (!a.stepped() || !amount || *amount >= std::min(bits, 63U)) return LaneWiseShape(instruction);
   const auto shift = static_cast<unsigned>(*amount);
   return Scaled(a, std::int64_t{1} << shift, bits, std::min(kMaxAlignment, a.alignment + shift));
 }
@@ -389,7 +398,7 @@ LaneShape LaneAnalysis::ConvertShape(const Instruction& instruction) const {
   const Type to = instruction.types[0];
   const Type from = instruction.types[1];
   const LaneShape a = OperandShape(instruction.operands[1], BitWidth(from));
-  if (IsFloat(to) || IsFloat(from) || !a.linear()) return LaneWiseShape(instruction);
+  if (IsFloat(to) || IsFloat(from) || !a.stepped()) return LaneWiseShape(instruction);
   if (BitWidth(to) <= BitWidth(from)) {
     // A register wider than the type keeps the extension of the narrow value.
     const unsigned reg_bits = instruction.operands[0].kind == Operand::Kind::kRegister
@@ -413,7 +422,9 @@ LaneShape LaneAnalysis::LoadShape(const Instruction& instruction) const {
                                 !(function_.is_kernel && IsKernelParameter(address.symbol));
     if (call_parameter) return LaneShape::Varying();
   }
-  return LaneWiseShape(instruction);
+  const LaneShape shape = LaneWiseShape(instruction);
+  // Lanes that load nothing have no value, not that of their row.
+  return shape.rows() ? LaneShape::Varying() : shape;
 }
 
 bool LaneAnalysis::IsKernelParameter(std::uint32_t symbol) const {

@@ -17,6 +17,7 @@ struct LaneShape {
   enum class Kind : std::uint8_t {
     kUnknown,  // not computed yet: the analysis is optimistic
     kLinear,   // lane l holds base + (l % w) * stride + (l / w) * row_stride; see BlockShape
+    kRows,     // lane l holds bases[l / w] + (l % w) * stride
     kVarying,
   };
   Kind kind = Kind::kUnknown;
@@ -27,12 +28,16 @@ struct LaneShape {
 
   bool linear() const { return kind == Kind::kLinear; }
   bool uniform() const { return linear() && stride == 0 && row_stride == 0; }
+  bool rows() const { return kind == Kind::kRows; }
+  bool stepped() const { return linear() || rows(); }
+  bool row_uniform() const { return stepped() && stride == 0; }
   bool varying() const { return kind == Kind::kVarying; }
 
   static LaneShape Uniform(unsigned alignment = 0) { return {Kind::kLinear, 0, 0, alignment}; }
   static LaneShape Linear(std::int64_t stride, std::int64_t row_stride, unsigned alignment) {
     return {Kind::kLinear, stride, row_stride, alignment};
   }
+  static LaneShape Rows(std::int64_t stride) { return {Kind::kRows, stride, 0, 0}; }
   static LaneShape Varying() { return {Kind::kVarying, 0, 0, 0}; }
 };
 

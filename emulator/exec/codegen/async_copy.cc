@@ -34,18 +34,15 @@ void FunctionEmitter::EmitAsyncCopy(const Instruction& instruction) {
     Value* available = ReadVector(operands[3], Type::kU32);
     const Access word{b_.getInt32Ty(), 4, 1};
     for (unsigned i = 0; i < words; ++i) {
-      const auto advanced = [&](Address address) {
-        address.value = b_.CreateAdd(address.value, Like(address.value, std::uint64_t{4} * i));
-        return address;
-      };
-      Value* present = b_.CreateICmpUGT(available, Like(available, std::uint64_t{4} * i));
+      const std::uint64_t offset = std::uint64_t{4} * i;
+      Value* present = b_.CreateICmpUGT(available, Like(available, offset));
       Value* wanted = b_.CreateAnd(mask, present);
       Value* copied = llvm::Constant::getNullValue(Lanes(b_.getInt32Ty()));
-      Address lanes = advanced(from);
+      Address lanes = Advanced(from, offset);
       lanes.value = LaneAddresses(lanes);
-      lanes.linear = false;
+      lanes.shape = ptx::LaneShape::Varying();
       copied = b_.CreateSelect(wanted, Load(lanes, word, wanted)[0], copied);
-      Store(advanced(to), word, {copied}, mask);
+      Store(Advanced(to, offset), word, {copied}, mask);
     }
   });
 }

@@ -169,12 +169,11 @@ class FunctionEmitter {
   // memory.cc
   struct Address {
     ptx::Space space = ptx::Space::kGeneric;
-    Value* value = nullptr;  // i64, or i32 in shared memory; lane 0's if linear
-    bool linear = false;
-    std::int64_t stride = 0;
-    std::int64_t row_stride = 0;
+    Value* value = nullptr;   // i64, or i32 in shared memory; lane 0's if linear
+    ptx::LaneShape shape;     // of `value`
+    std::int64_t offset = 0;  // in shared memory, added to `value` after its extension to 64 bits
 
-    bool uniform() const { return linear && stride == 0 && row_stride == 0; }
+    bool linear() const { return shape.linear(); }
   };
   struct Access {
     llvm::Type* element = nullptr;
@@ -191,6 +190,7 @@ class FunctionEmitter {
   ptx::Space SpaceOf(const Instruction& instruction, const Operand& operand) const;
   Address AddressOf(const Operand& operand, ptx::Space space);
   Value* LaneAddresses(const Address& address);  // 32 lanes of `value`
+  Address Advanced(Address address, std::uint64_t bytes);
   Value* Pointer(const Address& address, Value* value);
   std::vector<Value*> Load(const Address& address, const Access& access, Value* mask);
   std::vector<Value*> LoadContiguous(const Address& address, const Access& access, Value* mask);
@@ -198,12 +198,14 @@ class FunctionEmitter {
   bool HasContiguousRows(const Address& address, const Access& access) const;
   unsigned row_lanes() const { return unit_.block_shape().row_width(); }
   Address RowOf(const Address& address, unsigned row);
-  Value* RowMask(Value* mask, unsigned row);
+  Value* RowStarts(const Address& address);
+  Value* RowPart(Value* lanes, unsigned row);  // the lanes of one row
   std::vector<Value*> LoadRows(const Address& address, const Access& access, Value* mask);
   Value* LoadRowScalar(const Address& row, const Access& access, Value* mask);
+  void StoreRows(const Address& address, const Access& access, Value* value, Value* mask);
   Value* Concatenate(std::vector<Value*> parts);
   std::vector<Value*> Gather(const Address& address, const Access& access, Value* mask);
-  Value* GatherSmall(const Address& address, Value* addresses, const Access& access, Value* mask);
+  Value* GatherSmall(Address address, Value* addresses, const Access& access, Value* mask);
   void Store(const Address& address, const Access& access, const std::vector<Value*>& values,
              Value* mask);
   void StoreContiguous(const Address& address, const Access& access,
@@ -216,7 +218,8 @@ class FunctionEmitter {
   void OrderMemory(const Instruction& instruction);
 
   // memory_check.cc: what keeps wild pointers out.
-  bool IsAlignedLinear(const Address& address, unsigned bytes) const;
+  static bool IsAlignedStepped(const Address& address, unsigned bytes);
+  Value* SteppedInRange(const Address& address, unsigned bytes);
   void CheckAccess(const Address& address, unsigned bytes, Value* mask);
   void CheckShared(const Address& address, unsigned bytes, Value* mask);
   Value* InRange(Value* address, unsigned bytes, ptx::Space space);

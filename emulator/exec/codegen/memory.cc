@@ -1,6 +1,7 @@
 // ld, st, mov, cvta.
 #include <cstddef>
 
+#include "emulator/exec/arena.h"
 #include "emulator/exec/codegen/function_emitter.h"
 
 namespace torpor::emulator {
@@ -17,7 +18,7 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
   address.space = space;
   if (operand.symbol != ptx::kNoIndex) {
     const ptx::Variable& variable = module_.variables[operand.symbol];
-    address.linear = true;
+    address.shape = ptx::LaneShape::Uniform();
     if (space == Space::kShared) {
       address.value = b_.getInt32(unit_.layout().shared_offsets.at(operand.symbol));
     } else if (space == Space::kLocal) {
@@ -28,8 +29,9 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
       }
       address.value = b_.CreateAdd(b_.CreatePtrToInt(local_frame_, b_.getInt64Ty()),
                                    b_.getInt64(offset->second));
-      address.stride = local_stride_;
-      if (row_lanes() < kWarpLanes) address.row_stride = local_stride_ * row_lanes();
+      const std::int64_t row_stride =
+          row_lanes() < kWarpLanes ? local_stride_ * std::int64_t{row_lanes()} : 0;
+      address.shape = ptx::LaneShape::Linear(local_stride_, row_stride, 0);
     } else if (space == Space::kParam) {
       if (!IsOwnParameter(operand.symbol)) {
         unit_.Fail("the address of parameter '" + std::string(variable.name) + "' is taken in " +
@@ -47,24 +49,34 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
       address.value = load;
     }
   } else if (operand.reg != ptx::kNoIndex) {
-    const ptx::LaneShape& shape = lanes_.shape(operand.reg);
-    address.linear = shape.linear();
-    address.stride = shape.stride;
-    address.row_stride = shape.row_stride;
-    address.value = ReadRegister(operand.reg, shape.linear());
+    address.shape = lanes_.shape(operand.reg);
+    address.value = ReadRegister(operand.reg, address.linear());
   } else {
-    address.linear = true;
+    address.shape = ptx::LaneShape::Uniform();
     address.value = b_.getInt64(0);
   }
   address.value = Resize(address.value, space == Space::kShared ? 32 : 64, false);
-  if (operand.bits != 0) {
-    address.value = b_.CreateAdd(address.value, Like(address.value, operand.bits));
+  return Advanced(address, operand.bits);
+}
+
+// Small offsets in shared memory stay apart: a 32-bit sum could wrap, and each one that the
+// compiler cannot prove not to would be a register of its own instead of a part of an instruction.
+FunctionEmitter::Address FunctionEmitter::Advanced(Address address, std::uint64_t bytes) {
+  const auto offset = static_cast<std::int64_t>(bytes);
+  const auto small = [](std::int64_t number) {
+    return number >= -kMaxSharedOffset / 2 && number <= kMaxSharedOffset / 2;
+  };
+  if (address.space == Space::kShared && small(offset) && small(address.offset)) {
+    address.offset += offset;
+  } else if (bytes != 0) {
+    address.value = b_.CreateAdd(address.value, Like(address.value, bytes));
   }
   return address;
 }
 
 llvm::Value* FunctionEmitter::LaneAddresses(const Address& address) {
-  return address.linear ? Spread(address.value, address.stride, address.row_stride) : address.value;
+  if (!address.linear()) return address.value;
+  return Spread(address.value, address.shape.stride, address.shape.row_stride);
 }
 
 // Offsets in shared memory are signed here: what reaches before the block's buffer must fault in
@@ -72,7 +84,11 @@ llvm::Value* FunctionEmitter::LaneAddresses(const Address& address) {
 llvm::Value* FunctionEmitter::Pointer(const Address& address, Value* value) {
   if (address.space == Space::kShared) {
     Value* base = ContextField(offsetof(WarpContext, shared), b_.getPtrTy());
-    return b_.CreateGEP(b_.getInt8Ty(), base, value);
+    Value* pointer = b_.CreateGEP(b_.getInt8Ty(), base, value);
+    return address.offset == 0
+               ? pointer
+               : b_.CreateGEP(b_.getInt8Ty(), pointer,
+                              b_.getInt64(static_cast<std::uint64_t>(address.offset)));
   }
   return b_.CreateGEP(b_.getInt8Ty(), llvm::ConstantPointerNull::get(b_.getPtrTy()), value);
 }
@@ -87,12 +103,11 @@ llvm::Value* FunctionEmitter::Repeat(Value* mask, unsigned count) {
 std::vector<llvm::Value*> FunctionEmitter::Load(const Address& address, const Access& access,
                                                 Value* mask) {
   CheckAccess(address, access.bytes(), mask);
-  if (address.uniform()) {
+  if (address.shape.uniform()) {
     std::vector<Value*> values;
     for (unsigned i = 0; i < access.count; ++i) {
-      Value* at =
-          b_.CreateAdd(address.value, Like(address.value, std::uint64_t{i} * access.element_bytes));
-      values.push_back(b_.CreateAlignedLoad(access.element, Pointer(address, at),
+      const Address at = Advanced(address, std::uint64_t{i} * access.element_bytes);
+      values.push_back(b_.CreateAlignedLoad(access.element, Pointer(at, at.value),
                                             llvm::Align(access.element_bytes)));
     }
     return values;
@@ -121,15 +136,15 @@ std::vector<llvm::Value*> FunctionEmitter::LoadContiguous(const Address& address
 
 std::vector<llvm::Value*> FunctionEmitter::Gather(const Address& address, const Access& access,
                                                   Value* mask) {
-  Value* addresses = LaneAddresses(address);
   std::vector<Value*> values;
   for (unsigned i = 0; i < access.count; ++i) {
-    Value* at = b_.CreateAdd(addresses, Like(addresses, std::uint64_t{i} * access.element_bytes));
+    const Address at = Advanced(address, std::uint64_t{i} * access.element_bytes);
+    Value* addresses = LaneAddresses(at);
     if (access.element_bytes < 4) {
-      values.push_back(GatherSmall(address, at, access, mask));
+      values.push_back(GatherSmall(at, addresses, access, mask));
       continue;
     }
-    values.push_back(b_.CreateMaskedGather(Lanes(access.element), Pointer(address, at),
+    values.push_back(b_.CreateMaskedGather(Lanes(access.element), Pointer(at, addresses),
                                            llvm::Align(access.element_bytes), mask));
   }
   return values;
@@ -137,8 +152,10 @@ std::vector<llvm::Value*> FunctionEmitter::Gather(const Address& address, const 
 
 // No machine gathers bytes: take the aligned words that hold them. A word lies in one page, so
 // this touches no page that the byte does not.
-llvm::Value* FunctionEmitter::GatherSmall(const Address& address, Value* addresses,
-                                          const Access& access, Value* mask) {
+llvm::Value* FunctionEmitter::GatherSmall(Address address, Value* addresses, const Access& access,
+                                          Value* mask) {
+  addresses = b_.CreateAdd(addresses, Like(addresses, static_cast<std::uint64_t>(address.offset)));
+  address.offset = 0;
   Value* words = b_.CreateAnd(addresses, Like(addresses, ~std::uint64_t{3}));
   Value* loaded =
       b_.CreateMaskedGather(Lanes(b_.getInt32Ty()), Pointer(address, words), llvm::Align(4), mask);
@@ -150,8 +167,11 @@ llvm::Value* FunctionEmitter::GatherSmall(const Address& address, Value* address
 void FunctionEmitter::Store(const Address& address, const Access& access,
                             const std::vector<Value*>& values, Value* mask) {
   CheckAccess(address, access.bytes(), mask);
-  if (address.uniform()) return StoreUniform(address, access, values, mask);
+  if (address.shape.uniform()) return StoreUniform(address, access, values, mask);
   if (IsContiguous(address, access)) return StoreContiguous(address, access, values, mask);
+  if (HasContiguousRows(address, access) && address.shape.stride != 0) {
+    return StoreRows(address, access, Vector(values[0]), mask);
+  }
   Scatter(address, access, values, mask);
 }
 
@@ -164,9 +184,8 @@ void FunctionEmitter::StoreUniform(const Address& address, const Access& access,
       Value* empty = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, MaskBits(mask), b_.getTrue());
       value = b_.CreateExtractElement(value, b_.CreateSub(b_.getInt32(31), empty));
     }
-    Value* at =
-        b_.CreateAdd(address.value, Like(address.value, std::uint64_t{i} * access.element_bytes));
-    b_.CreateAlignedStore(value, Pointer(address, at), llvm::Align(access.element_bytes));
+    const Address at = Advanced(address, std::uint64_t{i} * access.element_bytes);
+    b_.CreateAlignedStore(value, Pointer(at, at.value), llvm::Align(access.element_bytes));
   }
 }
 
@@ -190,22 +209,23 @@ void FunctionEmitter::StoreContiguous(const Address& address, const Access& acce
 
 void FunctionEmitter::Scatter(const Address& address, const Access& access,
                               const std::vector<Value*>& values, Value* mask) {
-  Value* addresses = LaneAddresses(address);
   for (unsigned i = 0; i < access.count; ++i) {
-    Value* at = b_.CreateAdd(addresses, Like(addresses, std::uint64_t{i} * access.element_bytes));
+    const Address at = Advanced(address, std::uint64_t{i} * access.element_bytes);
+    Value* addresses = LaneAddresses(at);
     Value* value = Vector(values[i]);
     if (access.element_bytes >= 4) {
-      b_.CreateMaskedScatter(value, Pointer(address, at), llvm::Align(access.element_bytes), mask);
+      b_.CreateMaskedScatter(value, Pointer(at, addresses), llvm::Align(access.element_bytes),
+                             mask);
       continue;
     }
     // No machine scatters bytes.
     Value* spilled = Spill(value);
-    Value* spilled_addresses = Spill(at);
+    Value* spilled_addresses = Spill(addresses);
     ForEachLane(mask, [&](Value* lane) {
-      llvm::Type* index = at->getType()->getScalarType();
+      llvm::Type* index = addresses->getType()->getScalarType();
       Value* one = b_.CreateLoad(index, LaneSlot(spilled_addresses, index, lane));
       Value* element = b_.CreateLoad(access.element, LaneSlot(spilled, access.element, lane));
-      b_.CreateStore(element, Pointer(address, one));
+      b_.CreateStore(element, Pointer(at, one));
     });
   }
 }

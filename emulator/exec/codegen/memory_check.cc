@@ -27,9 +27,9 @@ llvm::Value* FunctionEmitter::InRange(Value* address, unsigned bytes, Space spac
   const auto within = [&](std::size_t begin_field, std::size_t bytes_field) {
     Value* begin = ContextField(begin_field, b_.getInt64Ty());
     Value* limit = b_.CreateLShr(ContextField(bytes_field, b_.getInt64Ty()), shift);
-    if (IsVector(address)) {
-      begin = Spread(begin, 0);
-      limit = Spread(limit, 0);
+    if (auto* type = llvm::dyn_cast<llvm::FixedVectorType>(address->getType())) {
+      begin = b_.CreateVectorSplat(type->getNumElements(), begin);
+      limit = b_.CreateVectorSplat(type->getNumElements(), limit);
     }
     Value* offset = b_.CreateSub(address, begin);
     if (shift != 0) {
@@ -47,28 +47,33 @@ llvm::Value* FunctionEmitter::InRange(Value* address, unsigned bytes, Space spac
       window, within(offsetof(WarpContext, arena_begin), offsetof(WarpContext, arena_bytes)));
 }
 
-bool FunctionEmitter::IsAlignedLinear(const Address& address, unsigned bytes) const {
-  return address.linear && address.stride % std::int64_t{bytes} == 0 &&
-         address.row_stride % std::int64_t{bytes} == 0;
+bool FunctionEmitter::IsAlignedStepped(const Address& address, unsigned bytes) {
+  return address.shape.stepped() && address.shape.stride % std::int64_t{bytes} == 0 &&
+         address.shape.row_stride % std::int64_t{bytes} == 0;
+}
+
+// Looks only at the least and the greatest address of the lanes, or of each row.
+llvm::Value* FunctionEmitter::SteppedInRange(const Address& address, unsigned bytes) {
+  const unsigned width = row_lanes();
+  const std::int64_t along = (width - 1) * address.shape.stride;
+  const std::int64_t across = (kWarpLanes / width - 1) * address.shape.row_stride;
+  const std::int64_t low = std::min<std::int64_t>(along, 0) + std::min<std::int64_t>(across, 0);
+  const std::int64_t high = std::max<std::int64_t>(along, 0) + std::max<std::int64_t>(across, 0);
+  Value* start = address.linear() ? address.value : RowStarts(address);
+  const auto in_range = [&](std::int64_t offset) {
+    Value* at = b_.CreateAdd(start, Like(start, static_cast<std::uint64_t>(offset)));
+    return InRange(at, bytes, address.space);
+  };
+  Value* fine = in_range(low);
+  if (high != low) fine = b_.CreateAnd(fine, in_range(high));
+  return address.linear() ? fine : b_.CreateAndReduce(fine);
 }
 
 void FunctionEmitter::CheckAccess(const Address& address, unsigned bytes, Value* mask) {
   if (address.space == Space::kShared) return CheckShared(address, bytes, mask);
   Value* fine = nullptr;
-  if (IsAlignedLinear(address, bytes)) {
-    // The lanes' least and greatest addresses.
-    const unsigned width = row_lanes();
-    const std::int64_t along = (width - 1) * address.stride;
-    const std::int64_t across = (kWarpLanes / width - 1) * address.row_stride;
-    const std::int64_t low = std::min<std::int64_t>(along, 0) + std::min<std::int64_t>(across, 0);
-    const std::int64_t high = std::max<std::int64_t>(along, 0) + std::max<std::int64_t>(across, 0);
-    const auto in_range = [&](std::int64_t offset) {
-      Value* at =
-          b_.CreateAdd(address.value, Like(address.value, static_cast<std::uint64_t>(offset)));
-      return InRange(at, bytes, address.space);
-    };
-    fine = in_range(low);
-    if (high != low) fine = b_.CreateAnd(fine, in_range(high));
+  if (IsAlignedStepped(address, bytes)) {
+    fine = SteppedInRange(address, bytes);
   } else {
     Value* in_range = InRange(LaneAddresses(address), bytes, address.space);
     fine = b_.CreateNot(AnyLane(b_.CreateAnd(mask, b_.CreateNot(in_range))));
@@ -87,15 +92,18 @@ void FunctionEmitter::CheckAccess(const Address& address, unsigned bytes, Value*
 // Any 32-bit offset lies in the block's buffer or in the guard pages around it.
 void FunctionEmitter::CheckShared(const Address& address, unsigned bytes, Value* mask) {
   if (bytes == 1) return;
+  const auto is_odd = [&](Value* offset) {
+    // An offset that is aligned by itself leaves all accesses from one base one check.
+    if (address.offset % std::int64_t{bytes} != 0) {
+      offset = b_.CreateAdd(offset, Like(offset, static_cast<std::uint64_t>(address.offset)));
+    }
+    return b_.CreateICmpNE(b_.CreateAnd(offset, Like(offset, bytes - 1)), Like(offset, 0));
+  };
   Value* odd = nullptr;
-  if (IsAlignedLinear(address, bytes)) {
-    odd = b_.CreateICmpNE(b_.CreateAnd(address.value, Like(address.value, bytes - 1)),
-                          Like(address.value, 0));
+  if (address.linear() && IsAlignedStepped(address, bytes)) {
+    odd = is_odd(address.value);
   } else {
-    Value* offsets = LaneAddresses(address);
-    Value* each =
-        b_.CreateICmpNE(b_.CreateAnd(offsets, Like(offsets, bytes - 1)), Like(offsets, 0));
-    odd = AnyLane(b_.CreateAnd(mask, each));
+    odd = AnyLane(b_.CreateAnd(mask, is_odd(LaneAddresses(address))));
   }
   llvm::BasicBlock* misaligned = NewBlock("misaligned");
   llvm::BasicBlock* checked = NewBlock("checked");

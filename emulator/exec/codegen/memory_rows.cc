@@ -6,28 +6,43 @@ namespace torpor::emulator {
 
 bool FunctionEmitter::IsContiguous(const Address& address, const Access& access) const {
   const std::int64_t bytes = access.bytes();
-  return address.linear && address.stride == bytes &&
-         (row_lanes() == kWarpLanes || address.row_stride == bytes * row_lanes());
+  return address.linear() && address.shape.stride == bytes &&
+         (row_lanes() == kWarpLanes || address.shape.row_stride == bytes * row_lanes());
 }
 
 bool FunctionEmitter::HasContiguousRows(const Address& address, const Access& access) const {
-  return address.linear && row_lanes() < kWarpLanes && access.count == 1 &&
-         access.element_bytes >= 4 && (address.stride == 0 || address.stride == access.bytes());
+  const std::int64_t stride = address.shape.stride;
+  return address.shape.stepped() && row_lanes() < kWarpLanes && access.count == 1 &&
+         access.element_bytes >= 4 && (stride == 0 || stride == access.bytes());
 }
 
+// The addresses of the first lanes of all rows, which are not linear.
+llvm::Value* FunctionEmitter::RowStarts(const Address& address) {
+  std::vector<int> indices;
+  for (unsigned lane = 0; lane < kWarpLanes; lane += row_lanes()) {
+    indices.push_back(static_cast<int>(lane));
+  }
+  return b_.CreateShuffleVector(address.value, indices);
+}
+
+// The address of the first lane of a row.
 FunctionEmitter::Address FunctionEmitter::RowOf(const Address& address, unsigned row) {
   Address result = address;
-  result.value = b_.CreateAdd(
-      address.value, Like(address.value, row * static_cast<std::uint64_t>(address.row_stride)));
+  if (address.linear()) {
+    const std::uint64_t step = row * static_cast<std::uint64_t>(address.shape.row_stride);
+    result.value = b_.CreateAdd(address.value, Like(address.value, step));
+  } else {
+    result.value = b_.CreateExtractElement(address.value, std::uint64_t{row} * row_lanes());
+  }
   return result;
 }
 
-llvm::Value* FunctionEmitter::RowMask(Value* mask, unsigned row) {
+llvm::Value* FunctionEmitter::RowPart(Value* lanes, unsigned row) {
   std::vector<int> indices;
   for (unsigned i = 0; i < row_lanes(); ++i) {
     indices.push_back(static_cast<int>(row * row_lanes() + i));
   }
-  return b_.CreateShuffleVector(mask, indices);
+  return b_.CreateShuffleVector(lanes, indices);
 }
 
 // One value for all lanes of a row; none is loaded where no lane wants it.
@@ -59,20 +74,31 @@ std::vector<llvm::Value*> FunctionEmitter::LoadRows(const Address& address, cons
   auto* row_type = llvm::FixedVectorType::get(access.element, width);
   const llvm::Align align(access.element_bytes);
   std::vector<Value*> parts;
-  if (address.row_stride == 0) {
-    Value* any = RowMask(mask, 0);
-    for (unsigned row = 1; row < rows; ++row) any = b_.CreateOr(any, RowMask(mask, row));
+  const bool same_rows = address.linear() && address.shape.row_stride == 0;
+  if (same_rows) {
+    Value* any = RowPart(mask, 0);
+    for (unsigned row = 1; row < rows; ++row) any = b_.CreateOr(any, RowPart(mask, row));
     Value* once = b_.CreateMaskedLoad(row_type, Pointer(address, address.value), align, any);
     parts.assign(rows, once);
   }
-  for (unsigned row = 0; row < rows && address.row_stride != 0; ++row) {
+  for (unsigned row = 0; row < rows && !same_rows; ++row) {
     const Address at = RowOf(address, row);
-    Value* row_mask = RowMask(mask, row);
-    parts.push_back(address.stride == 0
+    Value* row_mask = RowPart(mask, row);
+    parts.push_back(address.shape.stride == 0
                         ? b_.CreateVectorSplat(width, LoadRowScalar(at, access, row_mask))
                         : b_.CreateMaskedLoad(row_type, Pointer(at, at.value), align, row_mask));
   }
   return {Concatenate(std::move(parts))};
+}
+
+// Later rows win where they overlap, as lanes do in a scatter.
+void FunctionEmitter::StoreRows(const Address& address, const Access& access, Value* value,
+                                Value* mask) {
+  for (unsigned row = 0; row < kWarpLanes / row_lanes(); ++row) {
+    const Address at = RowOf(address, row);
+    b_.CreateMaskedStore(RowPart(value, row), Pointer(at, at.value),
+                         llvm::Align(access.element_bytes), RowPart(mask, row));
+  }
 }
 
 // A power of two of equally long vectors.

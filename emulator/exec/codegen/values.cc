@@ -106,7 +106,11 @@ llvm::Value* FunctionEmitter::ReadSymbol(const Operand& operand, bool scalar) {
   }
   Address address = AddressOf(operand, module_.variables[operand.symbol].space);
   if (address.value == nullptr) return llvm::PoisonValue::get(b_.getInt64Ty());
-  return scalar ? address.value : Spread(address.value, address.stride, address.row_stride);
+  if (address.offset != 0) {
+    const auto offset = static_cast<std::uint64_t>(address.offset);
+    address.value = b_.CreateAdd(address.value, Like(address.value, offset));
+  }
+  return scalar ? address.value : LaneAddresses(address);
 }
 
 llvm::Value* FunctionEmitter::ReadAny(const Operand& operand, Type type, bool scalar) {

@@ -67,6 +67,23 @@ TEST_F(AnalysisTest, RowsOfHalfAWarpHaveTwoStrides) {
   EXPECT_FALSE(R(3).uniform());
 }
 
+TEST_F(AnalysisTest, RowsOfAMatrixOfAnyWidthBeginAnywhere) {
+  // %r5 = tid.y * width + tid.x, advanced in a loop, as an address; the width is a parameter.
+  Analyse(
+      "ld.param.u64 %rd1, [out]; cvt.u32.u64 %r4, %rd1; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y;\n"
+      "mul.lo.s32 %r3, %r2, %r4; add.s32 %r5, %r3, %r1; mul.wide.s32 %rd2, %r5, 4;\n"
+      "add.s64 %rd3, %rd1, %rd2; mov.u32 %r6, 0;\n"
+      "L: ld.global.u32 %r7, [%rd3]; add.s64 %rd3, %rd3, 64; mul.wide.u32 %rd4, %r5, 4;\n"
+      "add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, 9; @%p1 bra L; ret;",
+      {16, false, true});
+  EXPECT_TRUE(R(3).row_uniform());
+  EXPECT_FALSE(R(3).uniform());
+  EXPECT_TRUE(Rd(3).rows());
+  EXPECT_EQ(Rd(3).stride, 4);
+  EXPECT_TRUE(R(7).varying());
+  EXPECT_TRUE(Rd(4).varying());  // an unsigned index may wrap within a row
+}
+
 TEST_F(AnalysisTest, AUniformLoopNeedsNoMask) {
   Analyse("mov.u32 %r1, 0;\nL: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 100; @%p1 bra L; ret;");
   EXPECT_TRUE(R(1).uniform());
