@@ -112,6 +112,7 @@ void Transfer(benchmark::State& state, cudaMemcpyKind kind) {
   void* const device = DeviceBuffer(bytes);
   void* const to = kind == cudaMemcpyHostToDevice ? device : host.data();
   const void* const from = kind == cudaMemcpyHostToDevice ? host.data() : device;
+  Check(cudaMemcpy(to, from, bytes, kind));  // the pages come into being
   for ([[maybe_unused]] auto _ : state) {
     Check(cudaMemcpy(to, from, bytes, kind));
     Check(cudaDeviceSynchronize());

@@ -13,6 +13,8 @@ import sys
 import unittest
 
 NEWEST_GLIBC = (2, 34)
+# libtorpor_nghttp2 is opened at the first CUDA call, by its path.
+NGHTTP2 = "libtorpor_nghttp2.so.14"
 MAY_NEED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2",
             "libtorpor_client.so"}
 
@@ -67,15 +69,28 @@ class Surface(unittest.TestCase):
 
 class Needs(unittest.TestCase):
     def ours(self):
-        yield arguments.client / "libtorpor_client.so"
-        for original in arguments.originals:
-            yield arguments.client / original.name
+        yield from sorted(arguments.client.iterdir())
+
+    def test_nothing_else_is_shipped(self):
+        self.assertEqual({library.name for library in self.ours()},
+                         {original.name for original in arguments.originals}
+                         | {"libtorpor_client.so", NGHTTP2})
 
     def test_libraries(self):
         for library in self.ours():
             with self.subTest(library.name):
                 self.assertLessEqual(set(dynamic(library, "NEEDED")), MAY_NEED)
-                self.assertEqual(dynamic(library, "RUNPATH"), ["$ORIGIN"])
+                if library.name == NGHTTP2:
+                    self.assertEqual(dynamic(library, "SONAME"), [NGHTTP2])
+                else:
+                    self.assertEqual(dynamic(library, "RUNPATH"), ["$ORIGIN"])
+                self.assertNotIn("(TEXTREL)", readelf("-d", library))
+
+    def test_wanted_symbols_have_the_versions_of_glibc_and_libgcc(self):
+        for library in self.ours():
+            for name, version in symbols(library, defined=False).items():
+                with self.subTest(library=library.name, symbol=name):
+                    self.assertRegex(version, r"^(GLIBC|GCC)_\d|^TORPOR_CLIENT_1")
 
     def test_no_symbol_is_newer_than_the_oldest_glibc_that_we_run_on(self):
         for library in self.ours():
