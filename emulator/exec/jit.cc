@@ -42,16 +42,9 @@ llvm::orc::SymbolMap MathSymbols(llvm::orc::LLJIT& linker) {
   };
   using Real = float (*)(float);
   using Double = double (*)(double);
-  add("sinf", static_cast<Real>(&std::sin));
-  add("cosf", static_cast<Real>(&std::cos));
-  add("exp2f", static_cast<Real>(&std::exp2));
-  add("log2f", static_cast<Real>(&std::log2));
-  add("tanhf", static_cast<Real>(&std::tanh));
   add("truncf", static_cast<Real>(&std::trunc));
   add("floorf", static_cast<Real>(&std::floor));
   add("ceilf", static_cast<Real>(&std::ceil));
-  add("exp2", static_cast<Double>(&std::exp2));
-  add("log2", static_cast<Double>(&std::log2));
   add("trunc", static_cast<Double>(&std::trunc));
   add("floor", static_cast<Double>(&std::floor));
   add("ceil", static_cast<Double>(&std::ceil));

@@ -1,6 +1,7 @@
 // Floating-point arithmetic.
 #include <cstddef>
 
+#include "emulator/exec/codegen/approximation.h"
 #include "emulator/exec/codegen/function_emitter.h"
 
 namespace torpor::emulator {
@@ -137,8 +138,11 @@ void FunctionEmitter::EmitFloatMinMax(const Instruction& instruction) {
 void FunctionEmitter::EmitSpecial(const Instruction& instruction) {
   if (!Expect(instruction, 2)) return;
   const Type type = instruction.type();
-  if (type != Type::kF32 && type != Type::kF64) return Unsupported(instruction);
+  const bool algebraic = instruction.opcode == Opcode::kSqrt ||
+                         instruction.opcode == Opcode::kRcp || instruction.opcode == Opcode::kRsqrt;
+  if (type != Type::kF32 && !(type == Type::kF64 && algebraic)) return Unsupported(instruction);
   Value* x = ReadFloat(instruction, instruction.operands[1]);
+  const Approximation approximation(b_);
   Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
   Value* result = nullptr;
   switch (instruction.opcode) {
@@ -154,19 +158,19 @@ void FunctionEmitter::EmitSpecial(const Instruction& instruction) {
       result = b_.CreateFDiv(one, Intrinsic(llvm::Intrinsic::sqrt, {x}));
       break;
     case Opcode::kSin:
-      result = Intrinsic(llvm::Intrinsic::sin, {x});
+      result = approximation.Sin(x);
       break;
     case Opcode::kCos:
-      result = Intrinsic(llvm::Intrinsic::cos, {x});
+      result = approximation.Cos(x);
       break;
     case Opcode::kEx2:
-      result = Intrinsic(llvm::Intrinsic::exp2, {x});
+      result = approximation.Exp2(x);
       break;
     case Opcode::kLg2:
-      result = Intrinsic(llvm::Intrinsic::log2, {x});
+      result = approximation.Log2(x);
       break;
     default:
-      result = Intrinsic(llvm::Intrinsic::tanh, {x});
+      result = approximation.Tanh(x);
   }
   WriteFloat(instruction, result);
 }

@@ -1,5 +1,6 @@
 // f16 and bf16, alone or in pairs. Computed as f32 and rounded once more, which for sums,
 // products and quotients gives the same as computing them directly.
+#include "emulator/exec/codegen/approximation.h"
 #include "emulator/exec/codegen/function_emitter.h"
 
 namespace torpor::emulator {
@@ -52,9 +53,9 @@ llvm::Value* FunctionEmitter::HalfOperation(const Instruction& instruction,
     case Opcode::kNeg:
       return b_.CreateFNeg(inputs[0]);
     case Opcode::kEx2:
-      return Intrinsic(llvm::Intrinsic::exp2, inputs);
+      return Approximation(b_).Exp2(inputs[0]);
     case Opcode::kTanh:
-      return Intrinsic(llvm::Intrinsic::tanh, inputs);
+      return Approximation(b_).Tanh(inputs[0]);
     default:
       return nullptr;
   }
