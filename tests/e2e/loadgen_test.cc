@@ -20,7 +20,6 @@ namespace {
 using examples::HttpRequest;
 using examples::HttpResponse;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr auto kPatience = std::chrono::seconds(60);
 

@@ -1,9 +1,18 @@
 // A real torpord with emulated GPUs, real functions, and what may happen to them.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 
+extern "C" {
+#include <sys/pidfd.h>  // of glibc 2.36: has no linkage of its own
+}
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -131,6 +140,51 @@ TEST_F(Node, AKilledExecutorCostsOnlyTheRequestInFlight) {
   EXPECT_EQ(after.at("gpus").at(static_cast<std::size_t>(gpu)).at("executor_restarts"), 1);
 }
 
+TEST_F(Node, ExecutorsKilledUnderLoadCostOnlyWhatIsInFlight) {
+  constexpr int kKills = 4;
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b", "c"}, {"a", "b", "c"}));
+  std::atomic<bool> is_over = false;
+  std::atomic<int> lost = 0;
+  std::vector<std::thread> clients;
+  for (const char* name : {"a", "b", "c"}) {
+    clients.emplace_back([&, name] {
+      while (!is_over) {
+        const Reply reply = node_->PostOne(WorkPath(name), R"({"ms":[20]})");
+        EXPECT_TRUE(reply.status == 200 || reply.status == 502) << reply.status << reply.body;
+        if (reply.status == 502) ++lost;
+      }
+    });
+  }
+  for (int i = 0; i < kKills; ++i) {
+    const auto gpu = static_cast<std::size_t>(WaitUntilRunning("a"));
+    const auto executor = node_->Status().at("gpus").at(gpu);
+    kill(executor.at("executor_pid").get<pid_t>(), SIGKILL);
+    while (node_->Status().at("gpus").at(gpu).at("executor_restarts") ==
+           executor.at("executor_restarts")) {
+    }
+  }
+  is_over = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_LE(lost, kKills);
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_EQ(node_->PostOne(AddPath(name), Value(0)).status, 200) << name;
+  }
+}
+
+TEST_F(Node, AKilledDaemonTakesItsExecutorsWithIt) {
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a"}, {}));
+  std::vector<pollfd> executors;
+  for (const auto& gpu : node_->Status().at("gpus")) {
+    executors.push_back({pidfd_open(gpu.at("executor_pid").get<pid_t>(), 0), POLLIN, 0});
+    ASSERT_GE(executors.back().fd, 0);
+  }
+  node_->daemon().Signal(SIGKILL);
+  for (pollfd& executor : executors) {
+    EXPECT_EQ(poll(&executor, 1, 30'000), 1) << "it runs on";
+    close(executor.fd);
+  }
+}
+
 TEST_F(Node, AFaultOfOneFunctionLeavesTheOthersAlone) {
   ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a", "b"}));
   EXPECT_EQ(node_->PostOne(AddPath("b"), Value(2)).body, Sum(2));
@@ -194,6 +248,43 @@ TEST_F(Node, AWrongTokenIsRefused) {
       node_->RunProgram({"--token-file", token}, {std::string(PROGRAM_DIR) + "/vector_add"});
   EXPECT_EQ(program->Wait(std::chrono::seconds(30)), 1);
   EXPECT_NE(program->Stderr().find("token"), std::string::npos) << program->Stderr();
+}
+
+TEST_F(Node, AProgramWhoseDaemonDiesGetsAnErrorAndEnds) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {}));
+  const auto program =
+      node_->RunProgram({"--function", "a"}, {std::string(PROGRAM_DIR) + "/until_error"});
+  ASSERT_NE(program->WaitForLine("working", std::chrono::seconds(60)), "") << program->Stderr();
+  node_->daemon().Signal(SIGKILL);
+  EXPECT_EQ(program->Wait(std::chrono::seconds(30)), 0) << program->Stderr();
+  EXPECT_NE(program->Stdout().find("cudaErrorDevicesUnavailable, cudaErrorDevicesUnavailable"),
+            std::string::npos)
+      << program->Stdout();
+  EXPECT_NE(program->Stderr().find("is lost"), std::string::npos) << program->Stderr();
+}
+
+// Both have a variable of their own on the GPU where they are, so that after the first one's GPU
+// has died its variable lies elsewhere on the second one's.
+TEST_F(Node, TheAddressOfAVariableMovesWithTheProgram) {
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b"}, {}));
+  std::vector<std::unique_ptr<ChildProcess>> programs;
+  std::vector<std::string> pipes;
+  for (const char* name : {"a", "b"}) {
+    pipes.push_back(node_->folder().path() + "/" + name + ".pipe");
+    ASSERT_EQ(mkfifo(pipes.back().c_str(), 0600), 0);
+    programs.push_back(node_->RunProgram(
+        {"--function", name}, {std::string(PROGRAM_DIR) + "/symbol_address", pipes.back()}));
+    ASSERT_NE(programs.back()->WaitForLine("waiting", std::chrono::seconds(60)), "")
+        << programs.back()->Stderr();
+  }
+  for (const auto& gpu : node_->Status().at("gpus")) {
+    if (gpu.at("gpu") == 0) ASSERT_EQ(kill(gpu.at("executor_pid").get<pid_t>(), SIGKILL), 0);
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    std::ofstream(pipes[i]).close();
+    EXPECT_EQ(programs[i]->Wait(std::chrono::seconds(60)), 0)
+        << programs[i]->Stdout() << programs[i]->Stderr();
+  }
 }
 
 TEST_F(Node, ProgramsRunBesideTheFunctionsAndTakeTheGpuInTurns) {

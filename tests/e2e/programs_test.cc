@@ -40,7 +40,8 @@ INSTANTIATE_TEST_SUITE_P(E2e, Programs,
                                          "default_stream_per_thread", "copies", "symbols",
                                          "device_state", "reductions", "arithmetic", "big_copies",
                                          "many_launches", "threads", "errors", "sticky_error",
-                                         "attributes", "blas"),
+                                         "attributes", "device_assert", "registered_memory",
+                                         "device_reset", "forks", "blas"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

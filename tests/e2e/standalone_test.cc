@@ -125,6 +125,7 @@ TEST_F(Standalone, ServesTheGpusOfTheTopologyFile) {
 
 TEST_F(Standalone, SeveralRunAtOnce) {
   std::vector<std::unique_ptr<ChildProcess>> runs;
+  runs.reserve(4);
   for (int i = 0; i < 4; ++i) runs.push_back(Start({kVectorAdd}));
   for (const auto& run : runs) {
     EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();

@@ -76,7 +76,8 @@ int Main(int argc, char** argv) {
   known["megabytes"] = "16";
   known["lazy"] = "0";
   const Flags flags = ParseFlags(
-      argc, argv, std::string("usage: state_server [--megabytes N] [--lazy 1] [flags]\n") + kEndpointUsage,
+      argc, argv,
+      std::string("usage: state_server [--megabytes N] [--lazy 1] [flags]\n") + kEndpointUsage,
       known);
   const int megabytes = IntFlag(flags, "megabytes", 1, 1024);
   std::optional<State> state;
