@@ -27,12 +27,6 @@ target_compile_options(torpor_warnings INTERFACE
   # g++ is the judge; preset `fuzz` only borrows clang for its coverage.
   $<$<CXX_COMPILER_ID:GNU>:-Werror>)
 
-if(TORPOR_SANITIZER)
-  # At -O1 g++ 12 sees only half of how a coroutine's frame is allocated.
-  target_compile_options(torpor_warnings INTERFACE
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-mismatched-new-delete>)
-endif()
-
 if(TORPOR_SANITIZER STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
