@@ -25,4 +25,11 @@ bool AllocationMap::Find(std::uint64_t address, ClientCore::Allocation& allocati
   return true;
 }
 
+std::vector<ClientCore::Allocation> AllocationMap::All() const {
+  std::shared_lock lock(mutex_);
+  std::vector<ClientCore::Allocation> all;
+  for (const auto& [begin, allocation] : by_begin_) all.push_back(allocation);
+  return all;
+}
+
 }  // namespace torpor::shim

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <shared_mutex>
+#include <vector>
 
 #include "client_shim/core/client_core.h"
 
@@ -16,6 +17,7 @@ class AllocationMap {
   bool Erase(std::uint64_t begin);
   // The allocation that contains `address`.
   bool Find(std::uint64_t address, ClientCore::Allocation& allocation) const;
+  std::vector<ClientCore::Allocation> All() const;
 
  private:
   mutable std::shared_mutex mutex_;

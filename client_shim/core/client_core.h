@@ -97,7 +97,9 @@ class ClientCore {
   }
   virtual cudaError_t Configure(std::uint64_t handle, const Command& setting,
                                 std::uint64_t key) = 0;
-  // Forgets the handle and enqueues `destroy`. cudaErrorInvalidResourceHandle if it is unknown.
+  // Forgets the handle and enqueues `destroy`. One without a call id is not sent: executors
+  // forget the object with the one that it belongs to. cudaErrorInvalidResourceHandle if the
+  // handle is unknown.
   virtual cudaError_t Destroy(std::uint64_t handle, const Command& destroy) = 0;
   virtual bool IsLive(std::uint64_t handle) const = 0;
 
@@ -122,6 +124,8 @@ class ClientCore {
   virtual cudaError_t Free(std::uint64_t address) = 0;
   virtual cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address) = 0;
   virtual cudaError_t HostFree(std::uint64_t address) = 0;
+  // Frees everything. Nothing uses the memory any more.
+  virtual cudaError_t FreeAll() = 0;
   virtual cudaError_t MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) = 0;
 
   // Where an address lies: the live allocation [begin, begin + bytes) that contains it, and

@@ -23,7 +23,7 @@ bool Journal::Configure(std::uint64_t handle, const Command& setting, std::uint6
 bool Journal::Destroy(std::uint64_t handle, const Command& destroy) {
   const auto found = created_at_.find(handle);
   if (found == created_at_.end()) return false;
-  destroyed_.push_back({++version_, found->second, Stored(destroy)});
+  if (destroy.call_id != 0) destroyed_.push_back({++version_, found->second, Stored(destroy)});
   objects_.erase(found->second);
   created_at_.erase(found);
   return true;

@@ -20,7 +20,8 @@ class Journal {
   void Create(std::uint64_t handle, const Command& create);
   // A later setting with the same call id and key replaces the earlier one. False: no such handle.
   bool Configure(std::uint64_t handle, const Command& setting, std::uint64_t key);
-  // `destroy` is kept until every executor has been told, see Trim. False: no such handle.
+  // `destroy`, unless it has no call id, is kept until every executor has been told, see Trim.
+  // False: no such handle.
   bool Destroy(std::uint64_t handle, const Command& destroy);
   bool IsLive(std::uint64_t handle) const { return created_at_.contains(handle); }
 

@@ -68,6 +68,7 @@ class Session final : public ClientCore {
   cudaError_t Free(std::uint64_t address) override;
   cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address) override;
   cudaError_t HostFree(std::uint64_t address) override;
+  cudaError_t FreeAll() override;
   cudaError_t MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) override;
   bool FindAllocation(std::uint64_t address, Allocation& allocation) const override;
   std::uint64_t PerThreadStream() override;
@@ -116,6 +117,8 @@ class Session final : public ClientCore {
   void DispatchReplies(const LinkPtr& link);
   bool OnReply(const LinkPtr& link, std::span<const std::uint8_t> payload);
   void NoteAsyncError(const wire::Reply& reply);
+  void NoteOutput(const wire::Reply& output);
+  void Print();
 
   // session_lease.cc
   void OnGrant(const wire::LeaseGrant& grant);
@@ -188,6 +191,9 @@ class Session final : public ClientCore {
   std::uint64_t uses_at_check_ = 0;
   Time next_idle_check_;
   cudaError_t async_error_ = cudaSuccess;
+  std::vector<std::uint8_t> printed_;  // by kernels, for standard output
+
+  std::mutex print_mutex_;  // taken before mutex_: output keeps its order
 
   UniqueFd wake_;
   bool stopping_ = false;

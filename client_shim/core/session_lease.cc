@@ -211,7 +211,7 @@ cudaError_t Session::Destroy(std::uint64_t handle, const Command& destroy) {
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   Lock lock(mutex_);
   if (!journal_.Destroy(handle, destroy)) return cudaErrorInvalidResourceHandle;
-  TellChange(destroy);
+  if (destroy.call_id != 0) TellChange(destroy);
   std::uint64_t known_by_all = journal_.version();
   for (const auto& [key, link] : links_) known_by_all = std::min(known_by_all, link->known_version);
   journal_.Trim(known_by_all);

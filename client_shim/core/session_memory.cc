@@ -84,6 +84,15 @@ cudaError_t Session::HostFree(std::uint64_t address) {
   return AskAddress(id, wire::HostFree{id, address}, ignored);
 }
 
+cudaError_t Session::FreeAll() {
+  for (const Allocation& allocation : allocations_.All()) {
+    const cudaError_t error =
+        allocation.on_device ? Free(allocation.begin) : HostFree(allocation.begin);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 cudaError_t Session::MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) {
   const std::uint64_t id = next_request_++;
   wire::ServerMessage message;

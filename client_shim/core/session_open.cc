@@ -81,6 +81,9 @@ cudaError_t Session::Open() {
 
 cudaError_t Session::ConnectControl(Time deadline) {
   Result<UniqueFd, int> socket = ConnectUnix(settings_.socket, SOCK_STREAM, deadline);
+  if (!socket && socket.failure().code == EACCES)
+    return OpenFailed(cudaErrorNoDevice, "this user may not open the Torpor daemon's socket " +
+                                             settings_.socket + " (Permission denied)");
   if (!socket)
     return OpenFailed(cudaErrorNoDevice, "no Torpor daemon answers at " + settings_.socket + " (" +
                                              std::strerror(socket.failure().code) + ")" +

@@ -5,7 +5,11 @@
 
 #include "client_shim/cudart/device_properties.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/events.h"
 #include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/memory_kinds.h"
+#include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
 namespace {
@@ -73,6 +77,20 @@ cudaError_t SynchronizeDevice() {
   TORPOR_TRY(AwaitAllHostFunctions());
   if (Core().IsDrained()) return Core().TakeAsyncError();
   return Ask(wire::DeviceSynchronize{});
+}
+
+// Everything that the process has on the device goes. What remains: the session, the limits, and
+// handles of the other libraries, which CUDA leaves undefined.
+cudaError_t ResetDevice() {
+  TORPOR_TRY(SynchronizeDevice());
+  TORPOR_TRY(DestroyAllEvents());
+  TORPOR_TRY(DestroyAllStreams());
+  TORPOR_TRY(UnloadAllModules());
+  ForgetSymbolAddresses();
+  device_flags = cudaDeviceScheduleAuto;
+  // Nothing that the executor still knows may name the memory.
+  TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
+  return Core().FreeAll();
 }
 
 // Limits are journalled like objects, each under a handle of its own.
@@ -193,9 +211,8 @@ cudaError_t cudaDeviceSynchronize() {
   return Entry([] { return SynchronizeDevice(); });
 }
 
-// The process's objects live until it ends; what a program asks for here is that all is done.
 cudaError_t cudaDeviceReset() {
-  return Entry([] { return SynchronizeDevice(); });
+  return Entry([] { return ResetDevice(); });
 }
 
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {

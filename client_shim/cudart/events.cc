@@ -1,7 +1,10 @@
+#include "client_shim/cudart/events.h"
+
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/host_functions.h"
@@ -29,6 +32,10 @@ class Events {
   bool Erase(std::uint64_t wire) {
     std::unique_lock lock(mutex_);
     return by_wire_.erase(wire) > 0;
+  }
+  std::unordered_map<std::uint64_t, EventPtr> TakeAll() {
+    std::unique_lock lock(mutex_);
+    return std::exchange(by_wire_, {});
   }
   EventPtr Find(std::uint64_t wire) {
     std::shared_lock lock(mutex_);
@@ -73,12 +80,16 @@ cudaError_t CreateEvent(cudaEvent_t* out, unsigned flags) {
   return cudaSuccess;
 }
 
+cudaError_t Destroy(const Event& event) {
+  Core().FreeSlot(event.slot);
+  return Core().Destroy(event.wire, Encode(wire::EventDestroy{event.wire}));
+}
+
 cudaError_t DestroyEvent(cudaEvent_t handle) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
   if (!TheEvents().Erase(event->wire)) return cudaErrorInvalidResourceHandle;
-  Core().FreeSlot(event->slot);
-  return Core().Destroy(event->wire, Encode(wire::EventDestroy{event->wire}));
+  return Destroy(*event);
 }
 
 cudaError_t Record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags) {
@@ -136,6 +147,12 @@ cudaError_t StreamWait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned 
 }
 
 }  // namespace
+
+cudaError_t DestroyAllEvents() {
+  for (const auto& [wire, event] : TheEvents().TakeAll()) TORPOR_TRY(Destroy(*event));
+  return cudaSuccess;
+}
+
 }  // namespace torpor::shim
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library

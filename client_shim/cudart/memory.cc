@@ -118,8 +118,10 @@ cudaError_t DescribePointer(cudaPointerAttributes* attributes, const void* point
   attributes->device = cudaInvalidDeviceId;
   attributes->hostPointer = address;
   if (place.is_wild || place.side == Side::kPageable) {
-    attributes->type = cudaMemoryTypeUnregistered;
-    return cudaSuccess;
+    const bool is_registered = IsRegistered(pointer);
+    attributes->type = is_registered ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+    if (is_registered) attributes->device = 0;
+    return cudaSuccess;  // no devicePointer: kernels do not see registered memory
   }
   const bool on_device = place.side == Side::kDevice;
   attributes->device = 0;

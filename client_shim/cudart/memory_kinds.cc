@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <unordered_map>
 
 #include "client_shim/cudart/entry.h"
 
@@ -12,9 +13,27 @@ namespace {
 
 class SymbolAddresses {
  public:
-  void Add(std::uint64_t address, std::uint64_t bytes) {
+  bool Add(const Variable* variable, std::uint64_t address, std::uint64_t bytes) {
     std::unique_lock lock(mutex_);
+    if (const auto known = addresses_.find(variable); known != addresses_.end())
+      return known->second == address;  // another thread was faster
+    const auto next = bytes_.lower_bound(address);
+    if (next != bytes_.end() && next->first < address + bytes) return false;
+    if (next != bytes_.begin() && address - std::prev(next)->first < std::prev(next)->second)
+      return false;
     bytes_[address] = bytes;
+    addresses_[variable] = address;
+    return true;
+  }
+  void Clear() {
+    std::unique_lock lock(mutex_);
+    bytes_.clear();
+    addresses_.clear();
+  }
+  std::uint64_t Get(const Variable* variable) {
+    std::shared_lock lock(mutex_);
+    const auto found = addresses_.find(variable);
+    return found == addresses_.end() ? 0 : found->second;
   }
   // Bytes from `address` to the variable's end; 0 if it is in none.
   std::uint64_t Room(std::uint64_t address) {
@@ -28,6 +47,7 @@ class SymbolAddresses {
  private:
   std::shared_mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> bytes_;
+  std::unordered_map<const Variable*, std::uint64_t> addresses_;
 };
 
 SymbolAddresses& TheSymbolAddresses() {
@@ -52,9 +72,15 @@ Place PlaceOf(const void* pointer) {
   return {};
 }
 
-void RememberSymbolAddress(std::uint64_t address, std::uint64_t bytes) {
-  TheSymbolAddresses().Add(address, bytes);
+bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes) {
+  return TheSymbolAddresses().Add(variable, address, bytes);
 }
+
+std::uint64_t SymbolAddressOf(const Variable* variable) {
+  return TheSymbolAddresses().Get(variable);
+}
+
+void ForgetSymbolAddresses() { TheSymbolAddresses().Clear(); }
 
 std::uint64_t ArenaOffset(const void* pointer) {
   return Address(pointer) - Core().session().host_base;

@@ -15,8 +15,13 @@ struct Place {
 
 Place PlaceOf(const void* pointer);
 
-// Remembers a variable's address, which cudaGetSymbolAddress gave away.
-void RememberSymbolAddress(std::uint64_t address, std::uint64_t bytes);
+// The address of a variable, which cudaGetSymbolAddress gave away: the same for ever, although
+// the variable lies elsewhere on another GPU. False: another variable has it.
+struct Variable;
+bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes);
+// 0 if it was not given away.
+std::uint64_t SymbolAddressOf(const Variable* variable);
+void ForgetSymbolAddresses();
 
 // Offset of a pinned address in the host arena.
 std::uint64_t ArenaOffset(const void* pointer);

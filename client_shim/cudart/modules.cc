@@ -55,6 +55,19 @@ class Registry {
     variable.module->variable_names.push_back(variable.name);
     variables_[host_variable] = std::move(variable);
   }
+  // `visit` must not register anything.
+  template <typename Visit>
+  cudaError_t VisitKernels(const Visit& visit) {
+    std::shared_lock lock(mutex_);
+    for (const auto& [function, kernel] : kernels_) TORPOR_TRY(visit(*kernel));
+    return cudaSuccess;
+  }
+  template <typename Visit>
+  cudaError_t VisitModules(const Visit& visit) {
+    std::shared_lock lock(mutex_);
+    for (const std::unique_ptr<Module>& module : modules_) TORPOR_TRY(visit(*module));
+    return cudaSuccess;
+  }
   Kernel* FindKernel(const void* function) {
     std::shared_lock lock(mutex_);
     if (const auto found = kernels_.find(function); found != kernels_.end()) return found->second;
@@ -138,6 +151,19 @@ cudaError_t LoadLocked(Module& module) {
   return cudaSuccess;
 }
 
+cudaError_t ForgetKernel(Kernel& kernel) {
+  if (!kernel.is_ready.exchange(false)) return cudaSuccess;
+  kernel.parameter_bytes = 0;
+  return Core().Destroy(kernel.wire, {});  // its module takes it along
+}
+
+cudaError_t UnloadModule(Module& module) {
+  std::lock_guard lock(module.mutex);
+  if (!module.is_loaded.exchange(false)) return cudaSuccess;
+  module.kernels.clear();
+  return Core().Destroy(module.wire, Encode(wire::ModuleUnload{module.wire}));
+}
+
 cudaError_t LoadModule(Module& module) {
   if (module.is_loaded.load(std::memory_order_acquire)) return cudaSuccess;
   TORPOR_TRY(Begin());
@@ -189,6 +215,11 @@ cudaError_t PrepareKernel(Kernel& kernel) {
                            Encode(wire::KernelCreate{kernel.wire, module.wire, kernel.name})));
   kernel.is_ready.store(true, std::memory_order_release);
   return cudaSuccess;
+}
+
+cudaError_t UnloadAllModules() {
+  TORPOR_TRY(TheRegistry().VisitKernels(ForgetKernel));
+  return TheRegistry().VisitModules(UnloadModule);
 }
 
 cudaError_t UseVariable(const void* symbol, const Variable*& variable) {

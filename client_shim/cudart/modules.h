@@ -63,4 +63,8 @@ cudaError_t PrepareKernel(Kernel& kernel);
 // The variable whose host shadow is at `symbol`, its module loaded. cudaErrorInvalidSymbol.
 cudaError_t UseVariable(const void* symbol, const Variable*& variable);
 
+// Unloads every module; what is used of it again is loaded again, with the first values of its
+// variables. No other thread uses CUDA meanwhile.
+cudaError_t UnloadAllModules();
+
 }  // namespace torpor::shim

@@ -4,6 +4,7 @@
 #include <shared_mutex>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/host_functions.h"
@@ -18,7 +19,7 @@ constexpr std::chrono::microseconds kMarkPoll{20};
 
 class Streams {
  public:
-  Streams() : legacy_(std::make_shared<Stream>()) {}
+  Streams() : legacy_(std::make_shared<Stream>()) { legacy_->is_default = true; }
 
   StreamPtr legacy() const { return legacy_; }
 
@@ -29,6 +30,12 @@ class Streams {
   void Erase(std::uint64_t wire) {
     std::unique_lock lock(mutex_);
     by_wire_.erase(wire);
+  }
+  std::vector<StreamPtr> All() {
+    std::shared_lock lock(mutex_);
+    std::vector<StreamPtr> all;
+    for (const auto& [wire, stream] : by_wire_) all.push_back(stream);
+    return all;
   }
   StreamPtr Find(std::uint64_t wire) {
     std::shared_lock lock(mutex_);
@@ -52,6 +59,7 @@ StreamPtr PerThread() {
   if (StreamPtr known = TheStreams().Find(wire)) return known;
   auto stream = std::make_shared<Stream>();
   stream->wire = wire;
+  stream->is_default = true;
   TheStreams().Insert(stream);
   return stream;
 }
@@ -70,14 +78,18 @@ cudaError_t CreateStream(cudaStream_t* out, unsigned flags, int priority) {
   return cudaSuccess;
 }
 
+cudaError_t Destroy(const Stream& stream) {
+  TheStreams().Erase(stream.wire);
+  Core().FreeSlot(stream.slot);
+  return Core().Destroy(stream.wire, Encode(wire::StreamDestroy{stream.wire}));
+}
+
 cudaError_t DestroyStream(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
-  if (IsLegacy(*stream) || handle == cudaStreamPerThread) return cudaErrorInvalidResourceHandle;
+  if (stream->is_default) return cudaErrorInvalidResourceHandle;
   TORPOR_TRY(AwaitHostFunctions(*stream));
-  TheStreams().Erase(stream->wire);
-  Core().FreeSlot(stream->slot);
-  return Core().Destroy(stream->wire, Encode(wire::StreamDestroy{stream->wire}));
+  return Destroy(*stream);
 }
 
 cudaError_t Synchronize(cudaStream_t handle) {
@@ -155,6 +167,12 @@ cudaError_t FindStream(cudaStream_t stream, StreamPtr& found) {
 cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
   TORPOR_TRY(FindStream(stream, use));
   return AwaitHostFunctions(*use);
+}
+
+cudaError_t DestroyAllStreams() {
+  for (const StreamPtr& stream : TheStreams().All())
+    if (!stream->is_default) TORPOR_TRY(Destroy(*stream));
+  return cudaSuccess;
 }
 
 }  // namespace torpor::shim

@@ -15,6 +15,7 @@ struct Stream {
   std::uint64_t wire = 0;  // as commands name it; 0 is the legacy default stream
   unsigned flags = 0;
   int priority = 0;
+  bool is_default = false;             // the legacy stream or a thread's
   std::atomic<int> host_functions{0};  // queued and not finished
 
   std::mutex mutex;  // guards the mark of the last query
@@ -31,6 +32,9 @@ cudaError_t UseStream(cudaStream_t stream, StreamPtr& use);
 
 // The stream, without waiting for anything.
 cudaError_t FindStream(cudaStream_t stream, StreamPtr& found);
+
+// Destroys every stream that the program made, whose work is done.
+cudaError_t DestroyAllStreams();
 
 // Whether the stream waits for work of the legacy default stream and the other way round.
 inline bool IsLegacy(const Stream& stream) { return stream.wire == 0; }

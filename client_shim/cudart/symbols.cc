@@ -79,18 +79,28 @@ cudaError_t FromSymbol(void* to, const void* symbol, std::uint64_t bytes, std::u
   return cudaMemcpyAsync(to, staging.data(), bytes, cudaMemcpyHostToDevice, handle);
 }
 
+// The address on the GPU that serves us now; the journal tells every other one what it stands for.
+cudaError_t AskAddress(const Variable& variable, std::uint64_t& address) {
+  const std::uint64_t module = variable.module->wire;
+  wire::SymbolAddressResult result;
+  TORPOR_TRY(Ask(wire::SymbolAddress{module, variable.name}, result));
+  if (!RememberSymbolAddress(&variable, result.address, result.bytes)) {
+    Core().WarnOnce("symbol address", "two variables of different GPUs have the same address");
+    return cudaErrorNotSupported;
+  }
+  address = result.address;
+  const wire::SymbolPublish publish{module, variable.name, address};
+  return Core().Configure(module, Encode(publish), address);
+}
+
 cudaError_t GetAddress(void** address, const void* symbol) {
   if (!address) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
   const Variable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
-  wire::SymbolAddress command;
-  command.module = variable->module->wire;
-  command.variable = variable->name;
-  wire::SymbolAddressResult result;
-  TORPOR_TRY(Ask(command, result));
-  RememberSymbolAddress(result.address, result.bytes);
-  *address = reinterpret_cast<void*>(result.address);
+  std::uint64_t known = SymbolAddressOf(variable);
+  if (known == 0) TORPOR_TRY(AskAddress(*variable, known));
+  *address = reinterpret_cast<void*>(known);
   return cudaSuccess;
 }
 

@@ -60,6 +60,8 @@ CUresult ToCuResult(ExecError error) {
       return CUDA_ERROR_MISALIGNED_ADDRESS;
     case ExecError::kTrap:
       return CUDA_ERROR_LAUNCH_FAILED;
+    case ExecError::kAssert:
+      return CUDA_ERROR_ASSERT;
     case ExecError::kOutOfMemory:
       return CUDA_ERROR_OUT_OF_MEMORY;
   }

@@ -81,6 +81,8 @@ COMMANDS = [
             device_source=u64,
             note="From device memory where `device_source` is not 0, else from the payload."),
     command(85, "DeviceSetLimit", STREAM, limit=u32, value=u64, note="`limit` is a cudaLimit."),
+    command(86, "SymbolPublish", STREAM, module=u64, variable=string, address=u64,
+            note="Journal: by which address the client knows the variable, on whatever GPU."),
     # Answered.
     command(128, "StreamSynchronize", SYNC, stream=u64),
     command(129, "EventSynchronize", SYNC, event=u64),

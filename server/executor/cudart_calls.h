@@ -64,6 +64,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
       const wire::OccupancyMaxActiveBlocks& command,
       wire::OccupancyMaxActiveBlocksResult& result) override;
   cuda_api::CallStatus LaunchKernel(const wire::LaunchKernel& command) override;
+  cuda_api::CallStatus SymbolPublish(const wire::SymbolPublish& command) override;
   cuda_api::CallStatus SymbolAddress(const wire::SymbolAddress& command,
                                      wire::SymbolAddressResult& result) override;
 
@@ -87,7 +88,9 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus Marked(cuda_api::CallStatus status, std::uint64_t stream, std::uint32_t slot,
                               std::uint64_t value);
 
-  bool IsDeviceMemory(std::uint64_t address, Bytes bytes) const;
+  // Where the client's device memory [address, address + bytes) is on this GPU: there, or in a
+  // variable that has another address here. 0 if it is not the session's.
+  CUdeviceptr DeviceMemory(std::uint64_t address, Bytes bytes) const;
   // Where a payload's bytes are; null if they are not all there.
   const std::uint8_t* PayloadBytes(wire::Payload kind, std::uint64_t offset, Bytes bytes,
                                    std::span<const std::uint8_t> data) const;
@@ -99,6 +102,8 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // The address of [offset, offset + bytes) of a variable; 0 if there is no such thing.
   CUdeviceptr VariableBytes(std::uint64_t module, std::string_view variable, std::uint64_t offset,
                             Bytes bytes) const;
+  // The packed parameters of a kernel with the addresses of variables as they are on this GPU.
+  std::uint8_t* TranslatedParameters(std::span<const std::uint8_t> parameters);
   // One side of a two-dimensional copy; false if it is not the session's.
   bool Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent, CUmemorytype& type,
               CUdeviceptr& device, void*& host) const;
@@ -112,6 +117,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   StreamSet streams_;
   ModuleUploadBuffer upload_;
   std::vector<void*> parameters_;                  // scratch of LaunchKernel
+  std::vector<std::uint64_t> translated_;          // the same
   std::map<std::uint32_t, std::uint64_t> limits_;  // that this session has set
 };
 

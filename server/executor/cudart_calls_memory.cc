@@ -26,8 +26,10 @@ bool Extent2D(Bytes pitch, Bytes width, Bytes height, Bytes& extent) {
 
 }  // namespace
 
-bool CudartCalls::IsDeviceMemory(std::uint64_t address, Bytes bytes) const {
-  return memory_.image().Contains(address, bytes) || modules_.OwnsVariable(address, bytes);
+CUdeviceptr CudartCalls::DeviceMemory(std::uint64_t address, Bytes bytes) const {
+  if (memory_.image().Contains(address, bytes)) return address;
+  const CUdeviceptr variable = modules_.Translate(address);
+  return modules_.OwnsVariable(variable, bytes) ? variable : 0;
 }
 
 const std::uint8_t* CudartCalls::PayloadBytes(wire::Payload kind, std::uint64_t offset, Bytes bytes,
@@ -51,13 +53,12 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
   if (command.bytes == 0) return {};
   const std::uint8_t* source =
       PayloadBytes(command.payload, command.offset, command.bytes, command.data);
-  if (source == nullptr || !IsDeviceMemory(command.dst, command.bytes)) {
-    return OutsideMemory("copy to the device");
-  }
+  const CUdeviceptr target = DeviceMemory(command.dst, command.bytes);
+  if (source == nullptr || target == 0) return OutsideMemory("copy to the device");
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
-    result = driver().MemcpyHtoDAsync(command.dst, source, command.bytes, stream);
+    result = driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
   }
   if (result != CUDA_SUCCESS) return Outcome(result, "copy to the device");
   if (!memory_.image().Contains(command.dst, command.bytes)) {
@@ -70,26 +71,25 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
 
 CallStatus CudartCalls::MemcpyDtoHArena(const wire::MemcpyDtoHArena& command) {
   std::uint8_t* destination = memory_.Arena(command.arena_offset, command.bytes);
-  if (destination == nullptr || !IsDeviceMemory(command.src, command.bytes)) {
-    return OutsideMemory("copy to pinned memory");
-  }
+  const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
+  if (destination == nullptr || source == 0) return OutsideMemory("copy to pinned memory");
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
-    result = driver().MemcpyDtoHAsync(destination, command.src, command.bytes, stream);
+    result = driver().MemcpyDtoHAsync(destination, source, command.bytes, stream);
   }
   return Outcome(result, "copy to pinned memory");
 }
 
 CallStatus CudartCalls::MemcpyDtoD(const wire::MemcpyDtoD& command) {
-  if (!IsDeviceMemory(command.dst, command.bytes) || !IsDeviceMemory(command.src, command.bytes)) {
-    return OutsideMemory("copy on the device");
-  }
+  const CUdeviceptr target = DeviceMemory(command.dst, command.bytes);
+  const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
+  if (target == 0 || source == 0) return OutsideMemory("copy on the device");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
-    result = driver().MemcpyDtoDAsync(command.dst, command.src, command.bytes, stream);
+    result = driver().MemcpyDtoDAsync(target, source, command.bytes, stream);
   }
   return Outcome(result, "copy on the device");
 }
@@ -99,8 +99,8 @@ bool CudartCalls::Side2D(wire::MemorySide side, std::uint64_t address, Bytes ext
   switch (side) {
     case wire::MemorySide::kDevice:
       type = CU_MEMORYTYPE_DEVICE;
-      device = address;
-      return IsDeviceMemory(address, extent);
+      device = DeviceMemory(address, extent);
+      return device != 0;
     case wire::MemorySide::kArena:
       type = CU_MEMORYTYPE_HOST;
       host = memory_.ArenaAt(address, extent);
@@ -136,25 +136,26 @@ CallStatus CudartCalls::Memcpy2D(const wire::Memcpy2D& command) {
 
 CallStatus CudartCalls::Memset(const wire::Memset& command) {
   Bytes bytes = 0;
-  if (__builtin_mul_overflow(command.count, Bytes{command.element_bytes}, &bytes) ||
-      !IsDeviceMemory(command.dst, bytes)) {
+  if (__builtin_mul_overflow(command.count, Bytes{command.element_bytes}, &bytes)) {
     return OutsideMemory("cudaMemset");
   }
+  const CUdeviceptr target = DeviceMemory(command.dst, bytes);
+  if (target == 0) return OutsideMemory("cudaMemset");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result != CUDA_SUCCESS) return Outcome(result, "cudaMemset");
   switch (command.element_bytes) {
     case 1:
-      result = driver().MemsetD8Async(command.dst, static_cast<unsigned char>(command.value),
+      result = driver().MemsetD8Async(target, static_cast<unsigned char>(command.value),
                                       command.count, stream);
       break;
     case 2:
-      result = driver().MemsetD16Async(command.dst, static_cast<unsigned short>(command.value),
+      result = driver().MemsetD16Async(target, static_cast<unsigned short>(command.value),
                                        command.count, stream);
       break;
     case 4:
-      result = driver().MemsetD32Async(command.dst, command.value, command.count, stream);
+      result = driver().MemsetD32Async(target, command.value, command.count, stream);
       break;
     default:
       result = CUDA_ERROR_INVALID_VALUE;
@@ -164,17 +165,18 @@ CallStatus CudartCalls::Memset(const wire::Memset& command) {
 
 CallStatus CudartCalls::Memset2D(const wire::Memset2D& command) {
   Bytes extent = 0;
-  if (!Extent2D(command.pitch, command.width, command.height, extent) ||
-      !IsDeviceMemory(command.dst, extent)) {
+  if (!Extent2D(command.pitch, command.width, command.height, extent)) {
     return OutsideMemory("cudaMemset2D");
   }
+  const CUdeviceptr target = DeviceMemory(command.dst, extent);
+  if (target == 0) return OutsideMemory("cudaMemset2D");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
-    result = driver().MemsetD2D8Async(command.dst, command.pitch,
-                                      static_cast<unsigned char>(command.value), command.width,
-                                      command.height, stream);
+    result =
+        driver().MemsetD2D8Async(target, command.pitch, static_cast<unsigned char>(command.value),
+                                 command.width, command.height, stream);
   }
   return Outcome(result, "cudaMemset2D");
 }
@@ -191,27 +193,27 @@ CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
                       "the module has no variable " + command.variable + " that large");
   }
   const bool from_device = command.device_source != 0;
+  const CUdeviceptr device_source =
+      from_device ? DeviceMemory(command.device_source, command.bytes) : 0;
   const std::uint8_t* source =
       from_device ? nullptr
                   : PayloadBytes(command.payload, command.offset, command.bytes, command.data);
-  if (from_device ? !IsDeviceMemory(command.device_source, command.bytes) : source == nullptr) {
-    return OutsideMemory("cudaMemcpyToSymbol");
-  }
+  if (device_source == 0 && source == nullptr) return OutsideMemory("cudaMemcpyToSymbol");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
-    result = from_device
-                 ? driver().MemcpyDtoDAsync(target, command.device_source, command.bytes, stream)
-                 : driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
+    result = from_device ? driver().MemcpyDtoDAsync(target, device_source, command.bytes, stream)
+                         : driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
   }
   return Outcome(result, "cudaMemcpyToSymbol");
 }
 
 CallStatus CudartCalls::MemcpyDtoH(const wire::MemcpyDtoH& command,
                                    wire::MemcpyDtoHResult& result) {
-  if (!IsDeviceMemory(command.src, command.bytes)) return OutsideMemory("copy to the host");
-  return Download(command.src, command.stream, command.bytes, command.window_offset, result.data);
+  const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
+  if (source == 0) return OutsideMemory("copy to the host");
+  return Download(source, command.stream, command.bytes, command.window_offset, result.data);
 }
 
 CallStatus CudartCalls::MemcpyFromSymbol(const wire::MemcpyFromSymbol& command,

@@ -1,6 +1,8 @@
 // Modules, kernels and symbols.
 #include <driver_types.h>
 
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "server/executor/call_status.h"
 #include "server/executor/cudart_calls.h"
@@ -119,7 +121,8 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   CUresult result = streams_.Use(command.stream, stream);
   if (result != CUDA_SUCCESS) return Outcome(result, "launching a kernel");
   // The driver only reads them.
-  auto* bytes = const_cast<std::uint8_t*>(command.parameters.data());
+  auto* bytes = modules_.has_moved() ? TranslatedParameters(command.parameters)
+                                     : const_cast<std::uint8_t*>(command.parameters.data());
   const std::vector<wire::KernelParameter>& layout = kernel.entry.parameters;
   for (std::size_t i = 0; i < layout.size(); ++i) parameters_[i] = bytes + layout[i].offset;
 
@@ -137,11 +140,24 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   return Outcome(result, "launching kernel " + kernel.entry.name);
 }
 
+std::uint8_t* CudartCalls::TranslatedParameters(std::span<const std::uint8_t> parameters) {
+  translated_.assign(wire::Padded(parameters.size()) / sizeof(std::uint64_t), 0);
+  std::memcpy(translated_.data(), parameters.data(), parameters.size());
+  // Pointers are aligned to their size, those inside structures too.
+  for (std::uint64_t& word : translated_) word = modules_.Translate(word);
+  return reinterpret_cast<std::uint8_t*>(translated_.data());
+}
+
 CUdeviceptr CudartCalls::VariableBytes(std::uint64_t module, std::string_view variable,
                                        std::uint64_t offset, Bytes bytes) const {
   const LoadedVariable* found = modules_.FindVariable(module, variable);
   if (found == nullptr || offset > found->bytes || bytes > found->bytes - offset) return 0;
   return found->address + offset;
+}
+
+CallStatus CudartCalls::SymbolPublish(const wire::SymbolPublish& command) {
+  return ToCallStatus(modules_.Publish(command.module, command.variable, command.address),
+                      "address of a variable");
 }
 
 CallStatus CudartCalls::SymbolAddress(const wire::SymbolAddress& command,

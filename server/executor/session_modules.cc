@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMostModules = 1u << 16;
 constexpr std::size_t kMostKernels = 1u << 20;
+constexpr std::size_t kMostMoved = 1u << 12;
 // Alignment of a variable's place in the block, and the block's first bytes, which are ours.
 constexpr Bytes kAlignment = 16;
 constexpr std::uint64_t kBlockHasValues = 0x7365'756c'6176;  // "values"
@@ -69,6 +70,7 @@ absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
 absl::Status SessionModules::Unload(std::uint64_t id) {
   if (modules_.erase(id) == 0) return UnknownModule(id);
   absl::erase_if(kernels_, [id](const auto& entry) { return entry.second.module_id == id; });
+  std::erase_if(moved_, [id](const Moved& moved) { return moved.module_id == id; });
   return absl::OkStatus();
 }
 
@@ -109,6 +111,25 @@ bool SessionModules::OwnsVariable(std::uint64_t address, Bytes bytes) const {
     }
   }
   return false;
+}
+
+absl::Status SessionModules::Publish(std::uint64_t module_id, std::string_view name,
+                                     std::uint64_t address) {
+  const LoadedVariable* variable = FindVariable(module_id, name);
+  if (variable == nullptr) return UnknownModule(module_id);
+  if (variable->address == address) return absl::OkStatus();
+  if (moved_.size() >= kMostMoved) {
+    return absl::ResourceExhaustedError("the session knows too many addresses of variables");
+  }
+  moved_.push_back({module_id, address, variable->address, variable->bytes});
+  return absl::OkStatus();
+}
+
+std::uint64_t SessionModules::Translate(std::uint64_t address) const {
+  for (const Moved& moved : moved_) {
+    if (address - moved.published < moved.bytes) return moved.here + (address - moved.published);
+  }
+  return address;
 }
 
 absl::Status SessionModules::BindGlobals(std::uint64_t id, std::uint64_t address, CUstream stream) {

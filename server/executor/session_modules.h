@@ -53,6 +53,13 @@ class SessionModules {
   // Whether [address, address + bytes) lies in a variable of the session's modules.
   bool OwnsVariable(std::uint64_t address, Bytes bytes) const;
 
+  // The client knows the variable as `address`, which is where it was on the GPU that was asked.
+  absl::Status Publish(std::uint64_t module_id, std::string_view name, std::uint64_t address);
+  // Whether some published address is not the variable's on this GPU.
+  bool has_moved() const { return !moved_.empty(); }
+  // Where a published address lies on this GPU; any other number is given back as it is.
+  std::uint64_t Translate(std::uint64_t address) const;
+
   // Variables to blocks, before the image leaves the GPU; and back, for blocks that have come
   // since only `resident_before` was resident.
   absl::Status SaveVariables(CUstream stream) const;
@@ -62,6 +69,14 @@ class SessionModules {
   struct Module {
     std::shared_ptr<LoadedModule> loaded;
     std::uint64_t block = 0;  // address; 0: not bound
+  };
+
+  // A variable that has another address here than the client knows.
+  struct Moved {
+    std::uint64_t module_id = 0;
+    std::uint64_t published = 0;
+    std::uint64_t here = 0;
+    Bytes bytes = 0;
   };
 
   static Bytes BlockBytes(const LoadedModule& module);
@@ -74,6 +89,7 @@ class SessionModules {
   DeviceImage& image_;
   std::map<std::uint64_t, Module> modules_;
   absl::flat_hash_map<std::uint64_t, SessionKernel> kernels_;
+  std::vector<Moved> moved_;
   std::size_t most_parameters_ = 0;
 };
 

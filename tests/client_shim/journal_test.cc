@@ -52,5 +52,15 @@ TEST(JournalTest, OnlyWhoKnewAnObjectHearsOfItsEnd) {
   EXPECT_TRUE(Replayed(journal, knew).empty());
 }
 
+TEST(JournalTest, AnObjectMayGoWithoutAWord) {
+  Journal journal;
+  journal.Create(1, {1, {}});
+  const std::uint64_t knew = journal.version();
+  EXPECT_TRUE(journal.Destroy(1, {}));
+  EXPECT_FALSE(journal.IsLive(1));
+  EXPECT_TRUE(Replayed(journal, knew).empty());
+  EXPECT_TRUE(Replayed(journal, 0).empty());
+}
+
 }  // namespace
 }  // namespace torpor::shim

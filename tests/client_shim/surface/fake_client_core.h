@@ -31,6 +31,7 @@ class FakeClientCore : public ClientCore {
     warnings.clear();
     failure = cudaSuccess;
     reply = {};
+    allocations.clear();
   }
 
   // Decodes the only command that was sent, which must be a `Command`.
@@ -52,9 +53,11 @@ class FakeClientCore : public ClientCore {
   std::set<std::uint64_t> live;
   cudaError_t failure = cudaSuccess;  // what everything answers
   CallReply reply;
+  wire::HelloReply hello;
+  std::vector<Allocation> allocations;
 
   cudaError_t Start() override { return failure; }
-  const wire::HelloReply& session() const override { return session_; }
+  const wire::HelloReply& session() const override { return hello; }
   std::uint64_t MintHandle(HandleKind kind) override {
     return (static_cast<std::uint64_t>(kind) << kHandleSerialBits) | ++minted_;
   }
@@ -94,15 +97,22 @@ class FakeClientCore : public ClientCore {
   cudaError_t Free(std::uint64_t) override { return failure; }
   cudaError_t HostAlloc(std::uint64_t, std::uint64_t&) override { return failure; }
   cudaError_t HostFree(std::uint64_t) override { return failure; }
+  cudaError_t FreeAll() override { return failure; }
   cudaError_t MemGetInfo(std::uint64_t&, std::uint64_t&) override { return failure; }
-  bool FindAllocation(std::uint64_t, Allocation&) const override { return false; }
+  bool FindAllocation(std::uint64_t address, Allocation& found) const override {
+    for (const Allocation& allocation : allocations) {
+      if (address - allocation.begin >= allocation.bytes) continue;
+      found = allocation;
+      return true;
+    }
+    return false;
+  }
   std::uint64_t PerThreadStream() override { return kPerThreadStream; }
   void WarnOnce(const std::string& key, const std::string&) override { warnings.push_back(key); }
 
   static constexpr std::uint64_t kPerThreadStream = 0x1'0000'0000'9999;
 
  private:
-  wire::HelloReply session_;
   std::uint64_t minted_ = 0;
 };
 

@@ -235,6 +235,37 @@ TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
   EXPECT_EQ(s_.cuda.variable(), 42u);
 }
 
+TEST_F(BatchRunnerTest, AVariablesAddressOfAnotherGpuIsTranslated) {
+  constexpr std::uint64_t kThere = 0x7'1234'5000;
+  LoadKernel({"counter"});
+  const std::uint64_t value = 42;
+  wire::MemcpyHtoD write;
+  write.dst = kThere;
+  write.bytes = sizeof value;
+  write.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+  EXPECT_EQ(ErrorOf(write), cudaErrorInvalidValue);
+
+  wire::SymbolPublish publish{1, "counter", kThere};
+  EXPECT_EQ(ErrorOf(publish), cudaSuccess);
+  EXPECT_EQ(ErrorOf(write), cudaSuccess);
+  EXPECT_EQ(s_.cuda.variable(), 42u);
+  write.dst = kThere + 1;  // beyond its end
+  EXPECT_EQ(ErrorOf(write), cudaErrorInvalidValue);
+
+  wire::SymbolAddress ask;
+  ask.module = 1;
+  ask.variable = "counter";
+  wire::SymbolAddressResult here;
+  const wire::Reply reply = Call(BatchBuilder().Add(ask));
+  wire::Reader reader(reply.result);
+  reader(here);
+  EXPECT_EQ(ErrorOf(Launch(kThere + 4)), cudaSuccess);
+  EXPECT_EQ(s_.cuda.launches().back(), here.address + 4);
+
+  publish.variable = "nobody";
+  EXPECT_NE(ErrorOf(publish), cudaSuccess);
+}
+
 TEST_F(BatchRunnerTest, AnEndedLeaseRefusesAndASwapNeedsItsEnd) {
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->SwapOut(true, s_.stream).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->BeginLease({6})));

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client_shim/core/session.h"
+#include "proto/cuda_api/cudart_commands.h"
+#include "tests/client_shim/fake_daemon.h"
+#include "tests/client_shim/fake_executor.h"
+
+namespace torpor::shim {
+
+using testing::FakeDaemon;
+using testing::FakeExecutor;
+using testing::ReceivedCommand;
+
+inline constexpr auto kAttach = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
+inline constexpr auto kDrain = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
+inline constexpr std::chrono::milliseconds kNever{3600 * 1000};
+
+template <typename T>
+std::vector<std::uint8_t> Encoded(const T& message) {
+  std::vector<std::uint8_t> fields;
+  fields.reserve(512);
+  wire::Writer{fields}(message);
+  return fields;
+}
+
+inline std::vector<std::uint32_t> CallIds(const std::vector<ReceivedCommand>& commands) {
+  std::vector<std::uint32_t> ids;
+  for (const ReceivedCommand& command : commands) ids.push_back(command.call_id);
+  return ids;
+}
+
+// A session's settings, a daemon that answers it and two executors, of which the first is granted.
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() : SessionTest(FakeDaemon::Script{}) {}
+  explicit SessionTest(const FakeDaemon::Script& script) : daemon_(script) {
+    settings_.socket = daemon_.socket();
+    settings_.log = LogLevel::kOff;
+    settings_.lease_idle = kNever;
+    settings_.flush_after = std::chrono::microseconds(200);
+    first_ = MakeExecutor("first");
+    second_ = MakeExecutor("second");
+    daemon_.set_auto_grant(first_.get());
+  }
+
+  std::unique_ptr<FakeExecutor> MakeExecutor(const std::string& name) {
+    auto executor = std::make_unique<FakeExecutor>(
+        daemon_.folder() + "/" + name + ".sock",
+        std::set<std::uint32_t>{kAttach, kDrain, wire::DeviceSynchronize::kCallId,
+                                wire::StreamSynchronize::kCallId});
+    executor->set_page(daemon_.page());
+    return executor;
+  }
+
+  cudaError_t Start() {
+    session_ = std::make_unique<Session>([this] { return settings_; });
+    return session_->Start();
+  }
+  cudaError_t Launch(std::uint32_t grid = 1) {
+    wire::LaunchKernel launch;
+    launch.grid = {grid, 1, 1};
+    const auto fields = Encoded(launch);
+    return session_->Enqueue({wire::LaunchKernel::kCallId, fields});
+  }
+  cudaError_t Synchronize() {
+    CallReply reply;
+    const cudaError_t error = session_->Call({wire::DeviceSynchronize::kCallId, {}}, reply);
+    return error != cudaSuccess ? error : static_cast<cudaError_t>(reply.status);
+  }
+  std::uint64_t CreateStream() {
+    wire::StreamCreate create;
+    create.stream = session_->MintHandle(HandleKind::kStream);
+    EXPECT_EQ(session_->Create(create.stream, {wire::StreamCreate::kCallId, Encoded(create)}),
+              cudaSuccess);
+    return create.stream;
+  }
+
+  FakeDaemon daemon_;
+  std::unique_ptr<FakeExecutor> first_;
+  std::unique_ptr<FakeExecutor> second_;
+  Settings settings_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace torpor::shim

@@ -1,0 +1,219 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "tests/client_shim/session_fixture.h"
+
+namespace torpor::shim {
+namespace {
+
+TEST_F(SessionTest, AnExplicitGrantIsAcknowledgedBeforeAnyCall) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  const std::uint64_t lease = daemon_.Grant(*first_, /*is_explicit=*/true);
+  EXPECT_EQ(daemon_.Await<wire::LeaseAck>().lease_id, lease);
+  first_->Await(kAttach);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(daemon_.Count<wire::LeaseRequest>(), 0u);
+}
+
+TEST_F(SessionTest, ARevokedLeaseComesBackDrained) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  daemon_.Send(wire::LeaseRevoke{lease});
+  EXPECT_EQ(daemon_.Await<wire::LeaseReturned>().lease_id, lease);
+  const auto commands = first_->commands();
+  EXPECT_EQ(commands.back().call_id, kDrain);
+  EXPECT_EQ(commands.back().lease_id, lease);
+  EXPECT_TRUE(session_->IsDrained());
+  // The next call asks anew and uses the same connection.
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(first_->commands().back().lease_id, lease + 1);
+}
+
+TEST_F(SessionTest, CallsWaitBetweenLeases) {
+  daemon_.set_auto_grant(nullptr);
+  ASSERT_EQ(Start(), cudaSuccess);
+  cudaError_t result = cudaErrorUnknown;
+  std::thread caller([&] { result = Synchronize(); });
+  daemon_.Await<wire::LeaseRequest>();
+  daemon_.Grant(*second_, /*is_explicit=*/false);
+  caller.join();
+  EXPECT_EQ(result, cudaSuccess);
+}
+
+TEST_F(SessionTest, AnIdleImplicitLeaseIsReturned) {
+  settings_.lease_idle = std::chrono::milliseconds(1);
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  daemon_.Await<wire::LeaseReturned>();
+  EXPECT_EQ(first_->commands().back().call_id, kDrain);
+}
+
+TEST_F(SessionTest, ALostLeaseFailsItsCallsAndTheNextOneWorks) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  first_->Await(wire::LaunchKernel::kCallId);
+  daemon_.set_auto_grant(second_.get());
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorUnknown, false, "the executor died"});
+  while (Launch() == cudaSuccess) {
+  }
+  EXPECT_EQ(Synchronize(), cudaErrorUnknown);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(CallIds(second_->commands()),
+            (std::vector<std::uint32_t>{kAttach, wire::DeviceSynchronize::kCallId}));
+}
+
+TEST_F(SessionTest, TheCallsOfALostExplicitLeaseFailUntilTheNextGrant) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  const std::uint64_t lease = daemon_.Grant(*first_, /*is_explicit=*/true);
+  daemon_.Await<wire::LeaseAck>();
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorUnknown, false, "the executor died"});
+  while (Synchronize() == cudaSuccess) {
+  }
+  EXPECT_EQ(Synchronize(), cudaErrorUnknown);
+  EXPECT_EQ(Launch(), cudaErrorUnknown);
+  daemon_.Grant(*second_, /*is_explicit=*/true);
+  daemon_.Await<wire::LeaseAck>();
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+}
+
+TEST_F(SessionTest, AnExecutorThatDiesFailsTheCallThatWaits) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  first_->Pause();
+  cudaError_t result = cudaSuccess;
+  std::thread caller([&] { result = Synchronize(); });
+  first_->Await(wire::DeviceSynchronize::kCallId, 2);
+  first_->set_answer([](const ReceivedCommand&) { return wire::Reply{}; });
+  std::thread killer([&] { first_->Die(); });
+  killer.join();
+  caller.join();
+  // Either the answer was on its way or the connection was found broken.
+  EXPECT_TRUE(result == cudaSuccess || result == cudaErrorDevicesUnavailable) << result;
+}
+
+TEST_F(SessionTest, AStickyLossIsForEver) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorIllegalAddress, true, "a kernel went astray"});
+  while (Synchronize() == cudaSuccess) {
+  }
+  EXPECT_EQ(Synchronize(), cudaErrorIllegalAddress);
+  EXPECT_EQ(Launch(), cudaErrorIllegalAddress);
+}
+
+TEST_F(SessionTest, AnExecutorThatCannotBeReachedGivesTheLeaseBack) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  const auto gone = MakeExecutor("gone");
+  gone->Die();
+  const std::uint64_t lease = daemon_.Grant(*gone, /*is_explicit=*/true);
+  EXPECT_EQ(daemon_.Await<wire::LeaseReturned>().lease_id, lease);
+  EXPECT_EQ(Synchronize(), cudaErrorDevicesUnavailable);
+  daemon_.Grant(*first_, /*is_explicit=*/true);
+  daemon_.Await<wire::LeaseAck>();
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+}
+
+TEST_F(SessionTest, AnotherExecutorIsToldOfWhatLives) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  const std::uint64_t kept = CreateStream();
+  const std::uint64_t gone = CreateStream();
+  ASSERT_EQ(session_->Configure(kept, {wire::FuncSetAttribute::kCallId,
+                                       Encoded(wire::FuncSetAttribute{kept, 1, 1})}),
+            cudaSuccess);
+  ASSERT_EQ(session_->Configure(kept, {wire::FuncSetAttribute::kCallId,
+                                       Encoded(wire::FuncSetAttribute{kept, 1, 2})}),
+            cudaSuccess);
+  ASSERT_EQ(
+      session_->Destroy(gone, {wire::StreamDestroy::kCallId, Encoded(wire::StreamDestroy{gone})}),
+      cudaSuccess);
+  EXPECT_EQ(session_->Destroy(gone, {wire::StreamDestroy::kCallId, {}}),
+            cudaErrorInvalidResourceHandle);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  daemon_.set_auto_grant(second_.get());
+  daemon_.Send(wire::LeaseRevoke{lease});
+  daemon_.Await<wire::LeaseReturned>();
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  const auto commands = second_->commands();
+  EXPECT_EQ(CallIds(commands), (std::vector<std::uint32_t>{kAttach, wire::StreamCreate::kCallId,
+                                                           wire::FuncSetAttribute::kCallId,
+                                                           wire::DeviceSynchronize::kCallId}));
+  wire::FuncSetAttribute setting;
+  wire::Reader reader(commands[2].fields);
+  reader(setting);
+  EXPECT_EQ(setting.value, 2);
+  EXPECT_TRUE(session_->IsLive(kept));
+  EXPECT_FALSE(session_->IsLive(gone));
+}
+
+TEST_F(SessionTest, AnExecutorHearsOfWhatWasDestroyedMeanwhile) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  const std::uint64_t stream = CreateStream();
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  daemon_.Send(wire::LeaseRevoke{lease});
+  daemon_.Await<wire::LeaseReturned>();
+  ASSERT_EQ(session_->Destroy(stream,
+                              {wire::StreamDestroy::kCallId, Encoded(wire::StreamDestroy{stream})}),
+            cudaSuccess);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  first_->Await(wire::StreamDestroy::kCallId);
+}
+
+TEST_F(SessionTest, EventsMoveAsCompleteWithTheirTimes) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  wire::EventCreate create;
+  create.event = session_->MintHandle(HandleKind::kEvent);
+  session_->Create(create.event, {wire::EventCreate::kCallId, Encoded(create)});
+  first_->set_answer([&](const ReceivedCommand& command) {
+    wire::Reply reply;
+    if (command.call_id == kDrain) reply.result = Encoded(wire::DrainReply{{{create.event, 77}}});
+    return reply;
+  });
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  daemon_.set_auto_grant(second_.get());
+  daemon_.Send(wire::LeaseRevoke{lease});
+  daemon_.Await<wire::LeaseReturned>();
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  const auto commands = second_->Await(wire::EventImport::kCallId);
+  wire::EventImport import;
+  wire::Reader reader(commands[2].fields);
+  reader(import);
+  EXPECT_EQ(import.event, create.event);
+  EXPECT_EQ(import.completed_ns, 77);
+}
+
+TEST_F(SessionTest, RevokesCannotDisturbManyThreads) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        EXPECT_EQ(Launch(), cudaSuccess);
+        EXPECT_EQ(Synchronize(), cudaSuccess);
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+    daemon_.set_auto_grant(i % 2 == 0 ? second_.get() : first_.get());
+    daemon_.Send(wire::LeaseRevoke{lease});
+    EXPECT_EQ(daemon_.Await<wire::LeaseReturned>().lease_id, lease);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace torpor::shim

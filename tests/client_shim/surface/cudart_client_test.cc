@@ -1,0 +1,292 @@
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "client_shim/cudart/overrides.h"
+#include "proto/cuda_api/cudart_commands.h"
+#include "tests/client_shim/surface/fake_client_core.h"
+
+extern "C" torpor::shim::ClientCore* torpor_client_core() {
+  return &torpor::shim::FakeClientCore::Get();
+}
+
+namespace torpor::shim {
+namespace {
+
+constexpr std::uint64_t kDevice = 0x2000'0000'0000;
+constexpr std::uint64_t kHost = 0x2100'0000'0000;
+constexpr std::uint64_t kRangeBytes = 1 << 20;
+constexpr std::uint64_t kBytes = 4096;  // of either allocation
+
+void* At(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+template <typename Message>
+std::vector<std::uint8_t> Encoded(const Message& message) {
+  std::vector<std::uint8_t> bytes;
+  wire::Writer writer(bytes);
+  writer(message);
+  return bytes;
+}
+
+wire::HelloReply OneDevice() {
+  wire::HelloReply hello;
+  hello.device_base = kDevice;
+  hello.device_bytes = kRangeBytes;
+  hello.host_base = kHost;
+  hello.host_bytes = kRangeBytes;
+  wire::DeviceDescription& device = hello.devices.emplace_back();
+  device.name = "Fake GPU";
+  device.total_bytes = kRangeBytes;
+  device.driver_version = 13'000;
+  device.pci_bus_id = "0000:0a:00.0";
+  device.attributes.resize(CU_DEVICE_ATTRIBUTE_MAX);
+  const auto set = [&](CUdevice_attribute attribute, int value) {
+    device.attributes[static_cast<std::size_t>(attribute)] = value;
+  };
+  for (const auto dimension :
+       {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z})
+    set(dimension, 65'535);
+  for (const auto dimension :
+       {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+        CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK})
+    set(dimension, 1024);
+  set(CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32);
+  set(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 12);
+  return hello;
+}
+
+class CudartClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    core_.Forget();
+    core_.hello = OneDevice();
+    core_.allocations = {{kDevice, kBytes, true}, {kHost, kBytes, false}};
+    (void)cudaGetLastError();
+  }
+
+  FakeClientCore& core_ = FakeClientCore::Get();
+};
+
+// What nvcc's host code does for one kernel (char, double, short[3]) and an unused fatbin.
+class LaunchTest : public CudartClientTest {
+ protected:
+  void SetUp() override {
+    CudartClientTest::SetUp();
+    static const bool registered = Register();
+    ASSERT_TRUE(registered);
+    wire::ModuleLoadResult loaded;
+    loaded.found = 1;
+    wire::KernelEntry& kernel = loaded.kernels.emplace_back();
+    kernel.name = "kernel";
+    kernel.parameters = {{0, 1}, {8, 8}, {16, 6}};
+    kernel.max_threads = 256;
+    core_.reply.result = Encoded(loaded);
+  }
+  static bool Register() {
+    static constexpr std::array<std::uint8_t, 16> kFatbin = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};
+    static const struct {
+      int magic = 0x466243B1;
+      int version = 1;
+      const void* data = kFatbin.data();
+      void* prelinked = nullptr;
+    } wrapper;
+    void** const handle =
+        __cudaRegisterFatBinary(const_cast<void*>(static_cast<const void*>(&wrapper)));
+    __cudaRegisterFunction(handle, &kHostFunction, nullptr, "kernel", -1, nullptr, nullptr, nullptr,
+                           nullptr, nullptr);
+    __cudaRegisterFatBinaryEnd(handle);
+    return handle != nullptr;
+  }
+  cudaError_t Launch(dim3 grid, dim3 block, std::size_t shared_bytes = 0) {
+    char tag = 'x';
+    double weight = 2.5;
+    std::array<short, 3> steps = {1, 2, 3};
+    std::array<void*, 3> arguments = {&tag, &weight, steps.data()};
+    return cudaLaunchKernel(&kHostFunction, grid, block, arguments.data(), shared_bytes, nullptr);
+  }
+
+  static constexpr char kHostFunction = 0;
+};
+
+TEST_F(LaunchTest, ParametersArePackedAsTheModuleSays) {
+  ASSERT_EQ(Launch({2, 3, 4}, {8, 4, 2}, 100), cudaSuccess);
+  wire::LaunchKernel launch;
+  wire::Reader reader(core_.sent.back().fields);
+  reader(launch);
+  ASSERT_TRUE(reader.done());
+  EXPECT_EQ(core_.sent.back().call_id, wire::LaunchKernel::kCallId);
+  EXPECT_EQ(launch.grid, (std::array<std::uint32_t, 3>{2, 3, 4}));
+  EXPECT_EQ(launch.block, (std::array<std::uint32_t, 3>{8, 4, 2}));
+  EXPECT_EQ(launch.shared_bytes, 100u);
+  ASSERT_EQ(launch.parameters.size(), 22u);
+  double weight = 0;
+  std::array<short, 3> steps{};
+  std::memcpy(&weight, launch.parameters.data() + 8, sizeof weight);
+  std::memcpy(steps.data(), launch.parameters.data() + 16, sizeof steps);
+  EXPECT_EQ(launch.parameters[0], 'x');
+  EXPECT_EQ(launch.parameters[1], 0);
+  EXPECT_EQ(weight, 2.5);
+  EXPECT_EQ(steps, (std::array<short, 3>{1, 2, 3}));
+}
+
+TEST_F(LaunchTest, AModuleIsLoadedOnce) {
+  ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
+  core_.sent.clear();
+  ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
+  EXPECT_EQ(core_.sent.size(), 1u);
+}
+
+TEST_F(LaunchTest, WhatIsWrongWithALaunchIsToldAtOnce) {
+  ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
+  core_.sent.clear();
+  EXPECT_EQ(Launch({0, 1, 1}, {1, 1, 1}), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(Launch({1, 70'000, 1}, {1, 1, 1}), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(Launch({1, 1, 1}, {1024, 2, 1}), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(Launch({1, 1, 1}, {512, 1, 1}), cudaErrorLaunchOutOfResources);
+  EXPECT_EQ(Launch({1, 1, 1}, {1, 1, 1}, 1 << 20), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaLaunchKernel(&core_, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
+            cudaErrorInvalidDeviceFunction);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
+TEST_F(LaunchTest, ADestroyedStreamCannotBeUsed) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaMemsetAsync(At(kDevice), 0, 4, stream), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(CudartClientTest, TheLastErrorIsForgottenWhenItIsTaken) {
+  EXPECT_EQ(cudaSetDevice(5), cudaErrorInvalidDevice);
+  int device = -1;
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(CudartClientTest, WithoutASessionEveryCallTellsWhy) {
+  core_.failure = cudaErrorNoDevice;
+  void* pointer = nullptr;
+  int count = -1;
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorNoDevice);
+  EXPECT_EQ(count, 0);
+  EXPECT_EQ(cudaMalloc(&pointer, 1), cudaErrorNoDevice);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorNoDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNoDevice);
+}
+
+TEST_F(CudartClientTest, ASmallUploadTravelsInsideItsCommand) {
+  const std::array<std::uint8_t, 3> bytes = {7, 8, 9};
+  ASSERT_EQ(cudaMemcpy(At(kDevice + 16), bytes.data(), bytes.size(), cudaMemcpyHostToDevice),
+            cudaSuccess);
+  const auto copy = core_.Only<wire::MemcpyHtoD>();
+  EXPECT_EQ(copy.dst, kDevice + 16);
+  EXPECT_EQ(copy.payload, wire::Payload::kInline);
+  EXPECT_EQ(std::vector<std::uint8_t>(copy.data.begin(), copy.data.end()),
+            (std::vector<std::uint8_t>{7, 8, 9}));
+}
+
+TEST_F(CudartClientTest, PinnedMemoryIsNamedByItsPlaceInTheArena) {
+  ASSERT_EQ(cudaMemcpyAsync(At(kDevice), At(kHost + 64), 128, cudaMemcpyDefault, nullptr),
+            cudaSuccess);
+  const auto upload = core_.Only<wire::MemcpyHtoD>();
+  EXPECT_EQ(upload.payload, wire::Payload::kArena);
+  EXPECT_EQ(upload.offset, 64u);
+  core_.sent.clear();
+  ASSERT_EQ(cudaMemcpyAsync(At(kHost + 8), At(kDevice + 8), 16, cudaMemcpyDeviceToHost, nullptr),
+            cudaSuccess);
+  EXPECT_EQ(core_.Only<wire::MemcpyDtoHArena>().arena_offset, 8u);
+}
+
+TEST_F(CudartClientTest, ACopyMustFitItsAllocationsAndItsKind) {
+  std::array<char, 64> host{};
+  EXPECT_EQ(cudaMemcpy(At(kDevice + kBytes - 8), host.data(), 64, cudaMemcpyHostToDevice),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(At(kDevice + kBytes), host.data(), 1, cudaMemcpyHostToDevice),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(host.data(), host.data(), 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(At(kDevice), host.data(), 8, static_cast<cudaMemcpyKind>(7)),
+            cudaErrorInvalidMemcpyDirection);
+  EXPECT_EQ(cudaMemcpy(At(kDevice), host.data(), 0, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
+TEST_F(CudartClientTest, APointersKindIsKnownWithoutAsking) {
+  const auto describe = [](const void* pointer) {
+    cudaPointerAttributes attributes;
+    EXPECT_EQ(cudaPointerGetAttributes(&attributes, pointer), cudaSuccess);
+    return attributes;
+  };
+  EXPECT_EQ(describe(At(kDevice + 100)).type, cudaMemoryTypeDevice);
+  EXPECT_EQ(describe(At(kHost + 100)).type, cudaMemoryTypeHost);
+  std::array<char, 16> local{};
+  EXPECT_EQ(describe(local.data()).type, cudaMemoryTypeUnregistered);
+  ASSERT_EQ(cudaHostRegister(local.data(), local.size(), cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(describe(local.data() + 15).type, cudaMemoryTypeHost);
+  EXPECT_EQ(describe(local.data() + 15).hostPointer, local.data() + 15);
+  ASSERT_EQ(cudaHostUnregister(local.data()), cudaSuccess);
+  EXPECT_EQ(describe(local.data()).type, cudaMemoryTypeUnregistered);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
+TEST_F(CudartClientTest, TheDeviceIsTheOneThatTheDaemonTold) {
+  cudaDeviceProp properties;
+  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+  EXPECT_STREQ(properties.name, "Fake GPU");
+  EXPECT_EQ(properties.totalGlobalMem, kRangeBytes);
+  EXPECT_EQ(properties.warpSize, 32);
+  EXPECT_EQ(properties.major, 12);
+  EXPECT_EQ(cudaGetDeviceProperties(&properties, 1), cudaErrorInvalidDevice);
+  int device = -1;
+  EXPECT_EQ(cudaDeviceGetByPCIBusId(&device, "0:a:0.0"), cudaSuccess);
+  EXPECT_EQ(device, 0);
+}
+
+TEST_F(CudartClientTest, PureQueriesNeedNoDaemon) {
+  core_.failure = cudaErrorNoDevice;
+  const cudaChannelFormatDesc desc =
+      cudaCreateChannelDesc(8, 8, 8, 8, cudaChannelFormatKindUnsigned);
+  EXPECT_EQ(desc.w, 8);
+  EXPECT_EQ(desc.f, cudaChannelFormatKindUnsigned);
+  int version = 0;
+  EXPECT_EQ(cudaRuntimeGetVersion(&version), cudaSuccess);
+  EXPECT_EQ(version, CUDART_VERSION);
+  EXPECT_STREQ(cudaGetErrorName(cudaErrorAssert), "cudaErrorAssert");
+}
+
+TEST_F(CudartClientTest, AnEventIsQueriedOnlyWhenItWasRecorded) {
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
+  EXPECT_TRUE(core_.sent.empty());
+  ASSERT_EQ(cudaEventRecord(event, nullptr), cudaSuccess);
+  EXPECT_EQ(core_.Only<wire::EventRecord>().event, reinterpret_cast<std::uint64_t>(event));
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(LaunchTest, AResetForgetsWhatTheProgramHad) {
+  ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+  EXPECT_TRUE(core_.live.empty());
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventSynchronize(event), cudaErrorInvalidResourceHandle);
+  core_.sent.clear();
+  ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
+  EXPECT_EQ(core_.sent.front().call_id, wire::ModuleLoad::kCallId);
+}
+
+}  // namespace
+}  // namespace torpor::shim
