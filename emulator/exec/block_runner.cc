@@ -250,7 +250,9 @@ std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t thre
     if (mode == BarrierMode::kPopc) return count;
     return static_cast<std::uint32_t>(mode == BarrierMode::kAnd ? all : count != 0);
   };
-  const auto count = static_cast<std::uint32_t>(__builtin_popcount(predicates));
+  const bool counts = mode == BarrierMode::kPopc || mode == BarrierMode::kOr;
+  const auto count =
+      counts ? static_cast<std::uint32_t>(__builtin_popcount(predicates)) : std::uint32_t{0};
   const bool all = predicates == mask;
   if (!job_->switches) return result_of(count, all);
   BlockBarrier& barrier = block.barriers[id];
