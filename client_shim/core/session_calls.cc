@@ -1,5 +1,7 @@
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <thread>
 
 #include "client_shim/core/fork_guard.h"
@@ -108,6 +110,9 @@ cudaError_t Session::Call(const Command& command, CallReply& reply) {
     }
   }
   HandOverReading(link);
+  const bool has_output = !printed_.empty();
+  lock.unlock();
+  if (has_output) Print();
   return waiter.error;
 }
 
@@ -177,6 +182,10 @@ bool Session::OnReply(const LinkPtr& link, std::span<const std::uint8_t> payload
   wire::Reply reply;
   wire::Reader reader(payload);
   reader(reply);
+  if (reader.done() && reply.call_id == static_cast<std::uint32_t>(wire::ProtocolCall::kOutput)) {
+    NoteOutput(reply);
+    return true;
+  }
   if (!reader.done() || link->pending.empty() || link->pending.front().call_id != reply.call_id)
     return false;
   const PendingReply pending = link->pending.front();
@@ -209,6 +218,25 @@ void Session::NoteAsyncError(const wire::Reply& reply) {
       (reply.message.empty() ? "CUDA error " + std::to_string(reply.async_error) : reply.message));
   if (reply.async_error_is_sticky != 0) fatal_.store(error);
   if (async_error_ == cudaSuccess) async_error_ = error;
+}
+
+void Session::NoteOutput(const wire::Reply& output) {
+  printed_.insert(printed_.end(), output.result.begin(), output.result.end());
+  for (std::size_t at = 0; at < output.message.size();) {
+    const std::size_t end = std::min(output.message.find('\n', at), output.message.size());
+    log_.Warn(output.message.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+// By the program's own stream, so that its output and that of its kernels do not overtake each
+// other. Not under `mutex_`, since whoever reads it may be slow.
+void Session::Print() {
+  const std::lock_guard printing(print_mutex_);
+  Lock lock(mutex_);
+  const std::vector<std::uint8_t> printed = std::exchange(printed_, {});
+  lock.unlock();
+  std::fwrite(printed.data(), 1, printed.size(), stdout);
 }
 
 cudaError_t Session::TakeAsyncError() {

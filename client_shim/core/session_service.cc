@@ -111,6 +111,10 @@ void Session::Serve() {
       }
     }
     OnTimers(std::chrono::steady_clock::now());
+    if (printed_.empty()) continue;
+    lock.unlock();
+    Print();
+    lock.lock();
   }
 }
 

@@ -1,4 +1,4 @@
-// Names of errors, addresses of functions, and what is not there.
+// Names of errors, who hears of them, addresses of functions, and what is not there.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -121,6 +121,18 @@ CUresult CUDAAPI cuGetErrorString(CUresult error, const char** text) {
   *text = Describe(error);
   if (*text == nullptr) *text = NameOf(error);
   return *text == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLogsRegisterCallback(CUlogsCallback callback, void* data,
+                                        CUlogsCallbackHandle* handle) {
+  if (callback == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUlogsCallbackHandle listener = AddListener(callback, data);
+  if (handle != nullptr) *handle = listener;
+  return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuLogsUnregisterCallback(CUlogsCallbackHandle handle) {
+  return RemoveListener(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CUDAAPI cuGetProcAddress(const char* name, void** function, int cuda_version,

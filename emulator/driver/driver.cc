@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -15,13 +14,6 @@ namespace {
 constexpr Duration kExitPatience = std::chrono::seconds(1);
 
 }  // namespace
-
-void Say(std::string_view message) {
-  std::string line = "torpor-emulator: ";
-  line += message;
-  line += '\n';
-  std::fputs(line.c_str(), stderr);
-}
 
 Driver& Driver::Get() {
   static Driver* const driver = new Driver;

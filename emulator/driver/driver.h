@@ -6,20 +6,17 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "emulator/driver/address_space.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/device.h"
 #include "emulator/driver/handle_table.h"
+#include "emulator/driver/messages.h"
 #include "emulator/driver/module.h"
 #include "emulator/driver/physical_memory.h"
 
 namespace torpor::emulator {
-
-// One line on stderr: "torpor-emulator: ...".
-void Say(std::string_view message);
 
 // The driver of this process. It lives until the process is gone: threads of its streams may run
 // while the process exits. Thread-safe.

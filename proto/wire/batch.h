@@ -13,7 +13,7 @@
 // Client to executor: a BatchHeader and then commands, each a CommandHeader and the fields of
 // its call (generated from the call table), all 8-byte aligned. The first frame of a stream holds
 // one kAttach command. A command of order class SYNC ends its batch and is answered by one
-// Reply; STREAM commands are never answered. The executor executes a stream's commands in order.
+// Reply, before which there may be kOutput frames; STREAM commands are never answered. The executor executes a stream's commands in order.
 //
 // Ids of streams, events, modules, kernels and library handles are minted by the client, are
 // unique within the session, never reused, and are the same on every executor: on a new executor
@@ -39,6 +39,9 @@ static_assert(sizeof(CommandHeader) == 8);
 enum class ProtocolCall : std::uint32_t {
   kAttach = 1,  // SYNC, first on a stream: Attach -> Reply
   kDrain = 2,   // SYNC: waits for all the session's work; the reply's result is a DrainReply
+  // Executor to client, not an answer, ahead of the Reply of a call that waited for kernels: what
+  // they printed is its result, what the driver says of them its message.
+  kOutput = 3,
 };
 
 struct Attach {

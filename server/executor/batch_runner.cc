@@ -92,7 +92,9 @@ absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std:
       Remember(is_cudart ? error : cudaErrorUnknown, outcome_.status.message);
     }
   }
-  if (outcome_.is_sync) Answer(call_id, replies);
+  if (!outcome_.is_sync) return absl::OkStatus();
+  PassOutputOn(replies);
+  Answer(call_id, replies);
   return absl::OkStatus();
 }
 
@@ -113,6 +115,7 @@ void BatchRunner::RunDrain() {
 CUresult BatchRunner::Drain(TimePoint deadline) {
   const CUresult result = cudart_.streams().SynchronizeUntil(deadline);
   if (result == CUDA_SUCCESS) cublas_.ReleaseHandles();
+  output_.Discard();
   return result;
 }
 
@@ -134,9 +137,19 @@ void BatchRunner::Answer(std::uint32_t call_id, ReplySink& replies) {
     async_error_ = cudaSuccess;
     async_message_.clear();
   }
+  Send(reply_, replies);
+}
+
+void BatchRunner::PassOutputOn(ReplySink& replies) {
+  wire::Reply output;
+  output.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kOutput);
+  while (output_.Take(output.result, output.message)) Send(output, replies);
+}
+
+void BatchRunner::Send(wire::Reply& reply, ReplySink& replies) {
   encoded_.clear();
   wire::Writer writer(encoded_);
-  writer(reply_);
+  writer(reply);
   replies.Send(encoded_);
 }
 

@@ -11,6 +11,7 @@
 #include "proto/wire/batch.h"
 #include "server/executor/cublas_calls.h"
 #include "server/executor/cudart_calls.h"
+#include "server/executor/kernel_output.h"
 
 namespace torpor::executor {
 
@@ -37,8 +38,10 @@ class BatchRunner {
  public:
   // All outlive this.
   BatchRunner(const Device& device, ModuleLibrary& library, CublasPool& cublas,
-              SessionMemory& memory)
-      : cudart_(device, library, memory), cublas_(cublas, cudart_.streams(), memory.image()) {}
+              KernelOutput& output, SessionMemory& memory)
+      : output_(output),
+        cudart_(device, library, memory),
+        cublas_(cublas, cudart_.streams(), memory.image()) {}
 
   // Executes the batch's commands in order. An error means that the client is broken or hostile:
   // the commands before the bad one were executed. How calls went is in replies; a sticky error is
@@ -49,7 +52,8 @@ class BatchRunner {
   const std::optional<cuda_api::CallStatus>& lost() const { return lost_; }
 
   SessionModules& modules() { return cudart_.modules(); }
-  // Waits for all of the session's work; see StreamSet::SynchronizeUntil.
+  // Waits for all of the session's work, whose output nobody hears any more; see
+  // StreamSet::SynchronizeUntil.
   CUresult Drain(TimePoint deadline);
 
  private:
@@ -58,7 +62,10 @@ class BatchRunner {
   void RunDrain();
   void Remember(cudaError_t error, const std::string& message);
   void Answer(std::uint32_t call_id, ReplySink& replies);
+  void PassOutputOn(ReplySink& replies);
+  void Send(wire::Reply& reply, ReplySink& replies);
 
+  KernelOutput& output_;
   CudartCalls cudart_;
   CublasCalls cublas_;
 

@@ -13,6 +13,7 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuDriverGetVersion", driver.DriverGetVersion},
       {"cuGetErrorName", driver.GetErrorName},
       {"cuGetErrorString", driver.GetErrorString},
+      {"cuLogsRegisterCallback", driver.LogsRegisterCallback},
       {"cuDeviceGetCount", driver.DeviceGetCount},
       {"cuDeviceGet", driver.DeviceGet},
       {"cuDeviceGetName", driver.DeviceGetName},

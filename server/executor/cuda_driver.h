@@ -15,6 +15,7 @@ struct CudaDriver {
   decltype(&::cuDriverGetVersion) DriverGetVersion = nullptr;
   decltype(&::cuGetErrorName) GetErrorName = nullptr;
   decltype(&::cuGetErrorString) GetErrorString = nullptr;
+  decltype(&::cuLogsRegisterCallback) LogsRegisterCallback = nullptr;
 
   decltype(&::cuDeviceGetCount) DeviceGetCount = nullptr;
   decltype(&::cuDeviceGet) DeviceGet = nullptr;

@@ -9,6 +9,7 @@
 #include "server/executor/cublas_library.h"
 #include "server/executor/device.h"
 #include "server/executor/execution_service.h"
+#include "server/executor/kernel_output.h"
 #include "server/executor/node_link.h"
 
 namespace torpor::executor {
@@ -81,9 +82,11 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   const ModuleStore store(options.module_dir);
   ModuleLibrary modules(*device, store);
   CublasPool cublas(FindCublas(options.cuda_library_dir));
+  KernelOutput output;
+  TORPOR_RETURN_IF_ERROR(output.TakeOver(driver));
   SessionRegistry registry;
   FaultRelay faults;
-  const OperationEnvironment environment{{*device, *pool, modules, cublas, faults},
+  const OperationEnvironment environment{{*device, *pool, modules, cublas, output, faults},
                                          registry,
                                          options.descriptor_socket,
                                          options.drain_timeout};

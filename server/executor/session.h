@@ -32,6 +32,7 @@ struct SessionEnvironment {
   PhysicalPool& pool;
   ModuleLibrary& modules;
   CublasPool& cublas;
+  KernelOutput& output;
   FaultListener& faults;
 };
 

@@ -19,6 +19,27 @@ TEST_F(SessionTest, ACallGetsALeaseAndAReply) {
   EXPECT_EQ(daemon_.Await<wire::LeaseAck>().lease_id, 1u);
 }
 
+TEST_F(SessionTest, WhatKernelsPrintComesOutWithTheReply) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  first_->set_answer([this](const ReceivedCommand& command) {
+    if (command.call_id != wire::DeviceSynchronize::kCallId) return wire::Reply{};
+    wire::Reply output;
+    output.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kOutput);
+    output.result = {'h', 'i', '\n'};
+    output.message = "first\nsecond";
+    std::vector<std::uint8_t> bytes;
+    wire::Writer{bytes}(output);
+    first_->SendRaw({bytes.begin(), bytes.end()});
+    return wire::Reply{};
+  });
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  std::fflush(stdout);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "hi\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "torpor: first\ntorpor: second\n");
+}
+
 TEST_F(SessionTest, TheTimerSendsWhatNobodySynchronises) {
   ASSERT_EQ(Start(), cudaSuccess);
   ASSERT_EQ(Launch(7), cudaSuccess);

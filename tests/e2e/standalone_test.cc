@@ -89,6 +89,14 @@ TEST_F(Standalone, StdoutPassesThroughToTheByte) {
   EXPECT_TRUE(run->Stdout() == bytes) << run->Stdout().size() << " bytes";
 }
 
+TEST_F(Standalone, KernelsPrintToTheProgramsStdout) {
+  const auto run = Start({std::string(PROGRAM_DIR) + "/print"});
+  EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();
+  EXPECT_EQ(run->Stdout(),
+            "before\nkernel 1, block 0 of three\nbetween\nkernel 2, block 0 of three\n"
+            "kernel 3, block 0 of three\nkernel 4, block 0 of three\nPASS\n");
+}
+
 TEST_F(Standalone, WhatCannotBeRunIsToldAsAShellDoes) {
   const auto missing = Start({"./no-such-program"});
   EXPECT_EQ(missing->Wait(kPatience), 127);

@@ -143,6 +143,22 @@ TEST_F(DeviceTest, ErrorsHaveNames) {
   EXPECT_EQ(cuGetErrorName(static_cast<CUresult>(998), &text), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(DeviceTest, ListenersHearOfFailures) {
+  std::string heard;
+  CUlogsCallbackHandle handle = nullptr;
+  const auto hear = [](void* data, CUlogLevel, char* text, std::size_t length) {
+    static_cast<std::string*>(data)->append(text, length);
+  };
+  EXPECT_EQ(cuLogsRegisterCallback(nullptr, nullptr, &handle), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_CUDA(cuLogsRegisterCallback(hear, &heard, &handle));
+  CUmodule module = nullptr;
+  EXPECT_EQ(cuModuleLoadData(&module, ".version 8.0\n.target sm_75\nnonsense"),
+            CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(heard.find("nonsense"), std::string::npos) << heard;
+  ASSERT_CUDA(cuLogsUnregisterCallback(handle));
+  EXPECT_EQ(cuLogsUnregisterCallback(handle), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(DeviceTest, ForkedChildGetsErrors) {
   const pid_t child = fork();
   if (child == 0) {

@@ -27,6 +27,12 @@ struct FakeDriverFunctions {
   static CUresult GetErrorName(CUresult, const char** name) {
     return *name = "CUDA_ERROR_FAKE", CUDA_SUCCESS;
   }
+  static CUresult RegisterLog(CUlogsCallback call, void* data, CUlogsCallbackHandle*) {
+    fake->hear_ = [call, data](std::string text) {
+      call(data, CU_LOG_LEVEL_ERROR, text.data(), text.size());
+    };
+    return CUDA_SUCCESS;
+  }
   static CUresult GetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
   static CUresult Get(CUdevice* device, int) { return *device = 0, CUDA_SUCCESS; }
   static CUresult GetName(char* name, int bytes, CUdevice) {
@@ -280,6 +286,7 @@ FakeCuda::FakeCuda() {
              .DriverGetVersion = F::GetVersion,
              .GetErrorName = F::GetErrorName,
              .GetErrorString = F::GetErrorName,
+             .LogsRegisterCallback = F::RegisterLog,
              .DeviceGetCount = F::GetCount,
              .DeviceGet = F::Get,
              .DeviceGetName = F::GetName,

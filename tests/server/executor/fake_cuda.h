@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -43,6 +44,9 @@ class FakeCuda {
   // Launches do nothing from now on.
   void IgnoreLaunches() { ignore_launches_ = true; }
 
+  // Tells whoever listens to the driver's log.
+  void Say(const std::string& message) { hear_(message); }
+
   // What kernels did, in order: a kernel of the fake appends its first parameter (8 bytes).
   const std::vector<std::uint64_t>& launches() const { return launches_; }
   std::size_t mapped_chunks() const { return mapped_.size(); }
@@ -76,6 +80,7 @@ class FakeCuda {
   bool RunFront(Stream& stream);
 
   CudaDriver driver_;
+  std::function<void(std::string)> hear_;
   CUresult broken_ = CUDA_SUCCESS;
   bool misplace_ = false;
   bool hold_ = false;

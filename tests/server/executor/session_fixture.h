@@ -60,7 +60,8 @@ struct FakeSession {
     auto opened = *SessionMemory::Open(*device, *pool, identity, MakeSessionFiles(identity));
     memory = opened.get();
     session = std::make_unique<Session>(
-        SessionEnvironment{*device, *pool, *modules, cublas, faults}, identity, std::move(opened));
+        SessionEnvironment{*device, *pool, *modules, cublas, output, faults}, identity,
+        std::move(opened));
     stream = *device->CreateStream();
     memory::ExtentSet live;
     live.Add({0, 4 * kMiB});
@@ -81,6 +82,7 @@ struct FakeSession {
   std::unique_ptr<ModuleStore> store;
   std::unique_ptr<ModuleLibrary> modules;
   CublasPool cublas{cuda_api::CublasFunctions{}};
+  KernelOutput output;
   IgnoreFaults faults;
   ReplyList replies;
   SessionIdentity identity;
