@@ -72,7 +72,7 @@ CUresult Function::Load() {
   if (loaded()) return CUDA_SUCCESS;
   const auto compiled = program_->Preload(info_.name);
   if (!compiled.ok()) {
-    Say(info_.name + ": " + compiled.failure().message);
+    Say(compiled.failure().message);
     return ToCuResult(compiled.failure().code);
   }
   loaded_.store(true, std::memory_order_release);

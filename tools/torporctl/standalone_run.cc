@@ -268,7 +268,8 @@ class StandaloneRun {
 
   void StopDaemon() {
     if (daemon_ == 0) return;
-    constexpr std::chrono::seconds kPatience(10);
+    // Nobody is left whom a kernel that still runs could serve.
+    constexpr std::chrono::seconds kPatience(2);
     const pid_t group = daemon_;
     kill(daemon_, SIGTERM);
     interrupted_by_ = 0;
