@@ -32,12 +32,12 @@ TEST_F(SessionTest, WhatKernelsPrintComesOutWithTheReply) {
     first_->SendRaw({bytes.begin(), bytes.end()});
     return wire::Reply{};
   });
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(Synchronize(), cudaSuccess);
   std::fflush(stdout);
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "hi\n");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "torpor: first\ntorpor: second\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "hi\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "torpor: first\ntorpor: second\n");
 }
 
 TEST_F(SessionTest, TheTimerSendsWhatNobodySynchronises) {
