@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -18,7 +19,8 @@ struct Stream {
   bool is_default = false;             // the legacy stream or a thread's
   std::atomic<int> host_functions{0};  // queued and not finished
 
-  std::mutex mutex;  // guards the mark of the last query
+  std::mutex mutex;  // guards the attributes and the mark of the last query
+  std::map<cudaStreamAttrID, cudaStreamAttrValue> attributes;
   std::uint32_t slot = 0;
   std::uint64_t marked_value = 0;
   std::uint64_t marked_commands = 0;  // the core's count when the mark was placed

@@ -123,6 +123,7 @@ cudaDeviceDisablePeerAccess cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaSe
 cudaGetDeviceFlags cudaChooseDevice cudaSetValidDevices cudaInitDevice cudaDriverGetVersion
 cudaGetLastError cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
 cudaStreamQuery cudaStreamGetFlags cudaStreamGetPriority cudaStreamGetDevice cudaStreamGetId
+cudaStreamSetAttribute cudaStreamGetAttribute cudaStreamCopyAttributes
 cudaThreadExchangeStreamCaptureMode cudaEventQuery
 cudaHostGetDevicePointer cudaHostGetFlags
 cudaHostRegister cudaHostUnregister cudaPointerGetAttributes cudaGetKernel cudaFuncGetName
@@ -188,6 +189,7 @@ SYMBOLS += [
     local("cudaDeviceGetSharedMemConfig", pConfig="cudaSharedMemBankSizeFourByte"),
     local("cudaFuncSetSharedMemConfig"),
     local("cudaCtxResetPersistingL2Cache"),
+    local("cudaDeviceGetP2PAttribute", value="0"),
     value("cudaCreateChannelDesc", "{x, y, z, w, f}"),
 ]
 

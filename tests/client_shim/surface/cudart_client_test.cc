@@ -262,6 +262,27 @@ TEST_F(CudartClientTest, PureQueriesNeedNoDaemon) {
   EXPECT_STREQ(cudaGetErrorName(cudaErrorAssert), "cudaErrorAssert");
 }
 
+TEST_F(CudartClientTest, AttributesOfAStreamAreKept) {
+  cudaStream_t stream = nullptr;
+  cudaStream_t other = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamDefault, -1), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&other), cudaSuccess);
+  cudaStreamAttrValue value{};
+  EXPECT_EQ(cudaStreamGetAttribute(stream, cudaStreamAttributePriority, &value), cudaSuccess);
+  EXPECT_EQ(value.priority, -1);
+  value = {};
+  value.accessPolicyWindow.num_bytes = 4096;
+  ASSERT_EQ(cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &value),
+            cudaSuccess);
+  ASSERT_EQ(cudaStreamCopyAttributes(other, stream), cudaSuccess);
+  value = {};
+  ASSERT_EQ(cudaStreamGetAttribute(other, cudaStreamAttributeAccessPolicyWindow, &value),
+            cudaSuccess);
+  EXPECT_EQ(value.accessPolicyWindow.num_bytes, 4096u);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+}
+
 TEST_F(CudartClientTest, AnEventIsQueriedOnlyWhenItWasRecorded) {
   cudaEvent_t event = nullptr;
   ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
