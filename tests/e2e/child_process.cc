@@ -110,6 +110,16 @@ std::string ChildProcess::WaitForLine(const std::string& text, Duration patience
 std::string ChildProcess::Stdout() const { return ReadFile(stdout_path_); }
 std::string ChildProcess::Stderr() const { return ReadFile(stderr_path_); }
 
+std::unique_ptr<ChildProcess> RunToItsEnd(const std::string& program,
+                                          const std::vector<std::string>& arguments,
+                                          const std::string& folder) {
+  std::vector<std::string> command = {std::string(TORPOR_BIN_DIR) + "/" + program};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  auto process = std::make_unique<ChildProcess>(command, ChildProcess::Options{folder, {}});
+  process->Wait(std::chrono::seconds(60));
+  return process;
+}
+
 std::vector<pid_t> DescendantsOf(pid_t pid) {
   std::vector<pid_t> descendants;
   std::error_code ignored;

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,11 @@ class ChildProcess {
   pid_t pid_ = -1;
   std::optional<int> status_;
 };
+
+// Runs build/bin/`program` until it ends, a minute at most; its output goes to files in `folder`.
+std::unique_ptr<ChildProcess> RunToItsEnd(const std::string& program,
+                                          const std::vector<std::string>& arguments,
+                                          const std::string& folder);
 
 // The processes that `pid` has started, and those that they have.
 std::vector<pid_t> DescendantsOf(pid_t pid);

@@ -23,12 +23,14 @@ import tempfile
 import time
 
 # Two GPUs together hold about a third of the models; a copy takes as long as over a link of 4 GB/s.
-TOPOLOGY = """version: v1
+GPUS = 2
+GPU_MIB = 112
+TOPOLOGY = f"""version: v1
 gpus:
   - name: Torpor Emulated GPU
-    memory: 112MiB
+    memory: {GPU_MIB}MiB
     pcie_gbps: 4
-    count: 2
+    count: {GPUS}
 """
 
 START_PATIENCE_S = 40
@@ -137,7 +139,8 @@ class Demo:
         shutil.rmtree(self.run_folder, ignore_errors=True)
 
     def run(self):
-        self.say(f"{len(FUNCTIONS)} functions, 2 emulated GPUs; logs in {self.output}/logs")
+        self.say(f"starting torpord on {GPUS} emulated GPUs of {GPU_MIB} MiB, and {len(FUNCTIONS)} "
+                 f"functions; logs in {self.output}/logs")
         for function, port in zip(FUNCTIONS, free_ports(len(FUNCTIONS))):
             function.port = port
         self.write_configuration()
@@ -149,8 +152,10 @@ class Demo:
             self.start_functions()
             for answer in answers:
                 answer.result()
-        self.say(f"all functions are up; {self.duration_s:g} s of requests "
-                 f"through http://{status['http_address']}")
+        self.say(f"all are up, with {self.torporctl('status')['host_image_bytes'] >> 20} MiB of "
+                 f"models: they take turns on the GPUs")
+        self.say(f"{self.duration_s:g} s of requests through http://{status['http_address']}; "
+                 "every answer is checked")
         return self.load(status["http_address"])
 
     def say(self, text):
@@ -229,7 +234,7 @@ class Demo:
         result = subprocess.run([self.bin / "torpor-loadgen", workload, "--json", report],
                                 check=False)
         self.processes.require_running()
-        self.show_gpus()
+        self.show_memory()
         if result.returncode == 0:
             self.say("every request was answered, and every answer was right")
         else:
@@ -237,16 +242,14 @@ class Demo:
                      f"log:\n{tail(self.processes.log('torpord'))}")
         return result.returncode
 
-    def show_gpus(self):
+    def show_memory(self):
         status = self.torporctl("status")
         if status is None:
             return
-        for gpu in status["gpus"]:
-            self.say(f"GPU {gpu['gpu']}: {gpu['busy_seconds']:.1f} s busy of "
-                     f"{status['uptime_seconds']:.1f} s, {gpu['used_bytes'] >> 20} of "
-                     f"{gpu['pool_bytes'] >> 20} MiB in use")
-        self.say(f"{status['swaps_in']} swaps in, {status['swaps_out']} out, "
-                 f"{status['host_image_bytes'] >> 20} MiB of models in host memory")
+        used, pool = (sum(gpu[key] for gpu in status["gpus"]) >> 20
+                      for key in ("used_bytes", "pool_bytes"))
+        self.say(f"start-up included, models were swapped in {status['swaps_in']} times and out "
+                 f"{status['swaps_out']} times; {used} of {pool} MiB of GPU memory are in use now")
 
 
 def interrupted(number, _):
@@ -273,8 +276,8 @@ def main():
     except (DemoError, OSError, subprocess.SubprocessError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
-    print(f"demo: report in {output}/report.json; how it was set up: {output}/torpord.yaml, "
-          f"{output}/workload.yaml; what to read next: README.md, docs/architecture.md")
+    print(f"demo: the report is {output}/report.json; torpord.yaml and workload.yaml beside it tell "
+          "how it was set up\ndemo: what to read next: README.md, docs/architecture.md")
     return 0 if status == 0 else 1
 
 

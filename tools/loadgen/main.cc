@@ -20,19 +20,19 @@ arrival process and the seed, and is sent then whatever has become of the others
 from the intended time, so that waiting behind a slow server is never left out.)";
 
 constexpr const char* kFooter = R"(
-WORKLOAD FILE
+WORKLOAD FILE (in brackets: what holds where it is left out)
   version: v1
-  target: 127.0.0.1:8000         # the router, for functions without a url
-  arrivals: poisson              # constant, poisson or artifact
-  seed: 1
-  duration_s: 30
-  warm_up_s: 5                   # before it; answers are checked, times not counted
-  timeout_s: 30
+  target: 127.0.0.1:8000         # host:port of the router, for functions without a url
+  arrivals: poisson              # constant, poisson or artifact [poisson]
+  seed: 1                        # [1]
+  duration_s: 30                 # measured [30]
+  warm_up_s: 5                   # before it; answers are checked, times not counted [0]
+  timeout_s: 30                  # from the intended time [30]
   functions:
     - name: digits-0
-      path: /function/digits-0/predict
-      rate_per_s: 2.5
-      objective_ms: 200
+      path: /function/digits-0/predict   # [/function/NAME/]
+      rate_per_s: 2.5                    # [1]
+      objective_ms: 200                  # [1000]
       expected: digits.jsonl     # {"request":..., "expected":..., "tolerance":...} a line
     - name: other
       url: http://127.0.0.1:9000/infer
@@ -49,7 +49,11 @@ EXIT STATUS
   0  every request was answered, and rightly
   1  there were errors (HTTP errors, lost connections, time-outs) or wrong answers
   2  the command line or the workload file is wrong
-  3  the generator itself was later than --max-lag-ms: the figures do not count)";
+  3  the generator itself was later than --max-lag-ms: the figures do not count
+
+EXAMPLES
+  torpor-loadgen workload.yaml --json report.json
+  torpor-loadgen workload.yaml --target 10.0.0.7:8000 --rate-factor 2 --duration-s 60)";
 
 // Beyond this many the failures are counted but not told.
 constexpr int kFailuresTold = 20;
@@ -70,8 +74,10 @@ struct Options {
 void AddOptions(Options* options, CLI::App* app) {
   app->footer(kFooter);
   app->add_option("workload", options->workload_file, "The workload file (YAML, see below)")
+      ->type_name("FILE")
       ->required();
-  app->add_option("--target", options->target, "host:port of the router; replaces the file's");
+  app->add_option("--target", options->target, "Address of the router; replaces the file's")
+      ->type_name("HOST:PORT");
   app->add_option("--arrivals", options->arrivals, "Arrival process; replaces the file's")
       ->check(CLI::IsMember({"constant", "poisson", "artifact"}));
   app->add_option("--duration-s", options->duration_s, "Measured seconds; replaces the file's")
@@ -79,9 +85,11 @@ void AddOptions(Options* options, CLI::App* app) {
   app->add_option("--warm-up-s", options->warm_up_s, "Seconds before them; replaces the file's")
       ->check(CLI::NonNegativeNumber);
   app->add_option("--seed", options->seed, "Of the arrivals; replaces the file's");
-  app->add_option("--rate-factor", options->rate_factor, "Multiplies every function's rate")
+  app->add_option("--rate-factor", options->rate_factor,
+                  "Multiplies every function's rate (default 1)")
       ->check(CLI::PositiveNumber);
-  app->add_option("--json", options->json_file, "Where to write the report as JSON");
+  app->add_option("--json", options->json_file, "Where to write the report as JSON")
+      ->type_name("FILE");
   app->add_option("--max-lag-ms", options->max_lag_ms,
                   "Fail if the p99 of the generator's own lateness is over this (0: never)")
       ->check(CLI::NonNegativeNumber);

@@ -1,9 +1,11 @@
-#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "tools/loadgen/report.h"
+#include "tools/text_table/text_table.h"
 
 namespace torpor::loadgen {
 namespace {
@@ -33,12 +35,47 @@ ordered_json Json(const FunctionReport& function) {
   return json;
 }
 
-std::string Row(std::string_view name, const Totals& totals, const Distribution& latency) {
-  return absl::StrFormat("%-20s %8d %6d %6d %9.1f %9.1f %9.1f %8.1f%% %6d %6d %6d",
-                         std::string(name), totals.requests, totals.errors, totals.wrong_answers,
-                         latency.p50_ms, latency.p98_ms, latency.p99_ms, 100 * totals.Attainment(),
-                         totals.resident, totals.swaps_pcie, totals.swaps_nvlink);
+std::string Tenths(double value) { return absl::StrFormat("%.1f", value); }
+
+std::vector<std::string> Cells(const std::string& name, const Totals& totals,
+                               const Distribution& latency) {
+  return {name,
+          absl::StrCat(totals.requests),
+          absl::StrCat(totals.errors),
+          absl::StrCat(totals.wrong_answers),
+          Tenths(latency.p50_ms),
+          Tenths(latency.p98_ms),
+          Tenths(latency.p99_ms),
+          absl::StrFormat("%.1f%%", 100 * totals.Attainment()),
+          absl::StrCat(totals.resident),
+          absl::StrCat(totals.swaps_pcie),
+          absl::StrCat(totals.swaps_nvlink)};
 }
+
+std::string FunctionTable(const Report& report) {
+  std::vector<TextTable::Column> columns = {{"function"}};
+  for (const char* title : {"requests", "errors", "wrong", "p50 ms", "p98 ms", "p99 ms", "in time",
+                            "hits", "pcie", "nvlink", "queue ms", "swap ms", "run ms"}) {
+    columns.push_back({title, TextTable::Align::kRight});
+  }
+  TextTable table(columns);
+  for (const FunctionReport& function : report.functions) {
+    std::vector<std::string> cells = Cells(function.name, function.totals, function.latency);
+    for (const double mean_ms : {function.queue_ms, function.swap_ms, function.run_ms}) {
+      cells.push_back(Tenths(mean_ms));
+    }
+    table.AddRow(cells);
+  }
+  std::vector<std::string> all = Cells("all", report.totals, report.latency);
+  all.resize(columns.size());
+  table.AddRow(all);
+  return table.Render();
+}
+
+constexpr const char* kLegend =
+    "Latencies count from the time at which a request was meant to be sent; in time: right, and\n"
+    "within the objective. hits: the model was on the GPU; pcie, nvlink: it was swapped in from\n"
+    "the host, from another GPU. queue, swap, run: means of what the router told.\n";
 
 }  // namespace
 
@@ -59,16 +96,7 @@ std::string ReportJson(const Report& report) {
 }
 
 std::string ReportTable(const Report& report) {
-  std::string text =
-      absl::StrFormat("%-20s %8s %6s %6s %9s %9s %9s %9s %6s %6s %6s %8s %8s %8s\n", "function",
-                      "requests", "errors", "wrong", "p50 ms", "p98 ms", "p99 ms", "in time",
-                      "hits", "pcie", "nvlink", "queue ms", "swap ms", "run ms");
-  for (const FunctionReport& function : report.functions) {
-    absl::StrAppend(&text, Row(function.name, function.totals, function.latency),
-                    absl::StrFormat(" %8.1f %8.1f %8.1f\n", function.queue_ms, function.swap_ms,
-                                    function.run_ms));
-  }
-  absl::StrAppend(&text, Row("all", report.totals, report.latency), "\n");
+  std::string text = FunctionTable(report) + kLegend;
   for (const auto& [gpu, entry] : report.gpus) {
     absl::StrAppend(&text, absl::StrFormat("GPU %d: %d requests, %.0f%% busy\n", gpu,
                                            entry.requests, 100 * entry.load));

@@ -1,10 +1,10 @@
-#include "tools/torporctl/text_table.h"
+#include "tools/text_table/text_table.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace torpor::torporctl {
+namespace torpor {
 namespace {
 
 void AppendCell(std::string& line, const std::string& cell, std::size_t width,
@@ -43,4 +43,4 @@ std::string TextTable::Render() const {
   return text;
 }
 
-}  // namespace torpor::torporctl
+}  // namespace torpor

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace torpor::torporctl {
+namespace torpor {
 
 // A table whose columns are as wide as their widest cell, two blanks apart.
 class TextTable {
@@ -27,4 +27,4 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace torpor::torporctl
+}  // namespace torpor

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "proto/torpor/v1/admin.grpc.pb.h"
-#include "tools/torporctl/text_table.h"
+#include "tools/text_table/text_table.h"
 
 namespace torpor::torporctl {
 namespace {

@@ -30,16 +30,25 @@ constexpr const char* kFooter =
     "  torporctl functions --output json\n"
     "  torporctl run --function digits -- ./digits --port 9001\n"
     "  torporctl run --standalone -- ./vectorAdd\n\n"
+    "Exit status: 0; 1 if no daemon answers; 2 for a wrong flag or configuration. `run` ends as "
+    "the "
+    "program does (torporctl run --help).\n\n"
     "Files:\n"
     "  /etc/torpor/config.yaml  where the daemon's sockets and the functions' tokens are named";
 
 constexpr const char* kRunFooter =
     "The program and its arguments follow --:\n"
     "  torporctl run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n\n"
-    "The program's stdin, stdout and stderr pass through untouched. The exit status is the "
-    "program's, 128 and the signal's number if a signal killed it; 125 if Torpor failed, 126 if "
-    "the program may not be run, 127 if there is none.\n\n"
-    "The program must load the CUDA runtime as a shared library: nvcc -cudart shared.";
+    "The program's stdin, stdout and stderr pass through untouched; what torporctl says is on "
+    "stderr. The program must load the CUDA runtime as a shared library: nvcc -cudart shared.\n\n"
+    "Exit status:\n"
+    "  the program's, or 128 and the signal's number if a signal killed it\n"
+    "  2    a wrong flag\n"
+    "  125  Torpor failed: no daemon, no token\n"
+    "  126  the program may not be run\n"
+    "  127  there is no such program\n\n"
+    "Environment: TORPOR_CONFIG_FILE names the daemon's configuration; the program gets "
+    "TORPOR_SOCKET, TORPOR_TOKEN, LD_LIBRARY_PATH and LD_PRELOAD (docs/torporctl.md).";
 
 struct Options {
   std::string config_file;
@@ -135,7 +144,10 @@ void AddReportOptions(CLI::App& command, Options& options) {
   command.add_option("-o,--output", options.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  command.add_option("--socket", options.socket, "The daemon's admin socket")->type_name("PATH");
+  command
+      .add_option("--socket", options.socket,
+                  "The daemon's admin socket; else the configuration names it")
+      ->type_name("PATH");
 }
 
 void AddRunOptions(CLI::App& command, Options& options) {
@@ -146,12 +158,15 @@ void AddRunOptions(CLI::App& command, Options& options) {
                           .add_option("--token-file", options.token_file,
                                       "The function's token; else the configuration names it")
                           ->type_name("FILE");
-  auto* const socket = command.add_option("--socket", options.socket, "The daemon's client socket")
-                           ->type_name("PATH");
+  auto* const socket =
+      command
+          .add_option("--socket", options.socket,
+                      "The daemon's client socket; else the configuration names it")
+          ->type_name("PATH");
   auto* const standalone =
       command.add_flag("--standalone", options.is_standalone,
                        "Start a private daemon, on an emulated GPU where there is none, and stop "
-                       "it afterwards");
+                       "it afterwards; any number can run at once");
   standalone->excludes(function)->excludes(token)->excludes(socket);
   command
       .add_option("--topology", options.standalone.topology,
@@ -174,7 +189,8 @@ int Run(std::vector<std::string> arguments) {
   app.require_subcommand(1);
   app.fallthrough();
   app.add_option("-c,--config-file", options.config_file,
-                 "The daemon's configuration (TORPOR_CONFIG_FILE)")
+                 "The daemon's configuration (TORPOR_CONFIG_FILE); default "
+                 "/etc/torpor/config.yaml, or none if that does not exist")
       ->type_name("FILE");
   CLI::App& status = *app.add_subcommand("status", "The node and its GPUs");
   AddReportOptions(status, options);

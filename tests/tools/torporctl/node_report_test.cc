@@ -1,23 +1,11 @@
-#include "tools/torporctl/text_table.h"
+#include "tools/torporctl/node_report.h"
 
 #include <gtest/gtest.h>
-
-#include "tools/torporctl/node_report.h"
 
 namespace torpor::torporctl {
 namespace {
 
-TEST(TextTableTest, ColumnsAreAsWideAsTheirWidestCell) {
-  TextTable table({{"NAME"}, {"BYTES", TextTable::Align::kRight}, {"STATE"}});
-  table.AddRow({"a-long-name", "1", "idle"});
-  table.AddRow({"b", "100000", ""});
-  EXPECT_EQ(table.Render(),
-            "NAME          BYTES  STATE\n"
-            "a-long-name       1  idle\n"
-            "b            100000\n");
-}
-
-TEST(TextTableTest, BytesAreReadable) {
+TEST(NodeReportTest, BytesAreReadable) {
   EXPECT_EQ(HumanBytes(0), "0B");
   EXPECT_EQ(HumanBytes(1023), "1023B");
   EXPECT_EQ(HumanBytes(1536), "1.5KiB");
@@ -25,7 +13,7 @@ TEST(TextTableTest, BytesAreReadable) {
   EXPECT_EQ(HumanBytes(~std::uint64_t{0}), "16777216.0TiB");
 }
 
-TEST(TextTableTest, FunctionsAreATableOrJson) {
+TEST(NodeReportTest, FunctionsAreATableOrJson) {
   v1::ListFunctionsResponse functions;
   v1::FunctionStatus& function = *functions.add_functions();
   function.set_name("digits");
