@@ -39,7 +39,8 @@ constexpr const char* kFooter =
     "before the file.\n\n"
     "Signals:\n"
     "  SIGTERM, SIGINT  refuse new requests, let the running ones end, stop\n"
-    "  SIGHUP           read the configuration again and say what a restart would change\n\n"
+    "  SIGHUP           check the configuration and say in the log whether it is valid; only a\n"
+    "                   restart applies it\n\n"
     "Exit status: 0 after an orderly stop, 1 for a failure, 2 for a wrong flag or "
     "configuration.\n\n"
     "Files:\n"
@@ -133,7 +134,6 @@ class Daemon {
                             FindCudaLibraries(config_, ProgramDirectory()));
     config_.cuda_library_dir = cuda.folder;
     TORPOR_ASSIGN_OR_RETURN(node_, Node::Start(config_, metrics_));
-    RestrictSocket(config_.client_socket);
     TORPOR_ASSIGN_OR_RETURN(
         router_,
         Router::Start(config_, {.broker = &node_->broker(),

@@ -20,6 +20,8 @@ struct FunctionConfig {
   Duration upstream_timeout{std::chrono::seconds(60)};
   std::string token_file;  // the secret by which its sessions are known
   int max_in_flight = 1;
+  bool keeps_state = false;        // in GPU memory, from one request to the next
+  std::string tenant = "default";  // who pays for it: a label in the metrics
 };
 
 enum class LogFormat { kText, kJson };
@@ -30,6 +32,7 @@ struct Config {
   std::string state_dir = "/var/lib/torpor";     // modules
   std::string client_socket;                     // default <run_dir>/torpor.sock
   std::string admin_socket;                      // default <run_dir>/admin.sock
+  unsigned socket_mode = 0660;                   // of the sockets that functions use
   std::string http_address = "0.0.0.0:8000";     // port 0: any free port; empty: no router
   std::string metrics_address = "0.0.0.0:8002";  // likewise
   // Folder of libcuda.so.1 and libcublas.so.13. Empty: NVIDIA's where there is a GPU, else the
@@ -45,7 +48,6 @@ struct Config {
   std::string address_mode = "map";
   // Sessions without a token belong to a function of this name; empty: they are refused.
   std::string anonymous_function;
-  Duration implicit_lease_idle{std::chrono::milliseconds(20)};
   Duration drain_timeout{std::chrono::seconds(30)};
   // The router. A request waits for a GPU at most `queue_timeout`.
   Duration queue_timeout{std::chrono::seconds(30)};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 
 #include "base/status_macros.h"
@@ -85,9 +86,21 @@ absl::Status SetAddress(Target<kMember>& target, std::string_view text) {
 absl::Status SetName(std::string& name, std::string_view text) {
   if (!IsFunctionName(text)) {
     return absl::InvalidArgumentError(fmt::format(
-        "\"{}\" is not a function name; use 1 to 63 of a-z, 0-9 and -, no - at either end", text));
+        "\"{}\" is not a name; use 1 to 63 of a-z, 0-9 and -, no - at either end", text));
   }
   name = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetSocketMode(Config& config, std::string_view text) {
+  const char* const end = text.data() + text.size();
+  unsigned mode = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, mode, 8);
+  if (error != std::errc() || rest != end || mode > 0777) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is not a file mode; use octal digits, for example 0660", text));
+  }
+  config.socket_mode = mode;
   return absl::OkStatus();
 }
 
@@ -141,6 +154,18 @@ absl::Status SetAnonymousFunction(Config& config, std::string_view text) {
   return SetName(config.anonymous_function, text);
 }
 
+absl::Status SetKeepsState(FunctionConfig& function, std::string_view text) {
+  if (text != "true" && text != "false") {
+    return absl::InvalidArgumentError(fmt::format("\"{}\" is neither true nor false", text));
+  }
+  function.keeps_state = text == "true";
+  return absl::OkStatus();
+}
+
+absl::Status SetTenant(FunctionConfig& function, std::string_view text) {
+  return SetName(function.tenant, text);
+}
+
 absl::Status SetFunctionName(FunctionConfig& function, std::string_view text) {
   return SetName(function.name, text);
 }
@@ -154,6 +179,7 @@ constexpr Setting<Config> kNodeSettings[] = {
      SetText<&Config::client_socket>},
     {"admin_socket", "PATH", "Socket of torporctl; empty: admin.sock in run_dir", kIsPath,
      SetText<&Config::admin_socket>},
+    {"socket_mode", "MODE", "Octal mode of the sockets that functions use", false, SetSocketMode},
     {"http_address", "HOST:PORT", "Where the router listens; port 0: any; empty: no router", false,
      SetAddress<&Config::http_address, true>},
     {"metrics_address", "HOST:PORT", "Where /metrics is; port 0: any; empty: nowhere", false,
@@ -178,8 +204,6 @@ constexpr Setting<Config> kNodeSettings[] = {
     {"address_mode", "MODE", "How device addresses are kept: map", false, SetAddressMode},
     {"anonymous_function", "NAME", "Function of sessions without a token; empty: they are refused",
      false, SetAnonymousFunction},
-    {"implicit_lease_idle", "DURATION", "A program outside a request keeps an idle GPU this long",
-     false, SetDuration<&Config::implicit_lease_idle>},
     {"drain_timeout", "DURATION", "At shutdown requests may take this long to end", false,
      SetDuration<&Config::drain_timeout>},
     {"queue_timeout", "DURATION", "A request waits at most this long for a GPU", false,
@@ -218,6 +242,9 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
      SetText<&FunctionConfig::token_file>},
     {"max_in_flight", "COUNT", "Requests that it serves at one time", false,
      SetCount<&FunctionConfig::max_in_flight, 1024>},
+    {"keeps_state", "BOOL", "It gathers state in GPU memory from one request to the next", false,
+     SetKeepsState},
+    {"tenant", "NAME", "Who pays for it: a label in the metrics", false, SetTenant},
 };
 
 }  // namespace

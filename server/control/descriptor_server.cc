@@ -55,8 +55,8 @@ bool SendReply(int socket, const wire::DescriptorReply& reply, int descriptor) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
-    const std::string& path, const Repository& repository, IsExecutor is_executor) {
-  TORPOR_ASSIGN_OR_RETURN(UniqueFd listener, ListenOnUnixSocket(path, SOCK_SEQPACKET, 0660));
+    const std::string& path, mode_t mode, const Repository& repository, IsExecutor is_executor) {
+  TORPOR_ASSIGN_OR_RETURN(UniqueFd listener, ListenOnUnixSocket(path, SOCK_SEQPACKET, mode));
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop) return absl::ErrnoToStatus(errno, "cannot create an eventfd");
   return std::unique_ptr<DescriptorServer>(new DescriptorServer(

@@ -21,9 +21,10 @@ class DescriptorServer {
   // Whether the process is one of this node's executors: only they get images.
   using IsExecutor = std::function<bool(pid_t pid)>;
 
-  // Listens on `path`, which is replaced if it exists; the file's mode is 0660. `repository` must
-  // outlive the server; `is_executor` is called on the server's thread.
+  // Listens on `path`, which is replaced if it exists. `repository` must outlive the server;
+  // `is_executor` is called on the server's thread.
   static absl::StatusOr<std::unique_ptr<DescriptorServer>> Start(const std::string& path,
+                                                                 mode_t mode,
                                                                  const Repository& repository,
                                                                  IsExecutor is_executor);
   ~DescriptorServer();

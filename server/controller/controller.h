@@ -82,6 +82,7 @@ class Controller {
     std::uint64_t errors = 0;
     std::uint64_t swaps_in = 0;
     double gpu_seconds = 0;
+    double host_byte_seconds = 0;
   };
 
   struct Request {
@@ -178,6 +179,7 @@ class Controller {
   void EndLease(Instance& instance);
   // The lease's executor has died. Requests whose caller does not run yet are `requeued`.
   void LoseLease(Instance& instance, std::vector<RequestId>& requeued);
+  bool LosesState(const Session& session) const;
   void LoseMember(const SessionPtr& session, MemberState state, const Lease& lease);
   void AccountLease(Instance& instance, const Lease& lease);
   void RequestImplicitLease(const SessionPtr& session);
@@ -201,7 +203,8 @@ class Controller {
   void LoseExecutor(Executor& executor, const std::string& why);
   void LoseResidents(GpuIndex gpu);
   void Requeue(RequestId request);
-  void WatchOperations();
+  void Watch();  // once a second
+  void AccountHostMemory(Duration passed);
   void Condemn(Executor& executor, const std::string& why);
   Bytes LargestPool() const;
   Bytes ChunkBytes() const { return options_.config.chunk_bytes; }

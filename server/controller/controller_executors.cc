@@ -55,7 +55,7 @@ void Controller::OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) {
   Executor* const executor = ExecutorOf(gpu);
   LoseExecutor(*executor, "a successor is started");
   executor->OnStarting(epoch);
-  if (!std::exchange(is_watching_, true)) WatchOperations();
+  if (!std::exchange(is_watching_, true)) Watch();
 }
 
 void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) {
@@ -177,7 +177,8 @@ void Controller::LoseResidents(GpuIndex gpu) {
   for (const auto& [id, session] : sessions_) {
     if (session->resident != gpu) continue;
     session->resident.reset();
-    if (!session->unsaved_lease || session->is_lost) continue;
+    const bool is_usable = !session->unsaved_lease && !LosesState(*session);
+    if (is_usable || session->is_lost) continue;
     session->is_lost = true;
     session->link->Send(wire::LeaseLost{session->unsaved_lease.value, kCudaErrorDevicesUnavailable,
                                         true, "the executor died before it had saved the memory"});
@@ -196,14 +197,29 @@ void Controller::Requeue(RequestId request) {
   Feed(scheduler::RequestArrived{request, instance, TimePoint::max(), true});
 }
 
-void Controller::WatchOperations() {
+void Controller::Watch() {
   for (auto& [gpu, executor] : executors_) {
     const TimePoint oldest = executor.oldest_operation();
     if (oldest != TimePoint::max() && loop_.Now() - oldest > kOperationTimeout) {
       Condemn(executor, "an operation does not end");
     }
   }
-  if (!is_shut_down_) loop_.RunAt(loop_.Now() + kWatchPeriod, [this] { WatchOperations(); });
+  if (is_shut_down_) return;
+  const TimePoint now = loop_.Now();
+  loop_.RunAt(now + kWatchPeriod, [this, now] {
+    AccountHostMemory(loop_.Now() - now);
+    Watch();
+  });
+}
+
+void Controller::AccountHostMemory(Duration passed) {
+  for (const auto& [id, session] : sessions_) {
+    if (!session->memory) continue;
+    const Bytes bytes = session->memory->resident_bytes(wire::SharedMemory::kImage) +
+                        session->memory->resident_bytes(wire::SharedMemory::kHostArena);
+    instances_.at(session->instance).host_byte_seconds +=
+        static_cast<double>(bytes) * ToSeconds(passed);
+  }
 }
 
 void Controller::Condemn(Executor& executor, const std::string& why) {

@@ -83,6 +83,7 @@ void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
   session->wants_lease = false;
   // A function that loads its model in its first request must not do so again, either.
   if (!lease.is_explicit || !session->was_saved) session->unsaved_lease = lease.id;
+  session->has_changes = true;
   lease.members[session->id] = MemberState::kOffered;
   session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, lease.gpu.value,
                                        executor.epoch(), executor.registration().socket_path()});
@@ -218,6 +219,11 @@ void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued)
   }
 }
 
+// The image holds later uploads beside earlier results: of no use to whom both matter.
+bool Controller::LosesState(const Session& session) const {
+  return session.has_changes && instances_.at(session.instance).config.keeps_state;
+}
+
 void Controller::LoseMember(const SessionPtr& session, MemberState state, const Lease& lease) {
   session->lease = {};
   if (state == MemberState::kPreparing) {
@@ -225,7 +231,7 @@ void Controller::LoseMember(const SessionPtr& session, MemberState state, const 
     return loop_.Post([this, session] { RequestLeaseAgain(session); });
   }
   if (session->is_lost) return;
-  session->is_lost = session->unsaved_lease == lease.id;
+  session->is_lost = session->unsaved_lease == lease.id || LosesState(*session);
   session->link->Send(wire::LeaseLost{lease.id.value, kCudaErrorDevicesUnavailable,
                                       session->is_lost, "the executor of the GPU has died"});
 }

@@ -284,6 +284,7 @@ void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool dr
         if (drop) session->resident.reset();
         if (session->unsaved_lease == saved) session->unsaved_lease = {};
         session->was_saved = true;
+        session->has_changes = false;
         telemetry_.OnSwapOut({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
                               result.bytes_to_host, result.duration});
       } else if (!result.is_executor_lost) {

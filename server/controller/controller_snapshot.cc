@@ -79,6 +79,7 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
   function.requests = instance.requests;
   function.errors = instance.errors;
   function.gpu_seconds = instance.gpu_seconds;
+  function.host_byte_seconds = instance.host_byte_seconds;
   function.swaps_in = instance.swaps_in;
   return function;
 }

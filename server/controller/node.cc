@@ -1,5 +1,6 @@
 #include "server/controller/node.h"
 
+#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -55,6 +56,7 @@ Command ExecutorCommand(const Config& config, const std::string& program, GpuInd
       absl::StrCat("--epoch=", epoch),
       absl::StrCat("--daemon-socket=", config.run_dir, "/node.sock"),
       absl::StrCat("--socket=", config.run_dir, "/executor-", gpu.value, ".sock"),
+      fmt::format("--socket-mode={:04o}", config.socket_mode),
       absl::StrCat("--descriptor-socket=", config.run_dir, "/descriptors.sock"),
       absl::StrCat("--module-dir=", config.state_dir, "/modules"),
       absl::StrCat("--driver-reserve=", config.driver_reserve),
@@ -141,12 +143,14 @@ class LiveNode final : public Node,
     const std::string descriptor_socket = options.descriptor_socket;
     controller_ =
         std::make_unique<Controller>(std::move(options), loop_, repository_, *this, telemetry);
-    TORPOR_ASSIGN_OR_RETURN(descriptor_server_,
-                            DescriptorServer::Start(descriptor_socket, repository_,
-                                                    [this](pid_t pid) { return IsExecutor(pid); }));
+    TORPOR_ASSIGN_OR_RETURN(
+        descriptor_server_,
+        DescriptorServer::Start(descriptor_socket, config_.socket_mode, repository_,
+                                [this](pid_t pid) { return IsExecutor(pid); }));
     TORPOR_ASSIGN_OR_RETURN(node_server_,
                             Serve(config_.run_dir + "/node.sock", node_service_, 0600));
-    TORPOR_ASSIGN_OR_RETURN(control_server_, Serve(config_.client_socket, control_service_, 0660));
+    TORPOR_ASSIGN_OR_RETURN(control_server_,
+                            Serve(config_.client_socket, control_service_, config_.socket_mode));
     absl::MutexLock lock(&mutex_);  // until executors can be recognised by their process
     supervisor_ = std::make_shared<Supervisor>(std::move(processes), *this);
     return absl::OkStatus();

@@ -31,6 +31,7 @@ struct FunctionSnapshot {
   std::uint64_t requests = 0;
   std::uint64_t errors = 0;
   double gpu_seconds = 0;
+  double host_byte_seconds = 0;
   std::uint64_t swaps_in = 0;
 };
 

@@ -52,8 +52,9 @@ struct Session {
   // The lease whose work must reach the host's image and has not yet: an implicit one, and the
   // first of all. If the executor dies now, what the program set up for later is lost.
   LeaseId unsaved_lease;
-  bool was_saved = false;  // its image has been written back
-  bool is_lost = false;    // has been told of a sticky error
+  bool was_saved = false;    // its image has been written back
+  bool has_changes = false;  // may differ on the GPU from its image: it has had a lease since
+  bool is_lost = false;      // has been told of a sticky error
 
   StepQueue mallocs;
   Bytes unanswered_growth = 0;  // chunks that the allocation in hand asked the scheduler for

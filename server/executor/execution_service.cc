@@ -72,7 +72,7 @@ grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream)
 }
 
 absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
-                                                    const std::string& path) {
+                                                    const std::string& path, mode_t mode) {
   unlink(path.c_str());
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
@@ -83,9 +83,8 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
   if (server == nullptr) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", path));
   }
-  // Functions run as any user; a session is known by its key, the folder says who gets here.
-  if (chmod(path.c_str(), 0666) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path, " to all users"));
+  if (chmod(path.c_str(), mode) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot set the mode of ", path));
   }
   return server;
 }

@@ -28,6 +28,6 @@ class ExecutionService final : public v1::Execution::Service {
 
 // Serves `service` on a Unix socket at `path`, which must be ours to replace.
 absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
-                                                    const std::string& path);
+                                                    const std::string& path, mode_t mode);
 
 }  // namespace torpor::executor

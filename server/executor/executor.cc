@@ -96,7 +96,7 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
 
   ExecutionService service(*device, registry);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,
-                          Serve(service, options.socket));
+                          Serve(service, options.socket, options.socket_mode));
   link.Start(Registration(options, *device, *pool), loop);
   spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", options.gpu,
                device->properties().name, pool->pool_bytes() / kMiB, pool->chunk_bytes() / kKiB,

@@ -16,6 +16,7 @@ struct ExecutorOptions {
   std::uint64_t epoch = 0;
   std::string daemon_socket;
   std::string socket;
+  mode_t socket_mode = 0600;
   std::string descriptor_socket;
   std::string module_dir;
   std::string cuda_library_dir;

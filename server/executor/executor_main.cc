@@ -52,6 +52,14 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->type_name("PATH");
   app.add_option("--socket", options.socket, "Where to serve functions; replaced if it exists")
       ->type_name("PATH");
+  app.add_option_function<std::string>(
+         "--socket-mode",
+         [&options](const std::string& text) {
+           options.socket_mode = static_cast<mode_t>(std::stoul(text, nullptr, 8));
+         },
+         "Octal mode of that socket")
+      ->type_name("MODE")
+      ->option_text("MODE [0600]");
   app.add_option("--descriptor-socket", options.descriptor_socket,
                  "Where torpord hands out memory files")
       ->type_name("PATH");

@@ -58,6 +58,7 @@ struct FunctionSeries {
   Histogram* swap = nullptr;
   Histogram* run = nullptr;
   Counter* gpu_seconds = nullptr;
+  Counter* host_byte_seconds = nullptr;
 };
 
 struct SwapSeries {
@@ -149,6 +150,8 @@ void Metrics::Series::AddFunctions(const Config& config) {
   auto& swap = AddHistogram("torpor_grant_swap_duration_seconds", "Wait for the image.");
   auto& run = AddHistogram("torpor_run_duration_seconds", "Grant to the upstream's last byte.");
   auto& gpu_seconds = AddCounter("torpor_gpu_seconds_total", "GPU time under lease.");
+  auto& host_byte_seconds = AddCounter("torpor_host_byte_seconds_total",
+                                       "Host memory for images and pinned memory, over time.");
   for (const auto& [name, function] : config.functions) {
     FunctionSeries& series = functions[name];
     const Labels label = {{"function", name}};
@@ -165,7 +168,9 @@ void Metrics::Series::AddFunctions(const Config& config) {
     series.queue = &queue.Add(label, kSecondsBuckets);
     series.swap = &swap.Add(label, kSecondsBuckets);
     series.run = &run.Add(label, kSecondsBuckets);
-    series.gpu_seconds = &gpu_seconds.Add(label);
+    const Labels paid_by = {{"tenant", function.tenant}, {"function", name}};
+    series.gpu_seconds = &gpu_seconds.Add(paid_by);
+    series.host_byte_seconds = &host_byte_seconds.Add(paid_by);
   }
 }
 
@@ -192,7 +197,9 @@ void Metrics::Series::RenderGpu(const GpuSnapshot& gpu) {
 }
 
 void Metrics::Series::RenderFunction(const FunctionSnapshot& function) {
-  if (FindFunction(function.name) == nullptr) return;
+  const FunctionSeries* const series = FindFunction(function.name);
+  if (series == nullptr) return;
+  RaiseTo(*series->host_byte_seconds, function.host_byte_seconds);
   const Labels label = {{"function", function.name}};
   image_bytes.Add(label).Set(static_cast<double>(function.image_bytes));
   function_sessions.Add(label).Set(static_cast<double>(function.sessions));

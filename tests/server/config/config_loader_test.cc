@@ -27,7 +27,7 @@ http_address: 127.0.0.1:0
 metrics_address: ""
 gpus: [0, 2]
 driver_reserve: 512MiB
-implicit_lease_idle: 5ms
+socket_mode: 0666
 max_connections: 10
 log_format: json
 functions:
@@ -38,6 +38,8 @@ functions:
     upstream_timeout: 2m
     token_file: tokens/digits
     max_in_flight: 2
+    keeps_state: true
+    tenant: mail
 )",
                                   "/etc/torpor/config.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -48,7 +50,7 @@ functions:
   EXPECT_EQ(config->metrics_address, "");
   EXPECT_THAT(config->gpus, ElementsAre(0, 2));
   EXPECT_EQ(config->driver_reserve, 512 * kMiB);
-  EXPECT_EQ(config->implicit_lease_idle, std::chrono::milliseconds(5));
+  EXPECT_EQ(config->socket_mode, 0666u);
   EXPECT_EQ(config->max_connections, 10);
   EXPECT_EQ(config->log_format, LogFormat::kJson);
   const FunctionConfig& digits = config->functions.at("digits");
@@ -58,6 +60,8 @@ functions:
   EXPECT_EQ(digits.upstream_timeout, std::chrono::minutes(2));
   EXPECT_EQ(digits.token_file, "/etc/torpor/tokens/digits");
   EXPECT_EQ(digits.max_in_flight, 2);
+  EXPECT_TRUE(digits.keeps_state);
+  EXPECT_EQ(digits.tenant, "mail");
 }
 
 TEST(ConfigLoaderTest, AVersionAloneIsAConfiguration) {
@@ -134,7 +138,7 @@ const BadFile kBadFiles[] = {
      "/etc/torpor/config.yaml:3: token_file is missing; function a needs one, or be the "
      "anonymous_function"},
     {"FunctionName", "version: v1\nfunctions:\n  - {name: A_b, memory_limit: 1GiB}\n",
-     "/etc/torpor/config.yaml:3: name: \"A_b\" is not a function name; use 1 to 63 of a-z, 0-9 and "
+     "/etc/torpor/config.yaml:3: name: \"A_b\" is not a name; use 1 to 63 of a-z, 0-9 and "
      "-, no - at either end"},
     {"FunctionTwice",
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, token_file: t}\n"

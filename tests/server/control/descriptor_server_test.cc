@@ -24,7 +24,7 @@ class DescriptorServerTest : public testing::Test {
  protected:
   DescriptorServerTest() {
     EXPECT_TRUE(repository_.Create(kSession, key_, kSizes).ok());
-    auto server = DescriptorServer::Start(folder_.path("socket"), repository_,
+    auto server = DescriptorServer::Start(folder_.path("socket"), 0660, repository_,
                                           [this](pid_t pid) { return pid == executor_; });
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -116,8 +116,8 @@ TEST_F(DescriptorServerTest, WhoSendsSomethingElseIsCutOff) {
 }
 
 TEST_F(DescriptorServerTest, LongPathsAreRefusedClearly) {
-  const auto server =
-      DescriptorServer::Start(std::string(200, 'x'), repository_, [](pid_t) { return false; });
+  const auto server = DescriptorServer::Start(std::string(200, 'x'), 0660, repository_,
+                                              [](pid_t) { return false; });
   EXPECT_TRUE(absl::IsInvalidArgument(server.status()));
 }
 

@@ -180,6 +180,28 @@ TEST_F(ControllerExecutors, DeathBeforeTheCheckpointIsLossToo) {
   EXPECT_TRUE(lost->sticky);
 }
 
+TEST_F(ControllerExecutors, WhoKeepsStateIsToldThatItIsLost) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
+  Malloc(c, 40 * kMiB);
+  Serve("c", c);
+  KillExecutor(0);
+  EXPECT_FALSE(c.link->Take<wire::LeaseLost>()) << "its first lease was saved";
+  StartExecutor(0);
+  Serve("c", c);
+  Client b = Connect("token-b");
+  Malloc(b, 40 * kMiB);
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_swap_out()) return std::nullopt;  // half of it may be written
+    return absl::OkStatus();
+  };
+  Acquire("b");
+  KillExecutor(0);
+  const auto lost = c.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->sticky);
+}
+
 TEST_F(ControllerExecutors, ContextLossIsTheCulpritsOwn) {
   StartExecutor(0);
   Client a = Connect("token-a");

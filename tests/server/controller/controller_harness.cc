@@ -16,6 +16,7 @@ ControllerHarness::ControllerHarness(int gpus) {
     options.tokens[name] = absl::StrCat("token-", name);
   }
   options.config.functions["c"].max_in_flight = 2;
+  options.config.functions["c"].keeps_state = true;
   options.config.address_range = 256 * kMiB;
   options.config.chunk_bytes = kChunk;
   options.descriptor_socket = "/nowhere/descriptors.sock";

@@ -16,7 +16,7 @@
 
 namespace torpor::server {
 
-// A controller with functions a, b, c (tokens "token-a", ...), on fake GPUs of 64 MiB, everything
+// A controller with functions a, b, c (tokens "token-a", ...; c keeps state), on fake GPUs of 64 MiB, everything
 // on the test's thread. Executors answer what they are told unless `answers` says otherwise.
 class ControllerHarness : public testing::Test {
  protected:

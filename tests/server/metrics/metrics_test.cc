@@ -13,6 +13,7 @@ Config TwoFunctions() {
   Config config;
   for (const char* name : {"digits", "encoder"}) {
     config.functions[name].name = name;
+    config.functions[name].tenant = "mail";
     config.functions[name].deadline = std::chrono::milliseconds(80);
   }
   return config;
@@ -104,10 +105,18 @@ TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
   EXPECT_THAT(text, HasSubstr("torpor_function_image_bytes{function=\"digits\"} 512"));
 }
 
-TEST_F(MetricsTest, GpuTimeIsAttributedToItsFunction) {
+TEST_F(MetricsTest, GpuAndHostMemoryAreAttributedToTheirPayer) {
   metrics_.OnLeaseEnded("encoder", GpuIndex{0}, std::chrono::milliseconds(1500), true);
-  EXPECT_THAT(Text(), HasSubstr("torpor_gpu_seconds_total{function=\"encoder\"} 1.5"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_gpu_seconds_total{function=\"digits\"} 0"));
+  FunctionSnapshot& function = node_.functions.emplace_back();
+  function.name = "digits";
+  function.host_byte_seconds = 4096;
+  Text();
+  const std::string text = Text();  // a second scrape must not count twice
+  EXPECT_THAT(text,
+              HasSubstr("torpor_gpu_seconds_total{function=\"encoder\",tenant=\"mail\"} 1.5"));
+  EXPECT_THAT(text, HasSubstr("torpor_gpu_seconds_total{function=\"digits\",tenant=\"mail\"} 0"));
+  EXPECT_THAT(
+      text, HasSubstr("torpor_host_byte_seconds_total{function=\"digits\",tenant=\"mail\"} 4096"));
 }
 
 }  // namespace
