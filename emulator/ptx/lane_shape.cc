@@ -201,18 +201,24 @@ LaneShape LaneAnalysis::LaneNumber(std::int64_t scale, unsigned alignment) const
   return LaneShape::Linear(scale, width == 32 ? 0 : Multiply(scale, width), alignment);
 }
 
-// Whether no lane's value, read as an unsigned number of the same width, wraps.
-bool LaneAnalysis::StaysInRange(const LaneShape& shape) const {
+// In how many low bits the lanes of a rising shape differ, all of which are 0 in lane 0; nothing
+// if that is not proven.
+std::optional<unsigned> LaneAnalysis::StepBits(const LaneShape& shape) const {
   constexpr std::int64_t kLargest = std::int64_t{1} << 20;
-  if (shape.row_uniform()) return true;
-  if (shape.rows()) return false;
-  if (shape.stride < 0 || shape.stride > kLargest || shape.row_stride < 0 ||
+  if (!shape.linear() || shape.stride < 0 || shape.stride > kLargest || shape.row_stride < 0 ||
       shape.row_stride > kLargest) {
-    return false;
+    return std::nullopt;
   }
   const unsigned width = block_shape_.row_width();
   const std::int64_t span = (width - 1) * shape.stride + (32 / width - 1) * shape.row_stride;
-  return shape.alignment >= static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(span)));
+  const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(span)));
+  if (shape.alignment < bits) return std::nullopt;
+  return bits;
+}
+
+// Whether no lane's value, read as an unsigned number of the same width, wraps.
+bool LaneAnalysis::StaysInRange(const LaneShape& shape) const {
+  return shape.row_uniform() || StepBits(shape).has_value();
 }
 
 // nvcc computes unsigned values, hashes for example, with signed instructions too: their large
@@ -264,6 +270,10 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
       return MultiplyAddShape(instruction);
     case Opcode::kShl:
       return ShiftLeftShape(instruction);
+    case Opcode::kShr:
+      return ShiftRightShape(instruction);
+    case Opcode::kAnd:
+      return AndShape(instruction);
     case Opcode::kOr:
       return OrShape(instruction);
     case Opcode::kCvt:
@@ -376,6 +386,29 @@ LaneShape LaneAnalysis::ShiftLeftShape(const Instruction& instruction) const {
   if (!a.stepped() || !amount || *amount >= std::min(bits, 63U)) return LaneWiseShape(instruction);
   const auto shift = static_cast<unsigned>(*amount);
   return Scaled(a, std::int64_t{1} << shift, bits, std::min(kMaxAlignment, a.alignment + shift));
+}
+
+// What differs between the lanes is shifted out: threadIdx.x / 32 for example.
+LaneShape LaneAnalysis::ShiftRightShape(const Instruction& instruction) const {
+  if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
+  const LaneShape a = OperandShape(instruction.operands[1], BitWidth(instruction.type()));
+  const auto amount = ConstantOf(instruction.operands[2]);
+  const auto steps = StepBits(a);
+  const bool gone = !a.uniform() && amount && steps && *amount >= *steps;
+  return gone ? LaneShape::Uniform() : LaneWiseShape(instruction);
+}
+
+// The mask keeps all that differs between the lanes, or nothing of it: threadIdx.x & 31 and
+// threadIdx.x & ~31 for example.
+LaneShape LaneAnalysis::AndShape(const Instruction& instruction) const {
+  if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
+  const LaneShape a = OperandShape(instruction.operands[1], BitWidth(instruction.type()));
+  const auto mask = ConstantOf(instruction.operands[2]);
+  const auto steps = StepBits(a);
+  if (a.uniform() || !mask || !steps) return LaneWiseShape(instruction);
+  const std::uint64_t differing = (std::uint64_t{1} << *steps) - 1;
+  if ((*mask & differing) == differing) return a;
+  return (*mask & differing) == 0 ? LaneShape::Uniform() : LaneWiseShape(instruction);
 }
 
 // nvcc writes an addition whose operands share no bit as `or`.

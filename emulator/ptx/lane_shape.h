@@ -86,6 +86,7 @@ class LaneAnalysis {
   bool UpdateBranches();
   bool Widen(std::uint32_t reg, const LaneShape& shape);
   LaneShape LaneNumber(std::int64_t scale, unsigned alignment) const;
+  std::optional<unsigned> StepBits(const LaneShape& shape) const;
   bool StaysInRange(const LaneShape& shape) const;
   bool KeepsStepsWhenWidened(const LaneShape& shape, Type from) const;
   LaneShape SpecialShape(SpecialRegister special) const;
@@ -94,6 +95,8 @@ class LaneAnalysis {
   LaneShape ProductShape(const Instruction& instruction) const;
   LaneShape MultiplyAddShape(const Instruction& instruction) const;
   LaneShape ShiftLeftShape(const Instruction& instruction) const;
+  LaneShape ShiftRightShape(const Instruction& instruction) const;
+  LaneShape AndShape(const Instruction& instruction) const;
   LaneShape OrShape(const Instruction& instruction) const;
   LaneShape ConvertShape(const Instruction& instruction) const;
   LaneShape LoadShape(const Instruction& instruction) const;

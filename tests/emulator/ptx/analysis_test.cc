@@ -84,6 +84,20 @@ TEST_F(AnalysisTest, RowsOfAMatrixOfAnyWidthBeginAnywhere) {
   EXPECT_TRUE(Rd(4).varying());  // an unsigned index may wrap within a row
 }
 
+TEST_F(AnalysisTest, WarpAndLaneOfAThread) {
+  Analyse(
+      "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; and.b32 %r4, %r1, -32;\n"
+      "shr.u32 %r5, %r1, 4; and.b32 %r6, %r1, 15; add.s32 %r7, %r1, 1; shr.u32 %r8, %r7, 5;\n"
+      "shr.s32 %r9, %r1, 31; ret;");
+  EXPECT_TRUE(R(2).uniform());
+  EXPECT_EQ(R(3).stride, 1);
+  EXPECT_TRUE(R(4).uniform());
+  EXPECT_TRUE(R(5).varying());
+  EXPECT_TRUE(R(6).varying());
+  EXPECT_TRUE(R(8).varying());  // thread 31 is already the next warp's
+  EXPECT_TRUE(R(9).uniform());
+}
+
 TEST_F(AnalysisTest, AUniformLoopNeedsNoMask) {
   Analyse("mov.u32 %r1, 0;\nL: add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, 100; @%p1 bra L; ret;");
   EXPECT_TRUE(R(1).uniform());
