@@ -20,6 +20,7 @@ TEST_F(SessionTest, ACallGetsALeaseAndAReply) {
 }
 
 TEST_F(SessionTest, WhatKernelsPrintComesOutWithTheReply) {
+  settings_.log = LogLevel::kWarn;
   ASSERT_EQ(Start(), cudaSuccess);
   first_->set_answer([this](const ReceivedCommand& command) {
     if (command.call_id != wire::DeviceSynchronize::kCallId) return wire::Reply{};
