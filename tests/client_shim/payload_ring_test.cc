@@ -33,8 +33,7 @@ class PayloadRingTest : public ::testing::Test {
     return !ring_.Acquire(kMost, piece);
   }
   std::vector<WindowPiece> Fill() {
-    std::vector<WindowPiece> pieces;
-    for (int i = 0; i < 4; ++i) pieces.push_back(Take(kMost));
+    std::vector<WindowPiece> pieces = {Take(kMost), Take(kMost), Take(kMost), Take(kMost)};
     EXPECT_TRUE(IsFull());
     return pieces;
   }
