@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 
 namespace torpor::server {
 
@@ -29,12 +29,12 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   }
 
   void ReadNext() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!is_finished_) this->StartRead(&incoming_);
   }
 
   void Queue(Out message) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (is_finished_) return;
     // Not Finish, which would wait for the write that the peer does not take. gRPC never calls
     // back from inside, so that the lock does no harm.
@@ -45,7 +45,7 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
 
   // What is queued is still sent first.
   void FinishStream(grpc::Status status) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (is_finished_ || closing_) return;
     if (queue_.empty()) return FinishLocked(std::move(status));
     closing_ = std::make_unique<grpc::Status>(std::move(status));
@@ -60,12 +60,12 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
  private:
   void OnReadDone(bool ok) final {
     if (ok) return OnMessage(incoming_);
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!is_finished_) FinishLocked(grpc::Status::OK);  // the peer has gone
   }
 
   void OnWriteDone(bool ok) final {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (is_finished_) return;
     if (!ok) return FinishLocked(grpc::Status::CANCELLED);
     queue_.pop_front();
@@ -74,7 +74,7 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   }
 
   void OnCancel() final {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!is_finished_) FinishLocked(grpc::Status::CANCELLED);
   }
 
@@ -88,7 +88,7 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   std::shared_ptr<StreamReactor> self_;
   grpc::CallbackServerContext* context_ = nullptr;  // valid until OnDone
   In incoming_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::deque<Out> queue_ ABSL_GUARDED_BY(mutex_);  // the front is being written
   std::unique_ptr<grpc::Status> closing_ ABSL_GUARDED_BY(mutex_);
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;

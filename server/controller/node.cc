@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/control/control_service.h"
 #include "server/control/descriptor_server.h"
@@ -151,7 +151,7 @@ class LiveNode final : public Node,
                             Serve(config_.run_dir + "/node.sock", node_service_, 0600));
     TORPOR_ASSIGN_OR_RETURN(control_server_,
                             Serve(config_.client_socket, control_service_, config_.socket_mode));
-    absl::MutexLock lock(&mutex_);  // until executors can be recognised by their process
+    MutexLock lock(&mutex_);  // until executors can be recognised by their process
     supervisor_ = std::make_shared<Supervisor>(std::move(processes), *this);
     return absl::OkStatus();
   }
@@ -183,7 +183,7 @@ class LiveNode final : public Node,
   RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
                     OnLost on_lost) override {
     const RequestId request{next_request_.fetch_add(1)};
-    absl::ReaderMutexLock lock(&stop_mutex_);
+    ReaderMutexLock lock(&stop_mutex_);
     if (is_stopped_) {
       on_grant(absl::UnavailableError("the node has stopped"));
       return request;
@@ -242,13 +242,13 @@ class LiveNode final : public Node,
     return supervisor && supervisor->IsExecutor(pid);
   }
   std::shared_ptr<Supervisor> supervisor_now() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return supervisor_;
   }
 
   // False, and nothing is done, once the node has stopped.
   bool OnLoop(const std::function<void()>& work) {
-    absl::ReaderMutexLock lock(&stop_mutex_);
+    ReaderMutexLock lock(&stop_mutex_);
     if (is_stopped_ || !controller_) return false;
     absl::Notification done;
     loop_.Post([&] {
@@ -271,16 +271,16 @@ class LiveNode final : public Node,
   std::unique_ptr<grpc::Server> control_server_;
   std::atomic<std::uint64_t> next_request_{1};
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::shared_ptr<Supervisor> supervisor_ ABSL_GUARDED_BY(mutex_);
 
-  absl::Mutex stop_mutex_;  // held by whoever needs the loop to run on
+  Mutex stop_mutex_;  // held by whoever needs the loop to run on
   bool is_stopped_ ABSL_GUARDED_BY(stop_mutex_) = false;
 };
 
 void LiveNode::Stop() {
   if (!OnLoop([this] { controller_->Shutdown(); })) {
-    absl::MutexLock lock(&stop_mutex_);
+    MutexLock lock(&stop_mutex_);
     if (is_stopped_) return;
   }
   // From who acts by himself to who only answers.
@@ -290,7 +290,7 @@ void LiveNode::Stop() {
   if (node_server_) node_server_->Shutdown(deadline);
   descriptor_server_.reset();
   {
-    absl::MutexLock lock(&stop_mutex_);
+    MutexLock lock(&stop_mutex_);
     is_stopped_ = true;
   }
   loop_.Stop();

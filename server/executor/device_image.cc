@@ -139,7 +139,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
     return status;
   }
   MarkDirty();
-  absl::WriterMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
 }
@@ -147,7 +147,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent));
   {
-    absl::WriterMutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     resident_.Remove(extent);
   }
   std::vector<std::uint64_t> unused;
@@ -161,7 +161,7 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
 bool DeviceImage::Contains(std::uint64_t address, Bytes bytes) const {
   const std::uint64_t begin = address - base_;
   if (address < base_ || begin > bytes_ || bytes > bytes_ - begin) return false;
-  absl::ReaderMutexLock lock(&mutex_);
+  ReaderMutexLock lock(&mutex_);
   return resident_.Contains({begin, begin + bytes});
 }
 
@@ -171,7 +171,7 @@ absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream
 }
 
 memory::ExtentSet DeviceImage::resident() const {
-  absl::ReaderMutexLock lock(&mutex_);
+  ReaderMutexLock lock(&mutex_);
   return resident_;
 }
 
@@ -275,7 +275,7 @@ absl::Status DeviceImage::Wait(CUstream stream) const {
 }
 
 void DeviceImage::SetResident(memory::ExtentSet resident) {
-  absl::WriterMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   resident_ = std::move(resident);
 }
 

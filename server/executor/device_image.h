@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
 #include "server/executor/device.h"
@@ -91,7 +91,7 @@ class DeviceImage {
   std::atomic<bool> dirty_{false};
   Chunks chunks_;  // of the swapping thread
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);  // written by the swapping thread only
 };
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMostSaid = std::size_t{64} << 10;
 
 absl::Status KernelOutput::TakeOver(const CudaDriver& driver) {
   {
-    const absl::MutexLock lock(&mutex_);
+    const MutexLock lock(&mutex_);
     // A file, not a pipe: a pipe that is full would stop a kernel that nobody waits for yet.
     file_.Reset(memfd_create("kernel output", MFD_CLOEXEC));
     if (file_.get() < 0 || fcntl(file_.get(), F_SETFL, O_APPEND) != 0 ||
@@ -42,7 +42,7 @@ void KernelOutput::OnMessage(void* self, CUlogLevel, char* text, std::size_t len
   auto& output = *static_cast<KernelOutput*>(self);
   const std::string_view line(text, length);
   spdlog::warn("driver: {}", line);
-  const absl::MutexLock lock(&output.mutex_);
+  const MutexLock lock(&output.mutex_);
   if (output.said_.size() + line.size() >= kMostSaid) return;
   if (!output.said_.empty()) output.said_ += '\n';
   output.said_ += line;
@@ -51,7 +51,7 @@ void KernelOutput::OnMessage(void* self, CUlogLevel, char* text, std::size_t len
 bool KernelOutput::Take(std::vector<std::uint8_t>& printed, std::string& said) {
   printed.clear();
   said.clear();
-  const absl::MutexLock lock(&mutex_);
+  const MutexLock lock(&mutex_);
   TakePrinted(printed);
   std::swap(said, said_);
   return !printed.empty() || !said.empty();

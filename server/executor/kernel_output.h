@@ -6,7 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "server/executor/cuda_driver.h"
 
@@ -36,7 +36,7 @@ class KernelOutput {
   static void OnMessage(void* self, CUlogLevel level, char* text, std::size_t length);
   void TakePrinted(std::vector<std::uint8_t>& printed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   UniqueFd file_ ABSL_GUARDED_BY(mutex_);  // behind standard output, only ever appended to
   std::uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string said_ ABSL_GUARDED_BY(mutex_);

@@ -38,7 +38,7 @@ absl::Status Session::CheckNoLease(const char* operation) const {
 
 absl::StatusOr<SwapCost> Session::SwapIn(const memory::ExtentSet& live, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
-  absl::MutexLock lock(&run_mutex_);
+  MutexLock lock(&run_mutex_);
   const memory::ExtentSet before = memory_->image().resident();
   SwapCost cost;
   TORPOR_ASSIGN_OR_RETURN(cost.to_device, memory_->image().SwapIn(live, stream));
@@ -50,7 +50,7 @@ absl::StatusOr<SwapCost> Session::SwapIn(const memory::ExtentSet& live, CUstream
 
 absl::StatusOr<SwapCost> Session::SwapOut(bool drop, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
-  absl::MutexLock lock(&run_mutex_);
+  MutexLock lock(&run_mutex_);
   if (memory_->image().dirty()) {
     TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
   }
@@ -102,7 +102,7 @@ absl::Status Session::Drain(TimePoint deadline) {
 absl::Status Session::Close(TimePoint deadline) {
   lease_.store(0, std::memory_order_release);
   {
-    absl::MutexLock lock(&stream_mutex_);
+    MutexLock lock(&stream_mutex_);
     closing_ = true;
     if (attached_) cancel_();
     const auto detached = [this]()
@@ -120,7 +120,7 @@ absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> c
   if (attach.session_id != identity_.id.value || !SameKey(attach.session_key, identity_.key)) {
     return absl::PermissionDeniedError("no session has this id and key");
   }
-  absl::MutexLock lock(&stream_mutex_);
+  MutexLock lock(&stream_mutex_);
   if (closing_) return absl::UnavailableError("the session is being closed");
   if (attached_) return absl::AlreadyExistsError("the session has a stream already");
   attached_ = true;
@@ -129,7 +129,7 @@ absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> c
 }
 
 absl::Status Session::ResetObjects() {
-  absl::MutexLock lock(&run_mutex_);
+  MutexLock lock(&run_mutex_);
   if (is_fresh_) return absl::OkStatus();
   const CUresult drained = runner_->Drain(SteadyClock().Now() + kResetPatience);
   TORPOR_RETURN_IF_ERROR(environment_.device.Status(drained, "ending an earlier stream"));
@@ -146,14 +146,14 @@ absl::Status Session::ResetObjects() {
 }
 
 void Session::Detach() {
-  absl::MutexLock lock(&stream_mutex_);
+  MutexLock lock(&stream_mutex_);
   attached_ = false;
   cancel_ = nullptr;
 }
 
 absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {
   TORPOR_ASSIGN_OR_RETURN(const Batch batch, ReadBatch(frame));
-  absl::MutexLock lock(&run_mutex_);
+  MutexLock lock(&run_mutex_);
   const std::uint64_t lease = lease_.load(std::memory_order_acquire);
   if (lease == 0 || batch.header.lease_id != lease) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -11,9 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "server/executor/batch_runner.h"
 #include "server/executor/session_memory.h"
 
@@ -89,13 +89,13 @@ class Session {
   const std::unique_ptr<SessionMemory> memory_;
   std::atomic<std::uint64_t> lease_{0};
 
-  absl::Mutex stream_mutex_;
+  Mutex stream_mutex_;
   bool attached_ ABSL_GUARDED_BY(stream_mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(stream_mutex_) = false;
   std::function<void()> cancel_ ABSL_GUARDED_BY(stream_mutex_);  // while attached
 
   // Held while a batch runs.
-  absl::Mutex run_mutex_;
+  Mutex run_mutex_;
   std::unique_ptr<BatchRunner> runner_ ABSL_GUARDED_BY(run_mutex_);
   bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has come to runner_ yet
 };

@@ -16,7 +16,7 @@ absl::Status UnknownSession(SessionId id) {
 
 absl::Status SessionRegistry::Add(std::unique_ptr<Session> session) {
   const SessionId id = session->identity().id;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (sessions_.contains(id)) {
     return absl::AlreadyExistsError(absl::StrCat("session ", id.value, " is open already"));
   }
@@ -25,7 +25,7 @@ absl::Status SessionRegistry::Add(std::unique_ptr<Session> session) {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> SessionRegistry::Remove(SessionId id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return UnknownSession(id);
   std::unique_ptr<Session> session = std::move(found->second);
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionRegistry::Remove(SessionId id) {
 }
 
 absl::StatusOr<Session*> SessionRegistry::Find(SessionId id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return UnknownSession(id);
   return found->second.get();
@@ -42,7 +42,7 @@ absl::StatusOr<Session*> SessionRegistry::Find(SessionId id) {
 
 absl::StatusOr<Session*> SessionRegistry::Attach(const wire::Attach& attach,
                                                  std::function<void()> cancel) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = sessions_.find(SessionId{attach.session_id});
   // The same answer as for a wrong key: nobody learns which sessions there are.
   if (found == sessions_.end()) {
@@ -55,13 +55,13 @@ absl::StatusOr<Session*> SessionRegistry::Attach(const wire::Attach& attach,
 }
 
 bool SessionRegistry::any_lease() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return std::any_of(sessions_.begin(), sessions_.end(),
                      [](const auto& entry) { return entry.second->has_lease(); });
 }
 
 SessionId SessionRegistry::Blame(SessionId suspect, std::uint32_t cuda_error) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   auto blamed = sessions_.find(suspect);
   if (blamed == sessions_.end() || !blamed->second->has_lease()) {
     for (auto session = sessions_.begin(); session != sessions_.end(); ++session) {

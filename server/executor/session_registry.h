@@ -7,8 +7,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "server/executor/session.h"
 
 namespace torpor::executor {
@@ -35,7 +35,7 @@ class SessionRegistry {
   SessionId Blame(SessionId suspect, std::uint32_t cuda_error);
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<SessionId, std::unique_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -28,19 +28,19 @@ SessionKey NewSessionKey() {
 absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Create(
     SessionId session, const SessionKey& key, const SessionMemory::Sizes& sizes) {
   TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<SessionMemory> memory, SessionMemory::Create(sizes));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   entries_[session] = {key, memory};
   return memory;
 }
 
 void Repository::Remove(SessionId session) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   entries_.erase(session);
 }
 
 absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Find(SessionId session,
                                                                 const SessionKey& key) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) {
     return absl::NotFoundError(absl::StrCat("no session ", session.value));
@@ -54,7 +54,7 @@ absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Find(SessionId sessio
 Bytes Repository::image_bytes() const {
   std::vector<std::shared_ptr<SessionMemory>> memories;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     for (const auto& [session, entry] : entries_) memories.push_back(entry.memory);
   }
   Bytes bytes = 0;

@@ -7,8 +7,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "server/repository/session_memory.h"
 
 namespace torpor::server {
@@ -40,7 +40,7 @@ class Repository {
     std::shared_ptr<SessionMemory> memory;
   };
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<SessionId, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 

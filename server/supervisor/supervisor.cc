@@ -30,14 +30,14 @@ Supervisor::Supervisor(Options options, ProcessListener& listener)
 Supervisor::~Supervisor() { Stop({}); }
 
 void Supervisor::Kill(GpuIndex gpu, std::uint64_t epoch) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto slot = slots_.find(gpu);
   if (slot == slots_.end() || slot->second.epoch != epoch || !slot->second.process) return;
   slot->second.process->Kill();
 }
 
 bool Supervisor::IsExecutor(pid_t pid) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return std::any_of(slots_.begin(), slots_.end(), [pid](const auto& slot) {
     return slot.second.process && slot.second.process->pid() == pid;
   });
@@ -45,7 +45,7 @@ bool Supervisor::IsExecutor(pid_t pid) const {
 
 void Supervisor::Stop(Duration grace) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     is_stopping_ = true;
     kill_at_ = std::min(kill_at_, clock_.Now() + grace);
   }
@@ -62,7 +62,7 @@ void Supervisor::Run() {
 }
 
 bool Supervisor::IsDone() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return is_stopping_ && std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) {
            return slot.second.process != nullptr;
          });
@@ -72,7 +72,7 @@ void Supervisor::Wait() {
   std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}};
   TimePoint until = TimePoint::max();
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (is_stopping_) until = kill_at_;
     for (const auto& [gpu, slot] : slots_) {
       if (slot.process) {
@@ -90,7 +90,7 @@ void Supervisor::Wait() {
   poll(polled.data(), polled.size(), timeout_ms);
   eventfd_t ignored = 0;
   eventfd_read(wake_.get(), &ignored);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!is_stopping_ || clock_.Now() < kill_at_) return;
   for (const auto& [gpu, slot] : slots_) {
     if (slot.process) slot.process->Kill();
@@ -101,7 +101,7 @@ void Supervisor::Wait() {
 void Supervisor::StartDue() {
   std::vector<GpuIndex> due;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (is_stopping_) return;
     for (const auto& [gpu, slot] : slots_) {
       if (!slot.process && slot.next_start <= clock_.Now()) due.push_back(gpu);
@@ -115,7 +115,7 @@ void Supervisor::Start(GpuIndex gpu) {
   listener_.OnExecutorStarting(gpu, epoch);
   absl::StatusOr<std::unique_ptr<ChildProcess>> process =
       ChildProcess::Start(options_.command(gpu, epoch));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Slot& slot = slots_[gpu];
   slot.epoch = epoch;
   slot.started = clock_.Now();
@@ -130,7 +130,7 @@ void Supervisor::Start(GpuIndex gpu) {
 void Supervisor::ReapEnded() {
   std::vector<std::pair<GpuIndex, std::uint64_t>> ended;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     for (auto& [gpu, slot] : slots_) {
       std::string why;
       if (!slot.process || !slot.process->HasEnded(why)) continue;

@@ -13,9 +13,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "server/controller/executor_killer.h"
 #include "server/supervisor/child_process.h"
@@ -80,7 +80,7 @@ class Supervisor final : public ExecutorKiller {
   ProcessListener& listener_;
   SteadyClock clock_;
   UniqueFd wake_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<GpuIndex, Slot> slots_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint kill_at_ ABSL_GUARDED_BY(mutex_) = TimePoint::max();

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace torpor {
+
+// absl::Mutex, in a form that ThreadSanitizer sees: the system's Abseil is built without the
+// sanitizer, so that to it nothing would be ordered by its locks. In other builds nothing is added.
+class ABSL_LOCKABLE Mutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    mutex_.Lock();
+    Acquired();
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    Releasing();
+    mutex_.Unlock();
+  }
+  void ReaderLock() ABSL_SHARED_LOCK_FUNCTION() {
+    mutex_.ReaderLock();
+    Acquired();
+  }
+  void ReaderUnlock() ABSL_UNLOCK_FUNCTION() {
+    Releasing();
+    mutex_.ReaderUnlock();
+  }
+  // The mutex is held afterwards, whether the condition came true (the result) or not.
+  bool LockWhenWithTimeout(const absl::Condition& condition, absl::Duration timeout)
+      ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    const bool is_true = mutex_.LockWhenWithTimeout(condition, timeout);
+    Acquired();
+    return is_true;
+  }
+  // Of a thread that holds the mutex, and holds it afterwards.
+  bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout)
+      ABSL_SHARED_LOCKS_REQUIRED(this) {
+    Releasing();
+    const bool is_true = mutex_.AwaitWithTimeout(condition, timeout);
+    Acquired();
+    return is_true;
+  }
+
+ private:
+#if defined(__SANITIZE_THREAD__)
+  void Acquired() { __tsan_acquire(this); }
+  void Releasing() { __tsan_release(this); }
+#else
+  void Acquired() {}
+  void Releasing() {}
+#endif
+
+  absl::Mutex mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(*mutex) {
+    mutex_.Lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
+ public:
+  explicit ReaderMutexLock(Mutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(*mutex) {
+    mutex_.ReaderLock();
+  }
+  ~ReaderMutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.ReaderUnlock(); }
+  ReaderMutexLock(const ReaderMutexLock&) = delete;
+  ReaderMutexLock& operator=(const ReaderMutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace torpor
