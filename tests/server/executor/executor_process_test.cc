@@ -77,6 +77,23 @@ struct TestSession {
   SharedMapping window, arena, image;
 };
 
+template <typename... T>
+std::vector<std::uint8_t> Pack(std::size_t bytes, std::pair<std::size_t, T>... values) {
+  std::vector<std::uint8_t> packed(bytes);
+  (std::memcpy(packed.data() + values.first, &values.second, sizeof(T)), ...);
+  return packed;
+}
+
+wire::LaunchKernel Launch(std::uint64_t kernel, const std::vector<std::uint8_t>& parameters,
+                          std::uint32_t blocks = 1, std::uint32_t threads = 1) {
+  wire::LaunchKernel launch;
+  launch.kernel = kernel;
+  launch.grid = {blocks, 1, 1};
+  launch.block = {threads, 1, 1};
+  launch.parameters = parameters;
+  return launch;
+}
+
 class ExecutorProcess : public testing::Test {
  protected:
   void SetUp() override {
@@ -205,28 +222,26 @@ class ExecutorProcess : public testing::Test {
     return ResultOf<wire::ModuleLoadResult>(*reply);
   }
 
+  // Opens the session under lease 1; the launch of a kernel that writes outside its memory.
+  BatchBuilder WildLaunch(const TestSession& session, TestClient& client) {
+    EXPECT_EQ(Open(session), 0);
+    EXPECT_EQ(SwapIn(session, 4096).code(), 0);
+    EXPECT_EQ(BeginLease(session, 1), 0);
+    EXPECT_TRUE(client.Attach(session.id, session.key).has_value());
+    LoadModule(client, 1, KERNELS_FATBIN, 1, {});
+    wire::KernelCreate create;
+    create.kernel = 2;
+    create.module = 1;
+    create.name = "poke";
+    const auto parameters = Pack(8, std::pair{0ul, session.device_base() + 512 * kMiB});
+    return BatchBuilder().Add(create).Add(Launch(2, parameters));
+  }
+
   std::string folder_;
   std::unique_ptr<FakeDaemon> daemon_;
   std::optional<v1::ExecutorMessage::Register> registration_;
   pid_t pid_ = -1;
 };
-
-template <typename... T>
-std::vector<std::uint8_t> Pack(std::size_t bytes, std::pair<std::size_t, T>... values) {
-  std::vector<std::uint8_t> packed(bytes);
-  (std::memcpy(packed.data() + values.first, &values.second, sizeof(T)), ...);
-  return packed;
-}
-
-wire::LaunchKernel Launch(std::uint64_t kernel, const std::vector<std::uint8_t>& parameters,
-                          std::uint32_t blocks = 1, std::uint32_t threads = 1) {
-  wire::LaunchKernel launch;
-  launch.kernel = kernel;
-  launch.grid = {blocks, 1, 1};
-  launch.block = {threads, 1, 1};
-  launch.parameters = parameters;
-  return launch;
-}
 
 TEST_F(ExecutorProcess, RegistersAndEndsWhenAsked) {
   EXPECT_EQ(registration_->epoch(), 7u);
@@ -403,20 +418,8 @@ TEST_F(ExecutorProcess, VariablesMoveWithTheSession) {
 
 TEST_F(ExecutorProcess, AWildKernelCostsTheContextAndSaysSo) {
   const TestSession session(1);
-  ASSERT_EQ(Open(session), 0);
-  ASSERT_EQ(SwapIn(session, 4096).code(), 0);
-  ASSERT_EQ(BeginLease(session, 1), 0);
   TestClient client(socket());
-  ASSERT_TRUE(client.Attach(session.id, session.key).has_value());
-  LoadModule(client, 1, KERNELS_FATBIN, 1, {});
-  wire::KernelCreate create;
-  create.kernel = 2;
-  create.module = 1;
-  create.name = "poke";
-  const auto parameters = Pack(8, std::pair{0ul, session.device_base() + 512 * kMiB});
-  BatchBuilder batch;
-  batch.Add(create).Add(Launch(2, parameters)).Add(wire::DeviceSynchronize{});
-  const auto reply = client.Call(batch, 1);
+  const auto reply = client.Call(WildLaunch(session, client).Add(wire::DeviceSynchronize{}), 1);
   ASSERT_TRUE(reply.has_value());
   EXPECT_EQ(reply->status, static_cast<int>(kIllegalAddress)) << reply->message;
   EXPECT_EQ(reply->async_error_is_sticky, 1u);
@@ -429,20 +432,19 @@ TEST_F(ExecutorProcess, AWildKernelCostsTheContextAndSaysSo) {
 
 TEST_F(ExecutorProcess, AWildKernelIsNoticedWithoutACall) {
   const TestSession session(1);
-  ASSERT_EQ(Open(session), 0);
-  ASSERT_EQ(SwapIn(session, 4096).code(), 0);
-  ASSERT_EQ(BeginLease(session, 1), 0);
   TestClient client(socket());
-  ASSERT_TRUE(client.Attach(session.id, session.key).has_value());
-  LoadModule(client, 1, KERNELS_FATBIN, 1, {});
-  wire::KernelCreate create;
-  create.kernel = 2;
-  create.module = 1;
-  create.name = "poke";
-  const auto parameters = Pack(8, std::pair{0ul, session.device_base() + 512 * kMiB});
-  ASSERT_TRUE(client.Send(BatchBuilder().Add(create).Add(Launch(2, parameters)).Frame(1)));
+  ASSERT_TRUE(client.Send(WildLaunch(session, client).Frame(1)));
   EXPECT_TRUE(daemon_->WaitForContextLost().has_value());
   EXPECT_EQ(WaitForExit(), 3);
+}
+
+TEST_F(ExecutorProcess, APingIsAnswered) {
+  v1::DaemonMessage message;
+  message.mutable_ping();
+  EXPECT_EQ(daemon_->Do(message).code(), 0);
+  kill(pid_, SIGKILL);
+  WaitForExit();
+  EXPECT_EQ(daemon_->Do(message).code(), -1);
 }
 
 TEST_F(ExecutorProcess, StrangersAndStaleLeasesAreRefused) {

@@ -214,6 +214,19 @@ TEST_F(ProxyTest, HeadAndAnswersWithoutABodyKeepTheConnectionInStep) {
   EXPECT_EQ(upstream_->connections(), 1);
 }
 
+TEST_F(ProxyTest, TheHeadOfAChunkedAnswerHasNoBody) {
+  StartWithUpstream([](RawConnection& connection, const RawMessage& request) {
+    const bool is_head = request.first_line.starts_with("HEAD");
+    return connection.Send(std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n") +
+                           (is_head ? "" : "2\r\nok\r\n0\r\n\r\n"));
+  });
+  RawConnection connection = Connect();
+  connection.Send("HEAD /function/f/ HTTP/1.1\r\nHost: n\r\n\r\n");
+  EXPECT_EQ(connection.Read(false)->status(), 200);
+  connection.Send(Get("/function/f/"));
+  EXPECT_EQ(connection.Read()->body, "ok");
+}
+
 TEST_F(ProxyTest, BothSidesKeepTheirConnections) {
   StartWithEcho();
   RawConnection connection = Connect();

@@ -257,6 +257,33 @@ TEST_F(RefusalTest, AClientThatLeavesWhileItRunsFreesTheGpu) {
   EXPECT_TRUE(upstream_saw_the_end);
 }
 
+TEST_F(RefusalTest, AClientThatLeavesInMidBodyFreesTheGpu) {
+  config_.request_buffer_bytes = 4 * kKiB;
+  FakeUpstream upstream(
+      [](RawConnection& connection, const RawMessage&) {
+        connection.ReadToEnd();
+        return false;
+      },
+      /*reads_bodies=*/false);
+  config_.functions["f"].upstream = upstream.address();
+  StartRouter();
+  {
+    RawConnection connection = Connect();
+    connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 1000000\r\n\r\n" +
+                    std::string(100'000, 'x'));
+    broker_.WaitForAcquired(1);
+  }
+  broker_.WaitForReleased(1);
+}
+
+TEST_F(RefusalTest, AnUpstreamWithAnEndlessHeaderIs502) {
+  StartWithUpstream([](RawConnection& connection, const RawMessage&) {
+    connection.Send("HTTP/1.1 200 OK\r\nX: " + std::string(300 * kKiB, 'x') + "\r\n\r\n");
+    return false;
+  });
+  ExpectRefusal(Fetch(Get("/function/f/")), 502, "upstream_broken");
+}
+
 TEST_F(RefusalTest, WhatIsNotHttpIs400) {
   StartWithOk();
   for (const std::string& request :
