@@ -20,7 +20,8 @@ enum class ExecError {
   kInvalidLaunch,   // block too large, too much shared memory, ...
   kIllegalAddress,  // CUDA_ERROR_ILLEGAL_ADDRESS
   kMisalignedAddress,  // CUDA_ERROR_MISALIGNED_ADDRESS
-  kTrap,               // trap or a failed device assert
+  kTrap,               // CUDA_ERROR_LAUNCH_FAILED
+  kAssert,             // a failed device assert: CUDA_ERROR_ASSERT
   kOutOfMemory,
 };
 

@@ -115,7 +115,7 @@ void AssertFail(WarpContext* context, std::uint32_t mask, const std::uint64_t* m
   const auto text = [lane](const std::uint64_t* addresses) {
     return std::string(reinterpret_cast<const char*>(addresses[lane]));
   };
-  WarpOf(context).runner->Raise(ExecError::kTrap,
+  WarpOf(context).runner->Raise(ExecError::kAssert,
                                 text(files) + ":" + std::to_string(lines[lane]) + ": " +
                                     text(functions) + ": Assertion `" + text(messages) + "' failed",
                                 lane);

@@ -49,7 +49,7 @@ TEST_F(CallsTest, AssertionsFailWithTheirText) {
   config.block = {32, 1, 1};
   const auto result = Launch("asserts", config, out.data(), 9);
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.failure().code, ExecError::kTrap);
+  EXPECT_EQ(result.failure().code, ExecError::kAssert);
   const std::string& message = result.failure().message;
   EXPECT_NE(message.find("static_cast<int>(threadIdx.x) < limit"), std::string::npos) << message;
   EXPECT_NE(message.find("thread (9,0,0)"), std::string::npos) << message;
