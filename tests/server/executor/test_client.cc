@@ -23,6 +23,7 @@ std::optional<wire::Reply> TestClient::Receive() {
       {reinterpret_cast<const std::uint8_t*>(message.payload().data()), message.payload().size()});
   reader(reply);
   if (!reader.done()) return std::nullopt;
+  if (reply.call_id == static_cast<std::uint32_t>(wire::ProtocolCall::kOutput)) return Receive();
   return reply;
 }
 

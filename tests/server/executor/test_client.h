@@ -21,6 +21,7 @@ class TestClient {
   // Sends a batch that wants one reply.
   std::optional<wire::Reply> Call(const BatchBuilder& batch, std::uint64_t lease);
   bool Send(const std::vector<std::uint8_t>& frame);
+  // The next answer; what kernels print before it is dropped.
   std::optional<wire::Reply> Receive();
   // Ends the stream and gives its status.
   grpc::Status Finish();
