@@ -15,6 +15,19 @@ namespace {
 constexpr std::size_t kMaxUnsentBytes = std::size_t{1} << 20;
 // Between two looks at a full payload ring: well below the time that one piece takes to copy.
 constexpr std::chrono::microseconds kRingPoll{20};
+// How long a thread looks for its reply before it sleeps: a little more than an idle executor
+// takes, so that the common reply does not cost a wake-up, and a long kernel costs no processor.
+constexpr std::chrono::microseconds kReplyPoll{60};
+
+// As Receive: looks for kReplyPoll, giving way to other threads, and then sleeps.
+ssize_t AwaitReply(int socket, void* data, std::size_t bytes) {
+  const auto until = std::chrono::steady_clock::now() + kReplyPoll;
+  while (std::chrono::steady_clock::now() < until) {
+    if (const ssize_t got = Receive(socket, data, bytes, MSG_DONTWAIT); got != -1) return got;
+    std::this_thread::yield();
+  }
+  return Receive(socket, data, bytes, 0);
+}
 
 }  // namespace
 
@@ -149,8 +162,10 @@ void Session::ReadLink(Lock& lock, const LinkPtr& link, bool wait) {
   if (link->read_buffer.empty()) link->read_buffer.resize(kReadBytes);
   link->is_being_read = true;
   lock.unlock();
-  const ssize_t got =
-      Receive(link->stream.fd(), link->read_buffer.data(), kReadBytes, wait ? 0 : MSG_DONTWAIT);
+  const int socket = link->stream.fd();
+  std::uint8_t* const buffer = link->read_buffer.data();
+  const ssize_t got = wait ? AwaitReply(socket, buffer, kReadBytes)
+                           : Receive(socket, buffer, kReadBytes, MSG_DONTWAIT);
   lock.lock();
   link->is_being_read = false;
   if (got > 0)

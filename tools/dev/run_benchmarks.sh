@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Runs every benchmark of a build folder; JSON results land in <build>/bench/results/.
+# Runs every benchmark of a build folder (default build/) and writes bench/results/NAME.json, so
+# that git shows what has changed since the recorded run. Wants a machine that does nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
-out=$build/bench/results
-mkdir -p "$out"
+results=bench/results
+mkdir -p "$results"
 for program in "$build"/bench/*; do
   [ -f "$program" ] && [ -x "$program" ] || continue
   name=$(basename "$program")
   echo "== $name"
-  "$program" --benchmark_out="$out/$name.json" --benchmark_out_format=json
+  "$program" --benchmark_out="$results/$name.json" --benchmark_out_format=json
+  sed -i '/"host_name":/d' "$results/$name.json"
 done
-echo "results: $out"
+echo "results: $results"
