@@ -18,7 +18,7 @@ JOBS ?= $(shell nproc)
 BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build --preset $(1) -j $(JOBS)
 CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
 
-.PHONY: setup build demo test check fuzz fuzz-build bench bundle asan tsan format clean help
+.PHONY: setup build demo test fuzz fuzz-build bench bundle asan tsan format clean help
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile

@@ -21,7 +21,6 @@ using SessionId = Id<struct SessionTag>;    // one client process; never reused 
 using InstanceId = Id<struct InstanceTag>;  // all sessions under one token
 using LeaseId = Id<struct LeaseTag>;        // never reused while the node is up
 using RequestId = Id<struct RequestTag>;    // one HTTP request
-using OperationId = Id<struct OperationTag>;  // one command of the daemon to an executor
 
 // A GPU of this node by its index, as in torpor-executor --gpu N.
 struct GpuIndex {

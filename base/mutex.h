@@ -57,6 +57,7 @@ class ABSL_LOCKABLE Mutex {
   absl::Mutex mutex_;
 };
 
+// Holds the mutex while it lives.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(*mutex) {
@@ -70,6 +71,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mutex_;
 };
 
+// Shares the mutex with other readers while it lives.
 class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
  public:
   explicit ReaderMutexLock(Mutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(*mutex) {

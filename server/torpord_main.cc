@@ -170,11 +170,12 @@ class Daemon {
   std::unique_ptr<AdminServer> admin_;
 };
 
-void Reload(const ConfigSources& sources) {
+void CheckConfigurationFile(const ConfigSources& sources) {
   const absl::StatusOr<Config> config = LoadConfig(sources);
   const absl::Status files = config.ok() ? CheckFiles(*config) : config.status();
   if (!files.ok()) {
-    LogEvent(spdlog::level::err, "reload refused, the old configuration stays",
+    LogEvent(spdlog::level::err,
+             "the configuration file is not valid; torpord goes on with what it has",
              {{"error", std::string(files.message())}});
   } else {
     LogEvent(spdlog::level::warn, "the configuration file is valid; restart torpord to apply it",
@@ -198,7 +199,7 @@ void Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals
       LogEvent(spdlog::level::info, "stopping", {{"signal", number}});
       return;
     }
-    if (number == SIGHUP) Reload(sources);
+    if (number == SIGHUP) CheckConfigurationFile(sources);
     if (!is_ready && daemon.Ready()) {
       is_ready = true;
       LogEvent(spdlog::level::info, "ready", {});

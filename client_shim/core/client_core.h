@@ -124,7 +124,8 @@ class ClientCore {
   virtual cudaError_t Free(std::uint64_t address) = 0;
   virtual cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address) = 0;
   virtual cudaError_t HostFree(std::uint64_t address) = 0;
-  // Frees everything. Nothing uses the memory any more.
+  // Frees all device and pinned memory of the session, which nothing uses any more. Stops at the
+  // first error.
   virtual cudaError_t FreeAll() = 0;
   virtual cudaError_t MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) = 0;
 

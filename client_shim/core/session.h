@@ -27,8 +27,9 @@
 
 namespace torpor::shim {
 
-// The session of this process. One mutex guards it all: a call holds it for the microsecond that
-// it takes to append a command or to hand a frame to the socket, never while it waits.
+// The session of this process. One mutex guards it all but the order of output: a call holds it
+// for the microsecond that it takes to append a command or to hand a frame to the socket, never
+// while it waits.
 //
 // A thread that waits for a reply reads the executor's socket itself, and then on behalf of all
 // that wait; only what nobody waits for (grants, revokes, the flush timer, the return of an idle
@@ -176,6 +177,7 @@ class Session final : public ClientCore {
   std::atomic<std::uint64_t> next_serial_{1};
   std::atomic<std::uint64_t> next_request_{1};
 
+  std::mutex print_mutex_;    // one thread prints at a time, in order; taken before mutex_
   mutable std::mutex mutex_;  // guards what follows
   std::unique_ptr<GrpcStream> control_;
   std::unordered_map<std::uint64_t, ControlWaiter*> control_waiters_;
@@ -192,8 +194,6 @@ class Session final : public ClientCore {
   Time next_idle_check_;
   cudaError_t async_error_ = cudaSuccess;
   std::vector<std::uint8_t> printed_;  // by kernels, for standard output
-
-  std::mutex print_mutex_;  // taken before mutex_: output keeps its order
 
   UniqueFd wake_;
   bool stopping_ = false;

@@ -111,10 +111,6 @@ void Session::Serve() {
       }
     }
     OnTimers(std::chrono::steady_clock::now());
-    if (printed_.empty()) continue;
-    lock.unlock();
-    Print();
-    lock.lock();
   }
 }
 

@@ -4,6 +4,8 @@
 
 namespace torpor::shim {
 
+struct Variable;
+
 // What memory a pointer of the program names.
 enum class Side { kPageable, kArena, kDevice };
 
@@ -15,9 +17,9 @@ struct Place {
 
 Place PlaceOf(const void* pointer);
 
-// The address of a variable, which cudaGetSymbolAddress gave away: the same for ever, although
-// the variable lies elsewhere on another GPU. False: another variable has it.
-struct Variable;
+// The address of a variable, which cudaGetSymbolAddress gave away: the same until
+// ForgetSymbolAddresses (cudaDeviceReset), although the variable lies elsewhere on another GPU.
+// False: another variable has it.
 bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes);
 // 0 if it was not given away.
 std::uint64_t SymbolAddressOf(const Variable* variable);

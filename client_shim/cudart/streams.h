@@ -38,7 +38,7 @@ cudaError_t FindStream(cudaStream_t stream, StreamPtr& found);
 // Destroys every stream that the program made, whose work is done.
 cudaError_t DestroyAllStreams();
 
-// Whether the stream waits for work of the legacy default stream and the other way round.
+// Whether it is the legacy default stream, which waits for the blocking ones and they for it.
 inline bool IsLegacy(const Stream& stream) { return stream.wire == 0; }
 
 }  // namespace torpor::shim

@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "client_shim/cudart/copies.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/modules.h"
@@ -98,6 +100,7 @@ cudaError_t GetAddress(void** address, const void* symbol) {
   TORPOR_TRY(Begin());
   const Variable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
+  const std::lock_guard lock(variable->module->mutex);  // what is known is published, too
   std::uint64_t known = SymbolAddressOf(variable);
   if (known == 0) TORPOR_TRY(AskAddress(*variable, known));
   *address = reinterpret_cast<void*>(known);

@@ -234,8 +234,12 @@ void BlockRunner::Yield(Warp& warp) {
     sched_yield();
     return;
   }
-  // Alone on this thread: what the warp waits for is done by another one.
-  if (ready_.empty()) sched_yield();
+  if (ready_.empty()) {
+    // Alone on this thread: what the warp waits for is done by another one. It must not switch to
+    // itself: `resume` tells where it was when it last stopped, not where it is.
+    sched_yield();
+    return;
+  }
   ready_.Push(warp);
   SwitchFrom(&warp);
 }

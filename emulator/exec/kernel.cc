@@ -34,7 +34,8 @@ Kernel::Kernel(const ptx::Module& module, std::uint32_t function, std::string co
       content_(std::move(content)),
       layout_(LayOutKernel(module, function)) {
   FillInfo();
-  waits_ = FindWaits();
+  spins_ = FindSpins();
+  waits_ = spins_ || FindBarriers();
 }
 
 void Kernel::FillInfo() {
@@ -58,11 +59,20 @@ void Kernel::FillInfo() {
   info_.ptx_version = module_.target;
 }
 
-bool Kernel::FindWaits() const {
+bool Kernel::FindBarriers() const {
+  for (const std::uint32_t index : layout_.functions) {
+    for (const ptx::Instruction& instruction : module_.functions[index].instructions) {
+      if (instruction.is_barrier()) return true;
+    }
+  }
+  return false;
+}
+
+bool Kernel::FindSpins() const {
   for (const std::uint32_t index : layout_.functions) {
     const ptx::Function& function = module_.functions[index];
     for (const ptx::Instruction& instruction : function.instructions) {
-      if (instruction.is_barrier() || instruction.opcode == ptx::Opcode::kNanosleep) return true;
+      if (instruction.opcode == ptx::Opcode::kNanosleep) return true;
     }
     for (const ptx::Block& block : ptx::BuildControlFlow(function).blocks) {
       if (block.spins) return true;

@@ -27,6 +27,8 @@ class Kernel {
   std::uint64_t local_bytes_per_warp() const;
   // Whether warps may wait for other warps.
   bool waits() const { return waits_; }
+  // Whether threads may spin until another thread, of any block, has done something.
+  bool spins() const { return spins_; }
   // What a block of the last launch took on one core; 0 before the first.
   Duration block_time() const { return block_time_.load(std::memory_order_relaxed); }
   void set_block_time(Duration time) { block_time_.store(time, std::memory_order_relaxed); }
@@ -36,7 +38,8 @@ class Kernel {
 
  private:
   void FillInfo();
-  bool FindWaits() const;
+  bool FindBarriers() const;
+  bool FindSpins() const;
   std::string KeyOf(const ptx::BlockShape& shape) const;
   ExecResult<std::unique_ptr<LoadedCode>> Build(const ptx::BlockShape& shape);
 
@@ -46,6 +49,7 @@ class Kernel {
   KernelLayout layout_;
   KernelInfo info_;
   bool waits_ = false;
+  bool spins_ = false;
   std::atomic<Duration> block_time_ = Duration{};
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LoadedCode>> variants_;  // guarded by mutex_

@@ -181,7 +181,8 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
   job.grid_id = ++grids;
   job.switches = kernel.waits() && (job.warps() > 1 || (config.cooperative && job.blocks() > 1));
   job.FillLaneTids();
-  job.block_time = kernel.block_time();
+  // Blocks that may wait for each other all start at once, as far as there are cores.
+  job.block_time = kernel.spins() ? Duration{} : kernel.block_time();
   WorkerPool::Instance().Run(job);
   kernel.set_block_time(job.block_time);
   if (job.failure) return *job.failure;

@@ -13,7 +13,8 @@
 // Client to executor: a BatchHeader and then commands, each a CommandHeader and the fields of
 // its call (generated from the call table), all 8-byte aligned. The first frame of a stream holds
 // one kAttach command. A command of order class SYNC ends its batch and is answered by one
-// Reply, before which there may be kOutput frames; STREAM commands are never answered. The executor executes a stream's commands in order.
+// Reply, before which there may be kOutput frames; STREAM commands are never answered. The executor
+// executes a stream's commands in order.
 //
 // Ids of streams, events, modules, kernels and library handles are minted by the client, are
 // unique within the session, never reused, and are the same on every executor: on a new executor
@@ -75,7 +76,8 @@ struct DrainReply {
   }
 };
 
-// Executor to client: one frame an answered command, in the order of the commands.
+// Executor to client: one frame an answered command, in the order of the commands, and kOutput
+// frames between them.
 struct Reply {
   std::uint32_t call_id = 0;  // of the command that it answers
   std::int32_t status = 0;    // the call's own result: cudaError_t, cublasStatus_t, ...

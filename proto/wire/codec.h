@@ -83,7 +83,6 @@ class Reader {
 
   bool ok() const { return ok_; }
   bool done() const { return ok_ && rest_.empty(); }
-  std::size_t remaining_bytes() const { return rest_.size(); }
 
   template <Scalar T>
   void operator()(T& value) {

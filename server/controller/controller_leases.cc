@@ -69,6 +69,7 @@ void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuInde
       OfferLease(session, *begun);
     } else if (begun && !result.is_executor_lost) {
       spdlog::error("session {}: no lease: {}", session->id.value, result.status.ToString());
+      DenyLease(*session, "its executor refused the lease");
       EndMember(session, lease);
     }
     finish();

@@ -11,8 +11,8 @@ namespace torpor::server {
 
 enum class SwapSource { kResident, kHost, kPeer };
 
-// The right of a request to run: its instance holds a lease, the image is resident and the shim
-// has acknowledged.
+// The right of a request to run: its instance holds a lease, and of the sessions that it has, if
+// any, the images are resident and the clients have acknowledged.
 struct Grant {
   RequestId request;
   LeaseId lease;
@@ -34,7 +34,7 @@ class RequestBroker {
   using OnLost = std::function<void(absl::Status)>;
 
   // Queues a request. `on_grant` is called exactly once, also when the request is refused:
-  // NotFound (no such function), Unavailable (no session, draining, no GPU), DeadlineExceeded
+  // NotFound (no such function), Unavailable (draining, no GPU), DeadlineExceeded
   // (still queued at `give_up`), Cancelled (Release came first).
   virtual RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
                             OnLost on_lost) = 0;

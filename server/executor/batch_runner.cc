@@ -113,7 +113,10 @@ void BatchRunner::RunDrain() {
 }
 
 CUresult BatchRunner::Drain(TimePoint deadline) {
-  const CUresult result = cudart_.streams().SynchronizeUntil(deadline);
+  CUresult result = cudart_.streams().SynchronizeUntil(deadline);
+  // All is done; but what kernels printed is written by calls that synchronise only, and must not
+  // come out in another session.
+  if (result == CUDA_SUCCESS) result = cudart_.streams().Synchronize();
   if (result == CUDA_SUCCESS) cublas_.ReleaseHandles();
   output_.Discard();
   return result;
@@ -143,7 +146,11 @@ void BatchRunner::Answer(std::uint32_t call_id, ReplySink& replies) {
 void BatchRunner::PassOutputOn(ReplySink& replies) {
   wire::Reply output;
   output.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kOutput);
-  while (output_.Take(output.result, output.message)) Send(output, replies);
+  // A kernel that goes on printing keeps no reply back: the rest comes with the next one.
+  constexpr int kMostParts = 64;
+  for (int part = 0; part < kMostParts && output_.Take(output.result, output.message); ++part) {
+    Send(output, replies);
+  }
 }
 
 void BatchRunner::Send(wire::Reply& reply, ReplySink& replies) {

@@ -79,7 +79,7 @@ CallStatus CudartCalls::EventDestroy(const wire::EventDestroy& command) {
 
 CallStatus CudartCalls::EventRecord(const wire::EventRecord& command) {
   // The mark goes first: whoever has waited for the event then finds it marked.
-  const CallStatus marked = Marked({}, command.stream, command.slot, command.value);
+  CallStatus marked = Marked({}, command.stream, command.slot, command.value);
   if (!marked.ok()) return marked;
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);

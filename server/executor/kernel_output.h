@@ -17,7 +17,7 @@ namespace torpor::executor {
 // the session that runs. Thread-safe.
 class KernelOutput {
  public:
-  // Not before TakeOver has anything.
+  // Until TakeOver there is nothing to take.
   KernelOutput() = default;
   KernelOutput(const KernelOutput&) = delete;
   KernelOutput& operator=(const KernelOutput&) = delete;

@@ -60,7 +60,7 @@ void Exchange::StartTransfer() {
   transfers_ = 2;
   const auto on_end = [this](const std::exception_ptr& exception) {
     --transfers_;
-    if (exception) Fail(Failure::kUpstreamBroken, "out of memory");
+    if (exception) Fail(Failure::kUpstreamBroken, "an error inside torpord");
     changed_.Notify();
   };
   asio::co_spawn(core_.io, Upload(), on_end);

@@ -82,6 +82,14 @@ class Node : public testing::Test {
     return 0;
   }
 
+  // Until the function holds no GPU, and what it did there is in its image.
+  void WaitUntilIdle(const std::string& function) {
+    for (int i = 0; i < 500; ++i) {
+      if (RunningOn(node_->Status(), function) < 0) return;
+    }
+    ADD_FAILURE() << function << " never gave its GPU back\n" << node_->Logs();
+  }
+
   void TearDown() override {
     if (HasFailure() && node_ != nullptr) std::fputs(node_->Logs().c_str(), stderr);
   }
@@ -280,6 +288,7 @@ TEST_F(Node, TheAddressOfAVariableMovesWithTheProgram) {
     ASSERT_NE(programs.back()->WaitForLine("waiting", std::chrono::seconds(60)), "")
         << programs.back()->Stderr();
   }
+  for (const char* name : {"a", "b"}) WaitUntilIdle(name);
   const auto first_gpu = node_->Status().at("gpus").at(0);
   ASSERT_EQ(kill(first_gpu.at("executor_pid").get<pid_t>(), SIGKILL), 0);
   for (std::size_t i = 0; i < programs.size(); ++i) {

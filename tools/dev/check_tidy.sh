@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${TORPOR_BUILD_DIR:-build}
+command -v clang-tidy-14 > /dev/null || { echo 'clang-tidy-14 is missing: make setup' >&2; exit 1; }
 
 base=
 [ "${1:-}" = --all ] || base=$(git rev-list -1 --before='4 hours ago' HEAD)

@@ -1,5 +1,7 @@
 #include <array>
+#include <atomic>
 #include <numeric>
+#include <thread>
 
 #include "tests/emulator/exec/kernel_test.h"
 #include "tests/emulator/exec/kernels/per_thread.h"
@@ -79,6 +81,19 @@ TEST_F(ControlTest, BlocksMayWaitForEarlierOnes) {
   DeviceArray<int> out(memory_, kBlocks);
   MustRun("chain", {kBlocks, 1, 1}, {32, 1, 1}, flags.data(), out.data());
   for (unsigned b = 0; b < kBlocks; ++b) EXPECT_EQ(out[b], static_cast<int>(2 * b + 1));
+}
+
+TEST_F(ControlTest, AThreadMayWaitForTheHostWhileItsBlockWaits) {
+  DeviceArray<int> asked(memory_, 1);
+  DeviceArray<int> answer(memory_, 1);
+  DeviceArray<int> out(memory_, 64);
+  std::thread host([&] {
+    while (std::atomic_ref(asked[0]).load() == 0) std::this_thread::yield();
+    std::atomic_ref(answer[0]).store(7);
+  });
+  MustRun("outside", {1, 1, 1}, {64, 1, 1}, asked.data(), answer.data(), out.data());
+  host.join();
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(out[i], 7 + i);
 }
 
 TEST_F(ControlTest, WarpsOfABlockMayWaitForEachOther) {

@@ -16,8 +16,9 @@
 
 namespace torpor::server {
 
-// A controller with functions a, b, c (tokens "token-a", ...; c keeps state), on fake GPUs of 64 MiB, everything
-// on the test's thread. Executors answer what they are told unless `answers` says otherwise.
+// A controller with functions a, b, c (tokens "token-a", ...; c keeps state), on fake GPUs of 64
+// MiB, everything on the test's thread. Executors answer what they are told unless `answers` says
+// otherwise.
 class ControllerHarness : public testing::Test {
  protected:
   static constexpr Bytes kChunk = 2 * kMiB;

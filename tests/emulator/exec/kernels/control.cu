@@ -89,6 +89,18 @@ __global__ void chain(volatile int* flags, int* out) {
   }
 }
 
+// One thread waits for somebody outside the grid, the others for it.
+__global__ void outside(volatile int* asked, volatile int* answer, int* out) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *asked = 1;
+    while (*answer == 0) {
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = *answer + static_cast<int>(threadIdx.x);
+}
+
 // Warps of one block hand a token around.
 __global__ void ring(int* out) {
   __shared__ volatile int turn;
