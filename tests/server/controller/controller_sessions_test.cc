@@ -12,8 +12,7 @@ TEST_F(ControllerSessions, HelloIsAnsweredOnceExecutorsKnowTheSession) {
   const Client client = Hello("token-a");
   EXPECT_TRUE(client.link->received.empty());
   ASSERT_EQ(executors_[0].link->operations.size(), 1u);
-  const v1::SessionDescription opened =
-      executors_[0].link->operations[0].open_session().session();
+  const v1::SessionDescription opened = executors_[0].link->operations[0].open_session().session();
   answers_ = nullptr;
   Settle();
   const auto reply = client.link->Take<wire::HelloReply>();
