@@ -142,6 +142,7 @@ TEST_F(SessionTest, TheCompletionPageTellsOfAStickyError) {
 TEST_F(SessionTest, ManyThreadsShareTheSession) {
   ASSERT_EQ(Start(), cudaSuccess);
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
       const std::uint64_t stream = session_->PerThreadStream();

@@ -32,6 +32,7 @@ std::vector<std::uint8_t> Encoded(const T& message) {
 
 inline std::vector<std::uint32_t> CallIds(const std::vector<ReceivedCommand>& commands) {
   std::vector<std::uint32_t> ids;
+  ids.reserve(commands.size());
   for (const ReceivedCommand& command : commands) ids.push_back(command.call_id);
   return ids;
 }

@@ -197,6 +197,7 @@ TEST_F(SessionTest, RevokesCannotDisturbManyThreads) {
   ASSERT_EQ(Start(), cudaSuccess);
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       while (!stop) {

@@ -34,7 +34,7 @@ class DescriptorServerTest : public testing::Test {
     UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
-    std::strcpy(address.sun_path, folder_.path("socket").c_str());
+    folder_.path("socket").copy(address.sun_path, sizeof address.sun_path - 1);
     EXPECT_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     return socket;
   }

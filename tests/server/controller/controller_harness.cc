@@ -157,7 +157,7 @@ RequestId ControllerHarness::Acquire(const std::string& function, Duration patie
 }
 
 std::optional<wire::LeaseGrant> ControllerHarness::TakeLease(const Client& client) {
-  const auto grant = client.link->Take<wire::LeaseGrant>();
+  auto grant = client.link->Take<wire::LeaseGrant>();
   if (grant) Say(client, wire::LeaseAck{grant->lease_id});
   return grant;
 }
