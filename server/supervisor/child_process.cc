@@ -30,6 +30,7 @@ std::vector<std::string> Environment(const std::vector<std::string>& added) {
   for (char** entry = environ; *entry != nullptr; ++entry) merged[NameOf(*entry)] = *entry;
   for (const std::string& entry : added) merged[NameOf(entry)] = entry;
   std::vector<std::string> environment;
+  environment.reserve(merged.size());
   for (const auto& [name, entry] : merged) environment.push_back(entry);
   return environment;
 }
