@@ -40,7 +40,9 @@ TEST(HalfTest, RoundsToNearestEven) {
 // The vector path, where the CPU has it, and the scalar one agree.
 TEST(HalfTest, ArraysAgreeWithSingles) {
   std::vector<float> values;
-  for (float value = 1e-9F; value < 1e6F; value *= 1.37F) {
+  constexpr int kSteps = 110;  // from 1e-9 to 1e6
+  float value = 1e-9F;
+  for (int step = 0; step < kSteps; ++step, value *= 1.37F) {
     values.push_back(value);
     values.push_back(-value);
   }

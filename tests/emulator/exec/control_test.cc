@@ -37,12 +37,13 @@ TEST_F(ControlTest, LoopsOfDifferentLengthsMatchTheHost) {
 
 TEST_F(ControlTest, BarriersInLoopsOrderSharedMemory) {
   constexpr unsigned kBlocks = 20;
-  DeviceArray<float> in(memory_, kBlocks * 256);
+  DeviceArray<float> in(memory_, kBlocks * std::size_t{256});
   DeviceArray<float> out(memory_, kBlocks);
   for (unsigned i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 13);
   MustRun("barrier_loop", {kBlocks, 1, 1}, {256, 1, 1}, in.data(), out.data());
   for (unsigned b = 0; b < kBlocks; ++b) {
-    EXPECT_EQ(out[b], std::accumulate(&in[b * 256], &in[b * 256] + 256, 0.0F));
+    const float* const block = &in[b * std::size_t{256}];
+    EXPECT_EQ(out[b], std::accumulate(block, block + 256, 0.0F));
   }
 }
 
@@ -105,7 +106,7 @@ TEST_F(ControlTest, WarpsOfABlockMayWaitForEachOther) {
 TEST_F(ControlTest, CooperativeGridsSynchronise) {
   constexpr int kBlocks = 24;
   constexpr int kRounds = 5;
-  DeviceArray<int> cells(memory_, 2 * kBlocks);
+  DeviceArray<int> cells(memory_, std::size_t{2} * kBlocks);
   for (int b = 0; b < kBlocks; ++b) cells[b] = 100 * b;
   LaunchConfig config;
   config.grid = {kBlocks, 1, 1};

@@ -131,7 +131,7 @@ TEST_F(ControlServiceTest, ClientThatDoesNotReadIsCutOff) {
   client.Send(wire::LeaseRequest{});
   const auto event = listener_.NextSession();
   wire::MemoryReply reply;
-  reply.message.assign(4 * 1024, 'x');
+  reply.message.assign(4096, 'x');
   for (int i = 0; i < 10'000; ++i) event.link->Send(reply);
   event.done();
   EXPECT_FALSE(listener_.NextSession().message);
