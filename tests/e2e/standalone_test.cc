@@ -121,9 +121,13 @@ TEST_F(Standalone, ADaemonThatDoesNotStartIsStatus125AndItsLogIsShown) {
 }
 
 TEST_F(Standalone, ServesTheGpusOfTheTopologyFile) {
-  const auto run = Start(Shell(kVectorAdd + " >&2 && " + kTorporctl +
-                               " status --output json --socket ${TORPOR_SOCKET%/*}/admin.sock"),
-                         {"--topology", folder_.Write("topology.yaml", kThreeGpus)});
+  // The program runs as soon as one GPU is ready; the status is asked until all of them are.
+  const std::string status =
+      kTorporctl + " status --output json --socket ${TORPOR_SOCKET%/*}/admin.sock";
+  const auto run =
+      Start(Shell(kVectorAdd + " >&2; while text=$(" + status + ") && echo \"$text\" | " +
+                  "grep -Eq '\"pool_bytes\": ?0([^0-9]|$)'; do :; done; echo \"$text\""),
+            {"--topology", folder_.Write("topology.yaml", kThreeGpus)});
   EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();
   const auto gpus = nlohmann::json::parse(run->Stdout(), nullptr, false).at("gpus");
   ASSERT_EQ(gpus.size(), 3U) << run->Stdout();
