@@ -15,14 +15,6 @@ constexpr std::chrono::seconds kConnectPatience{2};
 
 constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std::uint32_t>(call); }
 
-template <typename Message>
-std::vector<std::uint8_t> Encoded(const Message& message) {
-  std::vector<std::uint8_t> bytes;
-  wire::Writer writer(bytes);
-  writer(message);
-  return bytes;
-}
-
 }  // namespace
 
 void Session::OnGrant(const wire::LeaseGrant& grant) {
@@ -74,7 +66,7 @@ void Session::TellExecutor(const LinkPtr& link) {
   if (!link->is_attached) {
     link->is_attached = true;
     batch_.Append(CallId(wire::ProtocolCall::kAttach),
-                  Encoded(wire::Attach{hello_.session_id, hello_.session_key}));
+                  wire::Encoded(wire::Attach{hello_.session_id, hello_.session_key}));
     link->pending.push_back(
         {PendingReply::Kind::kAttach, CallId(wire::ProtocolCall::kAttach), nullptr});
     link->stream.Send(batch_.Take(lease_.id));
@@ -114,7 +106,7 @@ void Session::OnDrained(const LinkPtr& link, std::span<const std::uint8_t> resul
   // The executor that the events were recorded on needs no import of them.
   const bool knows_all = link->known_version == journal_.version();
   for (const wire::EventTime& time : drained.events) {
-    const auto fields = Encoded(wire::EventImport{time.event, time.completed_ns});
+    const auto fields = wire::Encoded(wire::EventImport{time.event, time.completed_ns});
     journal_.Configure(time.event, {wire::EventImport::kCallId, fields}, 0);
   }
   if (knows_all) link->known_version = journal_.version();
@@ -241,7 +233,7 @@ std::uint64_t Session::PerThreadStream() {
   const std::uint64_t handle = MintHandle(HandleKind::kStream);
   wire::StreamCreate create;
   create.stream = handle;
-  const auto fields = Encoded(create);
+  const auto fields = wire::Encoded(create);
   Create(handle, {wire::StreamCreate::kCallId, fields});
   mine = {this, handle};
   return handle;

@@ -147,4 +147,13 @@ class Reader {
   bool ok_ = true;
 };
 
+// The fields of `message`, where a buffer of their own does not matter.
+template <typename Message>
+std::vector<std::uint8_t> Encoded(const Message& message) {
+  std::vector<std::uint8_t> fields;
+  Writer writer(fields);
+  writer(message);
+  return fields;
+}
+
 }  // namespace torpor::wire

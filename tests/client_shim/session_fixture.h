@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client_shim/core/session.h"
@@ -22,13 +24,7 @@ inline constexpr auto kAttach = static_cast<std::uint32_t>(wire::ProtocolCall::k
 inline constexpr auto kDrain = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
 inline constexpr std::chrono::milliseconds kNever{3600 * 1000};
 
-template <typename T>
-std::vector<std::uint8_t> Encoded(const T& message) {
-  std::vector<std::uint8_t> fields;
-  fields.reserve(512);
-  wire::Writer{fields}(message);
-  return fields;
-}
+using wire::Encoded;
 
 inline std::vector<std::uint32_t> CallIds(const std::vector<ReceivedCommand>& commands) {
   std::vector<std::uint32_t> ids;
@@ -74,6 +70,27 @@ class SessionTest : public ::testing::Test {
     CallReply reply;
     const cudaError_t error = session_->Call({wire::DeviceSynchronize::kCallId, {}}, reply);
     return error != cudaSuccess ? error : static_cast<cudaError_t>(reply.status);
+  }
+  // A call, on a thread of its own, that waits for a lease which the daemon does not grant.
+  std::future<cudaError_t> CallWithoutLease() {
+    daemon_.set_auto_grant(nullptr);
+    EXPECT_EQ(Start(), cudaSuccess);
+    auto call = std::async(std::launch::async, [this] { return Synchronize(); });
+    daemon_.Await<wire::LeaseRequest>();
+    return call;
+  }
+  // Grants the executor for a request. The lease's id, once the session has taken it.
+  std::uint64_t GrantRequest(const FakeExecutor& executor) {
+    const std::uint64_t lease = daemon_.Grant(executor, /*is_explicit=*/true);
+    EXPECT_EQ(daemon_.Await<wire::LeaseAck>().lease_id, lease);
+    return lease;
+  }
+  // Tells the session of the loss; from then on its calls fail with the error.
+  void LoseLease(const wire::LeaseLost& lost) {
+    daemon_.Send(lost);
+    while (Synchronize() == cudaSuccess) std::this_thread::yield();
+    EXPECT_EQ(Synchronize(), static_cast<cudaError_t>(lost.error));
+    EXPECT_EQ(Launch(), static_cast<cudaError_t>(lost.error));
   }
   std::uint64_t CreateStream() {
     wire::StreamCreate create;

@@ -25,14 +25,6 @@ constexpr std::uint64_t kBytes = 4096;  // of either allocation
 
 void* At(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
-template <typename Message>
-std::vector<std::uint8_t> Encoded(const Message& message) {
-  std::vector<std::uint8_t> bytes;
-  wire::Writer writer(bytes);
-  writer(message);
-  return bytes;
-}
-
 wire::HelloReply OneDevice() {
   wire::HelloReply hello;
   hello.device_base = kDevice;
@@ -86,7 +78,7 @@ class LaunchTest : public CudartClientTest {
     kernel.name = "kernel";
     kernel.parameters = {{0, 1}, {8, 8}, {16, 6}};
     kernel.max_threads = 256;
-    core_.reply.result = Encoded(loaded);
+    core_.reply.result = wire::Encoded(loaded);
   }
   static bool Register() {
     static constexpr std::array<std::uint8_t, 16> kFatbin = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};

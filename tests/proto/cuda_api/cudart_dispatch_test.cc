@@ -8,13 +8,6 @@
 namespace torpor::cuda_api {
 namespace {
 
-template <typename Command>
-std::vector<std::uint8_t> Encode(const Command& command) {
-  std::vector<std::uint8_t> bytes;
-  wire::Writer{bytes}(command);
-  return bytes;
-}
-
 template <typename... Commands>
 struct EveryCommand {
   static void Dispatch(FakeCudartHandler& handler) { (DispatchOne<Commands>(handler), ...); }
@@ -25,7 +18,7 @@ struct EveryCommand {
     wire::FieldFiller filler(Command::kCallId);
     Command command;
     filler(command);
-    std::vector<std::uint8_t> fields = Encode(command);
+    std::vector<std::uint8_t> fields = wire::Encoded(command);
     CallOutcome outcome;
     handler.call_ids.clear();
     ASSERT_TRUE(DispatchCudart(handler, Command::kCallId, fields, outcome).ok());
@@ -65,7 +58,8 @@ class ElapsedTimeHandler : public FakeCudartHandler {
 TEST(CudartDispatchTest, AnAnsweredCommandsResultIsEncoded) {
   ElapsedTimeHandler handler;
   CallOutcome outcome;
-  const std::vector<std::uint8_t> fields = Encode(wire::EventElapsedTime{.start = 2, .end = 5});
+  const std::vector<std::uint8_t> fields =
+      wire::Encoded(wire::EventElapsedTime{.start = 2, .end = 5});
   ASSERT_TRUE(DispatchCudart(handler, wire::EventElapsedTime::kCallId, fields, outcome).ok());
   EXPECT_TRUE(outcome.is_sync);
   wire::EventElapsedTimeResult result;
@@ -80,7 +74,8 @@ TEST(CudartDispatchTest, AFailedCommandHasNoResult) {
   handler.answer = CallFailed(600, "not ready");
   CallOutcome outcome;
   outcome.result = {1, 2, 3};
-  const std::vector<std::uint8_t> fields = Encode(wire::EventElapsedTime{.start = 2, .end = 5});
+  const std::vector<std::uint8_t> fields =
+      wire::Encoded(wire::EventElapsedTime{.start = 2, .end = 5});
   ASSERT_TRUE(DispatchCudart(handler, wire::EventElapsedTime::kCallId, fields, outcome).ok());
   EXPECT_EQ(outcome.status.code, 600);
   EXPECT_EQ(outcome.status.message, "not ready");
@@ -101,7 +96,7 @@ class LaunchHandler : public FakeCudartHandler {
 TEST(CudartDispatchTest, ALaunchBorrowsItsParameters) {
   const std::array<std::uint8_t, 12> bytes{1, 2, 3};
   const wire::LaunchKernel launch{.kernel = 1, .grid = {4, 5, 6}, .parameters = bytes};
-  const std::vector<std::uint8_t> fields = Encode(launch);
+  const std::vector<std::uint8_t> fields = wire::Encoded(launch);
   LaunchHandler handler;
   CallOutcome outcome;
   ASSERT_TRUE(DispatchCudart(handler, launch.kCallId, fields, outcome).ok());
