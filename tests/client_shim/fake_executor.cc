@@ -66,11 +66,11 @@ void FakeExecutor::SendRaw(std::string payload) {
 }
 
 void FakeExecutor::Die() {
-  Resume();
   {
     std::lock_guard lock(mutex_);
     for (grpc::ServerContext* context : contexts_) context->TryCancel();
   }
+  Resume();  // what is answered from here on reaches nobody
   if (server_) server_->Shutdown(std::chrono::system_clock::now());
   server_.reset();
 }

@@ -102,14 +102,9 @@ TEST_F(SessionTest, ANonsenseMessageEndsTheSession) {
 }
 
 TEST_F(SessionTest, ALostDaemonFailsEveryCallAndHangsNone) {
-  daemon_.set_auto_grant(nullptr);
-  ASSERT_EQ(Start(), cudaSuccess);
-  cudaError_t waiting = cudaSuccess;
-  std::thread caller([&] { waiting = Synchronize(); });
-  daemon_.Await<wire::LeaseRequest>();
+  std::future<cudaError_t> call = CallWithoutLease();
   daemon_.Stop();
-  caller.join();
-  EXPECT_EQ(waiting, cudaErrorDevicesUnavailable);
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
   std::uint64_t address = 0;
   EXPECT_EQ(session_->Malloc(16, address), cudaErrorDevicesUnavailable);
   EXPECT_EQ(session_->Start(), cudaErrorDevicesUnavailable);
