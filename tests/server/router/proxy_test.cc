@@ -279,15 +279,13 @@ TEST_F(ProxyTest, InterimAnswersAreNotTheAnswer) {
 
 TEST_F(ProxyTest, AnEarlyAnswerDoesNotWaitForTheRestOfTheBody) {
   config_.request_buffer_bytes = 4 * kKiB;
-  FakeUpstream upstream(
+  StartWithUpstream(
       [](RawConnection& connection, const RawMessage&) {
         connection.Send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nmuch");
         connection.ReadToEnd();
         return false;
       },
       /*reads_bodies=*/false);
-  config_.functions["f"].upstream = upstream.address();
-  StartRouter();
   RawConnection connection = Connect();
   connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 100000000\r\n\r\n" +
                   std::string(300'000, 'x'));

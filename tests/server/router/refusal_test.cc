@@ -259,14 +259,12 @@ TEST_F(RefusalTest, AClientThatLeavesWhileItRunsFreesTheGpu) {
 
 TEST_F(RefusalTest, AClientThatLeavesInMidBodyFreesTheGpu) {
   config_.request_buffer_bytes = 4 * kKiB;
-  FakeUpstream upstream(
+  StartWithUpstream(
       [](RawConnection& connection, const RawMessage&) {
         connection.ReadToEnd();
         return false;
       },
       /*reads_bodies=*/false);
-  config_.functions["f"].upstream = upstream.address();
-  StartRouter();
   {
     RawConnection connection = Connect();
     connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 1000000\r\n\r\n" +

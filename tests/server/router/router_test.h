@@ -35,8 +35,9 @@ class RouterTest : public ::testing::Test {
     router_ = *std::move(router);
   }
 
-  void StartWithUpstream(FakeUpstream::Handler handler) {
-    upstream_ = std::make_unique<FakeUpstream>(std::move(handler));
+  // As FakeUpstream's constructor.
+  void StartWithUpstream(FakeUpstream::Handler handler, bool reads_bodies = true) {
+    upstream_ = std::make_unique<FakeUpstream>(std::move(handler), reads_bodies);
     config_.functions["f"].upstream = upstream_->address();
     StartRouter();
   }
