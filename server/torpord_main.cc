@@ -144,7 +144,6 @@ class Daemon {
         admin_, AdminServer::Start(config_, {.snapshot = [this] { return Snapshot(); },
                                              .http_address = router_->http_address(),
                                              .metrics_address = router_->metrics_address()}));
-    RestrictSocket(config_.admin_socket);
     LogEvent(spdlog::level::info, "started",
              {{"version", Version()},
               {"http", router_->http_address()},

@@ -2,6 +2,6 @@
 
 namespace torpor::server {
 
-const char* Version() { return "0.1.0"; }
+const char* Version() { return TORPOR_VERSION; }
 
 }  // namespace torpor::server

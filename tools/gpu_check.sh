@@ -271,8 +271,6 @@ check_programs() {
   say "gpu_check: $(node_status 'node["gpus"][0]["name"]'), a pool of $pool_mib MiB"
   printf '\n%-28s %12s %12s  %s\n' 'CUDA program' 'native ms' 'remoted ms' 'result'
   for program in "$programs"/*; do
-    # These work only while one of tests/e2e drives them.
-    case $(basename "$program") in state_server | symbol_address | until_error) continue ;; esac
     if [ "$(seconds_left)" = 0 ]; then fail "out of time before $program; raise LIMIT_S"; break; fi
     check_program "$program"
   done

@@ -1,14 +1,17 @@
 #include "server/admin/admin_server.h"
 
-#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include "base/status_macros.h"
 #include "proto/torpor/v1/admin.grpc.pb.h"
+#include "server/unix_socket/grpc_server.h"
 #include "server/version.h"
 
 namespace torpor::server {
 namespace {
+
+constexpr mode_t kSocketMode = 0660;
 
 void Fill(const GpuSnapshot& gpu, v1::GpuStatus& status) {
   status.set_gpu(gpu.gpu);
@@ -80,18 +83,18 @@ class AdminService final : public v1::Admin::Service {
 
 class GrpcAdminServer final : public AdminServer {
  public:
-  GrpcAdminServer(const Config& config, Sources sources) : service_(config, std::move(sources)) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + config.admin_socket, grpc::InsecureServerCredentials());
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-  }
+  GrpcAdminServer(const Config& config, Sources sources) : service_(config, std::move(sources)) {}
   ~GrpcAdminServer() override {
     // A stuck caller must not keep the daemon from ending.
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
 
-  bool is_serving() const { return server_ != nullptr; }
+  absl::Status Listen(const std::string& path) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&service_);
+    TORPOR_ASSIGN_OR_RETURN(server_, ServeOnUnixSocket(builder, path, kSocketMode));
+    return absl::OkStatus();
+  }
 
  private:
   AdminService service_;
@@ -104,10 +107,7 @@ absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(const Config& co
                                                                 Sources sources) {
   grpc::EnableDefaultHealthCheckService(true);
   auto server = std::make_unique<GrpcAdminServer>(config, std::move(sources));
-  if (!server->is_serving()) {
-    return absl::UnavailableError(
-        fmt::format("cannot listen on {}; is its folder there and writable?", config.admin_socket));
-  }
+  TORPOR_RETURN_IF_ERROR(server->Listen(config.admin_socket));
   return server;
 }
 

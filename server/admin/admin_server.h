@@ -20,7 +20,7 @@ class AdminServer {
     std::string metrics_address;
   };
 
-  // Binds config.admin_socket. Unavailable where that fails.
+  // Serves on config.admin_socket, for its owner and group. Unavailable where that fails.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const Config& config, Sources sources);
 
   virtual ~AdminServer() = default;  // stops; calls in progress are cancelled

@@ -12,7 +12,6 @@
 
 #include "scheduler/scheduler.h"
 #include "server/config/config.h"
-#include "server/control/links.h"
 #include "server/controller/executor.h"
 #include "server/controller/executor_killer.h"
 #include "server/controller/lease.h"
@@ -21,6 +20,7 @@
 #include "server/controller/session.h"
 #include "server/controller/task_loop.h"
 #include "server/controller/telemetry.h"
+#include "server/links/links.h"
 #include "server/repository/address_space.h"
 #include "server/repository/repository.h"
 

@@ -1,6 +1,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,11 @@
 
 // Requests of the router, and the node as a whole.
 namespace torpor::server {
+namespace {
+
+constexpr Duration kConfirmPatience = std::chrono::seconds(1);
+
+}  // namespace
 
 void Controller::Acquire(RequestId request, const std::string& function, TimePoint give_up,
                          RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost) {
@@ -48,10 +55,15 @@ void Controller::ConfirmLease(RequestId request, const std::function<void()>& do
   if (found == requests_.end()) return done();
   const std::optional<Lease>& lease = instances_.at(found->second.instance).lease;
   if (!lease || lease->requests.count(request) == 0) return done();
-  // Either it answers, or its death is noticed first.
+  // Either it answers, or its death is noticed first; one that hangs is not waited for.
+  const auto is_done = std::make_shared<bool>(false);
+  const auto finish = [is_done, done] {
+    if (!std::exchange(*is_done, true)) done();
+  };
   v1::DaemonMessage message;
   message.mutable_ping();
-  Run(lease->gpu, message, [done](const OperationResult&) { done(); });
+  Run(lease->gpu, message, [finish](const OperationResult&) { finish(); });
+  loop_.RunAt(loop_.Now() + kConfirmPatience, finish);
 }
 
 void Controller::FlushGrants(Instance& instance) {

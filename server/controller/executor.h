@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/units.h"
-#include "server/control/links.h"
+#include "server/links/links.h"
 
 namespace torpor::server {
 

@@ -3,32 +3,29 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/time.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "server/control/control_service.h"
-#include "server/control/descriptor_server.h"
-#include "server/control/node_service.h"
-#include "server/control/unix_listener.h"
 #include "server/controller/controller.h"
 #include "server/controller/thread_loop.h"
 #include "server/controller/tokens.h"
 #include "server/daemon/cuda_libraries.h"
+#include "server/links/control_service.h"
+#include "server/links/descriptor_server.h"
+#include "server/links/node_service.h"
 #include "server/supervisor/supervisor.h"
+#include "server/unix_socket/grpc_server.h"
 
 namespace torpor::server {
 namespace {
@@ -97,18 +94,11 @@ absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::
   return gpus;
 }
 
-absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(const std::string& path, grpc::Service& service,
+absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(grpc::Service& service, const std::string& path,
                                                     mode_t mode) {
-  TORPOR_RETURN_IF_ERROR(CheckSocketPath(path));
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(absl::StrCat("unix:", path), grpc::InsecureServerCredentials());
   builder.RegisterService(&service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (!server) return absl::UnavailableError(absl::StrCat("cannot listen on ", path));
-  if (chmod(path.c_str(), mode) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot set the mode of ", path));
-  }
-  return server;
+  return ServeOnUnixSocket(builder, path, mode);
 }
 
 // Carries events of all threads to the controller's own.
@@ -148,9 +138,9 @@ class LiveNode final : public Node,
         DescriptorServer::Start(descriptor_socket, config_.socket_mode, repository_,
                                 [this](pid_t pid) { return IsExecutor(pid); }));
     TORPOR_ASSIGN_OR_RETURN(node_server_,
-                            Serve(config_.run_dir + "/node.sock", node_service_, 0600));
+                            Serve(node_service_, config_.run_dir + "/node.sock", 0600));
     TORPOR_ASSIGN_OR_RETURN(control_server_,
-                            Serve(config_.client_socket, control_service_, config_.socket_mode));
+                            Serve(control_service_, config_.client_socket, config_.socket_mode));
     MutexLock lock(&mutex_);  // until executors can be recognised by their process
     supervisor_ = std::make_shared<Supervisor>(std::move(processes), *this);
     return absl::OkStatus();
@@ -171,9 +161,9 @@ class LiveNode final : public Node,
   }
 
   void Drain() override {
-    auto idle = std::make_shared<absl::Notification>();
-    OnLoop([&] { controller_->Drain([idle] { idle->Notify(); }); });
-    if (!idle->WaitForNotificationWithTimeout(absl::FromChrono(config_.drain_timeout))) {
+    auto idle = std::make_shared<std::promise<void>>();
+    OnLoop([&] { controller_->Drain([idle] { idle->set_value(); }); });
+    if (idle->get_future().wait_for(config_.drain_timeout) != std::future_status::ready) {
       spdlog::warn("requests still run after the drain timeout");
     }
   }
@@ -250,12 +240,12 @@ class LiveNode final : public Node,
   bool OnLoop(const std::function<void()>& work) {
     ReaderMutexLock lock(&stop_mutex_);
     if (is_stopped_ || !controller_) return false;
-    absl::Notification done;
+    std::promise<void> done;
     loop_.Post([&] {
       work();
-      done.Notify();
+      done.set_value();
     });
-    done.WaitForNotification();
+    done.get_future().wait();
     return true;
   }
 

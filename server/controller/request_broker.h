@@ -41,7 +41,8 @@ class RequestBroker {
 
   // For a caller that has seen something go wrong and wants to know whether the executor's death is
   // the reason: calls `done` once it is certain that the lease was intact at the time of this call,
-  // or else after OnLost. Between the grant and Release.
+  // or else after OnLost, or when an executor that hangs has said nothing for a second. Between the
+  // grant and Release.
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
 
   // The request is over, or its caller has gone. Exactly once for every Acquire.

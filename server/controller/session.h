@@ -7,8 +7,8 @@
 
 #include "base/ids.h"
 #include "memory/range_allocator.h"
-#include "server/control/links.h"
 #include "server/controller/step_queue.h"
+#include "server/links/links.h"
 #include "server/repository/repository.h"
 
 namespace torpor::server {

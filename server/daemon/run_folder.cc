@@ -93,6 +93,4 @@ absl::StatusOr<RunFolder> RunFolder::Claim(const Config& config) {
   return RunFolder(std::move(lock));
 }
 
-void RestrictSocket(const std::string& path) { chmod(path.c_str(), 0660); }
-
 }  // namespace torpor::server

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "server/config/config.h"
@@ -21,8 +19,5 @@ class RunFolder {
 
   UniqueFd lock_;
 };
-
-// Group members may connect, others may not.
-void RestrictSocket(const std::string& path);
 
 }  // namespace torpor::server

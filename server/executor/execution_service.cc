@@ -2,11 +2,9 @@
 
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
+#include "server/unix_socket/grpc_server.h"
 
 namespace torpor::executor {
 namespace {
@@ -73,20 +71,11 @@ grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream)
 
 absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
                                                     const std::string& path, mode_t mode) {
-  unlink(path.c_str());
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(static_cast<int>(wire::kMaxFrameBytes));
   builder.SetMaxSendMessageSize(-1);
   builder.RegisterService(&service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", path));
-  }
-  if (chmod(path.c_str(), mode) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot set the mode of ", path));
-  }
-  return server;
+  return server::ServeOnUnixSocket(builder, path, mode);
 }
 
 }  // namespace torpor::executor

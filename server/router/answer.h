@@ -27,6 +27,8 @@ struct Refusal {
   int retry_after_seconds = 0;  // 0: retrying will not help
 };
 
+constexpr int kRetrySoonSeconds = 1;
+
 // {"error": {"status": ..., "reason": ..., "message": ..., "request_id": ...}}
 Answer ErrorAnswer(const Refusal& refusal, std::string_view request_id);
 

@@ -230,7 +230,7 @@ asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer a
                      !core_.is_draining;
   const bool is_sent =
       co_await SendAnswer(stream_, std::move(answer), frame, core_.config.client_timeout);
-  co_return is_sent&& frame.keep_alive;
+  co_return (is_sent && frame.keep_alive);
 }
 
 // Closing a socket with unread bytes resets it, and a reset may overtake the answer: end our side,

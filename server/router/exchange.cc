@@ -18,8 +18,6 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-constexpr int kRetrySoonSeconds = 1;
-
 }  // namespace
 
 Exchange::Exchange(RouterCore& core, Client client, const FunctionConfig& function,
@@ -93,7 +91,7 @@ asio::awaitable<bool> Exchange::Run() {
   Record(response_ ? response_->result_int() : 0);
   co_await EndTransfer();
   ReleaseLease();
-  co_return keep_alive&& client_.parser.is_done();
+  co_return (keep_alive && client_.parser.is_done());
 }
 
 void Exchange::Abort() { Fail(Failure::kAborted, "the router stops"); }

@@ -16,8 +16,6 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-constexpr int kRetrySoonSeconds = 1;
-
 std::string Milliseconds(Duration duration) {
   return fmt::format("{:.3f}", ToMilliseconds(duration));
 }
@@ -99,7 +97,7 @@ asio::awaitable<bool> Exchange::RespondAll() {
         co_await http::async_write_header(client_.stream, serializer, kAwait);
     if (error) Fail(Failure::kClientGone, error.message());
   }
-  co_return keep_alive&& failure_ == Failure::kNone;
+  co_return (keep_alive && failure_ == Failure::kNone);
 }
 
 // The answer passes through, at most response_buffer_bytes ahead of the client.
@@ -158,7 +156,7 @@ asio::awaitable<bool> Exchange::Refuse(Refusal refusal) {
   is_client_head_sent_ = true;
   const bool is_sent =
       co_await SendAnswer(client_.stream, std::move(answer), frame, core_.config.client_timeout);
-  co_return is_sent&& frame.keep_alive;
+  co_return (is_sent && frame.keep_alive);
 }
 
 Refusal Exchange::RefusalOfFailure() const {

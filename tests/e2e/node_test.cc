@@ -38,7 +38,7 @@ constexpr int kMegabytes = 48;
 constexpr std::uint64_t kElements = std::uint64_t{kMegabytes} << 18;
 
 std::vector<std::string> StateServer() {
-  return {std::string(PROGRAM_DIR) + "/state_server", "--megabytes", std::to_string(kMegabytes)};
+  return {std::string(DRIVEN_DIR) + "/state_server", "--megabytes", std::to_string(kMegabytes)};
 }
 std::vector<std::string> LazyStateServer() {
   std::vector<std::string> command = StateServer();
@@ -264,7 +264,7 @@ TEST_F(Node, AWrongTokenIsRefused) {
 TEST_F(Node, AProgramWhoseDaemonDiesGetsAnErrorAndEnds) {
   ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {}));
   const auto program =
-      node_->RunProgram({"--function", "a"}, {std::string(PROGRAM_DIR) + "/until_error"});
+      node_->RunProgram({"--function", "a"}, {std::string(DRIVEN_DIR) + "/until_error"});
   ASSERT_NE(program->WaitForLine("working", std::chrono::seconds(60)), "") << program->Stderr();
   node_->daemon().Signal(SIGKILL);
   EXPECT_EQ(program->Wait(std::chrono::seconds(30)), 0) << program->Stderr();
@@ -284,7 +284,7 @@ TEST_F(Node, TheAddressOfAVariableMovesWithTheProgram) {
     pipes.push_back(node_->folder().path() + "/" + name + ".pipe");
     ASSERT_EQ(mkfifo(pipes.back().c_str(), 0600), 0);
     programs.push_back(node_->RunProgram(
-        {"--function", name}, {std::string(PROGRAM_DIR) + "/symbol_address", pipes.back()}));
+        {"--function", name}, {std::string(DRIVEN_DIR) + "/symbol_address", pipes.back()}));
     ASSERT_NE(programs.back()->WaitForLine("waiting", std::chrono::seconds(60)), "")
         << programs.back()->Stderr();
   }

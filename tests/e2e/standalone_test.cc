@@ -49,7 +49,7 @@ class Standalone : public testing::Test {
 
   // A server whose POST /work keeps the GPU busy; it listens at *address.
   std::unique_ptr<ChildProcess> StartServer(std::string* address) const {
-    auto server = Start({std::string(PROGRAM_DIR) + "/state_server"});
+    auto server = Start({std::string(DRIVEN_DIR) + "/state_server"});
     const std::string line = server->WaitForLine("listening on", kPatience);
     EXPECT_NE(line, "") << server->Stderr();
     *address = line.substr(line.rfind(' ') + 1);

@@ -36,7 +36,7 @@ class TorporctlOnANode : public Torporctl {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(node_.Start());
     ASSERT_NO_FATAL_FAILURE(node_.StartFunction(
-        "busy", {std::string(PROGRAM_DIR) + "/state_server", "--megabytes", "48"}));
+        "busy", {std::string(DRIVEN_DIR) + "/state_server", "--megabytes", "48"}));
   }
 
   std::string Show(const std::string& what, const std::string& format) const {

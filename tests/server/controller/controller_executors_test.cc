@@ -71,6 +71,24 @@ TEST_F(ControllerExecutors, ALeaseIsConfirmedByItsExecutorOrLost) {
   Release(request);
 }
 
+TEST_F(ControllerExecutors, AnExecutorThatHangsDoesNotHoldUpAConfirmation) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Serve("a", a);
+  const RequestId request = Acquire("a");
+  TakeLease(a);
+  answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
+  int confirmed = 0;
+  controller_->ConfirmLease(request, [&] { ++confirmed; });
+  loop_.Advance(std::chrono::milliseconds(900));
+  EXPECT_EQ(confirmed, 0);
+  loop_.Advance(std::chrono::milliseconds(200));
+  EXPECT_EQ(confirmed, 1);
+  KillExecutor(0);
+  EXPECT_EQ(confirmed, 1);
+  Release(request);
+}
+
 TEST_F(ControllerExecutors, DeathInTheFirstRequestMayCostTheModel) {
   StartExecutor(0);
   const Client a = Connect("token-a");

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "server/control/links.h"
+#include "server/links/links.h"
 
 namespace torpor::server {
 

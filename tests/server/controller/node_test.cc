@@ -17,7 +17,7 @@ extern "C" {
 
 #include "base/unique_fd.h"
 #include "server/router/router.h"
-#include "tests/server/control/test_server.h"
+#include "tests/server/links/test_server.h"
 #include "tests/server/router/raw_http.h"
 
 namespace torpor::server {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cstring>
@@ -88,15 +87,6 @@ TEST_F(RunFolderTest, AFolderThatCannotBeMadeIsNamed) {
   config_.run_dir = "/proc/torpor";
   EXPECT_THAT(std::string(RunFolder::Claim(config_).status().message()),
               HasSubstr("cannot create run_dir /proc/torpor"));
-}
-
-TEST_F(RunFolderTest, SocketsAreForOwnerAndGroup) {
-  std::filesystem::create_directory(config_.run_dir);
-  const UniqueFd listener = Listen(config_.client_socket);
-  RestrictSocket(config_.client_socket);
-  struct stat status {};
-  ASSERT_EQ(stat(config_.client_socket.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0660u);
 }
 
 }  // namespace

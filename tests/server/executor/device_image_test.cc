@@ -11,7 +11,7 @@
 namespace torpor::executor {
 namespace {
 
-constexpr std::uint64_t kBase = 0x2000'0000'0000;
+constexpr std::uint64_t kBase = 0x20'0000'0000;  // where ThreadSanitizer allows mappings
 constexpr Bytes kRange = 64 * kMiB;
 
 SharedMapping NewFile(Bytes bytes) {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-#include "bench/remote/kernels.h"
+#include "bench/e2e/kernels.h"
 #include "tests/e2e/emulated_node.h"
 
 namespace torpor::bench {

@@ -1,11 +1,11 @@
-#include "server/control/control_service.h"
+#include "server/links/control_service.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "tests/server/control/recording_listener.h"
-#include "tests/server/control/test_server.h"
+#include "tests/server/links/recording_listener.h"
+#include "tests/server/links/test_server.h"
 
 namespace torpor::server {
 namespace {

@@ -1,9 +1,9 @@
-#include "server/control/control_service.h"
+#include "server/links/control_service.h"
 
 #include <span>
 #include <utility>
 
-#include "server/control/stream_reactor.h"
+#include "server/links/stream_reactor.h"
 
 namespace torpor::server {
 namespace {

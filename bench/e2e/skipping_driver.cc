@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
-#include "bench/remote/kernels.h"
+#include "bench/e2e/kernels.h"
 
 extern "C" __attribute__((visibility("default"))) CUresult cuLaunchKernel(
     CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

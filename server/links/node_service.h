@@ -1,7 +1,7 @@
 #pragma once
 
 #include "proto/torpor/v1/node.grpc.pb.h"
-#include "server/control/links.h"
+#include "server/links/links.h"
 
 namespace torpor::server {
 

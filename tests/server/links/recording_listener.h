@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/mailbox.h"
-#include "server/control/links.h"
+#include "server/links/links.h"
 
 namespace torpor::server {
 

@@ -1,9 +1,9 @@
-#include "server/control/node_service.h"
+#include "server/links/node_service.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/server/control/recording_listener.h"
-#include "tests/server/control/test_server.h"
+#include "tests/server/links/recording_listener.h"
+#include "tests/server/links/test_server.h"
 
 namespace torpor::server {
 namespace {

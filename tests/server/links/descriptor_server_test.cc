@@ -1,4 +1,4 @@
-#include "server/control/descriptor_server.h"
+#include "server/links/descriptor_server.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <memory>
 
-#include "tests/server/control/test_server.h"
+#include "tests/server/links/test_server.h"
 
 namespace torpor::server {
 namespace {

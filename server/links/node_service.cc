@@ -1,8 +1,8 @@
-#include "server/control/node_service.h"
+#include "server/links/node_service.h"
 
 #include <utility>
 
-#include "server/control/stream_reactor.h"
+#include "server/links/stream_reactor.h"
 
 namespace torpor::server {
 namespace {

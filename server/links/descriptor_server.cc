@@ -1,4 +1,4 @@
-#include "server/control/descriptor_server.h"
+#include "server/links/descriptor_server.h"
 
 #include <poll.h>
 #include <spdlog/spdlog.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "server/control/unix_listener.h"
+#include "server/unix_socket/unix_listener.h"
 
 namespace torpor::server {
 namespace {

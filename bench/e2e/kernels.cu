@@ -1,4 +1,4 @@
-#include "bench/remote/kernels.h"
+#include "bench/e2e/kernels.h"
 
 namespace torpor::bench {
 namespace {

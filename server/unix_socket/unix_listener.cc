@@ -1,4 +1,4 @@
-#include "server/control/unix_listener.h"
+#include "server/unix_socket/unix_listener.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
