@@ -78,6 +78,7 @@ std::variant<CommandLine, int> ParseCommandLine(int argc, char** argv) {
     const Setting<Config>& setting = NodeSettings()[i];
     app.add_option(FlagName(setting.key), texts[i], std::string(setting.help))
         ->type_name(std::string(setting.value_name))
+        ->default_str(std::string(setting.default_text))
         ->group("Settings");
   }
   try {

@@ -22,6 +22,8 @@ struct FunctionConfig {
   int max_in_flight = 1;
   bool keeps_state = false;        // in GPU memory, from one request to the next
   std::string tenant = "default";  // who pays for it: a label in the metrics
+
+  bool operator==(const FunctionConfig&) const = default;
 };
 
 enum class LogFormat { kText, kJson };
@@ -62,6 +64,8 @@ struct Config {
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kText;
   std::map<std::string, FunctionConfig> functions;
+
+  bool operator==(const Config&) const = default;
 };
 
 }  // namespace torpor::server

@@ -15,7 +15,8 @@ namespace torpor::server {
 template <typename Target>
 struct Setting {
   std::string_view key;
-  std::string_view value_name;  // for help: SIZE, DURATION, ...
+  std::string_view value_name;    // for help: SIZE, DURATION, ...
+  std::string_view default_text;  // what `set` would read as Target's default; empty: unset
   std::string_view help;
   bool is_path = false;  // relative paths in a file are relative to the file's folder
   // Reads the text into the target; an error says what is wrong with the text.

@@ -23,9 +23,10 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
 
   // `self` owns this reactor; `context` is the stream's.
   void Start(std::shared_ptr<StreamReactor> self, grpc::CallbackServerContext* context) {
+    MutexLock lock(&mutex_);
     self_ = std::move(self);
     context_ = context;
-    ReadNext();
+    this->StartRead(&incoming_);
   }
 
   void ReadNext() {
@@ -78,17 +79,22 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
     if (!is_finished_) FinishLocked(grpc::Status::CANCELLED);
   }
 
-  void OnDone() final { OnEnd(std::move(self_)); }
+  void OnDone() final { OnEnd(TakeSelf()); }
+
+  std::shared_ptr<StreamReactor> TakeSelf() {
+    MutexLock lock(&mutex_);
+    return std::move(self_);
+  }
 
   void FinishLocked(grpc::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_finished_ = true;
     this->Finish(std::move(status));
   }
 
-  std::shared_ptr<StreamReactor> self_;
-  grpc::CallbackServerContext* context_ = nullptr;  // valid until OnDone
   In incoming_;
   Mutex mutex_;
+  std::shared_ptr<StreamReactor> self_ ABSL_GUARDED_BY(mutex_);
+  grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;  // valid until OnDone
   std::deque<Out> queue_ ABSL_GUARDED_BY(mutex_);  // the front is being written
   std::unique_ptr<grpc::Status> closing_ ABSL_GUARDED_BY(mutex_);
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;

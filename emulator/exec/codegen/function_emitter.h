@@ -60,6 +60,9 @@ class FunctionEmitter {
   Value* Read(const Operand& operand, Type type);        // scalar or vector as scalar_ says
   Value* ReadVector(const Operand& operand, Type type);
   Value* ReadSpecial(const Operand& operand, bool scalar);
+  Value* ReadUniform(const Operand& operand);
+  Value* LaneMasks(ptx::SpecialRegister special);
+  Value* ReadThreadIndex(unsigned axis, bool scalar);
   Value* ReadSymbol(const Operand& operand, bool scalar);
   Value* Immediate(const Operand& operand, Type type);
   Value* ReadAny(const Operand& operand, Type type, bool scalar);

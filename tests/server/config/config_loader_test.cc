@@ -1,11 +1,13 @@
 #include "server/config/config_loader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "server/config/settings.h"
 
@@ -265,13 +267,30 @@ TEST(DocumentationTest, TheExampleIsAConfiguration) {
   EXPECT_EQ(config->functions.size(), 2u);
 }
 
+template <typename Target>
+void ExpectDefaultsAreTrue(std::span<const Setting<Target>> settings) {
+  for (const Setting<Target>& setting : settings) {
+    if (setting.default_text.empty()) continue;
+    Target target;
+    EXPECT_TRUE(setting.set(target, setting.default_text).ok()) << setting.key;
+    EXPECT_TRUE(target == Target()) << setting.key << " is not " << setting.default_text;
+  }
+}
+
+TEST(DocumentationTest, DefaultsAreAsTheHelpSays) {
+  ExpectDefaultsAreTrue(NodeSettings());
+  ExpectDefaultsAreTrue(FunctionSettings());
+}
+
 TEST(DocumentationTest, EverySettingIsExplained) {
   const std::string text = TextOf(TORPOR_SOURCE_DIR "/docs/configuration.md");
-  const auto expect_row = [&](std::string_view key) {
-    EXPECT_THAT(text, HasSubstr("| `" + std::string(key) + "` |"));
+  const auto expect_row = [&](const auto& setting) {
+    std::string row = fmt::format("| `{}` | ", setting.key);
+    if (!setting.default_text.empty()) row += fmt::format("`{}` | ", setting.default_text);
+    EXPECT_THAT(text, HasSubstr(row));
   };
-  for (const auto& setting : NodeSettings()) expect_row(setting.key);
-  for (const auto& setting : FunctionSettings()) expect_row(setting.key);
+  for (const auto& setting : NodeSettings()) expect_row(setting);
+  for (const auto& setting : FunctionSettings()) expect_row(setting);
 }
 
 }  // namespace

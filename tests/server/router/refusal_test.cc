@@ -405,11 +405,12 @@ TEST_F(RefusalTest, AnAddressInUseIsNamed) {
 }
 
 TEST_F(RefusalTest, StoppingInMidRequestReleasesEverything) {
+  broker_.answer = nullptr;
   StartWithSilence();
   RawConnection running = Connect();
   running.Send(Get("/function/f/"));
   broker_.WaitForAcquired(1);
-  broker_.answer = nullptr;
+  broker_.Answer(1, FakeBroker::SomeGrant());
   RawConnection queued = Connect();
   queued.Send(Get("/function/f/"));
   broker_.WaitForAcquired(2);

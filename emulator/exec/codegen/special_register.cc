@@ -1,0 +1,170 @@
+// Special registers: fields of WarpContext, timers, and what a lane's number says.
+#include <cstddef>
+#include <optional>
+
+#include "emulator/exec/codegen/function_emitter.h"
+
+namespace torpor::emulator {
+namespace {
+
+using ptx::Operand;
+using ptx::SpecialRegister;
+
+struct Timer {
+  std::size_t call;  // offset in RuntimeCalls
+  unsigned shift;
+  unsigned bits;
+};
+
+// Of three registers that follow each other, the field of a WarpContext array.
+std::size_t AxisField(std::size_t array, SpecialRegister axis, SpecialRegister x) {
+  return array +
+         sizeof(std::uint32_t) * (static_cast<std::size_t>(axis) - static_cast<std::size_t>(x));
+}
+
+// The 32-bit field of WarpContext that all lanes read; none for other registers.
+std::optional<std::size_t> WarpField(const Operand& operand) {
+  using enum SpecialRegister;
+  switch (operand.special) {
+    case kNtidX:
+    case kNtidY:
+    case kNtidZ:
+      return AxisField(offsetof(WarpContext, ntid), operand.special, kNtidX);
+    case kCtaidX:
+    case kCtaidY:
+    case kCtaidZ:
+      return AxisField(offsetof(WarpContext, ctaid), operand.special, kCtaidX);
+    case kNctaidX:
+    case kNctaidY:
+    case kNctaidZ:
+      return AxisField(offsetof(WarpContext, nctaid), operand.special, kNctaidX);
+    case kWarpid:
+      return offsetof(WarpContext, warp);
+    case kNwarpid:
+      return offsetof(WarpContext, warps);
+    case kSmid:
+      return offsetof(WarpContext, multiprocessor);
+    case kNsmid:
+      return offsetof(WarpContext, multiprocessors);
+    case kDynamicSmemSize:
+      return offsetof(WarpContext, dynamic_shared_bytes);
+    case kTotalSmemSize:
+      return offsetof(WarpContext, total_shared_bytes);
+    case kReservedSmem:
+      return offsetof(WarpContext, reserved_shared_offset);
+    case kEnvreg:
+      // cooperative_groups finds its grid workspace there, the high half first.
+      if (operand.bits == 1) return offsetof(WarpContext, grid_workspace) + 4;
+      if (operand.bits == 2) return offsetof(WarpContext, grid_workspace);
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Timer> TimerOf(SpecialRegister special) {
+  constexpr std::size_t kClockCall = offsetof(RuntimeCalls, clock);
+  constexpr std::size_t kGlobalCall = offsetof(RuntimeCalls, global_timer);
+  switch (special) {
+    case SpecialRegister::kClock:
+      return Timer{kClockCall, 0, 32};
+    case SpecialRegister::kClockHi:
+      return Timer{kClockCall, 32, 32};
+    case SpecialRegister::kClock64:
+      return Timer{kClockCall, 0, 64};
+    case SpecialRegister::kGlobaltimer:
+      return Timer{kGlobalCall, 0, 64};
+    case SpecialRegister::kGlobaltimerLo:
+      return Timer{kGlobalCall, 0, 32};
+    case SpecialRegister::kGlobaltimerHi:
+      return Timer{kGlobalCall, 32, 32};
+    default:
+      return std::nullopt;
+  }
+}
+
+// The register %lanemask_* of one lane; none for other registers.
+std::optional<std::uint32_t> LaneMask(SpecialRegister special, std::uint32_t lane) {
+  switch (special) {
+    case SpecialRegister::kLanemaskEq:
+      return 1U << lane;
+    case SpecialRegister::kLanemaskLe:
+      return 0xffffffffU >> (31 - lane);
+    case SpecialRegister::kLanemaskLt:
+      return (1U << lane) - 1;
+    case SpecialRegister::kLanemaskGe:
+      return 0xffffffffU << lane;
+    case SpecialRegister::kLanemaskGt:
+      return 0xfffffffeU << lane;
+    default:
+      return std::nullopt;
+  }
+}
+
+// What is the same for every warp; 0 for registers that have no meaning here (%pm, ...).
+std::uint32_t ConstantOf(SpecialRegister special) {
+  if (special == SpecialRegister::kWarpSize) return kWarpLanes;
+  return special == SpecialRegister::kClusterCount ? 1 : 0;
+}
+
+}  // namespace
+
+llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
+  using enum SpecialRegister;
+  switch (operand.special) {
+    case kTidX:
+    case kTidY:
+    case kTidZ:
+      return ReadThreadIndex(static_cast<unsigned>(operand.special) - static_cast<unsigned>(kTidX),
+                             scalar);
+    case kLaneid:
+      return scalar ? b_.getInt32(0)
+                    : Spread(b_.getInt32(0), 1, row_lanes() < kWarpLanes ? row_lanes() : 0);
+    case kLanemaskEq:
+    case kLanemaskLe:
+    case kLanemaskLt:
+    case kLanemaskGe:
+    case kLanemaskGt:
+      return LaneMasks(operand.special);
+    default: {
+      Value* value = ReadUniform(operand);
+      return scalar ? value : Spread(value, 0);
+    }
+  }
+}
+
+// A register that has one value for the whole warp.
+llvm::Value* FunctionEmitter::ReadUniform(const Operand& operand) {
+  if (operand.special == SpecialRegister::kGridid) {
+    return ContextField(offsetof(WarpContext, grid_id), b_.getInt64Ty());
+  }
+  if (const auto field = WarpField(operand)) return ContextField(*field, b_.getInt32Ty());
+  if (const auto timer = TimerOf(operand.special)) {
+    Value* value = CallRuntime(timer->call, b_.getInt64Ty(), {});
+    return Resize(b_.CreateLShr(value, timer->shift), timer->bits, false);
+  }
+  return b_.getInt32(ConstantOf(operand.special));
+}
+
+llvm::Value* FunctionEmitter::LaneMasks(SpecialRegister special) {
+  std::vector<llvm::Constant*> masks;
+  masks.reserve(kWarpLanes);
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    masks.push_back(b_.getInt32(*LaneMask(special, lane)));
+  }
+  return llvm::ConstantVector::get(masks);
+}
+
+llvm::Value* FunctionEmitter::ReadThreadIndex(unsigned axis, bool scalar) {
+  Value* tids = ContextField(offsetof(WarpContext, lane_tids), b_.getPtrTy());
+  Value* row =
+      b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), tids, std::uint64_t{axis} * kWarpLanes);
+  const bool one = scalar || unit_.block_shape().row_lanes != 0;
+  llvm::Type* type = one ? static_cast<llvm::Type*>(b_.getInt32Ty()) : Lanes(b_.getInt32Ty());
+  llvm::LoadInst* load = b_.CreateAlignedLoad(type, row, llvm::Align(4));
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
+  if (scalar || IsVector(load)) return load;
+  return Spread(load, axis == 0 ? 1 : 0, axis == 1 && row_lanes() < kWarpLanes ? 1 : 0);
+}
+
+}  // namespace torpor::emulator
