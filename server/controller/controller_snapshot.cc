@@ -72,8 +72,11 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
                    : function.sessions == 0 ? "absent"
                                             : "idle";
   const scheduler::Instance& placed = scheduler_.node().instances.at(instance.id);
+  // To the scheduler the memory of a function without processes is present where it ran last.
   for (const auto& [gpu, copy] : placed.copies) {
-    if (copy.state == scheduler::Copy::State::kPresent) function.resident_gpus.push_back(gpu.value);
+    const bool is_resident =
+        copy.state == scheduler::Copy::State::kPresent && function.sessions > 0;
+    if (is_resident) function.resident_gpus.push_back(gpu.value);
   }
   function.image_bytes = placed.image_bytes;
   function.requests = instance.requests;

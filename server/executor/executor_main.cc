@@ -3,10 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "server/executor/device_list.h"
 #include "server/executor/executor.h"
@@ -55,7 +57,10 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   app.add_option_function<std::string>(
          "--socket-mode",
          [&options](const std::string& text) {
-           options.socket_mode = static_cast<mode_t>(std::stoul(text, nullptr, 8));
+           const char* const end = text.data() + text.size();
+           const auto [rest, error] = std::from_chars(text.data(), end, options.socket_mode, 8);
+           if (error == std::errc() && rest == end) return;
+           throw CLI::ValidationError("--socket-mode", "wants octal digits, for example 0660");
          },
          "Octal mode of that socket")
       ->type_name("MODE")

@@ -11,7 +11,7 @@
 #include "emulator/exec/codegen/unit.h"
 #include "emulator/exec/warp_context.h"
 #include "emulator/ptx/control_flow.h"
-#include "emulator/ptx/lane_shape.h"
+#include "emulator/ptx/lane_analysis.h"
 
 namespace torpor::emulator {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/ptx/lane_shape.h"
+#include "emulator/ptx/lane_analysis.h"
 #include "emulator/ptx/module.h"
 
 namespace torpor::emulator {

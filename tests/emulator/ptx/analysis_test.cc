@@ -3,7 +3,7 @@
 #include <string>
 
 #include "emulator/ptx/control_flow.h"
-#include "emulator/ptx/lane_shape.h"
+#include "emulator/ptx/lane_analysis.h"
 #include "emulator/ptx/parser.h"
 
 namespace torpor::ptx {
@@ -51,6 +51,13 @@ TEST_F(AnalysisTest, UnsignedIndicesThatMayWrapAreNotLinear) {
   EXPECT_TRUE(Rd(1).varying());
 }
 
+TEST_F(AnalysisTest, UnsignedRowsThatMayWrapAreNotLinear) {
+  Analyse("mov.u32 %r1, %tid.y; add.u32 %r2, %r1, -1; mul.wide.u32 %rd1, %r2, 4; ret;",
+          {16, false, true});
+  EXPECT_EQ(R(2).row_stride, 1);
+  EXPECT_TRUE(Rd(1).varying());
+}
+
 TEST_F(AnalysisTest, BlocksThatAreNotRowsVary) {
   Analyse(kIndex, {0, false, true});
   EXPECT_TRUE(R(3).varying());
@@ -65,6 +72,16 @@ TEST_F(AnalysisTest, RowsOfHalfAWarpHaveTwoStrides) {
   EXPECT_EQ(R(5).row_stride, 64);
   EXPECT_EQ(R(6).row_stride, 16);
   EXPECT_FALSE(R(3).uniform());
+}
+
+TEST_F(AnalysisTest, OrAddsBitsThatNoLaneHas) {
+  Analyse(
+      "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; shl.b32 %r3, %r1, 4; or.b32 %r4, %r3, 8;\n"
+      "add.s32 %r5, %r3, %r2; or.b32 %r6, %r5, 1; ret;",
+      {16, false, true});
+  EXPECT_TRUE(R(4).linear());
+  EXPECT_EQ(R(4).stride, 16);
+  EXPECT_TRUE(R(6).varying());  // the second row has that bit already
 }
 
 TEST_F(AnalysisTest, RowsOfAMatrixOfAnyWidthBeginAnywhere) {

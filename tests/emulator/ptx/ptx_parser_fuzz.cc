@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "emulator/ptx/control_flow.h"
-#include "emulator/ptx/lane_shape.h"
+#include "emulator/ptx/lane_analysis.h"
 #include "emulator/ptx/parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -96,6 +96,9 @@ TEST_F(ControllerLeases, AFunctionMayNeverComeToCuda) {
   EXPECT_EQ(counts_.leases, 1);
   EXPECT_TRUE(TakeLease(b));
   EXPECT_TRUE(IsRunning(other));
+  const FunctionSnapshot c = controller_->Snapshot().functions.at(2);
+  EXPECT_EQ(c.name, "c");
+  EXPECT_TRUE(c.resident_gpus.empty()) << "it has no memory to be there";
 }
 
 TEST_F(ControllerLeases, ALateSessionThatDoesNotFitIsTold) {

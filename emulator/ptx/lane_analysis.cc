@@ -1,0 +1,121 @@
+#include "emulator/ptx/lane_analysis.h"
+
+#include "emulator/ptx/dataflow.h"
+#include "emulator/ptx/liveness.h"
+
+namespace torpor::ptx {
+
+LaneAnalysis::LaneAnalysis(const Module& module, const Function& function, const ControlFlow& flow,
+                           const BlockShape& block_shape, std::int64_t local_stride)
+    : module_(module),
+      function_(function),
+      flow_(flow),
+      block_shape_(block_shape),
+      local_stride_(local_stride),
+      live_(LiveAtEntry(function, flow)),
+      registers_(function.registers.size()),
+      divergent_(flow.blocks.size()) {
+  FindConstants();
+  Analyse();
+}
+
+// nvcc puts many immediates into registers first.
+void LaneAnalysis::FindConstants() {
+  constants_.assign(function_.registers.size(), std::nullopt);
+  std::vector<unsigned> writes(function_.registers.size());
+  for (const Instruction& instruction : function_.instructions) {
+    ForEachDefinition(function_, instruction, [&](std::uint32_t reg) { ++writes[reg]; });
+  }
+  for (const Instruction& instruction : function_.instructions) {
+    const bool plain = instruction.opcode == Opcode::kMov && instruction.operands.size() == 2 &&
+                       instruction.guard == kNoIndex &&
+                       instruction.operands[0].kind == Operand::Kind::kRegister &&
+                       instruction.operands[1].kind == Operand::Kind::kInteger;
+    if (!plain || writes[instruction.operands[0].reg] != 1) continue;
+    constants_[instruction.operands[0].reg] = instruction.operands[1].bits;
+  }
+}
+
+std::optional<std::uint64_t> LaneAnalysis::ConstantOf(const Operand& operand) const {
+  if (operand.kind == Operand::Kind::kInteger) return operand.bits;
+  if (operand.kind == Operand::Kind::kRegister) return constants_[operand.reg];
+  return std::nullopt;
+}
+
+// Both halves only ever go from better to worse, so this ends.
+void LaneAnalysis::Analyse() {
+  do {
+    reconvergence_ = std::make_unique<Reconvergence>(flow_, divergent_);
+    FindWaitingRegisters();
+    while (UpdateRegisters()) {
+    }
+  } while (UpdateBranches());
+  // What is never written is read as garbage; any shape will do.
+  for (LaneShape& shape : registers_) {
+    if (shape.kind == LaneShape::Kind::kUnknown) shape = LaneShape::Uniform();
+  }
+}
+
+void LaneAnalysis::FindWaitingRegisters() {
+  waiting_registers_.assign(flow_.blocks.size(), BitSet(function_.registers.size()));
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    reconvergence_->pending(b).ForEach(
+        [&](std::size_t waiting) { waiting_registers_[b].UniteWith(live_[waiting]); });
+  }
+}
+
+bool LaneAnalysis::UpdateRegisters() {
+  bool changed = false;
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    for (std::uint32_t i = flow_.blocks[b].first; i < flow_.blocks[b].end; ++i) {
+      const Instruction& instruction = function_.instructions[i];
+      LaneShape shape = ResultShape(instruction);
+      if (instruction.guard != kNoIndex && !registers_[instruction.guard].linear()) {
+        shape = LaneShape::Varying();
+      }
+      ForEachDefinition(function_, instruction, [&](std::uint32_t reg) {
+        changed |= Widen(reg, needs_blend(b, reg) ? LaneShape::Varying() : shape);
+      });
+    }
+  }
+  return changed;
+}
+
+bool LaneAnalysis::UpdateBranches() {
+  bool changed = false;
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    if (divergent_[b] || flow_.blocks[b].branch == kNoIndex) continue;
+    const Instruction& branch = function_.instructions[flow_.blocks[b].branch];
+    bool diverges = branch.guard != kNoIndex && !registers_[branch.guard].uniform();
+    if (flow_.blocks[b].terminator == Terminator::kIndexed) {
+      diverges |= !OperandShape(branch.operands.at(0), 32).uniform();
+    }
+    divergent_[b] = diverges;
+    changed |= diverges;
+  }
+  return changed;
+}
+
+bool LaneAnalysis::Widen(std::uint32_t reg, const LaneShape& shape) {
+  LaneShape& current = registers_[reg];
+  if (shape.kind == LaneShape::Kind::kUnknown || current.varying()) return false;
+  const bool narrow = BitWidth(function_.registers[reg]) <= 8 && !shape.uniform();
+  if (current.kind == LaneShape::Kind::kUnknown && !narrow) {
+    current = shape;
+    return true;
+  }
+  if (shape.varying() || narrow || shape.stride != current.stride) {
+    current = LaneShape::Varying();
+    return true;
+  }
+  if (current.rows()) return false;
+  if (shape.rows() || shape.row_stride != current.row_stride) {
+    current = LaneShape::Rows(shape.stride);
+    return true;
+  }
+  if (shape.alignment >= current.alignment) return false;
+  current.alignment = shape.alignment;
+  return true;
+}
+
+}  // namespace torpor::ptx

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "emulator/ptx/bit_set.h"
+#include "emulator/ptx/control_flow.h"
+#include "emulator/ptx/lane_shape.h"
+#include "emulator/ptx/module.h"
+#include "emulator/ptx/reconvergence.h"
+
+namespace torpor::ptx {
+
+// Finds the shape of every register of a function, which branches may diverge, and where lanes
+// wait for each other. A register that some lanes may still need while others overwrite it is
+// varying: it needs a blend.
+class LaneAnalysis {
+ public:
+  LaneAnalysis(const Module& module, const Function& function, const ControlFlow& flow,
+               const BlockShape& block_shape, std::int64_t local_stride);
+
+  const LaneShape& shape(std::uint32_t reg) const { return registers_[reg]; }
+  bool divergent(std::uint32_t block) const { return divergent_[block]; }
+  const Reconvergence& reconvergence() const { return *reconvergence_; }
+  // Whether a write to `reg` in `block` must keep the values of lanes that wait elsewhere.
+  bool needs_blend(std::uint32_t block, std::uint32_t reg) const {
+    return waiting_registers_[block].Contains(reg);
+  }
+
+  // The number that an operand always is: an immediate, or a register that is written once, with
+  // an immediate.
+  std::optional<std::uint64_t> ConstantOf(const Operand& operand) const;
+
+  // The shape of what an instruction computes, before any blend.
+  LaneShape ResultShape(const Instruction& instruction) const;
+  LaneShape OperandShape(const Operand& operand, unsigned bits) const;
+
+ private:
+  void FindConstants();
+  void Analyse();
+  void FindWaitingRegisters();
+  bool UpdateRegisters();
+  bool UpdateBranches();
+  bool Widen(std::uint32_t reg, const LaneShape& shape);
+
+  // result_shape.cc
+  LaneShape LaneNumber(std::int64_t scale, unsigned alignment) const;
+  std::optional<unsigned> StepBits(const LaneShape& shape) const;
+  bool StaysInRange(const LaneShape& shape) const;
+  bool KeepsStepsWhenWidened(const LaneShape& shape, Type from) const;
+  LaneShape SpecialShape(SpecialRegister special) const;
+  LaneShape SymbolShape(std::uint32_t symbol) const;
+  LaneShape SumShape(const Instruction& instruction, int sign) const;
+  LaneShape ProductShape(const Instruction& instruction) const;
+  LaneShape MultiplyAddShape(const Instruction& instruction) const;
+  LaneShape ShiftLeftShape(const Instruction& instruction) const;
+  LaneShape ShiftRightShape(const Instruction& instruction) const;
+  LaneShape AndShape(const Instruction& instruction) const;
+  LaneShape OrShape(const Instruction& instruction) const;
+  LaneShape ConvertShape(const Instruction& instruction) const;
+  LaneShape LoadShape(const Instruction& instruction) const;
+  LaneShape GroupShape(const Instruction& instruction) const;
+  LaneShape ShuffleShape(const Instruction& instruction) const;
+  LaneShape LaneWiseShape(const Instruction& instruction) const;
+  bool IsKernelParameter(std::uint32_t symbol) const;
+
+  const Module& module_;
+  const Function& function_;
+  const ControlFlow& flow_;
+  BlockShape block_shape_;
+  std::int64_t local_stride_;
+  std::vector<BitSet> live_;
+  std::vector<BitSet> waiting_registers_;  // a block -> registers live where lanes wait
+  std::vector<LaneShape> registers_;
+  std::vector<std::optional<std::uint64_t>> constants_;
+  std::vector<bool> divergent_;
+  std::unique_ptr<Reconvergence> reconvergence_;
+};
+
+}  // namespace torpor::ptx
