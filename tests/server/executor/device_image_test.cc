@@ -11,7 +11,7 @@
 namespace torpor::executor {
 namespace {
 
-constexpr std::uint64_t kBase = 0x20'0000'0000;  // where ThreadSanitizer allows mappings
+constexpr std::uint64_t kBase = 0x5500'0000'0000;  // where the sanitizers allow mappings
 constexpr Bytes kRange = 64 * kMiB;
 
 SharedMapping NewFile(Bytes bytes) {

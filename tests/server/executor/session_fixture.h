@@ -52,10 +52,10 @@ struct FakeSession {
     modules = std::make_unique<ModuleLibrary>(*device, *store);
     identity.id = {1};
     identity.key.fill(9);
-    // Where ThreadSanitizer allows mappings.
-    identity.device_base = 0x20'0000'0000;
+    // Where both AddressSanitizer and ThreadSanitizer allow mappings.
+    identity.device_base = 0x5500'0000'0000;
     identity.device_bytes = 64 * kMiB;
-    identity.host_base = 0x30'0000'0000;
+    identity.host_base = 0x5510'0000'0000;
     identity.host_bytes = 16 * kMiB;
     identity.window_bytes = 1 * kMiB;
     auto opened = *SessionMemory::Open(*device, *pool, identity, MakeSessionFiles(identity));
