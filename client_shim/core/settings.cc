@@ -29,7 +29,7 @@ std::string ReadToken() {
   const std::string path = Text("TORPOR_TOKEN_FILE");
   if (token.empty() && !path.empty()) {
     std::ifstream file(path);
-    std::getline(file, token);
+    file >> token;
   }
   return token;
 }

@@ -1,10 +1,7 @@
 #include "server/controller/tokens.h"
 
-#include <cerrno>
 #include <fstream>
-#include <iterator>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace torpor::server {
@@ -15,13 +12,12 @@ absl::StatusOr<std::map<std::string, std::string>> ReadTokens(const Config& conf
   for (const auto& [name, function] : config.functions) {
     if (function.token_file.empty()) continue;
     std::ifstream file(function.token_file);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (!file) {
+    std::string token;
+    if (!file.is_open()) {
       return absl::NotFoundError(
           absl::StrCat("function ", name, ": cannot read its token_file ", function.token_file));
     }
-    const std::string token(absl::StripAsciiWhitespace(text));
-    if (token.empty()) {
+    if (!(file >> token)) {
       return absl::InvalidArgumentError(
           absl::StrCat("function ", name, ": its token_file ", function.token_file, " is empty"));
     }

@@ -8,13 +8,16 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 namespace torpor::server {
 namespace {
 
 // Fields travel inside spdlog's payload: message, then for each field a separator, 'n' or 's'
-// (number or text), key, separator, value. Values are cleaned of the separator.
+// (number or text), key, separator, value. Values are cleaned of the separator. That a payload is
+// of this form is said by its source, which no client's text can forge.
 constexpr char kSeparator = '\x1f';
+constexpr const char* kEventSource = "LogEvent";
 
 std::string_view TakeUntilSeparator(std::string_view& text) {
   const std::size_t end = std::min(text.find(kSeparator), text.size());
@@ -59,6 +62,12 @@ void AppendTime(spdlog::memory_buf_t& line, spdlog::log_clock::time_point time) 
 
 std::string_view View(spdlog::string_view_t text) { return {text.data(), text.size()}; }
 
+// Takes the message from the payload and leaves its fields.
+std::string_view TakeMessage(const spdlog::details::log_msg& message, std::string_view& payload) {
+  return message.source.filename == kEventSource ? TakeUntilSeparator(payload)
+                                                 : std::exchange(payload, {});
+}
+
 class TextFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
@@ -66,7 +75,7 @@ class TextFormatter final : public spdlog::formatter {
     fmt::format_to(std::back_inserter(line), " {:<5} ",
                    View(spdlog::level::to_string_view(message.level)));
     std::string_view rest = View(message.payload);
-    AppendEscaped(line, TakeUntilSeparator(rest));
+    AppendEscaped(line, TakeMessage(message, rest));
     while (!rest.empty()) {
       const std::string_view key = TakeUntilSeparator(rest).substr(1);
       const std::string_view value = TakeUntilSeparator(rest);
@@ -92,7 +101,7 @@ class JsonFormatter final : public spdlog::formatter {
     fmt::format_to(std::back_inserter(line), "\",\"level\":\"{}\",\"message\":",
                    View(spdlog::level::to_string_view(message.level)));
     std::string_view rest = View(message.payload);
-    AppendQuoted(line, TakeUntilSeparator(rest));
+    AppendQuoted(line, TakeMessage(message, rest));
     while (!rest.empty()) {
       const std::string_view kind_and_key = TakeUntilSeparator(rest);
       const std::string_view value = TakeUntilSeparator(rest);
@@ -136,7 +145,8 @@ void LogEvent(spdlog::level::level_enum level, std::string_view message,
     payload += kSeparator;
     for (const char c : field.value) payload += c == kSeparator ? ' ' : c;
   }
-  spdlog::log(level, spdlog::string_view_t(payload.data(), payload.size()));
+  const spdlog::source_loc source(kEventSource, 1, kEventSource);
+  spdlog::log(source, level, spdlog::string_view_t(payload.data(), payload.size()));
 }
 
 }  // namespace torpor::server

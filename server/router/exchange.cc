@@ -70,7 +70,7 @@ asio::awaitable<bool> Exchange::Run() {
     watch_ = core_.hangups.Watch(client_.stream.socket().native_handle(), [this] {
       Fail(Failure::kClientGone, "the client closed the connection");
     });
-    co_await WaitForGrant();
+    if (co_await FindUpstream()) co_await WaitForGrant();
     if (grant_) co_await Forward();
   }
   bool keep_alive = false;
@@ -154,6 +154,13 @@ asio::awaitable<bool> Exchange::ReadAhead() {
   co_return true;
 }
 
+asio::awaitable<bool> Exchange::FindUpstream() {
+  if (const ErrorCode error = co_await core_.upstreams.at(function_.name).Resolve()) {
+    Fail(Failure::kUpstreamDown, fmt::format("{}: {}", function_.upstream, error.message()));
+  }
+  co_return failure_ == Failure::kNone;
+}
+
 asio::awaitable<void> Exchange::WaitForGrant() {
   ticket_ = core_.desk.Ask(function_.name, SteadyClock().Now() + core_.config.queue_timeout, *this);
   while (!grant_ && failure_ == Failure::kNone) co_await changed_.Wait();
@@ -197,10 +204,7 @@ void Exchange::Fail(Failure failure, std::string detail) {
   if (failure_ != Failure::kNone) return;
   failure_ = failure;
   failure_detail_ = std::move(detail);
-  if (upstream_ != nullptr) {
-    upstream_->resolver.cancel();
-    upstream_->stream.close();
-  }
+  if (upstream_ != nullptr) upstream_->stream.close();
   if (failure == Failure::kClientGone || failure == Failure::kAborted) client_.stream.close();
   changed_.Notify();
   room_.Notify();

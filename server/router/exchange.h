@@ -74,6 +74,7 @@ class Exchange final : private LeaseDesk::Listener {
   void PrepareUpstreamHead();
   std::optional<Refusal> FindRefusal() const;
   Awaitable<bool> ReadAhead();
+  Awaitable<bool> FindUpstream();
   Awaitable<void> WaitForGrant();
   Awaitable<void> ConfirmLease();
   void ReleaseLease();
@@ -134,6 +135,7 @@ class Exchange final : private LeaseDesk::Listener {
   TimePoint upstream_end_{};  // of the answer's last byte
 
   std::unique_ptr<UpstreamConnection> upstream_;
+  bool is_ending_transfer_ = false;
   bool is_upload_done_ = false;
   bool is_response_begun_ = false;  // a byte of the answer came
   std::optional<ResponseHead> response_;

@@ -35,8 +35,11 @@ asio::awaitable<void> Exchange::Forward() {
     const auto has_answer = [this] { return is_download_done_ || (response_ && !FitsBuffer()); };
     while (!has_answer() && failure_ == Failure::kNone) co_await changed_.Wait();
     if (failure_ != Failure::kUpstreamBroken || !MayTryAgain()) co_return;
-    co_await EndTransfer();
+    // What fails from here on is not the first try.
     failure_ = Failure::kNone;
+    failure_detail_.clear();
+    co_await EndTransfer();
+    if (failure_ != Failure::kNone) co_return;
   }
 }
 
@@ -70,11 +73,13 @@ void Exchange::StartTransfer() {
 // Upload and Download use this object: nothing ends before they have.
 asio::awaitable<void> Exchange::EndTransfer() {
   if (transfers_ == 0) co_return;
+  is_ending_transfer_ = true;
   if (upstream_ != nullptr) upstream_->stream.close();
   room_.Notify();
   // An answer may come before the whole request was sent; then the client's rest is not read.
   client_.stream.cancel();
   while (transfers_ > 0) co_await changed_.Wait();
+  is_ending_transfer_ = false;
 }
 
 // The upstream closed a kept-alive connection just as the request went out.
@@ -212,6 +217,7 @@ void Exchange::FinishDownload(const ResponseParser& parser) {
 }
 
 asio::awaitable<void> Exchange::FailUpstream(ErrorCode error) {
+  if (is_ending_transfer_) co_return;
   const bool is_late = error == beast::error::timeout;
   if (!is_late && failure_ == Failure::kNone) co_await ConfirmLease();
   Fail(is_late ? Failure::kUpstreamTimeout : Failure::kUpstreamBroken, error.message());

@@ -12,10 +12,13 @@ namespace torpor::server {
 namespace {
 
 namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
 
 constexpr std::size_t kMaxIdle = 32;
 // Servers close what is idle; uvicorn, the most hasty of the usual ones, after 5 s.
 constexpr std::chrono::seconds kMaxIdleTime(4);
+// A container that starts anew may have another address.
+constexpr std::chrono::seconds kResolvedFor(5);
 
 bool IsAlive(boost::beast::tcp_stream& stream) {
   char byte = 0;
@@ -28,7 +31,7 @@ bool IsAlive(boost::beast::tcp_stream& stream) {
 }  // namespace
 
 UpstreamPool::UpstreamPool(asio::io_context& io, HostAndPort address)
-    : io_(io), address_(std::move(address)) {}
+    : io_(io), address_(std::move(address)), resolver_(io) {}
 
 std::unique_ptr<UpstreamConnection> UpstreamPool::TakeIdle() {
   const TimePoint oldest = SteadyClock().Now() - kMaxIdleTime;
@@ -47,30 +50,41 @@ std::unique_ptr<UpstreamConnection> UpstreamPool::MakeNew() {
   return std::make_unique<UpstreamConnection>(io_);
 }
 
-asio::awaitable<boost::system::error_code> UpstreamPool::Connect(UpstreamConnection& connection) {
-  boost::system::error_code not_numeric;
+asio::awaitable<boost::system::error_code> UpstreamPool::Resolve() {
+  if (!endpoints_.empty() && SteadyClock().Now() - resolved_at_ < kResolvedFor)
+    co_return ErrorCode();
+  ErrorCode not_numeric;
   const auto numeric = asio::ip::make_address(address_.host, not_numeric);
   if (!not_numeric) {
-    const asio::ip::tcp::endpoint endpoint(numeric, address_.port);
-    const auto [error] = co_await connection.stream.async_connect(endpoint, kAwait);
-    if (error) co_return error;
-  } else {
-    const auto [resolve_error, endpoints] = co_await connection.resolver.async_resolve(
-        address_.host, std::to_string(address_.port), kAwait);
-    if (resolve_error) co_return resolve_error;
-    const auto [error, endpoint] = co_await connection.stream.async_connect(endpoints, kAwait);
-    if (error) co_return error;
+    endpoints_ = {asio::ip::tcp::endpoint(numeric, address_.port)};
+    resolved_at_ = TimePoint::max();
+    co_return ErrorCode();
   }
-  boost::system::error_code ignored;
+  const auto [error, found] =
+      co_await resolver_.async_resolve(address_.host, std::to_string(address_.port), kAwait);
+  if (error) co_return error;
+  endpoints_.assign(found.begin(), found.end());
+  resolved_at_ = SteadyClock().Now();
+  co_return ErrorCode();
+}
+
+asio::awaitable<boost::system::error_code> UpstreamPool::Connect(UpstreamConnection& connection) {
+  const auto [error, endpoint] = co_await connection.stream.async_connect(endpoints_, kAwait);
+  if (error) {
+    resolved_at_ = TimePoint();  // it may have moved
+    co_return error;
+  }
+  ErrorCode ignored;
   connection.stream.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
-  co_return boost::system::error_code();
+  co_return ErrorCode();
 }
 
 asio::awaitable<bool> UpstreamPool::IsListening() {
   constexpr std::chrono::seconds kPatience(1);
+  if (co_await Resolve()) co_return false;
   const std::unique_ptr<UpstreamConnection> connection = MakeNew();
   connection->stream.expires_after(kPatience);
-  const boost::system::error_code error = co_await Connect(*connection);
+  const ErrorCode error = co_await Connect(*connection);
   co_return !error;
 }
 

@@ -7,6 +7,7 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "base/clock.h"
 #include "server/config/setting_values.h"
@@ -14,10 +15,9 @@
 namespace torpor::server {
 
 struct UpstreamConnection {
-  explicit UpstreamConnection(boost::asio::io_context& io) : stream(io), resolver(io) {}
+  explicit UpstreamConnection(boost::asio::io_context& io) : stream(io) {}
 
   boost::beast::tcp_stream stream;
-  boost::asio::ip::tcp::resolver resolver;
   boost::beast::flat_buffer buffer;  // bytes read beyond the last answer
   bool is_reused = false;
   TimePoint idle_since{};
@@ -31,7 +31,10 @@ class UpstreamPool {
   // An idle connection that the upstream has not closed, else nothing.
   std::unique_ptr<UpstreamConnection> TakeIdle();
   std::unique_ptr<UpstreamConnection> MakeNew();
-  // Opens a new connection. Its stream's expiry bounds it.
+  // Finds the addresses of the upstream's host, where they are not known or have grown old. A name
+  // server may be slow, and nothing can hurry it: not for those who hold a GPU.
+  boost::asio::awaitable<boost::system::error_code> Resolve();
+  // Opens a new connection to what was resolved. Its stream's expiry bounds it.
   boost::asio::awaitable<boost::system::error_code> Connect(UpstreamConnection& connection);
 
   // Whether somebody takes connections there.
@@ -44,6 +47,9 @@ class UpstreamPool {
  private:
   boost::asio::io_context& io_;
   const HostAndPort address_;
+  boost::asio::ip::tcp::resolver resolver_;
+  std::vector<boost::asio::ip::tcp::endpoint> endpoints_;  // where the upstream may listen
+  TimePoint resolved_at_{};
   std::deque<std::unique_ptr<UpstreamConnection>> idle_;  // the latest used last
 };
 

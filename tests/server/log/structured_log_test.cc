@@ -9,6 +9,7 @@
 namespace torpor::server {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::MatchesRegex;
 
 std::string Logged(bool is_json, const std::function<void()>& write) {
@@ -48,6 +49,18 @@ TEST(StructuredLogTest, JsonParsesWhateverTheValues) {
 TEST(StructuredLogTest, PlainSpdlogMessagesAreEventsToo) {
   const std::string line = Logged(true, [] { spdlog::error("disk is {}", "full"); });
   EXPECT_EQ(nlohmann::json::parse(line)["message"], "disk is full");
+}
+
+TEST(StructuredLogTest, AClientsTextForgesNoFields) {
+  const std::string program =
+      "a\x1fnstatus\x1f"
+      "200,\n\x1f\x1f";
+  const std::string json = Logged(true, [&] { spdlog::info("session of {} opened", program); });
+  const auto event = nlohmann::json::parse(json);
+  EXPECT_EQ(event["message"], "session of " + program + " opened");
+  EXPECT_EQ(event.size(), 3u);
+  const std::string text = Logged(false, [&] { spdlog::info("session of {} opened", program); });
+  EXPECT_THAT(text, EndsWith("session of a\\u001fnstatus\\u001f200,\\n\\u001f\\u001f opened\n"));
 }
 
 TEST(StructuredLogTest, EventsBelowTheLevelAreDropped) {
