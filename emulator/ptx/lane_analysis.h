@@ -64,7 +64,6 @@ class LaneAnalysis {
   LaneShape GroupShape(const Instruction& instruction) const;
   LaneShape ShuffleShape(const Instruction& instruction) const;
   LaneShape LaneWiseShape(const Instruction& instruction) const;
-  bool IsKernelParameter(std::uint32_t symbol) const;
 
   const Module& module_;
   const Function& function_;

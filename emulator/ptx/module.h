@@ -49,6 +49,8 @@ struct Function {
   std::vector<Instruction> instructions;
   std::vector<std::uint32_t> labels;                      // label -> instruction index
   std::vector<std::vector<std::uint32_t>> branch_tables;  // of labels
+
+  bool HasParameter(std::uint32_t variable) const;
 };
 
 struct Module {

@@ -14,7 +14,6 @@ constexpr unsigned kMaxNesting = 64;
 void ParserState::ParseBody() {
   Expect('{');
   scopes_.emplace_back();
-  pending_tables_.clear();
   while (!failed() && scopes_.size() > 1) {
     if (token_.kind == Token::Kind::kEnd) return Fail("a function without its '}'");
     ParseStatement();

@@ -106,11 +106,6 @@ class ParserState {
     std::size_t depth;
   };
   std::vector<PendingLabel> pending_labels_;
-  struct PendingTable {
-    std::string_view name;
-    std::uint32_t index;
-  };
-  std::vector<PendingTable> pending_tables_;
   unsigned depth_ = 0;
 };
 

@@ -307,17 +307,12 @@ LaneShape LaneAnalysis::LoadShape(const Instruction& instruction) const {
     const Variable& variable = module_.variables[address.symbol];
     // Only a kernel's own parameters are the same for all lanes.
     const bool call_parameter = variable.space == Space::kParam &&
-                                !(function_.is_kernel && IsKernelParameter(address.symbol));
+                                !(function_.is_kernel && function_.HasParameter(address.symbol));
     if (call_parameter) return LaneShape::Varying();
   }
   const LaneShape shape = LaneWiseShape(instruction);
   // Lanes that load nothing have no value, not that of their row.
   return shape.rows() ? LaneShape::Varying() : shape;
-}
-
-bool LaneAnalysis::IsKernelParameter(std::uint32_t symbol) const {
-  const auto& parameters = function_.parameters;
-  return std::find(parameters.begin(), parameters.end(), symbol) != parameters.end();
 }
 
 // Groups of lanes may vote or reduce side by side, each with its own member mask.

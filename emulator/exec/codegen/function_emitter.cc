@@ -86,8 +86,8 @@ void FunctionEmitter::EmitBlock(std::uint32_t block) {
 void FunctionEmitter::EmitInstruction(const Instruction& instruction) {
   result_ = lanes_.ResultShape(instruction);
   scalar_ = result_.linear();
-  const bool known =
-      EmitFamily(instruction) || EmitMemoryFamily(instruction) || EmitWarpFamily(instruction);
+  const bool known = EmitArithmeticFamily(instruction) || EmitBitFamily(instruction) ||
+                     EmitMemoryFamily(instruction) || EmitWarpFamily(instruction);
   if (!known) Unsupported(instruction);
 }
 
@@ -103,7 +103,7 @@ bool FunctionEmitter::Expect(const Instruction& instruction, std::size_t operand
   return false;
 }
 
-bool FunctionEmitter::EmitFamily(const Instruction& instruction) {
+bool FunctionEmitter::EmitArithmeticFamily(const Instruction& instruction) {
   if (IsHalf(instruction.type()) && EmitHalf(instruction)) return true;
   const bool is_float = ptx::IsFloat(instruction.type());
   switch (instruction.opcode) {
@@ -187,6 +187,13 @@ bool FunctionEmitter::EmitMemoryFamily(const Instruction& instruction) {
     case Opcode::kCall:
       return EmitCall(instruction), true;
     case Opcode::kAnd:
+    default:
+      return false;
+  }
+}
+
+bool FunctionEmitter::EmitBitFamily(const Instruction& instruction) {
+  switch (instruction.opcode) {
     case Opcode::kOr:
     case Opcode::kXor:
     case Opcode::kNot:

@@ -34,7 +34,8 @@ class FunctionEmitter {
   void CreateSlots();
   void EmitBlock(std::uint32_t block);
   void EmitInstruction(const Instruction& instruction);
-  bool EmitFamily(const Instruction& instruction);
+  bool EmitArithmeticFamily(const Instruction& instruction);
+  bool EmitBitFamily(const Instruction& instruction);
   bool EmitMemoryFamily(const Instruction& instruction);
   bool EmitWarpFamily(const Instruction& instruction);
   void Unsupported(const Instruction& instruction, const std::string& why = "");
@@ -228,7 +229,6 @@ class FunctionEmitter {
   Value* InRange(Value* address, unsigned bytes, ptx::Space space);
 
   // parameters.cc
-  bool IsOwnParameter(std::uint32_t symbol) const;
   void EmitKernelParameterLoad(const Instruction& instruction);
   void EmitParameterLoad(const Instruction& instruction);
   void EmitParameterStore(const Instruction& instruction);

@@ -33,7 +33,7 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
           row_lanes() < kWarpLanes ? local_stride_ * std::int64_t{row_lanes()} : 0;
       address.shape = ptx::LaneShape::Linear(local_stride_, row_stride, 0);
     } else if (space == Space::kParam) {
-      if (!IsOwnParameter(operand.symbol)) {
+      if (!function_.HasParameter(operand.symbol)) {
         unit_.Fail("the address of parameter '" + std::string(variable.name) + "' is taken in " +
                    std::string(function_.name));
         return Address{};
@@ -246,7 +246,7 @@ void FunctionEmitter::EmitLoad(const Instruction& instruction) {
   if (source.kind != Operand::Kind::kAddress) return Unsupported(instruction, "address");
   const Space space = SpaceOf(instruction, source);
   if (space == Space::kParam && source.symbol != ptx::kNoIndex) {
-    return IsOwnParameter(source.symbol) && function_.is_kernel
+    return function_.HasParameter(source.symbol) && function_.is_kernel
                ? EmitKernelParameterLoad(instruction)
                : EmitParameterLoad(instruction);
   }

@@ -7,11 +7,6 @@
 
 namespace torpor::emulator {
 
-bool FunctionEmitter::IsOwnParameter(std::uint32_t symbol) const {
-  const auto& parameters = function_.parameters;
-  return std::find(parameters.begin(), parameters.end(), symbol) != parameters.end();
-}
-
 void FunctionEmitter::EmitKernelParameterLoad(const Instruction& instruction) {
   const Operand& source = instruction.operands[1];
   const Operand& destination = instruction.operands[0];
