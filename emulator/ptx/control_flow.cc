@@ -82,7 +82,7 @@ class Cutter {
       FillIndexed(block, last);
     } else {
       block.terminator = conditional ? Terminator::kConditional : Terminator::kJump;
-      block.successors = {BlockOfLabel(last.operands.at(0).symbol)};
+      block.successors = {BlockOfLabel(last.operands[0].symbol)};
       if (conditional) block.successors.push_back(index + 1);
     }
   }

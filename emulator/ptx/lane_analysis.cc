@@ -88,7 +88,7 @@ bool LaneAnalysis::UpdateBranches() {
     const Instruction& branch = function_.instructions[flow_.blocks[b].branch];
     bool diverges = branch.guard != kNoIndex && !registers_[branch.guard].uniform();
     if (flow_.blocks[b].terminator == Terminator::kIndexed) {
-      diverges |= !OperandShape(branch.operands.at(0), 32).uniform();
+      diverges |= !OperandShape(branch.operands[0], 32).uniform();
     }
     divergent_[b] = diverges;
     changed |= diverges;

@@ -203,6 +203,11 @@ void ParserState::ParseOperands(Instruction& instruction) {
     }
     if (!Accept(',')) break;
   }
+  // The analyses look at a branch's operands unasked.
+  const bool indexed = instruction.opcode == Opcode::kBrx;
+  if (instruction.operands.size() < (indexed ? 2U : branch ? 1U : 0U)) {
+    Fail(std::string(instruction.spelling) + " without its target");
+  }
   Expect(';');
 }
 

@@ -95,6 +95,10 @@ TEST(ParserTest, NamesTheLineOfAnError) {
   EXPECT_NE(ErrorOf(".entry k()\n{\n bra missing;\n}").find("missing"), std::string::npos);
   EXPECT_NE(ErrorOf(".entry k()\n{\n .reg .b32 %r<2>;\n add.u32 %r1 %r0;\n}").find("line 7"),
             std::string::npos);
+  EXPECT_NE(ErrorOf(".entry k()\n{\n bra;\n}").find("line 6: bra"), std::string::npos);
+  EXPECT_NE(ErrorOf(".entry k()\n{\n brx.idx;\n}").find("line 6"), std::string::npos);
+  EXPECT_NE(ErrorOf(".entry k()\n{\n .reg .b32 r; brx.idx r;\n}").find("line 6"),
+            std::string::npos);
   EXPECT_FALSE(ErrorOf(".entry k() { @%p1 ret; }").empty());
   EXPECT_FALSE(ErrorOf(".entry k() { .reg .b32 %r<4000000000>; }").empty());
   EXPECT_FALSE(ErrorOf(".global .b8 huge[99999999999999999];").empty());
