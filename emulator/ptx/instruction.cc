@@ -114,7 +114,7 @@ const Table<Modifier>& Modifiers() {
       {"rpi", Modifier::kRpi},
       {"ftz", Modifier::kFtz},
       {"sat", Modifier::kSat},
-      {"satfinite", Modifier::kSat},
+      {"satfinite", Modifier::kSatfinite},
       {"approx", Modifier::kApprox},
       {"full", Modifier::kFull},
       {"relu", Modifier::kRelu},

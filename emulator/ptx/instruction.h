@@ -114,6 +114,7 @@ enum class Modifier : std::uint8_t {
   kRpi,
   kFtz,
   kSat,
+  kSatfinite,
   kApprox,
   kFull,
   kRelu,

@@ -36,9 +36,33 @@ constexpr Comparison kComparisons[] = {
     {Modifier::kNan, kNone, kNone, Predicate::FCMP_UNO},
 };
 
+// The bits of what `set` gives for true.
+std::uint64_t One(ptx::Type type) {
+  switch (type) {
+    case ptx::Type::kF16:
+    case ptx::Type::kF16x2:
+      return 0x3c00;
+    case ptx::Type::kBf16:
+    case ptx::Type::kBf16x2:
+      return 0x3f80;
+    case ptx::Type::kF32:
+      return 0x3f800000;
+    case ptx::Type::kF64:
+      return 0x3ff0000000000000;
+    default:
+      return ~std::uint64_t{0};
+  }
+}
+
 }  // namespace
 
-llvm::Value* FunctionEmitter::Compare(const Instruction& instruction, Type type) {
+// Of pairs, the halves `part`.
+llvm::Value* FunctionEmitter::Compare(const Instruction& instruction, Type type, unsigned part) {
+  if (IsHalf(type)) {
+    return CompareValues(instruction, type,
+                         ReadHalf(instruction, instruction.operands[1], type, part),
+                         ReadHalf(instruction, instruction.operands[2], type, part));
+  }
   return CompareValues(instruction, type, Flush(instruction, Read(instruction.operands[1], type)),
                        Flush(instruction, Read(instruction.operands[2], type)));
 }
@@ -70,21 +94,15 @@ llvm::Value* FunctionEmitter::Combine(const Instruction& instruction, Value* com
 void FunctionEmitter::EmitSetp(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
   const Type type = instruction.type();
-  if (type == Type::kF16x2 || type == Type::kBf16x2) return Unsupported(instruction);
-  Value* compared = nullptr;
-  if (IsHalf(type)) {
-    compared = CompareValues(instruction, Type::kF32,
-                             WidenHalf(Read(instruction.operands[1], Type::kB16), type),
-                             WidenHalf(Read(instruction.operands[2], Type::kB16), type));
-  } else {
-    compared = Compare(instruction, type);
-  }
+  Value* compared = Compare(instruction, type, 0);
   const Operand& destination = instruction.operands[0];
   if (destination.kind != Operand::Kind::kVector) {
+    if (IsHalfPair(type)) return Unsupported(instruction, "one predicate for a pair");
     return Write(instruction, destination, Combine(instruction, compared, 3), Type::kPred);
   }
-  Value* both[] = {Combine(instruction, compared, 3),
-                   Combine(instruction, b_.CreateNot(compared), 3)};
+  // p|q: of pairs one predicate a half, else the comparison and its opposite.
+  Value* second = IsHalfPair(type) ? Compare(instruction, type, 1) : b_.CreateNot(compared);
+  Value* both[] = {Combine(instruction, compared, 3), Combine(instruction, second, 3)};
   for (unsigned i = 0; i < 2 && i < destination.elements.size(); ++i) {
     Write(instruction, destination.elements[i], both[i], Type::kPred);
   }
@@ -93,11 +111,22 @@ void FunctionEmitter::EmitSetp(const Instruction& instruction) {
 void FunctionEmitter::EmitSet(const Instruction& instruction) {
   if (!Expect(instruction, 3) || instruction.types.size() != 2) return Unsupported(instruction);
   const Type type = instruction.types[0];
-  Value* compared = Combine(instruction, Compare(instruction, instruction.types[1]), 3);
-  llvm::Type* scalar = ScalarType(type);
-  llvm::Type* shaped = IsVector(compared) ? Lanes(scalar) : scalar;
-  Value* result = scalar->isFloatingPointTy() ? b_.CreateUIToFP(compared, shaped)
-                                              : b_.CreateSExt(compared, shaped);
+  const Type source = instruction.types[1];
+  const unsigned bits = ptx::BitWidth(type);
+  const bool pair = IsHalfPair(source);
+  const bool matches = pair ? bits == 32 && type != Type::kF32 : !IsHalfPair(type);
+  if (!matches) return Unsupported(instruction);
+  // Of a pair, each half of the result tells of one comparison.
+  std::uint64_t truth = One(type);
+  if (pair) truth &= 0xffff;
+  Value* result = nullptr;
+  for (unsigned part = 0; part < (pair ? 2U : 1U); ++part) {
+    Value* compared = Combine(instruction, Compare(instruction, source, part), 3);
+    llvm::Type* shaped = IsVector(compared) ? Lanes(IntType(bits)) : IntType(bits);
+    Value* half =
+        b_.CreateSelect(compared, Constant(shaped, truth << (16 * part)), Constant(shaped, 0));
+    result = part == 0 ? half : b_.CreateOr(result, half);
+  }
   Write(instruction, instruction.operands[0], result, type);
 }
 

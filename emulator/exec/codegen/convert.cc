@@ -9,6 +9,8 @@ void FunctionEmitter::EmitCvt(const Instruction& instruction) {
   if (!Expect(instruction, 2) || instruction.types.size() != 2) return Unsupported(instruction);
   const Type to = instruction.types[0];
   const Type from = instruction.types[1];
+  const bool only_half = instruction.Has(Modifier::kRelu) || instruction.Has(Modifier::kSatfinite);
+  if (only_half && !IsHalf(to)) return Unsupported(instruction);
   if (IsHalf(to) || IsHalf(from)) return EmitHalfCvt(instruction);
   if (instruction.operands.size() != 2) return Unsupported(instruction);
   const bool to_real = ptx::IsFloat(to);
@@ -91,9 +93,6 @@ llvm::Value* FunctionEmitter::FloatToFloat(const Instruction& instruction, Value
   } else if (to_bits < from_bits) {
     value = IsRounded(instruction) ? Rounded(instruction, RoundedOperation::kNarrow, {value}, to)
                                    : b_.CreateFPTrunc(value, type);
-  }
-  if (instruction.Has(Modifier::kRelu)) {
-    value = Intrinsic(llvm::Intrinsic::maxnum, {value, llvm::ConstantFP::getZero(type)});
   }
   return Saturate(instruction, Flush(instruction, value));
 }

@@ -115,24 +115,37 @@ void FunctionEmitter::EmitFma(const Instruction& instruction) {
                               : Intrinsic(llvm::Intrinsic::fma, inputs));
 }
 
-void FunctionEmitter::EmitFloatMinMax(const Instruction& instruction) {
-  if (!Expect(instruction, 3)) return;
-  const Type type = instruction.type();
-  if (instruction.Has(Modifier::kXorsign) || instruction.operands.size() > 3 ||
-      (type != Type::kF32 && type != Type::kF64)) {
-    return Unsupported(instruction);
-  }
-  Value* a = ReadFloat(instruction, instruction.operands[1]);
-  Value* b = ReadFloat(instruction, instruction.operands[2]);
+// The lesser or greater of two: -0 comes before +0; .NaN hands on a NaN, otherwise the number
+// wins. .xorsign.abs looks at magnitudes; the sign is that of the product.
+llvm::Value* FunctionEmitter::Extreme(const Instruction& instruction, Value* a, Value* b) {
   const bool minimum = instruction.opcode == Opcode::kMin;
-  // Both order -0 before +0; .NaN hands on a NaN, otherwise the number wins.
+  const bool magnitudes = instruction.Has(Modifier::kXorsign);
+  Value* signs = b_.CreateXor(ToInt(a), ToInt(b));
+  if (magnitudes) {
+    a = Intrinsic(llvm::Intrinsic::fabs, {a});
+    b = Intrinsic(llvm::Intrinsic::fabs, {b});
+  }
   Value* ordered = Intrinsic(minimum ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, {a, b});
   if (!instruction.Has(Modifier::kNan)) {
     Value* a_nan = b_.CreateFCmpUNO(a, a);
     Value* b_nan = b_.CreateFCmpUNO(b, b);
     ordered = b_.CreateSelect(a_nan, b, b_.CreateSelect(b_nan, a, ordered));
   }
-  WriteFloat(instruction, ordered);
+  if (!magnitudes) return ordered;
+  Value* sign = b_.CreateAnd(signs, Like(signs, std::uint64_t{1} << (Bits(signs) - 1)));
+  Value* with_sign = b_.CreateBitCast(b_.CreateOr(ToInt(ordered), sign), ordered->getType());
+  return b_.CreateSelect(b_.CreateFCmpUNO(ordered, ordered), ordered, with_sign);
+}
+
+void FunctionEmitter::EmitFloatMinMax(const Instruction& instruction) {
+  if (!Expect(instruction, 3)) return;
+  const Type type = instruction.type();
+  if (instruction.operands.size() > 3 || (type != Type::kF32 && type != Type::kF64)) {
+    return Unsupported(instruction);
+  }
+  Value* a = ReadFloat(instruction, instruction.operands[1]);
+  Value* b = ReadFloat(instruction, instruction.operands[2]);
+  WriteFloat(instruction, Extreme(instruction, a, b));
 }
 
 void FunctionEmitter::EmitSpecial(const Instruction& instruction) {

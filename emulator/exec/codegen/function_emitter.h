@@ -140,17 +140,28 @@ class FunctionEmitter {
   Value* Rounded(const Instruction& instruction, RoundedOperation operation,
                  const std::vector<Value*>& inputs, Type result);
   Value* Flush(const Instruction& instruction, Value* value);     // subnormals, if .ftz
+  Value* Extreme(const Instruction& instruction, Value* a, Value* b);
   Value* Saturate(const Instruction& instruction, Value* value);  // to [0, 1], if .sat
   Value* ReadFloat(const Instruction& instruction, const Operand& operand);
   void WriteFloat(const Instruction& instruction, Value* value);
   Value* Intrinsic(llvm::Intrinsic::ID id, const std::vector<Value*>& arguments);
 
-  // half.cc: 16-bit floating point, alone or in pairs; computed as f32.
+  // half.cc: 16-bit floating point, alone or in pairs; computed as f32 or f64.
   static bool IsHalf(Type type);
   bool EmitHalf(const Instruction& instruction);
+  static bool IsHalfPair(Type type);
   void EmitHalfCvt(const Instruction& instruction);
-  Value* WidenHalf(Value* bits, Type type);    // i16 to f32
-  Value* NarrowHalf(Value* value, Type type);  // f32 to i16, to nearest even
+  // One half of a pair, or the whole of a single one, as f32.
+  Value* ReadHalf(const Instruction& instruction, const Operand& operand, Type type, unsigned part);
+  Value* FlushHalf(const Instruction& instruction, Value* bits, Type type);  // if .ftz
+  Value* WidenHalf(Value* bits, Type type);                                  // i16 to f32
+  Value* NarrowHalf(Value* value, Type type);  // f32, or f64 rounded to odd, to i16
+  Value* FinishHalf(const Instruction& instruction, Value* value, Type type);
+  // Rounded to odd: two f64 to f64, f64 to f32, an integer to f64.
+  Value* SumToOdd(Value* a, Value* b);
+  Value* NarrowToOdd(Value* value);
+  Value* IntegerToOdd(Value* value, bool is_signed);
+  Value* OddBits(Value* near, Value* inexact, Value* too_large);
   Value* HalfOperation(const Instruction& instruction, const std::vector<Value*>& inputs);
 
   // compare.cc
@@ -158,7 +169,7 @@ class FunctionEmitter {
   void EmitSet(const Instruction& instruction);
   void EmitSelp(const Instruction& instruction);
   void EmitSlct(const Instruction& instruction);
-  Value* Compare(const Instruction& instruction, Type type);
+  Value* Compare(const Instruction& instruction, Type type, unsigned part);
   Value* CompareValues(const Instruction& instruction, Type type, Value* a, Value* b);
   Value* Combine(const Instruction& instruction, Value* compared, std::size_t operand);
 

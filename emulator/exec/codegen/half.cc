@@ -1,5 +1,7 @@
-// f16 and bf16, alone or in pairs. Computed as f32 and rounded once more, which for sums,
-// products and quotients gives the same as computing them directly.
+// f16 and bf16, alone or in pairs. A sum or product of two is computed as f32 and rounded once
+// more, which gives the same as computing it directly: f32 has more than twice as many digits.
+// That does not hold for fma, nor for what is converted from more than 24 digits; those are f64,
+// rounded to odd until the last step.
 #include "emulator/exec/codegen/approximation.h"
 #include "emulator/exec/codegen/function_emitter.h"
 
@@ -7,10 +9,20 @@ namespace torpor::emulator {
 
 using ptx::Opcode;
 
+namespace {
+
+bool IsBrain(ptx::Type type) { return type == ptx::Type::kBf16 || type == ptx::Type::kBf16x2; }
+
+}  // namespace
+
 bool FunctionEmitter::IsHalf(Type type) { return type >= Type::kF16 && type <= Type::kBf16x2; }
 
+bool FunctionEmitter::IsHalfPair(Type type) {
+  return type == Type::kF16x2 || type == Type::kBf16x2;
+}
+
 llvm::Value* FunctionEmitter::WidenHalf(Value* bits, Type type) {
-  if (type == Type::kBf16 || type == Type::kBf16x2) {
+  if (IsBrain(type)) {
     Value* wide = Resize(bits, 32, false);
     return ToFloat(b_.CreateShl(wide, Like(wide, 16)));
   }
@@ -18,23 +30,97 @@ llvm::Value* FunctionEmitter::WidenHalf(Value* bits, Type type) {
   return b_.CreateFPExt(ToFloat(bits), IsVector(bits) ? Lanes(real) : real);
 }
 
+llvm::Value* FunctionEmitter::FlushHalf(const Instruction& instruction, Value* bits, Type type) {
+  if (!instruction.Has(Modifier::kFtz)) return bits;
+  Value* exponent = b_.CreateAnd(bits, Like(bits, IsBrain(type) ? 0x7f80 : 0x7c00));
+  Value* zero = b_.CreateAnd(bits, Like(bits, 0x8000));
+  return b_.CreateSelect(b_.CreateICmpEQ(exponent, Like(bits, 0)), zero, bits);
+}
+
+llvm::Value* FunctionEmitter::ReadHalf(const Instruction& instruction, const Operand& operand,
+                                       Type type, unsigned part) {
+  Value* bits = Read(operand, IsHalfPair(type) ? Type::kB32 : Type::kB16);
+  bits = Resize(b_.CreateLShr(bits, Like(bits, std::uint64_t{16} * part)), 16, false);
+  return WidenHalf(FlushHalf(instruction, bits, type), type);
+}
+
+// The bits of a number rounded to odd: an inexact one has its last bit set, so that it lies on
+// the same side of everything shorter as the exact number. `near` was rounded to nearest.
+llvm::Value* FunctionEmitter::OddBits(Value* near, Value* inexact, Value* too_large) {
+  Value* bits = ToInt(near);
+  Value* cut = b_.CreateSelect(too_large, b_.CreateSub(bits, Like(bits, 1)), bits);
+  bits = b_.CreateSelect(inexact, b_.CreateOr(cut, Like(cut, 1)), bits);
+  return b_.CreateBitCast(bits, near->getType());
+}
+
+llvm::Value* FunctionEmitter::SumToOdd(Value* a, Value* b) {
+  Value* sum = b_.CreateFAdd(a, b);
+  // Knuth's TwoSum: sum + error is exact. NaN where the sum is not finite.
+  Value* rest = b_.CreateFSub(sum, a);
+  Value* error = b_.CreateFAdd(b_.CreateFSub(a, b_.CreateFSub(sum, rest)), b_.CreateFSub(b, rest));
+  Value* zero = llvm::ConstantFP::getZero(sum->getType());
+  Value* too_large = b_.CreateXor(b_.CreateFCmpOLT(error, zero), b_.CreateFCmpOLT(sum, zero));
+  return OddBits(sum, b_.CreateFCmpONE(error, zero), too_large);
+}
+
+llvm::Value* FunctionEmitter::NarrowToOdd(Value* value) {
+  llvm::Type* real = b_.getFloatTy();
+  Value* near = b_.CreateFPTrunc(value, IsVector(value) ? Lanes(real) : real);
+  Value* back = b_.CreateFPExt(near, value->getType());
+  Value* too_large = b_.CreateFCmpOGT(Intrinsic(llvm::Intrinsic::fabs, {back}),
+                                      Intrinsic(llvm::Intrinsic::fabs, {value}));
+  return OddBits(near, b_.CreateFCmpONE(back, value), too_large);
+}
+
+// f64 has 53 digits: of integers that may have more, those behind the first 21 round to odd.
+llvm::Value* FunctionEmitter::IntegerToOdd(Value* value, bool is_signed) {
+  if (Bits(value) == 64) {
+    constexpr std::uint64_t kSmall = std::uint64_t{1} << 32;
+    Value* is_exact = b_.CreateICmpULT(b_.CreateAdd(value, Like(value, is_signed ? kSmall : 0)),
+                                       Like(value, 2 * kSmall));
+    Value* tail = b_.CreateAnd(value, Like(value, 0x7ff));
+    is_exact = b_.CreateOr(is_exact, b_.CreateICmpEQ(tail, Like(value, 0)));
+    Value* odd = b_.CreateOr(b_.CreateXor(value, tail), Like(value, 0x800));
+    value = b_.CreateSelect(is_exact, value, odd);
+  }
+  llvm::Type* real = IsVector(value) ? Lanes(b_.getDoubleTy()) : b_.getDoubleTy();
+  return is_signed ? b_.CreateSIToFP(value, real) : b_.CreateUIToFP(value, real);
+}
+
 llvm::Value* FunctionEmitter::NarrowHalf(Value* value, Type type) {
-  if (type == Type::kBf16 || type == Type::kBf16x2) {
+  if (Bits(value) == 64) value = NarrowToOdd(value);
+  Value* nan = b_.CreateFCmpUNO(value, value);
+  if (IsBrain(type)) {
     Value* bits = ToInt(value);
     Value* odd = b_.CreateAnd(b_.CreateLShr(bits, Like(bits, 16)), Like(bits, 1));
     Value* rounded = b_.CreateAdd(b_.CreateAdd(bits, Like(bits, 0x7fff)), odd);
-    rounded = b_.CreateSelect(b_.CreateFCmpUNO(value, value), Like(bits, 0x7fffffff), rounded);
+    rounded = b_.CreateSelect(nan, Like(bits, 0x7fffffff), rounded);
     return Resize(b_.CreateLShr(rounded, Like(rounded, 16)), 16, false);
   }
   llvm::Type* half = b_.getHalfTy();
-  return ToInt(b_.CreateFPTrunc(value, IsVector(value) ? Lanes(half) : half));
+  Value* rounded = ToInt(b_.CreateFPTrunc(value, IsVector(value) ? Lanes(half) : half));
+  return b_.CreateSelect(nan, Like(rounded, 0x7fff), rounded);
+}
+
+// .relu, .sat and .satfinite, then to 16 bits. The first and the last keep NaN.
+llvm::Value* FunctionEmitter::FinishHalf(const Instruction& instruction, Value* value, Type type) {
+  llvm::Type* real = value->getType();
+  if (instruction.Has(Modifier::kRelu)) {
+    value = Intrinsic(llvm::Intrinsic::maximum, {value, llvm::ConstantFP::getZero(real)});
+  }
+  value = Saturate(instruction, value);
+  if (instruction.Has(Modifier::kSatfinite)) {
+    const double limit = IsBrain(type) ? 0x1.fep127 : 65504.0;
+    Value* largest = llvm::ConstantFP::get(real, limit);
+    Value* least = llvm::ConstantFP::get(real, -limit);
+    value = b_.CreateSelect(b_.CreateFCmpOGT(value, largest), largest, value);
+    value = b_.CreateSelect(b_.CreateFCmpOLT(value, least), least, value);
+  }
+  return NarrowHalf(value, type);
 }
 
 llvm::Value* FunctionEmitter::HalfOperation(const Instruction& instruction,
                                             const std::vector<Value*>& inputs) {
-  const auto extreme = [&](llvm::Intrinsic::ID number, llvm::Intrinsic::ID nan) {
-    return Intrinsic(instruction.Has(Modifier::kNan) ? nan : number, inputs);
-  };
   switch (instruction.opcode) {
     case Opcode::kAdd:
       return b_.CreateFAdd(inputs[0], inputs[1]);
@@ -42,12 +128,15 @@ llvm::Value* FunctionEmitter::HalfOperation(const Instruction& instruction,
       return b_.CreateFSub(inputs[0], inputs[1]);
     case Opcode::kMul:
       return b_.CreateFMul(inputs[0], inputs[1]);
-    case Opcode::kFma:
-      return Intrinsic(llvm::Intrinsic::fma, inputs);
+    case Opcode::kFma: {
+      llvm::Type* real = IsVector(inputs[0]) ? Lanes(b_.getDoubleTy()) : b_.getDoubleTy();
+      const auto wide = [&](Value* input) { return b_.CreateFPExt(input, real); };
+      // The product of two is exact.
+      return SumToOdd(b_.CreateFMul(wide(inputs[0]), wide(inputs[1])), wide(inputs[2]));
+    }
     case Opcode::kMin:
-      return extreme(llvm::Intrinsic::minnum, llvm::Intrinsic::minimum);
     case Opcode::kMax:
-      return extreme(llvm::Intrinsic::maxnum, llvm::Intrinsic::maximum);
+      return Extreme(instruction, inputs[0], inputs[1]);
     case Opcode::kAbs:
       return Intrinsic(llvm::Intrinsic::fabs, inputs);
     case Opcode::kNeg:
@@ -69,23 +158,17 @@ bool FunctionEmitter::EmitHalf(const Instruction& instruction) {
               instruction.opcode == Opcode::kEx2 || instruction.opcode == Opcode::kTanh
           ? 1
           : 2;
-  const bool pair = ptx::BitWidth(type) == 32;
+  const bool pair = IsHalfPair(type);
   if (instruction.types.size() != 1 || instruction.operands.size() != count + 1) return false;
   Value* result = nullptr;
   for (unsigned part = 0; part < (pair ? 2U : 1U); ++part) {
     std::vector<Value*> inputs;
     for (std::size_t i = 1; i <= count; ++i) {
-      Value* bits = Read(instruction.operands[i], pair ? Type::kB32 : Type::kB16);
-      bits = Resize(b_.CreateLShr(bits, Like(bits, std::uint64_t{16} * part)), 16, false);
-      inputs.push_back(WidenHalf(bits, type));
+      inputs.push_back(ReadHalf(instruction, instruction.operands[i], type, part));
     }
     Value* value = HalfOperation(instruction, inputs);
     if (value == nullptr) return false;
-    if (instruction.Has(Modifier::kRelu)) {
-      Value* zero = llvm::ConstantFP::getZero(value->getType());
-      value = Intrinsic(llvm::Intrinsic::maxnum, {value, zero});
-    }
-    Value* narrow = NarrowHalf(Saturate(instruction, value), type);
+    Value* narrow = FlushHalf(instruction, FinishHalf(instruction, value, type), type);
     if (!pair) {
       result = narrow;
       continue;
@@ -102,24 +185,18 @@ void FunctionEmitter::EmitHalfCvt(const Instruction& instruction) {
   const Type to = instruction.types[0];
   const Type from = instruction.types[1];
   const Operand& destination = instruction.operands[0];
-  const bool to_pair = to == Type::kF16x2 || to == Type::kBf16x2;
-  const auto finish = [&](Value* value) {
-    if (instruction.Has(Modifier::kRelu)) {
-      Value* zero = llvm::ConstantFP::getZero(value->getType());
-      value = Intrinsic(llvm::Intrinsic::maxnum, {value, zero});
-    }
-    return NarrowHalf(Saturate(instruction, value), to);
-  };
   if (IsRounded(instruction) && IsHalf(to)) return Unsupported(instruction, "rounding");
-  if (to_pair) {
+  if (IsHalfPair(to)) {
     if (from != Type::kF32 || instruction.operands.size() != 3) return Unsupported(instruction);
-    Value* high = Resize(finish(Read(instruction.operands[1], from)), 32, false);
-    Value* low = Resize(finish(Read(instruction.operands[2], from)), 32, false);
+    const auto half = [&](const Operand& operand) {
+      return Resize(FinishHalf(instruction, Read(operand, from), to), 32, false);
+    };
+    Value* high = half(instruction.operands[1]);
+    Value* low = half(instruction.operands[2]);
     Value* both = b_.CreateOr(low, b_.CreateShl(high, Like(high, 16)));
     return Write(instruction, destination, both, Type::kB32);
   }
-  if (instruction.operands.size() != 2 || ptx::BitWidth(from) == 128 || from == Type::kF16x2 ||
-      from == Type::kBf16x2) {
+  if (instruction.operands.size() != 2 || ptx::BitWidth(from) == 128 || IsHalfPair(from)) {
     return Unsupported(instruction);
   }
   const bool from_half = IsHalf(from);
@@ -127,13 +204,10 @@ void FunctionEmitter::EmitHalfCvt(const Instruction& instruction) {
   if (from_half) {
     value = WidenHalf(value, from);
   } else if (!ptx::IsFloat(from)) {
-    llvm::Type* real = Shaped(b_.getFloatTy());
-    value = ptx::IsSigned(from) ? b_.CreateSIToFP(value, real) : b_.CreateUIToFP(value, real);
-  } else if (from == Type::kF64) {
-    value = b_.CreateFPTrunc(value, Shaped(b_.getFloatTy()));
+    value = IntegerToOdd(value, ptx::IsSigned(from));
   }
   if (IsHalf(to)) {
-    value = finish(RoundToIntegral(instruction, value));
+    value = FinishHalf(instruction, RoundToIntegral(instruction, value), to);
     return Write(instruction, destination, value, Type::kB16);
   }
   if (!ptx::IsFloat(to)) {

@@ -14,6 +14,8 @@
 
 namespace torpor::emulator {
 
+inline constexpr char kPtxHeader[] = ".version 9.0\n.target sm_90\n.address_size 64\n";
+
 // The text of kernels/NAME.cu as PTX.
 std::string ReadPtx(const std::string& name);
 
@@ -45,6 +47,15 @@ class KernelTest : public ::testing::Test {
     auto loaded = Program::Load(ptx, memory_, DeviceTraits{});
     ASSERT_TRUE(loaded) << loaded.failure().message;
     program_ = std::move(*loaded);
+  }
+
+  // A kernel `k` that stores what `body` leaves in %r1 in out[tid]. `before` is the module's text
+  // before the kernel.
+  void LoadBody(const std::string& body, const std::string& before = "") {
+    LoadText(kPtxHeader + before + ".visible .entry k(.param .u64 out)\n{\n" +
+             ".reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .pred %p<9>; .reg .f32 %f<9>;\n" + body +
+             "\nld.param.u64 %rd1, [out];\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd2, %r2, 4;\n"
+             "add.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r1;\nret;\n}\n");
   }
 
   template <typename... Arguments>

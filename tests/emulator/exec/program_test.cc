@@ -10,21 +10,10 @@
 namespace torpor::emulator {
 namespace {
 
-constexpr char kHeader[] = ".version 9.0\n.target sm_90\n.address_size 64\n";
-
-class ProgramTest : public KernelTest {
- protected:
-  // A kernel that stores what `body` leaves in %r1.
-  void LoadBody(const std::string& body) {
-    LoadText(std::string(kHeader) + ".visible .entry k(.param .u64 out)\n{\n" +
-             ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<9>; .reg .f32 %f<9>;\n" + body +
-             "\nld.param.u64 %rd1, [out];\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd2, %r2, 4;\n"
-             "add.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r1;\nret;\n}\n");
-  }
-};
+class ProgramTest : public KernelTest {};
 
 TEST_F(ProgramTest, UnknownInstructionsAreNamed) {
-  LoadText(std::string(kHeader) +
+  LoadText(std::string(kPtxHeader) +
            ".entry good() { ret; }\n.entry bad() { .reg .b32 %r<2>;\n"
            "frobnicate.sync.u32 %r1, {%r0, 3}, [foo];\nret; }\n");
   EXPECT_TRUE(program_->Preload("good"));
