@@ -109,7 +109,12 @@ void FunctionEmitter::EmitMul24(const Instruction& instruction) {
   Value* product = b_.CreateMul(narrow(instruction.operands[1]), narrow(instruction.operands[2]));
   if (instruction.Has(Modifier::kHi)) product = b_.CreateLShr(product, Like(product, 16));
   Value* result = Resize(product, 32, false);
-  if (add) result = b_.CreateAdd(result, Read(instruction.operands[3], type));
+  if (add) {
+    Value* c = Read(instruction.operands[3], type);
+    result = instruction.Has(Modifier::kSat)
+                 ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, result, c)
+                 : b_.CreateAdd(result, c);
+  }
   Write(instruction, instruction.operands[0], result, type);
 }
 
