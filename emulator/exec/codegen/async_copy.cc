@@ -8,7 +8,35 @@ namespace torpor::emulator {
 
 using ptx::Space;
 
-// cp.async.ca.shared.global [to], [from], bytes{, source bytes}
+// What a copy moves of the word at `offset`: the bytes that the fourth operand leaves.
+llvm::Value* FunctionEmitter::AsyncWord(const Operand& fourth, Address from, std::uint64_t offset,
+                                        Value* mask) {
+  const bool ignores =
+      fourth.kind == Operand::Kind::kRegister && function_.registers[fourth.reg] == Type::kPred;
+  Value* wanted = nullptr;
+  Value* keep = nullptr;
+  if (ignores) {
+    wanted = b_.CreateAnd(mask, b_.CreateNot(ReadVector(fourth, Type::kPred)));
+  } else {
+    Value* available = ReadVector(fourth, Type::kU32);
+    Value* start = Like(available, offset);
+    wanted = b_.CreateAnd(mask, b_.CreateICmpUGT(available, start));
+    Value* bytes = b_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, available, start);
+    bytes = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bytes, Like(bytes, 4));
+    Value* one = Spread(b_.getInt64(1));
+    keep = b_.CreateShl(one, b_.CreateShl(Resize(bytes, 64, false), Like(one, 3)));
+    keep = Resize(b_.CreateSub(keep, one), 32, false);
+  }
+  from = Advanced(from, offset);
+  from.value = LaneAddresses(from);
+  from.shape = ptx::LaneShape::Varying();
+  Value* zero = llvm::Constant::getNullValue(Lanes(b_.getInt32Ty()));
+  Value* loaded = Load(from, {b_.getInt32Ty(), 4, 1}, wanted)[0];
+  Value* copied = b_.CreateSelect(wanted, loaded, zero);
+  return keep == nullptr ? copied : b_.CreateAnd(copied, keep);
+}
+
+// cp.async.ca.shared.global [to], [from], bytes{, source bytes or whether to ignore the source}
 void FunctionEmitter::EmitAsyncCopy(const Instruction& instruction) {
   if (!instruction.Has(Modifier::kAsync)) return Unsupported(instruction);
   if (instruction.Has(Modifier::kCommitGroup) || instruction.Has(Modifier::kWaitGroup) ||
@@ -31,18 +59,10 @@ void FunctionEmitter::EmitAsyncCopy(const Instruction& instruction) {
     if (to.value == nullptr || from.value == nullptr) return;
     if (operands.size() == 3) return Store(to, access, Load(from, access, mask), mask);
     // What the source lacks is zero.
-    Value* available = ReadVector(operands[3], Type::kU32);
-    const Access word{b_.getInt32Ty(), 4, 1};
     for (unsigned i = 0; i < words; ++i) {
       const std::uint64_t offset = std::uint64_t{4} * i;
-      Value* present = b_.CreateICmpUGT(available, Like(available, offset));
-      Value* wanted = b_.CreateAnd(mask, present);
-      Value* copied = llvm::Constant::getNullValue(Lanes(b_.getInt32Ty()));
-      Address lanes = Advanced(from, offset);
-      lanes.value = LaneAddresses(lanes);
-      lanes.shape = ptx::LaneShape::Varying();
-      copied = b_.CreateSelect(wanted, Load(lanes, word, wanted)[0], copied);
-      Store(Advanced(to, offset), word, {copied}, mask);
+      Value* word = AsyncWord(operands[3], from, offset, mask);
+      Store(Advanced(to, offset), {b_.getInt32Ty(), 4, 1}, {word}, mask);
     }
   });
 }

@@ -252,6 +252,7 @@ class FunctionEmitter {
   void EmitAsyncCopy(const Instruction& instruction);
 
   // call.cc
+  Value* AsyncWord(const Operand& fourth, Address from, std::uint64_t offset, Value* mask);
   void EmitCall(const Instruction& instruction);
   void CallFunction(std::uint32_t function, const std::vector<Value*>& arguments, Value* mask);
   void CallIndirect(const Instruction& instruction, const Operand& callee,
