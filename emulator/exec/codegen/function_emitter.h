@@ -139,8 +139,8 @@ class FunctionEmitter {
   Rounding RoundingOf(const Instruction& instruction) const;
   Value* Rounded(const Instruction& instruction, RoundedOperation operation,
                  const std::vector<Value*>& inputs, Type result);
-  Value* Flush(const Instruction& instruction, Value* value);     // subnormals, if .ftz
   Value* Extreme(const Instruction& instruction, Value* a, Value* b);
+  Value* Flush(const Instruction& instruction, Value* value);     // subnormals, if .ftz
   Value* Saturate(const Instruction& instruction, Value* value);  // to [0, 1], if .sat
   Value* ReadFloat(const Instruction& instruction, const Operand& operand);
   void WriteFloat(const Instruction& instruction, Value* value);
@@ -148,8 +148,8 @@ class FunctionEmitter {
 
   // half.cc: 16-bit floating point, alone or in pairs; computed as f32 or f64.
   static bool IsHalf(Type type);
-  bool EmitHalf(const Instruction& instruction);
   static bool IsHalfPair(Type type);
+  bool EmitHalf(const Instruction& instruction);
   void EmitHalfCvt(const Instruction& instruction);
   // One half of a pair, or the whole of a single one, as f32.
   Value* ReadHalf(const Instruction& instruction, const Operand& operand, Type type, unsigned part);
@@ -250,16 +250,23 @@ class FunctionEmitter {
 
   // async_copy.cc: done at once, so that waiting for it is nothing.
   void EmitAsyncCopy(const Instruction& instruction);
+  Value* AsyncWord(const Operand& fourth, Address from, std::uint64_t offset, Value* mask);
 
   // call.cc
-  Value* AsyncWord(const Operand& fourth, Address from, std::uint64_t offset, Value* mask);
+  struct CallArguments {
+    std::vector<Value*> memory;  // results first
+    std::vector<std::uint64_t> bytes;
+    std::size_t results = 0;
+  };
   void EmitCall(const Instruction& instruction);
+  bool IsCallArgument(const Operand& operand) const;
+  bool Fits(const ptx::Function& callee, const CallArguments& arguments) const;
   void CallFunction(std::uint32_t function, const std::vector<Value*>& arguments, Value* mask);
   void CallIndirect(const Instruction& instruction, const Operand& callee,
-                    const std::vector<Value*>& memory, std::size_t results);
-  void EmitHeap(const Instruction& instruction, const std::vector<Value*>& memory, bool allocate);
-  void EmitPrint(const Instruction& instruction, const std::vector<Value*>& memory);
-  void EmitAssertFail(const Instruction& instruction, const std::vector<Value*>& memory);
+                    const CallArguments& arguments);
+  void EmitHeap(const Instruction& instruction, const CallArguments& arguments, bool allocate);
+  void EmitPrint(const Instruction& instruction, const CallArguments& arguments);
+  void EmitAssertFail(const Instruction& instruction, const CallArguments& arguments);
 
   // atomic.cc
   void EmitAtomic(const Instruction& instruction);

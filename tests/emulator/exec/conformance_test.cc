@@ -26,6 +26,38 @@ class ConformanceTest : public KernelTest {
   }
 };
 
+TEST_F(ConformanceTest, ACallMustBringAsManyBytesAsItsCalleeDeclares) {
+  const std::string large =
+      ".func (.param .align 16 .b8 r[16384]) f() { st.param.b32 [r+16380], 1; ret; }\n";
+  ExpectRefused(".param .b32 r; call (r), f; ld.param.b32 %r1, [r];", large, "f");
+  const std::string result = ".func (.param .b32 r) f() { st.param.b32 [r], 1; ret; }\n";
+  ExpectRefused(".param .b32 a; call f, (a); mov.u32 %r1, 0;", result, "f");
+  ExpectRefused(".shared .b32 a; call (a), f; mov.u32 %r1, 0;", result, "argument");
+  const std::string print =
+      ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n";
+  ExpectRefused(".param .b32 r, f, a; call (r), vprintf, (f, a); mov.u32 %r1, 0;", print,
+                "vprintf");
+  const std::string heap =
+      ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+      ".extern .func free(.param .b64 p);\n";
+  ExpectRefused(".param .b32 r; .param .b64 n; call (r), malloc, (n); mov.u32 %r1, 0;", heap,
+                "malloc");
+  ExpectRefused(".param .b32 p; call free, (p); mov.u32 %r1, 0;", heap, "free");
+}
+
+TEST_F(ConformanceTest, AFunctionOfOtherSizesIsNoTargetOfAnIndirectCall) {
+  LoadBody(
+      ".param .b32 r; mov.u64 %rd4, f; P: .callprototype (.param .b32 _) _ ();\n"
+      "call (r), %rd4, (), P; ld.param.b32 %r1, [r];",
+      ".func (.param .align 16 .b8 r[16384]) f() { st.param.b32 [r+16380], 1; ret; }\n");
+  DeviceArray<std::uint32_t> out(memory_, 32);
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  const auto result = Launch("k", config, out.data());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.failure().code, ExecError::kTrap) << result.failure().message;
+}
+
 // Copies `bytes` bytes with a fourth operand over a shared word of ones, and loads the word `at`.
 std::string AsyncCopy(const std::string& bytes, const std::string& fourth, unsigned at) {
   std::string body =
