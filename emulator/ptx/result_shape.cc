@@ -44,7 +44,9 @@ LaneShape LaneAnalysis::OperandShape(const Operand& operand, unsigned bits) cons
 
 LaneShape LaneAnalysis::SymbolShape(std::uint32_t symbol) const {
   const Variable& variable = module_.variables[symbol];
-  if (variable.space == Space::kLocal) return LaneNumber(local_stride_, 0);
+  const bool local =
+      variable.space == Space::kLocal || (variable.space == Space::kParam && !function_.is_kernel);
+  if (local) return LaneNumber(local_stride_, 0);
   return LaneShape::Uniform();
 }
 

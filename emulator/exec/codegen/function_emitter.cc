@@ -32,6 +32,7 @@ void FunctionEmitter::Emit() {
   b_.SetInsertPoint(entry_);
   context_ = target_->getArg(0);
   CreateSlots();
+  SpillParameters();
   b_.CreateBr(blocks_[0]);
   for (std::uint32_t block = 0; block < flow_.blocks.size(); ++block) EmitBlock(block);
 }

@@ -243,6 +243,7 @@ class FunctionEmitter {
   void EmitKernelParameterLoad(const Instruction& instruction);
   void EmitParameterLoad(const Instruction& instruction);
   void EmitParameterStore(const Instruction& instruction);
+  void SpillParameters();
   Value* ParameterMemory(std::uint32_t symbol);
   Value* LoadParameter(Value* memory, std::uint64_t offset, unsigned bytes);
   void StoreParameter(Value* memory, std::uint64_t offset, Value* value, Value* mask);

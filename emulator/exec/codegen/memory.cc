@@ -14,6 +14,8 @@ ptx::Space FunctionEmitter::SpaceOf(const Instruction& instruction, const Operan
 }
 
 FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Space space) {
+  // See SpillParameters.
+  if (space == Space::kParam && !function_.is_kernel) space = Space::kLocal;
   Address address;
   address.space = space;
   if (operand.symbol != ptx::kNoIndex) {
@@ -24,7 +26,8 @@ FunctionEmitter::Address FunctionEmitter::AddressOf(const Operand& operand, Spac
     } else if (space == Space::kLocal) {
       const auto offset = unit_.layout().local_offsets.find(operand.symbol);
       if (offset == unit_.layout().local_offsets.end()) {
-        unit_.Fail("local variable '" + std::string(variable.name) + "' outside its function");
+        unit_.Fail("the address of '" + std::string(variable.name) + "' is taken in " +
+                   std::string(function_.name));
         return Address{};
       }
       address.value = b_.CreateAdd(b_.CreatePtrToInt(local_frame_, b_.getInt64Ty()),

@@ -28,6 +28,22 @@ void FunctionEmitter::EmitKernelParameterLoad(const Instruction& instruction) {
   }
 }
 
+// A parameter whose address is taken has a place in local memory, too. Nobody may write to it.
+void FunctionEmitter::SpillParameters() {
+  mask_ = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[0]);
+  for (const std::uint32_t symbol : function_.parameters) {
+    if (!unit_.layout().local_offsets.contains(symbol)) continue;
+    Operand operand;
+    operand.kind = Operand::Kind::kSymbol;
+    operand.symbol = symbol;
+    const Address address = AddressOf(operand, ptx::Space::kLocal);
+    for (std::uint64_t offset = 0; offset < module_.variables[symbol].bytes; offset += 4) {
+      Value* word = LoadParameter(ParameterMemory(symbol), offset, 4);
+      Store(Advanced(address, offset), {b_.getInt32Ty(), 4, 1}, {word}, mask_);
+    }
+  }
+}
+
 llvm::Value* FunctionEmitter::ParameterMemory(std::uint32_t symbol) {
   Value*& memory = parameter_memory_[symbol];
   if (memory != nullptr) return memory;

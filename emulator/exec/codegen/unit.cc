@@ -80,8 +80,15 @@ class Walker {
     const bool names_variable =
         operand.kind == ptx::Operand::Kind::kSymbol || operand.kind == ptx::Operand::Kind::kAddress;
     if (!names_variable || operand.symbol == ptx::kNoIndex) return;
-    if (module_.variables[operand.symbol].space == ptx::Space::kShared) {
-      shared_.insert(operand.symbol);
+    const ptx::Variable& variable = module_.variables[operand.symbol];
+    if (variable.space == ptx::Space::kShared) shared_.insert(operand.symbol);
+    const bool takes_parameter = variable.space == ptx::Space::kParam &&
+                                 operand.kind == ptx::Operand::Kind::kSymbol &&
+                                 instruction.opcode != ptx::Opcode::kCall;
+    if (!takes_parameter) return;
+    const ptx::Function& owner = module_.functions[variable.function];
+    if (!owner.is_kernel && owner.HasParameter(operand.symbol)) {
+      spilled_parameters_.insert(operand.symbol);
     }
   }
 
@@ -97,12 +104,17 @@ class Walker {
   void LayOutLocals() {
     for (std::uint32_t i = 0; i < module_.variables.size(); ++i) {
       const ptx::Variable& variable = module_.variables[i];
-      if (variable.space != ptx::Space::kLocal || !seen_.contains(variable.function)) continue;
+      const bool spilled = spilled_parameters_.contains(i);
+      if (variable.space != ptx::Space::kLocal && !spilled) continue;
+      if (!seen_.contains(variable.function)) continue;
       std::uint32_t& bytes = layout_.local_bytes[variable.function];
-      bytes = (bytes + variable.align - 1) / variable.align * variable.align;
+      // Parameters are copied in words.
+      const std::uint32_t align = spilled ? std::max(variable.align, 4U) : variable.align;
+      bytes = (bytes + align - 1) / align * align;
       layout_.local_offsets[i] = bytes;
       constexpr std::uint64_t kMaxLocalBytes = std::uint64_t{512} << 10;
       bytes += static_cast<std::uint32_t>(std::min(variable.bytes, kMaxLocalBytes));
+      if (spilled) bytes = (bytes + 3) / 4 * 4;
     }
     for (auto& [function, bytes] : layout_.local_bytes) bytes = (bytes + 15) / 16 * 16;
   }
@@ -111,6 +123,7 @@ class Walker {
   KernelLayout& layout_;
   std::set<std::uint32_t> seen_;
   std::set<std::uint32_t> shared_;
+  std::set<std::uint32_t> spilled_parameters_;  // of functions, whose address is taken
   std::set<std::uint32_t> global_pointers_;
 };
 

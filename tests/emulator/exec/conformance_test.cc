@@ -26,6 +26,22 @@ class ConformanceTest : public KernelTest {
   }
 };
 
+TEST_F(ConformanceTest, AParameterOfAFunctionHasAnAddress) {
+  const auto out = RunWarp(
+      ".param .b32 a; .param .align 8 .b8 b[6]; .param .b32 r;\n"
+      "mov.u32 %r3, %laneid; add.u32 %r3, %r3, 77; st.param.b32 [a], %r3;\n"
+      "mov.b32 %r4, 0x04030201; st.param.b32 [b], %r4; st.param.b16 [b+4], 0x0605;\n"
+      "call (r), f, (a, b); ld.param.b32 %r1, [r];",
+      ".func (.param .b32 r) f(.param .b32 a, .param .align 8 .b8 b[6])\n{\n"
+      ".reg .b64 %rd<5>; .reg .b32 %r<9>;\n"
+      "mov.b64 %rd1, a; ld.local.u32 %r1, [%rd1]; mov.b64 %rd2, b;\n"
+      "mov.u32 %r2, %laneid; rem.u32 %r2, %r2, 6; cvt.u64.u32 %rd3, %r2;\n"
+      "add.u64 %rd3, %rd2, %rd3; ld.u8 %r3, [%rd3]; mad.lo.u32 %r1, %r3, 1000, %r1;\n"
+      "st.param.b32 [r], %r1; ret;\n}\n");
+  for (unsigned lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(out[lane], (lane % 6 + 1) * 1000 + lane + 77);
+}
+
 TEST_F(ConformanceTest, ACallMustBringAsManyBytesAsItsCalleeDeclares) {
   const std::string large =
       ".func (.param .align 16 .b8 r[16384]) f() { st.param.b32 [r+16380], 1; ret; }\n";
