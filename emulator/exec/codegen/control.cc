@@ -94,6 +94,10 @@ void FunctionEmitter::EmitReturn() {
 
 void FunctionEmitter::EmitTerminator(std::uint32_t block) {
   const ptx::Block& source = flow_.blocks[block];
+  // The caller would have to go on without the lanes that ended.
+  const bool ends_in_call = !function_.is_kernel && source.branch != ptx::kNoIndex &&
+                            function_.instructions[source.branch].opcode == ptx::Opcode::kExit;
+  if (ends_in_call) Unsupported(function_.instructions[source.branch], "outside a kernel");
   switch (source.terminator) {
     case Terminator::kJump:
       SendLanes(block, {{source.successors[0], mask_}});

@@ -42,6 +42,16 @@ TEST_F(ConformanceTest, AParameterOfAFunctionHasAnAddress) {
     EXPECT_EQ(out[lane], (lane % 6 + 1) * 1000 + lane + 77);
 }
 
+TEST_F(ConformanceTest, AnExitInAFunctionIsRefusedUnlessNothingReachesIt) {
+  const std::string call = ".param .b32 a; mov.u32 %r1, 3; st.param.b32 [a], %r1; call f, (a);";
+  const std::string head =
+      ".func f(.param .b32 a)\n{\n.reg .b32 %r<3>; .reg .pred %p<2>;\n"
+      "ld.param.b32 %r1, [a]; setp.eq.u32 %p1, %r1, 3;\n";
+  ExpectRefused(call, head + "exit;\n}\n", "exit");
+  ExpectRefused(call, head + "@%p1 exit;\nret;\n}\n", "exit");
+  EXPECT_EQ(RunWarp(call, head + "@%p1 bra OUT; trap; exit;\nOUT: ret;\n}\n")[31], 3U);
+}
+
 TEST_F(ConformanceTest, ACallMustBringAsManyBytesAsItsCalleeDeclares) {
   const std::string large =
       ".func (.param .align 16 .b8 r[16384]) f() { st.param.b32 [r+16380], 1; ret; }\n";
