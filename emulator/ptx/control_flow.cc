@@ -49,6 +49,7 @@ class Cutter {
     for (std::uint32_t i = 0; i < size(); ++i) {
       if (EndsBlock(function_.instructions[i])) leaders.insert(i + 1);
       if (function_.instructions[i].is_barrier()) leaders.insert(i);
+      if (function_.instructions[i].is_warp_barrier()) leaders.insert({i, i + 1});
     }
     // A label behind the last instruction, or falling off the end, is a return.
     leaders.insert(size());
@@ -65,6 +66,7 @@ class Cutter {
     block.end = end;
     if (first == size()) return;  // kExit
     block.starts_with_barrier = function_.instructions[first].is_barrier();
+    block.is_warp_barrier = function_.instructions[first].is_warp_barrier();
     const Instruction& last = function_.instructions[end - 1];
     if (!EndsBlock(last)) {
       block.terminator = Terminator::kJump;

@@ -21,9 +21,10 @@ struct Block {
   Terminator terminator = Terminator::kExit;
   std::uint32_t branch = kNoIndex;  // the terminating instruction; kNoIndex for a fall-through
   std::vector<std::uint32_t> successors;
-  std::uint32_t loop = kNoIndex;  // header of the innermost loop, which is blocks
-  std::uint32_t loop_end = 0;     // [loop, loop_end)
-  bool starts_with_barrier = false;
+  std::uint32_t loop = kNoIndex;     // header of the innermost loop, which is blocks
+  std::uint32_t loop_end = 0;        // [loop, loop_end)
+  bool starts_with_barrier = false;  // of the thread block
+  bool is_warp_barrier = false;      // bar.warp.sync, and nothing else
   // A loop header whose loop waits for other threads: its exit depends on an atomic or volatile
   // access inside. Such a loop must let others run.
   bool spins = false;

@@ -322,6 +322,8 @@ bool Instruction::is_barrier() const {
   return opcode == Opcode::kBar && !Has(Modifier::kWarp);
 }
 
+bool Instruction::is_warp_barrier() const { return opcode == Opcode::kBar && Has(Modifier::kWarp); }
+
 bool Instruction::is_synchronising() const {
   if (opcode == Opcode::kAtom) return true;
   if (opcode != Opcode::kLd) return false;

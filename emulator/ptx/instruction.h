@@ -299,7 +299,8 @@ struct Instruction {
   Space space() const;
   // 1, 2, 4 or 8 elements of a load, store or vector atomic.
   unsigned vector_width() const;
-  bool is_barrier() const;  // waits for other warps of the block
+  bool is_barrier() const;       // waits for other warps of the block
+  bool is_warp_barrier() const;  // waits for other lanes of the warp
   // Whether other threads' progress may show through this access.
   bool is_synchronising() const;
 };

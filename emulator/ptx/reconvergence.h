@@ -20,6 +20,12 @@ class Reconvergence {
 
   const BitSet& pending(std::uint32_t block) const { return pending_[block]; }
 
+  // The lanes of a warp that wait at its barriers go on together, whichever barrier each has
+  // reached: a warp barrier `block` releases these blocks' lanes to their successors.
+  std::vector<std::uint32_t> Released(std::uint32_t block) const;
+  // pending(block) without those.
+  BitSet StillWaiting(std::uint32_t block) const;
+
   // The blocks to try after `block` when its lanes have gone to `targets` (none: they are done),
   // in order; run the first one with lanes. When `targets` is not empty the last entry certainly
   // has lanes if those before have none.

@@ -98,6 +98,7 @@ void FunctionEmitter::EmitTerminator(std::uint32_t block) {
   const bool ends_in_call = !function_.is_kernel && source.branch != ptx::kNoIndex &&
                             function_.instructions[source.branch].opcode == ptx::Opcode::kExit;
   if (ends_in_call) Unsupported(function_.instructions[source.branch], "outside a kernel");
+  if (source.is_warp_barrier) return EmitWarpBarrierEnd(block);
   switch (source.terminator) {
     case Terminator::kJump:
       SendLanes(block, {{source.successors[0], mask_}});
@@ -111,6 +112,19 @@ void FunctionEmitter::EmitTerminator(std::uint32_t block) {
     case Terminator::kIndexed:
       return EmitIndexed(block, function_.instructions[source.branch]);
   }
+}
+
+// The lanes that wait at other barriers of the warp go on as well.
+void FunctionEmitter::EmitWarpBarrierEnd(std::uint32_t block) {
+  std::vector<std::uint32_t> targets = flow_.blocks[block].successors;
+  std::vector<std::pair<std::uint32_t, Value*>> lanes = {{targets[0], mask_}};
+  for (const std::uint32_t other : lanes_.reconvergence().Released(block)) {
+    targets.push_back(flow_.blocks[other].successors[0]);
+    Value* waiting = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[other]);
+    lanes.emplace_back(targets.back(), waiting);
+  }
+  SendLanes(block, lanes);
+  RunNext(block, targets);
 }
 
 void FunctionEmitter::EmitConditional(std::uint32_t block, const Instruction& branch) {
@@ -188,7 +202,7 @@ void FunctionEmitter::EmitIndexed(std::uint32_t block, const Instruction& branch
 // Adds lanes to those that wait at blocks.
 void FunctionEmitter::SendLanes(std::uint32_t from,
                                 const std::vector<std::pair<std::uint32_t, Value*>>& lanes) {
-  const ptx::BitSet& pending = lanes_.reconvergence().pending(from);
+  const ptx::BitSet pending = lanes_.reconvergence().StillWaiting(from);
   std::map<std::uint32_t, Value*> sent;
   for (const auto& [target, mask] : lanes) {
     Value*& total = sent[target];
@@ -205,7 +219,7 @@ void FunctionEmitter::SendLanes(std::uint32_t from,
 
 void FunctionEmitter::RunNext(std::uint32_t from, const std::vector<std::uint32_t>& targets) {
   const ptx::Reconvergence& reconvergence = lanes_.reconvergence();
-  ptx::BitSet waiting = reconvergence.pending(from);
+  ptx::BitSet waiting = reconvergence.StillWaiting(from);
   for (const std::uint32_t target : targets) waiting.Insert(target);
   const std::vector<std::uint32_t> candidates = reconvergence.Candidates(from, targets);
   const bool may_finish =

@@ -187,7 +187,6 @@ bool FunctionEmitter::EmitMemoryFamily(const Instruction& instruction) {
       return EmitAsyncCopy(instruction), true;
     case Opcode::kCall:
       return EmitCall(instruction), true;
-    case Opcode::kAnd:
     default:
       return false;
   }
@@ -195,6 +194,7 @@ bool FunctionEmitter::EmitMemoryFamily(const Instruction& instruction) {
 
 bool FunctionEmitter::EmitBitFamily(const Instruction& instruction) {
   switch (instruction.opcode) {
+    case Opcode::kAnd:
     case Opcode::kOr:
     case Opcode::kXor:
     case Opcode::kNot:

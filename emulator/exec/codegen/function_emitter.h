@@ -79,6 +79,7 @@ class FunctionEmitter {
   Value* GuardVector(const Instruction& instruction);
   Value* ActiveMask(const Instruction& instruction);  // the block's lanes whose guard holds
   void EmitTerminator(std::uint32_t block);
+  void EmitWarpBarrierEnd(std::uint32_t block);
   void SendLanes(std::uint32_t from, const std::vector<std::pair<std::uint32_t, Value*>>& lanes);
   void RunNext(std::uint32_t from, const std::vector<std::uint32_t>& targets);
   llvm::BasicBlock* EdgeTo(std::uint32_t from, std::uint32_t to, const ptx::BitSet& waiting);

@@ -26,6 +26,64 @@ class ConformanceTest : public KernelTest {
   }
 };
 
+// %rd4 is the address of the lane's word of s, %r3 the lane.
+constexpr char kShared[] =
+    ".shared .align 4 .b32 s[64];\nmov.u32 %r3, %laneid; mov.u64 %rd5, s;\n"
+    "mul.wide.u32 %rd4, %r3, 4; add.u64 %rd4, %rd5, %rd4;\n";
+
+TEST_F(ConformanceTest, WarpBarriersInDifferentBranchesMeet) {
+  const auto out = RunWarp(
+      std::string(kShared) +
+      "setp.lt.u32 %p1, %r3, 16; @!%p1 bra ELSE;\n"
+      "mov.u32 %r4, 1; st.shared.u32 [%rd4], %r4; bar.warp.sync -1; ld.shared.u32 %r1, [%rd4+64];\n"
+      "bra JOIN;\n"
+      "ELSE: mov.u32 %r4, 2; st.shared.u32 [%rd4], %r4; bar.warp.sync -1;\n"
+      "ld.shared.u32 %r1, [%rd4-64];\n"
+      "JOIN: shfl.sync.bfly.b32 %r5, %r1, 16, 31, -1; mad.lo.u32 %r1, %r5, 10, %r1;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], lane < 16 ? 12U : 21U) << lane;
+}
+
+// Three branches, each with a loop, exchange numbers with the next lane.
+TEST_F(ConformanceTest, WarpBarriersKeepThreeBranchesInStep) {
+  constexpr unsigned kRounds = 5;
+  const auto arm = [](const std::string& name, unsigned factor) {
+    return name + ": mov.u32 %r6, 0;\n" + name +
+           "_LOOP: st.shared.u32 [%rd4], %r1; bar.warp.sync -1; ld.shared.u32 %r7, [%rd6];\n"
+           "bar.warp.sync -1; mad.lo.u32 %r1, %r1, " +
+           std::to_string(factor) +
+           ", %r7;\n"
+           "add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 5; @%p1 bra " +
+           name + "_LOOP;\nbra JOIN;\n";
+  };
+  const auto out = RunWarp(std::string(kShared) +
+                           "add.u32 %r4, %r3, 1; and.b32 %r4, %r4, 31; mul.wide.u32 %rd6, %r4, 4;\n"
+                           "add.u64 %rd6, %rd5, %rd6; mov.u32 %r1, %r3; rem.u32 %r5, %r3, 3;\n"
+                           "setp.eq.u32 %p2, %r5, 1; setp.eq.u32 %p3, %r5, 2;\n"
+                           "@%p2 bra B; @%p3 bra C;\n" +
+                           arm("A", 3) + arm("B", 5) + arm("C", 7) + "JOIN:");
+  std::vector<std::uint32_t> expected(32);
+  for (unsigned lane = 0; lane < 32; ++lane) expected[lane] = lane;
+  for (unsigned round = 0; round < kRounds; ++round) {
+    const std::vector<std::uint32_t> before = expected;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      expected[lane] = before[lane] * (3 + lane % 3 * 2) + before[(lane + 1) % 32];
+    }
+  }
+  EXPECT_EQ(out, expected);
+}
+
+TEST_F(ConformanceTest, LanesThatSpinDoNotHoldUpAWarpBarrierOfOthers) {
+  const auto out = RunWarp(
+      std::string(kShared) +
+      "mov.u32 %r4, 0; st.shared.u32 [%rd4], %r4; st.shared.u32 [%rd5+128], %r4;\n"
+      "setp.lt.u32 %p1, %r3, 16; @!%p1 bra ELSE;\n"
+      "SPIN: ld.volatile.shared.u32 %r1, [%rd5+128]; setp.eq.u32 %p2, %r1, 0; @%p2 bra SPIN;\n"
+      "bra JOIN;\n"
+      "ELSE: bar.warp.sync 0xffff0000; mov.u32 %r1, 9; st.volatile.shared.u32 [%rd5+128], %r1;\n"
+      "JOIN:");
+  for (const std::uint32_t value : out) EXPECT_EQ(value, 9U);
+}
+
 TEST_F(ConformanceTest, AParameterOfAFunctionHasAnAddress) {
   const auto out = RunWarp(
       ".param .b32 a; .param .align 8 .b8 b[6]; .param .b32 r;\n"
