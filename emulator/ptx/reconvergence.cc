@@ -6,10 +6,9 @@
 namespace torpor::ptx {
 
 // Lanes at a barrier wait until no others of their warp can run. The back edge of a loop that
-// spins comes after all other lanes, which may hold what it waits for, be it behind a barrier of
-// the warp that does not concern the lanes that spin.
+// spins comes after all other lanes, which may hold what it waits for.
 struct Reconvergence::Priority {
-  enum class Rank : std::uint8_t { kRuns, kWarpBarrier, kSpins, kBlockBarrier };
+  enum class Rank : std::uint8_t { kRuns, kSpins, kWarpBarrier, kBlockBarrier };
   Rank rank;
   std::uint32_t block;
   bool operator<(const Priority& other) const {
@@ -22,33 +21,28 @@ Reconvergence::Reconvergence(const ControlFlow& flow, const std::vector<bool>& d
   Propagate();
 }
 
-Reconvergence::Priority Reconvergence::PriorityOf(std::uint32_t from, std::uint32_t to) const {
+Reconvergence::Priority Reconvergence::PriorityOf(std::uint32_t from, const Candidate& to) const {
   using Rank = Priority::Rank;
-  const Block& target = flow_.blocks[to];
-  if (target.starts_with_barrier) return {Rank::kBlockBarrier, to};
-  if (target.spins && to <= from && from < target.loop_end) return {Rank::kSpins, to};
-  return {target.is_warp_barrier ? Rank::kWarpBarrier : Rank::kRuns, to};
+  const Block& target = flow_.blocks[to.block];
+  if (target.starts_with_barrier) return {Rank::kBlockBarrier, to.block};
+  if (target.is_warp_barrier && !to.if_ready) return {Rank::kWarpBarrier, to.block};
+  const bool spins = target.spins && to.block <= from && from < target.loop_end;
+  return {spins ? Rank::kSpins : Rank::kRuns, to.block};
 }
 
-std::vector<std::uint32_t> Reconvergence::Released(std::uint32_t block) const {
-  std::vector<std::uint32_t> released;
-  if (!flow_.blocks[block].is_warp_barrier) return released;
+std::vector<std::uint32_t> Reconvergence::OtherWarpBarriers(std::uint32_t block) const {
+  std::vector<std::uint32_t> others;
+  if (!flow_.blocks[block].is_warp_barrier) return others;
   pending_[block].ForEach([&](std::size_t b) {
-    if (flow_.blocks[b].is_warp_barrier) released.push_back(static_cast<std::uint32_t>(b));
+    if (flow_.blocks[b].is_warp_barrier) others.push_back(static_cast<std::uint32_t>(b));
   });
-  return released;
-}
-
-BitSet Reconvergence::StillWaiting(std::uint32_t block) const {
-  BitSet waiting = pending_[block];
-  for (const std::uint32_t released : Released(block)) waiting.Erase(released);
-  return waiting;
+  return others;
 }
 
 std::vector<std::vector<std::uint32_t>> Reconvergence::Edges(std::uint32_t block) const {
   const Block& source = flow_.blocks[block];
   std::vector<std::uint32_t> targets = source.successors;
-  for (const std::uint32_t other : Released(block)) {
+  for (const std::uint32_t other : OtherWarpBarriers(block)) {
     targets.push_back(flow_.blocks[other].successors[0]);
   }
   if (divergent_[block] || source.is_warp_barrier) return {targets};
@@ -61,22 +55,27 @@ std::vector<std::vector<std::uint32_t>> Reconvergence::Edges(std::uint32_t block
   return edges;
 }
 
-std::vector<std::uint32_t> Reconvergence::Candidates(
+std::vector<Reconvergence::Candidate> Reconvergence::Candidates(
     std::uint32_t block, const std::vector<std::uint32_t>& targets) const {
-  std::vector<std::uint32_t> order;
-  StillWaiting(block).ForEach(
-      [&](std::size_t b) { order.push_back(static_cast<std::uint32_t>(b)); });
-  order.insert(order.end(), targets.begin(), targets.end());
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  BitSet waiting = pending_[block];
+  for (const std::uint32_t target : targets) waiting.Insert(target);
+  bool others_run = false;
+  waiting.ForEach([&](std::size_t b) { others_run |= !flow_.blocks[b].is_warp_barrier; });
+  std::vector<Candidate> order;
+  waiting.ForEach([&](std::size_t b) {
+    const auto candidate = static_cast<std::uint32_t>(b);
+    order.push_back({candidate, false});
+    if (others_run && flow_.blocks[b].is_warp_barrier) order.push_back({candidate, true});
+  });
+  std::sort(order.begin(), order.end(), [&](const Candidate& a, const Candidate& b) {
     return PriorityOf(block, a) < PriorityOf(block, b);
   });
-  order.erase(std::unique(order.begin(), order.end()), order.end());
   // Where all lanes may have left, nobody is certain to be at a target.
   const bool certain = !targets.empty() && !(divergent_[block] && flow_.blocks[block].terminator ==
                                                                       Terminator::kConditionalExit);
   if (certain) {
-    const auto last = std::find_if(order.rbegin(), order.rend(), [&](std::uint32_t b) {
-      return std::find(targets.begin(), targets.end(), b) != targets.end();
+    const auto last = std::find_if(order.rbegin(), order.rend(), [&](const Candidate& c) {
+      return !c.if_ready && std::find(targets.begin(), targets.end(), c.block) != targets.end();
     });
     order.erase(last.base(), order.end());
   }
@@ -92,11 +91,13 @@ void Reconvergence::Propagate() {
     const std::uint32_t block = work.back();
     work.pop_back();
     for (const std::vector<std::uint32_t>& targets : Edges(block)) {
-      BitSet waiting = StillWaiting(block);
+      BitSet waiting = pending_[block];
       for (const std::uint32_t target : targets) waiting.Insert(target);
-      for (const std::uint32_t next : Candidates(block, targets)) {
+      for (const auto& [next, if_ready] : Candidates(block, targets)) {
         waiting.Erase(next);
         const bool grew = pending_[next].UniteWith(waiting);
+        // Lanes may stay at a barrier that was not ready.
+        if (if_ready) waiting.Insert(next);
         if (!grew && visited[next]) continue;
         visited[next] = true;
         work.push_back(next);

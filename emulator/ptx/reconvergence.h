@@ -20,24 +20,28 @@ class Reconvergence {
 
   const BitSet& pending(std::uint32_t block) const { return pending_[block]; }
 
-  // The lanes of a warp that wait at its barriers go on together, whichever barrier each has
-  // reached: a warp barrier `block` releases these blocks' lanes to their successors.
-  std::vector<std::uint32_t> Released(std::uint32_t block) const;
-  // pending(block) without those.
-  BitSet StillWaiting(std::uint32_t block) const;
+  // Lanes of a warp that wait for each other may do so at different barriers. When the warp
+  // barrier `block` has been passed, those at these other ones go on to their successors, too, if
+  // all lanes that they wait for have arrived.
+  std::vector<std::uint32_t> OtherWarpBarriers(std::uint32_t block) const;
 
+  struct Candidate {
+    std::uint32_t block;
+    // A warp barrier that counts only if no lane that its lanes wait for is still on its way.
+    bool if_ready;
+  };
   // The blocks to try after `block` when its lanes have gone to `targets` (none: they are done),
   // in order; run the first one with lanes. When `targets` is not empty the last entry certainly
   // has lanes if those before have none.
-  std::vector<std::uint32_t> Candidates(std::uint32_t block,
-                                        const std::vector<std::uint32_t>& targets) const;
+  std::vector<Candidate> Candidates(std::uint32_t block,
+                                    const std::vector<std::uint32_t>& targets) const;
 
   // The sets of targets that lanes of `block` may take together.
   std::vector<std::vector<std::uint32_t>> Edges(std::uint32_t block) const;
 
  private:
   struct Priority;
-  Priority PriorityOf(std::uint32_t from, std::uint32_t to) const;
+  Priority PriorityOf(std::uint32_t from, const Candidate& to) const;
   void Propagate();
 
   const ControlFlow& flow_;

@@ -114,14 +114,49 @@ void FunctionEmitter::EmitTerminator(std::uint32_t block) {
   }
 }
 
-// The lanes that wait at other barriers of the warp go on as well.
+// The lanes of `blocks` that are on their way: not at a barrier of the warp.
+llvm::Value* FunctionEmitter::LanesOnTheirWay(const ptx::BitSet& blocks) {
+  Value* lanes = b_.getInt32(0);
+  blocks.ForEach([&](std::size_t block) {
+    if (flow_.blocks[block].is_warp_barrier) return;
+    Value* mask = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[block]);
+    lanes = b_.CreateOr(lanes, MaskBits(mask));
+  });
+  return lanes;
+}
+
+// Whether none of the lanes that those at warp barrier `block` wait for is on its way.
+llvm::Value* FunctionEmitter::IsReady(std::uint32_t block, Value* on_their_way) {
+  const Instruction& barrier = function_.instructions[flow_.blocks[block].first];
+  if (!barrier.operands.empty()) {
+    const Operand& operand = barrier.operands[0];
+    Value* members = nullptr;
+    if (lanes_.OperandShape(operand, 32).uniform()) {
+      members = ReadScalar(operand, Type::kB32);
+    } else {
+      Value* all = ReadVector(operand, Type::kB32);
+      Value* here = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[block]);
+      members = b_.CreateOrReduce(b_.CreateSelect(here, all, Like(all, 0)));
+    }
+    on_their_way = b_.CreateAnd(on_their_way, members);
+  }
+  return b_.CreateICmpEQ(on_their_way, b_.getInt32(0));
+}
+
+// Lanes that wait at other barriers of the warp, and now only for these, go on as well.
 void FunctionEmitter::EmitWarpBarrierEnd(std::uint32_t block) {
   std::vector<std::uint32_t> targets = flow_.blocks[block].successors;
   std::vector<std::pair<std::uint32_t, Value*>> lanes = {{targets[0], mask_}};
-  for (const std::uint32_t other : lanes_.reconvergence().Released(block)) {
+  const std::vector<std::uint32_t> others = lanes_.reconvergence().OtherWarpBarriers(block);
+  Value* on_their_way =
+      others.empty() ? nullptr : LanesOnTheirWay(lanes_.reconvergence().pending(block));
+  for (const std::uint32_t other : others) {
     targets.push_back(flow_.blocks[other].successors[0]);
-    Value* waiting = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[other]);
-    lanes.emplace_back(targets.back(), waiting);
+    Value* none = llvm::Constant::getNullValue(mask_->getType());
+    Value* here = b_.CreateLoad(mask_->getType(), mask_slots_[other]);
+    Value* ready = IsReady(other, on_their_way);
+    lanes.emplace_back(targets.back(), b_.CreateSelect(ready, here, none));
+    b_.CreateStore(b_.CreateSelect(ready, none, here), mask_slots_[other]);
   }
   SendLanes(block, lanes);
   RunNext(block, targets);
@@ -202,7 +237,7 @@ void FunctionEmitter::EmitIndexed(std::uint32_t block, const Instruction& branch
 // Adds lanes to those that wait at blocks.
 void FunctionEmitter::SendLanes(std::uint32_t from,
                                 const std::vector<std::pair<std::uint32_t, Value*>>& lanes) {
-  const ptx::BitSet pending = lanes_.reconvergence().StillWaiting(from);
+  const ptx::BitSet& pending = lanes_.reconvergence().pending(from);
   std::map<std::uint32_t, Value*> sent;
   for (const auto& [target, mask] : lanes) {
     Value*& total = sent[target];
@@ -219,21 +254,25 @@ void FunctionEmitter::SendLanes(std::uint32_t from,
 
 void FunctionEmitter::RunNext(std::uint32_t from, const std::vector<std::uint32_t>& targets) {
   const ptx::Reconvergence& reconvergence = lanes_.reconvergence();
-  ptx::BitSet waiting = reconvergence.StillWaiting(from);
+  ptx::BitSet waiting = reconvergence.pending(from);
   for (const std::uint32_t target : targets) waiting.Insert(target);
-  const std::vector<std::uint32_t> candidates = reconvergence.Candidates(from, targets);
+  const auto candidates = reconvergence.Candidates(from, targets);
   const bool may_finish =
       targets.empty() ||
       (lanes_.divergent(from) && flow_.blocks[from].terminator == Terminator::kConditionalExit);
+  Value* on_their_way = nullptr;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    llvm::BasicBlock* edge = EdgeTo(from, candidates[i], waiting);
+    const auto [block, if_ready] = candidates[i];
+    if (if_ready && on_their_way == nullptr) on_their_way = LanesOnTheirWay(waiting);
+    llvm::BasicBlock* edge = EdgeTo(from, block, waiting);
     if (i + 1 == candidates.size() && !may_finish) {
       b_.CreateBr(edge);
       return;
     }
     llvm::BasicBlock* next = NewBlock("next");
-    Value* mask = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[candidates[i]]);
-    b_.CreateCondBr(AnyLane(mask), edge, next);
+    Value* runs = AnyLane(b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[block]));
+    if (if_ready) runs = b_.CreateAnd(runs, IsReady(block, on_their_way));
+    b_.CreateCondBr(runs, edge, next);
     b_.SetInsertPoint(next);
   }
   EmitReturn();

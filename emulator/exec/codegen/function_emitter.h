@@ -80,6 +80,8 @@ class FunctionEmitter {
   Value* ActiveMask(const Instruction& instruction);  // the block's lanes whose guard holds
   void EmitTerminator(std::uint32_t block);
   void EmitWarpBarrierEnd(std::uint32_t block);
+  Value* LanesOnTheirWay(const ptx::BitSet& blocks);
+  Value* IsReady(std::uint32_t block, Value* on_their_way);
   void SendLanes(std::uint32_t from, const std::vector<std::pair<std::uint32_t, Value*>>& lanes);
   void RunNext(std::uint32_t from, const std::vector<std::uint32_t>& targets);
   llvm::BasicBlock* EdgeTo(std::uint32_t from, std::uint32_t to, const ptx::BitSet& waiting);

@@ -9,7 +9,7 @@ namespace torpor::emulator {
 void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
   if (instruction.Has(Modifier::kCluster)) return Unsupported(instruction);
   if (instruction.Has(Modifier::kWarp)) {
-    // Reconvergence has lanes of other branches arrive at their barriers before.
+    // All that it waits for have arrived; see EmitWarpBarrierEnd.
     b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
     return;
   }
