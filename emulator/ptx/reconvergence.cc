@@ -60,12 +60,22 @@ std::vector<Reconvergence::Candidate> Reconvergence::Candidates(
   BitSet waiting = pending_[block];
   for (const std::uint32_t target : targets) waiting.Insert(target);
   bool others_run = false;
-  waiting.ForEach([&](std::size_t b) { others_run |= !flow_.blocks[b].is_warp_barrier; });
+  bool spins = false;
+  waiting.ForEach([&](std::size_t b) {
+    const auto candidate = static_cast<std::uint32_t>(b);
+    others_run |= !flow_.blocks[b].is_warp_barrier;
+    spins |= PriorityOf(block, {candidate, true}).rank == Priority::Rank::kSpins;
+  });
+  // A barrier becomes ready when lanes arrive, at it or another one (see OtherWarpBarriers), or
+  // end. The latter need be noticed only before lanes spin: what they wait for may lie behind it.
   std::vector<Candidate> order;
   waiting.ForEach([&](std::size_t b) {
     const auto candidate = static_cast<std::uint32_t>(b);
     order.push_back({candidate, false});
-    if (others_run && flow_.blocks[b].is_warp_barrier) order.push_back({candidate, true});
+    const bool arrives = std::find(targets.begin(), targets.end(), candidate) != targets.end();
+    if (flow_.blocks[b].is_warp_barrier && others_run && (arrives || spins)) {
+      order.push_back({candidate, true});
+    }
   });
   std::sort(order.begin(), order.end(), [&](const Candidate& a, const Candidate& b) {
     return PriorityOf(block, a) < PriorityOf(block, b);

@@ -261,10 +261,12 @@ void FunctionEmitter::RunNext(std::uint32_t from, const std::vector<std::uint32_
       targets.empty() ||
       (lanes_.divergent(from) && flow_.blocks[from].terminator == Terminator::kConditionalExit);
   Value* on_their_way = nullptr;
+  std::map<std::uint32_t, llvm::BasicBlock*> edges;  // a warp barrier may be tried twice
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto [block, if_ready] = candidates[i];
     if (if_ready && on_their_way == nullptr) on_their_way = LanesOnTheirWay(waiting);
-    llvm::BasicBlock* edge = EdgeTo(from, block, waiting);
+    llvm::BasicBlock*& edge = edges[block];
+    if (edge == nullptr) edge = EdgeTo(from, block, waiting);
     if (i + 1 == candidates.size() && !may_finish) {
       b_.CreateBr(edge);
       return;

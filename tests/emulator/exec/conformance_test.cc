@@ -162,7 +162,7 @@ class ExchangeProgram {
 };
 
 TEST_F(ConformanceTest, WarpBarriersInAnyBranchesMeet) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
     const ExchangeProgram program(seed, 5);
     const auto out =
         RunWarp(std::string(kShared) +
