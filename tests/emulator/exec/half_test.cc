@@ -45,7 +45,7 @@ Exact ValueOf(std::uint64_t bits, const Format& format) {
 
 // To nearest, ties to even.
 std::uint64_t Round(const Exact& value, const Format& format) {
-  const Exact magnitude = abs(value);
+  const Exact magnitude = value < 0 ? Exact(-value) : value;
   const std::uint64_t sign = value < 0 ? format.sign() : 0;
   if (magnitude == 0) return 0;
   const int leading = static_cast<int>(msb(magnitude)) - kScale;
@@ -81,9 +81,10 @@ class HalfTest : public KernelTest {
              "cvt.u16.u64 %ha, %a; cvt.u16.u64 %hb, %b; cvt.u16.u64 %hc, %c;\n" +
              body + "\nst.global.u64 [%out], %d; ret;\n}\n");
     const auto blocks = static_cast<unsigned>((rows.size() + 31) / 32);
-    DeviceArray<Row> in(memory_, std::size_t{32} * blocks);
-    DeviceArray<std::uint64_t> out(memory_, in.size());
-    for (std::size_t i = 0; i < in.size(); ++i) in[i] = i < rows.size() ? rows[i] : Row{};
+    DeviceArray<std::uint64_t> in(memory_, std::size_t{3} * 32 * blocks);
+    DeviceArray<std::uint64_t> out(memory_, in.size() / 3);
+    for (std::size_t i = 0; i < in.size(); ++i)
+      in[i] = i / 3 < rows.size() ? rows[i / 3][i % 3] : 0;
     MustRun("k", {blocks, 1, 1}, {32, 1, 1}, in.data(), out.data());
     return {out.data(), out.data() + rows.size()};
   }
@@ -285,10 +286,48 @@ double ToDouble(std::uint64_t bits, const Format& format, bool flush) {
   return (bits & 0x8000) == 0 ? value : -value;
 }
 
-TEST_F(HalfTest, ComparisonsLookAtEachHalf) {
+class ComparisonTest : public HalfTest {
+ protected:
+  void Check(const Format& format, const std::string& name, const std::vector<Row>& rows) {
+    const bool flush = format.fraction == 10 && name < "h";
+    const std::string type = format.name;
+    const std::string operation = "set." + name;
+    const std::string ftz = flush ? ".ftz." : ".";
+    const std::string predicate = "setp.ne.u32 %p, %wc, 0; " + operation;
+    const auto pairs =
+        Run32(predicate + ".and" + ftz + type + "x2." + type + "x2 %wd, %wa, %wb, %p;", rows);
+    const auto masks =
+        Run32(predicate + ".xor" + ftz + "u32." + type + "x2 %wd, %wa, %wb, %p;", rows);
+    const auto single = Run16(operation + ftz + type + "." + type + " %hd, %ha, %hb;", rows);
+    const auto word = Run32(operation + ftz + "u32." + type + " %wd, %ha, %hb;", rows);
+    const auto predicates = Run32("setp." + name + ftz + type +
+                                      "x2 %p|%q, %wa, %wb; selp.u32 %wd, 1, 0, %p;"
+                                      " @%q add.u32 %wd, %wd, 2;",
+                                  rows);
+    const std::uint64_t one = One(format);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const double x = ToDouble(rows[i][0] & 0xffff, format, flush);
+      const double y = ToDouble(rows[i][0] >> 16, format, flush);
+      const std::uint64_t low = Holds(name, x, y) ? 1 : 0;
+      const std::uint64_t high = Holds(name, y, x) ? 1 : 0;
+      const std::uint64_t c = rows[i][2] != 0 ? 1 : 0;
+      ASSERT_EQ(pairs[i], ((low & c) | (high & c) << 16) * one) << name << " " << x << " " << y;
+      ASSERT_EQ(masks[i], ((low ^ c) | (high ^ c) << 16) * 0xffff) << name << " " << x << " " << y;
+      ASSERT_EQ(single[i], low * one) << name << " " << x << " " << y;
+      ASSERT_EQ(word[i], low * 0xffffffff) << name << " " << x << " " << y;
+      ASSERT_EQ(predicates[i], low | high << 1) << name << " " << x << " " << y;
+    }
+  }
+
+  static std::uint64_t One(const Format& format) {
+    return static_cast<std::uint64_t>(format.bias()) << format.fraction;
+  }
+};
+
+TEST_F(ComparisonTest, LooksAtEachHalf) {
   for (const Format& format : {kF16, kBf16}) {
     const std::uint64_t infinity = format.infinity();
-    const std::uint64_t one = format.fraction == 10 ? 0x3c00 : 0x3f80;
+    const std::uint64_t one = One(format);
     const std::vector<std::uint64_t> numbers = {0,
                                                 0x8000,
                                                 1,
@@ -306,37 +345,9 @@ TEST_F(HalfTest, ComparisonsLookAtEachHalf) {
         rows.push_back({x | y << 16, y | x << 16, rows.size() % 3});
       }
     }
-    for (const std::string name : {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu",
-                                   "gtu", "geu", "num", "nan"}) {
-      const bool flush = format.fraction == 10 && name < "h";
-      const std::string ftz = flush ? ".ftz" : "";
-      const std::string type = format.name;
-      const std::string predicate = "setp.ne.u32 %p, %wc, 0; ";
-      const std::string inputs = "d, %wa, %wb, %p;";
-      const auto pairs = Run32(
-          predicate + "set." + name + ".and" + ftz + "." + type + "x2." + type + "x2 %w" + inputs,
-          rows);
-      const auto masks =
-          Run32(predicate + "set." + name + ".xor" + ftz + ".u32." + type + "x2 %w" + inputs, rows);
-      const auto single =
-          Run16("set." + name + ftz + "." + type + "." + type + " %hd, %ha, %hb;", rows);
-      const auto word = Run32("set." + name + ftz + ".u32." + type + " %wd, %ha, %hb;", rows);
-      const auto predicates = Run32("setp." + name + ftz + "." + type +
-                                        "x2 %p|%q, %wa, %wb; selp.u32 %wd, 1, 0, %p;"
-                                        " @%q add.u32 %wd, %wd, 2;",
-                                    rows);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const double x = ToDouble(rows[i][0] & 0xffff, format, flush);
-        const double y = ToDouble(rows[i][0] >> 16, format, flush);
-        const std::uint64_t low = Holds(name, x, y) ? 1 : 0;
-        const std::uint64_t high = Holds(name, y, x) ? 1 : 0;
-        const std::uint64_t c = rows[i][2] != 0 ? 1 : 0;
-        ASSERT_EQ(pairs[i], ((low & c) | (high & c) << 16) * one) << name << " " << x << " " << y;
-        ASSERT_EQ(masks[i], ((low ^ c) | (high ^ c) << 16) * 0xffff) << name << x << " " << y;
-        ASSERT_EQ(single[i], low * one) << name << " " << x << " " << y;
-        ASSERT_EQ(word[i], low * 0xffffffff) << name << " " << x << " " << y;
-        ASSERT_EQ(predicates[i], low | high << 1) << name << " " << x << " " << y;
-      }
+    for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu",
+                             "geu", "num", "nan"}) {
+      Check(format, name, rows);
     }
   }
 }
