@@ -124,6 +124,33 @@ TEST_F(AnalysisTest, AUniformLoopNeedsNoMask) {
   }
 }
 
+TEST_F(AnalysisTest, AWarpBarrierThatAllReachTogetherNeedsNoMask) {
+  Analyse(
+      "mov.u32 %r1, 0;\nL: bar.warp.sync -1; add.s32 %r1, %r1, 1;\n"
+      "setp.lt.s32 %p1, %r1, 100; @%p1 bra L; ret;");
+  EXPECT_TRUE(R(1).uniform());
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    EXPECT_TRUE(lanes_->reconvergence().pending(b).empty());
+  }
+}
+
+TEST_F(AnalysisTest, LanesMayWaitAtAWarpBarrierWhileOthersRun) {
+  Analyse(
+      "mov.u32 %r3, %tid.x; setp.lt.s32 %p1, %r3, 5; @%p1 bra THEN;\n"
+      "bar.warp.sync -1; bra JOIN;\nTHEN: bar.warp.sync -1;\nJOIN: mov.u32 %r2, 3; ret;");
+  std::vector<std::uint32_t> barriers;
+  for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
+    if (flow_.blocks[b].is_warp_barrier) barriers.push_back(b);
+  }
+  ASSERT_EQ(barriers.size(), 2U);
+  // Whichever is passed, lanes may be at the other one.
+  const Reconvergence& reconvergence = lanes_->reconvergence();
+  const bool first = reconvergence.OtherWarpBarriers(barriers[0]) == std::vector{barriers[1]};
+  const bool second = reconvergence.OtherWarpBarriers(barriers[1]) == std::vector{barriers[0]};
+  EXPECT_TRUE(first || second);
+  EXPECT_TRUE(R(2).uniform());
+}
+
 TEST_F(AnalysisTest, WhatLanesMissWhileTheyWaitVaries) {
   // %r1 counts the rounds of each lane and is read behind the loop; %r2 is not.
   Analyse(
