@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -22,13 +23,13 @@ std::string Triple(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   return text;
 }
 
+}  // namespace
+
 std::string Hex(std::uint64_t value) {
   char text[32];
   std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
   return text;
 }
-
-}  // namespace
 
 BlockRunner* BlockRunner::Current() { return current_runner; }
 
@@ -155,8 +156,9 @@ void BlockRunner::RunAllBlocks() {
 }
 
 // An error anywhere in generated code, even on a fiber's stack or in a signal handler, comes back
-// here. Nothing on the stacks it skips owns anything. The signal mask needs no saving: the
-// handler blocks no signals.
+// here. Nothing on the stacks it skips owns anything: faults come from generated code and from
+// CopyUnlessFault, and who calls Escape owns nothing. The signal mask needs no saving: the handler
+// blocks no signals.
 void BlockRunner::Run(const std::vector<ResidentBlock*>& blocks) {
   if (sigsetjmp(escape_, 0) != 0) {
     current_runner = nullptr;
@@ -194,7 +196,8 @@ void BlockRunner::RunInTurns(const std::vector<ResidentBlock*>& blocks) {
   SwitchFrom(nullptr);
   if (unfinished_ == 0) return;
   running_ = &blocks[0]->warps[0];
-  Raise(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
+  Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
+  Escape();
 }
 
 // Leaves a warp, or RunInTurns if null, for the next warp that can run, or for RunInTurns if there
@@ -248,7 +251,8 @@ std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t thre
                                 std::uint32_t mask, std::uint32_t predicates, BarrierMode mode) {
   ResidentBlock& block = *warp.block;
   if (id >= block.barriers.size()) {
-    Raise(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
+    Fail(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
+    Escape();
   }
   const auto result_of = [&](std::uint32_t count, bool all) {
     if (mode == BarrierMode::kPopc) return count;
@@ -304,12 +308,28 @@ std::string BlockRunner::Describe(const Warp& warp, int lane) const {
          Triple(tid[0], tid[kWarpLanes], tid[std::size_t{2} * kWarpLanes]);
 }
 
-void BlockRunner::Raise(ExecError code, const std::string& what, std::uint32_t lane) {
+void BlockRunner::Fail(ExecError code, const std::string& what, std::uint32_t lane) {
   job_->Fail({code, what + " in " + Describe(*running_, static_cast<int>(lane))});
-  siglongjmp(escape_, 1);
+}
+
+void BlockRunner::Escape() { siglongjmp(escape_, 1); }
+
+bool BlockRunner::CopyUnlessFault(void* to, std::uint64_t from, std::size_t bytes) {
+  if (sigsetjmp(copy_escape_, 0) != 0) return false;
+  copying_ = true;
+  // The handler runs in between, as far as the compiler knows.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  copying_ = false;
+  return true;
 }
 
 void BlockRunner::RaiseFault(int signal, std::uint64_t address) {
+  if (copying_) {
+    copying_ = false;
+    siglongjmp(copy_escape_, 1);
+  }
   fault_signal_ = signal;
   fault_address_ = address;
   siglongjmp(escape_, 1);

@@ -5,6 +5,7 @@
 #include <csetjmp>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "emulator/exec/arena.h"
@@ -66,6 +67,9 @@ struct ResidentBlock {
   std::uint32_t live_warps = 0;
 };
 
+// 0x1234, as messages write addresses.
+std::string Hex(std::uint64_t value);
+
 // Runs blocks on the calling thread: the warps of a block one after the other, or, where they
 // wait for each other, as fibers that take turns. Belongs to one thread, which needs an
 // alternate signal stack.
@@ -83,10 +87,16 @@ class BlockRunner {
   // The runner that executes a kernel on this thread right now, or null.
   static BlockRunner* Current();
 
-  // Called by the warp that runs; do not return.
-  [[noreturn]] void Raise(ExecError code, const std::string& what, std::uint32_t lane);
+  // Called by the warp that runs: what its lane `lane` has done is the job's failure. Escape must
+  // follow, when the caller owns nothing any more.
+  void Fail(ExecError code, const std::string& what, std::uint32_t lane);
+  // Ends the block that runs, wherever its warps are. Nothing on their stacks is destroyed, so
+  // nothing on them may own anything.
+  [[noreturn]] void Escape();
   // Async-signal-safe.
   [[noreturn]] void RaiseFault(int signal, std::uint64_t address);
+  // False if there is a fault on the way.
+  bool CopyUnlessFault(void* to, std::uint64_t from, std::size_t bytes);
 
   void Yield(Warp& warp);
   std::uint32_t Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
@@ -114,6 +124,8 @@ class BlockRunner {
   boost::context::detail::fcontext_t scheduler_ = nullptr;
   std::size_t unfinished_ = 0;
   sigjmp_buf escape_ = {};
+  sigjmp_buf copy_escape_ = {};
+  bool copying_ = false;  // in CopyUnlessFault, whose faults go to copy_escape_
   int fault_signal_ = 0;
   std::uint64_t fault_address_ = 0;
 };

@@ -3,12 +3,13 @@
 #include <time.h>
 #include <x86intrin.h>
 
-#include <cstring>
+#include <iterator>
 #include <string>
 
 #include "emulator/exec/arena.h"
 #include "emulator/exec/block_runner.h"
 #include "emulator/exec/device_print.h"
+#include "emulator/exec/device_reader.h"
 #include "emulator/exec/rounded_math.h"
 
 namespace torpor::emulator {
@@ -20,14 +21,12 @@ std::uint32_t FirstLane(std::uint32_t mask) {
   return mask == 0 ? 0 : static_cast<std::uint32_t>(__builtin_ctz(mask));
 }
 
-std::string Hex(std::uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-bool Within(std::uint64_t address, std::uint32_t bytes, std::uint64_t begin, std::uint64_t size) {
-  return address - begin < size && size - (address - begin) >= bytes;
+// Fails as the lane did, and leaves the block.
+[[noreturn]] void Raise(WarpContext* context, ExecError code, const char* what,
+                        std::uint32_t lane) {
+  BlockRunner& runner = *WarpOf(context).runner;
+  runner.Fail(code, what, lane);
+  runner.Escape();
 }
 
 void CheckAccess(WarpContext* context, std::uint32_t mask, const std::uint64_t* addresses,
@@ -36,21 +35,20 @@ void CheckAccess(WarpContext* context, std::uint32_t mask, const std::uint64_t* 
   for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     if (((mask >> lane) & 1) == 0) continue;
     const std::uint64_t address = addresses[lane];
-    const bool inside = Within(address, bytes, warp.window_begin, warp.window_bytes) ||
-                        Within(address, bytes, warp.arena_begin, warp.arena_bytes) ||
-                        warp.runner->job().memory->IsAccessible(address, bytes);
-    if (!inside) {
-      warp.runner->Raise(ExecError::kIllegalAddress, "illegal address " + Hex(address), lane);
+    if (!MayAccess(warp, address, bytes)) {
+      warp.runner->Fail(ExecError::kIllegalAddress, "illegal address " + Hex(address), lane);
+      warp.runner->Escape();
     }
     if (address % bytes != 0) {
-      warp.runner->Raise(ExecError::kMisalignedAddress, "misaligned address " + Hex(address), lane);
+      warp.runner->Fail(ExecError::kMisalignedAddress, "misaligned address " + Hex(address), lane);
+      warp.runner->Escape();
     }
   }
 }
 
 void MisalignedShared(WarpContext* context, std::uint32_t mask) {
-  WarpOf(context).runner->Raise(ExecError::kMisalignedAddress,
-                                "misaligned address in shared memory", FirstLane(mask));
+  Raise(context, ExecError::kMisalignedAddress, "misaligned address in shared memory",
+        FirstLane(mask));
 }
 
 std::uint32_t Barrier(WarpContext* context, std::uint32_t id, std::uint32_t threads,
@@ -62,11 +60,11 @@ std::uint32_t Barrier(WarpContext* context, std::uint32_t id, std::uint32_t thre
 void Yield(WarpContext* context) { WarpOf(context).runner->Yield(WarpOf(context)); }
 
 void Trap(WarpContext* context, std::uint32_t mask) {
-  WarpOf(context).runner->Raise(ExecError::kTrap, "trap", FirstLane(mask));
+  Raise(context, ExecError::kTrap, "trap", FirstLane(mask));
 }
 
 void LocalOverflow(WarpContext* context) {
-  WarpOf(context).runner->Raise(ExecError::kIllegalAddress, "local memory exhausted", 0);
+  Raise(context, ExecError::kIllegalAddress, "local memory exhausted", 0);
 }
 
 std::uint64_t Clock() { return __rdtsc(); }
@@ -78,13 +76,26 @@ std::uint64_t GlobalTimer() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-void Print(WarpContext*, std::uint32_t mask, const std::uint64_t* formats,
+// Whether the lane's printf had nothing to read but what it may.
+bool PrintLane(Warp& warp, std::uint32_t lane, std::uint64_t format, std::uint64_t arguments,
+               std::uint32_t& result) {
+  const auto printed = DevicePrint(DeviceReader(warp), format, arguments);
+  if (!printed) {
+    warp.runner->Fail(printed.failure().code, printed.failure().message + " in printf", lane);
+    return false;
+  }
+  result = static_cast<std::uint32_t>(*printed);
+  return true;
+}
+
+void Print(WarpContext* context, std::uint32_t mask, const std::uint64_t* formats,
            const std::uint64_t* arguments, std::uint32_t* results) {
+  Warp& warp = WarpOf(context);
   for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     if (((mask >> lane) & 1) == 0) continue;
-    results[lane] = static_cast<std::uint32_t>(
-        DevicePrint(reinterpret_cast<const char*>(formats[lane]),
-                    reinterpret_cast<const std::uint8_t*>(arguments[lane])));
+    if (!PrintLane(warp, lane, formats[lane], arguments[lane], results[lane])) {
+      warp.runner->Escape();
+    }
   }
 }
 
@@ -108,17 +119,31 @@ void Release(WarpContext* context, std::uint32_t mask, const std::uint64_t* addr
   }
 }
 
+void ReportAssertion(const Warp& warp, std::uint32_t lane, std::uint64_t message,
+                     std::uint64_t file, std::uint64_t line, std::uint64_t function) {
+  constexpr std::size_t kMostCharacters = 4096;
+  const DeviceReader reader(warp);
+  std::string texts[3];
+  const std::uint64_t addresses[3] = {file, function, message};
+  for (std::size_t i = 0; i < std::size(texts); ++i) {
+    if (reader.ReadText(texts[i], addresses[i], kMostCharacters)) continue;
+    warp.runner->Fail(ExecError::kIllegalAddress,
+                      "illegal address " + Hex(addresses[i]) + " in assert", lane);
+    return;
+  }
+  warp.runner->Fail(ExecError::kAssert,
+                    texts[0] + ":" + std::to_string(line) + ": " + texts[1] + ": Assertion `" +
+                        texts[2] + "' failed",
+                    lane);
+}
+
 void AssertFail(WarpContext* context, std::uint32_t mask, const std::uint64_t* messages,
                 const std::uint64_t* files, const std::uint64_t* lines,
                 const std::uint64_t* functions) {
+  const Warp& warp = WarpOf(context);
   const std::uint32_t lane = FirstLane(mask);
-  const auto text = [lane](const std::uint64_t* addresses) {
-    return std::string(reinterpret_cast<const char*>(addresses[lane]));
-  };
-  WarpOf(context).runner->Raise(ExecError::kAssert,
-                                text(files) + ":" + std::to_string(lines[lane]) + ": " +
-                                    text(functions) + ": Assertion `" + text(messages) + "' failed",
-                                lane);
+  ReportAssertion(warp, lane, messages[lane], files[lane], lines[lane], functions[lane]);
+  warp.runner->Escape();
 }
 
 }  // namespace

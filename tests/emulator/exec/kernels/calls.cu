@@ -67,6 +67,16 @@ __global__ void prints(int n, double d, const char* unused) {
   if (threadIdx.x == 1) printf("n=%d d=%.3f s=%s %5x %lld%%\n", n, d, "text", 255, 1LL << 40);
 }
 
+__global__ void prints_at(const char* format, const char* text) { printf(format, text); }
+
+__global__ void prints_wide(int width) {
+  printf("[%*d|%-*d|%.*f|%.*f|%%|%5.1f]\n", width, 7, width, 8, 2, 0.125, -1, 0.5, 2.25);
+}
+
+__global__ void asserts_at(const char* message, const char* file, const char* function) {
+  __assert_fail(message, file, 7, function);
+}
+
 __global__ void asserts(int* out, int limit) {
   assert(static_cast<int>(threadIdx.x) < limit);
   out[threadIdx.x] = 1;
