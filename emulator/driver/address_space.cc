@@ -264,6 +264,11 @@ bool AddressSpace::Covers(std::uint64_t address, Bytes size, Access access) cons
   return CoversLocked(address, size, access);
 }
 
+bool AddressSpace::IsLegal(CopyEnd end, Bytes size, Access access) const {
+  std::shared_lock lock(mutex_);
+  return LegalLocked(end, size, access);
+}
+
 bool AddressSpace::LegalLocked(CopyEnd end, Bytes size, Access access) const {
   const bool outside = end.address >= kWindowEnd ||
                        (end.address < kWindowBegin && size <= kWindowBegin - end.address);

@@ -88,6 +88,8 @@ class AddressSpace {
   // The reservation that holds `address`, as (begin, size).
   std::optional<std::pair<std::uint64_t, Bytes>> FindReservation(std::uint64_t address) const;
   bool Covers(std::uint64_t address, Bytes size, Access access) const;
+  // Whether a copy may touch `size` bytes at `end`; of the host's own memory only null is excluded.
+  bool IsLegal(CopyEnd end, Bytes size, Access access) const;
 
   // Copies if both ends may be touched, else touches nothing: CUDA_ERROR_INVALID_VALUE.
   CUresult Copy(CopyEnd to, CopyEnd from, Bytes size) const;

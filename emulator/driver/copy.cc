@@ -103,13 +103,12 @@ Bytes Extent(Bytes width, Bytes height, Bytes depth, Bytes pitch, Bytes slice) {
   return (depth - 1) * slice + (height - 1) * pitch + width;
 }
 
-// Whether a device end is backed at all. In a pitched extent the gaps between rows may be missing;
-// rows are checked as they are copied.
+// Whether the first and the last row of an end may be touched. In a pitched extent the gaps between
+// rows may be missing; rows are checked as they are copied.
 bool Backed(const CopyEnd& end, Bytes extent, Bytes width, Access access) {
-  if (!end.device) return end.address != 0;
   const AddressSpace& space = Driver::Get().space();
-  return space.Covers(end.address, width, access) &&
-         space.Covers(end.address + extent - width, width, access);
+  const CopyEnd last{end.address + extent - width, end.device};
+  return space.IsLegal(end, width, access) && space.IsLegal(last, width, access);
 }
 
 CUresult Validate(const CopyRequest& request) {

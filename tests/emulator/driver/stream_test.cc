@@ -81,6 +81,24 @@ TEST_F(StreamTest, PageableSourceMayBeReusedAtOnce) {
   EXPECT_EQ(value, 7U);
 }
 
+TEST_F(StreamTest, FreedSourceIsAnErrorWhetherTheStreamIsBusyOrNot) {
+  CUstream stream = Create();
+  CUdeviceptr target = 0;
+  CUdeviceptr freed = 0;
+  ASSERT_CUDA(cuMemAlloc(&target, 64));
+  ASSERT_CUDA(cuMemAlloc(&freed, 64));
+  ASSERT_CUDA(cuMemFree(freed));
+  EXPECT_EQ(cuMemcpyAsync(target, freed, 64, stream), CUDA_ERROR_INVALID_VALUE);
+  Gate gate;
+  gate.Close(stream);
+  EXPECT_EQ(cuMemcpyAsync(target, freed, 64, stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpyAsync(freed, target, 64, stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpyHtoDAsync(target, reinterpret_cast<void*>(freed), 64, stream),
+            CUDA_ERROR_INVALID_VALUE);
+  gate.Open();
+  EXPECT_CUDA(cuStreamSynchronize(stream));
+}
+
 TEST_F(StreamTest, LegacyStreamWaitsForBlockingStreams) {
   CUstream blocking = Create(CU_STREAM_DEFAULT);
   CUstream free = Create(CU_STREAM_NON_BLOCKING);
