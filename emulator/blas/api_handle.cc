@@ -117,7 +117,6 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
   auto* created = new (std::nothrow) cublasContext;
   if (created == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
   created->driver = driver;
-  created->context = current;
   *handle = created;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -34,27 +34,41 @@ bool FindMapping(const DriverCalls& driver, std::uint64_t address, std::uint64_t
   return size != 0;
 }
 
+// Sizes that 64 bits cannot hold stay at the largest number, which is accessible nowhere.
+std::uint64_t Times(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+std::uint64_t Plus(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+std::uint64_t Magnitude(std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  return value < 0 ? 0 - bits : bits;
+}
+
 }  // namespace
 
 Extent VectorExtent(const void* address, std::int64_t count, std::int64_t stride,
                     std::size_t element_bytes, bool written) {
   if (count <= 0) return {};
-  const auto step = static_cast<std::uint64_t>(stride < 0 ? -stride : stride);
-  return {address, ((static_cast<std::uint64_t>(count) - 1) * step + 1) * element_bytes, written};
+  const std::uint64_t reach = Times(static_cast<std::uint64_t>(count - 1), Magnitude(stride));
+  return {address, Times(Plus(reach, 1), element_bytes), written};
 }
 
 Extent MatrixExtent(const void* address, std::int64_t rows, std::int64_t columns,
                     std::int64_t leading, std::size_t element_bytes, bool written,
                     std::int64_t batch_stride, std::int64_t count) {
   if (rows <= 0 || columns <= 0 || count <= 0) return {};
-  const std::int64_t one = (columns - 1) * leading + rows;
-  const std::int64_t before = (count - 1) * batch_stride;
-  if (before < 0) {  // the last matrix lies lowest
-    const auto* lowest =
-        static_cast<const char*>(address) + before * static_cast<std::int64_t>(element_bytes);
-    return {lowest, static_cast<std::uint64_t>(one - before) * element_bytes, written};
-  }
-  return {address, static_cast<std::uint64_t>(one + before) * element_bytes, written};
+  const std::uint64_t one = Plus(Times(static_cast<std::uint64_t>(columns - 1), Magnitude(leading)),
+                                 static_cast<std::uint64_t>(rows));
+  const std::uint64_t reach =
+      Times(Times(static_cast<std::uint64_t>(count - 1), Magnitude(batch_stride)), element_bytes);
+  std::uint64_t lowest = reinterpret_cast<std::uint64_t>(address);
+  if (batch_stride < 0) lowest -= reach;  // the last matrix lies lowest
+  return {reinterpret_cast<const void*>(lowest), Plus(Times(one, element_bytes), reach), written};
 }
 
 bool Accessible(const cublasContext& handle, const Extent& extent) {

@@ -12,7 +12,6 @@
 // What a cublasHandle_t points to.
 struct cublasContext {
   const torpor::emulator::DriverCalls* driver = nullptr;
-  CUcontext context = nullptr;
   CUstream stream = nullptr;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
@@ -22,7 +21,8 @@ struct cublasContext {
 
 namespace torpor::emulator {
 
-// A range that a call is going to touch; empty ranges are always legal.
+// A range that a call is going to touch; empty ranges are always legal. One that reaches beyond
+// what 64 bits address has UINT64_MAX bytes, or wraps, and is never accessible.
 struct Extent {
   const void* address = nullptr;
   std::uint64_t bytes = 0;

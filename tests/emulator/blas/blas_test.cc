@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -317,6 +318,28 @@ TEST_F(BlasTest, WrongAddressesAreErrorsNotFaults) {
   EXPECT_EQ(cublasSscal(handle_, 8, &one, host, 1), CUBLAS_STATUS_EXECUTION_FAILED);
   float result = 0;
   EXPECT_EQ(cublasSnrm2(handle_, 65, x.get(), 1, &result), CUBLAS_STATUS_EXECUTION_FAILED);
+}
+
+TEST_F(BlasTest, ExtentsBeyond64BitsAreErrorsNotFaults) {
+  Array<float> x(std::vector<float>(64));
+  Array<double> y(std::vector<double>(64));
+  const float one = 1;
+  const auto batched = [&](long long a_stride, long long b_stride, long long c_stride) {
+    return cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x.get(), 1,
+                                     a_stride, x.get(), 1, b_stride, &one, x.get(), 1, c_stride, 3);
+  };
+  for (const long long stride : {1LL << 61, -(1LL << 61), 1LL << 62, LLONG_MAX, LLONG_MIN}) {
+    EXPECT_EQ(batched(stride, 1, 1), CUBLAS_STATUS_EXECUTION_FAILED) << stride;
+    EXPECT_EQ(batched(1, stride, 1), CUBLAS_STATUS_EXECUTION_FAILED) << stride;
+    EXPECT_EQ(batched(1, 1, stride), CUBLAS_STATUS_EXECUTION_FAILED) << stride;
+  }
+  ASSERT_BLAS(batched(1, 1, 1));
+  double result = 0;
+  // Eight bytes times 2^30 times 2^31 is 2^64.
+  EXPECT_EQ(cublasDasum(handle_, (1 << 30) + 1, y.get(), INT_MIN, &result),
+            CUBLAS_STATUS_EXECUTION_FAILED);
+  EXPECT_EQ(cublasDasum(handle_, INT_MAX, y.get(), INT_MAX, &result),
+            CUBLAS_STATUS_EXECUTION_FAILED);
 }
 
 TEST_F(BlasTest, Vectors) {
