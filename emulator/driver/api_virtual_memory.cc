@@ -1,6 +1,7 @@
 // The virtual memory calls: reservations, physical handles, mappings.
 #include <utility>
 
+#include <optional>
 #include "emulator/driver/api.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
@@ -72,7 +73,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
     }
     Device* device = driver.device(properties->location.id);
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    auto memory = PhysicalMemory::Create(size, *properties, device->budget());
+    auto memory = PhysicalMemory::Create(size, *properties, device->spec().place, device->budget());
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     *handle = driver.memory().Create(std::make_shared<MemoryHandle>(std::move(memory)));
     return CUDA_SUCCESS;
@@ -152,7 +153,11 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* ha
       return CUDA_ERROR_INVALID_VALUE;
     }
     const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(source));
-    auto memory = PhysicalMemory::Import(fd);
+    auto memory = PhysicalMemory::Import(fd, [&](unsigned place) -> std::optional<CUdevice> {
+      const Device* device = driver.DeviceAt(place);
+      if (device == nullptr) return std::nullopt;
+      return device->index();
+    });
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *handle = driver.memory().Create(std::make_shared<MemoryHandle>(std::move(memory)));
     return CUDA_SUCCESS;

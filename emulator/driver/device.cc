@@ -14,7 +14,7 @@ namespace {
 
 constexpr Bytes kSharedPerBlock = 48 * kKiB;
 constexpr Bytes kSharedPerBlockOptIn = 99 * kKiB;
-constexpr int kPciBusBase = 1;
+constexpr unsigned kPciBusBase = 1;
 
 constexpr int AsInt(Bytes value) { return static_cast<int>(value); }
 
@@ -103,18 +103,18 @@ DeviceTraits Device::traits() const {
 }
 
 CUuuid Device::uuid() const {
-  // Version 4 in form; the same for the same place in the same topology.
+  // Version 4 in form; the same for the same place in the topology, in every process.
   static constexpr unsigned char kTemplate[16] = {0x70, 0x6f, 0x72, 0x74, 0x6f, 0x72, 0x40, 0x00,
                                                   0x80, 0x65, 0x6d, 0x75, 0x00, 0x00, 0x00, 0x00};
   CUuuid uuid;
   std::memcpy(uuid.bytes, kTemplate, sizeof(kTemplate));
-  uuid.bytes[15] = static_cast<char>(index_);
+  uuid.bytes[15] = static_cast<char>(spec_.place);
   return uuid;
 }
 
 std::string Device::pci_bus_id() const {
   char text[16];
-  std::snprintf(text, sizeof(text), "0000:%02x:00.0", (index_ + kPciBusBase) & 0xff);
+  std::snprintf(text, sizeof(text), "0000:%02x:00.0", (spec_.place + kPciBusBase) & 0xff);
   return text;
 }
 
@@ -124,7 +124,7 @@ std::optional<int> Device::Attribute(CUdevice_attribute attribute) const {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       return static_cast<int>(spec_.multiprocessors);
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      return index_ + kPciBusBase;
+      return static_cast<int>(spec_.place + kPciBusBase);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
       return static_cast<int>(spec_.compute_capability / 10);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:

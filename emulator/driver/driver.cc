@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -63,6 +64,13 @@ void Driver::AtExit() {
 Device* Driver::device(CUdevice index) {
   if (index < 0 || static_cast<std::size_t>(index) >= devices_.size()) return nullptr;
   return devices_[static_cast<std::size_t>(index)].get();
+}
+
+Device* Driver::DeviceAt(unsigned place) {
+  const auto found = std::find_if(devices_.begin(), devices_.end(), [place](const auto& device) {
+    return device->spec().place == place;
+  });
+  return found == devices_.end() ? nullptr : found->get();
 }
 
 CUcontext Driver::AddContext(const std::shared_ptr<Context>& context) {

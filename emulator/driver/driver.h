@@ -33,6 +33,8 @@ class Driver {
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   // Null if there is none.
   Device* device(CUdevice index);
+  // The device of this place in the topology; null if this process does not see it.
+  Device* DeviceAt(unsigned place);
 
   HandleTable<Context, CUcontext>& contexts() { return contexts_; }
   HandleTable<StreamObject, CUstream>& streams() { return streams_; }

@@ -14,7 +14,8 @@
 namespace torpor::emulator {
 namespace {
 
-// The properties travel in the file's name, which every process that has it open can read.
+// The device's place in the topology travels in the file's name, which every process that has it
+// open can read. An index would not do: each process has its own CUDA_VISIBLE_DEVICES.
 constexpr char kFilePrefix[] = "torpor-gpu-";
 constexpr int kFirstFreeDescriptor = 3;
 
@@ -27,8 +28,8 @@ bool RaiseDescriptorLimit() {
   return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-int CreateFile(CUdevice device) {
-  const std::string name = kFilePrefix + std::to_string(device);
+int CreateFile(unsigned place) {
+  const std::string name = kFilePrefix + std::to_string(place);
   const int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (fd >= 0 || errno != EMFILE || !RaiseDescriptorLimit()) return fd;
   return memfd_create(name.c_str(), MFD_CLOEXEC);
@@ -46,9 +47,9 @@ bool MemoryBudget::Take(Bytes size) {
 
 std::shared_ptr<PhysicalMemory> PhysicalMemory::Create(Bytes size,
                                                        const CUmemAllocationProp& properties,
-                                                       MemoryBudget& budget) {
+                                                       unsigned place, MemoryBudget& budget) {
   if (!budget.Take(size)) return nullptr;
-  UniqueFd file(CreateFile(properties.location.id));
+  UniqueFd file(CreateFile(place));
   if (!file || ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
     budget.Return(size);
     return nullptr;
@@ -56,7 +57,8 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::Create(Bytes size,
   return std::make_shared<PhysicalMemory>(std::move(file), size, properties, &budget);
 }
 
-std::shared_ptr<PhysicalMemory> PhysicalMemory::Import(int fd) {
+std::shared_ptr<PhysicalMemory> PhysicalMemory::Import(
+    int fd, const std::function<std::optional<CUdevice>(unsigned place)>& device_at) {
   UniqueFd file(fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeDescriptor));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || status.st_size <= 0) return nullptr;
@@ -66,11 +68,14 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::Import(int fd) {
   const std::string name = target;
   const std::size_t prefix = name.find(kFilePrefix);
   if (prefix == std::string::npos) return nullptr;
+  const auto device =
+      device_at(static_cast<unsigned>(std::atoi(name.c_str() + prefix + sizeof(kFilePrefix) - 1)));
+  if (!device) return nullptr;
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  properties.location.id = std::atoi(name.c_str() + prefix + sizeof(kFilePrefix) - 1);
+  properties.location.id = *device;
   return std::make_shared<PhysicalMemory>(std::move(file), static_cast<Bytes>(status.st_size),
                                           properties, nullptr);
 }

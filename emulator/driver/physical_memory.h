@@ -3,7 +3,9 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/unique_fd.h"
 #include "base/units.h"
@@ -29,12 +31,14 @@ class MemoryBudget {
 // other processes. It counts against `budget` until handle and mappings are gone.
 class PhysicalMemory {
  public:
-  // Null when the device or the machine has too little memory (or descriptors) left. `budget`
-  // must outlive the result.
+  // Memory of the device at `place` in the topology. Null when the device or the machine has too
+  // little memory (or descriptors) left. `budget` must outlive the result.
   static std::shared_ptr<PhysicalMemory> Create(Bytes size, const CUmemAllocationProp& properties,
-                                                MemoryBudget& budget);
-  // What another process exported. Null if `fd` is no such file. Counts only at its creator.
-  static std::shared_ptr<PhysicalMemory> Import(int fd);
+                                                unsigned place, MemoryBudget& budget);
+  // What another process exported. Null if `fd` is no such file, or of a place where `device_at`
+  // knows no device. Counts only at its creator.
+  static std::shared_ptr<PhysicalMemory> Import(
+      int fd, const std::function<std::optional<CUdevice>(unsigned place)>& device_at);
 
   PhysicalMemory(UniqueFd file, Bytes size, const CUmemAllocationProp& properties,
                  MemoryBudget* budget)

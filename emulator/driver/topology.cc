@@ -124,7 +124,10 @@ TopologyResult<Topology> ParseDocument(const YAML::Node& root, std::string_view 
     if (count < 1 || count > room) {
       return Invalid(At(source, node) + "count must be at least 1, and all GPUs at most 64");
     }
-    topology.gpus.insert(topology.gpus.end(), static_cast<std::size_t>(count), spec);
+    for (int i = 0; i < count; ++i) {
+      spec.place = static_cast<unsigned>(topology.gpus.size());
+      topology.gpus.push_back(spec);
+    }
   }
   return topology;
 }

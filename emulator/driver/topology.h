@@ -11,6 +11,7 @@ namespace torpor::emulator {
 
 // One emulated GPU as the topology file describes it.
 struct GpuSpec {
+  unsigned place = 0;  // index in the whole topology, whichever GPUs the process sees
   std::string name = "Torpor Emulated GPU";
   Bytes memory = 0;
   double pcie_gbps = 0;     // 1e9 bytes a second and direction; 0 is not paced

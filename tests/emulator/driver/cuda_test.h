@@ -19,6 +19,14 @@ namespace torpor::emulator {
 class CudaTest : public testing::Test {
  protected:
   void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(Initialize());
+    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context_, 0));
+    ASSERT_CUDA(cuCtxSetCurrent(context_));
+  }
+
+  void TearDown() override { cuDevicePrimaryCtxReset(0); }
+
+  static void Initialize() {
     const std::string path = testing::TempDir() + "topology-" + std::to_string(getpid()) + ".yaml";
     std::ofstream(path) << "version: v1\n"
                            "gpus:\n"
@@ -27,11 +35,7 @@ class CudaTest : public testing::Test {
     setenv("TORPOR_EMULATOR_TOPOLOGY", path.c_str(), 1);
     ASSERT_CUDA(cuInit(0));
     std::remove(path.c_str());
-    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context_, 0));
-    ASSERT_CUDA(cuCtxSetCurrent(context_));
   }
-
-  void TearDown() override { cuDevicePrimaryCtxReset(0); }
 
   CUcontext context_ = nullptr;
 };

@@ -1,9 +1,11 @@
 #include <dlfcn.h>
 #include <sys/wait.h>
 
+#include <cstring>
 #include <thread>
 
 #include "tests/emulator/driver/cuda_test.h"
+#include "tests/emulator/driver/process.h"
 
 namespace torpor::emulator {
 namespace {
@@ -60,6 +62,54 @@ TEST_F(DeviceTest, BusIdNamesTheDevice) {
   CUdevice device = -1;
   ASSERT_CUDA(cuDeviceGetByPCIBusId(&device, id));
   EXPECT_EQ(device, 1);
+}
+
+// What tells a GPU from others, whatever a process calls it.
+struct Identity {
+  CUuuid uuid;
+  char bus_id[32];
+  int bus;
+  char name[32];
+};
+
+Identity IdentityOf(CUdevice device) {
+  Identity identity{};
+  EXPECT_CUDA(cuDeviceGetUuid(&identity.uuid, device));
+  EXPECT_CUDA(cuDeviceGetPCIBusId(identity.bus_id, sizeof(identity.bus_id), device));
+  EXPECT_CUDA(cuDeviceGetAttribute(&identity.bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device));
+  EXPECT_CUDA(cuDeviceGetName(identity.name, sizeof(identity.name), device));
+  return identity;
+}
+
+class VisibleDevicesTest : public CudaTest {
+ protected:
+  void SetUp() override {}  // each process asks for its own devices
+  void TearDown() override {}
+};
+
+TEST_F(VisibleDevicesTest, IdentityIsThatOfThePlaceInTheTopology) {
+  int channel[2];
+  ASSERT_EQ(pipe(channel), 0);
+  for (const char* visible : {"0", "1", "1,0"}) {
+    const Process process([&] {
+      setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+      Initialize();
+      const Identity identity = IdentityOf(0);
+      EXPECT_EQ(write(channel[1], &identity, sizeof(identity)), ssize_t{sizeof(identity)});
+    });
+  }
+  Identity zero{};
+  Identity one{};
+  Identity one_of_two{};
+  for (Identity* identity : {&zero, &one, &one_of_two}) {
+    ASSERT_EQ(read(channel[0], identity, sizeof(Identity)), ssize_t{sizeof(Identity)});
+  }
+  EXPECT_STREQ(zero.name, "First");
+  EXPECT_STREQ(one.name, "Second");
+  EXPECT_NE(std::memcmp(&zero.uuid, &one.uuid, sizeof(CUuuid)), 0);
+  EXPECT_STRNE(zero.bus_id, one.bus_id);
+  EXPECT_NE(zero.bus, one.bus);
+  EXPECT_EQ(std::memcmp(&one, &one_of_two, sizeof(Identity)), 0);
 }
 
 TEST_F(DeviceTest, ContextStack) {

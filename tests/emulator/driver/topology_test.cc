@@ -28,6 +28,8 @@ gpus:
   EXPECT_EQ(topology->gpus[1].memory, 512 * kMiB);
   EXPECT_EQ(topology->gpus[1].pcie_gbps, 12.5);
   EXPECT_EQ(topology->gpus[1].compute_capability, 120U);
+  EXPECT_EQ(topology->gpus[1].place, 1U);
+  EXPECT_EQ(topology->gpus[2].place, 2U);
   EXPECT_EQ(topology->gpus[2].pcie_gbps, 16);
   EXPECT_EQ(topology->gpus[2].compute_capability, 90U);
   EXPECT_EQ(topology->gpus[2].multiprocessors, 132U);

@@ -1,10 +1,12 @@
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <cstring>
+#include <vector>
 
 #include "tests/emulator/driver/cuda_test.h"
+#include "tests/emulator/driver/process.h"
 
 namespace torpor::emulator {
 namespace {
@@ -17,12 +19,47 @@ constexpr CUdeviceptr kFixed = 0x10'0000'0000;
 constexpr CUdeviceptr kFixed = 0x2000'0000'0000;
 #endif
 
+// A message of one byte and one descriptor.
+struct DescriptorMessage {
+  DescriptorMessage() {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+  }
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+};
+
+bool SendDescriptor(int socket, int fd) {
+  DescriptorMessage sent;
+  cmsghdr* const header = CMSG_FIRSTHDR(&sent.message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+  return sendmsg(socket, &sent.message, 0) == 1;
+}
+
+// -1 if none comes.
+int ReceiveDescriptor(int socket) {
+  DescriptorMessage received;
+  if (recvmsg(socket, &received.message, 0) != 1) return -1;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&received.message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+  return fd;
+}
+
 class VirtualMemoryTest : public CudaTest {
  protected:
-  CUmemGenericAllocationHandle Create(size_t size = kUnit) {
+  static CUmemGenericAllocationHandle Create(size_t size = kUnit, CUdevice device = 0) {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
     properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     CUmemGenericAllocationHandle handle = 0;
     EXPECT_CUDA(cuMemCreate(&handle, size, &properties, 0));
@@ -35,6 +72,26 @@ class VirtualMemoryTest : public CudaTest {
     access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
     access.flags = flags;
     return cuMemSetAccess(address, size, &access, 1);
+  }
+
+  static CUmemGenericAllocationHandle Import(int fd) {
+    CUmemGenericAllocationHandle imported = 0;
+    EXPECT_CUDA(cuMemImportFromShareableHandle(
+        &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    return imported;
+  }
+
+  // Handles of kUnit bytes one behind the other.
+  static CUdeviceptr MapNew(const std::vector<CUmemGenericAllocationHandle>& handles) {
+    const size_t size = handles.size() * kUnit;
+    CUdeviceptr address = 0;
+    EXPECT_CUDA(cuMemAddressReserve(&address, size, 0, 0, 0));
+    for (size_t i = 0; i < handles.size(); ++i) {
+      EXPECT_CUDA(cuMemMap(address + i * kUnit, kUnit, 0, handles[i], 0));
+    }
+    EXPECT_CUDA(Allow(address, size));
+    return address;
   }
 };
 
@@ -149,41 +206,102 @@ TEST_F(VirtualMemoryTest, RetainGivesAnotherHandle) {
   EXPECT_EQ(cuMemRelease(handle), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(VirtualMemoryTest, AnotherProcessImports) {
-  int sockets[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+TEST_F(VirtualMemoryTest, ExportedMemoryIsTheSameWhenImported) {
   const auto handle = Create();
   int fd = -1;
   ASSERT_CUDA(
       cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-  CUmemGenericAllocationHandle imported = 0;
-  ASSERT_CUDA(cuMemImportFromShareableHandle(
-      &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
-      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  const auto imported = Import(fd);
   close(fd);
-  CUdeviceptr address = 0;
-  ASSERT_CUDA(cuMemAddressReserve(&address, 2 * kUnit, 0, 0, 0));
-  ASSERT_CUDA(cuMemMap(address, kUnit, 0, handle, 0));
-  ASSERT_CUDA(cuMemMap(address + kUnit, kUnit, 0, imported, 0));
-  ASSERT_CUDA(Allow(address, 2 * kUnit));
+  const CUdeviceptr address = MapNew({handle, imported});
   ASSERT_CUDA(cuMemsetD8(address, 3, kUnit));
   char got = 0;
   ASSERT_CUDA(cuMemcpyDtoH(&got, address + 2 * kUnit - 1, 1));
   EXPECT_EQ(got, 3);
+}
+
+TEST_F(VirtualMemoryTest, OtherDescriptorsAreNoMemory) {
+  int sockets[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+  CUmemGenericAllocationHandle imported = 0;
   EXPECT_EQ(cuMemImportFromShareableHandle(
                 &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(sockets[0])),
                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
             CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(VirtualMemoryTest, ManyHandles) {
-  // More than the customary limit on descriptors would allow at 1024 is not possible with 256 MiB,
-  // so this checks the smaller thing: all memory in the smallest handles.
-  CUdeviceptr address = 0;
-  ASSERT_CUDA(cuMemAddressReserve(&address, 128 * kUnit, 0, kFixed, 0));
-  for (size_t i = 0; i < 128; ++i)
-    ASSERT_CUDA(cuMemMap(address + i * kUnit, kUnit, 0, Create(), 0));
-  ASSERT_CUDA(Allow(address, 128 * kUnit));
+class TwoProcessesTest : public VirtualMemoryTest {
+ protected:
+  void SetUp() override { ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets_), 0); }
+
+  int sockets_[2] = {};
+};
+
+TEST_F(TwoProcessesTest, AnotherProcessImportsUnderItsOwnIndex) {
+  const Process importer([this] {
+    close(sockets_[0]);
+    setenv("CUDA_VISIBLE_DEVICES", "1,0", 1);
+    VirtualMemoryTest::SetUp();
+    const int fd = ReceiveDescriptor(sockets_[1]);
+    EXPECT_GE(fd, 0);
+    const auto imported = Import(fd);
+    CUmemAllocationProp properties{};
+    EXPECT_CUDA(cuMemGetAllocationPropertiesFromHandle(&properties, imported));
+    EXPECT_EQ(properties.location.id, 0);
+    const CUdeviceptr address = MapNew({imported});
+    char got = 0;
+    EXPECT_CUDA(cuMemcpyDtoH(&got, address + kUnit - 1, 1));
+    EXPECT_EQ(got, 3);
+    EXPECT_CUDA(cuMemsetD8(address, 4, kUnit));
+    EXPECT_EQ(write(sockets_[1], "w", 1), 1);
+  });
+  close(sockets_[1]);
+  VirtualMemoryTest::SetUp();
+  const auto handle = Create(kUnit, 1);
+  const CUdeviceptr address = MapNew({handle});
+  ASSERT_CUDA(cuMemsetD8(address, 3, kUnit));
+  int fd = -1;
+  ASSERT_CUDA(
+      cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  ASSERT_TRUE(SendDescriptor(sockets_[0], fd));
+  close(fd);
+  char written = 0;
+  ASSERT_EQ(read(sockets_[0], &written, 1), 1);
+  char got = 0;
+  ASSERT_CUDA(cuMemcpyDtoH(&got, address, 1));
+  EXPECT_EQ(got, 4);
+}
+
+TEST_F(TwoProcessesTest, MemoryOfAGpuThatIsNotVisibleIsRefused) {
+  const Process importer([this] {
+    close(sockets_[0]);
+    setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+    VirtualMemoryTest::SetUp();
+    const int fd = ReceiveDescriptor(sockets_[1]);
+    EXPECT_GE(fd, 0);
+    CUmemGenericAllocationHandle imported = 0;
+    EXPECT_EQ(cuMemImportFromShareableHandle(
+                  &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+              CUDA_ERROR_INVALID_VALUE);
+  });
+  close(sockets_[1]);
+  VirtualMemoryTest::SetUp();
+  int fd = -1;
+  ASSERT_CUDA(cuMemExportToShareableHandle(&fd, Create(kUnit, 1),
+                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  ASSERT_TRUE(SendDescriptor(sockets_[0], fd));
+  close(fd);
+}
+
+TEST_F(VirtualMemoryTest, MoreHandlesThanTheSoftLimitOfDescriptors) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = 64;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  std::vector<CUmemGenericAllocationHandle> handles;
+  for (size_t i = 0; i < 128; ++i) handles.push_back(Create());
+  const CUdeviceptr address = MapNew(handles);
   ASSERT_CUDA(cuMemsetD8(address, 1, 128 * kUnit));
   ASSERT_CUDA(cuMemUnmap(address, 128 * kUnit));
 }
