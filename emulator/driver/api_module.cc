@@ -234,7 +234,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute attribute,
                                     CUfunction function) {
   return OnFunction(function, [&](Function& found) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const auto answer = found.Attribute(attribute, SharedOptIn(found));
+    const auto answer = found.Attribute(attribute);
     if (!answer.ok()) return answer.failure().code;
     *value = *answer;
     return CUDA_SUCCESS;

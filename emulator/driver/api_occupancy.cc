@@ -60,11 +60,7 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfuncti
     const Function* found = Driver::Get().functions().Get(function);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (bytes == nullptr || blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
-    const auto traits = context.device().traits();
-    const torpor::Bytes share =
-        std::min<torpor::Bytes>(traits.shared_bytes_per_block,
-                                100 * torpor::kKiB / static_cast<unsigned>(blocks) - torpor::kKiB);
-    *bytes = share - std::min(share, found->info().static_shared_bytes);
+    *bytes = AvailableDynamicShared(*found, context.device(), blocks);
     return CUDA_SUCCESS;
   });
 }

@@ -1,7 +1,7 @@
 // The virtual memory calls: reservations, physical handles, mappings.
+#include <optional>
 #include <utility>
 
-#include <optional>
 #include "emulator/driver/api.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface

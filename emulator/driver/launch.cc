@@ -152,4 +152,12 @@ CUresult ActiveBlocks(CUfunction handle, int threads, size_t dynamic_shared_byte
   return CUDA_SUCCESS;
 }
 
+Bytes AvailableDynamicShared(const Function& function, const Device& device, int blocks) {
+  const Bytes used = function.info().static_shared_bytes;
+  const Bytes share = kSharedPerMultiprocessor / static_cast<unsigned>(blocks);
+  const Bytes free = share - std::min(share, kSharedReservedPerBlock + used);
+  const Bytes limit = device.traits().shared_bytes_per_block;
+  return std::min(free, limit - std::min(limit, used));
+}
+
 }  // namespace torpor::emulator

@@ -22,4 +22,7 @@ CUresult Launch(const StreamTarget& target, CUfunction function, const LaunchReq
 CUresult ActiveBlocks(CUfunction function, int threads, size_t dynamic_shared_bytes,
                       const Device& device, int& blocks);
 
+// How much dynamic shared memory each of `blocks` blocks may have that share a multiprocessor.
+Bytes AvailableDynamicShared(const Function& function, const Device& device, int blocks);
+
 }  // namespace torpor::emulator

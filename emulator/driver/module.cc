@@ -13,6 +13,8 @@ namespace torpor::emulator {
 namespace {
 
 constexpr unsigned kRegistersPerBlock = 65536;
+// Static and dynamic together, until cuFuncSetAttribute allows more.
+constexpr Bytes kDefaultSharedPerBlock = 48 * kKiB;
 
 DriverResult<std::string> FatbinPtx(const void* data, unsigned compute_capability) {
   const std::uint64_t size = FatbinSize(data);
@@ -68,6 +70,13 @@ CUresult ToCuResult(ExecError error) {
   return CUDA_ERROR_UNKNOWN;
 }
 
+Function::Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module)
+    : program_(std::move(program)),
+      info_(info),
+      module_(module),
+      max_dynamic_shared_(static_cast<unsigned>(
+          kDefaultSharedPerBlock - std::min(kDefaultSharedPerBlock, info.static_shared_bytes))) {}
+
 CUresult Function::Load() {
   if (loaded()) return CUDA_SUCCESS;
   const auto compiled = program_->Preload(info_.name);
@@ -79,7 +88,7 @@ CUresult Function::Load() {
   return CUDA_SUCCESS;
 }
 
-DriverResult<int> Function::Attribute(CUfunction_attribute attribute, unsigned shared_optin) const {
+DriverResult<int> Function::Attribute(CUfunction_attribute attribute) const {
   const auto as_int = [](auto value) { return static_cast<int>(value); };
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: {
@@ -100,8 +109,7 @@ DriverResult<int> Function::Attribute(CUfunction_attribute attribute, unsigned s
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
       return 0;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      return as_int(
-          std::min<Bytes>(max_dynamic_shared(), shared_optin - info_.static_shared_bytes));
+      return as_int(max_dynamic_shared());
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       return carveout_.load();
     default:

@@ -19,8 +19,7 @@ class Module;
 // A kernel of a loaded module. Thread-safe.
 class Function {
  public:
-  Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module)
-      : program_(std::move(program)), info_(info), module_(module) {}
+  Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module);
 
   const KernelInfo& info() const { return info_; }
   const std::shared_ptr<Program>& program() const { return program_; }
@@ -30,8 +29,9 @@ class Function {
   CUresult Load();
   bool loaded() const { return loaded_.load(std::memory_order_acquire); }
 
-  DriverResult<int> Attribute(CUfunction_attribute attribute, unsigned shared_optin) const;
+  DriverResult<int> Attribute(CUfunction_attribute attribute) const;
   CUresult SetAttribute(CUfunction_attribute attribute, int value, unsigned shared_optin);
+  // What a launch may ask for beyond the kernel's static shared memory.
   unsigned max_dynamic_shared() const { return max_dynamic_shared_.load(); }
 
  private:
@@ -39,7 +39,7 @@ class Function {
   const KernelInfo& info_;
   const CUmodule module_;
   std::atomic<bool> loaded_{false};
-  std::atomic<unsigned> max_dynamic_shared_{48 * 1024};
+  std::atomic<unsigned> max_dynamic_shared_;
   std::atomic<int> carveout_{-1};
 };
 

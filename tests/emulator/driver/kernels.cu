@@ -28,6 +28,13 @@ extern "C" __global__ void reverse(int* x) {
   x[threadIdx.x] = staged[blockDim.x - 1 - threadIdx.x];
 }
 
+extern "C" __global__ void roomy(int* x) {
+  __shared__ int fixed[4096];
+  fixed[(threadIdx.x * 64) % 4096] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = fixed[((blockDim.x - 1 - threadIdx.x) * 64) % 4096];
+}
+
 extern "C" __global__ void poke(int* where) { *where = 1; }
 
 extern "C" __global__ void __launch_bounds__(128) bounded(int* x) { x[threadIdx.x] = 1; }

@@ -122,6 +122,31 @@ TEST_F(LaunchTest, DynamicSharedMemory) {
   EXPECT_CUDA(cuCtxSynchronize());
 }
 
+TEST_F(LaunchTest, StaticSharedMemoryLeavesLessForDynamic) {
+  constexpr int kKibibyte = 1024;
+  CUdeviceptr x = Upload(std::vector<int>(64));
+  CUfunction function = Find("roomy");
+  int value = 0;
+  ASSERT_CUDA(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+  ASSERT_EQ(value, 16 * kKibibyte);
+  const auto dynamic_limit = [&] {
+    EXPECT_CUDA(
+        cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+    return value;
+  };
+  EXPECT_EQ(dynamic_limit(), 32 * kKibibyte);
+  EXPECT_CUDA(Launch(function, 64, {&x}, 32 * kKibibyte));
+  EXPECT_EQ(Launch(function, 64, {&x}, 32 * kKibibyte + 1), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_CUDA(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                 83 * kKibibyte));
+  EXPECT_EQ(dynamic_limit(), 83 * kKibibyte);
+  EXPECT_CUDA(Launch(function, 64, {&x}, 83 * kKibibyte));
+  EXPECT_EQ(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                               83 * kKibibyte + 1),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_CUDA(cuCtxSynchronize());
+}
+
 TEST_F(LaunchTest, WrongLaunchesAreToldAtOnce) {
   CUdeviceptr x = Upload(std::vector<int>(1024));
   CUfunction function = Find("bounded");
@@ -176,7 +201,7 @@ TEST_F(LaunchTest, KernelsReachRegisteredMemory) {
 TEST_F(LaunchTest, ModulesTellWhatTheyHold) {
   unsigned count = 0;
   ASSERT_CUDA(cuModuleGetFunctionCount(&count, module_));
-  EXPECT_EQ(count, 6U);
+  EXPECT_EQ(count, 7U);
   std::vector<CUfunction> functions(count);
   ASSERT_CUDA(cuModuleEnumerateFunctions(functions.data(), count, module_));
   for (CUfunction function : functions) {
@@ -212,6 +237,23 @@ TEST_F(LaunchTest, Occupancy) {
   ASSERT_CUDA(cuOccupancyMaxPotentialBlockSize(&grid, &block, Find("bounded"), nullptr, 0, 0));
   EXPECT_EQ(block, 128);
   EXPECT_GT(grid, 0);
+}
+
+TEST_F(LaunchTest, SharedMemoryThatBlocksLeaveEachOther) {
+  constexpr size_t kKibibyte = 1024;
+  const auto available = [](CUfunction function, int blocks) {
+    size_t bytes = 1;
+    EXPECT_CUDA(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, blocks, 64));
+    return bytes;
+  };
+  CUfunction none = Find("add");
+  CUfunction some = Find("roomy");
+  EXPECT_EQ(available(none, 1), 99 * kKibibyte);
+  EXPECT_EQ(available(none, 4), 24 * kKibibyte);
+  EXPECT_EQ(available(none, 101), 0U);
+  EXPECT_EQ(available(some, 1), 83 * kKibibyte);
+  EXPECT_EQ(available(some, 4), 8 * kKibibyte);
+  EXPECT_EQ(available(some, 24), 0U);
 }
 
 TEST_F(LaunchTest, BadImages) {
