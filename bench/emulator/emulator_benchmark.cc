@@ -57,8 +57,8 @@ class Bench {
     program_ = std::move(*loaded);
   }
 
-  void Preload(const char* kernel) {
-    const auto result = program_->Preload(kernel);
+  void Preload(const char* kernel, Dim3 block) {
+    const auto result = program_->Preload(kernel, block);
     if (!result) Fail(result.failure().message);
   }
 
@@ -251,7 +251,7 @@ void Compile(benchmark::State& state) {
   setenv("TORPOR_EMULATOR_CACHE_DIR", "", 1);
   for (auto _ : state) {
     Bench bench;
-    bench.Preload("multiply_16");
+    bench.Preload("multiply_16", {16, 16, 1});
   }
   unsetenv("TORPOR_EMULATOR_CACHE_DIR");
 }

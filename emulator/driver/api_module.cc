@@ -253,7 +253,9 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) {
 }
 
 CUresult CUDAAPI cuFuncLoad(CUfunction function) {
-  return OnFunction(function, [](Function& found) { return found.Load(); });
+  // The call does not tell the blocks that will come.
+  constexpr Dim3 kUsualBlock = {256, 1, 1};
+  return OnFunction(function, [&](Function& found) { return found.Load(kUsualBlock); });
 }
 
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {

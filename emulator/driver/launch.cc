@@ -120,7 +120,7 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
   }
   // The first launch of a kernel compiles it, as CUDA's lazy loading does, and tells the caller of
   // instructions that the emulator does not know.
-  if (const CUresult loaded = function->Load(); loaded != CUDA_SUCCESS) return loaded;
+  if (const CUresult loaded = function->Load(request.block); loaded != CUDA_SUCCESS) return loaded;
   target.context->Submit(
       target.stream,
       [program = function->program(), &info, request, parameters = std::move(parameters)] {

@@ -77,9 +77,9 @@ Function::Function(std::shared_ptr<Program> program, const KernelInfo& info, CUm
       max_dynamic_shared_(static_cast<unsigned>(
           kDefaultSharedPerBlock - std::min(kDefaultSharedPerBlock, info.static_shared_bytes))) {}
 
-CUresult Function::Load() {
+CUresult Function::Load(const Dim3& block) {
   if (loaded()) return CUDA_SUCCESS;
-  const auto compiled = program_->Preload(info_.name);
+  const auto compiled = program_->Preload(info_.name, block);
   if (!compiled.ok()) {
     Say(compiled.failure().message);
     return ToCuResult(compiled.failure().code);

@@ -25,8 +25,9 @@ class Function {
   const std::shared_ptr<Program>& program() const { return program_; }
   CUmodule module() const { return module_; }
 
-  // Compiles the kernel at the first call, which may take a tenth of a second.
-  CUresult Load();
+  // Compiles the kernel at the first call, which may take a tenth of a second: for blocks of this
+  // shape, whose code may be faster than what fits all.
+  CUresult Load(const Dim3& block);
   bool loaded() const { return loaded_.load(std::memory_order_acquire); }
 
   DriverResult<int> Attribute(CUfunction_attribute attribute) const;

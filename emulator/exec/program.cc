@@ -30,7 +30,7 @@ class LoadedProgram : public Program {
   std::vector<KernelInfo> kernels() const override;
   const KernelInfo* FindKernel(std::string_view name) const override;
   const std::vector<GlobalVariable>& variables() const override { return variables_; }
-  ExecResult<void> Preload(std::string_view kernel) override;
+  ExecResult<void> Preload(std::string_view kernel, const Dim3& block) override;
   ExecResult<void> Launch(std::string_view kernel, const LaunchConfig& config) override;
 
  private:
@@ -121,11 +121,10 @@ ExecResult<Kernel*> LoadedProgram::Find(std::string_view name) {
   return Failure<ExecError>{ExecError::kNotFound, "no kernel '" + std::string(name) + "'"};
 }
 
-ExecResult<void> LoadedProgram::Preload(std::string_view name) {
+ExecResult<void> LoadedProgram::Preload(std::string_view name, const Dim3& block) {
   const auto kernel = Find(name);
   if (!kernel) return kernel.failure();
-  constexpr std::uint32_t kUsualBlock = 256;
-  const auto entry = (*kernel)->Entry({kUsualBlock, 1, 1});
+  const auto entry = (*kernel)->Entry(block);
   if (!entry) return entry.failure();
   return {};
 }

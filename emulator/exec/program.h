@@ -112,9 +112,10 @@ class Program {
   virtual const KernelInfo* FindKernel(std::string_view name) const = 0;
   virtual const std::vector<GlobalVariable>& variables() const = 0;
 
-  // Compiles `kernel` now. An instruction that the emulator does not know is kUnsupported here
-  // or at Launch, never at Load, so that a module's other kernels stay usable.
-  virtual ExecResult<void> Preload(std::string_view kernel) = 0;
+  // Compiles `kernel` now, for blocks of the shape of `block`. An instruction that the emulator
+  // does not know is kUnsupported here or at Launch, never at Load, so that a module's other
+  // kernels stay usable.
+  virtual ExecResult<void> Preload(std::string_view kernel, const Dim3& block) = 0;
 
   // Runs the whole grid and returns when it is done: on the calling thread, and on the other cores
   // where that is worth waking them.

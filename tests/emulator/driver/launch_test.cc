@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -223,6 +224,20 @@ TEST_F(LaunchTest, ModulesTellWhatTheyHold) {
   ASSERT_CUDA(cuModuleUnload(module_));
   EXPECT_EQ(cuFuncLoad(functions[0]), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(cuModuleUnload(module_), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(LaunchTest, TheFirstLaunchCompilesOnlyWhatItRuns) {
+  const std::filesystem::path cache =
+      testing::TempDir() + "launch-cache-" + std::to_string(getpid());
+  setenv("TORPOR_EMULATOR_CACHE_DIR", cache.c_str(), 1);
+  CUdeviceptr x = Upload(std::vector<int>(16));
+  void* values[] = {&x};
+  ASSERT_CUDA(cuLaunchKernel(Find("bounded"), 1, 1, 1, 16, 2, 1, 0, nullptr, values, nullptr));
+  ASSERT_CUDA(cuCtxSynchronize());
+  const std::filesystem::directory_iterator entries(cache);
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+  unsetenv("TORPOR_EMULATOR_CACHE_DIR");
+  std::filesystem::remove_all(cache);
 }
 
 TEST_F(LaunchTest, Occupancy) {

@@ -16,8 +16,8 @@ TEST_F(ProgramTest, UnknownInstructionsAreNamed) {
   LoadText(std::string(kPtxHeader) +
            ".entry good() { ret; }\n.entry bad() { .reg .b32 %r<2>;\n"
            "frobnicate.sync.u32 %r1, {%r0, 3}, [foo];\nret; }\n");
-  EXPECT_TRUE(program_->Preload("good"));
-  const auto result = program_->Preload("bad");
+  EXPECT_TRUE(program_->Preload("good", {32, 1, 1}));
+  const auto result = program_->Preload("bad", {32, 1, 1});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.failure().code, ExecError::kUnsupported);
   EXPECT_NE(result.failure().message.find("frobnicate.sync.u32"), std::string::npos);
@@ -25,13 +25,18 @@ TEST_F(ProgramTest, UnknownInstructionsAreNamed) {
 }
 
 TEST_F(ProgramTest, MalformedPtxIsRejected) {
-  for (const char* text : {"", "garbage", ".version 9.0\n.entry k( {",
-                           ".entry k() { bra nowhere; }", ".entry k() { @%p1 ret; }"}) {
+  for (const char* text : {"garbage", ".version 9.0\n.entry k( {", ".entry k() { bra nowhere; }",
+                           ".entry k() { @%p1 ret; }"}) {
     const auto loaded = Program::Load(text, memory_, {});
-    if (*text == '\0') continue;  // an empty unit is a unit
     ASSERT_FALSE(loaded) << text;
     EXPECT_EQ(loaded.failure().code, ExecError::kInvalidPtx);
   }
+}
+
+TEST_F(ProgramTest, AnEmptyUnitIsAUnit) {
+  LoadText("");
+  EXPECT_TRUE(program_->kernels().empty());
+  EXPECT_TRUE(program_->variables().empty());
 }
 
 TEST_F(ProgramTest, ScopesOfInlineAssemblyHideNames) {
@@ -135,10 +140,22 @@ TEST_F(CacheTest, CodeIsKeptAndDamagedEntriesAreReplaced) {
   EXPECT_EQ(std::filesystem::file_size(path), size);
 }
 
+TEST_F(CacheTest, PreloadingCompilesWhatTheLaunchRuns) {
+  LoadBody("mov.u32 %r1, 42;");
+  DeviceArray<int> out(memory_, 256);
+  const Dim3 block = {16, 16, 1};
+  ASSERT_TRUE(program_->Preload("k", block));
+  ASSERT_EQ(Entries().size(), 1U);
+  MustRun("k", {1, 1, 1}, block, out.data());
+  EXPECT_EQ(Entries().size(), 1U);
+  MustRun("k", {1, 1, 1}, {256, 1, 1}, out.data());
+  EXPECT_EQ(Entries().size(), 2U);
+}
+
 TEST_F(CacheTest, AFolderThatCannotBeWrittenOnlyCostsTime) {
   setenv("TORPOR_EMULATOR_CACHE_DIR", "/proc/no/such/folder", 1);
   LoadBody("mov.u32 %r1, 42;");
-  EXPECT_TRUE(program_->Preload("k"));
+  EXPECT_TRUE(program_->Preload("k", {32, 1, 1}));
 }
 
 TEST(ObjectCacheTest, KeysDoNotMix) {
