@@ -207,6 +207,7 @@ TEST_F(ArithmeticTest, FloatsRoundAsAskedFor) {
     ASSERT_LT(std::nextafter(r[11], 0.0F), root);
     const double sum = static_cast<double>(x) * y + static_cast<double>(0.1F);
     ASSERT_LE(r[14], sum);
+    ASSERT_GT(std::nextafter(r[14], std::numeric_limits<float>::infinity()), sum);
   }
   EXPECT_EQ(out[4], b[0]);  // min(NaN, y)
   EXPECT_EQ(out[15], 2.0F);
