@@ -16,7 +16,7 @@ constexpr Bytes kSharedPerBlock = 48 * kKiB;
 constexpr Bytes kSharedPerBlockOptIn = 99 * kKiB;
 constexpr unsigned kPciBusBase = 1;
 
-constexpr int AsInt(Bytes value) { return static_cast<int>(value); }
+constexpr int AsInt(std::uint64_t value) { return static_cast<int>(value); }
 
 // What all emulated devices answer.
 struct FixedAttribute {
@@ -24,13 +24,13 @@ struct FixedAttribute {
   int value;
 };
 constexpr FixedAttribute kFixedAttributes[] = {
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, AsInt(kMaxThreadsPerBlock)},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, AsInt(kMaxBlock.x)},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, AsInt(kMaxBlock.y)},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, AsInt(kMaxBlock.z)},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, AsInt(kMaxGrid.x)},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, AsInt(kMaxGrid.y)},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, AsInt(kMaxGrid.z)},
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, AsInt(kSharedPerBlock)},
     {CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536},
     {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},

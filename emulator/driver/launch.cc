@@ -10,37 +10,24 @@
 namespace torpor::emulator {
 namespace {
 
-constexpr unsigned kMaxBlockX = 1024;
-constexpr unsigned kMaxBlockY = 1024;
-constexpr unsigned kMaxBlockZ = 64;
-constexpr unsigned kMaxThreads = 1024;
-constexpr unsigned kMaxGridX = 0x7fffffff;
-constexpr unsigned kMaxGridYZ = 65535;
-
 constexpr int kMaxBlocksPerMultiprocessor = 24;
 constexpr int kMaxThreadsPerMultiprocessor = 1536;
 constexpr int kRegistersPerMultiprocessor = 65536;
 constexpr Bytes kSharedPerMultiprocessor = 100 * kKiB;
 constexpr Bytes kSharedReservedPerBlock = kKiB;
 
+LaunchConfig ConfigOf(const LaunchRequest& request) {
+  return {.grid = request.grid,
+          .block = request.block,
+          .dynamic_shared_bytes = request.dynamic_shared_bytes,
+          .cooperative = request.cooperative};
+}
+
 CUresult Validate(const Function& function, const LaunchRequest& request, const Device& device) {
-  const Dim3& grid = request.grid;
-  const Dim3& block = request.block;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0 ||
-      grid.x > kMaxGridX || grid.y > kMaxGridYZ || grid.z > kMaxGridYZ || block.x > kMaxBlockX ||
-      block.y > kMaxBlockY || block.z > kMaxBlockZ) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  if (threads > kMaxThreads) return CUDA_ERROR_INVALID_VALUE;
-  const KernelInfo& info = function.info();
-  if (threads > info.max_threads_per_block) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-  const Bytes shared = info.static_shared_bytes + request.dynamic_shared_bytes;
-  if (request.dynamic_shared_bytes > function.max_dynamic_shared() ||
-      shared > device.traits().shared_bytes_per_block) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  return CUDA_SUCCESS;
+  const auto checked = CheckLaunch(function.info(), ConfigOf(request), device.traits());
+  if (!checked.ok()) return ToCuResult(checked.failure().code);
+  return request.dynamic_shared_bytes > function.max_dynamic_shared() ? CUDA_ERROR_INVALID_VALUE
+                                                                      : CUDA_SUCCESS;
 }
 
 // Copies the parameters into one buffer; they are the caller's again afterwards.
@@ -80,11 +67,8 @@ CUresult PackParameters(const KernelInfo& info, void** values, void** extra,
 
 CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest& request,
                    const std::vector<std::byte>& parameters) {
-  const LaunchConfig config{.grid = request.grid,
-                            .block = request.block,
-                            .dynamic_shared_bytes = request.dynamic_shared_bytes,
-                            .cooperative = request.cooperative,
-                            .parameters = parameters.data()};
+  LaunchConfig config = ConfigOf(request);
+  config.parameters = parameters.data();
   const auto ran = program.Launch(info.name, config);
   if (ran.ok()) return CUDA_SUCCESS;
   Say(ran.failure().message);

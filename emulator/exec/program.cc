@@ -1,5 +1,6 @@
 #include "emulator/exec/program.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -16,6 +17,15 @@ namespace torpor::emulator {
 namespace {
 
 constexpr Bytes kVariableAlignment = 256;
+
+bool Within(const Dim3& size, const Dim3& limit) {
+  return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= limit.x && size.y <= limit.y &&
+         size.z <= limit.z;
+}
+
+std::string Text(const Dim3& size) {
+  return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z);
+}
 
 class LoadedProgram : public Program {
  public:
@@ -37,7 +47,6 @@ class LoadedProgram : public Program {
   ExecResult<void> PlaceVariables();
   void InitialiseVariable(const ptx::Variable& variable, std::uint64_t address);
   ExecResult<Kernel*> Find(std::string_view name);
-  ExecResult<void> Validate(const Kernel& kernel, const LaunchConfig& config) const;
 
   ptx::Module module_;
   DeviceMemory& memory_;
@@ -129,39 +138,15 @@ ExecResult<void> LoadedProgram::Preload(std::string_view name, const Dim3& block
   return {};
 }
 
-ExecResult<void> LoadedProgram::Validate(const Kernel& kernel, const LaunchConfig& config) const {
-  const auto reject = [&](const std::string& why) {
-    return Failure<ExecError>{ExecError::kInvalidLaunch,
-                              "kernel " + kernel.info().name + ": " + why};
-  };
-  const Dim3& block = config.block;
-  const Dim3& grid = config.grid;
-  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  if (threads == 0 || block.x > 1024 || block.y > 1024 || block.z > 64 ||
-      threads > kernel.info().max_threads_per_block) {
-    return reject("a block of " + std::to_string(threads) + " threads");
-  }
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 ||
-      grid.z > 65535) {
-    return reject("a grid that is empty or too large");
-  }
-  const Bytes limit = std::min<Bytes>(traits_.shared_bytes_per_block,
-                                      kSharedWindowBytes - Bytes{2} * kReservedSharedBytes);
-  if (config.dynamic_shared_bytes > limit ||
-      kernel.info().static_shared_bytes + config.dynamic_shared_bytes > limit) {
-    return reject("more than " + std::to_string(limit) + " bytes of shared memory");
-  }
-  if (config.parameters == nullptr && kernel.info().parameter_bytes != 0) {
-    return reject("no parameters");
-  }
-  return {};
-}
-
 ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig& config) {
   const auto found = Find(name);
   if (!found) return found.failure();
   Kernel& kernel = **found;
-  if (auto valid = Validate(kernel, config); !valid) return valid;
+  if (auto valid = CheckLaunch(kernel.info(), config, traits_); !valid) return valid;
+  if (config.parameters == nullptr && kernel.info().parameter_bytes != 0) {
+    return Failure<ExecError>{ExecError::kInvalidLaunch,
+                              "kernel " + kernel.info().name + ": no parameters"};
+  }
   const auto entry = kernel.Entry(config.block);
   if (!entry) return entry.failure();
   static std::atomic<std::uint64_t> grids = 0;
@@ -189,6 +174,34 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
 }
 
 }  // namespace
+
+ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& config,
+                             const DeviceTraits& traits) {
+  const auto reject = [&](ExecError code, const std::string& why) {
+    return Failure<ExecError>{code, "kernel " + kernel.name + ": " + why};
+  };
+  const Dim3& block = config.block;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (!Within(block, kMaxBlock) || threads > kMaxThreadsPerBlock) {
+    return reject(ExecError::kInvalidLaunch, "a block of " + Text(block) + " threads");
+  }
+  if (!Within(config.grid, kMaxGrid)) {
+    return reject(ExecError::kInvalidLaunch, "a grid of " + Text(config.grid) + " blocks");
+  }
+  if (threads > kernel.max_threads_per_block) {
+    return reject(ExecError::kTooManyThreads, "a block of " + std::to_string(threads) +
+                                                  " threads, but it is made for " +
+                                                  std::to_string(kernel.max_threads_per_block));
+  }
+  const Bytes limit = std::min<Bytes>(traits.shared_bytes_per_block,
+                                      kSharedWindowBytes - Bytes{2} * kReservedSharedBytes);
+  if (config.dynamic_shared_bytes > limit ||
+      kernel.static_shared_bytes + config.dynamic_shared_bytes > limit) {
+    return reject(ExecError::kInvalidLaunch,
+                  "more than " + std::to_string(limit) + " bytes of shared memory");
+  }
+  return {};
+}
 
 ExecResult<std::unique_ptr<Program>> Program::Load(std::string_view ptx, DeviceMemory& memory,
                                                    const DeviceTraits& traits) {

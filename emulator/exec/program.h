@@ -18,6 +18,7 @@ enum class ExecError {
   kUnsupported,     // an instruction or directive the emulator does not know; the message names it
   kNotFound,        // no such kernel or variable
   kInvalidLaunch,   // block too large, too much shared memory, ...
+  kTooManyThreads,  // for this kernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
   kIllegalAddress,  // CUDA_ERROR_ILLEGAL_ADDRESS
   kMisalignedAddress,  // CUDA_ERROR_MISALIGNED_ADDRESS
   kTrap,               // CUDA_ERROR_LAUNCH_FAILED
@@ -56,6 +57,10 @@ struct Dim3 {
   std::uint32_t z = 1;
 };
 
+inline constexpr Dim3 kMaxBlock = {1024, 1024, 64};
+inline constexpr Dim3 kMaxGrid = {0x7fffffff, 65535, 65535};
+inline constexpr std::uint32_t kMaxThreadsPerBlock = 1024;
+
 struct KernelParameter {
   std::uint32_t offset = 0;  // in the packed parameter buffer
   std::uint32_t size = 0;
@@ -68,9 +73,9 @@ struct KernelInfo {
   Bytes static_shared_bytes = 0;
   Bytes local_bytes = 0;
   Bytes constant_bytes = 0;
-  std::uint32_t max_threads_per_block = 1024;  // .maxntid, else the device's limit
-  std::uint32_t registers = 32;                // a plausible figure for cuFuncGetAttribute
-  std::uint32_t ptx_version = 90;              // 10 * major + minor of .target
+  std::uint32_t max_threads_per_block = kMaxThreadsPerBlock;  // .maxntid, else the device's limit
+  std::uint32_t registers = 32;    // a plausible figure for cuFuncGetAttribute
+  std::uint32_t ptx_version = 90;  // 10 * major + minor of .target
 };
 
 struct LaunchConfig {
@@ -88,6 +93,10 @@ struct DeviceTraits {
   std::uint32_t compute_capability = 120;  // 10 * major + minor
   Bytes shared_bytes_per_block = 99 * kKiB;
 };
+
+// Whether `kernel` can run so: kInvalidLaunch or kTooManyThreads. Launch refuses what this does.
+ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& config,
+                             const DeviceTraits& traits);
 
 struct GlobalVariable {
   std::string name;
