@@ -69,10 +69,10 @@ class Module {
 };
 
 // A module from what cuModuleLoadData takes: a fatbin wrapper, a fatbin, or PTX text that ends
-// with NUL. On failure the reason has been said on stderr.
+// with NUL. On failure the listeners have been told the reason.
 DriverResult<CUmodule> LoadModule(const void* image, const std::shared_ptr<Context>& context);
 
-// What the driver answers for an error of exec; `kSticky` ones poison the context.
+// What the driver answers for an error of exec.
 CUresult ToCuResult(ExecError error);
 
 }  // namespace torpor::emulator
