@@ -12,7 +12,8 @@ inline constexpr std::uint32_t kReservedSharedBytes = 1024;
 
 struct WarpContext;
 
-// What the runtime does for generated code. Calls that find an error do not return.
+// What a warp does at a barrier: wait, go on at once, or wait and learn how many predicates of all
+// threads hold, whether all do, whether any does.
 enum class BarrierMode : std::uint32_t { kSync, kArrive, kPopc, kAnd, kOr };
 enum class RoundedOperation : std::uint32_t {
   kAdd,
@@ -27,6 +28,7 @@ enum class RoundedOperation : std::uint32_t {
 };
 enum class Rounding : std::uint32_t { kNearest, kZero, kDown, kUp };
 
+// What the runtime does for generated code. Calls that find an error do not return.
 struct RuntimeCalls {
   // Some lane of `mask` accesses `bytes` at an address that the generated code did not
   // recognise, or that is not a multiple of `bytes`.
@@ -58,8 +60,9 @@ struct RuntimeCalls {
                       const std::uint64_t* functions);
 };
 
-// What a warp knows. Generated code reads it by offset; all fields but `local` keep their values
-// while a kernel runs.
+// What a warp knows. Generated code reads it by offset, and takes all fields but `local` for
+// invariant: `ctaid` and `multiprocessor` change between blocks, but each block is a call of its
+// own, which the compiler of the code does not see together with another.
 struct WarpContext {
   const RuntimeCalls* calls = nullptr;
   const std::uint8_t* parameters = nullptr;
