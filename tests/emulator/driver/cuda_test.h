@@ -18,15 +18,12 @@ namespace torpor::emulator {
 // The second one's copies are paced at 1 GB/s. ctest gives every case a process of its own.
 class CudaTest : public testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(Initialize());
-    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context_, 0));
-    ASSERT_CUDA(cuCtxSetCurrent(context_));
-  }
+  void SetUp() override { Start(); }
 
   void TearDown() override { cuDevicePrimaryCtxReset(0); }
 
-  static void Initialize() {
+  // What SetUp does; tests of several processes do it in each of them instead.
+  void Start() {
     const std::string path = testing::TempDir() + "topology-" + std::to_string(getpid()) + ".yaml";
     std::ofstream(path) << "version: v1\n"
                            "gpus:\n"
@@ -35,6 +32,8 @@ class CudaTest : public testing::Test {
     setenv("TORPOR_EMULATOR_TOPOLOGY", path.c_str(), 1);
     ASSERT_CUDA(cuInit(0));
     std::remove(path.c_str());
+    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context_, 0));
+    ASSERT_CUDA(cuCtxSetCurrent(context_));
   }
 
   CUcontext context_ = nullptr;

@@ -83,7 +83,7 @@ Identity IdentityOf(CUdevice device) {
 
 class VisibleDevicesTest : public CudaTest {
  protected:
-  void SetUp() override {}  // each process asks for its own devices
+  void SetUp() override {}
   void TearDown() override {}
 };
 
@@ -93,7 +93,7 @@ TEST_F(VisibleDevicesTest, IdentityIsThatOfThePlaceInTheTopology) {
   for (const char* visible : {"0", "1", "1,0"}) {
     const Process process([&] {
       setenv("CUDA_VISIBLE_DEVICES", visible, 1);
-      Initialize();
+      Start();
       const Identity identity = IdentityOf(0);
       EXPECT_EQ(write(channel[1], &identity, sizeof(identity)), ssize_t{sizeof(identity)});
     });

@@ -241,7 +241,7 @@ TEST_F(TwoProcessesTest, AnotherProcessImportsUnderItsOwnIndex) {
   const Process importer([this] {
     close(sockets_[0]);
     setenv("CUDA_VISIBLE_DEVICES", "1,0", 1);
-    VirtualMemoryTest::SetUp();
+    Start();
     const int fd = ReceiveDescriptor(sockets_[1]);
     EXPECT_GE(fd, 0);
     const auto imported = Import(fd);
@@ -256,7 +256,7 @@ TEST_F(TwoProcessesTest, AnotherProcessImportsUnderItsOwnIndex) {
     EXPECT_EQ(write(sockets_[1], "w", 1), 1);
   });
   close(sockets_[1]);
-  VirtualMemoryTest::SetUp();
+  Start();
   const auto handle = Create(kUnit, 1);
   const CUdeviceptr address = MapNew({handle});
   ASSERT_CUDA(cuMemsetD8(address, 3, kUnit));
@@ -276,7 +276,7 @@ TEST_F(TwoProcessesTest, MemoryOfAGpuThatIsNotVisibleIsRefused) {
   const Process importer([this] {
     close(sockets_[0]);
     setenv("CUDA_VISIBLE_DEVICES", "0", 1);
-    VirtualMemoryTest::SetUp();
+    Start();
     const int fd = ReceiveDescriptor(sockets_[1]);
     EXPECT_GE(fd, 0);
     CUmemGenericAllocationHandle imported = 0;
@@ -286,7 +286,7 @@ TEST_F(TwoProcessesTest, MemoryOfAGpuThatIsNotVisibleIsRefused) {
               CUDA_ERROR_INVALID_VALUE);
   });
   close(sockets_[1]);
-  VirtualMemoryTest::SetUp();
+  Start();
   int fd = -1;
   ASSERT_CUDA(cuMemExportToShareableHandle(&fd, Create(kUnit, 1),
                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
