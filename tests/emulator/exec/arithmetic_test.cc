@@ -77,14 +77,14 @@ TEST_F(ArithmeticTest, ConversionsMatchTheHost) {
 TEST_F(ArithmeticTest, BitFunctions) {
   DeviceArray<unsigned> a(memory_, kCount);
   DeviceArray<unsigned> b(memory_, kCount);
-  DeviceArray<unsigned> out(memory_, kCount * 10);
+  DeviceArray<unsigned> out(memory_, std::size_t{10} * kCount);
   FillIntegers(a);
   FillIntegers(b);
   MustRun("bit_functions", kGrid, kBlock, a.data(), b.data(), out.data(), kCount);
   for (int i = 0; i < kCount; ++i) {
     const unsigned x = a[i];
     const unsigned y = b[i];
-    const unsigned* r = &out[i * 10];
+    const unsigned* r = &out[std::size_t{10} * i];
     const std::uint64_t both = std::uint64_t{y} << 32 | x;
     ASSERT_EQ(r[0], static_cast<unsigned>(std::popcount(x)));
     ASSERT_EQ(r[1], static_cast<unsigned>(std::countl_zero(x)));
@@ -111,14 +111,14 @@ TEST_F(ArithmeticTest, BitFunctions) {
 TEST_F(ArithmeticTest, RareInstructions) {
   DeviceArray<unsigned> a(memory_, kCount);
   DeviceArray<unsigned> b(memory_, kCount);
-  DeviceArray<unsigned> out(memory_, kCount * 12);
+  DeviceArray<unsigned> out(memory_, std::size_t{12} * kCount);
   FillIntegers(a);
   FillIntegers(b);
   MustRun("rare_instructions", kGrid, kBlock, a.data(), b.data(), out.data(), kCount);
   for (int i = 0; i < kCount; ++i) {
     const unsigned x = a[i];
     const unsigned y = b[i];
-    const unsigned* r = &out[i * 12];
+    const unsigned* r = &out[std::size_t{12} * i];
     const unsigned position = y & 63;
     const unsigned length = (y >> 8) & 63;
     // Bit by bit, as the PTX manual defines them.
@@ -173,7 +173,7 @@ T Rounded(int mode, Operation operation, T x, T y) {
 TEST_F(ArithmeticTest, FloatsRoundAsAskedFor) {
   DeviceArray<float> a(memory_, kCount);
   DeviceArray<float> b(memory_, kCount);
-  DeviceArray<float> out(memory_, kCount * 16);
+  DeviceArray<float> out(memory_, std::size_t{16} * kCount);
   FillReals(a, 100.0F);
   FillReals(b, 3.0F);
   a[0] = std::numeric_limits<float>::quiet_NaN();
@@ -184,7 +184,7 @@ TEST_F(ArithmeticTest, FloatsRoundAsAskedFor) {
   for (int i = 4; i < kCount; ++i) {
     const float x = a[i];
     const float y = b[i];
-    const float* r = &out[i * 16];
+    const float* r = &out[std::size_t{16} * i];
     ASSERT_EQ(r[0], x + y);
     ASSERT_EQ(r[1], std::fma(x, y, -1.0F));
     ASSERT_EQ(r[2], x / y);
@@ -217,7 +217,7 @@ TEST_F(ArithmeticTest, FloatsRoundAsAskedFor) {
 
 TEST_F(ArithmeticTest, FunctionsAreAccurate) {
   DeviceArray<float> a(memory_, kCount);
-  DeviceArray<float> out(memory_, kCount * 10);
+  DeviceArray<float> out(memory_, std::size_t{10} * kCount);
   FillReals(a, 20.0F);
   MustRun("functions", kGrid, kBlock, a.data(), out.data(), kCount);
   const auto near = [](float got, double expected, double tolerance) {
@@ -225,7 +225,7 @@ TEST_F(ArithmeticTest, FunctionsAreAccurate) {
   };
   for (int i = 0; i < kCount; ++i) {
     const double x = a[i];
-    const float* r = &out[i * 10];
+    const float* r = &out[std::size_t{10} * i];
     near(r[0], std::exp(x), 4e-6);
     near(r[1], std::log(std::fabs(x) + 1), 1e-6);
     near(r[2], std::sin(x), 1e-6);
@@ -242,14 +242,14 @@ TEST_F(ArithmeticTest, FunctionsAreAccurate) {
 TEST_F(ArithmeticTest, DoublesAreExact) {
   DeviceArray<double> a(memory_, kCount);
   DeviceArray<double> b(memory_, kCount);
-  DeviceArray<double> out(memory_, kCount * 10);
+  DeviceArray<double> out(memory_, std::size_t{10} * kCount);
   FillReals(a, 50.0);
   FillReals(b, 9.0);
   MustRun("doubles", kGrid, kBlock, a.data(), b.data(), out.data(), kCount);
   for (int i = 0; i < kCount; ++i) {
     const double x = a[i];
     const double y = b[i];
-    const double* r = &out[i * 10];
+    const double* r = &out[std::size_t{10} * i];
     EXPECT_NEAR(r[0], std::exp(x * 0.1), 1e-13 * std::exp(x * 0.1));
     EXPECT_NEAR(r[1], std::log(std::fabs(x) + 1), 1e-14);
     EXPECT_NEAR(r[2], std::sin(x), 1e-14);
