@@ -121,6 +121,15 @@ std::vector<Block> RangeAllocator::LiveBlocks(std::size_t max_blocks) const {
   return blocks;
 }
 
+Block RangeAllocator::EmptiedChunks(Block freed) const {
+  // Only at its ends may others have a part in its chunks.
+  Bytes first = freed.offset / chunk_bytes_;
+  Bytes end = (freed.offset + freed.bytes - 1) / chunk_bytes_ + 1;
+  if (chunk_users_[first] > 0) ++first;
+  if (first < end && chunk_users_[end - 1] > 0) --end;
+  return {first * chunk_bytes_, (end - first) * chunk_bytes_};
+}
+
 std::vector<Block> RangeAllocator::OccupiedBlocks() const {
   std::vector<Block> blocks;
   for (std::size_t chunk = 0; chunk < chunk_users_.size(); ++chunk) {

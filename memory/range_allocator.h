@@ -66,6 +66,9 @@ class RangeAllocator {
 
   // Live pieces in address order, neighbours joined. More than `max_blocks` become whole chunks.
   std::vector<Block> LiveBlocks(std::size_t max_blocks) const;
+  // Of the chunks that `freed`, a piece just freed, had a part in, those without a live piece now:
+  // neighbours of each other. 0 bytes where there are none.
+  Block EmptiedChunks(Block freed) const;
   // The chunks that live pieces touch, neighbours joined.
   std::vector<Block> OccupiedBlocks() const;
 

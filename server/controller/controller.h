@@ -155,8 +155,12 @@ class Controller {
   void UndoMalloc(const Allocation& what, Bytes uncharged, const std::string& message);
   static Bytes FreeBlock(Session& session, Bytes offset);
   void FreeNow(const SessionPtr& session, const wire::Free& call, const StepQueue::Finish& finish);
+  // `emptied`: the chunks of the image in which `block` was the last.
+  void DiscardImage(const SessionPtr& session, memory::Block block, memory::Block emptied,
+                    const TaskLoop::Task& then);
+  // Makes `block` read as zero; gives `unused`, which nobody keeps pages of, back to the system.
   void Discard(const SessionPtr& session, wire::SharedMemory what, memory::Block block,
-               TaskLoop::Task then);
+               memory::Block unused, TaskLoop::Task then);
   void HostAllocNow(const SessionPtr& session, const wire::HostAlloc& call,
                     const StepQueue::Finish& finish);
   void HostFreeNow(const SessionPtr& session, const wire::HostFree& call,
@@ -192,8 +196,11 @@ class Controller {
 
   // controller_executors.cc
   Executor* ExecutorOf(GpuIndex gpu);
-  // Sends to one executor; to all that are attached, when `then` gets the first failure.
+  // Sends to one executor; to those of some, or of all, that are attached, when `then` gets the
+  // first failure.
   void Run(GpuIndex gpu, v1::DaemonMessage operation, Executor::OnDone done);
+  void RunOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& operation,
+             std::function<void(absl::Status)> then);
   void RunOnAll(const v1::DaemonMessage& operation, std::function<void(absl::Status)> then);
   void OnRegister(const std::shared_ptr<ExecutorLink>& link,
                   const v1::ExecutorMessage::Register& what);

@@ -33,6 +33,13 @@ void Controller::Run(GpuIndex gpu, v1::DaemonMessage operation, Executor::OnDone
 
 void Controller::RunOnAll(const v1::DaemonMessage& operation,
                           std::function<void(absl::Status)> then) {
+  std::set<GpuIndex> all;
+  for (const auto& [gpu, executor] : executors_) all.insert(gpu);
+  RunOn(all, operation, std::move(then));
+}
+
+void Controller::RunOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& operation,
+                       std::function<void(absl::Status)> then) {
   struct Outcome {
     std::size_t open = 1;
     absl::Status status;
@@ -43,8 +50,8 @@ void Controller::RunOnAll(const v1::DaemonMessage& operation,
     if (!result.is_executor_lost) outcome->status.Update(result.status);
     if (--outcome->open == 0) then(outcome->status);
   };
-  for (auto& [gpu, executor] : executors_) {
-    if (!executor.is_attached()) continue;
+  for (const GpuIndex gpu : gpus) {
+    if (!ExecutorOf(gpu)->is_attached()) continue;
     ++outcome->open;
     Run(gpu, operation, one_done);
   }
@@ -175,6 +182,7 @@ void Controller::LoseExecutor(Executor& executor, const std::string& why) {
 
 void Controller::LoseResidents(GpuIndex gpu) {
   for (const auto& [id, session] : sessions_) {
+    session->image_holders.erase(gpu);
     if (session->resident != gpu) continue;
     session->resident.reset();
     const bool is_usable = !session->unsaved_lease && !LosesState(*session);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "memory/extent_set.h"
 #include "server/controller/controller.h"
 #include "server/controller/cuda_errors.h"
 
@@ -149,9 +150,10 @@ void Controller::FreeNow(const SessionPtr& session, const wire::Free& call,
     return finish();
   }
   const Bytes chunks = before - session->device->occupied_bytes();
-  const auto done = [this, session, call, block, chunks, finish] {
+  const memory::Block emptied = session->device->EmptiedChunks(*block);
+  const auto done = [this, session, call, block, emptied, chunks, finish] {
     if (chunks > 0) Feed(scheduler::ImageShrunk{session->instance, chunks});
-    Discard(session, wire::SharedMemory::kImage, *block, [session, call, finish] {
+    DiscardImage(session, *block, emptied, [session, call, finish] {
       Reply(*session, call.request_id, kCudaSuccess, "", 0);
       finish();
     });
@@ -170,11 +172,34 @@ void Controller::FreeNow(const SessionPtr& session, const wire::Free& call,
   });
 }
 
+void Controller::DiscardImage(const SessionPtr& session, memory::Block block, memory::Block emptied,
+                              const TaskLoop::Task& then) {
+  if (emptied.bytes == 0 || session->image_holders.empty()) {
+    return Discard(session, wire::SharedMemory::kImage, block, emptied, then);
+  }
+  v1::DaemonMessage message;
+  message.mutable_release_image()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_release_image()->mutable_extent(), emptied);
+  RunOn(session->image_holders, message, [=, this](const absl::Status& status) {
+    // Pages that an executor keeps must stay the file's, or its later copies miss the file.
+    if (!status.ok()) spdlog::warn("freed host memory stays in use: {}", status.ToString());
+    Discard(session, wire::SharedMemory::kImage, block, status.ok() ? emptied : memory::Block{},
+            then);
+  });
+}
+
 void Controller::Discard(const SessionPtr& session, wire::SharedMemory what, memory::Block block,
-                         TaskLoop::Task then) {
+                         memory::Block unused, TaskLoop::Task then) {
+  memory::ExtentSet rest;
+  rest.Add({block.offset, block.offset + block.bytes});
+  rest.Remove({unused.offset, unused.offset + unused.bytes});
   loop_.InBackground(
-      [memory = session->memory, what, block] {
-        const absl::Status status = memory->Discard(what, block.offset, block.bytes);
+      [memory = session->memory, what, unused, rest] {
+        absl::Status status;
+        if (unused.bytes > 0) status = memory->Discard(what, unused.offset, unused.bytes);
+        for (const memory::Extent& extent : rest.extents()) {
+          status.Update(memory->Clear(what, extent.begin, extent.bytes()));
+        }
         if (!status.ok()) spdlog::error("{}", status.ToString());
       },
       std::move(then));
@@ -238,7 +263,8 @@ void Controller::HostFreeNow(const SessionPtr& session, const wire::HostFree& ca
   SetExtent(*message.mutable_unmap_host()->mutable_extent(), *block);
   RunOnAll(message, [this, session, call, block, finish](const absl::Status& status) {
     if (!status.ok()) spdlog::error("unmapping host memory failed: {}", status.ToString());
-    Discard(session, wire::SharedMemory::kHostArena, *block, [session, call, finish] {
+    const memory::Block unused = status.ok() ? *block : memory::Block{};
+    Discard(session, wire::SharedMemory::kHostArena, *block, unused, [session, call, finish] {
       Reply(*session, call.request_id, kCudaSuccess, "", 0);
       finish();
     });
@@ -256,6 +282,7 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
     v1::DaemonMessage message;
     message.mutable_swap_in()->set_session_id(session->id.value);
     SetLive(*message.mutable_swap_in()->mutable_live(), *session->device);
+    session->image_holders.insert(gpu);
     Run(gpu, message, [this, session, gpu, then, finish](const OperationResult& result) {
       if (result.status.ok()) {
         session->resident = gpu;

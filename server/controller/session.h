@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/ids.h"
@@ -46,6 +47,8 @@ struct Session {
   bool is_announced = false;
   // The executor on which the image is.
   std::optional<GpuIndex> resident;
+  // The executors that have had it since they were started, and so keep pages of its file.
+  std::set<GpuIndex> image_holders;
   LeaseId lease;               // none: the session has no part in one
   RequestId implicit_request;  // waits for an implicit lease
   bool wants_lease = false;    // asked for one and waits, but not in the scheduler's queue

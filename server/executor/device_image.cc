@@ -10,9 +10,6 @@
 namespace torpor::executor {
 namespace {
 
-// Images are pinned as they are needed, in pieces of this unit: pinning takes the pages for good.
-constexpr Bytes kPinUnit = 2 * kMiB;
-
 // Maximal runs of consecutive indices: [first, last].
 std::vector<std::pair<std::uint64_t, std::uint64_t>> Runs(
     const std::vector<std::uint64_t>& indices) {
@@ -67,7 +64,9 @@ DeviceImage::DeviceImage(const Device& device, PhysicalPool& pool, std::uint64_t
       bytes_(bytes),
       chunk_bytes_(pool.chunk_bytes()),
       host_image_(std::move(host_image)),
-      pinned_(device, host_image_.data(), host_image_.bytes(), kPinUnit) {}
+      // Pinned as it is needed, chunk by chunk: pages that are pinned must stay the file's, and
+      // only whole chunks without a live byte ever leave it.
+      pinned_(device, host_image_.data(), host_image_.bytes(), chunk_bytes_) {}
 
 DeviceImage::~DeviceImage() {
   Drop().IgnoreError();
@@ -156,6 +155,11 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
     if (chunks_.contains(index) && live.Within(chunk).empty()) unused.push_back(index);
   }
   return UnmapChunks(unused);
+}
+
+absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  return pinned_.UnregisterOverlapping(extent);
 }
 
 bool DeviceImage::Contains(std::uint64_t address, Bytes bytes) const {

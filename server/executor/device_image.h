@@ -49,6 +49,10 @@ class DeviceImage {
   // An allocation is gone; chunks that hold nothing of `live` are given back.
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
 
+  // The host image's bytes there, whole chunks that hold nothing live, are about to leave the file:
+  // nothing here keeps their pages any more. No copy of the session is pending.
+  absl::Status ReleaseHost(memory::Extent extent);
+
   // Whether [address, address + bytes) is resident memory of the session. For any numbers.
   bool Contains(std::uint64_t address, Bytes bytes) const;
   // The device may now differ from the host image.

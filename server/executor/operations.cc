@@ -90,6 +90,11 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
       TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live, ToExtentSet(operation.shrink().live()));
       return session.Shrink(extent, live);
     }
+    case DaemonMessage::kReleaseImage: {
+      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent,
+                              ToExtent(operation.release_image().extent()));
+      return session.ReleaseImage(extent, deadline);
+    }
     case DaemonMessage::kMapHost: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.map_host().extent()));
       return session.MapHost(extent);
@@ -125,6 +130,8 @@ SessionId SessionOf(const DaemonMessage& operation) {
       return {operation.grow().session_id()};
     case DaemonMessage::kShrink:
       return {operation.shrink().session_id()};
+    case DaemonMessage::kReleaseImage:
+      return {operation.release_image().session_id()};
     case DaemonMessage::kMapHost:
       return {operation.map_host().session_id()};
     case DaemonMessage::kUnmapHost:

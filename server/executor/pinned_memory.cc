@@ -1,6 +1,7 @@
 #include "server/executor/pinned_memory.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -51,10 +52,27 @@ absl::Status PinnedMemory::Unregister(memory::Extent piece) {
     return absl::NotFoundError(
         absl::StrCat("host memory [", piece.begin, ", ", piece.end, ") is not registered"));
   }
-  pieces_.erase(found);
-  pinned_.Remove(piece);
-  return device_.Status(device_.driver().MemHostUnregister(base_ + piece.begin),
-                        "cuMemHostUnregister");
+  return UnregisterLocked(found);
+}
+
+absl::Status PinnedMemory::UnregisterLocked(Pieces::const_iterator piece) {
+  const memory::Extent extent{piece->first, piece->second};
+  TORPOR_RETURN_IF_ERROR(device_.Status(device_.driver().MemHostUnregister(base_ + extent.begin),
+                                        "cuMemHostUnregister"));
+  pieces_.erase(piece);
+  pinned_.Remove(extent);
+  return absl::OkStatus();
+}
+
+absl::Status PinnedMemory::UnregisterOverlapping(memory::Extent extent) {
+  std::lock_guard lock(mutex_);
+  auto next = pieces_.upper_bound(extent.begin);
+  if (next != pieces_.begin() && std::prev(next)->second > extent.begin) --next;
+  while (next != pieces_.end() && next->first < extent.end) {
+    const auto piece = next++;
+    TORPOR_RETURN_IF_ERROR(UnregisterLocked(piece));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PinnedMemory::Ensure(memory::Extent extent) {

@@ -28,6 +28,8 @@ class PinnedMemory {
   absl::Status Register(memory::Extent piece);
   // NotFound if it was not registered as exactly this piece.
   absl::Status Unregister(memory::Extent piece);
+  // Unregisters every piece that overlaps `extent`; nothing uses them now.
+  absl::Status UnregisterOverlapping(memory::Extent extent);
 
   // Registers whatever of `extent` is not yet registered.
   absl::Status Ensure(memory::Extent extent);
@@ -39,15 +41,18 @@ class PinnedMemory {
   std::uint8_t* at(Bytes offset) const { return base_ + offset; }
 
  private:
+  using Pieces = std::map<Bytes, Bytes>;  // begin -> end
+
   absl::Status RegisterLocked(memory::Extent piece);
+  absl::Status UnregisterLocked(Pieces::const_iterator piece);
 
   const Device& device_;
   std::uint8_t* const base_;
   const Bytes bytes_;
   const Bytes unit_;
   mutable std::mutex mutex_;
-  std::map<Bytes, Bytes> pieces_;  // begin -> end; guarded by mutex_
-  memory::ExtentSet pinned_;       // their union; guarded by mutex_
+  Pieces pieces_;             // guarded by mutex_
+  memory::ExtentSet pinned_;  // their union; guarded by mutex_
 };
 
 }  // namespace torpor::executor

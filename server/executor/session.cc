@@ -84,7 +84,15 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline) {
   return Drain(deadline);
 }
 
+absl::Status Session::ReleaseImage(memory::Extent extent, TimePoint deadline) {
+  return AtRest(deadline, [&] { return memory_->image().ReleaseHost(extent); });
+}
+
 absl::Status Session::Drain(TimePoint deadline) {
+  return AtRest(deadline, [] { return absl::OkStatus(); });
+}
+
+absl::Status Session::AtRest(TimePoint deadline, const std::function<absl::Status()>& work) {
   const auto always = +[](void*) { return true; };
   const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
   if (!run_mutex_.LockWhenWithTimeout(absl::Condition(always, static_cast<void*>(nullptr)), left)) {
@@ -92,11 +100,13 @@ absl::Status Session::Drain(TimePoint deadline) {
     return absl::DeadlineExceededError("a batch still runs");
   }
   const CUresult drained = runner_->Drain(deadline);
-  run_mutex_.Unlock();
+  absl::Status status = environment_.device.Status(drained, "draining a session");
   if (drained == CUDA_ERROR_TIMEOUT) {
-    return absl::DeadlineExceededError("the session's work still runs on the GPU");
+    status = absl::DeadlineExceededError("the session's work still runs on the GPU");
   }
-  return environment_.device.Status(drained, "draining a session");
+  if (status.ok()) status = work();
+  run_mutex_.Unlock();
+  return status;
 }
 
 absl::Status Session::Close(TimePoint deadline) {

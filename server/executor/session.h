@@ -57,6 +57,9 @@ class Session {
   absl::StatusOr<SwapCost> SwapOut(bool drop, CUstream stream);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
+  // Host memory of the image that is about to leave its file. Waits until all work is done;
+  // DeadlineExceeded if it is not.
+  absl::Status ReleaseImage(memory::Extent extent, TimePoint deadline);
   absl::Status MapHost(memory::Extent extent) { return memory_->MapHost(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
   absl::Status BeginLease(LeaseId lease);
@@ -83,6 +86,8 @@ class Session {
   absl::Status CheckNoLease(const char* operation) const;
   // Waits for the batch that runs, if one does, and for the GPU.
   absl::Status Drain(TimePoint deadline);
+  // The same; then does `work` before another batch can run.
+  absl::Status AtRest(TimePoint deadline, const std::function<absl::Status()>& work);
 
   const SessionEnvironment environment_;
   const SessionIdentity identity_;

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -58,6 +60,22 @@ absl::Status SessionMemory::Discard(wire::SharedMemory what, Bytes offset, Bytes
                                static_cast<off_t>(offset), static_cast<off_t>(bytes));
   if (result == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot discard ", bytes, " bytes at ", offset));
+}
+
+absl::Status SessionMemory::Clear(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+  static constexpr std::array<char, 64 * kKiB> kZeros{};
+  while (bytes > 0) {
+    const ssize_t written =
+        pwrite(descriptor(what), kZeros.data(), std::min<Bytes>(bytes, kZeros.size()),
+               static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot clear ", bytes, " bytes at ", offset));
+    }
+    offset += static_cast<Bytes>(written);
+    bytes -= static_cast<Bytes>(written);
+  }
+  return absl::OkStatus();
 }
 
 Bytes SessionMemory::resident_bytes(wire::SharedMemory what) const {

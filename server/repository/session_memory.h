@@ -30,6 +30,10 @@ class SessionMemory {
   // Takes about 0.1 s a gigabyte that was in use.
   absl::Status Discard(wire::SharedMemory what, Bytes offset, Bytes bytes);
 
+  // The bytes read as zero from now on, but stay with the file: for where somebody keeps their
+  // pages.
+  absl::Status Clear(wire::SharedMemory what, Bytes offset, Bytes bytes);
+
   // Host memory that the file really occupies.
   Bytes resident_bytes(wire::SharedMemory what) const;
 

@@ -32,6 +32,20 @@ TEST(RangeAllocator, RefusesNothingAndTooMuch) {
   EXPECT_FALSE(allocator.Allocate(1));
 }
 
+TEST(RangeAllocator, AFreedPieceEmptiesTheChunksThatNobodyShares) {
+  RangeAllocator allocator(16 * kMiB, kChunk);
+  const Block first = *allocator.Allocate(3 * kMiB);
+  const Block middle = *allocator.Allocate(6 * kMiB);
+  const Block last = *allocator.Allocate(2 * kMiB);
+  EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(middle.offset)), (Block{4 * kMiB, 4 * kMiB}));
+  EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(first.offset)), (Block{0, 4 * kMiB}));
+  EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(last.offset)), (Block{8 * kMiB, 4 * kMiB}));
+  const Block small = *allocator.Allocate(512);
+  const Block other = *allocator.Allocate(512);
+  EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(small.offset)).bytes, 0u);
+  EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(other.offset)).bytes, kChunk);
+}
+
 TEST(RangeAllocator, FreeWantsTheBegin) {
   RangeAllocator allocator(16 * kMiB, kChunk);
   const Block block = *allocator.Allocate(4096);

@@ -1,7 +1,7 @@
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <string>
 
 #include "server/controller/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
@@ -13,6 +13,28 @@ class ControllerMemory : public ControllerHarness {
  protected:
   const v1::DaemonMessage* LastOperation() {
     return executors_[0].link->log.empty() ? nullptr : &executors_[0].link->log.back();
+  }
+  Bytes HostImageBytes() { return controller_->Snapshot().host_image_bytes; }
+  // What the client's image holds of its addresses, as an executor would write and read it.
+  void Write(const Client& client, std::uint64_t address, Bytes bytes) {
+    const std::string text(bytes, 'x');
+    EXPECT_EQ(pwrite(Image(client), text.data(), bytes, Offset(client, address)),
+              static_cast<ssize_t>(bytes));
+  }
+  bool IsZero(const Client& client, std::uint64_t address, Bytes bytes) {
+    std::string text(bytes, '?');
+    EXPECT_EQ(pread(Image(client), text.data(), bytes, Offset(client, address)),
+              static_cast<ssize_t>(bytes));
+    return text == std::string(bytes, '\0');
+  }
+
+ private:
+  int Image(const Client& client) {
+    return (*repository_.Find(SessionId{client.hello.session_id}, client.hello.session_key))
+        ->descriptor(wire::SharedMemory::kImage);
+  }
+  static off_t Offset(const Client& client, std::uint64_t address) {
+    return static_cast<off_t>(address - client.hello.device_base);
   }
 };
 
@@ -58,8 +80,11 @@ TEST_F(ControllerMemory, GrowsWhereTheImageIs) {
   EXPECT_EQ(LastOperation()->grow().extent().bytes(), 3 * kMiB);
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 4 * kMiB);
   EXPECT_EQ(Free(a, block->address)->error, 0);
-  ASSERT_TRUE(LastOperation()->has_shrink());
-  EXPECT_EQ(LastOperation()->shrink().live_size(), 0);
+  const auto& log = executors_[0].link->log;
+  const v1::DaemonMessage& shrink = log.at(log.size() - 2);
+  ASSERT_TRUE(shrink.has_shrink());
+  EXPECT_EQ(shrink.shrink().live_size(), 0);
+  EXPECT_TRUE(LastOperation()->has_release_image());
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 0u);
   Release(request);
 }
@@ -98,19 +123,65 @@ TEST_F(ControllerMemory, FreedBytesDoNotComeBack) {
   StartExecutor(0);
   Client a = Connect("token-a");
   const auto block = Malloc(a, 3 * kMiB);
-  const auto memory = repository_.Find(SessionId{a.hello.session_id}, a.hello.session_key);
-  ASSERT_TRUE(memory.ok());
-  void* image = mmap(nullptr, a.hello.device_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                     (*memory)->descriptor(wire::SharedMemory::kImage), 0);
-  ASSERT_NE(image, MAP_FAILED);
-  auto* at = static_cast<char*>(image) + (block->address - a.hello.device_base);
-  std::memset(at, 0x5a, 3 * kMiB);
-  EXPECT_GE(controller_->Snapshot().host_image_bytes, 3 * kMiB);
+  const auto other = Malloc(a, 5 * kMiB);
+  Write(a, block->address, 3 * kMiB);
+  Write(a, other->address, 5 * kMiB);
+  EXPECT_EQ(HostImageBytes(), 8 * kMiB);
   EXPECT_EQ(Free(a, block->address)->error, 0);
-  EXPECT_EQ(controller_->Snapshot().host_image_bytes, 0u);
-  EXPECT_EQ(at[0], 0);
-  EXPECT_EQ(at[3 * kMiB - 1], 0);
-  munmap(image, a.hello.device_bytes);
+  EXPECT_EQ(HostImageBytes(), 6 * kMiB) << "the other's chunks stay whole";
+  EXPECT_TRUE(IsZero(a, block->address, 3 * kMiB));
+  EXPECT_FALSE(IsZero(a, other->address, 1));
+  EXPECT_EQ(Free(a, other->address)->error, 0);
+  EXPECT_EQ(HostImageBytes(), 0u);
+  EXPECT_TRUE(IsZero(a, other->address, 5 * kMiB));
+}
+
+TEST_F(ControllerMemory, ExecutorsLetGoOfFreedPagesFirst) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const auto block = Malloc(a, 4 * kMiB);
+  Serve("a", a);
+  Write(a, block->address, 4 * kMiB);
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_release_image()) return std::nullopt;
+    return absl::OkStatus();
+  };
+  EXPECT_FALSE(Free(a, block->address));
+  ASSERT_TRUE(LastOperation()->has_release_image());
+  EXPECT_EQ(LastOperation()->release_image().extent().bytes(), 4 * kMiB);
+  EXPECT_EQ(HostImageBytes(), 4 * kMiB);
+  answers_ = nullptr;
+  Settle();
+  EXPECT_EQ(a.link->Take<wire::MemoryReply>()->error, 0);
+  EXPECT_EQ(HostImageBytes(), 0u);
+}
+
+TEST_F(ControllerMemory, PagesThatAnExecutorKeepsStayWithTheFile) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const auto block = Malloc(a, 4 * kMiB);
+  Serve("a", a);
+  Write(a, block->address, 4 * kMiB);
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_release_image()) return absl::DeadlineExceededError("it still works");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Free(a, block->address)->error, 0);
+  EXPECT_EQ(HostImageBytes(), 4 * kMiB);
+  EXPECT_TRUE(IsZero(a, block->address, 4 * kMiB));
+}
+
+TEST_F(ControllerMemory, ANewExecutorKeepsNothing) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const auto block = Malloc(a, 4 * kMiB);
+  Serve("a", a);
+  KillExecutor(0);
+  StartExecutor(0);
+  Write(a, block->address, 4 * kMiB);
+  EXPECT_EQ(Free(a, block->address)->error, 0);
+  EXPECT_FALSE(LastOperation()->has_release_image());
+  EXPECT_EQ(HostImageBytes(), 0u);
 }
 
 TEST_F(ControllerMemory, FreeOfWhatWasNotAllocated) {

@@ -109,6 +109,25 @@ TEST_F(DeviceImageTest, CopiesNeverSpanTwoRegistrations) {
   EXPECT_EQ(*image_->WriteBack(stream_), 3 * FakeCuda::kChunk);
 }
 
+TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {
+  constexpr Bytes kChunk = FakeCuda::kChunk;
+  ASSERT_TRUE(image_->SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(Live({{0, 4 * kChunk}}), stream_).ok());
+  ASSERT_TRUE(image_->Shrink({kChunk, 3 * kChunk}, Live({{0, kChunk}})).ok());
+  ASSERT_TRUE(image_->ReleaseHost({kChunk, 3 * kChunk}).ok());
+  EXPECT_TRUE(cuda_.IsRegistered(host_)) << "not its piece";
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kChunk));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 3 * kChunk - 1));
+  // What is allocated there next is pinned anew.
+  ASSERT_TRUE(image_->Grow({2 * kChunk, 3 * kChunk}, stream_).ok());
+  gpu(2 * kChunk)[5] = 5;
+  ASSERT_TRUE(image_->SaveRange(kBase + 2 * kChunk, 64, stream_).ok());
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 2 * kChunk));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kChunk)) << "nothing there is live";
+  EXPECT_EQ(host_[2 * kChunk + 5], 5);
+  EXPECT_FALSE(image_->ReleaseHost({0, kRange + 1}).ok());
+}
+
 TEST_F(DeviceImageTest, RefusesExtentsOutsideItsRange) {
   EXPECT_FALSE(image_->SwapIn(Live({{0, kRange + 1}}), stream_).ok());
   EXPECT_FALSE(image_->Grow({kRange, kRange + 512}, stream_).ok());

@@ -346,6 +346,12 @@ FakeCuda::FakeCuda() {
 
 FakeCuda::~FakeCuda() { fake = nullptr; }
 
+bool FakeCuda::IsRegistered(const void* address) const {
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  const auto after = registered_.upper_bound(at);
+  return after != registered_.begin() && at - std::prev(after)->first < std::prev(after)->second;
+}
+
 void FakeCuda::HoldStreams() {
   hold_ = true;
   for (const auto& stream : streams_) stream->held = true;

@@ -51,6 +51,7 @@ class FakeCuda {
   const std::vector<std::uint64_t>& launches() const { return launches_; }
   std::size_t mapped_chunks() const { return mapped_.size(); }
   std::size_t registered_pieces() const { return registered_.size(); }
+  bool IsRegistered(const void* address) const;
   // The one variable that modules of the fake have, "counter".
   std::uint64_t variable() const { return variable_; }
   void SetVariable(std::uint64_t value) { variable_ = value; }

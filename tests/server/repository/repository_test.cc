@@ -39,6 +39,20 @@ TEST(SessionMemory, DiscardedBytesReadAsZero) {
   EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), 4096u);
 }
 
+TEST(Repository, ClearedBytesKeepTheirPages) {
+  Repository repository;
+  const auto memory = repository.Create(SessionId{1}, NewSessionKey(), kSizes);
+  ASSERT_TRUE(memory.ok());
+  const int fd = (*memory)->descriptor(wire::SharedMemory::kImage);
+  const std::string text(200 * kKiB, 'x');
+  ASSERT_EQ(pwrite(fd, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 1000, text.size() - 1000).ok());
+  std::string read(text.size(), '?');
+  ASSERT_EQ(pread(fd, read.data(), read.size(), 0), static_cast<ssize_t>(read.size()));
+  EXPECT_EQ(read, std::string(1000, 'x') + std::string(text.size() - 1000, '\0'));
+  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), text.size());
+}
+
 TEST(Repository, OnlyForTheKey) {
   Repository repository;
   const SessionKey key = NewSessionKey();
