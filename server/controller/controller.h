@@ -141,6 +141,8 @@ class Controller {
   absl::Status CreateMemory(Session& session, const Instance& instance);
   void OfferHello(const SessionPtr& session);
   void CloseSession(const SessionPtr& session, const std::string& reason);
+  // `then` comes when no executor holds anything of it any more.
+  void CloseOnExecutors(const SessionPtr& session, const TaskLoop::Task& then);
   void ForgetSession(const SessionPtr& session);
   v1::DaemonMessage OpenSessionMessage(const Session& session) const;
   std::vector<wire::DeviceDescription> DescribeDevices(const Instance& instance) const;
@@ -212,6 +214,7 @@ class Controller {
   void Requeue(RequestId request);
   void Watch();  // once a second
   void AccountHostMemory(Duration passed);
+  // Ends the executor's process, which is lost a little later.
   void Condemn(Executor& executor, const std::string& why);
   Bytes LargestPool() const;
   Bytes ChunkBytes() const { return options_.config.chunk_bytes; }

@@ -136,10 +136,10 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& re
     message.mutable_end_lease()->set_session_id(session->id.value);
     Run(gpu, message, [this, session, id, gpu, finish](const OperationResult& result) {
       if (!result.status.ok() && !result.is_executor_lost) {
-        // What still runs there may write into the next tenant's memory.
+        // What still runs there may write into the next tenant's memory: the lease ends with it.
         Condemn(*ExecutorOf(gpu), absl::StrCat("a lease did not end: ", result.status.ToString()));
       }
-      if (!result.is_executor_lost) EndMember(session, id);
+      if (result.status.ok()) EndMember(session, id);
       finish();
     });
   });

@@ -227,15 +227,35 @@ void Controller::CloseSession(const SessionPtr& session, const std::string& reas
   if (!session->memory) return ForgetSession(session);
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
     session->is_announced = false;
-    v1::DaemonMessage message;
-    message.mutable_close_session()->set_session_id(session->id.value);
-    RunOnAll(message, [this, session, finish](const absl::Status& status) {
-      if (!status.ok())
-        spdlog::error("{}: closing failed: {}", Describe(*session), status.ToString());
+    CloseOnExecutors(session, [this, session, finish] {
       ForgetSession(session);
       finish();
     });
   });
+}
+
+void Controller::CloseOnExecutors(const SessionPtr& session, const TaskLoop::Task& then) {
+  auto open = std::make_shared<std::size_t>(1);
+  const auto one_done = [open, then](const OperationResult&) {
+    if (--*open == 0) then();
+  };
+  v1::DaemonMessage message;
+  message.mutable_close_session()->set_session_id(session->id.value);
+  for (auto& [gpu, executor] : executors_) {
+    if (!executor.is_attached()) continue;
+    ++*open;
+    Run(gpu, message, [this, session, gpu = gpu, one_done](const OperationResult& result) {
+      const absl::Status& status = result.status;
+      if (status.ok() || absl::IsNotFound(status) || result.is_executor_lost) {
+        return one_done(result);
+      }
+      // What still runs there uses memory and addresses that others would get.
+      Executor& stuck = *ExecutorOf(gpu);
+      Condemn(stuck, absl::StrCat(Describe(*session), " does not close: ", status.ToString()));
+      stuck.AwaitLoss(loop_.Now(), one_done);
+    });
+  }
+  loop_.Post([one_done] { one_done({}); });
 }
 
 void Controller::ForgetSession(const SessionPtr& session) {

@@ -24,6 +24,10 @@ void Executor::Start(v1::DaemonMessage operation, TimePoint now, OnDone done) {
   link_->Send(operation);
 }
 
+void Executor::AwaitLoss(TimePoint now, OnDone done) {
+  pending_.emplace(next_operation_++, Pending{now, std::move(done)});
+}
+
 void Executor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer) {
   const auto pending = pending_.find(answer.operation_id());
   if (pending == pending_.end()) return;

@@ -47,6 +47,8 @@ class Executor {
   // attached.
   void Start(v1::DaemonMessage operation, TimePoint now, OnDone done);
   void OnOperationDone(const v1::ExecutorMessage::OperationDone& answer);
+  // `done` comes when the process has gone. Must be attached.
+  void AwaitLoss(TimePoint now, OnDone done);
 
   // The process has gone, or is as good as gone. Gives what it left unanswered.
   std::map<std::uint64_t, OnDone> OnLost();

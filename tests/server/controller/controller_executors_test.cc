@@ -274,6 +274,27 @@ TEST_F(ControllerExecutors, FailedSwapOutCondemnsTheExecutor) {
   EXPECT_TRUE(IsRunning(request));
 }
 
+TEST_F(ControllerExecutors, ALeaseThatDoesNotEndKeepsTheGpuUntilItIsRestarted) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  const RequestId request = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId waiting = Acquire("b");
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_end_lease()) return absl::DeadlineExceededError("a kernel still runs");
+    return absl::OkStatus();
+  };
+  Release(request);
+  ASSERT_TRUE(GiveBack(a));
+  ASSERT_EQ(killer_.killed.size(), 1u);
+  EXPECT_FALSE(b.link->Take<wire::LeaseGrant>());
+  KillExecutor(0);
+  StartExecutor(0);
+  EXPECT_TRUE(TakeLease(b));
+  EXPECT_TRUE(IsRunning(waiting));
+}
+
 TEST_F(ControllerExecutorPair, QueueGoesToTheOther) {
   StartExecutor(0);
   StartExecutor(1);

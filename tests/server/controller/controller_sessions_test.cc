@@ -118,6 +118,41 @@ TEST_F(ControllerSessions, DeathUnderALeaseFreesTheGpu) {
   Release(running);
 }
 
+TEST_F(ControllerSessions, AGpuThatASessionDoesNotLeaveIsRestartedFirst) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId waiting = Acquire("b");
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_close_session()) return absl::DeadlineExceededError("a kernel still runs");
+    return absl::OkStatus();
+  };
+  Disconnect(a);
+  ASSERT_EQ(killer_.killed.size(), 1u);
+  EXPECT_FALSE(b.link->Take<wire::LeaseGrant>()) << "the kernel still runs";
+  EXPECT_TRUE(repository_.Find(SessionId{a.hello.session_id}, a.hello.session_key).ok());
+  KillExecutor(0);
+  EXPECT_FALSE(repository_.Find(SessionId{a.hello.session_id}, a.hello.session_key).ok());
+  StartExecutor(0);
+  EXPECT_EQ(executors_[0].sessions.size(), 1u);
+  EXPECT_TRUE(TakeLease(b));
+  EXPECT_TRUE(IsRunning(waiting));
+}
+
+TEST_F(ControllerSessions, AnExecutorThatNeverKnewTheSessionStays) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_close_session()) return absl::NotFoundError("not open here");
+    return absl::OkStatus();
+  };
+  Disconnect(a);
+  EXPECT_TRUE(killer_.killed.empty());
+  EXPECT_EQ(controller_->Snapshot().sessions, 0u);
+}
+
 TEST_F(ControllerSessions, QueuedRequestsOutliveAProcess) {
   StartExecutor(0);
   const Client a = Connect("token-a");
