@@ -19,7 +19,9 @@
 namespace torpor::server {
 namespace {
 
-constexpr std::size_t kMaxConnections = 1024;
+// A client asks right after it has dialled: only who is silent while so many others come is cut
+// off.
+constexpr std::size_t kMaxClients = 256;
 
 pid_t PeerProcess(int socket) {
   ucred credentials = {};
@@ -86,8 +88,7 @@ void DescriptorServer::Serve() {
     if (polled[0].revents != 0) return;
     for (std::size_t i = 2; i < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
-      const auto connection = connections_.find(polled[i].fd);
-      if (!Answer(connection->second)) connections_.erase(connection);
+      if (!Answer(connections_.at(polled[i].fd))) Close(polled[i].fd);
     }
     if (polled[1].revents != 0) Accept();
   }
@@ -95,10 +96,19 @@ void DescriptorServer::Serve() {
 
 void DescriptorServer::Accept() {
   UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket || connections_.size() >= kMaxConnections) return;
+  if (!socket) return;
   const bool is_executor = is_executor_(PeerProcess(socket.get()));
   const int fd = socket.get();
+  if (!is_executor) {
+    if (clients_.size() >= kMaxClients) Close(clients_.front());
+    clients_.push_back(fd);
+  }
   connections_.emplace(fd, Connection{std::move(socket), is_executor});
+}
+
+void DescriptorServer::Close(int fd) {
+  clients_.remove(fd);
+  connections_.erase(fd);
 }
 
 bool DescriptorServer::Answer(const Connection& connection) const {

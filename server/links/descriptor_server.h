@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,7 +16,7 @@ namespace torpor::server {
 
 // Hands the sessions' memory files to those who show the session's key
 // (proto/wire/descriptor_socket.h). One thread of its own; a peer that sends anything else than
-// requests is cut off.
+// requests is cut off, and the client that came first where there are too many.
 class DescriptorServer {
  public:
   // Whether the process is one of this node's executors: only they get images.
@@ -40,6 +41,7 @@ class DescriptorServer {
 
   void Serve();
   void Accept();
+  void Close(int fd);
   // False where the connection is to be closed.
   bool Answer(const Connection& connection) const;
 
@@ -48,7 +50,9 @@ class DescriptorServer {
   const UniqueFd stop_;
   const Repository& repository_;
   const IsExecutor is_executor_;
-  std::map<int, Connection> connections_;  // of the thread
+  // Of the thread.
+  std::map<int, Connection> connections_;
+  std::list<int> clients_;  // those that are no executors, oldest first
   std::thread thread_;
 };
 

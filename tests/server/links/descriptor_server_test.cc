@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "tests/server/links/test_server.h"
 
@@ -113,6 +114,21 @@ TEST_F(DescriptorServerTest, WhoSendsSomethingElseIsCutOff) {
     EXPECT_EQ(recv(socket.get(), &end, 1, 0), 0);
   }
   EXPECT_EQ(Ask(honest, {kSession.value, key_}).reply.error, 0);
+}
+
+TEST_F(DescriptorServerTest, WhoStaysIdleMakesRoomForOthers) {
+  executor_ = getpid();
+  const UniqueFd executor = Dial();
+  EXPECT_EQ(Ask(executor, {kSession.value, key_}).reply.error, 0);
+  executor_ = -1;
+  std::vector<UniqueFd> idle;
+  for (int i = 0; i < 300; ++i) {
+    idle.push_back(Dial());
+    EXPECT_EQ(Ask(idle.back(), {kSession.value, key_}).reply.error, 0);
+  }
+  char end = 0;
+  EXPECT_EQ(recv(idle.front().get(), &end, 1, 0), 0) << "the oldest is cut off";
+  EXPECT_EQ(Ask(executor, {kSession.value, key_}).reply.error, 0) << "an executor never is";
 }
 
 TEST_F(DescriptorServerTest, LongPathsAreRefusedClearly) {
