@@ -140,12 +140,13 @@ void Controller::Obey(const scheduler::Grant& action) {
     instance.lease->requests.insert(action.request);
     return FlushGrants(instance);
   }
-  // A request may find no session: its function comes to CUDA while it serves it, or never.
+  // A request may find no session: its function comes to CUDA while it serves it, or never, or it
+  // has lost its memory for good and answers with its own error.
   std::vector<SessionPtr> members;
   if (is_implicit) {
     members.push_back(sessions_.at(implicit->second));
   } else if (!is_gone) {
-    members = OpenSessionsOf(instance);
+    members = AbleSessionsOf(instance);
   }
   TORPOR_CHECK(!instance.lease);
   Lease& lease = instance.lease.emplace();
@@ -183,7 +184,7 @@ void Controller::Obey(const scheduler::Refuse& action) {
   implicit_requests_.erase(implicit);
   if (!session) return;
   session->implicit_request = {};
-  DenyLease(*session, why);
+  DenyLease(session, why);
 }
 
 void Controller::Obey(const scheduler::AllowGrowth& action) {
@@ -218,10 +219,9 @@ std::vector<Controller::SessionPtr> Controller::SessionsOf(const Instance& insta
   return sessions;
 }
 
-std::vector<Controller::SessionPtr> Controller::OpenSessionsOf(const Instance& instance) const {
+std::vector<Controller::SessionPtr> Controller::AbleSessionsOf(const Instance& instance) const {
   std::vector<SessionPtr> sessions = SessionsOf(instance);
-  std::erase_if(sessions,
-                [](const SessionPtr& session) { return session->state != Session::State::kOpen; });
+  std::erase_if(sessions, [](const SessionPtr& session) { return !session->is_able(); });
   return sessions;
 }
 

@@ -121,7 +121,7 @@ class Controller {
   Instance* InstanceOf(const std::string& function);
   SessionPtr FindSession(SessionId id) const;
   std::vector<SessionPtr> SessionsOf(const Instance& instance) const;
-  std::vector<SessionPtr> OpenSessionsOf(const Instance& instance) const;
+  std::vector<SessionPtr> AbleSessionsOf(const Instance& instance) const;
 
   // controller_sessions.cc: a session's life.
   void Handle(const SessionPtr& session, const wire::Hello& hello);
@@ -169,6 +169,9 @@ class Controller {
                    const StepQueue::Finish& finish);
   static void Reply(Session& session, std::uint64_t request, std::int32_t error,
                     const std::string& message, std::uint64_t address);
+  // A step that is only for the executor that the GPU has now, not for its successors.
+  void AddSwap(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& then,
+               const StepQueue::Step& swap);
   // Nothing to do, and no error, where the image is or is not there already.
   void SwapInSession(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& then);
   void SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
@@ -189,10 +192,14 @@ class Controller {
   void LoseMember(const SessionPtr& session, MemberState state, const Lease& lease);
   void AccountLease(Instance& instance, const Lease& lease);
   void RequestImplicitLease(const SessionPtr& session);
+  void WithdrawImplicitRequest(Session& session);
   // A session whose wish for a lease was not met by the one that has ended.
   void RequestLeaseAgain(const SessionPtr& session);
   // The client's calls wait for a lease that it will never get; an error ends the wait.
-  static void DenyLease(Session& session, const std::string& why);
+  void DenyLease(const SessionPtr& session, const std::string& why);
+  // Tells the session of an error that it never recovers from. It is left out of leases and swaps
+  // from now on; its process may still serve what needs no GPU.
+  void LoseSession(const SessionPtr& session, const wire::LeaseLost& lost);
   // The instance's lease, if it is this one.
   Lease* LeaseOf(const Session& session, LeaseId lease);
 

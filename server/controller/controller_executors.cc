@@ -12,7 +12,7 @@ namespace torpor::server {
 namespace {
 
 // An operation that takes longer than this: the executor hangs. Above any swap, and above the
-// time that a session has to give its lease back.
+// time that an executor itself waits for a session's work to end.
 constexpr Duration kOperationTimeout = std::chrono::seconds(90);
 constexpr Duration kWatchPeriod = std::chrono::seconds(1);
 
@@ -155,9 +155,7 @@ void Controller::OnContextLost(Executor& executor, const v1::ExecutorMessage::Co
                 what.message());
   const SessionPtr session = FindSession(SessionId{what.session_id()});
   if (!session || session->is_lost) return;
-  session->is_lost = true;
-  session->link->Send(
-      wire::LeaseLost{session->lease.value, what.cuda_error(), true, what.message()});
+  LoseSession(session, {session->lease.value, what.cuda_error(), true, what.message()});
 }
 
 void Controller::LoseExecutor(Executor& executor, const std::string& why) {
@@ -187,9 +185,8 @@ void Controller::LoseResidents(GpuIndex gpu) {
     session->resident.reset();
     const bool is_usable = !session->unsaved_lease && !LosesState(*session);
     if (is_usable || session->is_lost) continue;
-    session->is_lost = true;
-    session->link->Send(wire::LeaseLost{session->unsaved_lease.value, kCudaErrorDevicesUnavailable,
-                                        true, "the executor died before it had saved the memory"});
+    LoseSession(session, {session->unsaved_lease.value, kCudaErrorDevicesUnavailable, true,
+                          "the executor died before it had saved the memory"});
   }
 }
 

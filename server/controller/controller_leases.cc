@@ -8,6 +8,13 @@
 
 // A lease, from the scheduler's grant until all sessions have given it back.
 namespace torpor::server {
+namespace {
+
+// How long a session may take to acknowledge a lease, and to give it back once it is revoked: what
+// runs on the GPU ends first, and it is the others who wait meanwhile.
+constexpr Duration kSessionPatience = std::chrono::seconds(30);
+
+}  // namespace
 
 void Controller::Handle(const SessionPtr& session, const wire::LeaseRequest&) {
   if (session->implicit_request || session->is_lost) return;
@@ -31,13 +38,25 @@ void Controller::RequestImplicitLease(const SessionPtr& session) {
 }
 
 void Controller::RequestLeaseAgain(const SessionPtr& session) {
-  const bool is_able = session->state == Session::State::kOpen && !session->is_lost;
-  if (session->wants_lease && is_able && !session->lease) RequestImplicitLease(session);
+  if (session->wants_lease && session->is_able() && !session->lease) RequestImplicitLease(session);
 }
 
-void Controller::DenyLease(Session& session, const std::string& why) {
-  session.is_lost = true;
-  session.link->Send(wire::LeaseLost{0, kCudaErrorMemoryAllocation, true, why});
+void Controller::WithdrawImplicitRequest(Session& session) {
+  const RequestId request = std::exchange(session.implicit_request, {});
+  if (!request) return;
+  implicit_requests_.erase(request);
+  Feed(scheduler::RequestGone{request});
+}
+
+void Controller::DenyLease(const SessionPtr& session, const std::string& why) {
+  LoseSession(session, {0, kCudaErrorMemoryAllocation, true, why});
+}
+
+void Controller::LoseSession(const SessionPtr& session, const wire::LeaseLost& lost) {
+  session->is_lost = true;
+  session->link->Send(lost);
+  // Once the scheduler knows, too, what has led here.
+  loop_.Post([this, session] { WithdrawImplicitRequest(*session); });
 }
 
 void Controller::AddMember(Instance& instance, const SessionPtr& session) {
@@ -55,8 +74,8 @@ void Controller::AddMember(Instance& instance, const SessionPtr& session) {
 void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
                                const StepQueue::Finish& finish) {
   if (!LeaseOf(*session, lease)) return finish();
-  if (session->state != Session::State::kOpen || session->resident != gpu) {
-    if (session->resident != gpu) DenyLease(*session, "its memory could not be brought to the GPU");
+  if (!session->is_able() || session->resident != gpu) {
+    if (session->is_able()) DenyLease(session, "its memory could not be brought to the GPU");
     EndMember(session, lease);
     return finish();
   }
@@ -69,7 +88,7 @@ void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuInde
       OfferLease(session, *begun);
     } else if (begun && !result.is_executor_lost) {
       spdlog::error("session {}: no lease: {}", session->id.value, result.status.ToString());
-      DenyLease(*session, "its executor refused the lease");
+      DenyLease(session, "its executor refused the lease");
       EndMember(session, lease);
     }
     finish();
@@ -89,7 +108,7 @@ void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
   session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, lease.gpu.value,
                                        executor.epoch(), executor.registration().socket_path()});
   const LeaseId id = lease.id;
-  loop_.RunAt(loop_.Now() + options_.config.drain_timeout, [this, session, id] {
+  loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id] {
     CloseUnless(session->id, id, MemberState::kAcked, "it did not take its lease in time");
   });
   if (lease.is_revoked) RevokeMember(session, lease);
@@ -102,7 +121,7 @@ void Controller::RevokeMember(const SessionPtr& session, Lease& lease) {
   if (state != MemberState::kOffered && state != MemberState::kAcked) return;
   session->link->Send(wire::LeaseRevoke{lease.id.value});
   const LeaseId id = lease.id;
-  loop_.RunAt(loop_.Now() + options_.config.drain_timeout, [this, session, id] {
+  loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id] {
     CloseUnless(session->id, id, MemberState::kReturning, "it did not give its lease back in time");
   });
 }
@@ -181,7 +200,7 @@ void Controller::EndLease(Instance& instance) {
     FailRequest(request, absl::UnavailableError("the function's process did not take its lease"));
   }
   // Before anything that the scheduler may decide now for the same session.
-  for (const SessionPtr& session : OpenSessionsOf(instance)) {
+  for (const SessionPtr& session : AbleSessionsOf(instance)) {
     if (!session->unsaved_lease) continue;
     SwapOutSession(session, lease.gpu, false, [](const OperationResult&) {});
   }
@@ -232,9 +251,11 @@ void Controller::LoseMember(const SessionPtr& session, MemberState state, const 
     return loop_.Post([this, session] { RequestLeaseAgain(session); });
   }
   if (session->is_lost) return;
-  session->is_lost = session->unsaved_lease == lease.id || LosesState(*session);
-  session->link->Send(wire::LeaseLost{lease.id.value, kCudaErrorDevicesUnavailable,
-                                      session->is_lost, "the executor of the GPU has died"});
+  const bool is_sticky = session->unsaved_lease == lease.id || LosesState(*session);
+  const wire::LeaseLost lost = {lease.id.value, kCudaErrorDevicesUnavailable, is_sticky,
+                                "the executor of the GPU has died"};
+  if (is_sticky) return LoseSession(session, lost);
+  session->link->Send(lost);
 }
 
 }  // namespace torpor::server

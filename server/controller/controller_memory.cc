@@ -271,10 +271,20 @@ void Controller::HostFreeNow(const SessionPtr& session, const wire::HostFree& ca
   });
 }
 
+void Controller::AddSwap(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& then,
+                         const StepQueue::Step& swap) {
+  const std::uint64_t epoch = ExecutorOf(gpu)->epoch();
+  session->steps.Add([this, gpu, epoch, then, swap](const StepQueue::Finish& finish) {
+    if (ExecutorOf(gpu)->epoch() == epoch) return swap(finish);
+    then(OperationResult::Lost());
+    finish();
+  });
+}
+
 void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
                                const Executor::OnDone& then) {
-  session->steps.Add([this, session, gpu, then](const StepQueue::Finish& finish) {
-    const bool is_needed = session->is_announced && session->resident != gpu;
+  AddSwap(session, gpu, then, [this, session, gpu, then](const StepQueue::Finish& finish) {
+    const bool is_needed = session->is_announced && !session->is_lost && session->resident != gpu;
     if (!is_needed) {
       then({});
       return finish();
@@ -297,7 +307,7 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
 
 void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
                                 const Executor::OnDone& then) {
-  session->steps.Add([this, session, gpu, drop, then](const StepQueue::Finish& finish) {
+  AddSwap(session, gpu, then, [this, session, gpu, drop, then](const StepQueue::Finish& finish) {
     if (!session->is_announced || session->resident != gpu) {
       then({});
       return finish();

@@ -219,11 +219,7 @@ void Controller::CloseSession(const SessionPtr& session, const std::string& reas
   session->state = Session::State::kClosing;
   spdlog::info("{} closed: {}", Describe(*session), reason);
   session->link->Close(reason);
-  if (session->implicit_request) {
-    const RequestId request = std::exchange(session->implicit_request, {});
-    implicit_requests_.erase(request);
-    Feed(scheduler::RequestGone{request});
-  }
+  WithdrawImplicitRequest(*session);
   if (!session->memory) return ForgetSession(session);
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
     session->is_announced = false;

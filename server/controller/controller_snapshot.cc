@@ -62,7 +62,9 @@ GpuSnapshot Controller::SnapshotOf(const Executor& executor) const {
 FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
   FunctionSnapshot function;
   function.name = instance.config.name;
-  function.sessions = OpenSessionsOf(instance).size();
+  function.sessions = static_cast<std::uint64_t>(std::count_if(
+      instance.sessions.begin(), instance.sessions.end(),
+      [this](SessionId id) { return sessions_.at(id)->state == Session::State::kOpen; }));
   const bool is_queued = std::any_of(requests_.begin(), requests_.end(), [&](const auto& request) {
     return request.second.instance == instance.id &&
            request.second.state == Request::State::kQueued;

@@ -43,6 +43,9 @@ struct Session {
   std::optional<memory::RangeAllocator> host;
   std::map<Bytes, Bytes> host_blocks;  // live ones, as the executors have them: offset -> bytes
 
+  // Whether it can take a lease.
+  bool is_able() const { return state == State::kOpen && !is_lost; }
+
   // Executors that attach from now on are told of the session, until it is told to close.
   bool is_announced = false;
   // The executor on which the image is.
@@ -57,7 +60,7 @@ struct Session {
   LeaseId unsaved_lease;
   bool was_saved = false;    // its image has been written back
   bool has_changes = false;  // may differ on the GPU from its image: it has had a lease since
-  bool is_lost = false;      // has been told of a sticky error
+  bool is_lost = false;      // has been told of a sticky error: takes no lease ever again
 
   StepQueue mallocs;
   Bytes unanswered_growth = 0;  // chunks that the allocation in hand asked the scheduler for

@@ -142,6 +142,7 @@ TEST_F(ControllerExecutors, SuccessorKnowsTheSessionsBeforeItServes) {
 TEST_F(ControllerExecutors, DeathBeforeTheAcknowledgementIsNotNoticed) {
   StartExecutor(0);
   Client a = Connect("token-a");
+  Serve("a", a);  // what it has loaded is saved
   const RequestId request = Acquire("a");
   ASSERT_TRUE(a.link->Take<wire::LeaseGrant>());
   KillExecutor(0);
@@ -293,6 +294,26 @@ TEST_F(ControllerExecutors, ALeaseThatDoesNotEndKeepsTheGpuUntilItIsRestarted) {
   StartExecutor(0);
   EXPECT_TRUE(TakeLease(b));
   EXPECT_TRUE(IsRunning(waiting));
+}
+
+TEST_F(ControllerExecutorPair, ASwapIsForTheExecutorThatItWasDecidedFor) {
+  StartExecutor(0);
+  StartExecutor(1);
+  const Client a = Connect("token-a");
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_map_host()) return std::nullopt;
+    return absl::OkStatus();
+  };
+  Say(a, wire::HostAlloc{1, 4096});  // what comes next waits for it
+  const RequestId gone = Acquire("a");
+  KillExecutor(0);
+  Release(gone);
+  StartExecutor(0);
+  answers_ = nullptr;
+  Settle();
+  EXPECT_TRUE(executors_[0].resident.empty());
+  EXPECT_EQ(executors_[1].resident.size(), 1u) << "what was decided after the death";
+  Serve("a", a);
 }
 
 TEST_F(ControllerExecutorPair, QueueGoesToTheOther) {

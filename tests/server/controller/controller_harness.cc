@@ -19,6 +19,7 @@ ControllerHarness::ControllerHarness(int gpus) {
   options.config.functions["c"].keeps_state = true;
   options.config.address_range = 256 * kMiB;
   options.config.chunk_bytes = kChunk;
+  options.config.drain_timeout = std::chrono::hours(1);
   options.descriptor_socket = "/nowhere/descriptors.sock";
   for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});
   controller_ =

@@ -118,6 +118,55 @@ TEST_F(ControllerLeases, ALateSessionThatDoesNotFitIsTold) {
   EXPECT_EQ(controller_->Snapshot().gpus[0].leased_to, "");
 }
 
+TEST_F(ControllerLeases, ALostSessionHoldsNobodyUp) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  Say(a, wire::LeaseRequest{});
+  ASSERT_TRUE(TakeLease(a));
+  KillExecutor(0);
+  ASSERT_TRUE(a.link->Take<wire::LeaseLost>()->sticky);
+  StartExecutor(0);
+  const RequestId request = Acquire("a");
+  EXPECT_FALSE(a.link->Take<wire::LeaseGrant>()) << "it would not answer";
+  EXPECT_TRUE(executors_[0].resident.empty());
+  EXPECT_TRUE(IsRunning(request)) << "its process tells its own error";
+  const Client fresh = Connect("token-a");
+  Release(request);
+  const RequestId next = Acquire("a");
+  EXPECT_TRUE(TakeLease(fresh));
+  EXPECT_TRUE(IsRunning(next));
+  Release(next);
+  EXPECT_TRUE(GiveBack(fresh));
+  Serve("b", b);
+}
+
+TEST_F(ControllerLeases, AWishForALeaseIsForgottenWithItsSession) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  Say(a, wire::LeaseRequest{});
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId request = Acquire("b");
+  loop_.Advance(std::chrono::milliseconds(10));
+  Settle();
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.has_swap_out()) return std::nullopt;
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(GiveBack(a));      // but it is not saved yet
+  Say(a, wire::LeaseRequest{});  // waits behind the request
+  KillExecutor(0);
+  ASSERT_TRUE(a.link->Take<wire::LeaseLost>()->sticky);
+  answers_ = nullptr;
+  StartExecutor(0);
+  ASSERT_TRUE(TakeLease(b));
+  Release(request);
+  ASSERT_TRUE(GiveBack(b));
+  EXPECT_FALSE(a.link->Take<wire::LeaseGrant>());
+  EXPECT_EQ(controller_->Snapshot().gpus[0].leased_to, "");
+}
+
 TEST_F(ControllerLeases, GivesUpInTime) {
   StartExecutor(0);
   Client a = Connect("token-a");
