@@ -44,7 +44,7 @@ COMMANDS = [
 # Of the real library, for the handler's own commands.
 FUNCTIONS = ("cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2",
              "cublasSetPointerMode_v2", "cublasSetWorkspace_v2", "cublasSetMathMode",
-             "cublasSetAtomicsMode", "cublasSetSmCountTarget", "cublasGetVersion_v2")
+             "cublasSetAtomicsMode", "cublasSetSmCountTarget")
 
 
 def family(ids, symbol, parameters, host_ids=None):

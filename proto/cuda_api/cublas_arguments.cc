@@ -33,7 +33,7 @@ CallStatus ForeignMemory(const char* symbol) {
 
 CublasInvocation::CublasInvocation(CublasEnvironment& environment, const char* symbol, bool exists,
                                    std::uint64_t handle, cublasPointerMode_t mode)
-    : environment_(environment), symbol_(symbol), exists_(exists), handle_(handle) {
+    : symbol_(symbol), exists_(exists) {
   if (exists) real_ = environment.BeginCall(handle, mode);
 }
 
@@ -46,8 +46,7 @@ CallStatus CublasInvocation::refusal() const {
                     absl::StrCat(symbol_, ": the handle, or its stream, does not live"));
 }
 
-CallStatus CublasInvocation::Done(cublasStatus_t status) {
-  environment_.EndCall(handle_, status);
+CallStatus CublasInvocation::Done(cublasStatus_t status) const {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   return CallFailed(status, absl::StrCat(symbol_, ": cuBLAS returned status ", int{status}));
 }

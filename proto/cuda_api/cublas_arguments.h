@@ -54,7 +54,7 @@ constexpr cublasPointerMode_t ModeOf(std::uint64_t scalar_address) {
 CallStatus NonsenseArguments(const char* symbol);
 CallStatus ForeignMemory(const char* symbol);
 
-// One call of the real library, between BeginCall and EndCall.
+// One call of the real library.
 class CublasInvocation {
  public:
   CublasInvocation(CublasEnvironment& environment, const char* symbol, bool exists,
@@ -63,13 +63,11 @@ class CublasInvocation {
   bool ok() const { return real_ != nullptr; }
   CallStatus refusal() const;  // where not ok
   cublasHandle_t handle() const { return real_; }
-  CallStatus Done(cublasStatus_t status);
+  CallStatus Done(cublasStatus_t status) const;
 
  private:
-  CublasEnvironment& environment_;
   const char* const symbol_;
   const bool exists_;
-  const std::uint64_t handle_;
   cublasHandle_t real_ = nullptr;
 };
 

@@ -26,9 +26,6 @@ class CublasEnvironment {
   // The real handle, in this pointer mode, on its session's stream and ordered after what that
   // stream must wait for; null if the session has no such handle or its stream is gone.
   virtual cublasHandle_t BeginCall(std::uint64_t handle, cublasPointerMode_t mode) = 0;
-
-  // The call has been made on the handle that BeginCall returned, with this result.
-  virtual void EndCall(std::uint64_t handle, cublasStatus_t status) = 0;
 };
 
 }  // namespace torpor::cuda_api

@@ -82,9 +82,8 @@ CallStatus CublasCalls::CublasSetStream(const wire::CublasSetStream& command) {
 }
 
 CallStatus CublasCalls::CublasSetWorkspace(const wire::CublasSetWorkspace& command) {
-  if (command.bytes > 0 && !image_.Contains(command.address, command.bytes)) {
-    return CallFailed(CUBLAS_STATUS_INVALID_VALUE, "the workspace is not memory of this session");
-  }
+  // Whether it is the session's memory is asked when a call needs it: the journal may hold a
+  // setting that outlived its block.
   return Set(command.handle, [&](Handle& handle) {
     handle.workspace = command.address;
     handle.workspace_bytes = command.bytes;
@@ -122,8 +121,10 @@ cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode
   if (handle == nullptr || streams_.Use(handle->stream, stream) != CUDA_SUCCESS) return nullptr;
   if (handle->real == nullptr) handle->real = pool_.Take();
   if (handle->real == nullptr) return nullptr;
-  if (!handle->configured || handle->real_stream != stream) {
-    if (!Configure(*handle, stream)) return nullptr;
+  const bool owns_workspace = OwnsWorkspace(*handle);
+  if (!handle->configured || handle->real_stream != stream ||
+      handle->real_workspace != owns_workspace) {
+    if (!Configure(*handle, stream, owns_workspace)) return nullptr;
   }
   if (handle->real_mode != mode) {
     if (functions().cublasSetPointerMode_v2(handle->real, mode) != CUBLAS_STATUS_SUCCESS) {
@@ -134,16 +135,19 @@ cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode
   return handle->real;
 }
 
-bool CublasCalls::Configure(Handle& handle, CUstream stream) {
+bool CublasCalls::OwnsWorkspace(const Handle& handle) const {
+  return handle.workspace_bytes > 0 && functions().cublasSetWorkspace_v2 != nullptr &&
+         image_.Contains(handle.workspace, handle.workspace_bytes);
+}
+
+bool CublasCalls::Configure(Handle& handle, CUstream stream, bool with_workspace) {
   const cuda_api::CublasFunctions& cublas = functions();
   const auto done = [](cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; };
   // Setting the stream also goes back to cuBLAS's own workspace.
   bool ok = done(cublas.cublasSetStream_v2(handle.real, stream));
-  if (handle.workspace_bytes > 0 && cublas.cublasSetWorkspace_v2 != nullptr) {
-    // The block may have been freed since the setting; cuBLAS would write into another's.
-    ok = ok && image_.Contains(handle.workspace, handle.workspace_bytes) &&
-         done(cublas.cublasSetWorkspace_v2(handle.real, reinterpret_cast<void*>(handle.workspace),
-                                           handle.workspace_bytes));
+  if (with_workspace) {
+    ok = ok && done(cublas.cublasSetWorkspace_v2(
+                   handle.real, reinterpret_cast<void*>(handle.workspace), handle.workspace_bytes));
   }
   if (cublas.cublasSetMathMode != nullptr) {
     ok = ok &&
@@ -158,9 +162,8 @@ bool CublasCalls::Configure(Handle& handle, CUstream stream) {
   }
   handle.configured = ok;
   handle.real_stream = stream;
+  handle.real_workspace = with_workspace;
   return ok;
 }
-
-void CublasCalls::EndCall(std::uint64_t, cublasStatus_t) {}
 
 }  // namespace torpor::executor

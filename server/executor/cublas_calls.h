@@ -35,7 +35,6 @@ class CublasCalls final : public cuda_api::CublasHandler {
   const cuda_api::CublasFunctions& functions() const override { return pool_.functions(); }
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override;
   cublasHandle_t BeginCall(std::uint64_t handle, cublasPointerMode_t mode) override;
-  void EndCall(std::uint64_t handle, cublasStatus_t status) override;
 
  private:
   struct Handle {
@@ -49,13 +48,17 @@ class CublasCalls final : public cuda_api::CublasHandler {
     cublasHandle_t real = nullptr;
     bool configured = false;
     CUstream real_stream = nullptr;
+    bool real_workspace = false;  // the client's, not cuBLAS's own
     std::optional<cublasPointerMode_t> real_mode;
   };
 
   // Null if there is none.
   Handle* Find(std::uint64_t id);
+  // Whether the client's workspace, if it has set one, is still its memory: cuBLAS would write into
+  // what a freed one has become.
+  bool OwnsWorkspace(const Handle& handle) const;
   // Gives the real handle all settings; false if cuBLAS refuses one.
-  bool Configure(Handle& handle, CUstream stream);
+  bool Configure(Handle& handle, CUstream stream, bool with_workspace);
   template <typename Change>
   cuda_api::CallStatus Set(std::uint64_t id, Change change);
 
