@@ -19,14 +19,9 @@ KERNEL_PARAMETER = Struct(
 KERNEL_ENTRY = Struct(
     "KernelEntry", "A kernel of a module; the numbers are those of cuFuncGetAttribute.",
     dict(name=string, parameters=vector(KERNEL_PARAMETER), max_threads=i32,
-         static_shared_bytes=i32, constant_bytes=i32, local_bytes=i32, registers=i32))
+         static_shared_bytes=i32))
 
-VARIABLE_ENTRY = Struct(
-    "VariableEntry", "A global variable of a module; `image_offset` is its place in the block that"
-    " ModuleBindGlobals names.",
-    dict(name=string, bytes=u64, image_offset=u64, constant=u32))
-
-STRUCTS = [KERNEL_PARAMETER, KERNEL_ENTRY, VARIABLE_ENTRY]
+STRUCTS = [KERNEL_PARAMETER, KERNEL_ENTRY]
 ENUMERATIONS = [MEMORY_SIDE]
 
 CONSTANTS = [
@@ -89,8 +84,7 @@ COMMANDS = [
     command(130, "EventElapsedTime", SYNC, start=u64, end=u64, returns=dict(milliseconds=f32)),
     command(131, "DeviceSynchronize", SYNC),
     command(132, "ModuleLoad", SYNC, module=u64, hash=array(u8, 32), variables=vector(string),
-            returns=dict(found=u32, kernels=vector(KERNEL_ENTRY),
-                         variables=vector(VARIABLE_ENTRY), globals_bytes=u64),
+            returns=dict(found=u32, kernels=vector(KERNEL_ENTRY), globals_bytes=u64),
             note="found 0: the node lacks the bytes, send them with ModuleUpload and load again."
                  " `variables` names what the program registered (__cudaRegisterVar): the driver"
                  " cannot enumerate a module's variables."),

@@ -36,7 +36,6 @@ i32 = Type("std::int32_t", initial=" = 0")
 u64 = Type("std::uint64_t", initial=" = 0")
 i64 = Type("std::int64_t", initial=" = 0")
 f32 = Type("float", initial=" = 0")
-f64 = Type("double", initial=" = 0")
 string = Type("std::string")
 # A command borrows the bytes that it was decoded from; a result owns its own.
 blob = Type("std::span<const std::uint8_t>", result="std::vector<std::uint8_t>")

@@ -85,7 +85,6 @@ void Controller::FlushGrants(Instance& instance) {
                          .source = instance.lease->source,
                          .queue = decided - request.arrival,
                          .swap = loop_.Now() - decided};
-    telemetry_.OnGrant(instance.config.name, grant);
     request.on_grant(grant);
   }
 }

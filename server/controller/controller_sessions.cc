@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/secret.h"
 #include "server/controller/controller.h"
 #include "server/controller/cuda_errors.h"
-#include "server/repository/secret.h"
 
 // A session's life, from Hello to the last executor that has let go of it.
 namespace torpor::server {

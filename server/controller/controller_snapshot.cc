@@ -1,23 +1,11 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
+#include "base/uuid.h"
 #include "server/controller/controller.h"
 
 // The controller's state, for those who look from outside.
 namespace torpor::server {
-namespace {
-
-// As nvidia-smi prints it.
-std::string FormatUuid(const std::string& uuid) {
-  const std::string hex = absl::BytesToHexString(uuid);
-  if (hex.size() != 32) return "";
-  return absl::StrCat("GPU-", hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
-                      hex.substr(16, 4), "-", hex.substr(20));
-}
-
-}  // namespace
 
 NodeSnapshot Controller::Snapshot() const {
   NodeSnapshot node;

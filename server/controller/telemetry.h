@@ -34,8 +34,6 @@ class Telemetry {
   // Also the checkpoints, by which an image is written back and stays on the GPU.
   virtual void OnSwapOut(const SwapRecord&) {}
   virtual void OnEviction(const std::string& /*function*/, GpuIndex, EvictionReason) {}
-  // A request got its lease.
-  virtual void OnGrant(const std::string& /*function*/, const Grant&) {}
   // `held` is from the grant until the GPU was free again.
   virtual void OnLeaseEnded(const std::string& /*function*/, GpuIndex, Duration /*held*/,
                             bool /*is_explicit*/) {}

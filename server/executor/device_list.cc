@@ -1,6 +1,5 @@
 #include "server/executor/device_list.h"
 
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 
 namespace torpor::executor {
@@ -14,15 +13,6 @@ absl::StatusOr<std::vector<DeviceProperties>> ListDevices(const std::string& cud
     devices.push_back(std::move(device));
   }
   return devices;
-}
-
-std::string UuidText(const std::array<std::uint8_t, 16>& uuid) {
-  std::string text = "GPU";
-  for (std::size_t i = 0; i < uuid.size(); ++i) {
-    const bool starts_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    absl::StrAppendFormat(&text, "%s%02x", starts_group ? "-" : "", uuid[i]);
-  }
-  return text;
 }
 
 }  // namespace torpor::executor

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,8 +11,5 @@ namespace torpor::executor {
 // The GPUs that the driver in `cuda_library_dir` (empty: the system's) counts, in its order. No
 // context is made.
 absl::StatusOr<std::vector<DeviceProperties>> ListDevices(const std::string& cuda_library_dir);
-
-// As nvidia-smi prints it: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.
-std::string UuidText(const std::array<std::uint8_t, 16>& uuid);
 
 }  // namespace torpor::executor

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "server/executor/cublas_library.h"
 #include "server/executor/device.h"
@@ -17,6 +18,10 @@ namespace {
 
 // For replies that are still on their way when the executor ends.
 constexpr auto kFarewell = std::chrono::milliseconds(200);
+
+// For the work of a session to end, with its lease or altogether. A client gives its lease back
+// only when its work is done, so that nobody waits as long for an honest one.
+constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
 
 v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& device,
                                  const PhysicalPool& pool) {
@@ -89,7 +94,7 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   const OperationEnvironment environment{{*device, *pool, modules, cublas, output, faults},
                                          registry,
                                          options.descriptor_socket,
-                                         options.drain_timeout};
+                                         kLeaseEndPatience};
   NodeLink link(options.daemon_socket);
   ExecutorLoop loop(environment, link);
   faults.Connect(loop);

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/clock.h"
 #include "base/units.h"
 #include "server/executor/executor_loop.h"
 
@@ -23,7 +22,6 @@ struct ExecutorOptions {
   Bytes driver_reserve = 1 * kGiB;
   Bytes pool_bytes = 0;  // 0: all but the reserve
   Bytes chunk_bytes = 2 * kMiB;
-  Duration drain_timeout{std::chrono::seconds(25)};  // for a lease's work to end
 };
 
 // Owns the GPU until there is a reason to end, and then ends the process with an ExitStatus.

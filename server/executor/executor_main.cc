@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/uuid.h"
 #include "server/executor/device_list.h"
 #include "server/executor/executor.h"
 #include "server/log/structured_log.h"
@@ -115,7 +116,8 @@ int ListDevices(const std::string& cuda_library_dir) {
     const torpor::executor::DeviceProperties& device = (*devices)[i];
     list.push_back({{"index", i},
                     {"name", device.name},
-                    {"uuid", torpor::executor::UuidText(device.uuid)},
+                    {"uuid", torpor::FormatUuid({reinterpret_cast<const char*>(device.uuid.data()),
+                                                 device.uuid.size()})},
                     {"total_bytes", device.total_bytes}});
   }
   std::puts(nlohmann::json{{"devices", list}}.dump().c_str());

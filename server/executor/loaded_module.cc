@@ -85,9 +85,6 @@ absl::Status LoadedModule::ReadKernel(CUfunction function) {
   };
   kernel.entry.max_threads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   kernel.entry.static_shared_bytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-  kernel.entry.constant_bytes = attribute(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
-  kernel.entry.local_bytes = attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
-  kernel.entry.registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
   kernels_.emplace(kernel.entry.name, std::move(kernel));
   return absl::OkStatus();
 }

@@ -149,7 +149,7 @@ OperationResult RunOperation(const OperationEnvironment& environment,
                              const DaemonMessage& operation, CUstream stream) {
   const SteadyClock clock;
   const TimePoint start = clock.Now();
-  const TimePoint deadline = start + environment.drain_timeout;
+  const TimePoint deadline = start + environment.lease_end_patience;
   OperationResult result;
   result.operation_id = operation.operation_id();
   result.session = SessionOf(operation);

@@ -16,7 +16,7 @@ struct OperationEnvironment {
   SessionEnvironment session;
   SessionRegistry& registry;
   std::string descriptor_socket;
-  Duration drain_timeout{};
+  Duration lease_end_patience{};  // for a session's work to end
 };
 
 // The session that an operation is about; none for Shutdown.

@@ -1,10 +1,13 @@
 #include "server/executor/session.h"
 
+#include <array>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 
 namespace torpor::executor {
@@ -13,11 +16,8 @@ namespace {
 // For the work of a stream that broke, when its client comes again.
 constexpr Duration kResetPatience = std::chrono::seconds(10);
 
-// Takes as long for every wrong key.
-bool SameKey(const std::array<std::uint8_t, 16>& a, const std::array<std::uint8_t, 16>& b) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
+std::string_view AsText(const std::array<std::uint8_t, 16>& key) {
+  return {reinterpret_cast<const char*>(key.data()), key.size()};
 }
 
 }  // namespace
@@ -127,7 +127,8 @@ absl::Status Session::Close(TimePoint deadline) {
 }
 
 absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> cancel) {
-  if (attach.session_id != identity_.id.value || !SameKey(attach.session_key, identity_.key)) {
+  if (attach.session_id != identity_.id.value ||
+      !SecretsEqual(AsText(attach.session_key), AsText(identity_.key))) {
     return absl::PermissionDeniedError("no session has this id and key");
   }
   MutexLock lock(&stream_mutex_);

@@ -57,13 +57,6 @@ absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
     result->kernels.push_back(kernel.entry);
   }
   result->globals_bytes = BlockBytes(*module.loaded);
-  LayOut(*module.loaded, [&](const std::string& name, const LoadedVariable& variable, Bytes at) {
-    wire::VariableEntry entry;
-    entry.name = name;
-    entry.bytes = variable.bytes;
-    entry.image_offset = at;
-    result->variables.push_back(entry);
-  });
   return absl::OkStatus();
 }
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
-#include "server/repository/secret.h"
 
 namespace torpor::server {
 namespace {

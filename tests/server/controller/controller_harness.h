@@ -48,10 +48,9 @@ class ControllerHarness : public testing::Test {
     void OnSwapIn(const SwapRecord&) override { ++swaps_in; }
     void OnSwapOut(const SwapRecord&) override { ++swaps_out; }
     void OnEviction(const std::string&, GpuIndex, EvictionReason) override { ++evictions; }
-    void OnGrant(const std::string&, const Grant&) override { ++grants; }
     void OnLeaseEnded(const std::string&, GpuIndex, Duration, bool) override { ++leases; }
     void OnExecutorLost(GpuIndex) override { ++losses; }
-    int swaps_in = 0, swaps_out = 0, evictions = 0, grants = 0, leases = 0, losses = 0;
+    int swaps_in = 0, swaps_out = 0, evictions = 0, leases = 0, losses = 0;
   };
 
   explicit ControllerHarness(int gpus = 1);

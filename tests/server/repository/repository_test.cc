@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <string>
 
-#include "server/repository/secret.h"
-
 namespace torpor::server {
 namespace {
 
@@ -71,13 +69,6 @@ TEST(Repository, CountsWhatImagesOccupy) {
   ASSERT_TRUE(memory.ok());
   ASSERT_EQ(pwrite((*memory)->descriptor(wire::SharedMemory::kImage), "x", 1, kMiB), 1);
   EXPECT_EQ(repository.image_bytes(), 4096u);
-}
-
-TEST(Secrets, AreEqualOnlyAsAWhole) {
-  EXPECT_TRUE(SecretsEqual("abc", "abc"));
-  EXPECT_FALSE(SecretsEqual("abc", "abd"));
-  EXPECT_FALSE(SecretsEqual("abc", "ab"));
-  EXPECT_TRUE(SecretsEqual("", ""));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace torpor::server {
+namespace torpor {
 
 // Takes equally long wherever two secrets of one length differ, so that nobody can find a secret
 // byte by byte.
@@ -17,4 +17,4 @@ inline bool SecretsEqual(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-}  // namespace torpor::server
+}  // namespace torpor
