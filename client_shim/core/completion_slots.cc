@@ -2,14 +2,15 @@
 
 namespace torpor::shim {
 
-std::uint32_t CompletionSlots::Allot() {
+std::uint32_t CompletionSlots::AllotOf(std::size_t slots) {
   std::lock_guard lock(mutex_);
+  const std::size_t taken = issued_.size() - free_.size();  // with slot 0
+  if (taken >= slots) return 0;
   if (!free_.empty()) {
     const std::uint32_t slot = free_.back();
     free_.pop_back();
     return slot;
   }
-  if (issued_.size() >= wire::kCompletionSlots) return 0;
   issued_.push_back(0);
   return static_cast<std::uint32_t>(issued_.size() - 1);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -15,8 +16,14 @@ class CompletionSlots {
  public:
   void Attach(wire::CompletionPage* page) { page_ = page; }
 
+  // Kept for the payload ring, whose pieces wait for one: a program's live events may not take
+  // them. Enough that a transfer does not notice.
+  static constexpr std::size_t kKeptForRing = 256;
+
+  // 0 if all but those kept for the ring are taken.
+  std::uint32_t Allot() { return AllotOf(wire::kCompletionSlots - kKeptForRing); }
   // 0 if all are taken.
-  std::uint32_t Allot();
+  std::uint32_t AllotForRing() { return AllotOf(wire::kCompletionSlots); }
   void Free(std::uint32_t slot);
   // The next value for a command that carries `slot`.
   std::uint64_t NextValue(std::uint32_t slot);
@@ -27,6 +34,8 @@ class CompletionSlots {
   void CompleteAll();
 
  private:
+  std::uint32_t AllotOf(std::size_t slots);
+
   wire::CompletionPage* page_ = nullptr;
   std::mutex mutex_;
   std::vector<std::uint64_t> issued_{0};  // by slot

@@ -50,7 +50,7 @@ bool PayloadRing::Acquire(std::uint64_t bytes, WindowPiece& piece) {
   const std::uint64_t room = std::min(
       {RoundUp(std::max<std::uint64_t>(bytes, 1), kPieceAlignment), most, ContiguousRoom()});
   if (room == 0) return false;
-  const std::uint32_t slot = slots_.Allot();
+  const std::uint32_t slot = slots_.AllotForRing();
   if (slot == 0) return false;
   entries_.push_back({next_, next_ + room, slot, slots_.NextValue(slot), State::kFilling});
   piece = {window_ + next_, next_, std::min(room, bytes), slot, entries_.back().value};

@@ -96,6 +96,13 @@ TEST_F(PayloadRingTest, SlotsAreGivenBackWithTheirPieces) {
   for (int i = 0; i < 10'000; ++i) ring_.Release(Take(1));
 }
 
+TEST_F(PayloadRingTest, OthersCannotTakeAllSlots) {
+  std::vector<std::uint32_t> others;
+  while (const std::uint32_t slot = slots_.Allot()) others.push_back(slot);
+  EXPECT_EQ(others.size(), wire::kCompletionSlots - CompletionSlots::kKeptForRing - 1);
+  Fill();
+}
+
 TEST_F(PayloadRingTest, WhatADeadExecutorHeldIsFreeButNotWhatIsBeingFilled) {
   const std::vector<WindowPiece> pieces = Fill();
   for (std::size_t i = 0; i < 3; ++i) ring_.Submitted(pieces[i]);
