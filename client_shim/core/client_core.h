@@ -111,9 +111,9 @@ class ClientCore {
   // Frees a piece that no asynchronous command reads (downloads, failed calls).
   virtual void ReleaseWindow(const WindowPiece& piece) = 0;
 
-  // Completion slots; 0 is none and is answered where all are taken. Commands carry a slot with
-  // its next value; the current value is read without a system call. Values of a lost lease count
-  // as reached: TakeAsyncError tells.
+  // Completion slots; 0 is none and is answered where all are taken (but for those of pieces).
+  // Commands carry a slot with its next value; the current value is read without a system call.
+  // Values of a lost lease count as reached: TakeAsyncError tells.
   virtual std::uint32_t AllotSlot() = 0;
   virtual void FreeSlot(std::uint32_t slot) = 0;
   virtual std::uint64_t NextSlotValue(std::uint32_t slot) = 0;
@@ -138,7 +138,8 @@ class ClientCore {
   };
   virtual bool FindAllocation(std::uint64_t address, Allocation& allocation) const = 0;
 
-  // The handle of the calling thread's per-thread default stream, created at first use.
+  // The handle of the calling thread's per-thread default stream, created at first use and
+  // destroyed with the thread, which a core that can end must outlive.
   virtual std::uint64_t PerThreadStream() = 0;
 
   // A line on stderr, prefixed, at most once for the same `key`.

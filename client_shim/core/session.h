@@ -86,9 +86,11 @@ class Session final : public ClientCore {
     LeaseState state = LeaseState::kNone;
     std::uint64_t id = 0;
     bool is_explicit = false;
+    std::uint64_t uses_before = 0;    // `uses_` at its grant
     LinkPtr link;                     // while kHeld or kReturning
     cudaError_t error = cudaSuccess;  // kLost
     bool program_knows = false;       // kLost: a synchronising call has returned the error
+    bool failed_a_call = false;       // kLost: some call has returned the error
     bool daemon_knows = false;        // kLost: the daemon has ended the lease too
   };
   struct ControlWaiter {
@@ -122,14 +124,16 @@ class Session final : public ClientCore {
   void Print();
 
   // session_lease.cc
-  void OnGrant(const wire::LeaseGrant& grant);
+  void OnGrant(Lock& lock, const wire::LeaseGrant& grant);
   void OnRevoke(const wire::LeaseRevoke& revoke);
   void OnLost(const wire::LeaseLost& lost);
-  LinkPtr FindOrOpenLink(const wire::LeaseGrant& grant, std::string& why);
+  // Gives up the lock while it connects.
+  LinkPtr FindOrOpenLink(Lock& lock, const wire::LeaseGrant& grant, std::string& why);
   void TellExecutor(const LinkPtr& link);
   void BeginReturn();
   void OnDrained(const LinkPtr& link, std::span<const std::uint8_t> result);
   void EndLease();
+  void KeepUntoldLoss();
   void TellChange(const Command& change);
   void BreakLink(const LinkPtr& link, cudaError_t error, const std::string& why);
   void LoseLease(cudaError_t error, bool program_knows);
@@ -144,8 +148,8 @@ class Session final : public ClientCore {
   std::vector<Watched> LinksToWatch() const;
   bool NextWake(Time now, Time& wake);
   void OnTimers(Time now);
-  void ReadControl();
-  void OnControl(std::span<const std::uint8_t> payload);
+  void ReadControl(Lock& lock);
+  void OnControl(Lock& lock, std::span<const std::uint8_t> payload);
   void Wake() const;
   void LoseDaemon(const std::string& why);
 

@@ -55,6 +55,7 @@ cudaError_t Session::AwaitLease(Lock& lock, bool tells_program) {
         return cudaSuccess;
       case LeaseState::kLost: {
         const cudaError_t error = lease_.error;
+        lease_.failed_a_call = true;
         if (tells_program) lease_.program_knows = true;
         SettleLostLease();
         return error;
@@ -177,12 +178,12 @@ void Session::ReadLink(Lock& lock, const LinkPtr& link, bool wait) {
 }
 
 // Somebody must read for those that still wait: one of them, or the service thread if what is
-// pending is only the session's own.
+// pending is only the session's own, or if output waits for the executor to open its window.
 void Session::HandOverReading(const LinkPtr& link) {
   if (link->is_being_read) return;
   for (const PendingReply& pending : link->pending)
     if (pending.waiter) return pending.waiter->changed.notify_one();
-  if (!link->pending.empty()) Wake();
+  if (!link->pending.empty() || link->stream.unsent_bytes() > 0) Wake();
 }
 
 void Session::DispatchReplies(const LinkPtr& link) {

@@ -1,6 +1,8 @@
+#include <pthread.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session.h"
@@ -15,17 +17,45 @@ constexpr std::chrono::seconds kConnectPatience{2};
 
 constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std::uint32_t>(call); }
 
+// The thread's default stream. Trivial, so that calls from exit handlers may still use it.
+struct ThreadStream {
+  ClientCore* owner;
+  std::uint64_t handle;
+};
+thread_local ThreadStream my_stream{nullptr, 0};
+
+// What the thread has put on its stream still runs: executors let a destroyed stream finish.
+void DestroyThreadStream(void* thread_stream) {
+  // A destructor of the program that runs later may want a new one.
+  const ThreadStream old = std::exchange(*static_cast<ThreadStream*>(thread_stream), {});
+  const auto fields = wire::Encoded(wire::StreamDestroy{old.handle});
+  old.owner->Destroy(old.handle, {wire::StreamDestroy::kCallId, fields});
+}
+
+pthread_key_t ThreadStreamKey() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, &DestroyThreadStream);
+    return made;
+  }();
+  return key;
+}
+
 }  // namespace
 
-void Session::OnGrant(const wire::LeaseGrant& grant) {
+// Only this thread takes a lease and gives one back: while it connects, none comes to be held.
+void Session::OnGrant(Lock& lock, const wire::LeaseGrant& grant) {
   if (lease_.state == LeaseState::kHeld || lease_.state == LeaseState::kReturning)
     return LoseDaemon("a lease was granted while another is held");
+  std::string why;
+  const LinkPtr link = FindOrOpenLink(lock, grant, why);
+  KeepUntoldLoss();
   lease_ = Lease{};
   lease_.id = grant.lease_id;
   lease_.is_explicit = grant.is_explicit;
-  std::string why;
-  lease_.link = FindOrOpenLink(grant, why);
-  if (!lease_.link) {
+  lease_.uses_before = uses_;
+  lease_.link = link;
+  if (!link) {
     log_.Warn("executor " + grant.executor_socket + " cannot be reached: " + why);
     SendControl(wire::LeaseReturned{grant.lease_id});
     lease_.daemon_knows = true;
@@ -40,11 +70,14 @@ void Session::OnGrant(const wire::LeaseGrant& grant) {
   lease_changed_.notify_all();
 }
 
-Session::LinkPtr Session::FindOrOpenLink(const wire::LeaseGrant& grant, std::string& why) {
+Session::LinkPtr Session::FindOrOpenLink(Lock& lock, const wire::LeaseGrant& grant,
+                                         std::string& why) {
   const LinkKey key{grant.executor_socket, grant.executor_epoch};
   if (const auto found = links_.find(key); found != links_.end()) return found->second;
+  lock.unlock();
   Result<UniqueFd, int> socket = ConnectUnix(grant.executor_socket, SOCK_STREAM,
                                              std::chrono::steady_clock::now() + kConnectPatience);
+  lock.lock();
   if (!socket) {
     why = socket.failure().message;
     return nullptr;
@@ -115,9 +148,17 @@ void Session::OnDrained(const LinkPtr& link, std::span<const std::uint8_t> resul
 }
 
 void Session::EndLease() {
+  KeepUntoldLoss();
   lease_ = Lease{};
   lease_changed_.notify_all();
   room_.notify_all();
+}
+
+// The program's part of a lost lease is over. If it made calls under it and none has told it of
+// the loss, its next synchronising call does.
+void Session::KeepUntoldLoss() {
+  if (lease_.state != LeaseState::kLost || lease_.program_knows || lease_.failed_a_call) return;
+  if (uses_ != lease_.uses_before && async_error_ == cudaSuccess) async_error_ = lease_.error;
 }
 
 void Session::OnLost(const wire::LeaseLost& lost) {
@@ -168,8 +209,6 @@ void Session::LoseLease(cudaError_t error, bool program_knows) {
   slots_.CompleteAll();
   ring_.DropSubmitted();
   if (was_returning) {
-    // The program's part of this lease was over; the next synchronising call tells.
-    if (!program_knows && async_error_ == cudaSuccess) async_error_ = error;
     if (!lease_.daemon_knows) SendControl(wire::LeaseReturned{lease_.id});
     return EndLease();
   }
@@ -223,19 +262,14 @@ bool Session::IsLive(std::uint64_t handle) const {
 }
 
 std::uint64_t Session::PerThreadStream() {
-  // Trivial, so that calls from exit handlers may still use it.
-  struct ThreadStream {
-    const Session* owner;
-    std::uint64_t handle;
-  };
-  thread_local ThreadStream mine{nullptr, 0};
-  if (mine.owner == this) return mine.handle;
+  if (my_stream.owner == this) return my_stream.handle;
   const std::uint64_t handle = MintHandle(HandleKind::kStream);
   wire::StreamCreate create;
   create.stream = handle;
   const auto fields = wire::Encoded(create);
   Create(handle, {wire::StreamCreate::kCallId, fields});
-  mine = {this, handle};
+  my_stream = {this, handle};
+  pthread_setspecific(ThreadStreamKey(), &my_stream);
   return handle;
 }
 

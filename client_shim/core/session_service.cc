@@ -74,6 +74,8 @@ void Session::OnTimers(Time now) {
 void Session::Serve() {
   Lock lock(mutex_);
   while (!stopping_) {
+    // A send may have found out, and a closed socket is not polled.
+    if (control_->closed()) LoseDaemon(control_->why_closed());
     const std::vector<Watched> links = LinksToWatch();
     std::vector<pollfd> fds;
     fds.push_back({wake_.get(), POLLIN, 0});
@@ -96,7 +98,7 @@ void Session::Serve() {
       std::uint64_t count = 0;
       if (read(wake_.get(), &count, sizeof count) < 0) count = 0;
     }
-    if (ready > 0 && has_daemon && fds[1].revents != 0) ReadControl();
+    if (ready > 0 && has_daemon && fds[1].revents != 0) ReadControl(lock);
     for (std::size_t i = 0; ready > 0 && i < links.size(); ++i) {
       const pollfd& fd = fds[fds.size() - links.size() + i];
       const LinkPtr& link = links[i].link;
@@ -114,21 +116,22 @@ void Session::Serve() {
   }
 }
 
-void Session::ReadControl() {
+void Session::ReadControl(Lock& lock) {
   std::uint8_t buffer[16 * 1024];
   control_->Write();
   const ssize_t got = Receive(control_->fd(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (got > 0) control_->Feed({buffer, static_cast<std::size_t>(got)});
   if (got == 0 || got == -2) control_->FeedEnd("it closed the connection");
   std::span<const std::uint8_t> payload;
-  while (fatal_.load() == cudaSuccess && control_->Next(payload)) OnControl(payload);
+  // Also after the sticky error: threads may wait for what they asked before it came.
+  while (!lost_daemon_ && control_->Next(payload)) OnControl(lock, payload);
   if (control_->closed()) LoseDaemon(control_->why_closed());
 }
 
-void Session::OnControl(std::span<const std::uint8_t> payload) {
+void Session::OnControl(Lock& lock, std::span<const std::uint8_t> payload) {
   wire::ServerMessage message;
   if (!wire::DecodeMessage(payload, message)) return LoseDaemon("it sent a malformed message");
-  if (const auto* grant = std::get_if<wire::LeaseGrant>(&message)) return OnGrant(*grant);
+  if (const auto* grant = std::get_if<wire::LeaseGrant>(&message)) return OnGrant(lock, *grant);
   if (const auto* revoke = std::get_if<wire::LeaseRevoke>(&message)) return OnRevoke(*revoke);
   if (const auto* lost = std::get_if<wire::LeaseLost>(&message)) return OnLost(*lost);
   if (const auto* memory = std::get_if<wire::MemoryReply>(&message))

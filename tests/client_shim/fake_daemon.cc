@@ -73,9 +73,9 @@ FakeDaemon::FakeDaemon(Script script) : script_(std::move(script)) {
 }
 
 FakeDaemon::~FakeDaemon() {
-  Stop();
   shutdown(descriptor_listener_.get(), SHUT_RDWR);
   descriptor_server_.join();
+  Stop();
   munmap(page_, script_.window_bytes);
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
@@ -92,6 +92,7 @@ void FakeDaemon::ServeDescriptors() {
     if (!connection) return;
     wire::DescriptorRequest request;
     if (recv(connection.get(), &request, sizeof request, 0) != sizeof request) continue;
+    if (script_.dies_before_ack) Stop();
     const bool wants_window = request.what == wire::SharedMemory::kWindow;
     SendDescriptor(connection.get(), wants_window ? window_.get() : arena_.get(),
                    wants_window ? script_.window_bytes : kHostBytes);
@@ -141,6 +142,17 @@ wire::HelloReply FakeDaemon::HelloAnswer() const {
 void FakeDaemon::OnMessage(const wire::ClientMessage& message) {
   FakeExecutor* executor = nullptr;
   if (std::holds_alternative<wire::Hello>(message) && script_.answers_hello) Send(HelloAnswer());
+  if (script_.answers_memory) AnswerMemory(message);
+  {
+    std::lock_guard lock(mutex_);
+    received_.push_back(message);
+    if (std::holds_alternative<wire::LeaseRequest>(message)) executor = auto_grant_;
+  }
+  changed_.notify_all();
+  if (executor) Grant(*executor, /*is_explicit=*/false);
+}
+
+void FakeDaemon::AnswerMemory(const wire::ClientMessage& message) {
   if (const auto* ask = std::get_if<wire::Malloc>(&message)) {
     Send(wire::MemoryReply{ask->request_id, 0, "", next_device_});
     next_device_ += RoundUp(ask->bytes, 512);
@@ -155,13 +167,6 @@ void FakeDaemon::OnMessage(const wire::ClientMessage& message) {
     Send(wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::MemGetInfo>(&message))
     Send(wire::MemGetInfoReply{ask->request_id, kDeviceBytes / 2, kDeviceBytes});
-  {
-    std::lock_guard lock(mutex_);
-    received_.push_back(message);
-    if (std::holds_alternative<wire::LeaseRequest>(message)) executor = auto_grant_;
-  }
-  changed_.notify_all();
-  if (executor) Grant(*executor, /*is_explicit=*/false);
 }
 
 void FakeDaemon::set_auto_grant(FakeExecutor* executor) {

@@ -23,6 +23,8 @@ class FakeDaemon final : public v1::Control::Service {
  public:
   struct Script {
     bool answers_hello = true;
+    bool answers_memory = true;
+    bool dies_before_ack = false;  // when it is asked for the session's memory files
     std::int32_t hello_error = 0;
     std::string hello_message;
     FakeExecutor* auto_grant = nullptr;
@@ -80,6 +82,7 @@ class FakeDaemon final : public v1::Control::Service {
 
   grpc::Status Connect(grpc::ServerContext* context, Stream* stream) override;
   void OnMessage(const wire::ClientMessage& message);
+  void AnswerMemory(const wire::ClientMessage& message);
   wire::HelloReply HelloAnswer() const;
   void AwaitAny(std::unique_lock<std::mutex>& lock);
   void ServeDescriptors();

@@ -158,7 +158,9 @@ TEST_F(SessionTest, ManyThreadsShareTheSession) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(first_->Await(wire::LaunchKernel::kCallId, 4000).size(), 1u + 8 + 4000 + 400);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  // Each thread's stream was also destroyed.
+  EXPECT_EQ(first_->commands().size(), 1u + 8 + 4000 + 400 + 8 + 1);
 }
 
 TEST_F(SessionTest, ANonsenseReplyEndsTheLease) {

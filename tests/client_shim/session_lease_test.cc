@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <atomic>
 #include <thread>
 
+#include "client_shim/core/unix_socket.h"
 #include "tests/client_shim/session_fixture.h"
 
 namespace torpor::shim {
@@ -69,6 +72,46 @@ TEST_F(SessionTest, TheCallsOfALostExplicitLeaseFailUntilTheNextGrant) {
   EXPECT_EQ(Synchronize(), cudaSuccess);
 }
 
+TEST_F(SessionTest, ALossThatNobodyWasToldOfIsToldInTheNextLease) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  const std::uint64_t lease = GrantRequest(*first_);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorUnknown, false, "the executor died"});
+  GrantRequest(*second_);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(session_->TakeAsyncError(), cudaErrorUnknown);
+  EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
+}
+
+TEST_F(SessionTest, ALossThatACallToldOrThatLostNothingIsNotToldAgain) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  const std::uint64_t lease = GrantRequest(*first_);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorUnknown, false, "the executor died"});
+  while (Launch() == cudaSuccess) std::this_thread::yield();
+  const std::uint64_t unused = GrantRequest(*second_);
+  daemon_.Send(wire::LeaseLost{unused, cudaErrorUnknown, false, "this one too"});
+  const auto third = MakeExecutor("third");
+  GrantRequest(*third);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
+}
+
+TEST_F(SessionTest, AThreadsDefaultStreamEndsWithIt) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  std::uint64_t stream = 0;
+  std::thread([&] { stream = session_->PerThreadStream(); }).join();
+  EXPECT_FALSE(session_->IsLive(stream));
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(CallIds(first_->commands()),
+            (std::vector<std::uint32_t>{kAttach, wire::DeviceSynchronize::kCallId,
+                                        wire::StreamCreate::kCallId, wire::StreamDestroy::kCallId,
+                                        wire::DeviceSynchronize::kCallId}));
+}
+
 TEST_F(SessionTest, AnExecutorThatDiesFailsTheCallThatWaits) {
   ASSERT_EQ(Start(), cudaSuccess);
   ASSERT_EQ(Synchronize(), cudaSuccess);
@@ -98,6 +141,34 @@ TEST_F(SessionTest, AnExecutorThatCannotBeReachedGivesTheLeaseBack) {
   EXPECT_EQ(Synchronize(), cudaErrorDevicesUnavailable);
   GrantRequest(*first_);
   EXPECT_EQ(Synchronize(), cudaSuccess);
+}
+
+TEST_F(SessionTest, CallsGoOnWhileAnExecutorIsConnectedTo) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  const std::string path = daemon_.folder() + "/busy.sock";
+  const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener.get(), 0), 0);
+  std::vector<UniqueFd> waiting;  // they fill the listener's queue
+  const auto now = std::chrono::steady_clock::now();
+  while (Result<UniqueFd, int> client = ConnectUnix(path, SOCK_STREAM, now))
+    waiting.push_back(std::move(client).value());
+  wire::LeaseGrant grant;
+  grant.lease_id = 7;
+  grant.is_explicit = true;
+  grant.executor_socket = path;
+  daemon_.Send(grant);
+  // One that waited for the connection would return when it has been given up.
+  for (int i = 0; i < 10'000; ++i) {
+    session_->IsLive(1);
+    std::this_thread::yield();
+  }
+  const UniqueFd accepted(accept(listener.get(), nullptr, nullptr));
+  EXPECT_EQ(daemon_.Await<wire::LeaseAck>().lease_id, 7u);
 }
 
 TEST_F(SessionTest, AnotherExecutorIsToldOfWhatLives) {

@@ -80,6 +80,30 @@ TEST_F(SessionTest, AllocationsAreFoundByAddress) {
   EXPECT_EQ(total_bytes, FakeDaemon::kDeviceBytes);
 }
 
+class SlowDaemonTest : public SessionTest {
+ protected:
+  SlowDaemonTest() : SessionTest(Slow()) {}
+  static FakeDaemon::Script Slow() {
+    FakeDaemon::Script script;
+    script.answers_memory = false;
+    return script;
+  }
+};
+TEST_F(SlowDaemonTest, AnAnswerBehindAStickyErrorStillReleasesItsCaller) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  auto allocation = std::async(std::launch::async, [this] {
+    std::uint64_t address = 0;
+    return session_->Malloc(16, address);
+  });
+  const std::uint64_t request = daemon_.Await<wire::Malloc>().request_id;
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorIllegalAddress, true, "a kernel went astray"});
+  daemon_.Send(wire::MemoryReply{request, 0, "", FakeDaemon::kDeviceBase});
+  EXPECT_EQ(allocation.get(), cudaSuccess);
+  EXPECT_EQ(Launch(), cudaErrorIllegalAddress);
+}
+
 TEST_F(SessionTest, SlotsOfALostLeaseCountAsReached) {
   ASSERT_EQ(Start(), cudaSuccess);
   first_->set_page(nullptr);

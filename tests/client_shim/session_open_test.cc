@@ -74,6 +74,23 @@ TEST_F(SilentDaemonTest, ADaemonThatNeverAnswersIsGivenUp) {
   EXPECT_EQ(Start(), cudaErrorNoDevice);
 }
 
+class DyingDaemonTest : public SessionTest {
+ protected:
+  DyingDaemonTest() : SessionTest(Dying()) {}
+  static FakeDaemon::Script Dying() {
+    FakeDaemon::Script script;
+    script.dies_before_ack = true;
+    return script;
+  }
+};
+// It is the send that finds the connection broken, before anybody polls it.
+TEST_F(DyingDaemonTest, ADaemonThatDiesBeforeTheAcknowledgementIsLost) {
+  Start();  // tells of it already or not yet
+  EXPECT_EQ(Launch(), cudaErrorDevicesUnavailable);
+  std::uint64_t address = 0;
+  EXPECT_EQ(session_->Malloc(16, address), cudaErrorDevicesUnavailable);
+}
+
 TEST_F(SessionTest, AForkedChildFailsAndLeavesTheParentAlone) {
   ASSERT_EQ(Start(), cudaSuccess);
   ASSERT_EQ(Synchronize(), cudaSuccess);
