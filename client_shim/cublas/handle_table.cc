@@ -19,6 +19,8 @@ cudaError_t Configure(ClientCore& core, std::uint64_t handle, Setting setting) {
 }  // namespace
 
 cudaError_t CublasHandle::SendSettings(ClientCore& core) {
+  // The calling thread's, which need not be the one that set the stream.
+  if (program_stream == cudaStreamPerThread) wanted.stream = core.PerThreadStream();
   if (wanted.stream != sent_.stream) {
     if (const cudaError_t error =
             Configure(core, id_, wire::CublasSetStream{.handle = 0, .stream = wanted.stream}))

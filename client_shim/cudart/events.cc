@@ -98,9 +98,10 @@ cudaError_t Record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned flag
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
   const std::uint64_t value = event->slot == 0 ? 0 : Core().NextSlotValue(event->slot);
-  event->recorded_value = value;
+  TORPOR_TRY(Send(wire::EventRecord{event->wire, stream->wire, flags, event->slot, value}));
+  event->recorded_value = value;  // nobody reaches a record that was not sent
   event->is_recorded = true;
-  return Send(wire::EventRecord{event->wire, stream->wire, flags, event->slot, value});
+  return cudaSuccess;
 }
 
 cudaError_t Query(cudaEvent_t handle) {

@@ -46,6 +46,44 @@ cudaError_t GetAttributes(cudaFuncAttributes* out, const void* function) {
   return cudaSuccess;
 }
 
+// Programs ask in loops (every block size of a search), and the answer depends on nothing else but
+// the kernel's attributes. The question begins with the kernel's handle.
+using OccupancyQuestion = std::tuple<std::uint64_t, int, std::uint64_t, unsigned>;
+class OccupancyAnswers {
+ public:
+  // How often answers were forgotten. One that was asked for earlier than the last time is stale.
+  std::uint64_t age() {
+    std::lock_guard lock(mutex_);
+    return age_;
+  }
+  bool Find(const OccupancyQuestion& question, int& blocks) {
+    std::lock_guard lock(mutex_);
+    const auto found = answers_.find(question);
+    if (found == answers_.end()) return false;
+    blocks = found->second;
+    return true;
+  }
+  void Remember(const OccupancyQuestion& question, int blocks, std::uint64_t asked_at) {
+    std::lock_guard lock(mutex_);
+    if (asked_at == age_) answers_[question] = blocks;
+  }
+  void Forget(std::uint64_t kernel) {
+    std::lock_guard lock(mutex_);
+    ++age_;
+    std::erase_if(answers_, [&](const auto& entry) { return std::get<0>(entry.first) == kernel; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t age_ = 0;
+  std::map<OccupancyQuestion, int> answers_;
+};
+
+OccupancyAnswers& TheAnswers() {
+  static auto* const answers = new OccupancyAnswers();
+  return *answers;
+}
+
 cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   TORPOR_TRY(Begin());
   Kernel* kernel = nullptr;
@@ -58,35 +96,11 @@ cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int 
     kernel->max_dynamic_shared = static_cast<std::uint64_t>(value);
   }
   // The runtime's attributes have the driver's numbers.
-  return Core().Configure(kernel->wire,
-                          Encode(wire::FuncSetAttribute{kernel->wire, attribute, value}),
-                          static_cast<std::uint64_t>(attribute));
-}
-
-// Programs ask in loops (every block size of a search), and the answer depends on nothing else.
-using OccupancyQuestion = std::tuple<std::uint64_t, int, std::uint64_t, unsigned>;
-class OccupancyAnswers {
- public:
-  bool Find(const OccupancyQuestion& question, int& blocks) {
-    std::lock_guard lock(mutex_);
-    const auto found = answers_.find(question);
-    if (found == answers_.end()) return false;
-    blocks = found->second;
-    return true;
-  }
-  void Remember(const OccupancyQuestion& question, int blocks) {
-    std::lock_guard lock(mutex_);
-    answers_[question] = blocks;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<OccupancyQuestion, int> answers_;
-};
-
-OccupancyAnswers& TheAnswers() {
-  static auto* const answers = new OccupancyAnswers();
-  return *answers;
+  const cudaError_t error =
+      Core().Configure(kernel->wire, Encode(wire::FuncSetAttribute{kernel->wire, attribute, value}),
+                       static_cast<std::uint64_t>(attribute));
+  TheAnswers().Forget(kernel->wire);
+  return error;
 }
 
 cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::size_t shared,
@@ -97,9 +111,10 @@ cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::si
   TORPOR_TRY(UseKernel(function, kernel));
   const OccupancyQuestion question{kernel->wire, block_size, shared, flags};
   if (TheAnswers().Find(question, *blocks)) return cudaSuccess;
+  const std::uint64_t asked_at = TheAnswers().age();
   wire::OccupancyMaxActiveBlocksResult result;
   TORPOR_TRY(Ask(wire::OccupancyMaxActiveBlocks{kernel->wire, block_size, shared, flags}, result));
-  TheAnswers().Remember(question, result.blocks);
+  TheAnswers().Remember(question, result.blocks, asked_at);
   *blocks = result.blocks;
   return cudaSuccess;
 }

@@ -52,10 +52,14 @@ cudaError_t Allocate(void** out, std::uint64_t bytes) {
   return cudaSuccess;
 }
 
-// Whatever the GPU still does may use the memory: CUDA's cudaFree synchronises for this.
-cudaError_t AwaitAll() {
+// Frees by `free` when nothing uses the memory any more: CUDA's cudaFree synchronises for this.
+// An error of earlier work, or a lost GPU, is told and keeps nothing alive.
+template <typename Free>
+cudaError_t FreeUnused(const Free& free) {
   TORPOR_TRY(AwaitAllHostFunctions());
-  return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
+  const cudaError_t earlier = Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
+  const cudaError_t freed = free();
+  return earlier != cudaSuccess ? earlier : freed;
 }
 
 cudaError_t Release(void* pointer) {
@@ -65,8 +69,7 @@ cudaError_t Release(void* pointer) {
   const bool found = Core().FindAllocation(Address(pointer), allocation);
   if (!found || !allocation.on_device || allocation.begin != Address(pointer))
     return cudaErrorInvalidValue;
-  TORPOR_TRY(AwaitAll());
-  return Core().Free(Address(pointer));
+  return FreeUnused([&] { return Core().Free(Address(pointer)); });
 }
 
 cudaError_t AllocatePitched(void** out, std::size_t* pitch, std::size_t width, std::size_t height) {
@@ -97,10 +100,11 @@ cudaError_t AllocateHost(void** out, std::uint64_t bytes, unsigned flags) {
 cudaError_t ReleaseHost(void* pointer) {
   TORPOR_TRY(Begin());
   if (!pointer) return cudaSuccess;
-  TORPOR_TRY(AwaitAll());
-  TORPOR_TRY(Core().HostFree(Address(pointer)));
-  TheHostFlags().Erase(Address(pointer));
-  return cudaSuccess;
+  return FreeUnused([&]() -> cudaError_t {
+    TORPOR_TRY(Core().HostFree(Address(pointer)));
+    TheHostFlags().Erase(Address(pointer));
+    return cudaSuccess;
+  });
 }
 
 cudaError_t FindPinned(const void* pointer, ClientCore::Allocation& allocation) {

@@ -1,5 +1,7 @@
 #include "client_shim/cudart/streams.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <shared_mutex>
 #include <thread>
@@ -54,6 +56,25 @@ Streams& TheStreams() {
   return *streams;
 }
 
+// The core destroys a thread's default stream when the thread ends; what is kept of it here goes
+// then too.
+void ForgetPerThread(void* wire) {
+  if (Begin() != cudaSuccess) return;  // a forked child may not take a lock
+  const StreamPtr stream = TheStreams().Find(Address(wire));
+  if (!stream) return;
+  TheStreams().Erase(stream->wire);
+  Core().FreeSlot(stream->slot);
+}
+
+pthread_key_t PerThreadKey() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, &ForgetPerThread);
+    return made;
+  }();
+  return key;
+}
+
 StreamPtr PerThread() {
   const std::uint64_t wire = Core().PerThreadStream();
   if (StreamPtr known = TheStreams().Find(wire)) return known;
@@ -61,6 +82,7 @@ StreamPtr PerThread() {
   stream->wire = wire;
   stream->is_default = true;
   TheStreams().Insert(stream);
+  pthread_setspecific(PerThreadKey(), reinterpret_cast<void*>(wire));
   return stream;
 }
 
@@ -107,8 +129,9 @@ bool MarkIsReached(const Stream& stream) {
 // reach it: a query right behind a synchronisation must find the stream ready.
 cudaError_t PlaceMark(Stream& stream) {
   const std::uint64_t commands = Core().CommandCount();
-  stream.marked_value = Core().NextSlotValue(stream.slot);
-  TORPOR_TRY(Send(wire::StreamMark{stream.wire, stream.slot, stream.marked_value}));
+  const std::uint64_t value = Core().NextSlotValue(stream.slot);
+  TORPOR_TRY(Send(wire::StreamMark{stream.wire, stream.slot, value}));
+  stream.marked_value = value;  // nobody reaches a mark that was not sent
   TORPOR_TRY(Core().Flush());
   stream.marked_commands = commands + 1;
   const auto patience = std::chrono::steady_clock::now() + kMarkPatience;

@@ -143,6 +143,15 @@ TEST_F(CublasClientTest, SettingsAreSentOnceAndOnlyWhenACallNeedsThem) {
                          wire::CublasSetMathMode::kCallId}));
 }
 
+TEST_F(CublasClientTest, ThePerThreadStreamIsTheCallingThreads) {
+  ASSERT_EQ(cublasSetStream(handle_, cudaStreamPerThread), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(Scale(), CUBLAS_STATUS_SUCCESS);
+  ++core_.per_thread_stream;  // as on another thread
+  ASSERT_EQ(Scale(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(core_.settings,
+            (std::vector{wire::CublasSetStream::kCallId, wire::CublasSetStream::kCallId}));
+}
+
 TEST_F(CublasClientTest, AnotherStreamMeansTheDefaultWorkspaceUntilOneIsSetAgain) {
   cublasSetWorkspace(handle_, Device<void>(4096), 1024);
   Scale();

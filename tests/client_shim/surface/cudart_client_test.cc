@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client_shim/cudart/overrides.h"
@@ -147,6 +148,27 @@ TEST_F(LaunchTest, WhatIsWrongWithALaunchIsToldAtOnce) {
   EXPECT_TRUE(core_.sent.empty());
 }
 
+TEST_F(LaunchTest, OccupancyIsRememberedUntilAnAttributeIsSet) {
+  ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
+  const auto occupancy = [] {
+    int blocks = 0;
+    EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &kHostFunction, 64, 0),
+              cudaSuccess);
+    return blocks;
+  };
+  const auto answer = [&](int blocks) {
+    core_.reply.result = wire::Encoded(wire::OccupancyMaxActiveBlocksResult{blocks});
+  };
+  answer(4);
+  EXPECT_EQ(occupancy(), 4);
+  answer(2);
+  EXPECT_EQ(occupancy(), 4);
+  ASSERT_EQ(
+      cudaFuncSetAttribute(&kHostFunction, cudaFuncAttributePreferredSharedMemoryCarveout, 100),
+      cudaSuccess);
+  EXPECT_EQ(occupancy(), 2);
+}
+
 TEST_F(LaunchTest, ADestroyedStreamCannotBeUsed) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
@@ -284,6 +306,41 @@ TEST_F(CudartClientTest, AnEventIsQueriedOnlyWhenItWasRecorded) {
   EXPECT_EQ(core_.Only<wire::EventRecord>().event, reinterpret_cast<std::uint64_t>(event));
   EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
   EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(CudartClientTest, WhatCouldNotBeSentIsNotAwaited) {
+  core_.is_drained = false;
+  core_.has_slots = true;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  core_.send_failure = cudaErrorDevicesUnavailable;
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorDevicesUnavailable);
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaErrorDevicesUnavailable);
+  core_.send_failure = cudaSuccess;
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess) << "it was never recorded";
+  EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+  EXPECT_EQ(core_.Only<wire::StreamMark>().stream, reinterpret_cast<std::uint64_t>(stream));
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+TEST_F(CudartClientTest, AThreadsDefaultStreamGivesItsSlotBack) {
+  core_.is_drained = false;
+  core_.has_slots = true;
+  std::thread([] { EXPECT_EQ(cudaStreamQuery(cudaStreamPerThread), cudaSuccess); }).join();
+  EXPECT_EQ(core_.freed_slots, 1);
+}
+
+TEST_F(CudartClientTest, AnErrorOfEarlierWorkKeepsNoMemory) {
+  core_.is_drained = false;
+  core_.send_failure = cudaErrorDevicesUnavailable;
+  EXPECT_EQ(cudaFree(At(kDevice)), cudaErrorDevicesUnavailable);
+  core_.send_failure = cudaSuccess;
+  core_.async_error = cudaErrorInvalidValue;
+  EXPECT_EQ(cudaFreeHost(At(kHost)), cudaErrorInvalidValue);
+  EXPECT_EQ(core_.freed, (std::vector<std::uint64_t>{kDevice, kHost}));
 }
 
 TEST_F(LaunchTest, AResetForgetsWhatTheProgramHad) {

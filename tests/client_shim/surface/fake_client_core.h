@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client_shim/core/client_core.h"
@@ -29,9 +30,14 @@ class FakeClientCore : public ClientCore {
     sent.clear();
     settings.clear();
     warnings.clear();
-    failure = cudaSuccess;
+    failure = send_failure = async_error = cudaSuccess;
     reply = {};
     allocations.clear();
+    freed.clear();
+    is_drained = true;
+    has_slots = false;
+    freed_slots = 0;
+    per_thread_stream = kPerThreadStream;
   }
 
   // Decodes the only command that was sent, which must be a `Command`.
@@ -51,10 +57,19 @@ class FakeClientCore : public ClientCore {
   std::vector<std::uint32_t> settings;  // call ids, by Configure
   std::vector<std::string> warnings;
   std::set<std::uint64_t> live;
-  cudaError_t failure = cudaSuccess;  // what everything answers
+  cudaError_t failure = cudaSuccess;       // what everything answers
+  cudaError_t send_failure = cudaSuccess;  // what Enqueue and Call answer
+  cudaError_t async_error = cudaSuccess;   // what TakeAsyncError takes
   CallReply reply;
   wire::HelloReply hello;
   std::vector<Allocation> allocations;
+  std::vector<std::uint64_t> freed;  // addresses, by Free and HostFree
+  bool is_drained = true;
+  bool has_slots = false;  // else every one is taken
+  int freed_slots = 0;
+  std::uint64_t per_thread_stream = kPerThreadStream;
+
+  static constexpr std::uint64_t kPerThreadStream = 0x1'0000'0000'9999;
 
   cudaError_t Start() override { return failure; }
   const wire::HelloReply& session() const override { return hello; }
@@ -62,9 +77,11 @@ class FakeClientCore : public ClientCore {
     return (static_cast<std::uint64_t>(kind) << kHandleSerialBits) | ++minted_;
   }
   cudaError_t Enqueue(const Command& command) override {
-    if (failure == cudaSuccess)
-      sent.push_back({command.call_id, {command.fields.begin(), command.fields.end()}});
-    return failure;
+    if (failure != cudaSuccess) return failure;
+    if (send_failure != cudaSuccess) return send_failure;
+    sent.push_back({command.call_id, {command.fields.begin(), command.fields.end()}});
+    reached_ = issued_;
+    return cudaSuccess;
   }
   cudaError_t Call(const Command& command, CallReply& answer) override {
     answer = reply;
@@ -72,7 +89,7 @@ class FakeClientCore : public ClientCore {
   }
   cudaError_t Flush() override { return failure; }
   std::uint64_t CommandCount() const override { return 0; }
-  bool IsDrained() const override { return true; }
+  bool IsDrained() const override { return is_drained; }
   cudaError_t Create(std::uint64_t handle, const Command&) override {
     live.insert(handle);
     return failure;
@@ -86,17 +103,21 @@ class FakeClientCore : public ClientCore {
     return live.erase(handle) == 1 ? failure : cudaErrorInvalidResourceHandle;
   }
   bool IsLive(std::uint64_t handle) const override { return live.contains(handle); }
-  cudaError_t TakeAsyncError() override { return cudaSuccess; }
+  cudaError_t TakeAsyncError() override { return std::exchange(async_error, cudaSuccess); }
   cudaError_t AcquireWindow(std::uint64_t, WindowPiece&) override { return failure; }
   void ReleaseWindow(const WindowPiece&) override {}
-  std::uint32_t AllotSlot() override { return 0; }
-  void FreeSlot(std::uint32_t) override {}
-  std::uint64_t NextSlotValue(std::uint32_t) override { return 0; }
-  std::uint64_t SlotValue(std::uint32_t) const override { return 0; }
+  // One slot for all, which reaches every value with the next command that is sent.
+  std::uint32_t AllotSlot() override { return has_slots ? 1 : 0; }
+  void FreeSlot(std::uint32_t slot) override { freed_slots += slot == 0 ? 0 : 1; }
+  std::uint64_t NextSlotValue(std::uint32_t) override { return ++issued_; }
+  std::uint64_t SlotValue(std::uint32_t) const override { return reached_; }
   cudaError_t Malloc(std::uint64_t, std::uint64_t&) override { return failure; }
-  cudaError_t Free(std::uint64_t) override { return failure; }
+  cudaError_t Free(std::uint64_t address) override {
+    if (failure == cudaSuccess) freed.push_back(address);
+    return failure;
+  }
   cudaError_t HostAlloc(std::uint64_t, std::uint64_t&) override { return failure; }
-  cudaError_t HostFree(std::uint64_t) override { return failure; }
+  cudaError_t HostFree(std::uint64_t address) override { return Free(address); }
   cudaError_t FreeAll() override { return failure; }
   cudaError_t MemGetInfo(std::uint64_t&, std::uint64_t&) override { return failure; }
   bool FindAllocation(std::uint64_t address, Allocation& found) const override {
@@ -107,13 +128,13 @@ class FakeClientCore : public ClientCore {
     }
     return false;
   }
-  std::uint64_t PerThreadStream() override { return kPerThreadStream; }
+  std::uint64_t PerThreadStream() override { return per_thread_stream; }
   void WarnOnce(const std::string& key, const std::string&) override { warnings.push_back(key); }
-
-  static constexpr std::uint64_t kPerThreadStream = 0x1'0000'0000'9999;
 
  private:
   std::uint64_t minted_ = 0;
+  std::uint64_t issued_ = 0;
+  std::uint64_t reached_ = 0;
 };
 
 }  // namespace torpor::shim
