@@ -21,7 +21,7 @@ class ConformanceTest : public KernelTest {
 
   void ExpectRefused(const std::string& body, const std::string& before, const std::string& word) {
     LoadBody(body, before);
-    const auto result = program_->Preload("k");
+    const auto result = program_->Preload("k", {32, 1, 1});
     ASSERT_FALSE(result) << body;
     EXPECT_EQ(result.failure().code, ExecError::kUnsupported);
     EXPECT_NE(result.failure().message.find(word), std::string::npos) << result.failure().message;

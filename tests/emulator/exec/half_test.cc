@@ -240,7 +240,7 @@ TEST_F(HalfTest, NanAndReluAndSaturation) {
 TEST_F(HalfTest, ModifiersThatOnlyHalvesHaveAreRefusedElsewhere) {
   for (const char* body : {"cvt.rn.satfinite.f32.f64 %wd, %a;", "cvt.rn.relu.f32.f64 %wd, %a;"}) {
     LoadBody(std::string(".reg .b64 %a; .reg .b32 %wd; ") + body);
-    const auto result = program_->Preload("k");
+    const auto result = program_->Preload("k", {32, 1, 1});
     ASSERT_FALSE(result) << body;
     EXPECT_EQ(result.failure().code, ExecError::kUnsupported);
   }
