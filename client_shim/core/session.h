@@ -86,7 +86,7 @@ class Session final : public ClientCore {
     LeaseState state = LeaseState::kNone;
     std::uint64_t id = 0;
     bool is_explicit = false;
-    std::uint64_t uses_before = 0;    // `uses_` at its grant
+    std::uint64_t uses_answered = 0;  // `uses_` at its grant or the last call with a good answer
     LinkPtr link;                     // while kHeld or kReturning
     cudaError_t error = cudaSuccess;  // kLost
     bool program_knows = false;       // kLost: a synchronising call has returned the error

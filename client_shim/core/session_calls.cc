@@ -113,7 +113,7 @@ cudaError_t Session::Call(const Command& command, CallReply& reply) {
   if (const cudaError_t error = AwaitRoom(lock, true); error != cudaSuccess) return error;
   const LinkPtr link = lease_.link;
   batch_.Append(command.call_id, command.fields);
-  ++uses_;
+  const std::uint64_t use = ++uses_;
   link->pending.push_back({PendingReply::Kind::kCall, command.call_id, &waiter});
   FlushBatch();
   while (!waiter.done) {
@@ -124,6 +124,9 @@ cudaError_t Session::Call(const Command& command, CallReply& reply) {
     }
   }
   HandOverReading(link);
+  if (waiter.error == cudaSuccess && lease_.link == link) {
+    lease_.uses_answered = std::max(lease_.uses_answered, use);
+  }
   const bool has_output = !printed_.empty();
   lock.unlock();
   if (has_output) Print();

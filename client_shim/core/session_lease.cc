@@ -53,7 +53,7 @@ void Session::OnGrant(Lock& lock, const wire::LeaseGrant& grant) {
   lease_ = Lease{};
   lease_.id = grant.lease_id;
   lease_.is_explicit = grant.is_explicit;
-  lease_.uses_before = uses_;
+  lease_.uses_answered = uses_;
   lease_.link = link;
   if (!link) {
     log_.Warn("executor " + grant.executor_socket + " cannot be reached: " + why);
@@ -154,11 +154,11 @@ void Session::EndLease() {
   room_.notify_all();
 }
 
-// The program's part of a lost lease is over. If it made calls under it and none has told it of
-// the loss, its next synchronising call does.
+// The program's part of a lost lease is over. If calls were on their way behind the last good
+// answer and none has told it of the loss, its next synchronising call does.
 void Session::KeepUntoldLoss() {
   if (lease_.state != LeaseState::kLost || lease_.program_knows || lease_.failed_a_call) return;
-  if (uses_ != lease_.uses_before && async_error_ == cudaSuccess) async_error_ = lease_.error;
+  if (uses_ != lease_.uses_answered && async_error_ == cudaSuccess) async_error_ = lease_.error;
 }
 
 void Session::OnLost(const wire::LeaseLost& lost) {

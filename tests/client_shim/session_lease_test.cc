@@ -99,6 +99,18 @@ TEST_F(SessionTest, ALossThatACallToldOrThatLostNothingIsNotToldAgain) {
   EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
 }
 
+TEST_F(SessionTest, WhatASynchronisationHasAnsweredIsNotLost) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  const std::uint64_t lease = GrantRequest(*first_);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorUnknown, false, "the executor died"});
+  GrantRequest(*second_);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
+}
+
 TEST_F(SessionTest, AThreadsDefaultStreamEndsWithIt) {
   ASSERT_EQ(Start(), cudaSuccess);
   ASSERT_EQ(Synchronize(), cudaSuccess);
