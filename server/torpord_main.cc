@@ -121,8 +121,8 @@ class Daemon {
   void Stop() {
     is_draining_ = true;
     if (router_ != nullptr) router_->Drain();
+    router_.reset();  // what still runs is broken off; the node need not wait for it again
     node_->Drain();
-    router_.reset();
     node_->Stop();
   }
 

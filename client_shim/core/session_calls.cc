@@ -177,6 +177,9 @@ void Session::ReadLink(Lock& lock, const LinkPtr& link, bool wait) {
   else if (got != -1)
     link->stream.FeedEnd("the executor closed the connection");
   if (link->stream.unsent_bytes() <= kMaxUnsentBytes) room_.notify_all();
+  // An opened window let more go than the socket takes; the next read may wait for what that
+  // brings.
+  if (link->stream.socket_is_full()) Wake();
   DispatchReplies(link);
 }
 

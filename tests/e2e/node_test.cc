@@ -230,6 +230,22 @@ TEST_F(Node, SigtermDrains) {
   EXPECT_EQ(node_->daemon().Wait(std::chrono::seconds(30)), 0);
 }
 
+TEST_F(Node, ARequestThatDoesNotEndIsWaitedForOnce) {
+  node_ = std::make_unique<EmulatedNode>(kOneSmallGpu, std::vector<std::string>{"a"},
+                                         "drain_timeout: 100ms\n");
+  node_->Start();
+  ASSERT_FALSE(HasFatalFailure());
+  ASSERT_NO_FATAL_FAILURE(node_->StartFunction("a", StateServer()));
+  std::thread request([&] { node_->PostOne(WorkPath("a"), R"({"ms":[60000]})"); });
+  WaitUntilRunning("a");
+  node_->daemon().Signal(SIGTERM);
+  EXPECT_EQ(node_->daemon().Wait(std::chrono::seconds(30)), 0);
+  request.join();
+  const std::string log = node_->daemon().Stderr();
+  EXPECT_NE(log.find("they are broken off"), std::string::npos) << log;
+  EXPECT_EQ(log.find("requests still run after the drain timeout"), std::string::npos) << log;
+}
+
 TEST_F(Node, AFunctionMayComeToCudaInItsFirstRequest) {
   ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a"}));
   ASSERT_NO_FATAL_FAILURE(node_->StartFunction("b", LazyStateServer()));
