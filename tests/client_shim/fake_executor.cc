@@ -30,6 +30,8 @@ FakeExecutor::FakeExecutor(std::string socket, std::set<std::uint32_t> synchrono
   builder.AddListeningPort("unix:" + socket_, grpc::InsecureServerCredentials());
   builder.RegisterService(this);
   builder.SetMaxReceiveMessageSize(2 * static_cast<int>(wire::kMaxFrameBytes));
+  // No probing: the window stays small, so that flow control has something to do.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   server_ = builder.BuildAndStart();
 }
 
