@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "client_shim/cudart/streams.h"
+#include "client_shim/cudart/stream.h"
 
 // Functions of the program that run in stream order (cudaLaunchHostFunc, cudaStreamAddCallback).
 // They run on one thread of the shim. Commands of the same stream that are issued later, and of

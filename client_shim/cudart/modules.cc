@@ -186,8 +186,8 @@ void RegisterKernel(Module* module, const void* host_function, const char* name)
 }
 
 void RegisterVariable(Module* module, const void* host_variable, const char* name,
-                      std::uint64_t bytes, bool is_constant) {
-  TheRegistry().AddVariable(host_variable, {module, name, bytes, is_constant});
+                      std::uint64_t bytes) {
+  TheRegistry().AddVariable(host_variable, {module, name, bytes});
 }
 
 Kernel* FindKernel(const void* function) { return TheRegistry().FindKernel(function); }

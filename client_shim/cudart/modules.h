@@ -34,7 +34,6 @@ struct Variable {
   Module* module = nullptr;
   std::string name;
   std::uint64_t bytes = 0;
-  bool is_constant = false;
 };
 
 // A fatbin and what it registered. Never freed.
@@ -53,7 +52,7 @@ struct Module {
 Module* RegisterModule(const void* wrapper);
 void RegisterKernel(Module* module, const void* host_function, const char* name);
 void RegisterVariable(Module* module, const void* host_variable, const char* name,
-                      std::uint64_t bytes, bool is_constant);
+                      std::uint64_t bytes);
 
 // The kernel that `function` names: a host function or a cudaKernel_t. Null if neither.
 Kernel* FindKernel(const void* function);

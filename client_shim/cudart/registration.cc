@@ -26,15 +26,15 @@ void __cudaRegisterFunction(void** handle, const char* host_function, char*,
 }
 
 void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* device_name, int,
-                       size_t bytes, int is_constant, int) {
-  RegisterVariable(Registered(handle), host_variable, device_name, bytes, is_constant != 0);
+                       size_t bytes, int, int) {
+  RegisterVariable(Registered(handle), host_variable, device_name, bytes);
 }
 
 // Managed memory is not supported: the pointer stays NULL, and who asks is told.
 void __cudaRegisterManagedVar(void** handle, void** host_variable, char*, const char* device_name,
-                              int, size_t bytes, int is_constant, int) {
+                              int, size_t bytes, int, int) {
   Core().WarnOnce("managed", "__managed__ variables are not supported yet");
-  RegisterVariable(Registered(handle), host_variable, device_name, bytes, is_constant != 0);
+  RegisterVariable(Registered(handle), host_variable, device_name, bytes);
 }
 
 char __cudaInitModule(void**) { return 1; }

@@ -241,7 +241,12 @@ CUresult FillInStream(const StreamTarget& target, const FillRequest& request) {
   return CUDA_SUCCESS;
 }
 
-CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
+namespace {
+
+// What the parameters of two and three dimensions have in common; `rows` is 1 if a pitch is of no
+// meaning.
+template <typename Parameters>
+CUresult ToRows(const Parameters& copy, Bytes rows, CopyRequest& request) {
   CUresult end = ToEnd(copy.dstMemoryType, copy.dstHost, copy.dstDevice, request.to);
   if (end != CUDA_SUCCESS) return end;
   end = ToEnd(copy.srcMemoryType, copy.srcHost, copy.srcDevice, request.from);
@@ -250,8 +255,7 @@ CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
   request.height = copy.Height;
   request.to_pitch = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
   request.from_pitch = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
-  if (request.height > 1 &&
-      (request.to_pitch < request.width || request.from_pitch < request.width)) {
+  if (rows > 1 && (request.to_pitch < request.width || request.from_pitch < request.width)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   request.to.address += copy.dstY * request.to_pitch + copy.dstXInBytes;
@@ -259,26 +263,20 @@ CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
   return CUDA_SUCCESS;
 }
 
+}  // namespace
+
+CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
+  return ToRows(copy, copy.Height, request);
+}
+
 CUresult ToRequest(const CUDA_MEMCPY3D& copy, CopyRequest& request) {
-  CUresult end = ToEnd(copy.dstMemoryType, copy.dstHost, copy.dstDevice, request.to);
-  if (end != CUDA_SUCCESS) return end;
-  end = ToEnd(copy.srcMemoryType, copy.srcHost, copy.srcDevice, request.from);
-  if (end != CUDA_SUCCESS) return end;
-  request.width = copy.WidthInBytes;
-  request.height = copy.Height;
+  const Bytes rows = std::max<Bytes>(copy.Height, copy.Depth);  // more than one, or not
+  if (const CUresult valid = ToRows(copy, rows, request); valid != CUDA_SUCCESS) return valid;
   request.depth = copy.Depth;
-  request.to_pitch = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
-  request.from_pitch = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
   request.to_slice = request.to_pitch * (copy.dstHeight != 0 ? copy.dstHeight : copy.Height);
   request.from_slice = request.from_pitch * (copy.srcHeight != 0 ? copy.srcHeight : copy.Height);
-  if ((request.height > 1 || request.depth > 1) &&
-      (request.to_pitch < request.width || request.from_pitch < request.width)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  request.to.address +=
-      copy.dstZ * request.to_slice + copy.dstY * request.to_pitch + copy.dstXInBytes;
-  request.from.address +=
-      copy.srcZ * request.from_slice + copy.srcY * request.from_pitch + copy.srcXInBytes;
+  request.to.address += copy.dstZ * request.to_slice;
+  request.from.address += copy.srcZ * request.from_slice;
   return CUDA_SUCCESS;
 }
 

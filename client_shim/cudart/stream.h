@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace torpor::shim {
+
+// What the client knows of a stream. Shared: a stream may be destroyed while another thread
+// still names it.
+struct Stream {
+  std::uint64_t wire = 0;  // as commands name it; 0 is the legacy default stream
+  unsigned flags = 0;
+  int priority = 0;
+  bool is_default = false;             // the legacy stream or a thread's
+  std::atomic<int> host_functions{0};  // queued and not finished
+
+  std::mutex mutex;  // guards the attributes and the mark of the last query
+  std::map<cudaStreamAttrID, cudaStreamAttrValue> attributes;
+  std::uint32_t slot = 0;
+  std::uint64_t marked_value = 0;
+  std::uint64_t marked_commands = 0;  // the core's count when the mark was placed
+};
+
+using StreamPtr = std::shared_ptr<Stream>;
+
+// Whether it is the legacy default stream, which waits for the blocking ones and they for it.
+inline bool IsLegacy(const Stream& stream) { return stream.wire == 0; }
+
+}  // namespace torpor::shim
