@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <random>
 
 #include "tests/memory/range_allocator_model.h"
@@ -110,7 +111,8 @@ TEST(RangeAllocator, AgreesWithANaiveModel) {
         ASSERT_EQ(model.OnAllocated(wanted, *block), "") << "step " << step;
       }
     } else {
-      const auto victim = std::next(model.live().begin(), random() % model.live().size());
+      const auto victim = std::next(model.live().begin(),
+                                    static_cast<std::ptrdiff_t>(random() % model.live().size()));
       const Bytes offset = victim->first;
       ASSERT_TRUE(allocator.Free(offset));
       model.OnFreed(offset);
