@@ -105,10 +105,7 @@ TEST_F(ControllerExecutors, DeathBeforeTheFunctionUsesItsGpuCostsNothing) {
   StartExecutor(0);
   const RequestId request = Acquire("a");
   const Client a = Connect("token-a");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_begin_lease()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_begin_lease);
   Say(a, wire::LeaseRequest{});
   KillExecutor(0);
   EXPECT_FALSE(outcome(request).lost);
@@ -155,10 +152,7 @@ TEST_F(ControllerExecutors, DeathBeforeTheAcknowledgementIsNotNoticed) {
 TEST_F(ControllerExecutors, DeathDuringASwap) {
   StartExecutor(0);
   Client a = Connect("token-a");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_swap_in()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_swap_in);
   const RequestId request = Acquire("a");
   KillExecutor(0);
   answers_ = nullptr;
@@ -188,10 +182,7 @@ TEST_F(ControllerExecutors, DeathBeforeTheCheckpointIsLossToo) {
   Client a = Connect("token-a");
   Say(a, wire::LeaseRequest{});
   const auto lease = TakeLease(a);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_swap_out()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_swap_out);
   Say(a, wire::LeaseReturned{lease->lease_id});
   KillExecutor(0);
   const auto lost = a.link->Take<wire::LeaseLost>();
@@ -210,10 +201,7 @@ TEST_F(ControllerExecutors, WhoKeepsStateIsToldThatItIsLost) {
   Serve("c", c);
   Client b = Connect("token-b");
   Malloc(b, 40 * kMiB);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_swap_out()) return std::nullopt;  // half of it may be written
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_swap_out);  // half of it may be written
   Acquire("b");
   KillExecutor(0);
   const auto lost = c.link->Take<wire::LeaseLost>();
@@ -262,10 +250,7 @@ TEST_F(ControllerExecutors, FailedSwapOutCondemnsTheExecutor) {
   Malloc(a, 40 * kMiB);
   Malloc(b, 40 * kMiB);
   Serve("a", a);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_swap_out()) return absl::InternalError("illegal address");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_swap_out, absl::InternalError("illegal address"));
   const RequestId request = Acquire("b");
   ASSERT_EQ(killer_.killed.size(), 1u);
   answers_ = nullptr;
@@ -282,10 +267,7 @@ TEST_F(ControllerExecutors, ALeaseThatDoesNotEndKeepsTheGpuUntilItIsRestarted) {
   const RequestId request = Acquire("a");
   ASSERT_TRUE(TakeLease(a));
   const RequestId waiting = Acquire("b");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_end_lease()) return absl::DeadlineExceededError("a kernel still runs");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_end_lease, absl::DeadlineExceededError("a kernel still runs"));
   Release(request);
   ASSERT_TRUE(GiveBack(a));
   ASSERT_EQ(killer_.killed.size(), 1u);
@@ -300,10 +282,7 @@ TEST_F(ControllerExecutorPair, ASwapIsForTheExecutorThatItWasDecidedFor) {
   StartExecutor(0);
   StartExecutor(1);
   const Client a = Connect("token-a");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_map_host()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_map_host);
   Say(a, wire::HostAlloc{1, 4096});  // what comes next waits for it
   const RequestId gone = Acquire("a");
   KillExecutor(0);

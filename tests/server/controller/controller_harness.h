@@ -63,6 +63,11 @@ class ControllerHarness : public testing::Test {
   void Settle();
   void Answer(Executor& executor, const v1::DaemonMessage& operation, const absl::Status& status);
 
+  // From now on operations of one kind, has_swap_in or the like, are not answered, or refused.
+  using Kind = bool (v1::DaemonMessage::*)() const;
+  void Hold(Kind kind) { AnswerWith(kind, std::nullopt); }
+  void Refuse(Kind kind, const absl::Status& why) { AnswerWith(kind, why); }
+
   // A client that has said Hello; `Connect` one that is open.
   Client Hello(const std::string& token);
   Client Connect(const std::string& token);
@@ -97,6 +102,12 @@ class ControllerHarness : public testing::Test {
   bool GiveBack(const Client& client);
   // A whole request.
   void Serve(const std::string& function, const Client& client);
+
+  void AnswerWith(Kind kind, const std::optional<absl::Status>& answer) {
+    answers_ = [=](const v1::DaemonMessage& operation) {
+      return (operation.*kind)() ? answer : std::optional(absl::OkStatus());
+    };
+  }
 
   FakeLoop loop_;
   Repository repository_;

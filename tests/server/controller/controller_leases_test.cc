@@ -3,7 +3,18 @@
 namespace torpor::server {
 namespace {
 
-class ControllerLeases : public ControllerHarness {};
+class ControllerLeases : public ControllerHarness {
+ protected:
+  // A request of b that has waited long enough for the implicit lease of `a` to be revoked.
+  RequestId AcquireAgainstImplicitLease(const Client& a) {
+    Say(a, wire::LeaseRequest{});
+    EXPECT_TRUE(TakeLease(a));
+    const RequestId request = Acquire("b");
+    loop_.Advance(std::chrono::milliseconds(10));
+    Settle();
+    return request;
+  }
+};
 class ControllerTwoGpus : public ControllerHarness {
  protected:
   ControllerTwoGpus() : ControllerHarness(2) {}
@@ -104,10 +115,7 @@ TEST_F(ControllerLeases, ALateSessionThatDoesNotFitIsTold) {
   StartExecutor(0);
   const RequestId request = Acquire("a");
   const Client a = Connect("token-a");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_swap_in()) return absl::InternalError("no copy engine");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_swap_in, absl::InternalError("no copy engine"));
   Say(a, wire::LeaseRequest{});
   const auto denied = a.link->Take<wire::LeaseLost>();
   ASSERT_TRUE(denied);
@@ -144,15 +152,8 @@ TEST_F(ControllerLeases, AWishForALeaseIsForgottenWithItsSession) {
   StartExecutor(0);
   Client a = Connect("token-a");
   Client b = Connect("token-b");
-  Say(a, wire::LeaseRequest{});
-  ASSERT_TRUE(TakeLease(a));
-  const RequestId request = Acquire("b");
-  loop_.Advance(std::chrono::milliseconds(10));
-  Settle();
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_swap_out()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  const RequestId request = AcquireAgainstImplicitLease(a);
+  Hold(&v1::DaemonMessage::has_swap_out);
   ASSERT_TRUE(GiveBack(a));      // but it is not saved yet
   Say(a, wire::LeaseRequest{});  // waits behind the request
   KillExecutor(0);
@@ -225,11 +226,7 @@ TEST_F(ControllerLeases, RequestEndsAnImplicitLease) {
   StartExecutor(0);
   Client a = Connect("token-a");
   Client b = Connect("token-b");
-  Say(a, wire::LeaseRequest{});
-  ASSERT_TRUE(TakeLease(a));
-  const RequestId request = Acquire("b");
-  loop_.Advance(std::chrono::milliseconds(10));
-  Settle();
+  const RequestId request = AcquireAgainstImplicitLease(a);
   EXPECT_TRUE(GiveBack(a));
   Say(a, wire::LeaseRequest{});  // goes on behind the request
   EXPECT_TRUE(TakeLease(b));
@@ -245,10 +242,7 @@ TEST_F(ControllerLeases, AskingAgainWhileTheLastLeaseEnds) {
   Client a = Connect("token-a");
   Say(a, wire::LeaseRequest{});
   const auto lease = TakeLease(a);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_end_lease()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_end_lease);
   Say(a, wire::LeaseReturned{lease->lease_id});
   Say(a, wire::LeaseRequest{});
   EXPECT_FALSE(a.link->Take<wire::LeaseGrant>());
@@ -348,10 +342,7 @@ TEST_F(ControllerLeases, AllProcessesOfAFunctionShareItsLease) {
 TEST_F(ControllerLeases, FailedSwapRefusesTheRequest) {
   StartExecutor(0);
   Client a = Connect("token-a");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_swap_in()) return absl::ResourceExhaustedError("no chunk");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_swap_in, absl::ResourceExhaustedError("no chunk"));
   EXPECT_EQ(Failure(Acquire("a")), absl::StatusCode::kUnavailable);
   answers_ = nullptr;
   Serve("a", a);

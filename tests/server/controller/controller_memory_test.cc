@@ -109,10 +109,7 @@ TEST_F(ControllerMemory, FailedGrowthIsUndone) {
   Client a = Connect("token-a");
   Acquire("a");
   TakeLease(a);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_grow()) return absl::ResourceExhaustedError("no chunk");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_grow, absl::ResourceExhaustedError("no chunk"));
   EXPECT_EQ(Malloc(a, 20 * kMiB)->error, kCudaErrorMemoryAllocation);
   answers_ = nullptr;
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 0u);
@@ -142,10 +139,7 @@ TEST_F(ControllerMemory, ExecutorsLetGoOfFreedPagesFirst) {
   const auto block = Malloc(a, 4 * kMiB);
   Serve("a", a);
   Write(a, block->address, 4 * kMiB);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_release_image()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_release_image);
   EXPECT_FALSE(Free(a, block->address));
   ASSERT_TRUE(LastOperation()->has_release_image());
   EXPECT_EQ(LastOperation()->release_image().extent().bytes(), 4 * kMiB);
@@ -162,10 +156,7 @@ TEST_F(ControllerMemory, PagesThatAnExecutorKeepsStayWithTheFile) {
   const auto block = Malloc(a, 4 * kMiB);
   Serve("a", a);
   Write(a, block->address, 4 * kMiB);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_release_image()) return absl::DeadlineExceededError("it still works");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_release_image, absl::DeadlineExceededError("it still works"));
   EXPECT_EQ(Free(a, block->address)->error, 0);
   EXPECT_EQ(HostImageBytes(), 4 * kMiB);
   EXPECT_TRUE(IsZero(a, block->address, 4 * kMiB));
@@ -197,10 +188,7 @@ TEST_F(ControllerMemory, FreeOfWhatWasNotAllocated) {
 TEST_F(ControllerMemory, HostMemoryIsMappedEverywhereFirst) {
   StartExecutor(0);
   Client a = Connect("token-a");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_map_host()) return std::nullopt;
-    return absl::OkStatus();
-  };
+  Hold(&v1::DaemonMessage::has_map_host);
   Say(a, wire::HostAlloc{1, 5000});
   EXPECT_FALSE(a.link->Take<wire::MemoryReply>());
   answers_ = nullptr;

@@ -125,10 +125,7 @@ TEST_F(ControllerSessions, AGpuThatASessionDoesNotLeaveIsRestartedFirst) {
   Acquire("a");
   ASSERT_TRUE(TakeLease(a));
   const RequestId waiting = Acquire("b");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_close_session()) return absl::DeadlineExceededError("a kernel still runs");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_close_session, absl::DeadlineExceededError("a kernel still runs"));
   Disconnect(a);
   ASSERT_EQ(killer_.killed.size(), 1u);
   EXPECT_FALSE(b.link->Take<wire::LeaseGrant>()) << "the kernel still runs";
@@ -144,10 +141,7 @@ TEST_F(ControllerSessions, AGpuThatASessionDoesNotLeaveIsRestartedFirst) {
 TEST_F(ControllerSessions, AnExecutorThatNeverKnewTheSessionStays) {
   StartExecutor(0);
   const Client a = Connect("token-a");
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_close_session()) return absl::NotFoundError("not open here");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_close_session, absl::NotFoundError("not open here"));
   Disconnect(a);
   EXPECT_TRUE(killer_.killed.empty());
   EXPECT_EQ(controller_->Snapshot().sessions, 0u);
@@ -187,10 +181,7 @@ TEST_F(ControllerSessions, ClientThatCannotOpenIsClosed) {
 
 TEST_F(ControllerSessions, ExecutorThatCannotOpenRefuses) {
   StartExecutor(0);
-  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
-    if (operation.has_open_session()) return absl::AlreadyExistsError("the addresses are taken");
-    return absl::OkStatus();
-  };
+  Refuse(&v1::DaemonMessage::has_open_session, absl::AlreadyExistsError("the addresses are taken"));
   const Client client = Hello("token-a");
   EXPECT_NE(client.link->Take<wire::HelloReply>()->error, 0);
   EXPECT_TRUE(client.link->closed);
