@@ -1,4 +1,3 @@
-#include <pthread.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session.h"
+#include "client_shim/core/thread_end.h"
 #include "client_shim/core/unix_socket.h"
 #include "proto/cuda_api/cudart_commands.h"
 
@@ -30,15 +30,6 @@ void DestroyThreadStream(void* thread_stream) {
   const ThreadStream old = std::exchange(*static_cast<ThreadStream*>(thread_stream), {});
   const auto fields = wire::Encoded(wire::StreamDestroy{old.handle});
   old.owner->Destroy(old.handle, {wire::StreamDestroy::kCallId, fields});
-}
-
-pthread_key_t ThreadStreamKey() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    pthread_key_create(&made, &DestroyThreadStream);
-    return made;
-  }();
-  return key;
 }
 
 }  // namespace
@@ -269,7 +260,8 @@ std::uint64_t Session::PerThreadStream() {
   const auto fields = wire::Encoded(create);
   Create(handle, {wire::StreamCreate::kCallId, fields});
   my_stream = {this, handle};
-  pthread_setspecific(ThreadStreamKey(), &my_stream);
+  static const ThreadEnd thread_end(&DestroyThreadStream);
+  thread_end.Arm(&my_stream);
   return handle;
 }
 

@@ -1,8 +1,8 @@
 #include "client_shim/cudart/entry.h"
 
-#include <pthread.h>
-
 #include <atomic>
+
+#include "client_shim/core/thread_end.h"
 
 namespace torpor::shim {
 namespace {
@@ -17,15 +17,6 @@ void DeleteBuffer(void* buffer) {
   delete static_cast<std::vector<std::uint8_t>*>(buffer);
 }
 
-pthread_key_t BufferKey() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    pthread_key_create(&made, &DeleteBuffer);
-    return made;
-  }();
-  return key;
-}
-
 }  // namespace
 
 cudaError_t Begin() { return Core().Start(); }
@@ -34,7 +25,8 @@ std::vector<std::uint8_t>& EncodeBuffer() {
   if (!encode_buffer) {
     encode_buffer = new std::vector<std::uint8_t>();
     encode_buffer->reserve(kEncodeBytes);
-    pthread_setspecific(BufferKey(), encode_buffer);
+    static const ThreadEnd thread_end(&DeleteBuffer);
+    thread_end.Arm(encode_buffer);
   }
   encode_buffer->clear();
   return *encode_buffer;

@@ -1,13 +1,12 @@
 #include "client_shim/cudart/streams.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <shared_mutex>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "client_shim/core/thread_end.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/host_functions.h"
 
@@ -66,15 +65,6 @@ void ForgetPerThread(void* wire) {
   Core().FreeSlot(stream->slot);
 }
 
-pthread_key_t PerThreadKey() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    pthread_key_create(&made, &ForgetPerThread);
-    return made;
-  }();
-  return key;
-}
-
 StreamPtr PerThread() {
   const std::uint64_t wire = Core().PerThreadStream();
   if (StreamPtr known = TheStreams().Find(wire)) return known;
@@ -82,7 +72,8 @@ StreamPtr PerThread() {
   stream->wire = wire;
   stream->is_default = true;
   TheStreams().Insert(stream);
-  pthread_setspecific(PerThreadKey(), reinterpret_cast<void*>(wire));
+  static const ThreadEnd thread_end(&ForgetPerThread);
+  thread_end.Arm(reinterpret_cast<void*>(wire));
   return stream;
 }
 
