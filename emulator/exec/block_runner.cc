@@ -17,6 +17,11 @@ namespace context = boost::context::detail;
 // Set while generated code runs on this thread.
 thread_local BlockRunner* current_runner = nullptr;
 
+// As Warp::barrier_result has it.
+std::uint32_t PackedResult(const BlockBarrier& barrier) {
+  return (barrier.count << 1) | (barrier.all ? 1U : 0U);
+}
+
 std::string Triple(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   char text[40];
   std::snprintf(text, sizeof(text), "(%u,%u,%u)", x, y, z);
@@ -134,34 +139,30 @@ void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
   }
   if (!job_->switches) return;
   block.live_warps = job_->warps();
+  block.incomplete_barriers = 0;
   for (BlockBarrier& barrier : block.barriers) {
-    barrier.expected_warps = barrier.arrived = barrier.count = 0;
-    barrier.all = true;
-    barrier.waiting.clear();
+    barrier = BlockBarrier();
   }
 }
 
 void BlockRunner::RunBlock(std::uint64_t block) {
   Place(*blocks_[0], block);
-  Run({blocks_[0].get()});
+  Run(std::span(blocks_).first(1));
 }
 
 void BlockRunner::RunAllBlocks() {
-  std::vector<ResidentBlock*> all;
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    Place(*blocks_[i], i);
-    all.push_back(blocks_[i].get());
-  }
-  Run(all);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) Place(*blocks_[i], i);
+  Run(blocks_);
 }
 
 // An error anywhere in generated code, even on a fiber's stack or in a signal handler, comes back
 // here. Nothing on the stacks it skips owns anything: faults come from generated code and from
 // CopyUnlessFault, and who calls Escape owns nothing. The signal mask needs no saving: the handler
 // blocks no signals.
-void BlockRunner::Run(const std::vector<ResidentBlock*>& blocks) {
+void BlockRunner::Run(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
   if (sigsetjmp(escape_, 0) != 0) {
     current_runner = nullptr;
+    AbandonFibers();
     if (fault_signal_ != 0) ReportFault();
     running_ = nullptr;
     return;
@@ -171,7 +172,7 @@ void BlockRunner::Run(const std::vector<ResidentBlock*>& blocks) {
   if (job_->switches) {
     RunInTurns(blocks);
   } else {
-    for (ResidentBlock* block : blocks) {
+    for (const auto& block : blocks) {
       for (std::uint32_t i = 0; i < job_->warps(); ++i) {
         running_ = &block->warps[i];
         job_->entry(running_);
@@ -182,13 +183,15 @@ void BlockRunner::Run(const std::vector<ResidentBlock*>& blocks) {
   current_runner = nullptr;
 }
 
-void BlockRunner::RunInTurns(const std::vector<ResidentBlock*>& blocks) {
+void BlockRunner::RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
   ready_.Clear();
   unfinished_ = 0;
-  for (ResidentBlock* block : blocks) {
+  for (const auto& block : blocks) {
     for (std::uint32_t i = 0; i < job_->warps(); ++i) {
       Warp& warp = block->warps[i];
-      warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
+      if (warp.resume == nullptr) {
+        warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
+      }
       ready_.Push(warp);
       ++unfinished_;
     }
@@ -198,6 +201,13 @@ void BlockRunner::RunInTurns(const std::vector<ResidentBlock*>& blocks) {
   running_ = &blocks[0]->warps[0];
   Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
   Escape();
+}
+
+// The fibers stand wherever they were when their block ended early.
+void BlockRunner::AbandonFibers() {
+  for (const auto& block : blocks_) {
+    for (Warp& warp : block->warps) warp.resume = nullptr;
+  }
 }
 
 // Leaves a warp, or RunInTurns if null, for the next warp that can run, or for RunInTurns if there
@@ -214,21 +224,25 @@ void BlockRunner::Arrive(context::transfer_t transfer) {
   (left == nullptr ? scheduler_ : left->resume) = transfer.fctx;
 }
 
+// Runs its warp once for each block.
 void BlockRunner::FiberMain(context::transfer_t transfer) {
   BlockRunner& runner = *current_runner;
   Warp& warp = *runner.running_;
   runner.Arrive(transfer);
-  runner.job_->entry(&warp);
-  runner.Finish(warp);
-  runner.SwitchFrom(&warp);
+  while (true) {
+    runner.job_->entry(&warp);
+    runner.Finish(warp);
+    runner.SwitchFrom(&warp);
+  }
 }
 
 void BlockRunner::Finish(Warp& warp) {
   --unfinished_;
   ResidentBlock& block = *warp.block;
   --block.live_warps;
+  if (block.incomplete_barriers == 0) return;
   for (BlockBarrier& barrier : block.barriers) {
-    if (barrier.arrived > 0 && IsComplete(block, barrier)) Release(barrier);
+    if (barrier.arrived > 0 && IsComplete(block, barrier)) Release(block, barrier);
   }
 }
 
@@ -254,30 +268,28 @@ std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t thre
     Fail(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
     Escape();
   }
-  const auto result_of = [&](std::uint32_t count, bool all) {
-    if (mode == BarrierMode::kPopc) return count;
-    return static_cast<std::uint32_t>(mode == BarrierMode::kAnd ? all : count != 0);
-  };
-  const bool counts = mode == BarrierMode::kPopc || mode == BarrierMode::kOr;
-  const auto count =
-      counts ? static_cast<std::uint32_t>(__builtin_popcount(predicates)) : std::uint32_t{0};
-  const bool all = predicates == mask;
-  if (!job_->switches) return result_of(count, all);
   BlockBarrier& barrier = block.barriers[id];
-  barrier.expected_warps = (threads + kWarpLanes - 1) / kWarpLanes;
-  ++barrier.arrived;
-  barrier.count += count;
-  barrier.all = barrier.all && all;
-  std::uint32_t packed = 0;
-  if (IsComplete(block, barrier)) {
-    // The last to come has no need to wait for its turn.
-    packed = Release(barrier);
-  } else if (mode != BarrierMode::kArrive) {
-    barrier.waiting.push_back(&warp);
-    SwitchFrom(&warp);
-    packed = warp.barrier_result;
+  const bool reduces = mode != BarrierMode::kSync && mode != BarrierMode::kArrive;
+  if (reduces) {
+    barrier.reduces = true;
+    barrier.count += static_cast<std::uint32_t>(__builtin_popcount(predicates));
+    barrier.all = barrier.all && predicates == mask;
   }
-  return mode == BarrierMode::kArrive ? 0 : result_of(packed >> 1, (packed & 1) != 0);
+  barrier.expected_warps = (threads + kWarpLanes - 1) / kWarpLanes;
+  if (++barrier.arrived == 1) ++block.incomplete_barriers;
+  // The last to come has no need to wait for its turn; a warp alone has nobody to wait for.
+  if (IsComplete(block, barrier) || !job_->switches) {
+    warp.barrier_result = PackedResult(barrier);
+    Release(block, barrier);
+  } else if (mode != BarrierMode::kArrive) {
+    barrier.waiting.Push(warp);
+    SwitchFrom(&warp);
+  }
+  if (!reduces) return 0;
+  const std::uint32_t count = warp.barrier_result >> 1;
+  if (mode == BarrierMode::kPopc) return count;
+  return mode == BarrierMode::kAnd ? warp.barrier_result & 1
+                                   : static_cast<std::uint32_t>(count != 0);
 }
 
 bool BlockRunner::IsComplete(const ResidentBlock& block, const BlockBarrier& barrier) {
@@ -286,18 +298,17 @@ bool BlockRunner::IsComplete(const ResidentBlock& block, const BlockBarrier& bar
   return barrier.arrived >= expected;
 }
 
-// Returns what the warps that waited find in their barrier_result.
-std::uint32_t BlockRunner::Release(BlockBarrier& barrier) {
-  const std::uint32_t result = (barrier.count << 1) | (barrier.all ? 1U : 0U);
-  for (Warp* warp : barrier.waiting) {
-    warp->barrier_result = result;
-    ready_.Push(*warp);
+void BlockRunner::Release(ResidentBlock& block, BlockBarrier& barrier) {
+  if (barrier.reduces) {
+    const std::uint32_t result = PackedResult(barrier);
+    barrier.waiting.ForEach([&](Warp& warp) { warp.barrier_result = result; });
+    barrier.reduces = false;
+    barrier.count = 0;
+    barrier.all = true;
   }
-  barrier.waiting.clear();
+  ready_.Append(barrier.waiting);
   barrier.arrived = 0;
-  barrier.count = 0;
-  barrier.all = true;
-  return result;
+  --block.incomplete_barriers;
 }
 
 std::string BlockRunner::Describe(const Warp& warp, int lane) const {

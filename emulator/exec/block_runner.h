@@ -5,6 +5,7 @@
 #include <csetjmp>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,27 +23,40 @@ struct ResidentBlock;
 struct Warp : WarpContext {
   BlockRunner* runner = nullptr;
   ResidentBlock* block = nullptr;
-  boost::context::detail::fcontext_t resume = nullptr;  // where a waiting warp goes on
-  Warp* next_ready = nullptr;
+  // Where a warp that waits goes on, or one that has ended begins its next block; null before its
+  // first one.
+  boost::context::detail::fcontext_t resume = nullptr;
+  Warp* next_in_queue = nullptr;
   std::unique_ptr<FiberStack> stack;
   std::uint32_t barrier_result = 0;  // count of predicates << 1 | whether all held
 };
 
-// Warps that can run, first come first served.
-class ReadyWarps {
+// First come, first served. A warp is in one queue at most.
+class WarpQueue {
  public:
   bool empty() const { return first_ == nullptr; }
   void Clear() { first_ = nullptr; }
   void Push(Warp& warp) {
-    warp.next_ready = nullptr;
-    (first_ == nullptr ? first_ : last_->next_ready) = &warp;
+    warp.next_in_queue = nullptr;
+    (first_ == nullptr ? first_ : last_->next_in_queue) = &warp;
     last_ = &warp;
   }
   // Null if there is none.
   Warp* Pop() {
     Warp* const warp = first_;
-    if (warp != nullptr) first_ = warp->next_ready;
+    if (warp != nullptr) first_ = warp->next_in_queue;
     return warp;
+  }
+  // Takes all of `others`, in their order.
+  void Append(WarpQueue& others) {
+    if (others.empty()) return;
+    (first_ == nullptr ? first_ : last_->next_in_queue) = others.first_;
+    last_ = others.last_;
+    others.Clear();
+  }
+  template <typename Body>
+  void ForEach(const Body& body) const {
+    for (Warp* warp = first_; warp != nullptr; warp = warp->next_in_queue) body(*warp);
   }
 
  private:
@@ -55,15 +69,17 @@ class ReadyWarps {
 struct BlockBarrier {
   std::uint32_t expected_warps = 0;  // 0: all warps that have not ended
   std::uint32_t arrived = 0;
-  std::uint32_t count = 0;  // of predicates
-  bool all = true;
-  std::vector<Warp*> waiting;
+  bool reduces = false;     // somebody wants to know of the predicates:
+  std::uint32_t count = 0;  // how many hold
+  bool all = true;          // whether all do
+  WarpQueue waiting;
 };
 
 struct ResidentBlock {
   ArenaSlot slot;
   std::vector<Warp> warps;
   std::array<BlockBarrier, 16> barriers;
+  std::uint32_t incomplete_barriers = 0;  // at which some warp has arrived
   std::uint32_t live_warps = 0;
 };
 
@@ -106,20 +122,21 @@ class BlockRunner {
  private:
   bool PrepareBlock(ResidentBlock& block);
   void Place(ResidentBlock& block, std::uint64_t index);
-  void Run(const std::vector<ResidentBlock*>& blocks);
-  void RunInTurns(const std::vector<ResidentBlock*>& blocks);
+  void Run(std::span<const std::unique_ptr<ResidentBlock>> blocks);
+  void RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blocks);
+  void AbandonFibers();
   void SwitchFrom(Warp* warp);
   void Arrive(boost::context::detail::transfer_t transfer);
   void Finish(Warp& warp);
   static bool IsComplete(const ResidentBlock& block, const BlockBarrier& barrier);
-  std::uint32_t Release(BlockBarrier& barrier);
+  void Release(ResidentBlock& block, BlockBarrier& barrier);
   std::string Describe(const Warp& warp, int lane) const;
   void ReportFault();
   static void FiberMain(boost::context::detail::transfer_t transfer);
 
   KernelJob* job_ = nullptr;
   std::vector<std::unique_ptr<ResidentBlock>> blocks_;
-  ReadyWarps ready_;
+  WarpQueue ready_;  // warps that can run
   Warp* running_ = nullptr;
   boost::context::detail::fcontext_t scheduler_ = nullptr;
   std::size_t unfinished_ = 0;

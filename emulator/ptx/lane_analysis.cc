@@ -98,7 +98,13 @@ bool LaneAnalysis::UpdateBranches() {
 
 bool LaneAnalysis::Widen(std::uint32_t reg, const LaneShape& shape) {
   LaneShape& current = registers_[reg];
-  if (shape.kind == LaneShape::Kind::kUnknown || current.varying()) return false;
+  if (shape.kind == LaneShape::Kind::kUnknown) return false;
+  if (current.varying()) {
+    const unsigned low_bits = shape.varying() ? shape.low_bits : LaneShape::kAllBits;
+    if (low_bits <= current.low_bits) return false;
+    current.low_bits = low_bits;
+    return true;
+  }
   const bool narrow = BitWidth(function_.registers[reg]) <= 8 && !shape.uniform();
   if (current.kind == LaneShape::Kind::kUnknown && !narrow) {
     current = shape;

@@ -48,6 +48,7 @@ class LaneAnalysis {
   // result_shape.cc
   LaneShape LaneNumber(std::int64_t scale, unsigned alignment) const;
   std::optional<unsigned> StepBits(const LaneShape& shape) const;
+  std::optional<unsigned> DifferingBits(const LaneShape& shape) const;
   bool StaysInRange(const LaneShape& shape) const;
   bool KeepsStepsWhenWidened(const LaneShape& shape, Type from) const;
   LaneShape SpecialShape(SpecialRegister special) const;
@@ -64,6 +65,8 @@ class LaneAnalysis {
   LaneShape GroupShape(const Instruction& instruction) const;
   LaneShape ShuffleShape(const Instruction& instruction) const;
   LaneShape LaneWiseShape(const Instruction& instruction) const;
+  // Of the operands [first, end) only.
+  LaneShape LaneWiseShape(const Instruction& instruction, std::size_t first, std::size_t end) const;
 
   const Module& module_;
   const Function& function_;

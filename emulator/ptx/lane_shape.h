@@ -17,6 +17,10 @@ struct LaneShape {
   std::int64_t row_stride = 0;  // 0 where a row is a whole warp
   // Lane 0's value is a multiple of 2^alignment. Proves that a wider type's arithmetic agrees.
   unsigned alignment = 0;
+  // Of varying lanes: they agree in all but so many low bits.
+  unsigned low_bits = kAllBits;
+
+  static constexpr unsigned kAllBits = 64;
 
   bool linear() const { return kind == Kind::kLinear; }
   bool uniform() const { return linear() && stride == 0 && row_stride == 0; }
@@ -25,12 +29,14 @@ struct LaneShape {
   bool row_uniform() const { return stepped() && stride == 0; }
   bool varying() const { return kind == Kind::kVarying; }
 
-  static LaneShape Uniform(unsigned alignment = 0) { return {Kind::kLinear, 0, 0, alignment}; }
+  static LaneShape Uniform(unsigned alignment = 0) { return Linear(0, 0, alignment); }
   static LaneShape Linear(std::int64_t stride, std::int64_t row_stride, unsigned alignment) {
-    return {Kind::kLinear, stride, row_stride, alignment};
+    return {Kind::kLinear, stride, row_stride, alignment, kAllBits};
   }
-  static LaneShape Rows(std::int64_t stride) { return {Kind::kRows, stride, 0, 0}; }
-  static LaneShape Varying() { return {Kind::kVarying, 0, 0, 0}; }
+  static LaneShape Rows(std::int64_t stride) { return {Kind::kRows, stride, 0, 0, kAllBits}; }
+  static LaneShape Varying(unsigned low_bits = kAllBits) {
+    return {Kind::kVarying, 0, 0, 0, low_bits};
+  }
 };
 
 // What is known about the blocks that a variant of a kernel is compiled for.

@@ -71,6 +71,12 @@ std::optional<unsigned> LaneAnalysis::StepBits(const LaneShape& shape) const {
   return bits;
 }
 
+// In how many low bits the lanes differ, whatever they are in lane 0; nothing if in any.
+std::optional<unsigned> LaneAnalysis::DifferingBits(const LaneShape& shape) const {
+  if (!shape.varying()) return StepBits(shape);
+  return shape.low_bits < LaneShape::kAllBits ? std::optional(shape.low_bits) : std::nullopt;
+}
+
 // Whether no lane's value, read as an unsigned number of the same width, wraps.
 bool LaneAnalysis::StaysInRange(const LaneShape& shape) const {
   const bool is_same_in_rows = shape.uniform() || (shape.rows() && shape.stride == 0);
@@ -165,6 +171,12 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
 
 // The same operation on each lane: uniform, or uniform in each row, if all it reads is.
 LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction) const {
+  return LaneWiseShape(instruction, HasDestination(instruction) ? 1 : 0,
+                       instruction.operands.size());
+}
+
+LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction, std::size_t first,
+                                      std::size_t end) const {
   LaneShape joined = LaneShape::Uniform();
   const auto join = [&](const LaneShape& shape) {
     if (shape.kind == LaneShape::Kind::kUnknown || joined.kind == LaneShape::Kind::kUnknown) {
@@ -175,9 +187,7 @@ LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction) const {
       joined = LaneShape::Rows(0);
     }
   };
-  for (std::size_t i = HasDestination(instruction) ? 1 : 0; i < instruction.operands.size(); ++i) {
-    join(OperandShape(instruction.operands[i], 64));
-  }
+  for (std::size_t i = first; i < end; ++i) join(OperandShape(instruction.operands[i], 64));
   if (ReadsCarry(instruction)) join(registers_[function_.carry]);
   return joined;
 }
@@ -202,7 +212,9 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
   const unsigned bits = BitWidth(type);
   LaneShape a = OperandShape(instruction.operands[1], bits);
   LaneShape b = OperandShape(instruction.operands[2], bits);
-  if (!a.stepped() || !b.stepped()) return LaneWiseShape(instruction);
+  // Of mad, what is added has no part in the product.
+  const LaneShape any_product = LaneWiseShape(instruction, 1, 3);
+  if (!a.stepped() || !b.stepped()) return any_product;
   const unsigned alignment = std::min(kMaxAlignment, a.alignment + b.alignment);
   if (a.uniform() && b.uniform()) return LaneShape::Uniform(alignment);
   const Operand* factor = &instruction.operands[2];
@@ -211,7 +223,7 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
     factor = &instruction.operands[1];
   }
   const auto constant = ConstantOf(*factor);
-  if (!constant) return LaneWiseShape(instruction);
+  if (!constant) return any_product;
   if (wide && !KeepsStepsWhenWidened(a, type)) return LaneShape::Varying();
   auto value = static_cast<std::int64_t>(*constant);
   value = wide && !IsSigned(type)
@@ -244,14 +256,15 @@ LaneShape LaneAnalysis::ShiftLeftShape(const Instruction& instruction) const {
   return Scaled(a, std::int64_t{1} << shift, bits, std::min(kMaxAlignment, a.alignment + shift));
 }
 
-// What differs between the lanes is shifted out: threadIdx.x / 32 for example.
+// What differs between the lanes is shifted out, all or a part: threadIdx.x / 32 for example.
 LaneShape LaneAnalysis::ShiftRightShape(const Instruction& instruction) const {
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], BitWidth(instruction.type()));
   const auto amount = ConstantOf(instruction.operands[2]);
-  const auto steps = StepBits(a);
-  const bool gone = !a.uniform() && amount && steps && *amount >= *steps;
-  return gone ? LaneShape::Uniform() : LaneWiseShape(instruction);
+  const auto steps = DifferingBits(a);
+  if (a.uniform() || !amount || !steps) return LaneWiseShape(instruction);
+  if (*amount >= *steps) return LaneShape::Uniform();
+  return LaneShape::Varying(*steps - static_cast<unsigned>(*amount));
 }
 
 // The mask keeps all that differs between the lanes, or nothing of it: threadIdx.x & 31 and
@@ -260,11 +273,11 @@ LaneShape LaneAnalysis::AndShape(const Instruction& instruction) const {
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], BitWidth(instruction.type()));
   const auto mask = ConstantOf(instruction.operands[2]);
-  const auto steps = StepBits(a);
+  const auto steps = DifferingBits(a);
   if (a.uniform() || !mask || !steps) return LaneWiseShape(instruction);
   const std::uint64_t differing = (std::uint64_t{1} << *steps) - 1;
   if ((*mask & differing) == differing) return a;
-  return (*mask & differing) == 0 ? LaneShape::Uniform() : LaneWiseShape(instruction);
+  return (*mask & differing) == 0 ? LaneShape::Uniform() : LaneShape::Varying(*steps);
 }
 
 // nvcc writes an addition whose operands share no bit as `or`.

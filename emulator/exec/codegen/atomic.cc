@@ -1,4 +1,6 @@
 // atom and red: one lane after the other.
+#include <llvm/Transforms/Utils/LowerAtomic.h>
+
 #include "emulator/exec/codegen/function_emitter.h"
 
 namespace torpor::emulator {
@@ -33,6 +35,19 @@ llvm::Value* FunctionEmitter::AtomicLane(const Instruction& instruction, Value* 
   }
   const AtomicRMWInst::BinOp operation = AtomicOperation(instruction, instruction.type());
   return b_.CreateAtomicRMW(operation, pointer, operand, align, kOrder);
+}
+
+// A block runs on one thread of the host: nobody comes between.
+llvm::Value* FunctionEmitter::AtomicSharedLane(const Instruction& instruction, Value* pointer,
+                                               Value* operand, Value* compare, llvm::Type* type) {
+  const llvm::Align align(type->getPrimitiveSizeInBits() / 8);
+  Value* old = b_.CreateAlignedLoad(type, pointer, align);
+  Value* changed = compare != nullptr
+                       ? b_.CreateSelect(b_.CreateICmpEQ(old, compare), operand, old)
+                       : llvm::buildAtomicRMWValue(AtomicOperation(instruction, instruction.type()),
+                                                   b_, old, operand);
+  b_.CreateAlignedStore(changed, pointer, align);
+  return old;
 }
 
 void FunctionEmitter::EmitAtomic(const Instruction& instruction) {
@@ -70,7 +85,9 @@ void FunctionEmitter::EmitAtomic(const Instruction& instruction) {
     Value* pointer = Pointer(address, b_.CreateLoad(index, LaneSlot(places, index, lane)));
     Value* operand = b_.CreateLoad(element, LaneSlot(operands, element, lane));
     Value* compare = swap ? b_.CreateLoad(element, LaneSlot(compares, element, lane)) : nullptr;
-    Value* old = AtomicLane(instruction, pointer, operand, compare, element);
+    Value* old = address.space == ptx::Space::kShared
+                     ? AtomicSharedLane(instruction, pointer, operand, compare, element)
+                     : AtomicLane(instruction, pointer, operand, compare, element);
     if (returns) b_.CreateStore(old, LaneSlot(results, element, lane));
   });
   if (returns) Write(instruction, instruction.operands[0], Unspill(results, element), type);

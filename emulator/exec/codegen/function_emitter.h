@@ -276,6 +276,8 @@ class FunctionEmitter {
   void EmitAtomic(const Instruction& instruction);
   Value* AtomicLane(const Instruction& instruction, Value* pointer, Value* operand, Value* compare,
                     llvm::Type* type);
+  Value* AtomicSharedLane(const Instruction& instruction, Value* pointer, Value* operand,
+                          Value* compare, llvm::Type* type);
   llvm::AtomicRMWInst::BinOp AtomicOperation(const Instruction& instruction, Type type) const;
 
   // warp.cc

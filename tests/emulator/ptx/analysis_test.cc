@@ -105,7 +105,8 @@ TEST_F(AnalysisTest, WarpAndLaneOfAThread) {
   Analyse(
       "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; and.b32 %r4, %r1, -32;\n"
       "shr.u32 %r5, %r1, 4; and.b32 %r6, %r1, 15; add.s32 %r7, %r1, 1; shr.u32 %r8, %r7, 5;\n"
-      "shr.s32 %r9, %r1, 31; ret;");
+      "shr.s32 %r9, %r1, 31; shr.u32 %r10, %r1, 3; and.b32 %r11, %r10, 0x1ffffffc;\n"
+      "and.b32 %r12, %r10, 0x1ffffffe; ret;");
   EXPECT_TRUE(R(2).uniform());
   EXPECT_EQ(R(3).stride, 1);
   EXPECT_TRUE(R(4).uniform());
@@ -113,6 +114,27 @@ TEST_F(AnalysisTest, WarpAndLaneOfAThread) {
   EXPECT_TRUE(R(6).varying());
   EXPECT_TRUE(R(8).varying());  // thread 31 is already the next warp's
   EXPECT_TRUE(R(9).uniform());
+  EXPECT_TRUE(R(10).varying());
+  EXPECT_TRUE(R(11).uniform());  // 4 * (tid.x / 32), as nvcc writes it
+  EXPECT_TRUE(R(12).varying());
+}
+
+TEST_F(AnalysisTest, LowBitsThatDifferInOneOfTwoWritesDiffer) {
+  Analyse(
+      "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 3; mov.u32 %r3, 0;\n"
+      "L: and.b32 %r4, %r2, 0x1ffffffc; shr.u32 %r2, %r1, 1; add.s32 %r3, %r3, 1;\n"
+      "setp.lt.s32 %p1, %r3, 9; @%p1 bra L; ret;");
+  EXPECT_TRUE(R(4).varying());
+}
+
+TEST_F(AnalysisTest, WhatMadAddsHasNoPartInItsProduct) {
+  // tid.y * width + tid.x; the width is a parameter.
+  Analyse(
+      "ld.param.u64 %rd1, [out]; cvt.u32.u64 %r4, %rd1; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y;\n"
+      "mad.lo.s32 %r5, %r2, %r4, %r1; ret;",
+      {16, false, true});
+  EXPECT_TRUE(R(5).rows());
+  EXPECT_EQ(R(5).stride, 1);
 }
 
 TEST_F(AnalysisTest, AUniformLoopNeedsNoMask) {
