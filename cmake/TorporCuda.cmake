@@ -8,19 +8,29 @@ get_filename_component(CUDA_HOME ${CUDA_HOME} DIRECTORY)
 add_library(cuda_headers INTERFACE)
 target_include_directories(cuda_headers SYSTEM INTERFACE ${CUDA_HOME}/include)
 
-# torpor_cuda_program(NAME SOURCE [DIRECTORY dir] [LIBRARIES cublas ...] [OPTIONS ...] [DEPENDS files...])
+# torpor_cuda_program(NAME SOURCE [UNITS sources...] [ARCHITECTURE arch] [DIRECTORY dir]
+#                     [LIBRARIES cublas ...] [OPTIONS ...] [DEPENDS files...])
+# UNITS are further translation units, linked as relocatable device code.
 # SASS for sm_90 runs on a real GPU without a compile at start; the PTX runs everywhere else.
 function(torpor_cuda_program name source)
-  cmake_parse_arguments(ARG "" "DIRECTORY" "LIBRARIES;OPTIONS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ARCHITECTURE;DIRECTORY" "UNITS;LIBRARIES;OPTIONS;DEPENDS" ${ARGN})
   if(NOT ARG_DIRECTORY)
     set(ARG_DIRECTORY ${PROJECT_BINARY_DIR}/cuda)
   endif()
+  if(NOT ARG_ARCHITECTURE)
+    set(ARG_ARCHITECTURE sm_90)
+  endif()
   file(MAKE_DIRECTORY ${ARG_DIRECTORY})
   list(TRANSFORM ARG_LIBRARIES PREPEND -l)
+  set(sources ${source} ${ARG_UNITS})
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  if(ARG_UNITS)
+    list(APPEND ARG_OPTIONS -rdc=true)
+  endif()
   add_custom_command(OUTPUT ${ARG_DIRECTORY}/${name}
-    COMMAND ${NVCC} -std=c++17 -O3 -cudart shared -arch=sm_90 -I${PROJECT_SOURCE_DIR}
-            ${ARG_OPTIONS} -o ${ARG_DIRECTORY}/${name} ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${ARG_LIBRARIES}
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} ${ARG_DEPENDS}
+    COMMAND ${NVCC} -std=c++17 -O3 -cudart shared -arch=${ARG_ARCHITECTURE} -I${PROJECT_SOURCE_DIR}
+            ${ARG_OPTIONS} -o ${ARG_DIRECTORY}/${name} ${sources} ${ARG_LIBRARIES}
+    DEPENDS ${sources} ${ARG_DEPENDS}
     COMMENT "nvcc ${name}" VERBATIM)
   add_custom_target(cuda_${name} ALL DEPENDS ${ARG_DIRECTORY}/${name})
 endfunction()

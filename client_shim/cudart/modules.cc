@@ -4,27 +4,29 @@
 #include <cstring>
 #include <memory>
 #include <shared_mutex>
+#include <span>
 #include <unordered_set>
 
 #include "base/sha256.h"
 #include "client_shim/cudart/entry.h"
+#include "proto/wire/relocatable_module.h"
 
 namespace torpor::shim {
 namespace {
 
 // CUDA's own limit for a kernel that was not given more by cudaFuncSetAttribute.
 constexpr std::uint64_t kDefaultSharedBytes = std::uint64_t{48} * 1024;
-// Wrapper version of relocatable device code, whose fatbin is linked at run time.
+// Wrapper version of relocatable device code.
 constexpr int kRelocatableWrapper = 2;
 
 struct FatbinWrapper {
   int magic;
   int version;
-  const void* data;
-  const void* prelinked;
+  const void* data;                // a fatbin; of relocatable device code, what is linked already
+  const void* const* relocatable;  // version 2: fatbins that are linked at run time, and null
 };
 
-std::uint64_t FatbinBytes(const void* fatbin) {
+std::span<const std::uint8_t> FatbinAt(const void* fatbin) {
   constexpr std::size_t kHeaderSizeAt = 6;
   constexpr std::size_t kPayloadSizeAt = 8;
   const auto* bytes = static_cast<const std::uint8_t*>(fatbin);
@@ -32,7 +34,7 @@ std::uint64_t FatbinBytes(const void* fatbin) {
   std::uint64_t payload = 0;
   std::memcpy(&header, bytes + kHeaderSizeAt, sizeof header);
   std::memcpy(&payload, bytes + kPayloadSizeAt, sizeof payload);
-  return header + payload;
+  return {bytes, header + payload};
 }
 
 class Registry {
@@ -93,15 +95,26 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-cudaError_t Upload(const Module& module, const Sha256Digest& hash) {
-  const auto* bytes = static_cast<const std::uint8_t*>(module.fatbin);
-  for (std::uint64_t at = 0; at < module.fatbin_bytes;) {
+// What is sent of a module: its fatbin where it lies, or its parts in `copy`.
+std::span<const std::uint8_t> ImageOf(const Module& module, std::vector<std::uint8_t>& copy) {
+  if (module.parts == nullptr) return FatbinAt(module.fatbin);
+  wire::RelocatableModule relocatable;
+  relocatable.linked = FatbinAt(module.fatbin);
+  for (const void* const* part = module.parts; *part != nullptr; ++part) {
+    relocatable.parts.push_back(FatbinAt(*part));
+  }
+  copy = wire::Encoded(relocatable);
+  return copy;
+}
+
+cudaError_t Upload(std::span<const std::uint8_t> image, const Sha256Digest& hash) {
+  for (std::uint64_t at = 0; at < image.size();) {
     WindowPiece piece;
-    TORPOR_TRY(Core().AcquireWindow(module.fatbin_bytes - at, piece));
-    std::memcpy(piece.data, bytes + at, piece.bytes);
+    TORPOR_TRY(Core().AcquireWindow(image.size() - at, piece));
+    std::memcpy(piece.data, image.data() + at, piece.bytes);
     wire::ModuleUpload upload;
     upload.hash = hash;
-    upload.total_bytes = module.fatbin_bytes;
+    upload.total_bytes = image.size();
     upload.at = at;
     upload.payload = wire::Payload::kWindow;
     upload.offset = piece.offset;
@@ -123,19 +136,16 @@ cudaError_t BindGlobals(std::uint64_t module, std::uint64_t globals_bytes) {
 }
 
 cudaError_t LoadLocked(Module& module) {
-  if (module.is_relocatable) {
-    Core().WarnOnce("relocatable", "relocatable device code (nvcc -rdc=true) is not supported yet");
-    return cudaErrorNotSupported;
-  }
-  module.fatbin_bytes = FatbinBytes(module.fatbin);
+  std::vector<std::uint8_t> copy;
+  const std::span<const std::uint8_t> image = ImageOf(module, copy);
   wire::ModuleLoad load;
   load.module = Core().MintHandle(HandleKind::kModule);
-  load.hash = Sha256(module.fatbin, module.fatbin_bytes);
+  load.hash = Sha256(image.data(), image.size());
   load.variables = module.variable_names;
   wire::ModuleLoadResult result;
   TORPOR_TRY(Ask(load, result));
   if (result.found == 0) {
-    TORPOR_TRY(Upload(module, load.hash));
+    TORPOR_TRY(Upload(image, load.hash));
     TORPOR_TRY(Ask(load, result));
     if (result.found == 0) return cudaErrorInvalidKernelImage;
   }
@@ -177,7 +187,7 @@ Module* RegisterModule(const void* wrapper) {
   const auto* fatbin = static_cast<const FatbinWrapper*>(wrapper);
   auto module = std::make_unique<Module>();
   module->fatbin = fatbin->data;
-  module->is_relocatable = fatbin->version == kRelocatableWrapper;
+  if (fatbin->version == kRelocatableWrapper) module->parts = fatbin->relocatable;
   return TheRegistry().AddModule(std::move(module));
 }
 

@@ -36,11 +36,10 @@ struct Variable {
   std::uint64_t bytes = 0;
 };
 
-// A fatbin and what it registered. Never freed.
+// A fatbin, or several that are linked, and what they registered. Never freed.
 struct Module {
   const void* fatbin = nullptr;
-  std::uint64_t fatbin_bytes = 0;
-  bool is_relocatable = false;  // wrapper version 2
+  const void* const* parts = nullptr;  // of relocatable device code: fatbins, the last is null
   std::vector<std::string> variable_names;
 
   std::mutex mutex;  // guards loading

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "emulator/driver/api.h"
+#include "emulator/driver/jit_log.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
 
@@ -48,18 +49,22 @@ CUresult LoadFile(CUmodule* module, const char* path) {
 extern "C" {
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
+  return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr);
+}
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count,
+                                    CUjit_option* options, void** values) {
   return InContext([&](Context& context) {
     if (module == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    JitLog log(count, options, values);
     const auto loaded = LoadModule(image, context.shared_from_this());
-    if (!loaded.ok()) return loaded.failure().code;
+    if (!loaded.ok()) {
+      log.Tell(loaded.failure().message);
+      return loaded.failure().code;
+    }
     *module = *loaded;
     return CUDA_SUCCESS;
   });
-}
-
-CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int,
-                                    CUjit_option*, void**) {
-  return cuModuleLoadData(module, image);  // options tune a compiler that is not ours
 }
 
 CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule* module, const void* image) {

@@ -12,6 +12,7 @@
 #include "emulator/driver/context.h"
 #include "emulator/driver/device.h"
 #include "emulator/driver/handle_table.h"
+#include "emulator/driver/linker.h"
 #include "emulator/driver/messages.h"
 #include "emulator/driver/module.h"
 #include "emulator/driver/physical_memory.h"
@@ -41,6 +42,7 @@ class Driver {
   HandleTable<Event, CUevent>& events() { return events_; }
   HandleTable<Module, CUmodule>& modules() { return modules_; }
   HandleTable<Function, CUfunction>& functions() { return functions_; }
+  HandleTable<Linker, CUlinkState>& linkers() { return linkers_; }
   HandleTable<MemoryHandle, CUmemGenericAllocationHandle>& memory() { return memory_; }
 
   CUcontext AddContext(const std::shared_ptr<Context>& context);
@@ -60,6 +62,7 @@ class Driver {
   HandleTable<Event, CUevent> events_;
   HandleTable<Module, CUmodule> modules_;
   HandleTable<Function, CUfunction> functions_;
+  HandleTable<Linker, CUlinkState> linkers_;
   HandleTable<MemoryHandle, CUmemGenericAllocationHandle> memory_;
   std::set<std::shared_ptr<Context>> alive_;
 };

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 namespace torpor::emulator {
@@ -157,6 +158,19 @@ FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned c
             " or lower; build it with PTX, for example -gencode arch=compute_75,code=compute_75"};
   }
   return DecodePtx(*best);
+}
+
+bool IsDeviceRuntime(std::span<const std::byte> image) {
+  // In the names of all its own kernels.
+  constexpr std::string_view kTranslationUnit = "cuda_device_runtime_cu";
+  const auto entries = ReadFatbin(image);
+  if (!entries.ok()) return false;
+  for (const FatbinEntry& entry : *entries) {
+    if (entry.kind != FatbinEntry::Kind::kPtx) continue;
+    const auto text = DecodePtx(entry);
+    return text.ok() && text->find(kTranslationUnit) != std::string::npos;
+  }
+  return false;
 }
 
 }  // namespace torpor::emulator

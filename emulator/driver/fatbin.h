@@ -56,4 +56,8 @@ FatbinResult<std::string> DecodePtx(const FatbinEntry& entry);
 // architecture that is not above it.
 FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned compute_capability);
 
+// Whether the fatbin is libcudadevrt, NVIDIA's runtime for kernels that launch kernels, which nvcc
+// adds to what it links for some architectures, needed or not.
+bool IsDeviceRuntime(std::span<const std::byte> image);
+
 }  // namespace torpor::emulator

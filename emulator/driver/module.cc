@@ -8,6 +8,7 @@
 #include "emulator/driver/context.h"
 #include "emulator/driver/driver.h"
 #include "emulator/driver/fatbin.h"
+#include "emulator/driver/linked_image.h"
 
 namespace torpor::emulator {
 namespace {
@@ -28,11 +29,16 @@ DriverResult<std::string> FatbinPtx(const void* data, unsigned compute_capabilit
   return Failure<CUresult>{code, ptx.failure().message};
 }
 
-DriverResult<std::string> ImagePtx(const void* image, unsigned compute_capability) {
-  constexpr char kElfMagic[4] = {0x7f, 'E', 'L', 'F'};
+std::uint32_t MagicOf(const void* image) {
   std::uint32_t magic = 0;
   // Text may be shorter than the magic, but NUL ends it.
   std::memcpy(&magic, image, strnlen(static_cast<const char*>(image), sizeof(magic)));
+  return magic;
+}
+
+DriverResult<std::string> ImagePtx(const void* image, unsigned compute_capability) {
+  constexpr char kElfMagic[4] = {0x7f, 'E', 'L', 'F'};
+  const std::uint32_t magic = MagicOf(image);
   if (magic == kFatbinMagic) return FatbinPtx(image, compute_capability);
   if (magic == kFatbinWrapperMagic) {
     return FatbinPtx(static_cast<const FatbinWrapper*>(image)->data, compute_capability);
@@ -42,6 +48,26 @@ DriverResult<std::string> ImagePtx(const void* image, unsigned compute_capabilit
                              "a cubin holds machine code for a real GPU; the emulator needs PTX"};
   }
   return std::string(static_cast<const char*>(image));
+}
+
+ExecResult<std::unique_ptr<Program>> LoadLinked(const void* image, Device& device) {
+  const auto parts = DecodeLinkedImage(image);
+  if (parts) return Program::Load(*parts, device, device.traits());
+  return Failure<ExecError>{ExecError::kInvalidPtx, "a linked image that is damaged"};
+}
+
+DriverResult<std::unique_ptr<Program>> LoadProgram(const void* image, Device& device) {
+  ExecResult<std::unique_ptr<Program>> program(std::unique_ptr<Program>{});
+  if (MagicOf(image) == kLinkedImageMagic) {
+    program = LoadLinked(image, device);
+  } else {
+    auto ptx = ImagePtx(image, device.spec().compute_capability);
+    if (!ptx.ok()) return ptx.failure();
+    program = Program::Load(*ptx, device, device.traits());
+  }
+  if (program.ok()) return std::move(program).value();
+  return Failure<CUresult>{ToCuResult(program.failure().code),
+                           "cannot load a module: " + program.failure().message};
 }
 
 }  // namespace
@@ -168,17 +194,8 @@ const GlobalVariable* Module::FindVariable(std::string_view name) const {
 }
 
 DriverResult<CUmodule> LoadModule(const void* image, const std::shared_ptr<Context>& context) {
-  Device& device = context->device();
-  auto ptx = ImagePtx(image, device.spec().compute_capability);
-  if (!ptx.ok()) {
-    Say(ptx.failure().message);
-    return ptx.failure();
-  }
-  auto program = Program::Load(*ptx, device, device.traits());
-  if (!program.ok()) {
-    Say("cannot load a module: " + program.failure().message);
-    return Failure<CUresult>{ToCuResult(program.failure().code), program.failure().message};
-  }
+  auto program = LoadProgram(image, context->device());
+  if (!program.ok()) return program.failure();
   const auto module =
       std::make_shared<Module>(std::shared_ptr<Program>(std::move(program).value()), context);
   CUmodule handle = Driver::Get().modules().Create(module);

@@ -44,7 +44,7 @@ class Function {
   std::atomic<int> carveout_{-1};
 };
 
-// A translation unit loaded in a context.
+// A translation unit, or several linked ones, loaded in a context.
 class Module {
  public:
   Module(std::shared_ptr<Program> program, std::weak_ptr<Context> context);
@@ -68,8 +68,8 @@ class Module {
   std::vector<CUfunction> functions_;
 };
 
-// A module from what cuModuleLoadData takes: a fatbin wrapper, a fatbin, or PTX text that ends
-// with NUL. On failure the listeners have been told the reason.
+// A module from what cuModuleLoadData takes: a fatbin wrapper, a fatbin, what cuLinkComplete made,
+// or PTX text that ends with NUL.
 DriverResult<CUmodule> LoadModule(const void* image, const std::shared_ptr<Context>& context);
 
 // What the driver answers for an error of exec.

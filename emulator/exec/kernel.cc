@@ -89,8 +89,10 @@ std::uint64_t Kernel::local_bytes_per_warp() const {
 }
 
 std::string Kernel::KeyOf(const ptx::BlockShape& shape) const {
-  return content_ + "|" + info_.name + "|" + std::to_string(shape.row_lanes) +
-         (shape.whole_rows ? "r" : "") + (shape.whole_warps ? "w" : "");
+  // Kernels of linked parts may have one name.
+  return content_ + "|" + info_.name + "|" + std::to_string(function_) + "|" +
+         std::to_string(shape.row_lanes) + (shape.whole_rows ? "r" : "") +
+         (shape.whole_warps ? "w" : "");
 }
 
 ExecResult<KernelEntry> Kernel::Entry(const Dim3& block) {

@@ -10,7 +10,9 @@
 #include "emulator/exec/arena.h"
 #include "emulator/exec/kernel.h"
 #include "emulator/exec/kernel_job.h"
+#include "emulator/exec/system_functions.h"
 #include "emulator/exec/worker_pool.h"
+#include "emulator/ptx/link.h"
 #include "emulator/ptx/parser.h"
 
 namespace torpor::emulator {
@@ -58,11 +60,12 @@ class LoadedProgram : public Program {
 };
 
 ExecResult<void> LoadedProgram::Initialise() {
-  const std::string content = ToHex(Sha256(module_.text->data(), module_.text->size()));
+  std::string content;
+  for (const auto& text : module_.texts) content += ToHex(Sha256(text->data(), text->size()));
   for (std::uint32_t i = 0; i < module_.functions.size(); ++i) {
     const ptx::Function& function = module_.functions[i];
     if (!function.is_kernel || !function.has_body) continue;
-    kernels_[std::string(function.name)] = std::make_unique<Kernel>(module_, i, content);
+    kernels_.emplace(function.name, std::make_unique<Kernel>(module_, i, content));
   }
   return PlaceVariables();
 }
@@ -173,6 +176,28 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
   return {};
 }
 
+ExecResult<std::unique_ptr<Program>> LoadParsed(ptx::Module module, DeviceMemory& memory,
+                                                const DeviceTraits& traits) {
+  auto program = std::make_unique<LoadedProgram>(std::move(module), memory, traits);
+  if (auto initialised = program->Initialise(); !initialised) return initialised.failure();
+  return std::unique_ptr<Program>(std::move(program));
+}
+
+ExecResult<ptx::Module> LinkParts(std::span<const PtxPart> parts) {
+  std::vector<ptx::LinkPart> modules;
+  for (const PtxPart& part : parts) {
+    auto parsed = ptx::Parse(part.text);
+    if (!parsed) {
+      return Failure<ExecError>{ExecError::kInvalidPtx,
+                                part.name + ": " + parsed.failure().message};
+    }
+    modules.push_back({part.name, std::move(*parsed)});
+  }
+  auto linked = ptx::Link(std::move(modules), IsSystemFunction);
+  if (!linked) return Failure<ExecError>{ExecError::kInvalidPtx, linked.failure().message};
+  return std::move(linked).value();
+}
+
 }  // namespace
 
 ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& config,
@@ -203,13 +228,25 @@ ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& confi
   return {};
 }
 
+ExecResult<void> CheckLink(std::span<const PtxPart> parts) {
+  const auto linked = LinkParts(parts);
+  if (!linked) return linked.failure();
+  return {};
+}
+
 ExecResult<std::unique_ptr<Program>> Program::Load(std::string_view ptx, DeviceMemory& memory,
                                                    const DeviceTraits& traits) {
   auto parsed = ptx::Parse(ptx);
   if (!parsed) return Failure<ExecError>{ExecError::kInvalidPtx, parsed.failure().message};
-  auto program = std::make_unique<LoadedProgram>(std::move(*parsed), memory, traits);
-  if (auto initialised = program->Initialise(); !initialised) return initialised.failure();
-  return std::unique_ptr<Program>(std::move(program));
+  return LoadParsed(std::move(*parsed), memory, traits);
+}
+
+ExecResult<std::unique_ptr<Program>> Program::Load(std::span<const PtxPart> parts,
+                                                   DeviceMemory& memory,
+                                                   const DeviceTraits& traits) {
+  auto linked = LinkParts(parts);
+  if (!linked) return linked.failure();
+  return LoadParsed(std::move(*linked), memory, traits);
 }
 
 }  // namespace torpor::emulator

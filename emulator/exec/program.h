@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace torpor::emulator {
 
 enum class ExecError {
-  kInvalidPtx,      // malformed PTX: CUDA_ERROR_INVALID_PTX
+  kInvalidPtx,      // malformed PTX, or parts that do not link: CUDA_ERROR_INVALID_PTX
   kUnsupported,     // an instruction or directive the emulator does not know; the message names it
   kNotFound,        // no such kernel or variable
   kInvalidLaunch,   // block too large, too much shared memory, ...
@@ -105,9 +106,19 @@ struct GlobalVariable {
   bool constant = false;
 };
 
-// One PTX translation unit loaded on one device: its kernels and its variables. Parsing happens
-// in Load; a kernel is compiled at its first launch (or Preload) and the machine code is cached
-// on disk by content, options and CPU, in $TORPOR_EMULATOR_CACHE_DIR (default
+// A translation unit of relocatable device code.
+struct PtxPart {
+  std::string name;  // for messages
+  std::string text;
+};
+
+// Whether the parts make a program. Nothing is loaded.
+ExecResult<void> CheckLink(std::span<const PtxPart> parts);
+
+// One PTX translation unit, or several linked ones, loaded on one device: its kernels and its
+// variables. Parsing happens in Load; a kernel is compiled at its first launch (or Preload) and the
+// machine code is cached on disk by content, options and CPU, in $TORPOR_EMULATOR_CACHE_DIR
+// (default
 // ~/.cache/torpor/ptx). Thread-safe.
 class Program {
  public:
@@ -115,6 +126,10 @@ class Program {
 
   // `memory` must outlive the program.
   static ExecResult<std::unique_ptr<Program>> Load(std::string_view ptx, DeviceMemory& memory,
+                                                   const DeviceTraits& traits);
+
+  static ExecResult<std::unique_ptr<Program>> Load(std::span<const PtxPart> parts,
+                                                   DeviceMemory& memory,
                                                    const DeviceTraits& traits);
 
   virtual std::vector<KernelInfo> kernels() const = 0;

@@ -11,6 +11,15 @@
 
 namespace torpor::ptx {
 
+// Who else may use a name of a module; see link.h.
+enum class Linkage : std::uint8_t {
+  kLocal,     // nobody
+  kExternal,  // declared here, defined in another module
+  kVisible,   // everybody
+  kWeak,      // everybody, unless another module defines it too
+  kCommon,    // as kWeak; the largest definition is taken
+};
+
 // A word of an initialiser that is the address of something: `symbol` + `addend`.
 struct Relocation {
   std::uint64_t offset = 0;
@@ -29,7 +38,7 @@ struct Variable {
   Type type = Type::kB8;
   std::uint64_t bytes = 0;  // 0: extern array without a length
   std::uint32_t align = 1;
-  bool external = false;
+  Linkage linkage = Linkage::kLocal;
   std::uint32_t function = kNoIndex;   // the owner; kNoIndex for the module
   std::uint32_t parameter_offset = 0;  // in the packed parameters of its function
   std::vector<std::uint8_t> initial;   // may be shorter than `bytes`; the rest is zero
@@ -40,6 +49,7 @@ struct Function {
   std::string_view name;
   bool is_kernel = false;
   bool has_body = false;
+  Linkage linkage = Linkage::kLocal;
   std::vector<std::uint32_t> parameters;  // variables
   std::vector<std::uint32_t> results;     // variables
   std::uint32_t parameter_bytes = 0;
@@ -54,8 +64,8 @@ struct Function {
 };
 
 struct Module {
-  std::shared_ptr<const std::string> text;  // every string_view points into it
-  unsigned target = 0;                      // 90 of sm_90
+  std::vector<std::shared_ptr<const std::string>> texts;  // every string_view points into one
+  unsigned target = 0;                                    // 90 of sm_90
   std::vector<Variable> variables;
   std::vector<Function> functions;
 

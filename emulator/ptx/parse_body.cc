@@ -45,13 +45,13 @@ void ParserState::ParseBodyDirective(std::string_view word) {
   if (word == ".reg") {
     ParseRegisters();
   } else if (word == ".shared") {
-    ParseVariable(Space::kShared, current_, false);
+    ParseVariable(Space::kShared, current_, Linkage::kLocal);
   } else if (word == ".local") {
-    ParseVariable(Space::kLocal, current_, false);
+    ParseVariable(Space::kLocal, current_, Linkage::kLocal);
   } else if (word == ".param") {
-    ParseVariable(Space::kParam, current_, false);
+    ParseVariable(Space::kParam, current_, Linkage::kLocal);
   } else if (word == ".global" || word == ".const") {
-    ParseVariable(word == ".global" ? Space::kGlobal : Space::kConst, current_, false);
+    ParseVariable(word == ".global" ? Space::kGlobal : Space::kConst, current_, Linkage::kLocal);
   } else if (word == ".loc" || word == ".file") {
     const std::uint32_t line = token_.line;
     while (token_.line == line && token_.kind != Token::Kind::kEnd) Take();

@@ -79,11 +79,11 @@ std::uint64_t ParserState::ParseConstant() {
 
 // After the state space: [.align N] [.v2] .type name [dims] [= initialiser]. A declaration
 // outside a parameter list may name several variables; it ends with ';'.
-std::uint32_t ParserState::ParseVariable(Space space, std::uint32_t function, bool external) {
+std::uint32_t ParserState::ParseVariable(Space space, std::uint32_t function, Linkage linkage) {
   Variable prototype;
   prototype.space = space;
   prototype.function = function;
-  prototype.external = external;
+  prototype.linkage = linkage;
   ParseTypeOf(prototype);
   std::uint32_t index = kNoIndex;
   const bool in_list = space == Space::kParam && scopes_.size() < 2;

@@ -8,7 +8,7 @@
 
 namespace torpor::ptx {
 
-ParserState::ParserState(Module& module) : module_(module), lexer_(*module.text) {
+ParserState::ParserState(Module& module) : module_(module), lexer_(*module.texts.front()) {
   scopes_.emplace_back();
   token_ = lexer_.Next();
   if (token_.kind == Token::Kind::kBad) Fail("a character that PTX does not know");
@@ -111,36 +111,41 @@ void ParserState::ParseTarget() {
 }
 
 void ParserState::ParseLinkage() {
-  bool external = false;
+  Linkage linkage = Linkage::kLocal;
   for (;;) {
     if (Accept(".extern")) {
-      external = true;
-    } else if (Accept(".visible") || Accept(".weak") || Accept(".common")) {
-      continue;
+      linkage = Linkage::kExternal;
+    } else if (Accept(".visible")) {
+      linkage = Linkage::kVisible;
+    } else if (Accept(".weak")) {
+      linkage = Linkage::kWeak;
+    } else if (Accept(".common")) {
+      linkage = Linkage::kCommon;
     } else {
       break;
     }
   }
   if (Accept(".entry")) {
-    ParseFunction(true);
+    ParseFunction(true, linkage);
   } else if (Accept(".func")) {
-    ParseFunction(false);
+    ParseFunction(false, linkage);
   } else if (Accept(".global")) {
-    ParseVariable(Space::kGlobal, kNoIndex, external);
+    ParseVariable(Space::kGlobal, kNoIndex, linkage);
   } else if (Accept(".const")) {
-    ParseVariable(Space::kConst, kNoIndex, external);
+    ParseVariable(Space::kConst, kNoIndex, linkage);
   } else if (Accept(".shared")) {
-    ParseVariable(Space::kShared, kNoIndex, external);
+    ParseVariable(Space::kShared, kNoIndex, linkage);
   } else if (Accept(".local")) {
-    ParseVariable(Space::kLocal, kNoIndex, external);
+    ParseVariable(Space::kLocal, kNoIndex, linkage);
   } else {
     Fail("unknown directive '" + std::string(token_.text) + "'");
   }
 }
 
-void ParserState::ParseFunction(bool is_kernel) {
+void ParserState::ParseFunction(bool is_kernel, Linkage linkage) {
   Function parsed;
   parsed.is_kernel = is_kernel;
+  parsed.linkage = linkage;
   Accept(".noreturn");
   const auto scratch = static_cast<std::uint32_t>(module_.functions.size());
   if (token_.Is('(')) ParseParameterList(scratch, parsed.results);
@@ -174,7 +179,7 @@ void ParserState::ParseParameterList(std::uint32_t function, std::vector<std::ui
   std::uint32_t offset = 0;
   while (!failed() && !token_.Is(')')) {
     if (!Accept(".param")) return Fail("only .param parameters are supported");
-    const std::uint32_t index = ParseVariable(Space::kParam, function, false);
+    const std::uint32_t index = ParseVariable(Space::kParam, function, Linkage::kLocal);
     if (failed()) return;
     Variable& variable = module_.variables[index];
     constexpr std::uint64_t kMaxParameterBytes = 32764;
@@ -250,7 +255,7 @@ Result<Module, ParseError> Parse(std::string_view text) {
   Module module;
   // Images often end in zero bytes.
   while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
-  module.text = std::make_shared<const std::string>(text);
+  module.texts = {std::make_shared<const std::string>(text)};
   ParserState state(module);
   state.ParseModule();
   if (state.failed()) return Failure<ParseError>{ParseError::kSyntax, state.error()};

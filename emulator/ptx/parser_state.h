@@ -52,14 +52,14 @@ class ParserState {
   void ParseDirective();
   void ParseLinkage();
   void ParseTarget();
-  void ParseFunction(bool is_kernel);
+  void ParseFunction(bool is_kernel, Linkage linkage);
   void ParseParameterList(std::uint32_t function, std::vector<std::uint32_t>& out);
   void ParseFunctionAttributes(Function& function);
   void LinkNames();
   void LinkOperand(Operand& operand);
 
   // Declarations (parse_variable.cc).
-  std::uint32_t ParseVariable(Space space, std::uint32_t function, bool external);
+  std::uint32_t ParseVariable(Space space, std::uint32_t function, Linkage linkage);
   void ParseTypeOf(Variable& variable);
   void ParseArrayLength(Variable& variable, std::uint64_t& elements, bool& unsized);
   void ParseInitialiser(Variable& variable);

@@ -64,6 +64,11 @@ struct CudaDriver {
   decltype(&::cuEventElapsedTime_v2) EventElapsedTime = nullptr;
 
   decltype(&::cuModuleLoadData) ModuleLoadData = nullptr;
+  decltype(&::cuModuleLoadDataEx) ModuleLoadDataEx = nullptr;
+  decltype(&::cuLinkCreate_v2) LinkCreate = nullptr;
+  decltype(&::cuLinkAddData_v2) LinkAddData = nullptr;
+  decltype(&::cuLinkComplete) LinkComplete = nullptr;
+  decltype(&::cuLinkDestroy) LinkDestroy = nullptr;
   decltype(&::cuModuleUnload) ModuleUnload = nullptr;
   decltype(&::cuModuleGetFunctionCount) ModuleGetFunctionCount = nullptr;
   decltype(&::cuModuleEnumerateFunctions) ModuleEnumerateFunctions = nullptr;

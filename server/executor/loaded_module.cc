@@ -1,45 +1,22 @@
 #include "server/executor/loaded_module.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/executor/module_image.h"
 
 namespace torpor::executor {
 namespace {
 
-constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
-constexpr std::size_t kFatbinHeaderBytes = 16;
 // More than any kernel has; a driver that never says "no more" must not keep us for ever.
 constexpr std::size_t kMostParameters = 8192;
-
-// The driver trusts the lengths in what it is given, and reads on where they are wrong.
-absl::Status CheckFatbin(std::span<const std::uint8_t> bytes) {
-  if (bytes.size() < kFatbinHeaderBytes) return absl::InvalidArgumentError("no fatbin: too short");
-  std::uint32_t magic = 0;
-  std::uint16_t header_bytes = 0;
-  std::uint64_t payload_bytes = 0;
-  std::memcpy(&magic, bytes.data(), sizeof magic);
-  std::memcpy(&header_bytes, bytes.data() + 6, sizeof header_bytes);
-  std::memcpy(&payload_bytes, bytes.data() + 8, sizeof payload_bytes);
-  if (magic != kFatbinMagic) return absl::InvalidArgumentError("no fatbin: wrong magic number");
-  if (header_bytes < kFatbinHeaderBytes || header_bytes > bytes.size() ||
-      payload_bytes > bytes.size() - header_bytes) {
-    return absl::InvalidArgumentError("the fatbin's lengths exceed its bytes");
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
-    const Device& device, std::span<const std::uint8_t> fatbin,
+    const Device& device, std::span<const std::uint8_t> image,
     std::span<const std::string> variables) {
-  TORPOR_RETURN_IF_ERROR(CheckFatbin(fatbin));
-  CUmodule handle = nullptr;
-  TORPOR_RETURN_IF_ERROR(
-      device.Status(device.driver().ModuleLoadData(&handle, fatbin.data()), "loading a module"));
+  TORPOR_ASSIGN_OR_RETURN(const CUmodule handle, LoadModuleImage(device, image));
   std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle));
   TORPOR_RETURN_IF_ERROR(module->ReadKernels());
   TORPOR_RETURN_IF_ERROR(module->ReadVariables(variables));
@@ -122,15 +99,15 @@ CUresult LoadedModule::SetAttribute(LoadedKernel& kernel, CUfunction_attribute a
 absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::Load(
     const Sha256Digest& digest, std::span<const std::string> variables) {
   if (!variables.empty()) {
-    TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> fatbin, store_.Read(digest));
-    return LoadedModule::Load(device_, fatbin, variables);
+    TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
+    return LoadedModule::Load(device_, image, variables);
   }
   std::lock_guard lock(mutex_);
   std::weak_ptr<LoadedModule>& entry = shared_[digest];
   if (std::shared_ptr<LoadedModule> module = entry.lock()) return module;
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> fatbin, store_.Read(digest));
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
   TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module,
-                          LoadedModule::Load(device_, fatbin, {}));
+                          LoadedModule::Load(device_, image, {}));
   entry = module;
   return module;
 }

@@ -35,9 +35,10 @@ struct LoadedVariable {
 // One CUmodule and what is in it. Unchanging after Load but for function attributes.
 class LoadedModule {
  public:
-  // `variables`: those to look up; a name that the module does not have is left out.
+  // `image` as LoadModuleImage takes it. `variables`: those to look up; a name that the module does
+  // not have is left out.
   static absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Device& device,
-                                                            std::span<const std::uint8_t> fatbin,
+                                                            std::span<const std::uint8_t> image,
                                                             std::span<const std::string> variables);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "emulator/exec/codegen/function_emitter.h"
+#include "emulator/exec/system_functions.h"
 
 namespace torpor::emulator {
 
@@ -37,6 +38,10 @@ void FunctionEmitter::EmitCall(const Instruction& instruction) {
   if (function.name == "__assertfail") return EmitAssertFail(instruction, arguments);
   const bool heap = !function.has_body && (function.name == "malloc" || function.name == "free");
   if (heap) return EmitHeap(instruction, arguments, function.name == "malloc");
+  if (!function.has_body && IsDeviceRuntimeFunction(function.name)) {
+    return unit_.Fail("launches from kernels (dynamic parallelism) are not supported: " +
+                      std::string(function_.name) + " calls " + std::string(function.name));
+  }
   if (!function.has_body || function.is_kernel || !Fits(function, arguments)) {
     return Unsupported(instruction, std::string(function.name));
   }

@@ -8,8 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/sha256.h"
 #include "client_shim/cudart/overrides.h"
 #include "proto/cuda_api/cudart_commands.h"
+#include "proto/wire/relocatable_module.h"
 #include "tests/client_shim/surface/fake_client_core.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
@@ -133,6 +135,35 @@ TEST_F(LaunchTest, AModuleIsLoadedOnce) {
   core_.sent.clear();
   ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
   EXPECT_EQ(core_.sent.size(), 1u);
+}
+
+TEST_F(LaunchTest, RelocatableDeviceCodeIsOneModuleOfItsParts) {
+  static constexpr std::array<std::uint8_t, 16> kLinked = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};
+  static constexpr std::array<std::uint8_t, 24> kPart = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0, 8};
+  static const std::array<const void*, 3> parts = {kPart.data(), kLinked.data(), nullptr};
+  static const struct {
+    int magic = 0x466243B1;
+    int version = 2;
+    const void* data = kLinked.data();
+    const void* const* relocatable = parts.data();
+  } wrapper;
+  static constexpr char kFunction = 0;
+  void** const handle =
+      __cudaRegisterFatBinary(const_cast<void*>(static_cast<const void*>(&wrapper)));
+  __cudaRegisterFunction(handle, &kFunction, nullptr, "kernel", -1, nullptr, nullptr, nullptr,
+                         nullptr, nullptr);
+  cudaFuncAttributes attributes{};
+  (void)cudaFuncGetAttributes(&attributes, &kFunction);
+  ASSERT_FALSE(core_.sent.empty());
+  wire::ModuleLoad load;
+  wire::Reader reader(core_.sent.front().fields);
+  reader(load);
+  ASSERT_TRUE(reader.done());
+  wire::RelocatableModule module;
+  module.linked = kLinked;
+  module.parts = {kPart, kLinked};
+  const std::vector<std::uint8_t> image = wire::Encoded(module);
+  EXPECT_EQ(load.hash, Sha256(image.data(), image.size()));
 }
 
 TEST_F(LaunchTest, WhatIsWrongWithALaunchIsToldAtOnce) {

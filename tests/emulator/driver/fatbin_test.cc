@@ -93,6 +93,15 @@ TEST(FatbinTest, Decompresses) {
   EXPECT_EQ(*SelectPtx(Bytes(MakeContainer({Lz4Entry(kText)})), 120), kText);
 }
 
+TEST(FatbinTest, KnowsTheDeviceRuntime) {
+  const std::string names =
+      "x.entry __nv_static_f4510a67_22_cuda_device_runtime_cu_3ecce0c0_f() {}";
+  EXPECT_TRUE(IsDeviceRuntime(Bytes(
+      MakeContainer({{.kind = 2, .payload = "elf"}, {.architecture = 121, .payload = names}}))));
+  EXPECT_FALSE(IsDeviceRuntime(Bytes(MakeContainer({{.payload = kText}}))));
+  EXPECT_FALSE(IsDeviceRuntime(Bytes(names)));
+}
+
 TEST(FatbinTest, DropsTheTrailingNul) {
   const std::string image = MakeContainer({{.payload = std::string("ptx\0", 4)}});
   EXPECT_EQ(*SelectPtx(Bytes(image), 120), "ptx");

@@ -238,6 +238,23 @@ struct FakeDriverFunctions {
   static CUresult LoadModule(CUmodule* module, const void*) {
     return *module = reinterpret_cast<CUmodule>(1), Ok();
   }
+  static CUresult LoadMachineCode(CUmodule* module, const void* image, unsigned, CUjit_option*,
+                                  void**) {
+    return fake->has_machine_code_ ? LoadModule(module, image) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+  }
+  static CUresult LinkCreate(unsigned, CUjit_option*, void**, CUlinkState* state) {
+    return *state = reinterpret_cast<CUlinkState>(1), Ok();
+  }
+  static CUresult LinkAdd(CUlinkState, CUjitInputType type, void* data, std::size_t bytes,
+                          const char*, unsigned, CUjit_option*, void**) {
+    const auto* const first = static_cast<const std::uint8_t*>(data);
+    if (type == CU_JIT_INPUT_FATBINARY) fake->linked_.emplace_back(first, first + bytes);
+    return Ok();
+  }
+  static CUresult LinkComplete(CUlinkState, void** image, std::size_t*) {
+    return *image = fake, Ok();
+  }
+  static CUresult LinkDestroy(CUlinkState) { return CUDA_SUCCESS; }
   static CUresult UnloadModule(CUmodule) { return CUDA_SUCCESS; }
   static CUresult CountFunctions(unsigned* count, CUmodule) { return *count = 1, Ok(); }
   static CUresult Enumerate(CUfunction* functions, unsigned, CUmodule) {
@@ -331,6 +348,11 @@ FakeCuda::FakeCuda() {
              .EventSynchronize = F::EventSync,
              .EventElapsedTime = F::Elapsed,
              .ModuleLoadData = F::LoadModule,
+             .ModuleLoadDataEx = F::LoadMachineCode,
+             .LinkCreate = F::LinkCreate,
+             .LinkAddData = F::LinkAdd,
+             .LinkComplete = F::LinkComplete,
+             .LinkDestroy = F::LinkDestroy,
              .ModuleUnload = F::UnloadModule,
              .ModuleGetFunctionCount = F::CountFunctions,
              .ModuleEnumerateFunctions = F::Enumerate,

@@ -41,6 +41,11 @@ class FakeCuda {
   // created last come first.
   void Release();
 
+  // Linked fatbins hold machine code for the device.
+  void AddMachineCode() { has_machine_code_ = true; }
+  // The fatbins that were linked, in order.
+  const std::vector<std::vector<std::uint8_t>>& linked() const { return linked_; }
+
   // Launches do nothing from now on.
   void IgnoreLaunches() { ignore_launches_ = true; }
 
@@ -86,6 +91,8 @@ class FakeCuda {
   bool misplace_ = false;
   bool hold_ = false;
   bool ignore_launches_ = false;
+  bool has_machine_code_ = false;
+  std::vector<std::vector<std::uint8_t>> linked_;
   int chunks_left_ = 1 << 20;
   std::uint64_t next_chunk_ = 1;
   std::map<std::uint64_t, std::uint64_t> mapped_;  // address -> chunk

@@ -1,0 +1,128 @@
+#include "server/executor/module_image.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/wire/relocatable_module.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
+constexpr std::size_t kFatbinHeaderBytes = 16;
+
+// The driver trusts the lengths in what it is given, and reads on where they are wrong.
+absl::Status CheckFatbin(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < kFatbinHeaderBytes) return absl::InvalidArgumentError("no fatbin: too short");
+  std::uint32_t magic = 0;
+  std::uint16_t header_bytes = 0;
+  std::uint64_t payload_bytes = 0;
+  std::memcpy(&magic, bytes.data(), sizeof magic);
+  std::memcpy(&header_bytes, bytes.data() + 6, sizeof header_bytes);
+  std::memcpy(&payload_bytes, bytes.data() + 8, sizeof payload_bytes);
+  if (magic != kFatbinMagic) return absl::InvalidArgumentError("no fatbin: wrong magic number");
+  if (header_bytes < kFatbinHeaderBytes || header_bytes > bytes.size() ||
+      payload_bytes > bytes.size() - header_bytes) {
+    return absl::InvalidArgumentError("the fatbin's lengths exceed its bytes");
+  }
+  return absl::OkStatus();
+}
+
+// A CUlinkState.
+class LinkState {
+ public:
+  explicit LinkState(const Device& device) : device_(device) {}
+  ~LinkState() {
+    if (state_ != nullptr) device_.driver().LinkDestroy(state_);
+  }
+  LinkState(const LinkState&) = delete;
+  LinkState& operator=(const LinkState&) = delete;
+
+  absl::Status Create() {
+    return device_.Status(device_.driver().LinkCreate(0, nullptr, nullptr, &state_),
+                          "cuLinkCreate");
+  }
+
+  absl::Status Add(std::span<const std::uint8_t> fatbin, const std::string& name) {
+    return device_.Status(
+        device_.driver().LinkAddData(state_, CU_JIT_INPUT_FATBINARY,
+                                     const_cast<std::uint8_t*>(fatbin.data()), fatbin.size(),
+                                     name.c_str(), 0, nullptr, nullptr),
+        "linking " + name);
+  }
+
+  // The image lives as long as this.
+  absl::StatusOr<const void*> Complete() {
+    void* image = nullptr;
+    std::size_t bytes = 0;
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().LinkComplete(state_, &image, &bytes), "linking a module"));
+    return image;
+  }
+
+ private:
+  const Device& device_;
+  CUlinkState state_ = nullptr;
+};
+
+absl::StatusOr<CUmodule> LoadImage(const Device& device, const void* image) {
+  CUmodule module = nullptr;
+  TORPOR_RETURN_IF_ERROR(
+      device.Status(device.driver().ModuleLoadData(&module, image), "loading a module"));
+  return module;
+}
+
+absl::StatusOr<CUmodule> LinkParts(const Device& device,
+                                   const std::vector<std::span<const std::uint8_t>>& parts) {
+  LinkState link(device);
+  TORPOR_RETURN_IF_ERROR(link.Create());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    TORPOR_RETURN_IF_ERROR(link.Add(parts[i], absl::StrCat("part ", i + 1)));
+  }
+  TORPOR_ASSIGN_OR_RETURN(const void* const image, link.Complete());
+  return LoadImage(device, image);
+}
+
+// Null if it holds none for the device, of which nobody is told.
+absl::StatusOr<CUmodule> LoadLinked(const Device& device, std::span<const std::uint8_t> fatbin) {
+  std::array<char, 256> log{};
+  std::array<CUjit_option, 2> options = {CU_JIT_ERROR_LOG_BUFFER,
+                                         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
+  CUmodule module = nullptr;
+  const CUresult result = device.driver().ModuleLoadDataEx(&module, fatbin.data(), options.size(),
+                                                           options.data(), values.data());
+  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) return nullptr;
+  TORPOR_RETURN_IF_ERROR(device.Status(result, "loading a linked module"));
+  return module;
+}
+
+absl::StatusOr<CUmodule> LoadRelocatable(const Device& device,
+                                         const wire::RelocatableModule& relocatable) {
+  TORPOR_RETURN_IF_ERROR(CheckFatbin(relocatable.linked));
+  for (const auto part : relocatable.parts) TORPOR_RETURN_IF_ERROR(CheckFatbin(part));
+  if (relocatable.linked.size() > kFatbinHeaderBytes) {
+    TORPOR_ASSIGN_OR_RETURN(const CUmodule module, LoadLinked(device, relocatable.linked));
+    if (module != nullptr) return module;
+  }
+  return LinkParts(device, relocatable.parts);
+}
+
+}  // namespace
+
+absl::StatusOr<CUmodule> LoadModuleImage(const Device& device,
+                                         std::span<const std::uint8_t> image) {
+  wire::RelocatableModule relocatable;
+  wire::Reader reader(image);
+  reader(relocatable);
+  if (reader.done() && relocatable.magic == wire::RelocatableModule::kMagic) {
+    return LoadRelocatable(device, relocatable);
+  }
+  TORPOR_RETURN_IF_ERROR(CheckFatbin(image));
+  return LoadImage(device, image.data());
+}
+
+}  // namespace torpor::executor

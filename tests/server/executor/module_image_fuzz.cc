@@ -1,0 +1,14 @@
+// Modules of arbitrary bytes: the driver behind sees fatbins only.
+#include <cstddef>
+#include <cstdint>
+
+#include "server/executor/module_image.h"
+#include "tests/server/executor/fake_cuda.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace torpor::executor;
+  const FakeCuda cuda;
+  const auto device = Device::Open(cuda.driver(), 0);
+  (void)LoadModuleImage(**device, {data, size}).ok();
+  return 0;
+}

@@ -1,0 +1,77 @@
+#include "server/executor/module_image.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "proto/wire/relocatable_module.h"
+#include "tests/server/executor/fake_cuda.h"
+
+namespace torpor::executor {
+namespace {
+
+using Image = std::vector<std::uint8_t>;
+
+Image Fatbin(std::uint8_t payload_bytes) {
+  constexpr std::array<std::uint8_t, 16> kHeader = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};
+  Image bytes(kHeader.size() + payload_bytes, 7);
+  std::copy(kHeader.begin(), kHeader.end(), bytes.begin());
+  bytes[8] = payload_bytes;
+  return bytes;
+}
+
+class ModuleImageTest : public testing::Test {
+ protected:
+  absl::Status Load(const Image& image) { return LoadModuleImage(*device_, image).status(); }
+  absl::Status LoadParts(const Image& linked, const std::vector<Image>& parts) {
+    wire::RelocatableModule module;
+    module.linked = linked;
+    module.parts.assign(parts.begin(), parts.end());
+    return Load(wire::Encoded(module));
+  }
+
+  FakeCuda cuda_;
+  std::unique_ptr<Device> device_ = *Device::Open(cuda_.driver(), 0);
+  const Image nothing_ = Fatbin(0);
+};
+
+TEST_F(ModuleImageTest, AFatbinIsLoadedAsItIs) {
+  EXPECT_TRUE(Load(Fatbin(8)).ok());
+  EXPECT_TRUE(cuda_.linked().empty());
+}
+
+TEST_F(ModuleImageTest, PartsAreLinkedInOrder) {
+  ASSERT_TRUE(LoadParts(nothing_, {Fatbin(8), Fatbin(16)}).ok());
+  EXPECT_EQ(cuda_.linked(), (std::vector<Image>{Fatbin(8), Fatbin(16)}));
+}
+
+TEST_F(ModuleImageTest, MachineCodeForTheDeviceIsTaken) {
+  cuda_.AddMachineCode();
+  ASSERT_TRUE(LoadParts(Fatbin(8), {Fatbin(16)}).ok());
+  EXPECT_TRUE(cuda_.linked().empty());
+}
+
+TEST_F(ModuleImageTest, MachineCodeForOtherDevicesIsPassedOver) {
+  ASSERT_TRUE(LoadParts(Fatbin(8), {Fatbin(16)}).ok());
+  EXPECT_EQ(cuda_.linked(), (std::vector<Image>{Fatbin(16)}));
+}
+
+TEST_F(ModuleImageTest, WhatIsNoFatbinNeverReachesTheDriver) {
+  Image too_long = Fatbin(8);
+  too_long[8] = 9;
+  for (const Image& bad : {Image(), Image(16), too_long}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Load(bad)));
+    EXPECT_TRUE(absl::IsInvalidArgument(LoadParts(bad, {Fatbin(8)})));
+    EXPECT_TRUE(absl::IsInvalidArgument(LoadParts(nothing_, {Fatbin(8), bad})));
+  }
+  EXPECT_TRUE(cuda_.linked().empty());
+}
+
+TEST_F(ModuleImageTest, AFailedLinkIsAFailure) {
+  cuda_.Break(CUDA_ERROR_INVALID_PTX);
+  EXPECT_FALSE(LoadParts(nothing_, {Fatbin(8)}).ok());
+}
+
+}  // namespace
+}  // namespace torpor::executor
