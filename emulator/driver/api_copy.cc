@@ -1,5 +1,6 @@
 // Copies and fills; compiled twice, see default_stream.h.
 #include "emulator/driver/copy.h"
+#include "emulator/driver/copy_request.h"
 #include "emulator/driver/default_stream.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
@@ -43,7 +44,7 @@ CUresult CopyPitchedAsync(const Description* copy, CUstream stream) {
   });
 }
 
-// Addresses tell the device by themselves: the contexts of a peer copy say nothing new.
+// Addresses and arrays tell the device by themselves: the contexts of a peer copy say nothing new.
 CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& peer) {
   CUDA_MEMCPY3D copy{};
   copy.srcXInBytes = peer.srcXInBytes;
@@ -54,6 +55,8 @@ CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& peer) {
   copy.srcDevice = peer.srcDevice;
   copy.srcPitch = peer.srcPitch;
   copy.srcHeight = peer.srcHeight;
+  copy.srcArray = peer.srcArray;
+  copy.srcLOD = peer.srcLOD;
   copy.dstXInBytes = peer.dstXInBytes;
   copy.dstY = peer.dstY;
   copy.dstZ = peer.dstZ;
@@ -62,6 +65,8 @@ CUDA_MEMCPY3D WithoutContexts(const CUDA_MEMCPY3D_PEER& peer) {
   copy.dstDevice = peer.dstDevice;
   copy.dstPitch = peer.dstPitch;
   copy.dstHeight = peer.dstHeight;
+  copy.dstArray = peer.dstArray;
+  copy.dstLOD = peer.dstLOD;
   copy.WidthInBytes = peer.WidthInBytes;
   copy.Height = peer.Height;
   copy.Depth = peer.Depth;

@@ -21,7 +21,8 @@ struct Place {
   bool pageable = false;
 };
 
-Place Locate(const CopyEnd& end) {
+Place Locate(const CopyEnd& end, const std::shared_ptr<ImageMemory>& image) {
+  if (image != nullptr) return {.device = &image->device()};
   Driver& driver = Driver::Get();
   const auto region = driver.space().Find(end.address);
   if (!region) return {.pageable = true};
@@ -174,41 +175,21 @@ CUresult Validate(const FillRequest& request) {
              : CUDA_ERROR_INVALID_VALUE;
 }
 
-// Fills in one end from the fields that 2D and 3D copies share.
-CUresult ToEnd(CUmemorytype type, const void* host, CUdeviceptr device, CopyEnd& end) {
-  switch (type) {
-    case CU_MEMORYTYPE_HOST:
-      end = {reinterpret_cast<std::uint64_t>(host), false};
-      break;
-    case CU_MEMORYTYPE_DEVICE:
-      end = {device, true};
-      break;
-    case CU_MEMORYTYPE_UNIFIED:
-      end = {device, false};
-      break;
-    case CU_MEMORYTYPE_ARRAY:
-      return CUDA_ERROR_NOT_SUPPORTED;
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
-  }
-  return CUDA_SUCCESS;
-}
-
 }  // namespace
 
 CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
   if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
-  const Place to = Locate(request.to);
-  const Place from = Locate(request.from);
+  const Place to = Locate(request.to, request.to_image);
+  const Place from = Locate(request.from, request.from_image);
   return target.context->Run(target.stream, [&] { return Perform(request, to, from); });
 }
 
 CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
   if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
-  const Place to = Locate(request.to);
-  const Place from = Locate(request.from);
+  const Place to = Locate(request.to, request.to_image);
+  const Place from = Locate(request.from, request.from_image);
   const bool flat = request.height * request.depth == 1;
   if (from.pageable && !to.pageable && flat && request.width <= kStagedBytes &&
       !target.stream->Idle()) {
@@ -238,45 +219,6 @@ CUresult FillInStream(const StreamTarget& target, const FillRequest& request) {
   target.context->Submit(
       target.stream, [request] { return Asynchronous(FillRows(request)); },
       small ? Stream::Placement::kInlineIfIdle : Stream::Placement::kQueue);
-  return CUDA_SUCCESS;
-}
-
-namespace {
-
-// What the parameters of two and three dimensions have in common; `rows` is 1 if a pitch is of no
-// meaning.
-template <typename Parameters>
-CUresult ToRows(const Parameters& copy, Bytes rows, CopyRequest& request) {
-  CUresult end = ToEnd(copy.dstMemoryType, copy.dstHost, copy.dstDevice, request.to);
-  if (end != CUDA_SUCCESS) return end;
-  end = ToEnd(copy.srcMemoryType, copy.srcHost, copy.srcDevice, request.from);
-  if (end != CUDA_SUCCESS) return end;
-  request.width = copy.WidthInBytes;
-  request.height = copy.Height;
-  request.to_pitch = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
-  request.from_pitch = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
-  if (rows > 1 && (request.to_pitch < request.width || request.from_pitch < request.width)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  request.to.address += copy.dstY * request.to_pitch + copy.dstXInBytes;
-  request.from.address += copy.srcY * request.from_pitch + copy.srcXInBytes;
-  return CUDA_SUCCESS;
-}
-
-}  // namespace
-
-CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
-  return ToRows(copy, copy.Height, request);
-}
-
-CUresult ToRequest(const CUDA_MEMCPY3D& copy, CopyRequest& request) {
-  const Bytes rows = std::max<Bytes>(copy.Height, copy.Depth);  // more than one, or not
-  if (const CUresult valid = ToRows(copy, rows, request); valid != CUDA_SUCCESS) return valid;
-  request.depth = copy.Depth;
-  request.to_slice = request.to_pitch * (copy.dstHeight != 0 ? copy.dstHeight : copy.Height);
-  request.from_slice = request.from_pitch * (copy.srcHeight != 0 ? copy.srcHeight : copy.Height);
-  request.to.address += copy.dstZ * request.to_slice;
-  request.from.address += copy.srcZ * request.from_slice;
   return CUDA_SUCCESS;
 }
 

@@ -2,11 +2,13 @@
 
 #include <cuda.h>
 
+#include <memory>
+
 #include "emulator/driver/api.h"
 
 namespace torpor::emulator {
 
-// A copy of linear memory: `depth` slices of `height` rows of `width` bytes.
+// A copy of memory: `depth` slices of `height` rows of `width` bytes.
 struct CopyRequest {
   CopyEnd to;
   CopyEnd from;
@@ -17,6 +19,9 @@ struct CopyRequest {
   Bytes from_pitch = 0;
   Bytes to_slice = 0;  // bytes from one slice to the next
   Bytes from_slice = 0;
+  // Where an end is a place in an array, the array's memory; the end's address is in there.
+  std::shared_ptr<ImageMemory> to_image = nullptr;
+  std::shared_ptr<ImageMemory> from_image = nullptr;
 
   Bytes bytes() const { return width * height * depth; }
 };
@@ -38,9 +43,5 @@ CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request);
 
 CUresult FillNow(const StreamTarget& target, const FillRequest& request);
 CUresult FillInStream(const StreamTarget& target, const FillRequest& request);
-
-// The request of a 2D or 3D copy; CUDA_ERROR_NOT_SUPPORTED if an end is an array.
-CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request);
-CUresult ToRequest(const CUDA_MEMCPY3D& copy, CopyRequest& request);
 
 }  // namespace torpor::emulator

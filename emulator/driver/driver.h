@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "emulator/driver/address_space.h"
+#include "emulator/driver/array.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/device.h"
 #include "emulator/driver/handle_table.h"
+#include "emulator/driver/image_objects.h"
 #include "emulator/driver/linker.h"
 #include "emulator/driver/messages.h"
 #include "emulator/driver/module.h"
@@ -45,6 +47,10 @@ class Driver {
   HandleTable<Linker, CUlinkState>& linkers() { return linkers_; }
   HandleTable<MemoryHandle, CUmemGenericAllocationHandle>& memory() { return memory_; }
 
+  HandleTable<Array, CUarray>& arrays() { return arrays_; }
+  HandleTable<MipmappedArray, CUmipmappedArray>& mipmapped_arrays() { return mipmapped_arrays_; }
+  ImageObjects& image_objects() { return image_objects_; }
+
   CUcontext AddContext(const std::shared_ptr<Context>& context);
   // Waits for its work, then forgets it. Null and nothing done if it is none.
   std::shared_ptr<Context> RemoveContext(CUcontext context);
@@ -64,6 +70,9 @@ class Driver {
   HandleTable<Function, CUfunction> functions_;
   HandleTable<Linker, CUlinkState> linkers_;
   HandleTable<MemoryHandle, CUmemGenericAllocationHandle> memory_;
+  HandleTable<Array, CUarray> arrays_;
+  HandleTable<MipmappedArray, CUmipmappedArray> mipmapped_arrays_;
+  ImageObjects image_objects_;
   std::set<std::shared_ptr<Context>> alive_;
 };
 

@@ -35,6 +35,7 @@ Kernel::Kernel(const ptx::Module& module, std::uint32_t function, std::string co
       layout_(LayOutKernel(module, function)) {
   FillInfo();
   spins_ = FindSpins();
+  accesses_images_ = FindImageAccesses();
   waits_ = spins_ || FindBarriers();
 }
 
@@ -63,6 +64,15 @@ bool Kernel::FindBarriers() const {
   for (const std::uint32_t index : layout_.functions) {
     for (const ptx::Instruction& instruction : module_.functions[index].instructions) {
       if (instruction.is_barrier()) return true;
+    }
+  }
+  return false;
+}
+
+bool Kernel::FindImageAccesses() const {
+  for (const std::uint32_t index : layout_.functions) {
+    for (const ptx::Instruction& instruction : module_.functions[index].instructions) {
+      if (instruction.is_image_access()) return true;
     }
   }
   return false;

@@ -29,6 +29,8 @@ class Kernel {
   bool waits() const { return waits_; }
   // Whether threads may spin until another thread, of any block, has done something.
   bool spins() const { return spins_; }
+  // Whether threads use texture or surface objects.
+  bool accesses_images() const { return accesses_images_; }
   // What a block of the last launch took on one core; 0 before the first.
   Duration block_time() const { return block_time_.load(std::memory_order_relaxed); }
   void set_block_time(Duration time) { block_time_.store(time, std::memory_order_relaxed); }
@@ -40,6 +42,7 @@ class Kernel {
   void FillInfo();
   bool FindBarriers() const;
   bool FindSpins() const;
+  bool FindImageAccesses() const;
   std::string KeyOf(const ptx::BlockShape& shape) const;
   ExecResult<std::unique_ptr<LoadedCode>> Build(const ptx::BlockShape& shape);
 
@@ -50,6 +53,7 @@ class Kernel {
   KernelInfo info_;
   bool waits_ = false;
   bool spins_ = false;
+  bool accesses_images_ = false;
   std::atomic<Duration> block_time_ = Duration{};
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LoadedCode>> variants_;  // guarded by mutex_

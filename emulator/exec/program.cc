@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/sha256.h"
 #include "emulator/exec/arena.h"
+#include "emulator/exec/image/image_table.h"
 #include "emulator/exec/kernel.h"
 #include "emulator/exec/kernel_job.h"
 #include "emulator/exec/system_functions.h"
@@ -170,6 +172,8 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
   job.FillLaneTids();
   // Blocks that may wait for each other all start at once, as far as there are cores.
   job.block_time = kernel.spins() ? Duration{} : kernel.block_time();
+  std::optional<ImageTable::Use> images;
+  if (kernel.accesses_images()) images.emplace(ImageTable::Instance());
   WorkerPool::Instance().Run(job);
   kernel.set_block_time(job.block_time);
   if (job.failure) return *job.failure;

@@ -10,6 +10,7 @@
 #include "emulator/exec/block_runner.h"
 #include "emulator/exec/device_print.h"
 #include "emulator/exec/device_reader.h"
+#include "emulator/exec/image/image_instruction.h"
 #include "emulator/exec/rounded_math.h"
 
 namespace torpor::emulator {
@@ -163,6 +164,9 @@ const RuntimeCalls& Runtime() {
       .allocate = &Allocate,
       .release = &Release,
       .assert_fail = &AssertFail,
+      .texture = &AccessTexture,
+      .surface = &AccessSurface,
+      .image_query = &QueryImage,
   };
   return calls;
 }

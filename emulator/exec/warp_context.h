@@ -10,6 +10,7 @@ inline constexpr std::uint32_t kWarpLanes = 32;
 // groups of several warps there.
 inline constexpr std::uint32_t kReservedSharedBytes = 1024;
 
+struct ImageLanes;
 struct WarpContext;
 
 // What a warp does at a barrier: wait, go on at once, or wait and learn how many predicates of all
@@ -58,6 +59,10 @@ struct RuntimeCalls {
   void (*assert_fail)(WarpContext*, std::uint32_t mask, const std::uint64_t* messages,
                       const std::uint64_t* files, const std::uint64_t* lines,
                       const std::uint64_t* functions);
+  // See image_instruction.h.
+  void (*texture)(WarpContext*, std::uint32_t mask, ImageLanes* lanes, std::uint64_t instruction);
+  void (*surface)(WarpContext*, std::uint32_t mask, ImageLanes* lanes, std::uint64_t instruction);
+  void (*image_query)(WarpContext*, std::uint32_t mask, ImageLanes* lanes, std::uint64_t query);
 };
 
 // What a warp knows. Generated code reads it by offset, and takes all fields but `local` for

@@ -24,6 +24,8 @@ inline bool HasDestination(const Instruction& instruction) {
     case Opcode::kPrefetch:
     case Opcode::kPrefetchu:
     case Opcode::kRet:
+    case Opcode::kSured:
+    case Opcode::kSust:
     case Opcode::kTrap:
     case Opcode::kUnknown:
       return false;

@@ -91,10 +91,17 @@ const Table<Opcode>& Opcodes() {
       {"st", Opcode::kSt},
       {"sub", Opcode::kSub},
       {"subc", Opcode::kSubc},
+      {"suld", Opcode::kSuld},
+      {"suq", Opcode::kSuq},
+      {"sured", Opcode::kSured},
+      {"sust", Opcode::kSust},
       {"szext", Opcode::kSzext},
       {"tanh", Opcode::kTanh},
       {"testp", Opcode::kTestp},
+      {"tex", Opcode::kTex},
+      {"tld4", Opcode::kTld4},
       {"trap", Opcode::kTrap},
+      {"txq", Opcode::kTxq},
       {"vote", Opcode::kVote},
       {"xor", Opcode::kXor},
   };
@@ -213,6 +220,27 @@ const Table<Modifier>& Modifiers() {
       {"notanumber", Modifier::kNotanumber},
       {"normal", Modifier::kNormal},
       {"subnormal", Modifier::kSubnormal},
+      {"1d", Modifier::k1d},
+      {"2d", Modifier::k2d},
+      {"3d", Modifier::k3d},
+      {"a1d", Modifier::kA1d},
+      {"a2d", Modifier::kA2d},
+      {"cube", Modifier::kCube},
+      {"acube", Modifier::kAcube},
+      {"level", Modifier::kLevel},
+      {"grad", Modifier::kGrad},
+      {"g", Modifier::kG},
+      {"b", Modifier::kB},
+      {"a", Modifier::kA},
+      {"p", Modifier::kP},
+      {"trap", Modifier::kTrap},
+      {"zero", Modifier::kZero},
+      {"width", Modifier::kWidth},
+      {"height", Modifier::kHeight},
+      {"depth", Modifier::kDepth},
+      {"array_size", Modifier::kArraySize},
+      {"num_mipmap_levels", Modifier::kNumMipmapLevels},
+      {"normalized_coords", Modifier::kNormalizedCoords},
       // Hints about caches change nothing that a program can see here.
       {"ca", Modifier::kCacheHint},
       {"cg", Modifier::kCacheHint},
@@ -329,6 +357,21 @@ bool Instruction::is_synchronising() const {
   if (opcode != Opcode::kLd) return false;
   return Has(Modifier::kVolatile) || Has(Modifier::kAcquire) || Has(Modifier::kRelaxed) ||
          Has(Modifier::kMmio);
+}
+
+bool Instruction::is_image_access() const {
+  switch (opcode) {
+    case Opcode::kTex:
+    case Opcode::kTld4:
+    case Opcode::kTxq:
+    case Opcode::kSuld:
+    case Opcode::kSuq:
+    case Opcode::kSured:
+    case Opcode::kSust:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void DecodeSpelling(Instruction& instruction) {

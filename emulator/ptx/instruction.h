@@ -91,10 +91,17 @@ enum class Opcode : std::uint8_t {
   kSt,
   kSub,
   kSubc,
+  kSuld,
+  kSuq,
+  kSured,
+  kSust,
   kSzext,
   kTanh,
   kTestp,
+  kTex,
+  kTld4,
   kTrap,
+  kTxq,
   kVote,
   kXor,
 };
@@ -215,6 +222,28 @@ enum class Modifier : std::uint8_t {
   kNotanumber,
   kNormal,
   kSubnormal,
+  // Of textures and surfaces.
+  k1d,
+  k2d,
+  k3d,
+  kA1d,
+  kA2d,
+  kCube,
+  kAcube,
+  kLevel,
+  kGrad,
+  kG,
+  kB,
+  kA,
+  kP,
+  kTrap,
+  kZero,
+  kWidth,
+  kHeight,
+  kDepth,
+  kArraySize,
+  kNumMipmapLevels,
+  kNormalizedCoords,
   kCount,
 };
 
@@ -269,7 +298,8 @@ struct Operand {
     kSymbol,     // `symbol` (+ `bits`), a variable of the module
     kFunction,   // `symbol`, a function of the module
     kLabel,      // `symbol`, an index into Function::labels
-    kAddress,    // [base + bits]: base is `reg`, `symbol` or nothing
+    kAddress,    // [base + bits]: base is `reg`, `symbol` or nothing; of a texture or surface
+                 // `elements` are the coordinates
     kVector,     // `elements`: {a, b}, d|p, or an argument list
     kSink,       // _
     kUnresolved  // `name` is nowhere declared
@@ -303,6 +333,7 @@ struct Instruction {
   bool is_warp_barrier() const;  // waits for other lanes of the warp
   // Whether other threads' progress may show through this access.
   bool is_synchronising() const;
+  bool is_image_access() const;  // of a texture or surface object
 };
 
 // Fills opcode, modifiers and types from the spelling. A word that is not known makes it

@@ -221,6 +221,7 @@ Operand ParserState::ParseOperand() {
     operand = ParseAddress();
   } else if (token_.Is('{')) {
     operand = ParseVector('{', '}');
+    if (Accept('|')) operand = PairOperand(std::move(operand));
   } else if (token_.Is('(')) {
     operand = ParseVector('(', ')');
   } else if (Accept('!')) {
@@ -233,17 +234,22 @@ Operand ParserState::ParseOperand() {
   } else {
     operand = NameOperand(ExpectWord());
     if (Accept('|')) {
-      Operand pair;
-      pair.kind = Operand::Kind::kVector;
-      pair.elements.push_back(std::move(operand));
-      pair.elements.push_back(NameOperand(ExpectWord()));
-      operand = std::move(pair);
+      operand = PairOperand(std::move(operand));
     } else if (operand.kind != Operand::Kind::kRegister && Accept('+')) {
       operand.bits += ParseConstant();
     }
   }
   --depth_;
   return operand;
+}
+
+// d|p
+Operand ParserState::PairOperand(Operand first) {
+  Operand pair;
+  pair.kind = Operand::Kind::kVector;
+  pair.elements.push_back(std::move(first));
+  pair.elements.push_back(NameOperand(ExpectWord()));
+  return pair;
 }
 
 Operand ParserState::ParseAddress() {
@@ -260,6 +266,7 @@ Operand ParserState::ParseAddress() {
     if (Accept('+')) operand.bits += ParseConstant();
     if (Accept('-')) operand.bits -= ParseConstant();
   }
+  if (Accept(',')) operand.elements = ParseVector('{', '}').elements;
   Expect(']');
   operand.kind = Operand::Kind::kAddress;
   return operand;

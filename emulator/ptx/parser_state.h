@@ -83,6 +83,7 @@ class ParserState {
   void ParseInstruction();
   void ParseOperands(Instruction& instruction);
   Operand ParseOperand();
+  Operand PairOperand(Operand first);
   Operand ParseAddress();
   Operand ParseVector(char open, char close);
   Operand ParseNumberOperand(bool negative);

@@ -163,6 +163,11 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
     case Opcode::kAtom:
     case Opcode::kMatch:
     case Opcode::kFns:
+    case Opcode::kTex:
+    case Opcode::kTld4:
+    case Opcode::kSuld:
+    case Opcode::kSuq:
+    case Opcode::kTxq:
       return LaneShape::Varying();
     default:
       return LaneWiseShape(instruction);

@@ -88,7 +88,8 @@ void FunctionEmitter::EmitInstruction(const Instruction& instruction) {
   result_ = lanes_.ResultShape(instruction);
   scalar_ = result_.linear();
   const bool known = EmitArithmeticFamily(instruction) || EmitBitFamily(instruction) ||
-                     EmitMemoryFamily(instruction) || EmitWarpFamily(instruction);
+                     EmitMemoryFamily(instruction) || EmitImageFamily(instruction) ||
+                     EmitWarpFamily(instruction);
   if (!known) Unsupported(instruction);
 }
 
@@ -187,6 +188,23 @@ bool FunctionEmitter::EmitMemoryFamily(const Instruction& instruction) {
       return EmitAsyncCopy(instruction), true;
     case Opcode::kCall:
       return EmitCall(instruction), true;
+    default:
+      return false;
+  }
+}
+
+bool FunctionEmitter::EmitImageFamily(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::kTex:
+    case Opcode::kTld4:
+      return EmitTexture(instruction), true;
+    case Opcode::kSuld:
+    case Opcode::kSust:
+    case Opcode::kSured:
+      return EmitSurface(instruction), true;
+    case Opcode::kTxq:
+    case Opcode::kSuq:
+      return EmitImageQuery(instruction), true;
     default:
       return false;
   }

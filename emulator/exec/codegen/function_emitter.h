@@ -37,6 +37,7 @@ class FunctionEmitter {
   bool EmitArithmeticFamily(const Instruction& instruction);
   bool EmitBitFamily(const Instruction& instruction);
   bool EmitMemoryFamily(const Instruction& instruction);
+  bool EmitImageFamily(const Instruction& instruction);
   bool EmitWarpFamily(const Instruction& instruction);
   void Unsupported(const Instruction& instruction, const std::string& why = "");
   bool Expect(const Instruction& instruction, std::size_t operands);
@@ -272,6 +273,16 @@ class FunctionEmitter {
   void EmitPrint(const Instruction& instruction, const CallArguments& arguments);
   void EmitAssertFail(const Instruction& instruction, const CallArguments& arguments);
 
+  // image.cc: textures and surfaces.
+  void EmitTexture(const Instruction& instruction);
+  void EmitSurface(const Instruction& instruction);
+  void EmitImageQuery(const Instruction& instruction);
+  Value* ImageSlot(std::size_t offset);  // in the function's ImageLanes
+  void PutImageHandles(const Operand& image);
+  void PutImageInput(unsigned index, const Operand& operand);
+  void PutImageComponent(unsigned index, const Operand& operand, Type type);
+  Value* TakeImageComponent(unsigned index, unsigned bits);
+
   // atomic.cc
   void EmitAtomic(const Instruction& instruction);
   Value* AtomicLane(const Instruction& instruction, Value* pointer, Value* operand, Value* compare,
@@ -308,10 +319,11 @@ class FunctionEmitter {
   llvm::BasicBlock* entry_ = nullptr;
   Value* context_ = nullptr;
   Value* local_frame_ = nullptr;
-  std::uint32_t block_ = 0;  // being emitted
-  Value* mask_ = nullptr;    // its lanes
-  bool scalar_ = false;      // the current instruction is computed for lane 0 only
-  ptx::LaneShape result_;    // its shape
+  Value* image_lanes_ = nullptr;  // made with the first instruction that needs it
+  std::uint32_t block_ = 0;       // being emitted
+  Value* mask_ = nullptr;         // its lanes
+  bool scalar_ = false;           // the current instruction is computed for lane 0 only
+  ptx::LaneShape result_;         // its shape
 };
 
 }  // namespace torpor::emulator

@@ -37,6 +37,26 @@ TEST(ParserTest, ReadsAKernelsParametersAndLimits) {
   EXPECT_EQ(kernel.parameter_bytes, 40U);
 }
 
+TEST(ParserTest, CoordinatesBelongToTheAddressOfAnImage) {
+  const Module module = MustParse(
+      ".entry k() { .reg .b32 %r<5>; .reg .b64 %rd<3>; .reg .pred p; .reg .f32 f;\n"
+      "tex.level.a2d.v4.u32.f32 {%r1, %r2, %r3, _}|p, [%rd1, {%r0, f, f, f}], f;\n"
+      "sust.b.2d.b32.trap [%rd2, {%r1, %r2}], {%r3}; }");
+  const auto& instructions = module.functions[0].instructions;
+  ASSERT_EQ(instructions.size(), 2U);
+  const Instruction& fetch = instructions[0];
+  EXPECT_EQ(fetch.opcode, Opcode::kTex);
+  EXPECT_TRUE(fetch.Has(Modifier::kA2d) && fetch.Has(Modifier::kLevel));
+  EXPECT_EQ(fetch.types, (std::vector<Type>{Type::kU32, Type::kF32}));
+  ASSERT_EQ(fetch.operands.size(), 3U);
+  EXPECT_EQ(fetch.operands[0].elements[0].elements.size(), 4U);
+  EXPECT_EQ(fetch.operands[1].kind, Operand::Kind::kAddress);
+  EXPECT_EQ(fetch.operands[1].elements.size(), 4U);
+  EXPECT_TRUE(fetch.is_image_access());
+  EXPECT_EQ(instructions[1].operands[0].elements.size(), 2U);
+  EXPECT_NE(ErrorOf(".entry k() { .reg .b64 a; tex.1d.v4.u32.s32 {_, _, _, _}, [a, a]; }"), "");
+}
+
 TEST(ParserTest, DecodesInstructions) {
   const Module module = MustParse(
       ".entry k() { .reg .b32 %r<5>; .reg .b64 %rd<3>; .reg .pred p, q; .reg .f32 f;\n"

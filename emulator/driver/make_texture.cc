@@ -1,0 +1,217 @@
+#include "emulator/driver/make_texture.h"
+
+#include <algorithm>
+
+#include "emulator/driver/array.h"
+#include "emulator/driver/driver.h"
+
+namespace torpor::emulator {
+namespace {
+
+constexpr Bytes kBaseAlignment = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
+constexpr Bytes kPitchAlignment = 32;  // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT
+constexpr unsigned kKnownFlags = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES |
+                                 CU_TRSF_SRGB | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION |
+                                 CU_TRSF_SEAMLESS_CUBEMAP;
+
+Failure<CUresult> Invalid(const char* why) { return {CUDA_ERROR_INVALID_VALUE, why}; }
+Failure<CUresult> NotSupported(const char* why) { return {CUDA_ERROR_NOT_SUPPORTED, why}; }
+
+using Outcome = DriverResult<void>;
+
+bool HasFlag(const CUDA_TEXTURE_DESC& texture, unsigned flag) {
+  return (texture.flags & flag) != 0;
+}
+
+// The texels themselves.
+Outcome UseArray(CUarray handle, Texture& texture) {
+  const Array* array = Driver::Get().arrays().Get(handle);
+  if (array == nullptr) return Invalid("no array");
+  texture.format = array->format;
+  texture.levels = {array->level};
+  texture.memory = array->memory;
+  return {};
+}
+
+Outcome UseMipmappedArray(CUmipmappedArray handle, Texture& texture) {
+  const MipmappedArray* mipmapped = Driver::Get().mipmapped_arrays().Get(handle);
+  if (mipmapped == nullptr) return Invalid("no mipmapped array");
+  for (CUarray level : mipmapped->levels) {
+    const Array* array = Driver::Get().arrays().Get(level);
+    if (array == nullptr) return Invalid("no mipmapped array");
+    texture.format = array->format;
+    texture.levels.push_back(array->level);
+    texture.memory = array->memory;
+  }
+  return {};
+}
+
+Outcome UseMemory(CUdeviceptr address, Bytes bytes, const ImageLevel& shape, Texture& texture) {
+  const bool is_memory = Driver::Get().space().Covers(address, bytes, Access::kRead);
+  if (!is_memory || address % kBaseAlignment != 0) return Invalid("no aligned device memory");
+  texture.levels = {shape};
+  texture.levels[0].data = reinterpret_cast<std::uint8_t*>(address);
+  texture.levels[0].slice_pitch = bytes;
+  return {};
+}
+
+Outcome UseLinear(const CUDA_RESOURCE_DESC& resource, Texture& texture) {
+  const auto& linear = resource.res.linear;
+  const auto format = ToTexelFormat(linear.format, linear.numChannels);
+  if (!format) return Invalid("no format of texels");
+  const Bytes texels = linear.sizeInBytes / format->bytes();
+  if (texels == 0 || texels > kMaxLinearTexels) return Invalid("too few or too many texels");
+  texture.format = *format;
+  texture.is_linear_memory = true;
+  ImageLevel shape;
+  shape.width = static_cast<std::uint32_t>(texels);
+  return UseMemory(linear.devPtr, texels * format->bytes(), shape, texture);
+}
+
+Outcome UsePitched(const CUDA_RESOURCE_DESC& resource, Texture& texture) {
+  const auto& pitched = resource.res.pitch2D;
+  const auto format = ToTexelFormat(pitched.format, pitched.numChannels);
+  if (!format) return Invalid("no format of texels");
+  if (pitched.width == 0 || pitched.height == 0 || pitched.width > kMaxImageWidth ||
+      pitched.height > kMaxImageHeight) {
+    return Invalid("too few or too many texels");
+  }
+  const Bytes row = pitched.width * format->bytes();
+  if (pitched.pitchInBytes < row || pitched.pitchInBytes % kPitchAlignment != 0 ||
+      pitched.pitchInBytes > kMaxLinearTexels) {
+    return Invalid("a pitch that is too small or not aligned");
+  }
+  texture.format = *format;
+  ImageLevel shape;
+  shape.width = static_cast<std::uint32_t>(pitched.width);
+  shape.height = static_cast<std::uint32_t>(pitched.height);
+  shape.row_pitch = pitched.pitchInBytes;
+  const Bytes bytes = (pitched.height - 1) * pitched.pitchInBytes + row;
+  return UseMemory(pitched.devPtr, bytes, shape, texture);
+}
+
+Outcome UseResource(const CUDA_RESOURCE_DESC& resource, Texture& texture) {
+  if (resource.flags != 0) return Invalid("flags of a resource");
+  switch (resource.resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+      return UseArray(resource.res.array.hArray, texture);
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+      return UseMipmappedArray(resource.res.mipmap.hMipmappedArray, texture);
+    case CU_RESOURCE_TYPE_LINEAR:
+      return UseLinear(resource, texture);
+    case CU_RESOURCE_TYPE_PITCH2D:
+      return UsePitched(resource, texture);
+  }
+  return Invalid("this type of resource");
+}
+
+// Formats come in groups of three: one, two and four channels.
+std::optional<TexelFormat> ViewFormat(CUresourceViewFormat format) {
+  constexpr ChannelType kTypes[] = {ChannelType::kUnsigned8,  ChannelType::kSigned8,
+                                    ChannelType::kUnsigned16, ChannelType::kSigned16,
+                                    ChannelType::kUnsigned32, ChannelType::kSigned32,
+                                    ChannelType::kHalf,       ChannelType::kFloat};
+  if (format < CU_RES_VIEW_FORMAT_UINT_1X8 || format > CU_RES_VIEW_FORMAT_FLOAT_4X32) {
+    return std::nullopt;
+  }
+  const auto place = static_cast<unsigned>(format - CU_RES_VIEW_FORMAT_UINT_1X8);
+  return TexelFormat{kTypes[place / 3], 1U << (place % 3)};
+}
+
+Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, Texture& texture) {
+  if (texture.memory == nullptr) return Invalid("a view of linear memory");
+  if (view.format != CU_RES_VIEW_FORMAT_NONE) {
+    const auto format = ViewFormat(view.format);
+    if (!format) return NotSupported("a compressed texture");
+    if (format->bytes() != texture.format.bytes()) return Invalid("a view of another texel size");
+    texture.format = *format;
+  }
+  const ImageLevel& base = texture.levels[0];
+  if (view.width != base.width || std::max<size_t>(view.height, 1) != base.height ||
+      view.lastMipmapLevel < view.firstMipmapLevel ||
+      view.lastMipmapLevel >= texture.levels.size() || view.lastLayer < view.firstLayer ||
+      view.lastLayer >= base.slices) {
+    return Invalid("a view that its resource does not contain");
+  }
+  texture.levels.erase(texture.levels.begin() + view.lastMipmapLevel + 1, texture.levels.end());
+  texture.levels.erase(texture.levels.begin(), texture.levels.begin() + view.firstMipmapLevel);
+  if (view.lastLayer == 0) return {};  // also what a view of no layers says
+  for (ImageLevel& level : texture.levels) {
+    level.data += view.firstLayer * level.slice_pitch;
+    level.slices = view.lastLayer - view.firstLayer + 1;
+  }
+  return {};
+}
+
+bool IsNarrowInteger(const TexelFormat& format) {
+  return !IsFloatingPoint(format.type) && ChannelBytes(format.type) < 4;
+}
+
+Outcome Sampling(const CUDA_TEXTURE_DESC& description, Texture& texture) {
+  texture.has_normalized_coordinates = HasFlag(description, CU_TRSF_NORMALIZED_COORDINATES);
+  texture.has_normalized_values =
+      !HasFlag(description, CU_TRSF_READ_AS_INTEGER) && IsNarrowInteger(texture.format);
+  texture.is_srgb = HasFlag(description, CU_TRSF_SRGB);
+  texture.filters = description.filterMode == CU_TR_FILTER_MODE_LINEAR;
+  texture.blends_levels = description.mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
+  texture.level_bias = description.mipmapLevelBias;
+  texture.min_level = description.minMipmapLevelClamp;
+  texture.max_level = description.maxMipmapLevelClamp;
+  std::copy_n(description.borderColor, texture.border.size(), texture.border.begin());
+  for (std::size_t i = 0; i < texture.address.size(); ++i) {
+    if (description.addressMode[i] > CU_TR_ADDRESS_MODE_BORDER) return Invalid("address mode");
+    texture.address[i] = static_cast<AddressMode>(description.addressMode[i]);
+  }
+  const bool reads_floats = texture.has_normalized_values || IsFloatingPoint(texture.format.type);
+  if (texture.filters && !reads_floats) return Invalid("a filter between integers");
+  if (texture.is_srgb &&
+      (!texture.has_normalized_values || ChannelBytes(texture.format.type) > 1)) {
+    return Invalid("sRGB of other than normalised bytes");
+  }
+  if (texture.levels.size() > 1 && !texture.has_normalized_coordinates) {
+    return Invalid("levels with coordinates that are not normalised");
+  }
+  return {};
+}
+
+bool IsCubeArray(const CUDA_RESOURCE_DESC& resource) {
+  const auto is_cube = [](const auto* array) {
+    return array != nullptr && (array->description.Flags & CUDA_ARRAY3D_CUBEMAP) != 0;
+  };
+  Driver& driver = Driver::Get();
+  return resource.resType == CU_RESOURCE_TYPE_ARRAY
+             ? is_cube(driver.arrays().Get(resource.res.array.hArray))
+             : resource.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY &&
+                   is_cube(driver.mipmapped_arrays().Get(resource.res.mipmap.hMipmappedArray));
+}
+
+}  // namespace
+
+DriverResult<Texture> MakeTexture(const TextureRequest& request) {
+  if ((request.texture.flags & ~kKnownFlags) != 0) return Invalid("flags of a texture");
+  if (HasFlag(request.texture, CU_TRSF_SEAMLESS_CUBEMAP) && IsCubeArray(request.resource)) {
+    return NotSupported("a seamless cubemap");
+  }
+  Texture texture;
+  if (auto used = UseResource(request.resource, texture); !used.ok()) return used.failure();
+  if (request.view) {
+    if (auto narrowed = NarrowTo(*request.view, texture); !narrowed.ok()) {
+      return narrowed.failure();
+    }
+  }
+  if (auto sampled = Sampling(request.texture, texture); !sampled.ok()) return sampled.failure();
+  return texture;
+}
+
+DriverResult<Surface> MakeSurface(const CUDA_RESOURCE_DESC& resource) {
+  if (resource.resType != CU_RESOURCE_TYPE_ARRAY || resource.flags != 0) {
+    return Invalid("a surface of other than an array");
+  }
+  const Array* array = Driver::Get().arrays().Get(resource.res.array.hArray);
+  if (array == nullptr || (array->description.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) {
+    return Invalid("no array that surfaces may write");
+  }
+  return Surface{array->format, array->level, array->memory};
+}
+
+}  // namespace torpor::emulator

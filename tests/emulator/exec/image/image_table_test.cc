@@ -1,0 +1,70 @@
+#include "emulator/exec/image/image_table.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace torpor::emulator {
+namespace {
+
+std::shared_ptr<const ImageObject> ATexture() {
+  return std::make_shared<const ImageObject>(Texture{});
+}
+
+TEST(ImageTable, FindsWhatLives) {
+  ImageTable& table = ImageTable::Instance();
+  const auto texture = ATexture();
+  const std::uint64_t handle = table.Add(texture);
+  EXPECT_EQ(table.Find(handle), texture.get());
+  EXPECT_TRUE(table.Remove(handle));
+  EXPECT_EQ(table.Find(handle), nullptr);
+  EXPECT_FALSE(table.Remove(handle));
+}
+
+TEST(ImageTable, NumbersOfEveryKindAreNoObjects) {
+  ImageTable& table = ImageTable::Instance();
+  const std::uint64_t handle = table.Add(ATexture());
+  for (const std::uint64_t wild :
+       {std::uint64_t{0}, std::uint64_t{1}, handle + 1, handle ^ (std::uint64_t{1} << 25),
+        handle ^ (std::uint64_t{1} << 45), handle & 0xfffff, ~std::uint64_t{0}}) {
+    EXPECT_EQ(table.Find(wild), nullptr) << std::hex << wild;
+    EXPECT_FALSE(table.Remove(wild));
+  }
+  EXPECT_TRUE(table.Remove(handle));
+}
+
+TEST(ImageTable, ASlotsNextObjectHasAnotherHandle) {
+  ImageTable& table = ImageTable::Instance();
+  std::set<std::uint64_t> handles;
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t handle = table.Add(ATexture());
+    EXPECT_TRUE(handles.insert(handle).second);
+    EXPECT_TRUE(table.Remove(handle));
+  }
+}
+
+TEST(ImageTable, WhatAKernelFoundLivesUntilItEnds) {
+  ImageTable& table = ImageTable::Instance();
+  auto texture = ATexture();
+  const std::weak_ptr<const ImageObject> watch = texture;
+  const std::uint64_t handle = table.Add(std::move(texture));
+  {
+    const ImageTable::Use early(table);
+    EXPECT_TRUE(table.Remove(handle));
+    const ImageTable::Use late(table);
+    EXPECT_FALSE(watch.expired());
+  }
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(ImageTable, HoldsMoreThanAPage) {
+  ImageTable& table = ImageTable::Instance();
+  std::vector<std::uint64_t> handles;
+  for (int i = 0; i < 2500; ++i) handles.push_back(table.Add(ATexture()));
+  for (const std::uint64_t handle : handles) EXPECT_NE(table.Find(handle), nullptr);
+  for (const std::uint64_t handle : handles) EXPECT_TRUE(table.Remove(handle));
+}
+
+}  // namespace
+}  // namespace torpor::emulator
