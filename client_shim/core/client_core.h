@@ -21,6 +21,8 @@ enum class HandleKind : std::uint8_t {
   kModule = 3,
   kKernel = 4,
   kCublas = 5,
+  kArray = 16,
+  kImageObject = 17,  // a texture or surface
 };
 
 constexpr std::uint64_t kHandleSerialBits = 48;

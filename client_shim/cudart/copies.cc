@@ -76,23 +76,27 @@ cudaError_t DownloadPageable(void* destination, std::uint64_t bytes,
   return cudaSuccess;
 }
 
+cudaError_t CheckDirection(cudaMemcpyKind kind, Side from, Side to) {
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+    return cudaErrorInvalidMemcpyDirection;
+  const bool from_device = from == Side::kDevice;
+  const bool to_device = to == Side::kDevice;
+  // Pinned memory is memory of the device too: CUDA takes it on either side.
+  const bool allowed = KindAllows(kind, from_device, to_device) ||
+                       (from == Side::kArena && KindAllows(kind, true, to_device)) ||
+                       (to == Side::kArena && KindAllows(kind, from_device, true));
+  const bool device_of_pageable =
+      kind == cudaMemcpyDeviceToDevice && (from == Side::kPageable || to == Side::kPageable);
+  return allowed && !device_of_pageable ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 cudaError_t FindRoute(void* to, std::uint64_t to_bytes, const void* from, std::uint64_t from_bytes,
                       cudaMemcpyKind kind, Route& route) {
   if (!to || !from) return cudaErrorInvalidValue;
   const Place target = PlaceOf(to);
   const Place source = PlaceOf(from);
   if (to_bytes > target.room || from_bytes > source.room) return cudaErrorInvalidValue;
-  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
-    return cudaErrorInvalidMemcpyDirection;
-  // Pinned memory is memory of the device too: CUDA takes it on either side.
-  const bool allowed =
-      KindAllows(kind, source.side == Side::kDevice, target.side == Side::kDevice) ||
-      (source.side == Side::kArena && KindAllows(kind, true, target.side == Side::kDevice)) ||
-      (target.side == Side::kArena && KindAllows(kind, source.side == Side::kDevice, true));
-  const bool device_of_pageable =
-      kind == cudaMemcpyDeviceToDevice &&
-      (source.side == Side::kPageable || target.side == Side::kPageable);
-  if (!allowed || device_of_pageable) return cudaErrorInvalidValue;
+  TORPOR_TRY(CheckDirection(kind, source.side, target.side));
   route = {source.side, target.side};
   return cudaSuccess;
 }

@@ -45,6 +45,13 @@ void SetPayload(const UploadPart& part, Message& message) {
   message.value = part.piece->value;
 }
 
+// Whether the call returns only when a copy from or to pinned memory is done.
+enum class Wait { kNo, kYes };
+
+// Whether `kind` fits what the two places are; cudaErrorInvalidMemcpyDirection if it is no kind at
+// all, cudaErrorInvalidValue if it is another.
+cudaError_t CheckDirection(cudaMemcpyKind kind, Side from, Side to);
+
 // The direction that `kind` and the two places allow; cudaErrorInvalidMemcpyDirection or
 // cudaErrorInvalidValue where they contradict each other or a range ends outside its allocation.
 struct Route {

@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <cstring>
 
+#include "client_shim/cudart/arrays.h"
 #include "client_shim/cudart/device_properties.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/events.h"
 #include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/image_objects.h"
 #include "client_shim/cudart/memory_kinds.h"
 #include "client_shim/cudart/modules.h"
 #include "client_shim/cudart/streams.h"
@@ -85,6 +87,8 @@ cudaError_t ResetDevice() {
   TORPOR_TRY(SynchronizeDevice());
   TORPOR_TRY(DestroyAllEvents());
   TORPOR_TRY(DestroyAllStreams());
+  TORPOR_TRY(DestroyAllImageObjects());
+  TORPOR_TRY(DestroyAllArrays());
   TORPOR_TRY(UnloadAllModules());
   ForgetSymbolAddresses();
   device_flags = cudaDeviceScheduleAuto;

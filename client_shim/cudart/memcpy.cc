@@ -8,9 +8,6 @@
 namespace torpor::shim {
 namespace {
 
-// Whether the call returns before a copy from or to pinned memory is done.
-enum class Wait { kNo, kYes };
-
 struct Copy {
   void* to = nullptr;
   const void* from = nullptr;

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "client_shim/cudart/entry.h"
-#include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/free_unused.h"
 #include "client_shim/cudart/host_register.h"
 #include "client_shim/cudart/memory_kinds.h"
 
@@ -50,16 +50,6 @@ cudaError_t Allocate(void** out, std::uint64_t bytes) {
   TORPOR_TRY(Core().Malloc(bytes, address));
   *out = reinterpret_cast<void*>(address);
   return cudaSuccess;
-}
-
-// Frees by `free` when nothing uses the memory any more: CUDA's cudaFree synchronises for this.
-// An error of earlier work, or a lost GPU, is told and keeps nothing alive.
-template <typename Free>
-cudaError_t FreeUnused(const Free& free) {
-  TORPOR_TRY(AwaitAllHostFunctions());
-  const cudaError_t earlier = Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
-  const cudaError_t freed = free();
-  return earlier != cudaSuccess ? earlier : freed;
 }
 
 cudaError_t Release(void* pointer) {

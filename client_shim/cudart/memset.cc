@@ -37,6 +37,27 @@ cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t widt
                              stream->wire});
 }
 
+// Slice by slice, but all at once where the volume has all rows of a slice.
+cudaError_t SetVolume(const cudaPitchedPtr& to, int value, const cudaExtent& extent,
+                      cudaStream_t handle) {
+  TORPOR_TRY(Begin());
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;
+  std::uint64_t slice = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t span = 0;
+  if ((extent.depth > 1 && extent.height > to.ysize) ||
+      __builtin_mul_overflow(to.pitch, to.ysize, &slice) ||
+      __builtin_mul_overflow(slice, extent.depth, &span) ||
+      __builtin_mul_overflow(extent.height, extent.depth, &rows))
+    return cudaErrorInvalidValue;
+  if (extent.height == to.ysize)
+    return SetRows(to.ptr, to.pitch, value, extent.width, rows, handle);
+  auto* const first = static_cast<std::uint8_t*>(to.ptr);
+  for (std::size_t z = 0; z < extent.depth; ++z)
+    TORPOR_TRY(SetRows(first + z * slice, to.pitch, value, extent.width, extent.height, handle));
+  return cudaSuccess;
+}
+
 }  // namespace
 }  // namespace torpor::shim
 
@@ -65,4 +86,17 @@ cudaError_t cudaMemset2D_ptds(void* to, size_t pitch, int value, size_t width, s
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
   return Entry([&] { return SetRows(to, pitch, value, width, height, stream); });
+}
+
+cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
+  return Entry([&] { return SetVolume(to, value, extent, cudaStreamLegacy); });
+}
+
+cudaError_t cudaMemset3D_ptds(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
+  return Entry([&] { return SetVolume(to, value, extent, cudaStreamPerThread); });
+}
+
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+                              cudaStream_t stream) {
+  return Entry([&] { return SetVolume(to, value, extent, stream); });
 }

@@ -9,8 +9,14 @@ from vocabulary import (
     f32, i32, i64, local, payload, string, u8, u32, u64, value, vector)
 
 MEMORY_SIDE = Enumeration(
-    "MemorySide", "Which memory an address of a two-dimensional copy names.",
-    {"kDevice": "a device address", "kArena": "an address in the host arena"})
+    "MemorySide", "What one side of a copy of two or three dimensions names.",
+    {"kDevice": "a device address", "kArena": "an address in the host arena",
+     "kArray": "an array (Memcpy3D only)"})
+
+TEXTURE_RESOURCE = Enumeration(
+    "TextureResource", "What a texture reads.",
+    {"kArray": "an array or one level of it", "kMipmappedArray": "all levels of an array",
+     "kLinear": "device memory", "kPitched": "rows of device memory"})
 
 KERNEL_PARAMETER = Struct(
     "KernelParameter", "One parameter of a kernel in its packed parameter buffer.",
@@ -22,7 +28,7 @@ KERNEL_ENTRY = Struct(
          static_shared_bytes=i32))
 
 STRUCTS = [KERNEL_PARAMETER, KERNEL_ENTRY]
-ENUMERATIONS = [MEMORY_SIDE]
+ENUMERATIONS = [MEMORY_SIDE, TEXTURE_RESOURCE]
 
 CONSTANTS = [
     Constant("kReplyInline", "As a window_offset: send the bytes inside the reply.", u64,
@@ -78,6 +84,38 @@ COMMANDS = [
     command(85, "DeviceSetLimit", STREAM, limit=u32, value=u64, note="`limit` is a cudaLimit."),
     command(86, "SymbolPublish", STREAM, module=u64, variable=string, address=u64,
             note="Journal: by which address the client knows the variable, on whatever GPU."),
+    # Arrays, textures and surfaces: 160 to 199. `format` is a CUarray_format. A level is 0 for
+    # arrays that are not mipmapped.
+    command(160, "ArrayCreate", STREAM, array=u64, width=u64, height=u64, depth=u64, format=u32,
+            channels=u32, flags=u32, levels=u32, block=u64,
+            note="`levels` 0: not mipmapped. `flags` are CUDA_ARRAY3D_*. `block` is device memory"
+                 " that holds the texels while the session is elsewhere: the levels one after"
+                 " another, with rows and slices packed."),
+    command(161, "ArrayDestroy", STREAM, array=u64),
+    command(162, "Memcpy3D", STREAM, dst_side=MEMORY_SIDE, dst=u64, dst_level=u32,
+            dst_position=array(u64, 3), dst_pitch=u64, dst_rows=u64, src_side=MEMORY_SIDE,
+            src=u64, src_level=u32, src_position=array(u64, 3), src_pitch=u64, src_rows=u64,
+            width=u64, height=u64, depth=u64, stream=u64,
+            note="Between arrays, device memory and pinned memory. A side is an address with pitch"
+                 " and rows a slice, or an array's id with level and position; widths and the"
+                 " position's first number are in bytes."),
+    command(163, "TextureCreate", STREAM, texture=u64, resource=TEXTURE_RESOURCE, source=u64,
+            level=u32, format=u32, channels=u32, width=u64, height=u64, pitch=u64,
+            address_modes=array(u32, 3), filter=u32, flags=u32, max_anisotropy=u32,
+            level_filter=u32, level_bias=f32, min_level=f32, max_level=f32, border=array(f32, 4),
+            has_view=u32, view_format=u32, view_extent=array(u64, 3), view_levels=array(u32, 2),
+            view_layers=array(u32, 2),
+            note="`source` is an array's id or an address; `width` is in texels. The rest is as in"
+                 " CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC. How it went: ImageObjectValue."),
+    command(164, "SurfaceCreate", STREAM, surface=u64, array=u64, level=u32,
+            note="How it went: ImageObjectValue."),
+    command(165, "ImageObjectDestroy", STREAM, object=u64, note="A texture or surface."),
+    command(166, "ImageObjectPublish", STREAM, object=u64, known_as=u64,
+            note="Journal: by which value the program knows the texture or surface, on whatever"
+                 " GPU."),
+    command(176, "ArrayCheck", SYNC, array=u64, note="Fails if the array could not be created."),
+    command(177, "ImageObjectValue", SYNC, object=u64, returns=dict(known_as=u64),
+            note="The driver's CUtexObject or CUsurfObject on this GPU."),
     # Answered.
     command(128, "StreamSynchronize", SYNC, stream=u64),
     command(129, "EventSynchronize", SYNC, event=u64),
@@ -121,6 +159,9 @@ cudaStreamSetAttribute cudaStreamGetAttribute cudaStreamCopyAttributes
 cudaThreadExchangeStreamCaptureMode cudaEventQuery
 cudaHostGetDevicePointer cudaHostGetFlags
 cudaHostRegister cudaHostUnregister cudaPointerGetAttributes cudaGetKernel cudaFuncGetName
+cudaArrayGetInfo cudaGetChannelDesc cudaGetMipmappedArrayLevel cudaGetTextureObjectResourceDesc
+cudaGetTextureObjectTextureDesc cudaGetTextureObjectResourceViewDesc
+cudaGetSurfaceObjectResourceDesc cudaDeviceGetTexture1DLinearMaxWidth
 """,
     STREAM: """
 cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
@@ -128,6 +169,10 @@ cudaStreamWaitEvent cudaStreamAddCallback cudaLaunchHostFunc
 cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventRecord cudaEventRecordWithFlags
 cudaMemcpyAsync cudaMemcpy2DAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaMemcpyToSymbol
 cudaMemcpyToSymbolAsync cudaMemset cudaMemsetAsync cudaMemset2D cudaMemset2DAsync
+cudaMemset3D cudaMemset3DAsync cudaMemcpy3DAsync cudaMemcpy3DPeerAsync
+cudaMemcpy2DToArrayAsync cudaMemcpy2DFromArrayAsync cudaMemcpy2DArrayToArray
+cudaMemcpyToArrayAsync cudaMemcpyFromArrayAsync cudaMemcpyArrayToArray
+cudaDestroyTextureObject cudaDestroySurfaceObject
 cudaFuncSetAttribute cudaDeviceSetLimit
 cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel
 """,
@@ -136,6 +181,9 @@ cudaDeviceSynchronize cudaDeviceReset cudaDeviceGetLimit cudaStreamSynchronize
 cudaEventSynchronize cudaEventElapsedTime
 cudaMalloc cudaFree cudaMallocAsync cudaFreeAsync cudaMallocPitch cudaMemGetInfo
 cudaMallocHost cudaFreeHost cudaHostAlloc cudaMalloc3D
+cudaMallocArray cudaMalloc3DArray cudaFreeArray cudaMallocMipmappedArray cudaFreeMipmappedArray
+cudaMemcpy2DToArray cudaMemcpy2DFromArray cudaMemcpyToArray cudaMemcpyFromArray
+cudaMemcpy3D cudaMemcpy3DPeer cudaCreateTextureObject cudaCreateSurfaceObject
 cudaMemcpy cudaMemcpy2D cudaMemcpyFromSymbol cudaMemcpyFromSymbolAsync
 cudaGetSymbolAddress cudaGetSymbolSize cudaFuncGetAttributes
 cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags

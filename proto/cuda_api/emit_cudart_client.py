@@ -16,6 +16,9 @@ cudaError_t RecordError(cudaError_t error);
 _PREAMBLE = """\
 #include "client_shim/cudart/overrides.h"
 
+// Old programs import what the headers call deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 namespace {
 
 // Stream 0 of a program that was compiled with --default-stream per-thread.

@@ -52,6 +52,7 @@ class BatchRunner {
   const std::optional<cuda_api::CallStatus>& lost() const { return lost_; }
 
   SessionModules& modules() { return cudart_.modules(); }
+  SessionArrays& arrays() { return cudart_.arrays(); }
   // Waits for all of the session's work, whose output nobody hears any more; see
   // StreamSet::SynchronizeUntil.
   CUresult Drain(TimePoint deadline);

@@ -45,10 +45,21 @@ struct CudaDriver {
   decltype(&::cuMemcpyDtoHAsync_v2) MemcpyDtoHAsync = nullptr;
   decltype(&::cuMemcpyDtoDAsync_v2) MemcpyDtoDAsync = nullptr;
   decltype(&::cuMemcpy2DAsync_v2) Memcpy2DAsync = nullptr;
+  decltype(&::cuMemcpy3DAsync_v2) Memcpy3DAsync = nullptr;
   decltype(&::cuMemsetD8Async) MemsetD8Async = nullptr;
   decltype(&::cuMemsetD16Async) MemsetD16Async = nullptr;
   decltype(&::cuMemsetD32Async) MemsetD32Async = nullptr;
   decltype(&::cuMemsetD2D8Async) MemsetD2D8Async = nullptr;
+
+  decltype(&::cuArray3DCreate_v2) Array3DCreate = nullptr;
+  decltype(&::cuArrayDestroy) ArrayDestroy = nullptr;
+  decltype(&::cuMipmappedArrayCreate) MipmappedArrayCreate = nullptr;
+  decltype(&::cuMipmappedArrayGetLevel) MipmappedArrayGetLevel = nullptr;
+  decltype(&::cuMipmappedArrayDestroy) MipmappedArrayDestroy = nullptr;
+  decltype(&::cuTexObjectCreate) TexObjectCreate = nullptr;
+  decltype(&::cuTexObjectDestroy) TexObjectDestroy = nullptr;
+  decltype(&::cuSurfObjectCreate) SurfObjectCreate = nullptr;
+  decltype(&::cuSurfObjectDestroy) SurfObjectDestroy = nullptr;
 
   decltype(&::cuStreamCreateWithPriority) StreamCreateWithPriority = nullptr;
   decltype(&::cuStreamDestroy_v2) StreamDestroy = nullptr;

@@ -9,6 +9,8 @@
 #include "server/executor/device.h"
 #include "server/executor/event_set.h"
 #include "server/executor/module_store.h"
+#include "server/executor/session_arrays.h"
+#include "server/executor/session_image_objects.h"
 #include "server/executor/session_memory.h"
 #include "server/executor/session_modules.h"
 #include "server/executor/stream_set.h"
@@ -17,7 +19,7 @@ namespace torpor::executor {
 
 // Carries out the CUDA runtime calls of one session. Every id is looked up among the session's own
 // objects and every range among its own memory before the driver hears of it. Of one thread at a
-// time, on which the device is current. Sources: cudart_calls_{streams,modules,memory}.cc.
+// time, on which the device is current. Sources: cudart_calls_{streams,modules,memory,images}.cc.
 class CudartCalls final : public cuda_api::CudartHandler {
  public:
   // All outlive this.
@@ -28,6 +30,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   StreamSet& streams() { return streams_; }
   EventSet& events() { return events_; }
   SessionModules& modules() { return modules_; }
+  SessionArrays& arrays() { return arrays_; }
 
   cuda_api::CallStatus StreamCreate(const wire::StreamCreate& command) override;
   cuda_api::CallStatus StreamDestroy(const wire::StreamDestroy& command) override;
@@ -80,6 +83,18 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus MemcpyFromSymbol(const wire::MemcpyFromSymbol& command,
                                         wire::MemcpyFromSymbolResult& result) override;
 
+  cuda_api::CallStatus ArrayCreate(const wire::ArrayCreate& command) override;
+  cuda_api::CallStatus ArrayDestroy(const wire::ArrayDestroy& command) override;
+  cuda_api::CallStatus ArrayCheck(const wire::ArrayCheck& command,
+                                  wire::ArrayCheckResult& result) override;
+  cuda_api::CallStatus Memcpy3D(const wire::Memcpy3D& command) override;
+  cuda_api::CallStatus TextureCreate(const wire::TextureCreate& command) override;
+  cuda_api::CallStatus SurfaceCreate(const wire::SurfaceCreate& command) override;
+  cuda_api::CallStatus ImageObjectDestroy(const wire::ImageObjectDestroy& command) override;
+  cuda_api::CallStatus ImageObjectPublish(const wire::ImageObjectPublish& command) override;
+  cuda_api::CallStatus ImageObjectValue(const wire::ImageObjectValue& command,
+                                        wire::ImageObjectValueResult& result) override;
+
  private:
   const CudaDriver& driver() const { return device_.driver(); }
   cuda_api::CallStatus Outcome(CUresult result, std::string_view what) const;
@@ -102,17 +117,27 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // The address of [offset, offset + bytes) of a variable; 0 if there is no such thing.
   CUdeviceptr VariableBytes(std::uint64_t module, std::string_view variable, std::uint64_t offset,
                             Bytes bytes) const;
-  // The packed parameters of a kernel with the addresses of variables as they are on this GPU.
+  // The packed parameters of a kernel with the addresses of variables, and the values of textures
+  // and surfaces, as they are on this GPU.
   std::uint8_t* TranslatedParameters(std::span<const std::uint8_t> parameters);
   // One side of a two-dimensional copy; false if it is not the session's.
   bool Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent, CUmemorytype& type,
               CUdeviceptr& device, void*& host) const;
+
+  // One side of a three-dimensional copy, for the driver; false if it is not the session's.
+  bool Side3D(const wire::Memcpy3D& copy, bool is_target, CUDA_MEMCPY3D& driver_copy);
+  // What a texture or surface is of; false if it is not the session's.
+  bool ArrayResource(std::uint64_t id, std::uint32_t level, CUDA_RESOURCE_DESC& resource) const;
+  bool MemoryResource(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource) const;
+  bool ResourceOf(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource) const;
 
   const Device& device_;
   ModuleLibrary& library_;
   SessionMemory& memory_;
   // The modules are unloaded last: kernels may still wait in destroyed streams.
   SessionModules modules_;
+  SessionArrays arrays_;
+  SessionImageObjects image_objects_;
   EventSet events_;
   StreamSet streams_;
   ModuleUploadBuffer upload_;

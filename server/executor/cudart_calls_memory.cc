@@ -105,6 +105,8 @@ bool CudartCalls::Side2D(wire::MemorySide side, std::uint64_t address, Bytes ext
       type = CU_MEMORYTYPE_HOST;
       host = memory_.ArenaAt(address, extent);
       return host != nullptr;
+    case wire::MemorySide::kArray:
+      break;
   }
   return false;
 }

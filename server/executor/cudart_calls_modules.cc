@@ -121,8 +121,9 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   CUresult result = streams_.Use(command.stream, stream);
   if (result != CUDA_SUCCESS) return Outcome(result, "launching a kernel");
   // The driver only reads them.
-  auto* bytes = modules_.has_moved() ? TranslatedParameters(command.parameters)
-                                     : const_cast<std::uint8_t*>(command.parameters.data());
+  const bool has_moved = modules_.has_moved() || image_objects_.has_moved();
+  auto* bytes = has_moved ? TranslatedParameters(command.parameters)
+                          : const_cast<std::uint8_t*>(command.parameters.data());
   const std::vector<wire::KernelParameter>& layout = kernel.entry.parameters;
   for (std::size_t i = 0; i < layout.size(); ++i) parameters_[i] = bytes + layout[i].offset;
 
@@ -143,8 +144,10 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
 std::uint8_t* CudartCalls::TranslatedParameters(std::span<const std::uint8_t> parameters) {
   translated_.assign(wire::Padded(parameters.size()) / sizeof(std::uint64_t), 0);
   std::memcpy(translated_.data(), parameters.data(), parameters.size());
-  // Pointers are aligned to their size, those inside structures too.
-  for (std::uint64_t& word : translated_) word = modules_.Translate(word);
+  // Pointers and objects are aligned to their size, those inside structures too.
+  for (std::uint64_t& word : translated_) {
+    word = image_objects_.Translate(modules_.Translate(word));
+  }
   return reinterpret_cast<std::uint8_t*>(translated_.data());
 }
 

@@ -23,6 +23,8 @@ CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMe
       library_(library),
       memory_(memory),
       modules_(device, library, memory.image()),
+      arrays_(device, memory.image()),
+      image_objects_(device),
       events_(device),
       streams_(device) {}
 

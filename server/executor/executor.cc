@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -45,15 +47,13 @@ v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& d
   return message;
 }
 
-absl::StatusOr<Bytes> PoolBytes(const ExecutorOptions& options, const Device& device) {
+// Of a small GPU the driver gets at most one part in so many.
+constexpr Bytes kDriverShare = 4;
+
+Bytes PoolBytes(const ExecutorOptions& options, const Device& device) {
   const Bytes total = device.properties().total_bytes;
   if (options.pool_bytes > 0) return options.pool_bytes;
-  if (options.driver_reserve >= total) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("GPU ", options.gpu, " has ", total, " bytes, not more than the driver's ",
-                     options.driver_reserve, "; lower --driver-reserve"));
-  }
-  return total - options.driver_reserve;
+  return total - std::min(options.driver_reserve, total / kDriverShare);
 }
 
 // A node whose functions use no cuBLAS needs none.
@@ -81,7 +81,7 @@ class FaultRelay final : public FaultListener {
 absl::Status RunExecutor(const ExecutorOptions& options) {
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(options.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, options.gpu));
-  TORPOR_ASSIGN_OR_RETURN(const Bytes pool_bytes, PoolBytes(options, *device));
+  const Bytes pool_bytes = PoolBytes(options, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
                           PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
   const ModuleStore store(options.module_dir);

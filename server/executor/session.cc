@@ -43,8 +43,9 @@ absl::StatusOr<SwapCost> Session::SwapIn(const memory::ExtentSet& live, CUstream
   SwapCost cost;
   TORPOR_ASSIGN_OR_RETURN(cost.to_device, memory_->image().SwapIn(live, stream));
   TORPOR_RETURN_IF_ERROR(runner_->modules().RestoreVariables(before, stream));
+  TORPOR_RETURN_IF_ERROR(runner_->arrays().Restore(before, stream));
   TORPOR_RETURN_IF_ERROR(environment_.device.Status(
-      environment_.device.driver().StreamSynchronize(stream), "restoring variables"));
+      environment_.device.driver().StreamSynchronize(stream), "restoring variables and arrays"));
   return cost;
 }
 
@@ -53,6 +54,7 @@ absl::StatusOr<SwapCost> Session::SwapOut(bool drop, CUstream stream) {
   MutexLock lock(&run_mutex_);
   if (memory_->image().dirty()) {
     TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
+    TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
   }
   SwapCost cost;
   TORPOR_ASSIGN_OR_RETURN(cost.to_host, memory_->image().WriteBack(stream));
@@ -146,8 +148,10 @@ absl::Status Session::ResetObjects() {
   TORPOR_RETURN_IF_ERROR(environment_.device.Status(drained, "ending an earlier stream"));
   TORPOR_ASSIGN_OR_RETURN(const CUstream stream, environment_.device.CreateStream());
   absl::Status saved = runner_->modules().SaveVariables(stream);
+  saved.Update(runner_->arrays().Save(stream));
   const CudaDriver& driver = environment_.device.driver();
-  saved.Update(environment_.device.Status(driver.StreamSynchronize(stream), "saving variables"));
+  saved.Update(
+      environment_.device.Status(driver.StreamSynchronize(stream), "saving variables and arrays"));
   driver.StreamDestroy(stream);
   TORPOR_RETURN_IF_ERROR(saved);
   runner_ = std::make_unique<BatchRunner>(environment_.device, environment_.modules,

@@ -141,8 +141,8 @@ class StandaloneRun {
 
   std::string Configuration() const {
     std::string text = "version: v1\n";
-    // An emulated driver needs little for itself, and an emulated GPU may be small.
-    if (IsEmulated()) text += "driver_reserve: 16MiB\n";
+    // An emulated driver needs little for itself, but arrays are in its part.
+    if (IsEmulated()) text += "driver_reserve: 512MiB\n";
     return text + fmt::format("functions:\n  - name: {}\n    memory_limit: 0\n", kFunction);
   }
 

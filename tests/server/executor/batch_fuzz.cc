@@ -51,7 +51,14 @@ class Fuzzer {
     kernel.kernel = 2;
     kernel.module = 1;
     kernel.name = "record";
-    batch.Add(stream).Add(event).Add(module).Add(kernel);
+    wire::ArrayCreate array;
+    array.array = 5;
+    array.width = 16;
+    array.height = 8;
+    array.format = CU_AD_FORMAT_FLOAT;
+    array.channels = 1;
+    array.block = session_.identity.device_base;
+    batch.Add(stream).Add(event).Add(module).Add(kernel).Add(array);
     while (input.size() >= 2) {
       const std::uint32_t call_id = (input[0] < 224 ? 64u : 1024u - 224u) + input[0] % 224u;
       const std::size_t words = std::min<std::size_t>(input[1], (input.size() - 2) / 8);

@@ -153,6 +153,86 @@ struct FakeDriverFunctions {
     }
     return Ok();
   }
+  static FakeCuda::Array& ArrayOf(CUarray array) {
+    auto* found = reinterpret_cast<FakeCuda::Array*>(array);
+    TORPOR_CHECK(fake->arrays_.contains(found));
+    return *found;
+  }
+  // Channels of 4 bytes only. A new array holds what another may have left there.
+  static CUresult CreateArray(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* description) {
+    if (fake->refuse_arrays_) return CUDA_ERROR_OUT_OF_MEMORY;
+    auto made = std::make_unique<FakeCuda::Array>();
+    made->row_bytes = description->Width * description->NumChannels * 4;
+    made->rows = std::max<std::size_t>(description->Height, 1);
+    made->texels.assign(made->row_bytes * made->rows * std::max<std::size_t>(description->Depth, 1),
+                        0xcd);
+    fake->arrays_.insert(made.get());
+    *array = reinterpret_cast<CUarray>(made.get());
+    fake->array_memory_.push_back(std::move(made));
+    return Ok();
+  }
+  static CUresult DestroyArray(CUarray array) {
+    fake->arrays_.erase(&ArrayOf(array));
+    return CUDA_SUCCESS;
+  }
+  // A mipmapped array of the fake has one level.
+  static CUresult CreateMipmapped(CUmipmappedArray* mipmapped,
+                                  const CUDA_ARRAY3D_DESCRIPTOR* description, unsigned) {
+    return CreateArray(reinterpret_cast<CUarray*>(mipmapped), description);
+  }
+  static CUresult GetLevel(CUarray* level, CUmipmappedArray mipmapped, unsigned) {
+    return *level = reinterpret_cast<CUarray>(mipmapped), Ok();
+  }
+  static CUresult DestroyMipmapped(CUmipmappedArray mipmapped) {
+    return DestroyArray(reinterpret_cast<CUarray>(mipmapped));
+  }
+  static CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream) {
+    const auto row = [](CUmemorytype type, CUdeviceptr device, const void* host, CUarray array,
+                        std::size_t x, std::size_t y, std::size_t z, std::size_t pitch,
+                        std::size_t rows) {
+      if (type == CU_MEMORYTYPE_ARRAY) {
+        FakeCuda::Array& from = ArrayOf(array);
+        return reinterpret_cast<std::uint64_t>(from.texels.data()) +
+               (z * from.rows + y) * from.row_bytes + x;
+      }
+      const std::uint64_t base =
+          type == CU_MEMORYTYPE_DEVICE ? device : reinterpret_cast<std::uint64_t>(host);
+      return base + (z * rows + y) * pitch + x;
+    };
+    for (std::size_t z = 0; z < copy->Depth; ++z) {
+      for (std::size_t y = 0; y < copy->Height; ++y) {
+        fake->Enqueue(stream, {FakeCuda::Work::Kind::kCopy,
+                               row(copy->dstMemoryType, copy->dstDevice, copy->dstHost,
+                                   copy->dstArray, copy->dstXInBytes, copy->dstY + y,
+                                   copy->dstZ + z, copy->dstPitch, copy->dstHeight),
+                               row(copy->srcMemoryType, copy->srcDevice, copy->srcHost,
+                                   copy->srcArray, copy->srcXInBytes, copy->srcY + y,
+                                   copy->srcZ + z, copy->srcPitch, copy->srcHeight),
+                               copy->WidthInBytes});
+      }
+    }
+    return Ok();
+  }
+  static CUresult CreateImageObject(std::uint64_t* value) {
+    *value = fake->next_image_object_++;
+    fake->image_objects_.insert(*value);
+    return Ok();
+  }
+  static CUresult CreateTexture(CUtexObject* texture, const CUDA_RESOURCE_DESC*,
+                                const CUDA_TEXTURE_DESC*, const CUDA_RESOURCE_VIEW_DESC*) {
+    std::uint64_t value = 0;
+    const CUresult made = CreateImageObject(&value);
+    return *texture = value, made;
+  }
+  static CUresult CreateSurface(CUsurfObject* surface, const CUDA_RESOURCE_DESC*) {
+    std::uint64_t value = 0;
+    const CUresult made = CreateImageObject(&value);
+    return *surface = value, made;
+  }
+  static CUresult DestroyImageObject(unsigned long long value) {
+    return fake->image_objects_.erase(value) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+
   static CUresult Fill8(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kFill, to, 0, count, value});
     return Ok();
@@ -331,10 +411,20 @@ FakeCuda::FakeCuda() {
              .MemcpyDtoHAsync = F::DtoH,
              .MemcpyDtoDAsync = F::DtoD,
              .Memcpy2DAsync = F::Copy2D,
+             .Memcpy3DAsync = F::Copy3D,
              .MemsetD8Async = F::Fill8,
              .MemsetD16Async = F::Fill16,
              .MemsetD32Async = F::Fill32,
              .MemsetD2D8Async = F::Fill2D,
+             .Array3DCreate = F::CreateArray,
+             .ArrayDestroy = F::DestroyArray,
+             .MipmappedArrayCreate = F::CreateMipmapped,
+             .MipmappedArrayGetLevel = F::GetLevel,
+             .MipmappedArrayDestroy = F::DestroyMipmapped,
+             .TexObjectCreate = F::CreateTexture,
+             .TexObjectDestroy = F::DestroyImageObject,
+             .SurfObjectCreate = F::CreateSurface,
+             .SurfObjectDestroy = F::DestroyImageObject,
              .StreamCreateWithPriority = F::StreamCreate,
              .StreamDestroy = F::StreamDestroy,
              .StreamSynchronize = F::StreamSync,

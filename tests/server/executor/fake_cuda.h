@@ -62,6 +62,15 @@ class FakeCuda {
   void SetVariable(std::uint64_t value) { variable_ = value; }
   std::size_t events_recorded() const { return events_recorded_; }
 
+  std::size_t live_arrays() const { return arrays_.size(); }
+  // Arrays cannot be made any more.
+  void RefuseArrays() { refuse_arrays_ = true; }
+  // The texel bytes of the array that was made as number `index`, packed.
+  std::vector<std::uint8_t>& texels(std::size_t index) { return array_memory_[index]->texels; }
+  // Texture and surface objects that are made from now on have values from `value` on.
+  void NumberImageObjectsFrom(std::uint64_t value) { next_image_object_ = value; }
+  const std::set<std::uint64_t>& image_objects() const { return image_objects_; }
+
  private:
   friend struct FakeDriverFunctions;
 
@@ -76,6 +85,11 @@ class FakeCuda {
     std::uint64_t bytes = 0;
     std::uint64_t value = 0;
     Event* event = nullptr;
+  };
+  struct Array {
+    std::uint64_t row_bytes = 0;
+    std::uint64_t rows = 1;
+    std::vector<std::uint8_t> texels;
   };
   struct Stream {
     bool held = false;
@@ -103,6 +117,11 @@ class FakeCuda {
   std::vector<std::uint64_t> launches_;
   std::size_t events_recorded_ = 0;
   std::uint64_t variable_ = 0;
+  bool refuse_arrays_ = false;
+  std::vector<std::unique_ptr<Array>> array_memory_;  // of all arrays that ever were
+  std::set<Array*> arrays_;
+  std::uint64_t next_image_object_ = 100;
+  std::set<std::uint64_t> image_objects_;
 };
 
 }  // namespace torpor::executor

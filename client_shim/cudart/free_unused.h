@@ -1,0 +1,18 @@
+#pragma once
+
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/host_functions.h"
+
+namespace torpor::shim {
+
+// Frees by `free` when nothing uses the memory any more: CUDA's cudaFree synchronises for this.
+// An error of earlier work, or a lost GPU, is told and keeps nothing alive.
+template <typename Free>
+cudaError_t FreeUnused(const Free& free) {
+  TORPOR_TRY(AwaitAllHostFunctions());
+  const cudaError_t earlier = Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
+  const cudaError_t freed = free();
+  return earlier != cudaSuccess ? earlier : freed;
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/executor/device.h"
+
+namespace torpor::executor {
+
+// The texture and surface objects of one session on this GPU. The value by which the program knows
+// an object is the driver's on the GPU where it was made; where it is another here, kernel
+// parameters are translated. Of one thread at a time.
+class SessionImageObjects {
+ public:
+  explicit SessionImageObjects(const Device& device) : device_(device) {}
+  ~SessionImageObjects();
+  SessionImageObjects(const SessionImageObjects&) = delete;
+  SessionImageObjects& operator=(const SessionImageObjects&) = delete;
+
+  // Makes the object. That it could not be made is told by ValueOf: a program may have freed the
+  // memory under an object that it does not use any more.
+  void AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC& resource,
+                  const CUDA_TEXTURE_DESC& texture, const CUDA_RESOURCE_VIEW_DESC* view);
+  void AddSurface(std::uint64_t id, const CUDA_RESOURCE_DESC& resource);
+  // One that has no resource here.
+  void AddBroken(std::uint64_t id, absl::Status why);
+  // Nothing uses it any more. NotFound if there is none.
+  absl::Status Remove(std::uint64_t id);
+
+  // The driver's value, or why there is none.
+  absl::StatusOr<std::uint64_t> ValueOf(std::uint64_t id) const;
+
+  absl::Status Publish(std::uint64_t id, std::uint64_t known_as);
+  // Whether some published value is not the object's on this GPU.
+  bool has_moved() const { return !here_.empty(); }
+  // The object's value on this GPU; any other number is given back as it is.
+  std::uint64_t Translate(std::uint64_t known_as) const {
+    const auto found = here_.find(known_as);
+    return found == here_.end() ? known_as : found->second;
+  }
+
+ private:
+  struct Object {
+    absl::Status status;
+    bool is_texture = false;
+    std::uint64_t value = 0;
+    std::uint64_t known_as = 0;  // 0: not published
+  };
+
+  bool HasRoom() const;
+  void Destroy(const Object& object) const;
+
+  const Device& device_;
+  std::map<std::uint64_t, Object> objects_;
+  std::map<std::uint64_t, std::uint64_t> here_;  // published values that differ here
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,184 @@
+// Arrays, three-dimensional copies, textures and surfaces of a session.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/server/executor/batch_test.h"
+
+namespace torpor::executor {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kArray = 11;
+constexpr Bytes kWidth = 8;
+constexpr Bytes kRowBytes = kWidth * 4;
+constexpr Bytes kHeight = 4;
+constexpr Bytes kArrayBytes = kRowBytes * kHeight;
+
+class SessionImagesTest : public BatchTest {
+ protected:
+  wire::ArrayCreate Create() const {
+    wire::ArrayCreate create;
+    create.array = kArray;
+    create.width = kWidth;
+    create.height = kHeight;
+    create.format = CU_AD_FORMAT_FLOAT;
+    create.channels = 1;
+    create.block = base() + 4096;
+    return create;
+  }
+  // All of the array from device memory.
+  wire::Memcpy3D Upload() const {
+    wire::Memcpy3D copy;
+    copy.dst_side = wire::MemorySide::kArray;
+    copy.dst = kArray;
+    copy.src = base() + kMiB;
+    copy.src_pitch = kRowBytes;
+    copy.src_rows = kHeight;
+    copy.width = kRowBytes;
+    copy.height = kHeight;
+    copy.depth = 1;
+    return copy;
+  }
+  std::uint8_t* Memory(std::uint64_t offset) const {
+    return reinterpret_cast<std::uint8_t*>(base() + offset);
+  }
+  std::uint64_t ValueOf(std::uint64_t object) {
+    const wire::Reply reply = Call(BatchBuilder().Add(wire::ImageObjectValue{object}));
+    EXPECT_EQ(reply.status, 0) << reply.message;
+    wire::ImageObjectValueResult result;
+    wire::Reader reader(reply.result);
+    reader(result);
+    return result.known_as;
+  }
+};
+
+TEST_F(SessionImagesTest, ANewArrayHoldsTheZeroesOfItsBlock) {
+  EXPECT_EQ(ErrorOf(Create()), cudaSuccess);
+  EXPECT_THAT(s_.cuda.texels(0), Each(0));
+  EXPECT_EQ(Call(BatchBuilder().Add(wire::ArrayCheck{kArray})).status, cudaSuccess);
+  EXPECT_EQ(ErrorOf(wire::ArrayDestroy{kArray}), cudaSuccess);
+  EXPECT_EQ(s_.cuda.live_arrays(), 0U);
+  EXPECT_EQ(Call(BatchBuilder().Add(wire::ArrayCheck{kArray})).status,
+            cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(SessionImagesTest, NonsenseIsNoArray) {
+  wire::ArrayCreate create = Create();
+  create.block = base() + 4 * kMiB - kArrayBytes + 1;
+  EXPECT_EQ(ErrorOf(create), cudaErrorInvalidValue) << "the block ends outside of the memory";
+  for (const auto spoil : std::initializer_list<void (*)(wire::ArrayCreate&)>{
+           [](wire::ArrayCreate& c) { c.width = 0; },
+           [](wire::ArrayCreate& c) { c.height = ~std::uint64_t{0}; },
+           [](wire::ArrayCreate& c) { c.format = 0x7fff; },
+           [](wire::ArrayCreate& c) { c.channels = 3; },
+           [](wire::ArrayCreate& c) { c.flags = CUDA_ARRAY3D_SPARSE; },
+           [](wire::ArrayCreate& c) { c.levels = 40; }}) {
+    create = Create();
+    spoil(create);
+    EXPECT_EQ(ErrorOf(create), cudaErrorInvalidValue);
+  }
+  EXPECT_EQ(s_.cuda.live_arrays(), 0U);
+}
+
+TEST_F(SessionImagesTest, AnArrayThatFindsNoRoomIsTold) {
+  s_.cuda.RefuseArrays();
+  EXPECT_EQ(ErrorOf(Create()), cudaErrorMemoryAllocation);
+}
+
+TEST_F(SessionImagesTest, CopiesAreCheckedOnBothSides) {
+  ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
+  for (Bytes i = 0; i < kArrayBytes; ++i) Memory(kMiB)[i] = static_cast<std::uint8_t>(i);
+  EXPECT_EQ(ErrorOf(Upload()), cudaSuccess);
+  EXPECT_EQ(s_.cuda.texels(0)[kArrayBytes - 1], kArrayBytes - 1);
+  for (const auto spoil : std::initializer_list<void (*)(wire::Memcpy3D&)>{
+           [](wire::Memcpy3D& c) { c.dst_position[0] = 1; },
+           [](wire::Memcpy3D& c) { c.dst_position[2] = 1; },
+           [](wire::Memcpy3D& c) { c.dst_position[1] = ~std::uint64_t{0}; },
+           [](wire::Memcpy3D& c) { c.depth = 2; }, [](wire::Memcpy3D& c) { c.dst_level = 1; },
+           [](wire::Memcpy3D& c) { c.dst = 12; },
+           [](wire::Memcpy3D& c) { c.src_pitch = kRowBytes - 1; },
+           [](wire::Memcpy3D& c) { c.src_pitch = ~std::uint64_t{0}; },
+           [](wire::Memcpy3D& c) { c.src_rows = kHeight - 1; },
+           [](wire::Memcpy3D& c) { c.src -= 2 * kMiB; },
+           [](wire::Memcpy3D& c) { c.src_side = static_cast<wire::MemorySide>(9); }}) {
+    wire::Memcpy3D copy = Upload();
+    spoil(copy);
+    EXPECT_EQ(ErrorOf(copy), cudaErrorInvalidValue);
+  }
+}
+
+TEST_F(SessionImagesTest, TexelsAreInTheImageWhileTheSessionIsElsewhere) {
+  ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
+  for (Bytes i = 0; i < kArrayBytes; ++i) Memory(kMiB)[i] = static_cast<std::uint8_t>(i + 1);
+  ASSERT_EQ(ErrorOf(Upload()), cudaSuccess);
+  ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
+  ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, s_.stream).ok());
+  std::vector<std::uint8_t>& texels = s_.cuda.texels(0);
+  const std::vector<std::uint8_t> before = texels;
+  std::fill(texels.begin(), texels.end(), std::uint8_t{0xee});  // as if it had run elsewhere
+  memory::ExtentSet live;
+  live.Add({0, 4 * kMiB});
+  ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
+  EXPECT_EQ(texels, before);
+  EXPECT_EQ(std::vector<std::uint8_t>(Memory(4096), Memory(4096) + kArrayBytes), before);
+}
+
+TEST_F(SessionImagesTest, ATextureThatCouldNotBeMadeIsToldToWhoAsksForItsValue) {
+  wire::TextureCreate create;
+  create.texture = 21;
+  create.source = kArray;
+  EXPECT_EQ(ErrorOf(create), cudaSuccess) << "its array may be gone by now, and nobody uses it";
+  EXPECT_EQ(Call(BatchBuilder().Add(wire::ImageObjectValue{21})).status, cudaErrorInvalidValue);
+  EXPECT_EQ(Call(BatchBuilder().Add(wire::ImageObjectValue{22})).status,
+            cudaErrorInvalidResourceHandle);
+  EXPECT_THAT(s_.cuda.image_objects(), IsEmpty());
+  EXPECT_EQ(ErrorOf(wire::ImageObjectDestroy{21}), cudaSuccess);
+}
+
+TEST_F(SessionImagesTest, TexturesReadOnlyTheSessionsMemory) {
+  wire::TextureCreate create;
+  create.texture = 21;
+  create.resource = wire::TextureResource::kLinear;
+  create.source = base();
+  create.width = 4 * kMiB;
+  create.format = CU_AD_FORMAT_UNSIGNED_INT8;
+  create.channels = 1;
+  ASSERT_EQ(ErrorOf(create), cudaSuccess);
+  EXPECT_EQ(ValueOf(21), 100U);
+  create.texture = 22;
+  create.width += 1;
+  ASSERT_EQ(ErrorOf(create), cudaSuccess);
+  EXPECT_NE(Call(BatchBuilder().Add(wire::ImageObjectValue{22})).status, 0);
+  create.texture = 23;
+  create.resource = wire::TextureResource::kPitched;
+  create.width = 1024;
+  create.pitch = 1024;
+  create.height = ~std::uint64_t{0} / 1024 + 3;
+  ASSERT_EQ(ErrorOf(create), cudaSuccess);
+  EXPECT_NE(Call(BatchBuilder().Add(wire::ImageObjectValue{23})).status, 0);
+}
+
+TEST_F(SessionImagesTest, ParametersNameTheObjectsOfThisGpu) {
+  ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
+  const wire::SurfaceCreate surface{31, kArray, 0};
+  ASSERT_EQ(ErrorOf(surface), cudaSuccess);
+  ASSERT_EQ(ValueOf(31), 100U);
+  // The program has known it since it ran on another GPU.
+  ASSERT_EQ(ErrorOf(wire::ImageObjectPublish{31, 555}), cudaSuccess);
+  LoadKernel();
+  const std::uint64_t known_as = 555;
+  const std::uint64_t other = 556;
+  ASSERT_EQ(ErrorOf(Launch(known_as)), cudaSuccess);
+  ASSERT_EQ(ErrorOf(Launch(other)), cudaSuccess);
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(100, 556));
+  ASSERT_EQ(ErrorOf(wire::ImageObjectDestroy{31}), cudaSuccess);
+  ASSERT_EQ(ErrorOf(Launch(known_as)), cudaSuccess);
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(100, 556, 555));
+}
+
+}  // namespace
+}  // namespace torpor::executor
