@@ -290,9 +290,11 @@ TEST_F(Node, AProgramWhoseDaemonDiesGetsAnErrorAndEnds) {
   EXPECT_NE(program->Stderr().find("is lost"), std::string::npos) << program->Stderr();
 }
 
-// Both have a variable of their own on the GPU where they are, so that after the first one's GPU
-// has died its variable lies elsewhere on the second one's.
-TEST_F(Node, TheAddressOfAVariableMovesWithTheProgram) {
+// Both have variables and textures of their own on the GPU where they are, so that after the first
+// one's GPU has died its own are elsewhere on the second one's.
+class MovingPrograms : public Node, public testing::WithParamInterface<const char*> {};
+
+TEST_P(MovingPrograms, FindWhatIsTheirsOnAnotherGpu) {
   ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b"}, {}));
   std::vector<std::unique_ptr<ChildProcess>> programs;
   std::vector<std::string> pipes;
@@ -300,7 +302,7 @@ TEST_F(Node, TheAddressOfAVariableMovesWithTheProgram) {
     pipes.push_back(node_->folder().path() + "/" + name + ".pipe");
     ASSERT_EQ(mkfifo(pipes.back().c_str(), 0600), 0);
     programs.push_back(node_->RunProgram(
-        {"--function", name}, {std::string(DRIVEN_DIR) + "/symbol_address", pipes.back()}));
+        {"--function", name}, {std::string(DRIVEN_DIR) + "/" + GetParam(), pipes.back()}));
     ASSERT_NE(programs.back()->WaitForLine("waiting", std::chrono::seconds(60)), "")
         << programs.back()->Stderr();
   }
@@ -313,6 +315,9 @@ TEST_F(Node, TheAddressOfAVariableMovesWithTheProgram) {
         << programs[i]->Stdout() << programs[i]->Stderr();
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(E2e, MovingPrograms, testing::Values("symbol_address", "moving_textures"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Node, ProgramsRunBesideTheFunctionsAndTakeTheGpuInTurns) {
   ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a"}));

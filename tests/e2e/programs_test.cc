@@ -41,8 +41,9 @@ INSTANTIATE_TEST_SUITE_P(E2e, Programs,
                                          "device_state", "reductions", "arithmetic", "big_copies",
                                          "many_launches", "threads", "errors", "sticky_error",
                                          "attributes", "device_assert", "registered_memory",
-                                         "device_reset", "forks", "blas",
-                                         "separate_units", "separate_units_ptx", "device_launch"),
+                                         "device_reset", "forks", "arrays", "textures",
+                                         "texture_kinds", "blas", "separate_units",
+                                         "separate_units_ptx", "device_launch"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
