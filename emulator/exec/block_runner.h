@@ -78,8 +78,8 @@ struct BlockBarrier {
 struct ResidentBlock {
   ArenaSlot slot;
   std::vector<Warp> warps;
-  std::array<BlockBarrier, 16> barriers;
-  std::uint32_t incomplete_barriers = 0;  // at which some warp has arrived
+  std::array<BlockBarrier, kBlockBarriers + 1> barriers;  // the last one is the cluster's
+  std::uint32_t incomplete_barriers = 0;                  // at which some warp has arrived
   std::uint32_t live_warps = 0;
 };
 

@@ -21,7 +21,7 @@ namespace torpor::emulator {
 namespace {
 
 // Changes whenever generated code does; part of every cache key.
-constexpr char kGeneratorVersion[] = "12-images";
+constexpr char kGeneratorVersion[] = "13";
 
 constexpr char kPasses[] =
     "module(always-inline,cgscc(inline,function(sroa,early-cse)),globaldce),"

@@ -93,8 +93,8 @@ bool Kernel::FindSpins() const {
 
 std::uint64_t Kernel::local_bytes_per_warp() const {
   constexpr std::uint64_t kCallBytesPerLane = 64 * kKiB;
-  const std::uint64_t frame =
-      info_.local_bytes + (layout_.functions.size() > 1 ? kCallBytesPerLane : 0);
+  const bool grows = layout_.functions.size() > 1 || layout_.dynamic_stack;
+  const std::uint64_t frame = info_.local_bytes + (grows ? kCallBytesPerLane : 0);
   return std::min<std::uint64_t>(RoundUp(frame * kWarpLanes, 4096), kLocalWindowBytes / 32);
 }
 

@@ -8,9 +8,12 @@
 
 #include "emulator/exec/arena.h"
 #include "emulator/exec/block_runner.h"
+#include "emulator/exec/bulk_copy.h"
 #include "emulator/exec/device_print.h"
 #include "emulator/exec/device_reader.h"
 #include "emulator/exec/image/image_instruction.h"
+#include "emulator/exec/matrix_tile.h"
+#include "emulator/exec/mbarrier.h"
 #include "emulator/exec/rounded_math.h"
 
 namespace torpor::emulator {
@@ -167,6 +170,10 @@ const RuntimeCalls& Runtime() {
       .texture = &AccessTexture,
       .surface = &AccessSurface,
       .image_query = &QueryImage,
+      .mbarrier = &RunMbarrier,
+      .bulk_copy = &BulkCopy,
+      .load_tile = &LoadTile,
+      .store_tile = &StoreTile,
   };
   return calls;
 }

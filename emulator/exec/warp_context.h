@@ -11,11 +11,26 @@ inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kReservedSharedBytes = 1024;
 
 struct ImageLanes;
+// Barriers that a block's threads name, and one more: barrier.cluster's.
+inline constexpr std::uint32_t kBlockBarriers = 16;
+inline constexpr std::uint32_t kClusterBarrier = kBlockBarriers;
+
 struct WarpContext;
 
 // What a warp does at a barrier: wait, go on at once, or wait and learn how many predicates of all
 // threads hold, whether all do, whether any does.
 enum class BarrierMode : std::uint32_t { kSync, kArrive, kPopc, kAnd, kOr };
+// What mbarrier does; see mbarrier.h.
+enum class MbarrierOperation : std::uint32_t {
+  kInit,
+  kInvalidate,
+  kArrive,
+  kDrop,
+  kExpect,
+  kComplete,
+  kTestState,
+  kTestParity
+};
 enum class RoundedOperation : std::uint32_t {
   kAdd,
   kSub,
@@ -63,6 +78,22 @@ struct RuntimeCalls {
   void (*texture)(WarpContext*, std::uint32_t mask, ImageLanes* lanes, std::uint64_t instruction);
   void (*surface)(WarpContext*, std::uint32_t mask, ImageLanes* lanes, std::uint64_t instruction);
   void (*image_query)(WarpContext*, std::uint32_t mask, ImageLanes* lanes, std::uint64_t query);
+  // For each lane of `mask` in turn. Results are the words before, or whether a phase has ended.
+  void (*mbarrier)(WarpContext*, std::uint32_t mask, std::uint32_t operation,
+                   const std::uint64_t* addresses, const std::uint64_t* arguments,
+                   std::uint64_t* results);
+  // cp.async.bulk of the lanes of `mask`; lane-indexed generic addresses and lengths.
+  void (*bulk_copy)(WarpContext*, std::uint32_t mask, const std::uint64_t* to,
+                    const std::uint64_t* from, const std::uint64_t* bytes);
+  // Between a fragment (register after register, 32 lanes each) and `lines` lines of memory,
+  // `stride` bytes apart. Not 0: elements are so large, and the fragment's lines are the memory's
+  // columns. A load repeats what it has read until it has written `copies` of it.
+  void (*load_tile)(WarpContext*, std::uint64_t address, std::uint64_t stride,
+                    std::uint8_t* fragment, std::uint32_t lines, std::uint32_t line_bytes,
+                    std::uint32_t transposed_bytes, std::uint32_t copies);
+  void (*store_tile)(WarpContext*, std::uint64_t address, std::uint64_t stride,
+                     const std::uint8_t* fragment, std::uint32_t lines, std::uint32_t line_bytes,
+                     std::uint32_t transposed_bytes, std::uint32_t copies);
 };
 
 // What a warp knows. Generated code reads it by offset, and takes all fields but `local` for

@@ -18,6 +18,8 @@ bool EndsBlock(const Instruction& instruction) {
     case Opcode::kRet:
     case Opcode::kExit:
       return true;
+    case Opcode::kCall:
+      return instruction.ends_threads;
     case Opcode::kTrap:
       return instruction.guard == kNoIndex;
     default:
@@ -80,6 +82,9 @@ class Cutter {
     if (last.opcode == Opcode::kRet || last.opcode == Opcode::kExit) {
       block.terminator = conditional ? Terminator::kConditionalExit : Terminator::kExit;
       if (conditional) block.successors = {index + 1};
+    } else if (last.opcode == Opcode::kCall) {
+      block.terminator = Terminator::kConditionalExit;
+      block.successors = {index + 1};
     } else if (last.opcode == Opcode::kBrx) {
       FillIndexed(block, last);
     } else {

@@ -8,11 +8,12 @@
 namespace torpor::ptx {
 
 enum class Terminator : std::uint8_t {
-  kJump,             // to successors[0]
-  kConditional,      // lanes with the guard to successors[0], others to successors[1]
-  kIndexed,          // lane's index picks a successor (brx.idx)
-  kExit,             // ret, exit, trap: no successor
-  kConditionalExit,  // lanes with the guard leave, others go to successors[0]
+  kJump,         // to successors[0]
+  kConditional,  // lanes with the guard to successors[0], others to successors[1]
+  kIndexed,      // lane's index picks a successor (brx.idx)
+  kExit,         // ret, exit, trap: no successor
+  // Lanes with the guard leave, others go to successors[0]; or a call from which not all return.
+  kConditionalExit,
 };
 
 struct Block {

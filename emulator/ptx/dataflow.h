@@ -9,6 +9,7 @@ inline bool HasDestination(const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kSt:
     case Opcode::kRed:
+    case Opcode::kApplypriority:
     case Opcode::kBra:
     case Opcode::kBrx:
     case Opcode::kBrkpt:
@@ -26,12 +27,22 @@ inline bool HasDestination(const Instruction& instruction) {
     case Opcode::kRet:
     case Opcode::kSured:
     case Opcode::kSust:
+    case Opcode::kSetmaxnreg:
+    case Opcode::kStackrestore:
+    case Opcode::kStmatrix:
     case Opcode::kTrap:
     case Opcode::kUnknown:
       return false;
     case Opcode::kBar:
     case Opcode::kBarrier:
       return instruction.Has(Modifier::kRed);
+    case Opcode::kMbarrier:
+      return instruction.Has(Modifier::kArrive) || instruction.Has(Modifier::kArriveDrop) ||
+             instruction.Has(Modifier::kTestWait) || instruction.Has(Modifier::kTryWait) ||
+             instruction.Has(Modifier::kPendingCount);
+    case Opcode::kWmma:
+      return instruction.operands.empty() ||
+             instruction.operands[0].kind == Operand::Kind::kVector;  // a store has an address
     default:
       return true;
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "emulator/ptx/matrix.h"
+
 namespace torpor::ptx {
 namespace {
 
@@ -17,7 +19,9 @@ const Table<Opcode>& Opcodes() {
       {"activemask", Opcode::kActivemask},
       {"add", Opcode::kAdd},
       {"addc", Opcode::kAddc},
+      {"alloca", Opcode::kAlloca},
       {"and", Opcode::kAnd},
+      {"applypriority", Opcode::kApplypriority},
       {"atom", Opcode::kAtom},
       {"bar", Opcode::kBar},
       {"barrier", Opcode::kBarrier},
@@ -35,31 +39,39 @@ const Table<Opcode>& Opcodes() {
       {"copysign", Opcode::kCopysign},
       {"cp", Opcode::kCp},
       {"cos", Opcode::kCos},
+      {"createpolicy", Opcode::kCreatepolicy},
       {"cvt", Opcode::kCvt},
       {"cvta", Opcode::kCvta},
       {"discard", Opcode::kDiscard},
       {"div", Opcode::kDiv},
       {"dp2a", Opcode::kDp2a},
       {"dp4a", Opcode::kDp4a},
+      {"elect", Opcode::kElect},
       {"ex2", Opcode::kEx2},
       {"exit", Opcode::kExit},
       {"fence", Opcode::kFence},
       {"fma", Opcode::kFma},
       {"fns", Opcode::kFns},
+      {"getctarank", Opcode::kGetctarank},
       {"griddepcontrol", Opcode::kGriddepcontrol},
       {"isspacep", Opcode::kIsspacep},
       {"ld", Opcode::kLd},
+      {"ldmatrix", Opcode::kLdmatrix},
       {"ldu", Opcode::kLdu},
       {"lg2", Opcode::kLg2},
       {"lop3", Opcode::kLop3},
       {"mad", Opcode::kMad},
       {"mad24", Opcode::kMad24},
       {"madc", Opcode::kMadc},
+      {"mapa", Opcode::kMapa},
       {"match", Opcode::kMatch},
       {"max", Opcode::kMax},
+      {"mbarrier", Opcode::kMbarrier},
       {"membar", Opcode::kMembar},
       {"min", Opcode::kMin},
+      {"mma", Opcode::kMma},
       {"mov", Opcode::kMov},
+      {"movmatrix", Opcode::kMovmatrix},
       {"mul", Opcode::kMul},
       {"mul24", Opcode::kMul24},
       {"nanosleep", Opcode::kNanosleep},
@@ -80,6 +92,7 @@ const Table<Opcode>& Opcodes() {
       {"sad", Opcode::kSad},
       {"selp", Opcode::kSelp},
       {"set", Opcode::kSet},
+      {"setmaxnreg", Opcode::kSetmaxnreg},
       {"setp", Opcode::kSetp},
       {"shf", Opcode::kShf},
       {"shfl", Opcode::kShfl},
@@ -89,6 +102,9 @@ const Table<Opcode>& Opcodes() {
       {"slct", Opcode::kSlct},
       {"sqrt", Opcode::kSqrt},
       {"st", Opcode::kSt},
+      {"stackrestore", Opcode::kStackrestore},
+      {"stacksave", Opcode::kStacksave},
+      {"stmatrix", Opcode::kStmatrix},
       {"sub", Opcode::kSub},
       {"subc", Opcode::kSubc},
       {"suld", Opcode::kSuld},
@@ -102,7 +118,22 @@ const Table<Opcode>& Opcodes() {
       {"tld4", Opcode::kTld4},
       {"trap", Opcode::kTrap},
       {"txq", Opcode::kTxq},
+      {"vabsdiff2", Opcode::kVabsdiff2},
+      {"vabsdiff4", Opcode::kVabsdiff4},
+      {"vadd2", Opcode::kVadd2},
+      {"vadd4", Opcode::kVadd4},
+      {"vavrg2", Opcode::kVavrg2},
+      {"vavrg4", Opcode::kVavrg4},
+      {"vmax2", Opcode::kVmax2},
+      {"vmax4", Opcode::kVmax4},
+      {"vmin2", Opcode::kVmin2},
+      {"vmin4", Opcode::kVmin4},
       {"vote", Opcode::kVote},
+      {"vset2", Opcode::kVset2},
+      {"vset4", Opcode::kVset4},
+      {"vsub2", Opcode::kVsub2},
+      {"vsub4", Opcode::kVsub4},
+      {"wmma", Opcode::kWmma},
       {"xor", Opcode::kXor},
   };
   return table;
@@ -175,6 +206,8 @@ const Table<Modifier>& Modifiers() {
       {"global", Modifier::kGlobal},
       {"shared", Modifier::kShared},
       {"shared::cta", Modifier::kShared},
+      // A cluster is one block here.
+      {"shared::cluster", Modifier::kShared},
       {"const", Modifier::kConst},
       {"local", Modifier::kLocal},
       {"param", Modifier::kParam},
@@ -196,6 +229,28 @@ const Table<Modifier>& Modifiers() {
       {"gl", Modifier::kGl},
       {"nc", Modifier::kNc},
       {"async", Modifier::kAsync},
+      {"mbarrier", Modifier::kMbarrier},
+      {"init", Modifier::kInit},
+      {"inval", Modifier::kInval},
+      {"arrive_drop", Modifier::kArriveDrop},
+      {"expect_tx", Modifier::kExpectTx},
+      {"complete_tx", Modifier::kCompleteTx},
+      {"test_wait", Modifier::kTestWait},
+      {"try_wait", Modifier::kTryWait},
+      {"pending_count", Modifier::kPendingCount},
+      {"noComplete", Modifier::kNoComplete},
+      {"noinc", Modifier::kNoinc},
+      {"parity", Modifier::kParity},
+      {"bulk", Modifier::kBulk},
+      {"bulk_group", Modifier::kBulkGroup},
+      {"mbarrier::complete_tx::bytes", Modifier::kBytes},
+      {"prefetch", Modifier::kPrefetch},
+      {"wait", Modifier::kWait},
+      {"m8n8", Modifier::kM8n8},
+      {"trans", Modifier::kTrans},
+      {"x1", Modifier::kX1},
+      {"x2", Modifier::kX2},
+      {"x4", Modifier::kX4},
       {"commit_group", Modifier::kCommitGroup},
       {"wait_group", Modifier::kWaitGroup},
       {"wait_all", Modifier::kWaitAll},
@@ -262,8 +317,18 @@ const Table<Modifier>& Modifiers() {
       {"L2::evict_last", Modifier::kCacheHint},
       {"L2::evict_first", Modifier::kCacheHint},
       {"L2::evict_normal", Modifier::kCacheHint},
-      {"wait", Modifier::kCacheHint},
+      {"L2::cache_hint", Modifier::kCachePolicy},
+      {"L2::evict_unchanged", Modifier::kCacheHint},
+      {"fractional", Modifier::kCacheHint},
+      {"tensormap::generic", Modifier::kCacheHint},
       {"launch_dependents", Modifier::kCacheHint},
+      {"read", Modifier::kCacheHint},
+      // All memory of a block looks the same through every proxy.
+      {"proxy", Modifier::kCacheHint},
+      {"alias", Modifier::kCacheHint},
+      {"mbarrier_init", Modifier::kCacheHint},
+      {"sync_restrict::shared::cta", Modifier::kCacheHint},
+      {"sync_restrict::shared::cluster", Modifier::kCacheHint},
   };
   return table;
 }
@@ -303,6 +368,19 @@ const Table<SpecialRegister>& SpecialRegisters() {
       {"%total_smem_size", SpecialRegister::kTotalSmemSize},
       {"%cluster_ctarank", SpecialRegister::kClusterRank},
       {"%cluster_nctarank", SpecialRegister::kClusterCount},
+      {"%clusterid.x", SpecialRegister::kClusteridX},
+      {"%clusterid.y", SpecialRegister::kClusteridY},
+      {"%clusterid.z", SpecialRegister::kClusteridZ},
+      {"%nclusterid.x", SpecialRegister::kNclusteridX},
+      {"%nclusterid.y", SpecialRegister::kNclusteridY},
+      {"%nclusterid.z", SpecialRegister::kNclusteridZ},
+      {"%cluster_ctaid.x", SpecialRegister::kClusterCtaid},
+      {"%cluster_ctaid.y", SpecialRegister::kClusterCtaid},
+      {"%cluster_ctaid.z", SpecialRegister::kClusterCtaid},
+      {"%cluster_nctaid.x", SpecialRegister::kClusterNctaid},
+      {"%cluster_nctaid.y", SpecialRegister::kClusterNctaid},
+      {"%cluster_nctaid.z", SpecialRegister::kClusterNctaid},
+      {"%is_explicit_cluster", SpecialRegister::kIsExplicitCluster},
       {"WARP_SZ", SpecialRegister::kWarpSize},
   };
   return table;
@@ -319,12 +397,27 @@ std::string_view NextWord(std::string_view& rest) {
 bool DecodeWord(std::string_view word, Instruction& instruction) {
   if (const auto type = ParseType(word)) {
     instruction.types.push_back(*type);
-    return true;
+    return IsFundamental(*type) || instruction.opcode == Opcode::kCvt;
   }
   const auto found = Modifiers().find(word);
   if (found == Modifiers().end()) return false;
   instruction.modifiers.set(static_cast<std::size_t>(found->second));
   return true;
+}
+
+// Codegen decodes the rest again when it needs it; most instructions are not worth its room.
+void DecodeMatrixSpelling(Instruction& instruction) {
+  const auto matrix = DecodeMatrix(instruction.spelling);
+  if (!matrix) {
+    instruction.opcode = Opcode::kUnknown;
+    return;
+  }
+  instruction.types.push_back(matrix->d);
+  const auto set = [&](Modifier modifier) {
+    instruction.modifiers.set(static_cast<std::size_t>(modifier));
+  };
+  if (instruction.spelling.find(".shared") != std::string_view::npos) set(Modifier::kShared);
+  if (instruction.spelling.find(".global") != std::string_view::npos) set(Modifier::kGlobal);
 }
 
 }  // namespace
@@ -354,6 +447,7 @@ bool Instruction::is_warp_barrier() const { return opcode == Opcode::kBar && Has
 
 bool Instruction::is_synchronising() const {
   if (opcode == Opcode::kAtom) return true;
+  if (opcode == Opcode::kMbarrier) return Has(Modifier::kTestWait) || Has(Modifier::kTryWait);
   if (opcode != Opcode::kLd) return false;
   return Has(Modifier::kVolatile) || Has(Modifier::kAcquire) || Has(Modifier::kRelaxed) ||
          Has(Modifier::kMmio);
@@ -378,6 +472,9 @@ void DecodeSpelling(Instruction& instruction) {
   std::string_view rest = instruction.spelling;
   const auto found = Opcodes().find(NextWord(rest));
   instruction.opcode = found == Opcodes().end() ? Opcode::kUnknown : found->second;
+  if (instruction.opcode == Opcode::kWmma || instruction.opcode == Opcode::kMma) {
+    return DecodeMatrixSpelling(instruction);
+  }
   while (!rest.empty() && instruction.opcode != Opcode::kUnknown) {
     if (!DecodeWord(NextWord(rest), instruction)) instruction.opcode = Opcode::kUnknown;
   }

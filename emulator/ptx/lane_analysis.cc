@@ -87,6 +87,7 @@ bool LaneAnalysis::UpdateBranches() {
     if (divergent_[b] || flow_.blocks[b].branch == kNoIndex) continue;
     const Instruction& branch = function_.instructions[flow_.blocks[b].branch];
     bool diverges = branch.guard != kNoIndex && !registers_[branch.guard].uniform();
+    diverges |= branch.opcode == Opcode::kCall;  // from which some lanes may not return
     if (flow_.blocks[b].terminator == Terminator::kIndexed) {
       diverges |= !OperandShape(branch.operands[0], 32).uniform();
     }

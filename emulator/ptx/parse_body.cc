@@ -203,6 +203,9 @@ void ParserState::ParseOperands(Instruction& instruction) {
     }
     if (!Accept(',')) break;
   }
+  if (instruction.Has(Modifier::kCachePolicy) && !instruction.operands.empty()) {
+    instruction.operands.pop_back();
+  }
   // The analyses look at a branch's operands unasked.
   const bool indexed = instruction.opcode == Opcode::kBrx;
   if (instruction.operands.size() < (indexed ? 2U : branch ? 1U : 0U)) {

@@ -130,7 +130,7 @@ void ParserState::ParseTypeOf(Variable& variable) {
     } else if (word == "attribute") {
       Expect('(');
       while (!failed() && !Accept(')')) Take();
-    } else if (const auto type = ParseType(word)) {
+    } else if (const auto type = ParseType(word); type && IsFundamental(*type)) {
       variable.type = *type;
       variable.bytes = std::uint64_t{ByteWidth(*type)} * vector;
     } else if (word == "texref" || word == "samplerref" || word == "surfref") {

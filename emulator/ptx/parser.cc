@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "emulator/ptx/parser_state.h"
+#include "emulator/ptx/thread_end.h"
 
 namespace torpor::ptx {
 
@@ -259,6 +260,7 @@ Result<Module, ParseError> Parse(std::string_view text) {
   ParserState state(module);
   state.ParseModule();
   if (state.failed()) return Failure<ParseError>{ParseError::kSyntax, state.error()};
+  MarkCallsThatEndThreads(module);
   return module;
 }
 

@@ -160,14 +160,20 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
     case Opcode::kBarrier:
     case Opcode::kActivemask:
       return LaneShape::Uniform();
+    case Opcode::kAlloca:
     case Opcode::kAtom:
+    case Opcode::kElect:
+    case Opcode::kLdmatrix:
     case Opcode::kMatch:
-    case Opcode::kFns:
     case Opcode::kTex:
     case Opcode::kTld4:
     case Opcode::kSuld:
     case Opcode::kSuq:
     case Opcode::kTxq:
+    case Opcode::kMbarrier:
+    case Opcode::kMma:
+    case Opcode::kMovmatrix:
+    case Opcode::kWmma:
       return LaneShape::Varying();
     default:
       return LaneWiseShape(instruction);

@@ -22,6 +22,10 @@ constexpr std::array kTypes = {
     TypeEntry{"f16", Type::kF16, 16},   TypeEntry{"f16x2", Type::kF16x2, 32},
     TypeEntry{"bf16", Type::kBf16, 16}, TypeEntry{"bf16x2", Type::kBf16x2, 32},
     TypeEntry{"f32", Type::kF32, 32},   TypeEntry{"f64", Type::kF64, 64},
+    TypeEntry{"b1", Type::kB1, 1},      TypeEntry{"u4", Type::kU4, 4},
+    TypeEntry{"s4", Type::kS4, 4},      TypeEntry{"tf32", Type::kTf32, 32},
+    TypeEntry{"e4m3", Type::kE4m3, 8},  TypeEntry{"e4m3x2", Type::kE4m3x2, 16},
+    TypeEntry{"e5m2", Type::kE5m2, 8},  TypeEntry{"e5m2x2", Type::kE5m2x2, 16},
 };
 
 }  // namespace
@@ -40,8 +44,13 @@ unsigned BitWidth(Type type) {
   return 0;
 }
 
-bool IsSigned(Type type) { return type >= Type::kS8 && type <= Type::kS64; }
+bool IsSigned(Type type) { return type >= Type::kS4 && type <= Type::kS64; }
 
 bool IsFloat(Type type) { return type >= Type::kF16; }
+
+bool IsFundamental(Type type) {
+  const bool part_of_byte = type >= Type::kB1 && type <= Type::kS4;
+  return type <= Type::kF64 && !part_of_byte;
+}
 
 }  // namespace torpor::ptx

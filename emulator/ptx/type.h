@@ -6,7 +6,7 @@
 
 namespace torpor::ptx {
 
-// The fundamental types of PTX.
+// The fundamental types of PTX, and those that only conversions and matrices have.
 enum class Type : std::uint8_t {
   kNone,
   kPred,
@@ -19,6 +19,9 @@ enum class Type : std::uint8_t {
   kU16,
   kU32,
   kU64,
+  kB1,
+  kU4,
+  kS4,
   kS8,
   kS16,
   kS32,
@@ -29,6 +32,11 @@ enum class Type : std::uint8_t {
   kBf16x2,
   kF32,
   kF64,
+  kTf32,
+  kE4m3,
+  kE5m2,
+  kE4m3x2,
+  kE5m2x2,
 };
 
 // Without its dot: "u32". Empty for a token that is no type.
@@ -39,6 +47,8 @@ unsigned BitWidth(Type type);
 inline unsigned ByteWidth(Type type) { return (BitWidth(type) + 7) / 8; }
 bool IsSigned(Type type);
 bool IsFloat(Type type);
+// Whether registers and variables may have it, and ordinary instructions compute with it.
+bool IsFundamental(Type type);
 
 enum class Space : std::uint8_t { kGeneric, kGlobal, kShared, kConst, kLocal, kParam, kRegister };
 

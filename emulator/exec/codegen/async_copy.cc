@@ -43,6 +43,8 @@ void FunctionEmitter::EmitAsyncCopy(const Instruction& instruction) {
       instruction.Has(Modifier::kWaitAll)) {
     return;
   }
+  if (instruction.Has(Modifier::kMbarrier)) return EmitCopyArrival(instruction);
+  if (instruction.Has(Modifier::kBulk)) return EmitBulkCopy(instruction);
   const auto& operands = instruction.operands;
   const bool plain = instruction.Has(Modifier::kShared) && instruction.Has(Modifier::kGlobal) &&
                      (operands.size() == 3 || operands.size() == 4) &&

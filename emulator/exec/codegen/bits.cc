@@ -246,4 +246,35 @@ void FunctionEmitter::EmitPermute(const Instruction& instruction) {
   Write(instruction, instruction.operands[0], result, Type::kB32);
 }
 
+// fns d, mask, base, offset: the offset-th set bit, counted from base on upwards, or downwards if
+// the offset is negative; base itself if it is 0. All ones if there is none.
+void FunctionEmitter::EmitFindNth(const Instruction& instruction) {
+  if (!Expect(instruction, 4)) return;
+  Value* mask = Read(instruction.operands[1], Type::kB32);
+  Value* base = Read(instruction.operands[2], Type::kU32);
+  Value* offset = Read(instruction.operands[3], Type::kS32);
+  Value* none = Like(mask, 0xffffffff);
+  Value* zero = Like(mask, 0);
+  base = b_.CreateAnd(base, Like(base, 31));
+  Value* down = b_.CreateICmpSLT(offset, zero);
+  // Downwards is upwards in the reversed mask.
+  mask = b_.CreateSelect(down, b_.CreateUnaryIntrinsic(llvm::Intrinsic::bitreverse, mask), mask);
+  Value* start = b_.CreateSelect(down, b_.CreateSub(Like(base, 31), base), base);
+  Value* left = b_.CreateAnd(mask, b_.CreateShl(none, start));
+  Value* is_base = b_.CreateICmpEQ(offset, zero);
+  Value* only = b_.CreateAnd(left, b_.CreateShl(Like(mask, 1), start));
+  left = b_.CreateSelect(is_base, only, left);
+  Value* skipped = b_.CreateSub(b_.CreateSelect(down, b_.CreateNeg(offset), offset), Like(mask, 1));
+  for (unsigned i = 0; i + 1 < 32; ++i) {
+    Value* without = b_.CreateAnd(left, b_.CreateSub(left, Like(left, 1)));
+    left = b_.CreateSelect(b_.CreateICmpSGT(skipped, Like(skipped, i)), without, left);
+  }
+  Value* found = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b_.getFalse());
+  Value* position = b_.CreateSelect(down, b_.CreateSub(Like(found, 31), found), found);
+  // More than are left, or more than there can be.
+  Value* missing =
+      b_.CreateOr(b_.CreateICmpEQ(left, zero), b_.CreateICmpSGT(skipped, Like(skipped, 31)));
+  Write(instruction, instruction.operands[0], b_.CreateSelect(missing, none, position), Type::kB32);
+}
+
 }  // namespace torpor::emulator

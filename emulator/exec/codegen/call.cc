@@ -68,7 +68,7 @@ void FunctionEmitter::CallFunction(std::uint32_t function, const std::vector<Val
                                    Value* mask) {
   std::vector<Value*> all = {context_, MaskBits(mask)};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  b_.CreateCall(unit_.FunctionOf(function), all);
+  RecordEnd(b_.CreateCall(unit_.FunctionOf(function), all));
 }
 
 // Lanes may call different functions: one after the other, all lanes of a function at once.

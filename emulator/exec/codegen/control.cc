@@ -84,26 +84,47 @@ llvm::Value* FunctionEmitter::Unspill(Value* array, llvm::Type* element) {
   return b_.CreateAlignedLoad(Lanes(element), array, llvm::Align(64));
 }
 
+// The callers of a function go on without the lanes that ended in it: it returns them.
+void FunctionEmitter::RecordEnd(const Instruction& branch, Value* lanes) {
+  if (function_.is_kernel || branch.opcode != ptx::Opcode::kExit) return;
+  RecordEnd(MaskBits(lanes));
+}
+
+void FunctionEmitter::RecordEnd(Value* lanes) {
+  Value* ended = b_.CreateLoad(b_.getInt32Ty(), ended_);
+  b_.CreateStore(b_.CreateOr(ended, lanes), ended_);
+}
+
+void FunctionEmitter::EmitCallThatEndsThreads(std::uint32_t block, const Instruction& call) {
+  EmitInstruction(call);
+  Value* ended = BitsToMask(b_.CreateLoad(b_.getInt32Ty(), ended_));
+  const std::vector<std::uint32_t>& targets = flow_.blocks[block].successors;
+  SendLanes(block, {{targets[0], b_.CreateAnd(mask_, b_.CreateNot(ended))}});
+  RunNext(block, targets);
+}
+
 void FunctionEmitter::EmitReturn() {
   if (local_frame_ != nullptr) {
-    b_.CreateStore(local_frame_, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
-                                                               offsetof(WarpContext, local)));
+    b_.CreateStore(local_frame_, LocalTop());
+  }
+  if (!function_.is_kernel) {
+    b_.CreateRet(b_.CreateLoad(b_.getInt32Ty(), ended_));
+    return;
   }
   b_.CreateRetVoid();
 }
 
 void FunctionEmitter::EmitTerminator(std::uint32_t block) {
   const ptx::Block& source = flow_.blocks[block];
-  // The caller would have to go on without the lanes that ended.
-  const bool ends_in_call = !function_.is_kernel && source.branch != ptx::kNoIndex &&
-                            function_.instructions[source.branch].opcode == ptx::Opcode::kExit;
-  if (ends_in_call) Unsupported(function_.instructions[source.branch], "outside a kernel");
   if (source.is_warp_barrier) return EmitWarpBarrierEnd(block);
   switch (source.terminator) {
     case Terminator::kJump:
       SendLanes(block, {{source.successors[0], mask_}});
       return RunNext(block, source.successors);
     case Terminator::kExit:
+      if (source.branch != ptx::kNoIndex) {
+        RecordEnd(function_.instructions[source.branch], mask_);
+      }
       return RunNext(block, {});
     case Terminator::kConditional:
       return EmitConditional(block, function_.instructions[source.branch]);
@@ -182,8 +203,10 @@ void FunctionEmitter::EmitConditional(std::uint32_t block, const Instruction& br
 }
 
 void FunctionEmitter::EmitConditionalExit(std::uint32_t block, const Instruction& branch) {
+  if (branch.opcode == ptx::Opcode::kCall) return EmitCallThatEndsThreads(block, branch);
   const std::vector<std::uint32_t>& targets = flow_.blocks[block].successors;
   if (lanes_.divergent(block)) {
+    RecordEnd(branch, ActiveMask(branch));
     SendLanes(block, {{targets[0], b_.CreateAnd(mask_, b_.CreateNot(GuardVector(branch)))}});
     return RunNext(block, targets);
   }
@@ -193,6 +216,7 @@ void FunctionEmitter::EmitConditionalExit(std::uint32_t block, const Instruction
   llvm::BasicBlock* stay = NewBlock("stay");
   b_.CreateCondBr(leaves, leave, stay);
   b_.SetInsertPoint(leave);
+  RecordEnd(branch, mask_);
   RunNext(block, {});
   b_.SetInsertPoint(stay);
   SendLanes(block, {{targets[0], mask_}});

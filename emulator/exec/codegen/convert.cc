@@ -9,6 +9,8 @@ void FunctionEmitter::EmitCvt(const Instruction& instruction) {
   if (!Expect(instruction, 2) || instruction.types.size() != 2) return Unsupported(instruction);
   const Type to = instruction.types[0];
   const Type from = instruction.types[1];
+  if (IsMatrixFloat(to) || IsMatrixFloat(from)) return EmitMatrixFloatCvt(instruction);
+  if (!ptx::IsFundamental(to) || !ptx::IsFundamental(from)) return Unsupported(instruction);
   const bool only_half = instruction.Has(Modifier::kRelu) || instruction.Has(Modifier::kSatfinite);
   if (only_half && !IsHalf(to)) return Unsupported(instruction);
   if (IsHalf(to) || IsHalf(from)) return EmitHalfCvt(instruction);

@@ -117,8 +117,8 @@ void FunctionEmitter::EmitFma(const Instruction& instruction) {
 
 // The lesser or greater of two: -0 comes before +0; .NaN hands on a NaN, otherwise the number
 // wins. .xorsign.abs looks at magnitudes; the sign is that of the product.
-llvm::Value* FunctionEmitter::Extreme(const Instruction& instruction, Value* a, Value* b) {
-  const bool minimum = instruction.opcode == Opcode::kMin;
+llvm::Value* FunctionEmitter::Extreme(const Instruction& instruction, bool minimum, Value* a,
+                                      Value* b) {
   const bool magnitudes = instruction.Has(Modifier::kXorsign);
   Value* signs = b_.CreateXor(ToInt(a), ToInt(b));
   if (magnitudes) {
@@ -145,7 +145,7 @@ void FunctionEmitter::EmitFloatMinMax(const Instruction& instruction) {
   }
   Value* a = ReadFloat(instruction, instruction.operands[1]);
   Value* b = ReadFloat(instruction, instruction.operands[2]);
-  WriteFloat(instruction, Extreme(instruction, a, b));
+  WriteFloat(instruction, Extreme(instruction, instruction.opcode == Opcode::kMin, a, b));
 }
 
 void FunctionEmitter::EmitSpecial(const Instruction& instruction) {

@@ -37,15 +37,37 @@ void FunctionEmitter::Emit() {
   for (std::uint32_t block = 0; block < flow_.blocks.size(); ++block) EmitBlock(block);
 }
 
-void FunctionEmitter::CreateSlots() {
-  for (std::uint32_t reg = 0; reg < function_.registers.size(); ++reg) {
-    llvm::Type* type = IntType(ptx::BitWidth(function_.registers[reg]));
+void FunctionEmitter::CreateRegisterSlots() {
+  const std::vector<bool> fragment = FragmentRegisters();
+  const auto registers = static_cast<std::uint32_t>(function_.registers.size());
+  for (std::uint32_t reg = 0; reg < registers;) {
+    const unsigned bits = ptx::BitWidth(function_.registers[reg]);
+    std::uint32_t end = reg;
+    while (end < registers && fragment[end] && ptx::BitWidth(function_.registers[end]) == bits) {
+      ++end;
+    }
+    if (end > reg) {
+      Value* memory = NewFragment(bits, end - reg);
+      for (std::size_t i = 0; i < end - reg; ++i) {
+        slots_.push_back(FragmentRegister(memory, bits, i));
+      }
+      reg = end;
+      continue;
+    }
+    llvm::Type* type = IntType(bits);
     slots_.push_back(b_.CreateAlloca(lanes_.shape(reg).linear() ? type : Lanes(type)));
+    ++reg;
   }
+}
+
+void FunctionEmitter::CreateSlots() {
+  CreateRegisterSlots();
   for (std::uint32_t block = 0; block < flow_.blocks.size(); ++block) {
     mask_slots_.push_back(b_.CreateAlloca(Lanes(b_.getInt1Ty())));
     blocks_.push_back(NewBlock("block"));
   }
+  ended_ = b_.CreateAlloca(b_.getInt32Ty());
+  b_.CreateStore(b_.getInt32(0), ended_);
   Value* mask = nullptr;
   if (!function_.is_kernel) {
     mask = BitsToMask(target_->getArg(1));
@@ -55,21 +77,11 @@ void FunctionEmitter::CreateSlots() {
     mask = BitsToMask(ContextField(offsetof(WarpContext, mask), b_.getInt32Ty()));
   }
   b_.CreateStore(mask, mask_slots_[0]);
-  if (local_stride_ == 0) return;
+  if (local_stride_ == 0 && !UsesDynamicStack()) return;
   // A frame of local memory: lane after lane, each with all of the function's variables.
   local_frame_ = ContextField(offsetof(WarpContext, local), b_.getPtrTy(), false);
-  Value* end = ContextField(offsetof(WarpContext, local_end), b_.getPtrTy());
-  Value* top = b_.CreateConstGEP1_64(b_.getInt8Ty(), local_frame_,
-                                     static_cast<std::uint64_t>(local_stride_) * kWarpLanes);
-  llvm::BasicBlock* overflow = NewBlock("overflow");
-  llvm::BasicBlock* fits = NewBlock("fits");
-  b_.CreateCondBr(b_.CreateICmpUGT(top, end), overflow, fits);
-  b_.SetInsertPoint(overflow);
-  CallRuntime(offsetof(RuntimeCalls, local_overflow), b_.getVoidTy(), {context_});
-  b_.CreateBr(fits);
-  b_.SetInsertPoint(fits);
-  b_.CreateStore(
-      top, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(WarpContext, local)));
+  MoveLocalTop(b_.CreateConstGEP1_64(b_.getInt8Ty(), local_frame_,
+                                     static_cast<std::uint64_t>(local_stride_) * kWarpLanes));
 }
 
 void FunctionEmitter::EmitBlock(std::uint32_t block) {
@@ -89,7 +101,8 @@ void FunctionEmitter::EmitInstruction(const Instruction& instruction) {
   scalar_ = result_.linear();
   const bool known = EmitArithmeticFamily(instruction) || EmitBitFamily(instruction) ||
                      EmitMemoryFamily(instruction) || EmitImageFamily(instruction) ||
-                     EmitWarpFamily(instruction);
+                     EmitWarpFamily(instruction) || EmitMatrixFamily(instruction) ||
+                     EmitVideoFamily(instruction);
   if (!known) Unsupported(instruction);
 }
 
@@ -188,6 +201,16 @@ bool FunctionEmitter::EmitMemoryFamily(const Instruction& instruction) {
       return EmitAsyncCopy(instruction), true;
     case Opcode::kCall:
       return EmitCall(instruction), true;
+    case Opcode::kAlloca:
+      return EmitAlloca(instruction), true;
+    case Opcode::kStacksave:
+      return EmitStackSave(instruction), true;
+    case Opcode::kStackrestore:
+      return EmitStackRestore(instruction), true;
+    case Opcode::kMapa:
+    case Opcode::kGetctarank:
+    case Opcode::kCreatepolicy:
+      return EmitClusterAddress(instruction), true;
     default:
       return false;
   }
@@ -240,6 +263,23 @@ bool FunctionEmitter::EmitBitFamily(const Instruction& instruction) {
       return EmitSignExtend(instruction), true;
     case Opcode::kPrmt:
       return EmitPermute(instruction), true;
+    case Opcode::kFns:
+      return EmitFindNth(instruction), true;
+    default:
+      return false;
+  }
+}
+
+bool FunctionEmitter::EmitMatrixFamily(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::kWmma:
+    case Opcode::kMma:
+      return EmitMatrix(instruction), true;
+    case Opcode::kLdmatrix:
+    case Opcode::kStmatrix:
+      return EmitMatrixRows(instruction), true;
+    case Opcode::kMovmatrix:
+      return EmitMatrixTranspose(instruction), true;
     default:
       return false;
   }
@@ -265,15 +305,21 @@ bool FunctionEmitter::EmitWarpFamily(const Instruction& instruction) {
       return EmitReduction(instruction), true;
     case Opcode::kMatch:
       return EmitMatch(instruction), true;
+    case Opcode::kMbarrier:
+      return EmitMbarrier(instruction), true;
+    case Opcode::kElect:
+      return EmitElect(instruction), true;
     case Opcode::kNanosleep:
       CallRuntime(offsetof(RuntimeCalls, yield), b_.getVoidTy(), {context_});
       return true;
+    case Opcode::kApplypriority:
     case Opcode::kBrkpt:
     case Opcode::kDiscard:
     case Opcode::kGriddepcontrol:
     case Opcode::kPmevent:
     case Opcode::kPrefetch:
     case Opcode::kPrefetchu:
+    case Opcode::kSetmaxnreg:
       return true;  // a hint
     default:
       return false;

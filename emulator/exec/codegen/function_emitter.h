@@ -12,6 +12,7 @@
 #include "emulator/exec/warp_context.h"
 #include "emulator/ptx/control_flow.h"
 #include "emulator/ptx/lane_analysis.h"
+#include "emulator/ptx/matrix.h"
 
 namespace torpor::emulator {
 
@@ -32,6 +33,7 @@ class FunctionEmitter {
 
   // function_emitter.cc: set-up, dispatch, errors.
   void CreateSlots();
+  void CreateRegisterSlots();
   void EmitBlock(std::uint32_t block);
   void EmitInstruction(const Instruction& instruction);
   bool EmitArithmeticFamily(const Instruction& instruction);
@@ -39,6 +41,7 @@ class FunctionEmitter {
   bool EmitMemoryFamily(const Instruction& instruction);
   bool EmitImageFamily(const Instruction& instruction);
   bool EmitWarpFamily(const Instruction& instruction);
+  bool EmitMatrixFamily(const Instruction& instruction);
   void Unsupported(const Instruction& instruction, const std::string& why = "");
   bool Expect(const Instruction& instruction, std::size_t operands);
 
@@ -90,6 +93,9 @@ class FunctionEmitter {
   void EmitConditionalExit(std::uint32_t block, const Instruction& branch);
   void EmitIndexed(std::uint32_t block, const Instruction& branch);
   void EmitReturn();
+  void EmitCallThatEndsThreads(std::uint32_t block, const Instruction& call);
+  void RecordEnd(const Instruction& branch, Value* lanes);
+  void RecordEnd(Value* lanes);
   llvm::BasicBlock* NewBlock(const char* name);
   // Runs `body` where some lane of `mask` is active; `mask` constant true costs nothing.
   void IfAny(Value* mask, const std::function<void()>& body);
@@ -129,6 +135,7 @@ class FunctionEmitter {
   void EmitMask(const Instruction& instruction);
   void EmitPermute(const Instruction& instruction);
   void EmitSignExtend(const Instruction& instruction);
+  void EmitFindNth(const Instruction& instruction);
   Value* ClampedShift(Value* value, Value* amount, llvm::Instruction::BinaryOps op);
   Value* PermuteSelector(const Instruction& instruction, Value* control, unsigned byte);
 
@@ -143,7 +150,7 @@ class FunctionEmitter {
   Rounding RoundingOf(const Instruction& instruction) const;
   Value* Rounded(const Instruction& instruction, RoundedOperation operation,
                  const std::vector<Value*>& inputs, Type result);
-  Value* Extreme(const Instruction& instruction, Value* a, Value* b);
+  Value* Extreme(const Instruction& instruction, bool minimum, Value* a, Value* b);
   Value* Flush(const Instruction& instruction, Value* value);     // subnormals, if .ftz
   Value* Saturate(const Instruction& instruction, Value* value);  // to [0, 1], if .sat
   Value* ReadFloat(const Instruction& instruction, const Operand& operand);
@@ -159,7 +166,9 @@ class FunctionEmitter {
   Value* ReadHalf(const Instruction& instruction, const Operand& operand, Type type, unsigned part);
   Value* FlushHalf(const Instruction& instruction, Value* bits, Type type);  // if .ftz
   Value* WidenHalf(Value* bits, Type type);                                  // i16 to f32
-  Value* NarrowHalf(Value* value, Type type);  // f32, or f64 rounded to odd, to i16
+  // f32, or f64 rounded to odd, to i16.
+  Value* NarrowHalf(Value* value, Type type, Rounding rounding = Rounding::kNearest);
+  Value* DirectHalf(Value* exact, Value* nearest, Type type, Rounding rounding);
   Value* FinishHalf(const Instruction& instruction, Value* value, Type type);
   // Rounded to odd: two f64 to f64, f64 to f32, an integer to f64.
   Value* SumToOdd(Value* a, Value* b);
@@ -185,6 +194,19 @@ class FunctionEmitter {
   Value* FloatToFloat(const Instruction& instruction, Value* value, Type to, Type from);
   Value* RoundToIntegral(const Instruction& instruction, Value* value);
 
+  // narrow_float.cc
+  static bool IsMatrixFloat(Type type);
+  void EmitMatrixFloatCvt(const Instruction& instruction);
+  Value* ToTf32(const Instruction& instruction, Value* value);
+  Value* ToByteFloat(const Instruction& instruction, Value* value, Type type);
+  Value* FromByteFloat(Value* byte, Type type);
+
+  // simd_video.cc
+  bool EmitVideoFamily(const Instruction& instruction);
+  void EmitVideo(const Instruction& instruction, unsigned fields);
+  Value* VideoField(const Instruction& instruction, Value* a, Value* b);
+  Value* SaturateField(Value* value, unsigned bits, bool is_signed);
+
   // memory.cc
   struct Address {
     ptx::Space space = ptx::Space::kGeneric;
@@ -205,6 +227,7 @@ class FunctionEmitter {
   void EmitMov(const Instruction& instruction);
   void EmitCvta(const Instruction& instruction);
   void EmitIsSpace(const Instruction& instruction);
+  void EmitClusterAddress(const Instruction& instruction);
   void EmitMovVector(const Instruction& instruction);
   ptx::Space SpaceOf(const Instruction& instruction, const Operand& operand) const;
   Address AddressOf(const Operand& operand, ptx::Space space);
@@ -257,6 +280,23 @@ class FunctionEmitter {
   void EmitAsyncCopy(const Instruction& instruction);
   Value* AsyncWord(const Operand& fourth, Address from, std::uint64_t offset, Value* mask);
 
+  // dynamic_stack.cc
+  bool UsesDynamicStack() const;
+  Value* LocalTop();
+  void MoveLocalTop(Value* top);
+  void EmitAlloca(const Instruction& instruction);
+  void EmitStackSave(const Instruction& instruction);
+  void EmitStackRestore(const Instruction& instruction);
+
+  // mbarrier.cc
+  void EmitMbarrier(const Instruction& instruction);
+  void EmitPendingCount(const Instruction& instruction);
+  void EmitCopyArrival(const Instruction& instruction);
+  void EmitBulkCopy(const Instruction& instruction);
+  Value* CallMbarrier(MbarrierOperation operation, const Address& barrier, Value* argument,
+                      Value* mask);
+  Value* SpillAddresses(const Address& address);
+
   // call.cc
   struct CallArguments {
     std::vector<Value*> memory;  // results first
@@ -285,10 +325,14 @@ class FunctionEmitter {
 
   // atomic.cc
   void EmitAtomic(const Instruction& instruction);
+  void EmitAtomicElement(const Instruction& instruction, unsigned index);
+  bool IsAtomic(const Instruction& instruction, Type type) const;
   Value* AtomicLane(const Instruction& instruction, Value* pointer, Value* operand, Value* compare,
                     llvm::Type* type);
   Value* AtomicSharedLane(const Instruction& instruction, Value* pointer, Value* operand,
                           Value* compare, llvm::Type* type);
+  Value* AtomicHalf(const Instruction& instruction, Value* pointer, Value* operand);
+  Value* CombineHalves(const Instruction& instruction, Value* a, Value* b, Type type);
   llvm::AtomicRMWInst::BinOp AtomicOperation(const Instruction& instruction, Type type) const;
 
   // warp.cc
@@ -301,7 +345,39 @@ class FunctionEmitter {
   Value* Reduce(const Instruction& instruction, Value* value, Value* members);
   void EmitReduction(const Instruction& instruction);
   void EmitMatch(const Instruction& instruction);
+  void EmitElect(const Instruction& instruction);
+  void EmitClusterBarrier(const Instruction& instruction);
+  Value* ReduceFloat(const Instruction& instruction, Value* value, Value* members);
   Value* ShuffleSource(const Instruction& instruction, Value* lane, Value* clamp, Value*& valid);
+
+  // matrix.cc
+  void EmitMatrix(const Instruction& instruction);
+  void EmitMatrixProduct(const Instruction& instruction, const ptx::MatrixInstruction& matrix);
+  void EmitMatrixTransfer(const Instruction& instruction, const ptx::MatrixInstruction& matrix);
+  void AppendTile(const ptx::MatrixInstruction& matrix, const Operand* stride, Value* mask,
+                  std::vector<Value*>& arguments);
+  Value* WarpAddress(const Address& address, Value* mask);
+  Value* FirstLane(Value* lanes, Value* mask);
+  std::vector<bool> FragmentRegisters() const;
+  bool IsSequence(const Operand& fragment) const;
+  bool IsFragment(const Operand& operand, const ptx::MatrixInstruction& matrix,
+                  ptx::MatrixPart part) const;
+  static std::vector<Operand> RegistersOf(const Operand& fragment);
+  Value* NewFragment(unsigned bits, std::size_t registers);
+  Value* FragmentRegister(Value* memory, unsigned bits, std::size_t index);
+  Value* FragmentMemory(const Operand& fragment, unsigned bits);
+  bool IsWrittenInPlace(const Instruction& instruction, const Operand& fragment, unsigned bits,
+                        const Operand* read) const;
+  void WriteFragment(const Instruction& instruction, const Operand& fragment, unsigned bits,
+                     const Operand* read, const std::function<void(Value* memory)>& body);
+
+  // matrix_rows.cc: 8x8 matrices of 16 bits, a row of which is 16 bytes of memory.
+  void EmitMatrixRows(const Instruction& instruction);
+  void EmitMatrixTranspose(const Instruction& instruction);
+  void MoveMatrix(const Instruction& instruction, const Address& rows, unsigned index,
+                  const Operand& reg, Value* mask);
+  Address MatrixWords(const Address& rows, unsigned index, Value*& mask);
+  Value* TransposeHalves(Value* matrix);
 
   Unit& unit_;
   const ptx::Module& module_;
@@ -320,6 +396,7 @@ class FunctionEmitter {
   Value* context_ = nullptr;
   Value* local_frame_ = nullptr;
   Value* image_lanes_ = nullptr;  // made with the first instruction that needs it
+  Value* ended_ = nullptr;        // slot of the lanes that have ended here or in a function called
   std::uint32_t block_ = 0;       // being emitted
   Value* mask_ = nullptr;         // its lanes
   bool scalar_ = false;           // the current instruction is computed for lane 0 only

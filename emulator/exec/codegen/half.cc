@@ -13,6 +13,27 @@ namespace {
 
 bool IsBrain(ptx::Type type) { return type == ptx::Type::kBf16 || type == ptx::Type::kBf16x2; }
 
+// What an operation on halves reads; 0 if there is none.
+std::size_t HalfOperands(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kFma:
+      return 3;
+    case Opcode::kAdd:
+    case Opcode::kSub:
+    case Opcode::kMul:
+    case Opcode::kMin:
+    case Opcode::kMax:
+      return 2;
+    case Opcode::kAbs:
+    case Opcode::kNeg:
+    case Opcode::kEx2:
+    case Opcode::kTanh:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 bool FunctionEmitter::IsHalf(Type type) { return type >= Type::kF16 && type <= Type::kBf16x2; }
@@ -87,7 +108,37 @@ llvm::Value* FunctionEmitter::IntegerToOdd(Value* value, bool is_signed) {
   return is_signed ? b_.CreateSIToFP(value, real) : b_.CreateUIToFP(value, real);
 }
 
-llvm::Value* FunctionEmitter::NarrowHalf(Value* value, Type type) {
+// Of two neighbours the other one, where the nearest lies on the wrong side.
+llvm::Value* FunctionEmitter::DirectHalf(Value* exact, Value* nearest, Type type,
+                                         Rounding rounding) {
+  Value* value = b_.CreateFPExt(WidenHalf(nearest, type), exact->getType());
+  Value* negative = b_.CreateICmpSLT(nearest, Like(nearest, 0));
+  Value* one = Like(nearest, 1);
+  Value* to_zero = b_.CreateSub(nearest, one);
+  Value* from_zero = b_.CreateAdd(nearest, one);
+  Value* above = b_.CreateFCmpOGT(value, exact);
+  Value* below = b_.CreateFCmpOLT(value, exact);
+  if (rounding == Rounding::kZero) {
+    Value* beyond = b_.CreateSelect(negative, below, above);
+    return b_.CreateSelect(beyond, to_zero, nearest);
+  }
+  if (rounding == Rounding::kDown) {
+    // Below +0 comes the first negative number.
+    Value* least = b_.CreateICmpEQ(nearest, Like(nearest, 0));
+    Value* down = b_.CreateSelect(negative, from_zero, to_zero);
+    down = b_.CreateSelect(least, Like(nearest, 0x8001), down);
+    return b_.CreateSelect(above, down, nearest);
+  }
+  Value* least = b_.CreateICmpEQ(nearest, Like(nearest, 0x8000));
+  Value* up = b_.CreateSelect(negative, to_zero, from_zero);
+  up = b_.CreateSelect(least, one, up);
+  return b_.CreateSelect(below, up, nearest);
+}
+
+llvm::Value* FunctionEmitter::NarrowHalf(Value* value, Type type, Rounding rounding) {
+  if (rounding != Rounding::kNearest) {
+    return DirectHalf(value, NarrowHalf(value, type), type, rounding);
+  }
   if (Bits(value) == 64) value = NarrowToOdd(value);
   Value* nan = b_.CreateFCmpUNO(value, value);
   if (IsBrain(type)) {
@@ -116,7 +167,7 @@ llvm::Value* FunctionEmitter::FinishHalf(const Instruction& instruction, Value* 
     value = b_.CreateSelect(b_.CreateFCmpOGT(value, largest), largest, value);
     value = b_.CreateSelect(b_.CreateFCmpOLT(value, least), least, value);
   }
-  return NarrowHalf(value, type);
+  return NarrowHalf(value, type, RoundingOf(instruction));
 }
 
 llvm::Value* FunctionEmitter::HalfOperation(const Instruction& instruction,
@@ -136,7 +187,7 @@ llvm::Value* FunctionEmitter::HalfOperation(const Instruction& instruction,
     }
     case Opcode::kMin:
     case Opcode::kMax:
-      return Extreme(instruction, inputs[0], inputs[1]);
+      return Extreme(instruction, instruction.opcode == Opcode::kMin, inputs[0], inputs[1]);
     case Opcode::kAbs:
       return Intrinsic(llvm::Intrinsic::fabs, inputs);
     case Opcode::kNeg:
@@ -152,12 +203,8 @@ llvm::Value* FunctionEmitter::HalfOperation(const Instruction& instruction,
 
 bool FunctionEmitter::EmitHalf(const Instruction& instruction) {
   const Type type = instruction.type();
-  const std::size_t count =
-      instruction.opcode == Opcode::kFma ? 3
-      : instruction.opcode == Opcode::kAbs || instruction.opcode == Opcode::kNeg ||
-              instruction.opcode == Opcode::kEx2 || instruction.opcode == Opcode::kTanh
-          ? 1
-          : 2;
+  const std::size_t count = HalfOperands(instruction.opcode);
+  if (count == 0) return false;
   const bool pair = IsHalfPair(type);
   if (instruction.types.size() != 1 || instruction.operands.size() != count + 1) return false;
   Value* result = nullptr;
@@ -185,7 +232,6 @@ void FunctionEmitter::EmitHalfCvt(const Instruction& instruction) {
   const Type to = instruction.types[0];
   const Type from = instruction.types[1];
   const Operand& destination = instruction.operands[0];
-  if (IsRounded(instruction) && IsHalf(to)) return Unsupported(instruction, "rounding");
   if (IsHalfPair(to)) {
     if (from != Type::kF32 || instruction.operands.size() != 3) return Unsupported(instruction);
     const auto half = [&](const Operand& operand) {

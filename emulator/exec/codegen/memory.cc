@@ -393,4 +393,17 @@ void FunctionEmitter::EmitIsSpace(const Instruction& instruction) {
   Write(instruction, instruction.operands[0], result, Type::kPred);
 }
 
+// mapa d, address, block; getctarank d, address; createpolicy d, ...: a cluster is one block, of
+// rank 0, and a cache policy is nothing.
+void FunctionEmitter::EmitClusterAddress(const Instruction& instruction) {
+  if (!Expect(instruction, 1)) return;
+  const Type type = instruction.type();
+  if (ptx::IsFloat(type) || ptx::BitWidth(type) < 32) return Unsupported(instruction);
+  const bool maps = instruction.opcode == ptx::Opcode::kMapa && instruction.operands.size() == 3;
+  Value* value = maps      ? Read(instruction.operands[1], type)
+                 : scalar_ ? Constant(ScalarType(type), 0)
+                           : llvm::Constant::getNullValue(Lanes(ScalarType(type)));
+  Write(instruction, instruction.operands[0], value, type);
+}
+
 }  // namespace torpor::emulator

@@ -38,6 +38,15 @@ std::optional<std::size_t> WarpField(const Operand& operand) {
     case kNctaidY:
     case kNctaidZ:
       return AxisField(offsetof(WarpContext, nctaid), operand.special, kNctaidX);
+    // A cluster is one block.
+    case kClusteridX:
+    case kClusteridY:
+    case kClusteridZ:
+      return AxisField(offsetof(WarpContext, ctaid), operand.special, kClusteridX);
+    case kNclusteridX:
+    case kNclusteridY:
+    case kNclusteridZ:
+      return AxisField(offsetof(WarpContext, nctaid), operand.special, kNclusteridX);
     case kWarpid:
       return offsetof(WarpContext, warp);
     case kNwarpid:
@@ -104,7 +113,9 @@ std::optional<std::uint32_t> LaneMask(SpecialRegister special, std::uint32_t lan
 // What is the same for every warp; 0 for registers that have no meaning here (%pm, ...).
 std::uint32_t ConstantOf(SpecialRegister special) {
   if (special == SpecialRegister::kWarpSize) return kWarpLanes;
-  return special == SpecialRegister::kClusterCount ? 1 : 0;
+  const bool one =
+      special == SpecialRegister::kClusterCount || special == SpecialRegister::kClusterNctaid;
+  return one ? 1 : 0;
 }
 
 }  // namespace

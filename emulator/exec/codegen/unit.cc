@@ -37,6 +37,7 @@ class Walker {
                                         [](const ptx::Operand& operand) {
                                           return operand.kind == ptx::Operand::Kind::kRegister;
                                         });
+      layout_.dynamic_stack |= instruction.opcode == ptx::Opcode::kAlloca;
       if (!indirect) continue;
       for (const std::uint32_t pointed : global_pointers_) Take(pointed);
     }
@@ -129,6 +130,15 @@ class Walker {
 
 }  // namespace
 
+void SetTargetAttributes(llvm::Function& function) {
+  function.addFnAttr(llvm::Attribute::NullPointerIsValid);
+  function.addFnAttr(llvm::Attribute::NoUnwind);
+  function.addFnAttr("min-legal-vector-width", "512");
+  function.addFnAttr("prefer-vector-width", "512");
+  // Frames of large kernels are larger than a guard page.
+  function.addFnAttr("probe-stack", "inline-asm");
+}
+
 KernelLayout LayOutKernel(const ptx::Module& module, std::uint32_t kernel) {
   KernelLayout layout;
   Walker walker(module, layout);
@@ -162,16 +172,13 @@ llvm::Function* Unit::FunctionOf(std::uint32_t index) {
     arguments.insert(arguments.end(), source.results.size() + source.parameters.size(), pointer);
   }
   function = llvm::Function::Create(
-      llvm::FunctionType::get(llvm::Type::getVoidTy(context), arguments, false),
+      llvm::FunctionType::get(
+          source.is_kernel ? llvm::Type::getVoidTy(context) : llvm::Type::getInt32Ty(context),
+          arguments, false),
       source.is_kernel ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage,
       source.is_kernel ? kEntrySymbol : std::string("f").append(std::to_string(index)),
       *llvm_module_);
-  function->addFnAttr(llvm::Attribute::NullPointerIsValid);
-  function->addFnAttr(llvm::Attribute::NoUnwind);
-  function->addFnAttr("min-legal-vector-width", "512");
-  function->addFnAttr("prefer-vector-width", "512");
-  // Frames of large kernels are larger than a guard page.
-  function->addFnAttr("probe-stack", "inline-asm");
+  SetTargetAttributes(*function);
   if (!source.is_kernel && source.instructions.size() < 60) {
     function->addFnAttr(llvm::Attribute::InlineHint);
   }

@@ -21,6 +21,7 @@ struct KernelLayout {
   bool reserved_shared = false;                          // whether the system's part of it is used
   std::map<std::uint32_t, std::uint32_t> local_offsets;  // variable -> offset in its frame
   std::map<std::uint32_t, std::uint32_t> local_bytes;    // function -> bytes a lane
+  bool dynamic_stack = false;                            // whether frames grow by more than that
   std::vector<std::uint32_t> functions;                  // reachable, the kernel first
   std::vector<std::uint32_t> address_taken;              // functions that may be called indirectly
 };
@@ -32,6 +33,9 @@ inline constexpr std::uint64_t kFunctionAddressBase = 0x10;
 constexpr std::uint64_t FunctionAddress(std::uint32_t function) {
   return kFunctionAddressBase + std::uint64_t{16} * function;
 }
+
+// What every function of generated code needs.
+void SetTargetAttributes(llvm::Function& function);
 
 inline constexpr char kEntrySymbol[] = "torpor_kernel";
 
@@ -49,6 +53,8 @@ class Unit {
   const KernelLayout& layout() const { return layout_; }
   const ptx::BlockShape& block_shape() const { return block_shape_; }
   llvm::Module& llvm_module() { return *llvm_module_; }
+  // A kernel takes its WarpContext. Another function takes, after it, the lanes that call, and the
+  // memory of its results and parameters; it returns the lanes that have ended in it.
   llvm::Function* FunctionOf(std::uint32_t index);
   // Only the first error is kept.
   void Fail(const std::string& message);

@@ -7,7 +7,8 @@ namespace torpor::emulator {
 
 // bar.sync a{, b}; bar.arrive a, b; bar.red.op d, a{, b}, c; barrier is the same.
 void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
-  if (instruction.Has(Modifier::kCluster)) return Unsupported(instruction);
+  const bool cluster = instruction.operands.empty() && instruction.Has(Modifier::kCluster);
+  if (cluster) return EmitClusterBarrier(instruction);
   if (instruction.Has(Modifier::kWarp)) {
     // All that it waits for have arrived; see EmitWarpBarrierEnd.
     b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
@@ -37,6 +38,18 @@ void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
     const bool popc = mode == BarrierMode::kPopc;
     Write(instruction, instruction.operands[0],
           popc ? result : b_.CreateICmpNE(result, b_.getInt32(0)), popc ? Type::kU32 : Type::kPred);
+  });
+}
+
+// barrier.cluster.arrive and .wait. Who arrives must wait later, and a cluster is one block: it is
+// enough that all wait for each other there.
+void FunctionEmitter::EmitClusterBarrier(const Instruction& instruction) {
+  if (!instruction.Has(Modifier::kWait)) return;
+  Value* mask = ActiveMask(instruction);
+  IfAny(mask, [&] {
+    CallRuntime(offsetof(RuntimeCalls, barrier), b_.getInt32Ty(),
+                {context_, b_.getInt32(kClusterBarrier), b_.getInt32(0), MaskBits(mask),
+                 b_.getInt32(0), b_.getInt32(static_cast<std::uint32_t>(BarrierMode::kSync))});
   });
 }
 
@@ -143,6 +156,7 @@ void FunctionEmitter::EmitTrap(const Instruction& instruction) {
 
 // The reduction of `value` over the lanes of `members`.
 llvm::Value* FunctionEmitter::Reduce(const Instruction& instruction, Value* value, Value* members) {
+  if (instruction.type() == Type::kF32) return ReduceFloat(instruction, value, members);
   const bool is_signed = ptx::IsSigned(instruction.type());
   const auto others = [&](std::uint64_t identity) {
     return b_.CreateSelect(members, value, Like(value, identity));
@@ -157,11 +171,34 @@ llvm::Value* FunctionEmitter::Reduce(const Instruction& instruction, Value* valu
   return b_.CreateIntMaxReduce(others(is_signed ? 0x80000000 : 0), is_signed);
 }
 
+// The least or the greatest f32, perhaps of magnitudes. Lanes that are no members count as the
+// value that never wins.
+llvm::Value* FunctionEmitter::ReduceFloat(const Instruction& instruction, Value* value,
+                                          Value* members) {
+  const bool minimum = instruction.Has(Modifier::kMin);
+  if (instruction.Has(Modifier::kAbs)) value = Intrinsic(llvm::Intrinsic::fabs, {value});
+  Value* never = instruction.Has(Modifier::kNan)
+                     ? llvm::ConstantFP::getInfinity(value->getType(), !minimum)
+                     : llvm::ConstantFP::getNaN(value->getType());
+  value = b_.CreateSelect(members, value, never);
+  for (unsigned half = kWarpLanes / 2; half > 0; half /= 2) {
+    std::vector<int> partners;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      partners.push_back(static_cast<int>(lane ^ half));
+    }
+    value = Extreme(instruction, minimum, value, b_.CreateShuffleVector(value, partners));
+  }
+  return b_.CreateExtractElement(value, std::uint64_t{0});
+}
+
 // redux.sync.op d, a, members
 void FunctionEmitter::EmitReduction(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
   const Type type = instruction.type();
-  if (ptx::BitWidth(type) != 32 || ptx::IsFloat(type)) return Unsupported(instruction);
+  const bool extreme = instruction.Has(Modifier::kMin) || instruction.Has(Modifier::kMax);
+  const bool known =
+      type == Type::kF32 ? extreme : ptx::BitWidth(type) == 32 && !ptx::IsFloat(type);
+  if (!known) return Unsupported(instruction);
   Value* active = ActiveMask(instruction);
   Value* value = ReadVector(instruction.operands[1], type);
   if (scalar_) {
@@ -170,13 +207,14 @@ void FunctionEmitter::EmitReduction(const Instruction& instruction) {
     return Write(instruction, instruction.operands[0], result, type);
   }
   Value* groups = Spill(ReadVector(instruction.operands[2], Type::kB32));
-  Value* results = LaneArray(b_.getInt32Ty());
+  llvm::Type* element = value->getType()->getScalarType();
+  Value* results = LaneArray(element);
   ForEachLane(active, [&](Value* lane) {
     Value* group = b_.CreateLoad(b_.getInt32Ty(), LaneSlot(groups, b_.getInt32Ty(), lane));
     Value* members = b_.CreateAnd(active, BitsToMask(group));
-    b_.CreateStore(Reduce(instruction, value, members), LaneSlot(results, b_.getInt32Ty(), lane));
+    b_.CreateStore(Reduce(instruction, value, members), LaneSlot(results, element, lane));
   });
-  Write(instruction, instruction.operands[0], Unspill(results, b_.getInt32Ty()), type);
+  Write(instruction, instruction.operands[0], Unspill(results, element), type);
 }
 
 // match.any: the lanes that hold my value; match.all: all members, if all hold the same.
@@ -202,6 +240,20 @@ void FunctionEmitter::EmitMatch(const Instruction& instruction) {
   Write(instruction, pair ? destination.elements[0] : destination,
         b_.CreateSelect(all, same, Like(same, 0)), Type::kB32);
   if (pair) Write(instruction, destination.elements[1], all, Type::kPred);
+}
+
+// elect.sync leader|is_leader, members: the first of the members.
+void FunctionEmitter::EmitElect(const Instruction& instruction) {
+  const auto& operands = instruction.operands;
+  const bool pair = operands.size() == 2 && operands[0].kind == Operand::Kind::kVector &&
+                    operands[0].elements.size() == 2;
+  if (!pair) return Unsupported(instruction, "operands");
+  Value* active = Spread(MaskBits(ActiveMask(instruction)));
+  Value* members = b_.CreateAnd(ReadVector(operands[1], Type::kB32), active);
+  Value* leader = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, members, b_.getFalse());
+  Write(instruction, operands[0].elements[0], leader, Type::kU32);
+  Value* self = Spread(b_.getInt32(0), 1, row_lanes());
+  Write(instruction, operands[0].elements[1], b_.CreateICmpEQ(self, leader), Type::kPred);
 }
 
 }  // namespace torpor::emulator

@@ -246,14 +246,59 @@ TEST_F(ConformanceTest, AParameterOfAFunctionHasAnAddress) {
     EXPECT_EQ(out[lane], (lane % 6 + 1) * 1000 + lane + 77);
 }
 
-TEST_F(ConformanceTest, AnExitInAFunctionIsRefusedUnlessNothingReachesIt) {
-  const std::string call = ".param .b32 a; mov.u32 %r1, 3; st.param.b32 [a], %r1; call f, (a);";
-  const std::string head =
-      ".func f(.param .b32 a)\n{\n.reg .b32 %r<3>; .reg .pred %p<2>;\n"
-      "ld.param.b32 %r1, [a]; setp.eq.u32 %p1, %r1, 3;\n";
-  ExpectRefused(call, head + "exit;\n}\n", "exit");
-  ExpectRefused(call, head + "@%p1 exit;\nret;\n}\n", "exit");
-  EXPECT_EQ(RunWarp(call, head + "@%p1 bra OUT; trap; exit;\nOUT: ret;\n}\n")[31], 3U);
+TEST_F(ConformanceTest, TheStackGrowsAndShrinks) {
+  // Each lane fills lane + 1 words, in a loop that gives them back; what it saw last is the sum.
+  const auto out = RunWarp(
+      ".reg .b64 %a<9>; mov.u32 %r3, %laneid; add.u32 %r4, %r3, 1; mul.wide.u32 %a1, %r4, 4;\n"
+      "mov.u32 %r1, 0; mov.u32 %r5, 0;\n"
+      "ROUND: stacksave.u64 %a2; alloca.u64 %a3, %a1, 8; mov.u32 %r6, 0; mov.u64 %a4, %a3;\n"
+      "FILL: st.local.u32 [%a4], %r4; add.u64 %a4, %a4, 4; add.u32 %r6, %r6, 1;\n"
+      "setp.lt.u32 %p1, %r6, %r4; @%p1 bra FILL; mov.u32 %r6, 0; mov.u64 %a4, %a3;\n"
+      "READ: ld.local.u32 %r7, [%a4]; add.u32 %r1, %r1, %r7; add.u64 %a4, %a4, 4;\n"
+      "add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %r4; @%p1 bra READ;\n"
+      "stackrestore.u64 %a2; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 2000; @%p1 bra ROUND;");
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(out[lane], 2000 * (lane + 1) * (lane + 1)) << lane;
+  }
+}
+
+// f ends each third thread, all that call it if their number is large; g calls f.
+constexpr char kEndingFunctions[] =
+    ".func f(.param .b32 a)\n{\n.reg .b32 %r<3>; .reg .pred %p<3>;\n"
+    "ld.param.b32 %r1, [a]; setp.gt.u32 %p2, %r1, 99; @%p2 bra ALL;\n"
+    "rem.u32 %r2, %r1, 3; setp.eq.u32 %p1, %r2, 0; @%p1 exit;\nret;\nALL: exit;\n}\n"
+    ".func g(.param .b32 a)\n{\n.reg .b32 %r<3>; .param .b32 b;\n"
+    "ld.param.b32 %r1, [a]; st.param.b32 [b], %r1; call f, (b);\nret;\n}\n";
+
+TEST_F(ConformanceTest, AnExitInAFunctionEndsTheThread) {
+  const std::string call =
+      ".param .b32 a; mov.u32 %r3, %laneid; st.param.b32 [a], %r3; call g, (a);\n";
+  const std::string count = "activemask.b32 %r4; popc.b32 %r5, %r4; add.u32 %r1, %r5, %r3;";
+  const auto direct = RunWarp(call + count, kEndingFunctions);
+  const auto guarded = RunWarp(
+      "mov.u32 %r3, %laneid; setp.lt.u32 %p1, %r3, 7;\n"
+      ".param .b32 a; st.param.b32 [a], %r3; @%p1 call g, (a);\n" +
+          count,
+      kEndingFunctions);
+  const auto pointer = RunWarp(
+      ".param .b32 a; mov.u32 %r3, %laneid; st.param.b32 [a], %r3; mov.u64 %rd4, g;\n"
+      "mov.u64 %rd5, f; setp.lt.u32 %p1, %r3, 16; selp.b64 %rd4, %rd4, %rd5, %p1;\n"
+      "P: .callprototype _ (.param .b32 _); call %rd4, (a), P;\n" +
+          count,
+      kEndingFunctions);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(direct[lane], lane % 3 == 0 ? 0 : 21 + lane) << lane;
+    EXPECT_EQ(guarded[lane], lane % 3 == 0 && lane < 7 ? 0 : 29 + lane) << lane;
+    EXPECT_EQ(pointer[lane], direct[lane]) << lane;
+  }
+}
+
+TEST_F(ConformanceTest, AWarpEndsWithItsLastThreadInAFunction) {
+  const auto out = RunWarp(
+      ".param .b32 a; mov.u32 %r3, %laneid; setp.lt.u32 %p1, %r3, 4; mov.u32 %r4, 100;\n"
+      "st.param.b32 [a], %r4; @%p1 bra STAY; call g, (a); trap;\nSTAY: mov.u32 %r1, 5;",
+      kEndingFunctions);
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(out[lane], lane < 4 ? 5U : 0U) << lane;
 }
 
 TEST_F(ConformanceTest, ACallMustBringAsManyBytesAsItsCalleeDeclares) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/emulator/exec/kernel_test.h"
+#include "tests/emulator/exec/row_test.h"
 
 namespace torpor::emulator {
 namespace {
@@ -60,42 +60,8 @@ std::uint64_t Round(const Exact& value, const Format& format) {
   return sign | std::min(bits, format.infinity());
 }
 
-using Row = std::array<std::uint64_t, 3>;
-
-class HalfTest : public KernelTest {
+class HalfTest : public RowTest {
  protected:
-  // What `body` leaves in %d, once for each row. It finds the row's numbers in %a, %b and %c, their
-  // low 32 bits in %wa, %wb and %wc and their low 16 bits in %ha, %hb and %hc; %wd and %hd are
-  // free.
-  std::vector<std::uint64_t> Run(const std::string& body, const std::vector<Row>& rows) {
-    LoadText(std::string(kPtxHeader) +
-             ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n"
-             ".reg .b64 %a, %b, %c, %d, %in, %out, %x; .reg .b32 %wa, %wb, %wc, %wd, %i;\n"
-             ".reg .b16 %ha, %hb, %hc, %hd; .reg .pred %p, %q, %o; .reg .b32 %block;\n"
-             "ld.param.u64 %in, [in]; ld.param.u64 %out, [out];\n"
-             "mov.u32 %i, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.u32 %i, %block, 32, %i;\n"
-             "mul.wide.u32 %x, %i, 24; add.u64 %in, %in, %x;\n"
-             "mul.wide.u32 %x, %i, 8; add.u64 %out, %out, %x;\n"
-             "ld.global.u64 %a, [%in]; ld.global.u64 %b, [%in+8]; ld.global.u64 %c, [%in+16];\n"
-             "cvt.u32.u64 %wa, %a; cvt.u32.u64 %wb, %b; cvt.u32.u64 %wc, %c;\n"
-             "cvt.u16.u64 %ha, %a; cvt.u16.u64 %hb, %b; cvt.u16.u64 %hc, %c;\n" +
-             body + "\nst.global.u64 [%out], %d; ret;\n}\n");
-    const auto blocks = static_cast<unsigned>((rows.size() + 31) / 32);
-    DeviceArray<std::uint64_t> in(memory_, std::size_t{3} * 32 * blocks);
-    DeviceArray<std::uint64_t> out(memory_, in.size() / 3);
-    for (std::size_t i = 0; i < in.size(); ++i)
-      in[i] = i / 3 < rows.size() ? rows[i / 3][i % 3] : 0;
-    MustRun("k", {blocks, 1, 1}, {32, 1, 1}, in.data(), out.data());
-    return {out.data(), out.data() + rows.size()};
-  }
-
-  std::vector<std::uint64_t> Run16(const std::string& body, const std::vector<Row>& rows) {
-    return Run(body + " cvt.u64.u16 %d, %hd;", rows);
-  }
-  std::vector<std::uint64_t> Run32(const std::string& body, const std::vector<Row>& rows) {
-    return Run(body + " cvt.u64.u32 %d, %wd;", rows);
-  }
-
   // Finite numbers: of any size, and such that sums meet near the middle between two results.
   std::vector<Row> FiniteRows(const Format& format) {
     std::vector<Row> rows;
@@ -213,6 +179,46 @@ TEST_F(HalfTest, NarrowingIntegersRoundsOnce) {
       expect(s64[i], static_cast<std::int64_t>(x));
       expect(u32[i], static_cast<std::uint32_t>(x));
       expect(s32[i], static_cast<std::int32_t>(x));
+    }
+  }
+}
+
+// The greatest number of the format that is not above, or the least that is not below.
+std::uint64_t RoundTo(const Exact& value, const Format& format, bool up) {
+  const std::uint64_t near = Round(value, format);
+  if (format.IsFinite(near) && ValueOf(near, format) == value) return near;
+  const bool negative = value < 0;
+  const std::uint64_t sign = negative ? format.sign() : 0;
+  const Exact magnitude = negative ? Exact(-value) : value;
+  std::uint64_t low = Round(magnitude, format);
+  if (low == format.infinity() || ValueOf(low, format) > magnitude) --low;
+  return sign | (up == negative ? low : low + 1);
+}
+
+TEST_F(HalfTest, NarrowingRoundsInTheGivenDirection) {
+  for (const Format& format : {kF16, kBf16}) {
+    std::vector<Row> rows;
+    while (rows.size() < 4096) {
+      const std::uint64_t bits = random_() % (format.infinity() - 1);
+      const Exact third = (ValueOf(bits, format) * 2 + ValueOf(bits + 1, format)) / 3;
+      const std::uint64_t inner =
+          rows.size() % 4 == 0 ? Round(ValueOf(bits, format), kDouble) : Round(third, kDouble);
+      rows.push_back({inner | (random_() % 2 << 63)});
+    }
+    rows.push_back({0x7fe0000000000000});
+    rows.push_back({0xffe0000000000000});
+    const auto narrow = [&](const char* rounding) {
+      return Run16(std::string("cvt.") + rounding + "." + format.name + ".f64 %hd, %a;", rows);
+    };
+    const auto down = narrow("rm");
+    const auto up = narrow("rp");
+    const auto to_zero = narrow("rz");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Exact value = ValueOf(rows[i][0], kDouble);
+      if (value == 0) continue;
+      ASSERT_EQ(down[i], RoundTo(value, format, false)) << std::hex << rows[i][0];
+      ASSERT_EQ(up[i], RoundTo(value, format, true)) << std::hex << rows[i][0];
+      ASSERT_EQ(to_zero[i], RoundTo(value, format, value < 0)) << std::hex << rows[i][0];
     }
   }
 }

@@ -63,7 +63,7 @@ class KernelTest : public ::testing::Test {
     const KernelInfo* info = program_->FindKernel(kernel);
     if (info == nullptr) return Failure<ExecError>{ExecError::kNotFound, kernel};
     std::vector<std::uint8_t> packed(info->parameter_bytes + 1);
-    std::size_t index = 0;
+    [[maybe_unused]] std::size_t index = 0;
     (Pack(packed, *info, index, arguments), ...);
     config.parameters = packed.data();
     return program_->Launch(kernel, config);
