@@ -175,7 +175,7 @@ void FirstResult(benchmark::State& state) {
   for (auto _ : state) {
     EmulatedGpu gpu;
     state.PauseTiming();
-    const auto v = TwoFloatsToFloats(gpu, 16 * 16, 16);
+    const auto v = TwoFloatsToFloats(gpu, 256, 16);
     state.ResumeTiming();
     gpu.Run("multiply_16", {1, 1}, {16, 16}, v);
   }

@@ -21,7 +21,12 @@ namespace torpor::emulator {
 namespace {
 
 // Changes whenever generated code does; part of every cache key.
-constexpr char kGeneratorVersion[] = "13";
+constexpr char kGeneratorVersion[] = "14";
+
+// LLVM's register allocation takes time that grows much faster than its input. Without it code is
+// about a fifth slower; of more instructions than this, which take it about a second, that is the
+// better bargain.
+constexpr unsigned kMaxAllocatedInstructions = 5000;
 
 constexpr char kPasses[] =
     "module(always-inline,cgscc(inline,function(sroa,early-cse)),globaldce),"
@@ -74,6 +79,20 @@ bool Optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   return true;
 }
 
+// The object file of a module. False if LLVM cannot write any.
+bool Emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::SmallVectorImpl<char>& object) {
+  if (module.getInstructionCount() > kMaxAllocatedInstructions) {
+    machine.setOptLevel(llvm::CodeGenOptLevel::None);
+  }
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    return false;
+  }
+  passes.run(module);
+  return true;
+}
+
 }  // namespace
 
 const std::string& TargetDescription() {
@@ -109,12 +128,9 @@ ExecResult<std::vector<char>> CompileKernel(const ptx::Module& module, std::uint
     return Failure<ExecError>{ExecError::kUnsupported, "this LLVM lacks a pass"};
   }
   llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager emission;
-  if (machine->addPassesToEmitFile(emission, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+  if (!Emit(*translated, *machine, object)) {
     return Failure<ExecError>{ExecError::kUnsupported, "LLVM cannot write object files"};
   }
-  emission.run(*translated);
   return std::vector<char>(object.begin(), object.end());
 }
 

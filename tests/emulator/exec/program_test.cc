@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,29 @@ TEST_F(ProgramTest, GuardsKeepTheOldValue) {
   DeviceArray<int> out(memory_, 32);
   MustRun("k", {1, 1, 1}, {32, 1, 1}, out.data());
   for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], i < 10 ? 7 + i : i <= 20 ? 1000 : 0x3f800000);
+}
+
+// So large that it is compiled without register allocation.
+TEST_F(ProgramTest, KernelsOfThousandsOfInstructions) {
+  constexpr int kRounds = 1500;
+  std::string body = "mov.u32 %r1, %tid.x;\n";
+  for (int i = 0; i < kRounds; ++i) {
+    body +=
+        "mad.lo.u32 %r1, %r1, 1664525, 1013904223; shr.u32 %r3, %r1, 13; xor.b32 %r1, %r1, %r3;\n"
+        "setp.lt.s32 %p1, %r1, 0; @%p1 add.u32 %r1, %r1, 7;\n";
+  }
+  LoadBody(body);
+  DeviceArray<std::uint32_t> out(memory_, 100);
+  MustRun("k", {1, 1, 1}, {100, 1, 1}, out.data());
+  for (std::uint32_t thread = 0; thread < out.size(); ++thread) {
+    std::uint32_t x = thread;
+    for (int i = 0; i < kRounds; ++i) {
+      x = x * 1664525 + 1013904223;
+      x ^= x >> 13;
+      if (static_cast<std::int32_t>(x) < 0) x += 7;
+    }
+    EXPECT_EQ(out[thread], x) << thread;
+  }
 }
 
 TEST_F(ProgramTest, LaunchesAreValidated) {
