@@ -43,7 +43,8 @@ class CublasCall {
     field = reinterpret_cast<std::uint64_t>(pointer);
   }
 
-  void Scalar(wire::CublasScalar& field, const void* scalar, std::uint64_t bytes) {
+  template <std::size_t kBytes>
+  void Scalar(wire::CublasNumbers<kBytes>& field, const void* scalar, std::uint64_t bytes) {
     if (!scalar) return Fail(CUBLAS_STATUS_INVALID_VALUE);
     if (result_goes_to_host())
       std::memcpy(field.value.data(), scalar, bytes);
@@ -56,6 +57,12 @@ class CublasCall {
   void DeviceResult(std::uint64_t& field, T* result) {
     if constexpr (sizeof(T) != sizeof(Element)) Fail(CUBLAS_STATUS_NOT_SUPPORTED);
     field = reinterpret_cast<std::uint64_t>(result);
+  }
+
+  // Whether a parameter is wrong is known when the call is sent: then this says none.
+  void Info(int* info) {
+    if (!info) return Fail(CUBLAS_STATUS_INVALID_VALUE);
+    *info = 0;
   }
 
   template <typename Command>
@@ -71,6 +78,18 @@ class CublasCall {
   cublasStatus_t Ask(Command& command, Answer& answer, const std::array<std::uint8_t, 16>& value,
                      T* result) {
     if (!result) Fail(CUBLAS_STATUS_INVALID_VALUE);
+    Element element{};
+    const cublasStatus_t status = AskBytes(command, answer, value, &element, sizeof element);
+    if (status == CUBLAS_STATUS_SUCCESS) *result = element;
+    return status;
+  }
+
+  // The same for a result whose type an argument tells.
+  template <typename Command, typename Answer>
+  cublasStatus_t AskBytes(Command& command, Answer& answer,
+                          const std::array<std::uint8_t, 16>& value, void* result,
+                          std::uint64_t bytes) {
+    if (!result) Fail(CUBLAS_STATUS_INVALID_VALUE);
     if (!IsSendable(command)) return status_;
     return Guarded([&](std::vector<std::uint8_t>& fields) {
       wire::Writer{fields}(command);
@@ -80,9 +99,7 @@ class CublasCall {
       wire::Reader reader(reply);
       reader(answer);
       if (!reader.done()) return CUBLAS_STATUS_INTERNAL_ERROR;
-      Element element{};
-      std::memcpy(&element, value.data(), sizeof element);
-      *result = element;
+      std::memcpy(result, value.data(), bytes);
       return CUBLAS_STATUS_SUCCESS;
     });
   }

@@ -1,5 +1,6 @@
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <cstdio>
 
 #include "client_shim/cublas/handle_table.h"
@@ -32,6 +33,12 @@ constexpr StatusName kStatusNames[] = {
      "the functionality is not supported"},
     {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "the license check failed"},
 };
+
+// What the program has set; it is never called.
+std::atomic<cublasLogCallback>& Logger() {
+  static std::atomic<cublasLogCallback> logger{nullptr};
+  return logger;
+}
 
 const StatusName* FindStatus(cublasStatus_t status) {
   for (const StatusName& known : kStatusNames)
@@ -82,5 +89,16 @@ void cublasXerbla(const char* srName, int info) {
                info);
 }
 
-// There is no log to configure: the calls run elsewhere.
+// There is no log to configure, and nothing to call back with: the calls run elsewhere.
 cublasStatus_t cublasLoggerConfigure(int, int, int, const char*) { return CUBLAS_STATUS_SUCCESS; }
+
+cublasStatus_t cublasSetLoggerCallback(cublasLogCallback userCallback) {
+  Logger() = userCallback;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetLoggerCallback(cublasLogCallback* userCallback) {
+  if (!userCallback) return CUBLAS_STATUS_INVALID_VALUE;
+  *userCallback = Logger();
+  return CUBLAS_STATUS_SUCCESS;
+}

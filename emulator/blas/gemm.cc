@@ -1,41 +1,26 @@
 #include "emulator/blas/gemm.h"
 
-#include <cblas.h>
-
 #include <algorithm>
+#include <complex>
 #include <optional>
 #include <vector>
 
 #include "emulator/blas/api.h"
+#include "emulator/blas/arguments.h"
+#include "emulator/blas/element_type.h"
 #include "emulator/blas/half.h"
+#include "emulator/blas/openblas.h"
 
 namespace torpor::emulator {
 namespace {
 
-CBLAS_TRANSPOSE Transpose(cublasOperation_t op) {
-  return op == CUBLAS_OP_N ? CblasNoTrans : CblasTrans;
-}
-
-std::size_t ElementBytes(cudaDataType type) {
-  switch (type) {
-    case CUDA_R_64F:
-      return 8;
-    case CUDA_R_32F:
-      return 4;
-    case CUDA_R_16F:
-    case CUDA_R_16BF:
-      return 2;
-    default:
-      return 0;
-  }
-}
-
 // The type of alpha and beta.
-std::optional<cudaDataType> ScaleType(cublasComputeType_t compute) {
-  switch (compute) {
+std::optional<cudaDataType> ScaleType(const GemmProblem& p) {
+  const bool is_complex = p.c_type == CUDA_C_32F || p.c_type == CUDA_C_64F;
+  switch (p.compute) {
     case CUBLAS_COMPUTE_64F:
     case CUBLAS_COMPUTE_64F_PEDANTIC:
-      return CUDA_R_64F;
+      return is_complex ? CUDA_C_64F : CUDA_R_64F;
     case CUBLAS_COMPUTE_16F:
     case CUBLAS_COMPUTE_16F_PEDANTIC:
       return CUDA_R_16F;
@@ -44,64 +29,122 @@ std::optional<cudaDataType> ScaleType(cublasComputeType_t compute) {
     case CUBLAS_COMPUTE_32F_FAST_16F:
     case CUBLAS_COMPUTE_32F_FAST_16BF:
     case CUBLAS_COMPUTE_32F_FAST_TF32:
-      return CUDA_R_32F;
+      return is_complex ? CUDA_C_32F : CUDA_R_32F;
+    case CUBLAS_COMPUTE_32I:
+    case CUBLAS_COMPUTE_32I_PEDANTIC:
+      return CUDA_R_32I;
     default:
       return std::nullopt;
   }
 }
 
-bool Narrow(cudaDataType type) { return type == CUDA_R_16F || type == CUDA_R_16BF; }
-
-// A column-major matrix of a narrow type as a dense one of floats.
-std::vector<float> Widen(const void* source, cudaDataType type, std::int64_t rows,
-                         std::int64_t columns, std::int64_t leading) {
-  std::vector<float> wide(static_cast<std::size_t>(rows * columns));
-  const auto* from = static_cast<const std::uint16_t*>(source);
-  for (std::int64_t column = 0; column < columns; ++column) {
-    float* to = wide.data() + column * rows;
-    const auto count = static_cast<std::size_t>(rows);
-    type == CUDA_R_16F ? HalfToFloat(from + column * leading, to, count)
-                       : Bfloat16ToFloat(from + column * leading, to, count);
-  }
-  return wide;
-}
-
-void NarrowInto(const std::vector<float>& wide, void* target, cudaDataType type, std::int64_t rows,
-                std::int64_t columns, std::int64_t leading) {
-  auto* to = static_cast<std::uint16_t*>(target);
-  for (std::int64_t column = 0; column < columns; ++column) {
-    const float* from = wide.data() + column * rows;
-    const auto count = static_cast<std::size_t>(rows);
-    type == CUDA_R_16F ? FloatToHalf(from, to + column * leading, count)
-                       : FloatToBfloat16(from, to + column * leading, count);
+// Whether cuBLAS multiplies matrices of these types, and the emulator too.
+bool TypesAgree(const GemmProblem& p, cudaDataType scale) {
+  const auto is = [](cudaDataType type, std::initializer_list<cudaDataType> types) {
+    return std::find(types.begin(), types.end(), type) != types.end();
+  };
+  if (p.a_type != p.b_type) return false;
+  switch (scale) {
+    case CUDA_R_64F:
+    case CUDA_C_64F:
+    case CUDA_C_32F:
+      return p.a_type == scale && p.c_type == scale;
+    case CUDA_R_32I:
+      return p.a_type == CUDA_R_8I && p.c_type == CUDA_R_32I;
+    case CUDA_R_16F:
+      return p.a_type == CUDA_R_16F && p.c_type == CUDA_R_16F;
+    default:
+      return is(p.a_type, {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF, CUDA_R_8I}) &&
+             is(p.c_type, {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF});
   }
 }
 
-// A scalar in the problem's scale type, read in host or device mode.
+// A scalar of the problem's scale type, read in host or device mode.
 class GemmScalar {
  public:
   GemmScalar(const cublasContext& handle, const void* pointer, cudaDataType type) : type_(type) {
     if (handle.pointer_mode == CUBLAS_POINTER_MODE_DEVICE) {
       device_ = pointer;
     } else {
-      value_ = Read(pointer);
+      value_ = LoadElement(pointer, 0, type);
     }
   }
-  double value() const { return device_ != nullptr ? Read(device_) : value_; }
+  std::complex<double> value() const {
+    return device_ != nullptr ? LoadElement(device_, 0, type_) : value_;
+  }
   Extent extent() const { return {device_, device_ != nullptr ? ElementBytes(type_) : 0, false}; }
 
  private:
-  double Read(const void* pointer) const {
-    if (type_ == CUDA_R_64F) return *static_cast<const double*>(pointer);
-    if (type_ == CUDA_R_32F) return *static_cast<const float*>(pointer);
-    float value = 0;
-    HalfToFloat(static_cast<const std::uint16_t*>(pointer), &value, 1);
-    return value;
-  }
-
   const cudaDataType type_;
   const void* device_ = nullptr;
-  double value_ = 0;
+  std::complex<double> value_;
+};
+
+// A column-major matrix in the type that the product is computed in: where it lies, or, where it is
+// stored in another, a dense copy.
+template <typename T>
+class Operand {
+ public:
+  // `is_read`: a copy begins with the matrix's elements.
+  Operand(const void* stored, cudaDataType type, std::int64_t rows, std::int64_t columns,
+          std::int64_t leading, bool is_read)
+      : stored_(stored), type_(type), rows_(rows), columns_(columns), leading_(leading) {
+    if (type == kDataTypeOf<T>) return;
+    copy_.resize(static_cast<std::size_t>(rows * columns));
+    for (std::int64_t column = 0; is_read && column < columns; ++column) Widen(column);
+  }
+
+  // OpenBLAS wants an address even where there is nothing.
+  const T* data() const {
+    return type_ == kDataTypeOf<T> ? static_cast<const T*>(stored_) : copy_.data();
+  }
+  T* mutable_data() { return const_cast<T*>(data()); }
+  int leading() const {
+    const std::int64_t leading = type_ == kDataTypeOf<T> ? leading_ : rows_;
+    return static_cast<int>(std::max<std::int64_t>(leading, 1));
+  }
+
+  // Puts the copy's elements where the matrix is stored.
+  void WriteBack() {
+    if (type_ == kDataTypeOf<T>) return;
+    for (std::int64_t column = 0; column < columns_; ++column) Narrow(column);
+  }
+
+ private:
+  void Widen(std::int64_t column) {
+    T* const to = copy_.data() + column * rows_;
+    if constexpr (std::is_same_v<T, float>) {
+      const auto* const from = static_cast<const std::uint16_t*>(stored_) + column * leading_;
+      const auto count = static_cast<std::size_t>(rows_);
+      if (type_ == CUDA_R_16F) return HalfToFloat(from, to, count);
+      if (type_ == CUDA_R_16BF) return Bfloat16ToFloat(from, to, count);
+    }
+    if constexpr (!kIsComplex<T>) {
+      for (std::int64_t row = 0; row < rows_; ++row) {
+        to[row] = static_cast<T>(LoadElement(stored_, column * leading_ + row, type_).real());
+      }
+    }
+  }
+  void Narrow(std::int64_t column) {
+    const T* const from = copy_.data() + column * rows_;
+    auto* const target = const_cast<void*>(stored_);
+    if constexpr (std::is_same_v<T, float>) {
+      auto* const to = static_cast<std::uint16_t*>(target) + column * leading_;
+      const auto count = static_cast<std::size_t>(rows_);
+      if (type_ == CUDA_R_16F) return FloatToHalf(from, to, count);
+      if (type_ == CUDA_R_16BF) return FloatToBfloat16(from, to, count);
+    }
+    for (std::int64_t row = 0; row < rows_; ++row) {
+      StoreElement(target, column * leading_ + row, type_, from[row]);
+    }
+  }
+
+  const void* const stored_;
+  const cudaDataType type_;
+  const std::int64_t rows_;
+  const std::int64_t columns_;
+  const std::int64_t leading_;
+  std::vector<T> copy_;
 };
 
 // One matrix product of the batch; the pointers are its own.
@@ -111,82 +154,57 @@ struct Product {
   void* c;
 };
 
-void RunDouble(const GemmProblem& p, const Product& product, double alpha, double beta) {
-  cblas_dgemm(CblasColMajor, Transpose(p.op_a), Transpose(p.op_b), static_cast<int>(p.m),
-              static_cast<int>(p.n), static_cast<int>(p.k), alpha,
-              static_cast<const double*>(product.a), static_cast<int>(p.lda),
-              static_cast<const double*>(product.b), static_cast<int>(p.ldb), beta,
-              static_cast<double*>(product.c), static_cast<int>(p.ldc));
-}
-
-void RunFloat(const GemmProblem& p, const Product& product, float alpha, float beta) {
-  const std::int64_t a_rows = p.op_a == CUBLAS_OP_N ? p.m : p.k;
-  const std::int64_t a_columns = p.op_a == CUBLAS_OP_N ? p.k : p.m;
-  const std::int64_t b_rows = p.op_b == CUBLAS_OP_N ? p.k : p.n;
-  const std::int64_t b_columns = p.op_b == CUBLAS_OP_N ? p.n : p.k;
-  std::vector<float> wide_a;
-  std::vector<float> wide_b;
-  std::vector<float> wide_c;
-  const auto* a = static_cast<const float*>(product.a);
-  const auto* b = static_cast<const float*>(product.b);
-  auto* c = static_cast<float*>(product.c);
-  std::int64_t lda = p.lda;
-  std::int64_t ldb = p.ldb;
-  std::int64_t ldc = p.ldc;
-  if (Narrow(p.a_type)) {
-    wide_a = Widen(product.a, p.a_type, a_rows, a_columns, p.lda);
-    a = wide_a.data();
-    lda = a_rows;
-  }
-  if (Narrow(p.b_type)) {
-    wide_b = Widen(product.b, p.b_type, b_rows, b_columns, p.ldb);
-    b = wide_b.data();
-    ldb = b_rows;
-  }
-  if (Narrow(p.c_type)) {
-    // With beta zero C may hold NaN, which must not count.
-    if (beta != 0) wide_c = Widen(product.c, p.c_type, p.m, p.n, p.ldc);
-    wide_c.resize(static_cast<std::size_t>(p.m * p.n));
-    c = wide_c.data();
-    ldc = p.m;
-  }
-  cblas_sgemm(CblasColMajor, Transpose(p.op_a), Transpose(p.op_b), static_cast<int>(p.m),
-              static_cast<int>(p.n), static_cast<int>(p.k), alpha, a,
-              static_cast<int>(std::max<std::int64_t>(lda, 1)), b,
-              static_cast<int>(std::max<std::int64_t>(ldb, 1)), beta, c, static_cast<int>(ldc));
-  if (Narrow(p.c_type)) NarrowInto(wide_c, product.c, p.c_type, p.m, p.n, p.ldc);
-}
-
-void Run(const GemmProblem& p, const Product& product, double alpha, double beta) {
-  if (p.c_type == CUDA_R_64F) {
-    RunDouble(p, product, alpha, beta);
+template <typename T>
+T To(std::complex<double> value) {
+  if constexpr (kIsComplex<T>) {
+    return T(value);
   } else {
-    RunFloat(p, product, static_cast<float>(alpha), static_cast<float>(beta));
+    return static_cast<T>(value.real());
   }
+}
+
+template <typename T>
+void RunAs(const GemmProblem& p, const Product& product, std::complex<double> alpha,
+           std::complex<double> beta) {
+  const bool plain_a = p.op_a == CUBLAS_OP_N;
+  const bool plain_b = p.op_b == CUBLAS_OP_N;
+  const Operand<T> a(product.a, p.a_type, plain_a ? p.m : p.k, plain_a ? p.k : p.m, p.lda, true);
+  const Operand<T> b(product.b, p.b_type, plain_b ? p.k : p.n, plain_b ? p.n : p.k, p.ldb, true);
+  // With beta zero C may hold NaN, which must not count.
+  Operand<T> c(product.c, p.c_type, p.m, p.n, p.ldc, beta != 0.0);
+  const T factor = To<T>(alpha);
+  const T addend = To<T>(beta);
+  OpenBlas<T>::gemm(CblasColMajor, ToCblas(p.op_a), ToCblas(p.op_b), static_cast<int>(p.m),
+                    static_cast<int>(p.n), static_cast<int>(p.k), Pass(factor), a.data(),
+                    a.leading(), b.data(), b.leading(), Pass(addend), c.mutable_data(),
+                    c.leading());
+  c.WriteBack();
+}
+
+void Run(const GemmProblem& p, const Product& product, std::complex<double> alpha,
+         std::complex<double> beta) {
+  if (p.c_type == CUDA_C_64F) return RunAs<std::complex<double>>(p, product, alpha, beta);
+  if (p.c_type == CUDA_C_32F) return RunAs<std::complex<float>>(p, product, alpha, beta);
+  // Sums of products of 8-bit integers are exact in double.
+  if (p.c_type == CUDA_R_64F || p.a_type == CUDA_R_8I) {
+    return RunAs<double>(p, product, alpha, beta);
+  }
+  RunAs<float>(p, product, alpha, beta);
 }
 
 cublasStatus_t Validate(const GemmProblem& p) {
-  const auto valid_op = [](cublasOperation_t op) {
-    return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C;
-  };
   const auto leading_ok = [](std::int64_t leading, std::int64_t rows) {
     return leading >= std::max<std::int64_t>(1, rows);
   };
-  if (!valid_op(p.op_a) || !valid_op(p.op_b) || p.m < 0 || p.n < 0 || p.k < 0 || p.count < 0 ||
+  if (!AreValid(p.op_a, p.op_b) || p.m < 0 || p.n < 0 || p.k < 0 || p.count < 0 ||
       p.alpha == nullptr || p.beta == nullptr ||
       !leading_ok(p.lda, p.op_a == CUBLAS_OP_N ? p.m : p.k) ||
       !leading_ok(p.ldb, p.op_b == CUBLAS_OP_N ? p.k : p.n) || !leading_ok(p.ldc, p.m)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (!FitsBlas(p.m, p.n, p.k, p.lda, p.ldb, p.ldc)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const auto scale = ScaleType(p.compute);
-  const bool same_inputs = p.a_type == p.b_type && ElementBytes(p.a_type) != 0;
-  const bool all_double = p.a_type == CUDA_R_64F && p.c_type == CUDA_R_64F;
-  const bool no_double = p.a_type != CUDA_R_64F && p.c_type != CUDA_R_64F;
-  if (!scale || !same_inputs || ElementBytes(p.c_type) == 0 ||
-      !(*scale == CUDA_R_64F ? all_double : no_double)) {
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+  const auto scale = ScaleType(p);
+  if (!scale || !TypesAgree(p, *scale)) return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -217,8 +235,8 @@ const void* Step(const void* pointer, std::int64_t elements, cudaDataType type) 
 cublasStatus_t Gemm(const cublasContext& handle, const GemmProblem& p) {
   if (const auto valid = Validate(p); valid != CUBLAS_STATUS_SUCCESS) return valid;
   if (p.m == 0 || p.n == 0 || p.count == 0) return CUBLAS_STATUS_SUCCESS;
-  const GemmScalar alpha(handle, p.alpha, *ScaleType(p.compute));
-  const GemmScalar beta(handle, p.beta, *ScaleType(p.compute));
+  const GemmScalar alpha(handle, p.alpha, *ScaleType(p));
+  const GemmScalar beta(handle, p.beta, *ScaleType(p));
   const Extents extents = ExtentsOf(p, {p.a, p.b, p.c}, p.count);
   return Enqueue(handle, {alpha.extent(), beta.extent(), extents.a, extents.b, extents.c},
                  [p, alpha, beta] {
@@ -235,8 +253,8 @@ cublasStatus_t GemmBatched(const cublasContext& handle, const GemmProblem& p, co
                            const void* const* b, void* const* c) {
   if (const auto valid = Validate(p); valid != CUBLAS_STATUS_SUCCESS) return valid;
   if (p.m == 0 || p.n == 0 || p.count == 0) return CUBLAS_STATUS_SUCCESS;
-  const GemmScalar alpha(handle, p.alpha, *ScaleType(p.compute));
-  const GemmScalar beta(handle, p.beta, *ScaleType(p.compute));
+  const GemmScalar alpha(handle, p.alpha, *ScaleType(p));
+  const GemmScalar beta(handle, p.beta, *ScaleType(p));
   const std::uint64_t table = static_cast<std::uint64_t>(p.count) * sizeof(void*);
   for (const Extent& extent :
        {Extent{a, table, false}, Extent{b, table, false}, Extent{c, table, false}}) {

@@ -70,6 +70,23 @@ constexpr std::int32_t Sided(std::int32_t side, std::int32_t left, std::int32_t 
   return side == 0 ? left : right;
 }
 
+// Rows of a band matrix of so many diagonals below and above the main one; negative if there is no
+// such matrix.
+constexpr std::int32_t BandRows(std::int32_t below, std::int32_t above) {
+  const std::int64_t rows = std::int64_t{below} + above + 1;
+  return below < 0 || above < 0 || rows > std::numeric_limits<std::int32_t>::max()
+             ? -1
+             : static_cast<std::int32_t>(rows);
+}
+constexpr std::int32_t AtLeastOne(std::int32_t value) { return value < 1 ? 1 : value; }
+// Of an increment.
+constexpr std::int32_t Magnitude(std::int32_t value) {
+  if (value == std::numeric_limits<std::int32_t>::min()) {
+    return std::numeric_limits<std::int32_t>::max();
+  }
+  return value < 0 ? -value : value;
+}
+
 // A product or sum that does not fit is as good as endless: no session owns that much.
 inline constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
@@ -114,6 +131,13 @@ constexpr std::uint64_t VectorBytes(std::uint64_t element_bytes, std::int32_t n,
   const std::int64_t step = increment < 0 ? -std::int64_t{increment} : increment;
   const auto elements = static_cast<std::uint64_t>(n - 1) * static_cast<std::uint64_t>(step) + 1;
   return Times(elements, element_bytes);
+}
+
+// The half of an n x n matrix, its columns one after another.
+constexpr std::uint64_t PackedBytes(std::uint64_t element_bytes, std::int32_t n) {
+  if (n <= 0) return 0;
+  const auto order = static_cast<std::uint64_t>(n);
+  return Times(order * (order + 1) / 2, element_bytes);
 }
 
 }  // namespace torpor::wire

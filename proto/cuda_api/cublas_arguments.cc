@@ -4,14 +4,6 @@
 
 namespace torpor::cuda_api {
 
-ScalarArgument::ScalarArgument(CublasEnvironment& environment, const wire::CublasScalar& scalar,
-                               std::uint64_t bytes)
-    : value_(scalar.value) {
-  if (scalar.address == 0) return;
-  device_ = environment.Resolve(scalar.address, bytes, Access::kRead);
-  ok_ = device_ != nullptr;
-}
-
 DeviceArgument::DeviceArgument(CublasEnvironment& environment, std::uint64_t address,
                                std::uint64_t bytes, Access access) {
   if (bytes == 0) return;

@@ -2,6 +2,7 @@
 
 #include <cublas_api.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -12,11 +13,17 @@
 // The arguments of one cuBLAS call, made real: used by the generated calls only.
 namespace torpor::cuda_api {
 
-// Keeps a by-value scalar where cuBLAS can read it, aligned for every type.
+// Keeps by-value numbers where cuBLAS can read them, aligned for every type.
 class ScalarArgument {
  public:
-  ScalarArgument(CublasEnvironment& environment, const wire::CublasScalar& scalar,
-                 std::uint64_t bytes);
+  template <std::size_t kBytes>
+  ScalarArgument(CublasEnvironment& environment, const wire::CublasNumbers<kBytes>& numbers,
+                 std::uint64_t bytes) {
+    std::copy(numbers.value.begin(), numbers.value.end(), value_.begin());
+    if (numbers.address == 0) return;
+    device_ = environment.Resolve(numbers.address, bytes, Access::kRead);
+    ok_ = device_ != nullptr;
+  }
 
   bool ok() const { return ok_; }
   template <typename T>
@@ -25,7 +32,7 @@ class ScalarArgument {
   }
 
  private:
-  alignas(16) std::array<std::uint8_t, 16> value_;
+  alignas(16) std::array<std::uint8_t, sizeof(wire::CublasRotation::value)> value_{};
   const void* device_ = nullptr;
   bool ok_ = true;
 };
@@ -45,6 +52,19 @@ class DeviceArgument {
  private:
   void* pointer_ = nullptr;
   bool ok_ = true;
+};
+
+// Where a result that is answered is put, aligned for every type.
+class HostResult {
+ public:
+  template <typename T>
+  T* as() {
+    return reinterpret_cast<T*>(value_.data());
+  }
+  const std::array<std::uint8_t, 16>& value() const { return value_; }
+
+ private:
+  alignas(16) std::array<std::uint8_t, 16> value_{};
 };
 
 constexpr cublasPointerMode_t ModeOf(std::uint64_t scalar_address) {

@@ -1,19 +1,24 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace torpor::wire {
 
-// A scalar of a cuBLAS call: by value (host pointer mode), or the device address where it is.
-struct CublasScalar {
+// Numbers that a cuBLAS call reads where the pointer mode says: by value (host), or the device
+// address where they are.
+template <std::size_t kBytes>
+struct CublasNumbers {
   std::uint64_t address = 0;  // 0: by value
-  std::array<std::uint8_t, 16> value{};
+  std::array<std::uint8_t, kBytes> value{};
 
   template <typename V>
   void Visit(V& v) {
     v(address), v(value);
   }
 };
+using CublasScalar = CublasNumbers<16>;
+using CublasRotation = CublasNumbers<40>;  // rotm's parameters
 
 }  // namespace torpor::wire

@@ -36,6 +36,8 @@ def _commands(library):
 
 def _order(export):
     if export.answer is Answer.REMOTED:
+        if export.line.host_function:
+            return "local where the result goes to the host, else stream"
         returns = any(isinstance(w, ScalarResult) for w in export.line.parameters.values())
         return "sync where the result goes to the host, else stream" if returns else "stream"
     return "" if export.line is None else export.line.order.value

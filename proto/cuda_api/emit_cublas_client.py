@@ -2,16 +2,19 @@
 
 import emit_exports
 from surface import Answer
-from vocabulary import DevicePtr, Handle, Scalar, ScalarResult, Value, call_commands
+from vocabulary import (
+    DevicePtr, Handle, ParameterInfo, Scalar, ScalarResult, Value, call_commands)
 
 _PREAMBLE = """\
 #include <cublas_api.h>
 
 #include "client_shim/cublas/cublas_call.h"
+#include "client_shim/cublas/rotations.h"
 #include "proto/cuda_api/blas_extents.h"
 #include "proto/cuda_api/cublas_checks.h"
 
 using torpor::shim::CublasCall;
+using torpor::wire::DataTypeBytes;
 using torpor::wire::ScalarBytes;
 """
 
@@ -29,6 +32,12 @@ def _entry(export):
     call = export.line
     handle = next(n for n, w in call.parameters.items() if isinstance(w, Handle))
     lines = [f"{export.prototype.declaration()} {{", f"  CublasCall call({handle});"]
+    lines += [f"  call.Info({name});" for name, word in call.parameters.items()
+              if isinstance(word, ParameterInfo)]
+    if call.host_function:
+        arguments = ", ".join(n for n in call.parameters if n != handle)
+        lines += ["  if (call.result_goes_to_host())",
+                  f"    return torpor::shim::{call.host_function}({arguments});"]
     stream, *to_host = call_commands(call)
     for command in to_host:
         lines += ["  if (call.result_goes_to_host()) {"]
@@ -45,9 +54,11 @@ def _send(call, command):
     if command.result is None:
         return lines + ["  return call.Send(command);"]
     result, = command.result
-    element = call.parameters[result].element.c_type
-    return lines + [f"  torpor::wire::{command.name}Result answer;",
-                    f"  return call.Ask<{element}>(command, answer, answer.{result}, {result});"]
+    element = call.parameters[result].element
+    ask = (f"AskBytes(command, answer, answer.{result}, {result}, {element.bytes})"
+           if element.c_type == "void" else
+           f"Ask<{element.c_type}>(command, answer, answer.{result}, {result})")
+    return lines + [f"  torpor::wire::{command.name}Result answer;", f"  return call.{ask};"]
 
 
 def _put(word, name):
@@ -61,5 +72,7 @@ def _put(word, name):
     if isinstance(word, Scalar):
         return f"Scalar({field}, {name}, {word.element.bytes})"
     if isinstance(word, ScalarResult):
+        if word.element.c_type == "void":
+            return f"Address({field}, {name})"
         return f"DeviceResult<{word.element.c_type}>({field}, {name})"
     raise TypeError(f"{name}: {word}")

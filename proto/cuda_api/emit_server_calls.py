@@ -2,11 +2,10 @@
 
 from emit_checks import bind_fields
 from vocabulary import (
-    Access, DevicePtr, Handle, Matrix, Scalar, ScalarResult, Value, call_commands)
+    Access, DevicePtr, Handle, Matrix, Packed, ParameterInfo, Pointers, Scalar, ScalarResult, Value,
+    call_commands)
 
 INCLUDES = """\
-#include <cstring>
-
 #include "proto/cuda_api/blas_extents.h"
 #include "proto/cuda_api/cublas_arguments.h"
 #include "proto/cuda_api/cublas_checks.h"
@@ -61,14 +60,21 @@ def _parameter_type(word):
     if isinstance(word, Scalar):
         return f"const {word.element.c_type}*"
     if isinstance(word, ScalarResult):
-        return f"{word.element.c_type}*"
+        return ("const " if word.access is Access.READ else "") + f"{word.element.c_type}*"
+    if isinstance(word, ParameterInfo):
+        return "int*"
     const = "const " if word.access is Access.READ else ""
-    return f"{const}{word.what.element.c_type}*"
+    return f"{const}{_pointee(word.what)}*"
+
+
+def _pointee(what):
+    """What a DevicePtr points to, where it is written."""
+    return what.element.c_type + ("* const" if isinstance(what, Pointers) else "")
 
 
 def invoke_functions(library):
-    names = ("BatchBytes", "DataTypeBytes", "MatrixBytes", "Oriented", "ScalarBytes", "Sided",
-             "VectorBytes")
+    names = ("AtLeastOne", "BandRows", "BatchBytes", "DataTypeBytes", "Magnitude", "MatrixBytes",
+             "Oriented", "PackedBytes", "ScalarBytes", "Sided", "VectorBytes")
     primary = ("\nnamespace {\n\n"
                + "".join(f"using wire::{name};\n" for name in names) + "\n"
                "template <typename Command>\n"
@@ -109,8 +115,7 @@ def _invoke(call, command):
               f"  {'const CallStatus outcome =' if to_host else 'return'}"
               f" invocation.Done({function}({passed}));"]
     if to_host:
-        lines += [f"  std::memcpy(answer.{n}.data(), &{n}_argument, sizeof {n}_argument);"
-                  for n in command.result]
+        lines += [f"  answer.{n} = {n}_argument.value();" for n in command.result]
         lines.append("  return outcome;")
     return "\n".join(lines) + "\n}\n"
 
@@ -124,27 +129,34 @@ def _declare(name, word, to_host):
     if isinstance(word, Scalar):
         return (f"  const ScalarArgument {name}_argument(handler, {name}, {word.element.bytes});",
                 f"{name}_argument.as<{word.element.c_type}>()")
+    if isinstance(word, ParameterInfo):
+        return f"  int {name}_argument = 0;", f"&{name}_argument"
     if isinstance(word, ScalarResult) and to_host:
-        return f"  {word.element.c_type} {name}_argument{{}};", f"&{name}_argument"
-    extent, access, element = _extent(word)
+        return f"  HostResult {name}_argument;", f"{name}_argument.as<{word.element.c_type}>()"
+    if isinstance(word, ScalarResult):
+        extent, access, pointee = word.element.bytes, word.access, word.element.c_type
+    else:
+        extent, access, pointee = _extent(name, word), word.access, _pointee(word.what)
     const = "const " if access is Access.READ else ""
     return (f"  const DeviceArgument {name}_argument(handler, {name}, {extent},"
-            f" Access::{access.value});", f"{name}_argument.as<{const}{element.c_type}>()")
+            f" Access::{access.value});", f"{name}_argument.as<{const}{pointee}>()")
 
 
-def _extent(word):
-    if isinstance(word, ScalarResult):
-        return word.element.bytes, Access.WRITE, word.element
+def _extent(name, word):
     what = word.what
     bytes_ = what.element.bytes
-    if not isinstance(what, Matrix):
+    if isinstance(what, Pointers):
+        extent = f"VectorBytes(sizeof(std::uint64_t), {what.count}, 1)"
+    elif isinstance(what, Packed):
+        extent = f"PackedBytes({bytes_}, {what.n})"
+    elif not isinstance(what, Matrix):
         extent = f"VectorBytes({bytes_}, {what.n}, {what.increment})"
     elif what.count:
         extent = (f"BatchBytes({bytes_}, {what.rows}, {what.columns}, {what.leading},"
                   f" {what.stride}, {what.count})")
     else:
         extent = f"MatrixBytes({bytes_}, {what.rows}, {what.columns}, {what.leading})"
-    return extent, word.access, what.element
+    return f"{name} == 0 ? 0 : {extent}" if word.may_be_null else extent
 
 
 def _mode(call, to_host):

@@ -155,6 +155,22 @@ class Vector:
     increment: str
 
 
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """The half of an n x n matrix, one column after another."""
+
+    element: Element
+    n: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Pointers:
+    """`count` addresses of device memory in device memory, which nobody but the GPU reads."""
+
+    element: Element
+    count: str
+
+
 class Access(enum.Enum):
     READ = "kRead"
     READ_WRITE = "kReadWrite"
@@ -163,49 +179,62 @@ class Access(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class DevicePtr:
-    """A pointer to device memory of the extent that `what` (Matrix or Vector) gives."""
+    """A pointer to device memory of the extent that `what` (Matrix, Vector, Packed or Pointers)
+    gives."""
 
     what: object
     access: Access
+    may_be_null: bool = False
 
 
-def In(what):
-    return DevicePtr(what, Access.READ)
+def In(what, may_be_null=False):
+    return DevicePtr(what, Access.READ, may_be_null)
 
 
-def InOut(what):
-    return DevicePtr(what, Access.READ_WRITE)
+def InOut(what, may_be_null=False):
+    return DevicePtr(what, Access.READ_WRITE, may_be_null)
 
 
-def Out(what):
-    return DevicePtr(what, Access.WRITE)
+def Out(what, may_be_null=False):
+    return DevicePtr(what, Access.WRITE, may_be_null)
 
 
 @dataclasses.dataclass(frozen=True)
 class Scalar:
-    """In host or device memory, as the handle's pointer mode says; at most 16 bytes."""
+    """In host or device memory, as the handle's pointer mode says; at most 16 bytes, or all 40 of
+    a modified rotation."""
 
     element: Element
 
 
 @dataclasses.dataclass(frozen=True)
 class ScalarResult:
-    """Where the result goes, as the handle's pointer mode says: to the host is SYNC."""
+    """Where the result goes, as the handle's pointer mode says: to the host is SYNC. It may be read
+    before it is written."""
 
     element: Element
+    access: Access = Access.WRITE
+
+
+@dataclasses.dataclass(frozen=True)
+class ParameterInfo:
+    """A host int that tells at once which parameter was wrong; 0 where the call is sent."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
     """A remoted function that is generated whole: client entry, wire struct, check, server call.
 
-    `host_id` is the id of its SYNC form where a ScalarResult goes to the host.
+    `host_id` is the id of its SYNC form where a ScalarResult goes to the host. Where the client
+    computes results for the host itself, `host_function` names the function of torpor::shim that
+    does, of all parameters but the handle.
     """
 
     id: int
     symbol: str
     parameters: dict
     host_id: int | None = None
+    host_function: str = ""
 
     @property
     def name(self):
@@ -213,18 +242,21 @@ class Call:
         return kind + self.symbol.removeprefix(kind.lower()).removesuffix("_v2")
 
 
-_SCALAR = Type("CublasScalar")
+_SCALAR, _ROTATION = Type("CublasScalar"), Type("CublasRotation")
 
 
 def _wire_type(word):
     if isinstance(word, Value):
         return word.wire
-    return _SCALAR if isinstance(word, Scalar) else u64
+    if not isinstance(word, Scalar):
+        return u64
+    return _ROTATION if word.element.bytes.isdigit() and int(word.element.bytes) > 16 else _SCALAR
 
 
 def call_commands(call):
     """A Call on the wire: a STREAM command, and a SYNC one where a result goes to the host."""
-    fields = {name: _wire_type(word) for name, word in call.parameters.items()}
+    fields = {name: _wire_type(word) for name, word in call.parameters.items()
+              if not isinstance(word, ParameterInfo)}
     yield Command(call.id, call.name, STREAM, fields)
     if call.host_id is not None:
         results = [name for name, word in call.parameters.items()

@@ -59,6 +59,42 @@ TEST_F(CublasClientTest, ACallCarriesItsArguments) {
   EXPECT_EQ(gemm.ldc, 5);
 }
 
+TEST_F(CublasClientTest, ArraysOfAddressesAreSentAsTheirs) {
+  int info = -1;
+  ASSERT_EQ(cublasSgetrsBatched(handle_, CUBLAS_OP_N, 3, 1, Device<const float* const>(64), 3,
+                                nullptr, Device<float* const>(128), 3, &info, 2),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(info, 0) << "told at once";
+  const auto solve = core_.Only<wire::CublasSgetrsBatched>();
+  EXPECT_EQ(solve.Aarray, 0x2000'0000'0040u);
+  EXPECT_EQ(solve.devIpiv, 0u);
+  EXPECT_EQ(solve.batchSize, 2);
+  EXPECT_EQ(cublasSgetrsBatched(handle_, CUBLAS_OP_N, 3, 1, Device<const float* const>(64), 3,
+                                nullptr, Device<float* const>(128), 3, nullptr, 2),
+            CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST_F(CublasClientTest, AResultOfAnyTypeIsFetched) {
+  wire::CublasDotExToHostResult answer;
+  const std::uint16_t half = 0x3c00;
+  std::memcpy(answer.result.data(), &half, sizeof half);
+  core_.reply.result = wire::Encoded(answer);
+  std::uint16_t results[2] = {0, 7};
+  ASSERT_EQ(cublasDotEx(handle_, 4, Device<float>(0), CUDA_R_16F, 1, Device<float>(0), CUDA_R_16F,
+                        1, results, CUDA_R_16F, CUDA_R_32F),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(results[0], half);
+  EXPECT_EQ(results[1], 7) << "no more than its bytes";
+}
+
+TEST_F(CublasClientTest, TheLoggerIsRemembered) {
+  const cublasLogCallback log = [](const char*) {};
+  ASSERT_EQ(cublasSetLoggerCallback(log), CUBLAS_STATUS_SUCCESS);
+  cublasLogCallback found = nullptr;
+  ASSERT_EQ(cublasGetLoggerCallback(&found), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(found, log);
+}
+
 TEST_F(CublasClientTest, DevicePointerModeSendsAddresses) {
   ASSERT_EQ(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(cublasSscal(handle_, 4, Device<float>(64), Device<float>(0), 1), CUBLAS_STATUS_SUCCESS);
@@ -207,10 +243,10 @@ TEST_F(CublasClientTest, ACoreThatFailsIsACublasError) {
 }
 
 TEST_F(CublasClientTest, WhatHasNoLineSaysSo) {
-  EXPECT_EQ(cublasSgemmBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &alpha_, nullptr, 1,
-                               nullptr, 1, &beta_, nullptr, 1, 1),
+  EXPECT_EQ(cublasCherkEx(handle_, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 1, 1, &alpha_, nullptr,
+                          CUDA_C_32F, 1, &beta_, nullptr, CUDA_C_32F, 1),
             CUBLAS_STATUS_NOT_SUPPORTED);
-  EXPECT_EQ(core_.warnings, std::vector<std::string>{"cublasSgemmBatched"});
+  EXPECT_EQ(core_.warnings, std::vector<std::string>{"cublasCherkEx"});
 }
 
 }  // namespace

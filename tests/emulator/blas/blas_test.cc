@@ -1,48 +1,17 @@
-#include <cublas_v2.h>
-#include <cuda.h>
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 
 #include <climits>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
-#define ASSERT_CUDA(call) ASSERT_EQ((call), CUDA_SUCCESS)
-#define ASSERT_BLAS(call) ASSERT_EQ((call), CUBLAS_STATUS_SUCCESS)
+#include "tests/emulator/blas/blas_fixture.h"
 
 namespace torpor::emulator {
 namespace {
-
-// A device array of T.
-template <typename T>
-class Array {
- public:
-  explicit Array(const std::vector<T>& values) : count_(values.size()) {
-    EXPECT_EQ(cuMemAlloc(&address_, count_ * sizeof(T)), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemcpyHtoD(address_, values.data(), count_ * sizeof(T)), CUDA_SUCCESS);
-  }
-  ~Array() { cuMemFree(address_); }
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
-
-  T* get() const { return reinterpret_cast<T*>(address_); }
-  // Waits for the stream, as a program must.
-  std::vector<T> Download(CUstream stream) const {
-    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
-    std::vector<T> values(count_);
-    EXPECT_EQ(cuMemcpyDtoH(values.data(), address_, count_ * sizeof(T)), CUDA_SUCCESS);
-    return values;
-  }
-
- private:
-  const std::size_t count_;
-  CUdeviceptr address_ = 0;
-};
 
 template <typename T>
 std::vector<T> Random(std::size_t count, unsigned seed) {
@@ -97,27 +66,6 @@ void ExpectNear(const std::vector<T>& got, const std::vector<T>& want, double to
     ASSERT_NEAR(static_cast<double>(got[i]), static_cast<double>(want[i]), tolerance) << i;
   }
 }
-
-class BlasTest : public testing::Test {
- protected:
-  void SetUp() override {
-    setenv("TORPOR_EMULATOR_MEMORY", "256MiB", 1);
-    ASSERT_CUDA(cuInit(0));
-    CUcontext context = nullptr;
-    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context, 0));
-    ASSERT_CUDA(cuCtxSetCurrent(context));
-    ASSERT_CUDA(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
-    ASSERT_BLAS(cublasCreate(&handle_));
-    ASSERT_BLAS(cublasSetStream(handle_, stream_));
-  }
-  void TearDown() override {
-    cublasDestroy(handle_);
-    cuDevicePrimaryCtxReset(0);
-  }
-
-  cublasHandle_t handle_ = nullptr;
-  CUstream stream_ = nullptr;
-};
 
 TEST(BlasInitTest, NeedsAContext) {
   cublasHandle_t handle = nullptr;
@@ -292,6 +240,24 @@ TEST_F(BlasTest, GemmExInHalf) {
   EXPECT_EQ(c.Download(stream_), std::vector<std::uint16_t>(4, 0x4400));
 }
 
+TEST_F(BlasTest, GemmExOfBytesIsExact) {
+  // 127 * 127 * 200 is beyond what a float counts to.
+  constexpr int kInner = 200;
+  Array<std::int8_t> a(std::vector<std::int8_t>(4 * kInner, 127));
+  std::vector<std::int8_t> values(4 * kInner, 127);
+  values[0] = -1;
+  Array<std::int8_t> b(values);
+  Array<std::int32_t> c(std::vector<std::int32_t>(16, 5));
+  const std::int32_t alpha = 2;
+  const std::int32_t beta = 3;
+  ASSERT_BLAS(cublasGemmEx(handle_, CUBLAS_OP_T, CUBLAS_OP_N, 4, 4, kInner, &alpha, a.get(),
+                           CUDA_R_8I, kInner, b.get(), CUDA_R_8I, kInner, &beta, c.get(),
+                           CUDA_R_32I, 4, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT));
+  const auto got = c.Download(stream_);
+  EXPECT_EQ(got[0], 2 * (127 * 127 * (kInner - 1) - 127) + 15);
+  EXPECT_EQ(got[15], 2 * 127 * 127 * kInner + 15);
+}
+
 TEST_F(BlasTest, GemmRefusesWhatItCannotDo) {
   Array<float> x(std::vector<float>(64));
   const float one = 1;
@@ -299,7 +265,7 @@ TEST_F(BlasTest, GemmRefusesWhatItCannotDo) {
                         &one, x.get(), 8),
             CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, x.get(), CUDA_R_8I, 8,
-                         x.get(), CUDA_R_8I, 8, &one, x.get(), CUDA_R_32I, 8, CUBLAS_COMPUTE_32I,
+                         x.get(), CUDA_R_8I, 8, &one, x.get(), CUDA_R_16F, 8, CUBLAS_COMPUTE_32I,
                          CUBLAS_GEMM_DEFAULT),
             CUBLAS_STATUS_NOT_SUPPORTED);
 }
@@ -394,8 +360,8 @@ TEST_F(BlasTest, StridedTransfers) {
 }
 
 TEST_F(BlasTest, TheRestIsThereAndSaysNo) {
-  EXPECT_EQ(cublasCgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, nullptr, nullptr, 1, nullptr, 1,
-                        nullptr, nullptr, 1),
+  EXPECT_EQ(cublasCherkEx(handle_, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 1, 1, nullptr, nullptr,
+                          CUDA_C_32F, 1, nullptr, nullptr, CUDA_C_32F, 1),
             CUBLAS_STATUS_NOT_SUPPORTED);
   void* library = dlopen("libcublas.so.13", RTLD_NOLOAD | RTLD_NOW);
   ASSERT_NE(library, nullptr);

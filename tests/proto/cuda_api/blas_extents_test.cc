@@ -28,6 +28,18 @@ TEST(BlasExtentsTest, AVectorReachesAsFarBackwards) {
   EXPECT_EQ(VectorBytes(4, -5, 3), 0u);
 }
 
+TEST(BlasExtentsTest, BandsAndPackedHalves) {
+  EXPECT_EQ(BandRows(2, 3), 6);
+  EXPECT_LT(BandRows(-1, 3), 0);
+  EXPECT_LT(BandRows(kBig, 1), 0);
+  EXPECT_EQ(PackedBytes(4, 5), 15u * 4);
+  EXPECT_EQ(PackedBytes(4, -5), 0u);
+  EXPECT_EQ(PackedBytes(16, kBig), kEndless);
+  EXPECT_EQ(Magnitude(-3), 3);
+  EXPECT_EQ(Magnitude(std::numeric_limits<std::int32_t>::min()), kBig);
+  EXPECT_EQ(AtLeastOne(0), 1);
+}
+
 TEST(BlasExtentsTest, WhatDoesNotFitIsEndless) {
   EXPECT_EQ(MatrixBytes(16, kBig, kBig, kBig), kEndless);
   EXPECT_EQ(BatchBytes(16, 2, 2, 2, std::numeric_limits<std::int64_t>::max(), kBig), kEndless);

@@ -38,6 +38,14 @@ cublasStatus_t FakeSscal(cublasHandle_t, int, const float*, float*, int) {
   return CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
+cublasStatus_t FakeSgetrsBatched(cublasHandle_t handle, cublasOperation_t, int n, int,
+                                 const float* const* a, int, const int* pivots, float* const* b,
+                                 int, int* info, int) {
+  seen = {seen.calls + 1, handle, n, 0, 0, 0, 0, 0, 0, 0, a, const_cast<float**>(b)};
+  *info = pivots == nullptr ? 0 : 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 // One session with one handle and kBytes of memory at kBase, which the GPU sees where it is in
 // this process.
 class OneSession : public FakeCublasHandler {
@@ -46,6 +54,7 @@ class OneSession : public FakeCublasHandler {
     functions_.cublasSgemm_v2 = FakeSgemm;
     functions_.cublasSdot_v2 = FakeSdot;
     functions_.cublasSscal_v2 = FakeSscal;
+    functions_.cublasSgetrsBatched = FakeSgetrsBatched;
     seen = {};
   }
   const CublasFunctions& functions() const override { return functions_; }
@@ -151,6 +160,28 @@ TEST(CublasDispatchTest, NonsenseIsRefusedBeforeAnythingIsLookedUp) {
     EXPECT_EQ(Dispatch(session, gemm).status.code, CUBLAS_STATUS_INVALID_VALUE);
   }
   EXPECT_EQ(seen.calls, 0);
+}
+
+TEST(CublasDispatchTest, ArraysOfAddressesAreTheSessions) {
+  OneSession session;
+  wire::CublasSgetrsBatched solve{.handle = kHandle,
+                                  .trans = CUBLAS_OP_N,
+                                  .n = 3,
+                                  .nrhs = 1,
+                                  .Aarray = kBase + 64,
+                                  .lda = 3,
+                                  .devIpiv = 0,
+                                  .Barray = kBase + 128,
+                                  .ldb = 3,
+                                  .batchSize = 4};
+  EXPECT_TRUE(Dispatch(session, solve).status.ok()) << "no pivots, which may be";
+  EXPECT_EQ(seen.a, session.memory_ + 64);
+  EXPECT_EQ(seen.c, session.memory_ + 128);
+  solve.Barray = kBase + kBytes - 3 * sizeof(void*);
+  EXPECT_EQ(Dispatch(session, solve).status.code, CUBLAS_STATUS_INVALID_VALUE);
+  solve.Barray = 0;
+  EXPECT_EQ(Dispatch(session, solve).status.code, CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(seen.calls, 1);
 }
 
 TEST(CublasDispatchTest, AnEmptyCallNeedsNoMemory) {

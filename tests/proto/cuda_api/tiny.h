@@ -17,3 +17,9 @@ tinyStatus_t TINYAPI tinySmul_v2_64(tinyHandle_t handle, tinyOrder_t order, int6
                                     const float* alpha, const float* x, int64_t incx, float* A,
                                     int64_t lda, const float* beta, float* y);
 tinyStatus_t TINYAPI tinySsum(tinyHandle_t handle, int n, const float* x, float* result);
+tinyStatus_t TINYAPI tinySolve(tinyHandle_t handle, int n, const float* const A[],
+                               const float* pivots, const float* AP, float* const B[], int* info,
+                               int count);
+tinyStatus_t TINYAPI tinyTurn(tinyHandle_t handle, float* a, float* c);
+tinyStatus_t TINYAPI tinyDotEx(tinyHandle_t handle, int n, const float* turn, void* result,
+                               int type);

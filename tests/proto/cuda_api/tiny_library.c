@@ -10,5 +10,8 @@ EXPORT(tinyHidden)
 EXPORT(tinyUnknown)
 EXPORT(tinySmul_v2)
 EXPORT(tinySmul_v2_64)
+EXPORT(tinyDotEx)
+EXPORT(tinySolve)
 EXPORT(tinySsum)
+EXPORT(tinyTurn)
 __attribute__((visibility("hidden"))) int tinyInternal(void) { return 0; }

@@ -1,9 +1,9 @@
 """A table with one line of each kind, for the generator's golden files."""
 
 from vocabulary import (
-    LOCAL, STREAM, SYNC, Call, Constant, Element, Enumeration, Handle, In, InOut, Library, Matrix,
-    Out, Scalar, ScalarResult, Struct, Value, Vector, array, blob, command, custom, f32, i32,
-    local, string, u8, u32, u64, value, vector)
+    LOCAL, STREAM, SYNC, Access, Call, Constant, Element, Enumeration, Handle, In, InOut, Library,
+    Matrix, Out, Packed, ParameterInfo, Pointers, Scalar, ScalarResult, Struct, Value, Vector, array,
+    blob, command, custom, f32, i32, local, string, u8, u32, u64, value, vector)
 
 COLOUR = Enumeration("Colour", "What it looks like.", {"kRed": "as a rose", "kBlue": "as the sea"})
 PART = Struct("Part", "A part of a thing.", dict(name=string, bytes=u64))
@@ -30,6 +30,16 @@ LIBRARY = Library(
         Call(111, "tinySsum", dict(
             handle=Handle("Tiny"), n=INT, x=In(Vector(FLOAT, "n", "1")),
             result=ScalarResult(FLOAT)), host_id=112),
+        Call(113, "tinySolve", dict(
+            handle=Handle("Tiny"), n=INT, A=In(Pointers(FLOAT, "count")),
+            pivots=In(Vector(FLOAT, "n", "1"), may_be_null=True), AP=In(Packed(FLOAT, "n")),
+            B=InOut(Pointers(FLOAT, "count")), info=ParameterInfo(), count=INT)),
+        Call(114, "tinyTurn", dict(
+            handle=Handle("Tiny"), a=ScalarResult(FLOAT, Access.READ_WRITE), c=ScalarResult(FLOAT)),
+            host_function="Turn"),
+        Call(115, "tinyDotEx", dict(
+            handle=Handle("Tiny"), n=INT, turn=Scalar(Element("float", "20")),
+            result=ScalarResult(Element("void", "DataTypeBytes(type)")), type=INT), host_id=116),
     ],
     functions=("tinyCreate",),
     symbols=[

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#define ASSERT_CUDA(call) ASSERT_EQ((call), CUDA_SUCCESS)
+#define ASSERT_BLAS(call) ASSERT_EQ((call), CUBLAS_STATUS_SUCCESS)
+
+namespace torpor::emulator {
+
+// A device array of T.
+template <typename T>
+class Array {
+ public:
+  explicit Array(const std::vector<T>& values) : count_(values.size()) {
+    EXPECT_EQ(cuMemAlloc(&address_, count_ * sizeof(T)), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyHtoD(address_, values.data(), count_ * sizeof(T)), CUDA_SUCCESS);
+  }
+  ~Array() { cuMemFree(address_); }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  T* get() const { return reinterpret_cast<T*>(address_); }
+  // Waits for the stream, as a program must.
+  std::vector<T> Download(CUstream stream) const {
+    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    std::vector<T> values(count_);
+    EXPECT_EQ(cuMemcpyDtoH(values.data(), address_, count_ * sizeof(T)), CUDA_SUCCESS);
+    return values;
+  }
+
+ private:
+  const std::size_t count_;
+  CUdeviceptr address_ = 0;
+};
+
+class BlasTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("TORPOR_EMULATOR_MEMORY", "256MiB", 1);
+    ASSERT_CUDA(cuInit(0));
+    CUcontext context = nullptr;
+    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context, 0));
+    ASSERT_CUDA(cuCtxSetCurrent(context));
+    ASSERT_CUDA(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    ASSERT_BLAS(cublasCreate(&handle_));
+    ASSERT_BLAS(cublasSetStream(handle_, stream_));
+  }
+  void TearDown() override {
+    cublasDestroy(handle_);
+    cuDevicePrimaryCtxReset(0);
+  }
+
+  cublasHandle_t handle_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+}  // namespace torpor::emulator
