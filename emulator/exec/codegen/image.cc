@@ -15,7 +15,6 @@ namespace {
 using ptx::Instruction;
 using ptx::Modifier;
 using ptx::Operand;
-using ptx::Type;
 
 std::optional<ImageGeometry> GeometryOf(const Instruction& instruction) {
   if (instruction.Has(Modifier::k1d)) return ImageGeometry::k1d;

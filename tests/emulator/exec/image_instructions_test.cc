@@ -220,7 +220,7 @@ TEST_F(ImageInstructionsTest, NumbersThatAreNoObjectsAreIllegal) {
   DeviceArray<std::uint32_t> out(memory_, 32);
   LoadImageBody("tex.1d.v4.u32.s32 {%r0,%r4,%r5,%r6}, [%h, {%r1}];");
   for (const std::uint64_t wild :
-       {std::uint64_t{0}, std::uint64_t{1}, texture_ + 1, surface_, ~std::uint64_t{0}}) {
+       {std::uint64_t{0}, std::uint64_t{1}, texture_ ^ 0x100000, surface_, ~std::uint64_t{0}}) {
     MustFail(ExecError::kIllegalAddress, "k", {4, 1, 1}, wild, out.data());
   }
   LoadImageBody("sust.b.1d.b32.zero [%h, {%r1}], {%r1};");
