@@ -33,7 +33,7 @@ class ImageObjects {
     std::lock_guard lock(mutex_);
     const auto found = objects_.find(value);
     if (found == objects_.end()) return std::nullopt;
-    std::optional<ImageObject> object = std::move(found->second);
+    const std::optional<ImageObject> object = found->second;
     objects_.erase(found);
     return object;
   }

@@ -105,8 +105,9 @@ COMMANDS = [
             level_filter=u32, level_bias=f32, min_level=f32, max_level=f32, border=array(f32, 4),
             has_view=u32, view_format=u32, view_extent=array(u64, 3), view_levels=array(u32, 2),
             view_layers=array(u32, 2),
-            note="`source` is an array's id or an address; `width` is in texels. The rest is as in"
-                 " CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC. How it went: ImageObjectValue."),
+            note="`source` is an array's id or an address; `width` is in texels, of kLinear in bytes. The"
+                 " rest is as in CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC. How it went:"
+                 " ImageObjectValue."),
     command(164, "SurfaceCreate", STREAM, surface=u64, array=u64, level=u32,
             note="How it went: ImageObjectValue."),
     command(165, "ImageObjectDestroy", STREAM, object=u64, note="A texture or surface."),

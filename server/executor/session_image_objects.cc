@@ -54,7 +54,11 @@ absl::Status SessionImageObjects::Remove(std::uint64_t id) {
   const auto found = objects_.find(id);
   if (found == objects_.end()) return UnknownObject(id);
   Destroy(found->second);
-  here_.erase(found->second.known_as);
+  const auto here = here_.find(found->second.known_as);
+  if (here != here_.end()) {
+    moved_ -= here->second != here->first ? 1 : 0;
+    here_.erase(here);
+  }
   objects_.erase(found);
   return absl::OkStatus();
 }
@@ -70,10 +74,17 @@ absl::Status SessionImageObjects::Publish(std::uint64_t id, std::uint64_t known_
   const auto found = objects_.find(id);
   if (found == objects_.end()) return UnknownObject(id);
   Object& object = found->second;
-  object.known_as = known_as;
+  if (object.known_as != 0) return absl::AlreadyExistsError("the object is published");
   // What could not be made here is no object: a kernel that uses it ends with an error.
   const std::uint64_t here = object.status.ok() ? object.value : 0;
-  if (here != known_as) here_[known_as] = here;
+  const auto [known, is_new] = here_.emplace(known_as, here);
+  if (!is_new) {
+    // Where the driver numbers textures and surfaces apart.
+    if (known->second == here && here == known_as) return absl::OkStatus();
+    return absl::AlreadyExistsError("a texture and a surface of one value differ on this GPU");
+  }
+  object.known_as = known_as;
+  moved_ += here != known_as ? 1 : 0;
   return absl::OkStatus();
 }
 

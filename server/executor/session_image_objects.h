@@ -34,9 +34,10 @@ class SessionImageObjects {
   // The driver's value, or why there is none.
   absl::StatusOr<std::uint64_t> ValueOf(std::uint64_t id) const;
 
+  // AlreadyExists: another object is known by this value, and is another one here.
   absl::Status Publish(std::uint64_t id, std::uint64_t known_as);
   // Whether some published value is not the object's on this GPU.
-  bool has_moved() const { return !here_.empty(); }
+  bool has_moved() const { return moved_ != 0; }
   // The object's value on this GPU; any other number is given back as it is.
   std::uint64_t Translate(std::uint64_t known_as) const {
     const auto found = here_.find(known_as);
@@ -56,7 +57,8 @@ class SessionImageObjects {
 
   const Device& device_;
   std::map<std::uint64_t, Object> objects_;
-  std::map<std::uint64_t, std::uint64_t> here_;  // published values that differ here
+  std::map<std::uint64_t, std::uint64_t> here_;  // by published value
+  std::size_t moved_ = 0;                        // that differ
 };
 
 }  // namespace torpor::executor

@@ -9,6 +9,9 @@
 #include "proto/cuda_api/cudart_commands.h"
 #include "tests/client_shim/surface/fake_client_core.h"
 
+// cudaMemcpyToArray is, and old programs call it.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 namespace torpor::shim {
 namespace {
 

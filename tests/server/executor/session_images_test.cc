@@ -175,6 +175,8 @@ TEST_F(SessionImagesTest, ParametersNameTheObjectsOfThisGpu) {
   ASSERT_EQ(ErrorOf(Launch(known_as)), cudaSuccess);
   ASSERT_EQ(ErrorOf(Launch(other)), cudaSuccess);
   EXPECT_THAT(s_.cuda.launches(), ElementsAre(100, 556));
+  ASSERT_EQ(ErrorOf(wire::SurfaceCreate{32, kArray, 0}), cudaSuccess);
+  EXPECT_NE(ErrorOf(wire::ImageObjectPublish{32, 555}), cudaSuccess) << "which one would it be?";
   ASSERT_EQ(ErrorOf(wire::ImageObjectDestroy{31}), cudaSuccess);
   ASSERT_EQ(ErrorOf(Launch(known_as)), cudaSuccess);
   EXPECT_THAT(s_.cuda.launches(), ElementsAre(100, 556, 555));
