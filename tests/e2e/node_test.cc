@@ -290,30 +290,50 @@ TEST_F(Node, AProgramWhoseDaemonDiesGetsAnErrorAndEnds) {
   EXPECT_NE(program->Stderr().find("is lost"), std::string::npos) << program->Stderr();
 }
 
+// Programs that wait in their middle for what becomes of their GPU.
+class MovingPrograms : public Node, public testing::WithParamInterface<const char*> {
+ protected:
+  void StartHalf(const std::string& function) {
+    pipes_.push_back(node_->folder().path() + "/" + function + ".pipe");
+    ASSERT_EQ(mkfifo(pipes_.back().c_str(), 0600), 0);
+    programs_.push_back(node_->RunProgram(
+        {"--function", function}, {std::string(DRIVEN_DIR) + "/" + GetParam(), pipes_.back()}));
+    ASSERT_NE(programs_.back()->WaitForLine("waiting", std::chrono::seconds(60)), "")
+        << programs_.back()->Stderr();
+  }
+  void FinishAll() {
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      std::ofstream(pipes_[i]).close();
+      EXPECT_EQ(programs_[i]->Wait(std::chrono::seconds(60)), 0)
+          << programs_[i]->Stdout() << programs_[i]->Stderr();
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<ChildProcess>> programs_;
+  std::vector<std::string> pipes_;
+};
+
 // Both have variables and textures of their own on the GPU where they are, so that after the first
 // one's GPU has died its own are elsewhere on the second one's.
-class MovingPrograms : public Node, public testing::WithParamInterface<const char*> {};
-
 TEST_P(MovingPrograms, FindWhatIsTheirsOnAnotherGpu) {
   ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b"}, {}));
-  std::vector<std::unique_ptr<ChildProcess>> programs;
-  std::vector<std::string> pipes;
-  for (const char* name : {"a", "b"}) {
-    pipes.push_back(node_->folder().path() + "/" + name + ".pipe");
-    ASSERT_EQ(mkfifo(pipes.back().c_str(), 0600), 0);
-    programs.push_back(node_->RunProgram(
-        {"--function", name}, {std::string(DRIVEN_DIR) + "/" + GetParam(), pipes.back()}));
-    ASSERT_NE(programs.back()->WaitForLine("waiting", std::chrono::seconds(60)), "")
-        << programs.back()->Stderr();
-  }
+  for (const char* name : {"a", "b"}) ASSERT_NO_FATAL_FAILURE(StartHalf(name));
   for (const char* name : {"a", "b"}) WaitUntilIdle(name);
   const auto first_gpu = node_->Status().at("gpus").at(0);
   ASSERT_EQ(kill(first_gpu.at("executor_pid").get<pid_t>(), SIGKILL), 0);
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    std::ofstream(pipes[i]).close();
-    EXPECT_EQ(programs[i]->Wait(std::chrono::seconds(60)), 0)
-        << programs[i]->Stdout() << programs[i]->Stderr();
+  FinishAll();
+}
+
+TEST_P(MovingPrograms, FindWhatIsTheirsWhenOthersHaveHadTheGpu) {
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b", "c"}, {}));
+  ASSERT_NO_FATAL_FAILURE(StartHalf("a"));
+  WaitUntilIdle("a");
+  for (const char* name : {"b", "c"}) {
+    ASSERT_NO_FATAL_FAILURE(node_->StartFunction(name, StateServer()));
+    EXPECT_EQ(node_->PostOne(AddPath(name), Value(1)).body, Sum(1));
   }
+  FinishAll();
 }
 
 INSTANTIATE_TEST_SUITE_P(E2e, MovingPrograms, testing::Values("symbol_address", "moving_textures"),

@@ -151,7 +151,7 @@ void CheckVolumeCopies() {
   CUDA(cudaFreeArray(other));
 }
 
-__global__ void Write2D(cudaSurfaceObject_t surface, int width, int height) {
+__global__ void Write2D(cudaSurfaceObject_t surface) {
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const uchar4 texel = {static_cast<unsigned char>(x), static_cast<unsigned char>(y),
@@ -179,7 +179,7 @@ void CheckFlatSurfaces() {
   const cudaSurfaceObject_t surfaces[] = {Surface(from), Surface(to)};
   uchar4* edges = nullptr;
   CUDA(cudaMalloc(&edges, 2 * sizeof(uchar4)));
-  Write2D<<<dim3(2, 1), dim3(8, 8)>>>(surfaces[0], kWidth, kHeight);
+  Write2D<<<dim3(2, 1), dim3(8, 8)>>>(surfaces[0]);
   Mirror<<<kHeight, kWidth>>>(surfaces[0], surfaces[1], kWidth, edges);
   std::vector<uchar4> got(kWidth * kHeight);
   CUDA(cudaMemcpy2DFromArray(got.data(), kWidth * 4, to, 0, 0, kWidth * 4, kHeight,

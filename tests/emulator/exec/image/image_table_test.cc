@@ -60,8 +60,10 @@ TEST(ImageTable, WhatAKernelFoundLivesUntilItEnds) {
 
 TEST(ImageTable, HoldsMoreThanAPage) {
   ImageTable& table = ImageTable::Instance();
+  constexpr std::size_t kMany = 2500;
   std::vector<std::uint64_t> handles;
-  for (int i = 0; i < 2500; ++i) handles.push_back(table.Add(ATexture()));
+  handles.reserve(kMany);
+  for (std::size_t i = 0; i < kMany; ++i) handles.push_back(table.Add(ATexture()));
   for (const std::uint64_t handle : handles) EXPECT_NE(table.Find(handle), nullptr);
   for (const std::uint64_t handle : handles) EXPECT_TRUE(table.Remove(handle));
 }

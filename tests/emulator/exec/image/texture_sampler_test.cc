@@ -131,8 +131,8 @@ TEST(TextureSampler, FollowsTheGuideInAllModes) {
       for (int i = 0; i < 2000; ++i) {
         std::array<float, 3> at = {};
         for (unsigned axis = 0; axis < 3; ++axis) {
-          // Beside the places where a weight would round to either side.
-          const auto steps = static_cast<int>(random() % (256U * 4 * 7)) - 256 * 9;
+          // From -9 to 19 texels, a quarter of a weight's step beside where it would round.
+          const auto steps = static_cast<int>(random() % 7168U) - 256 * 9;
           const double place = (steps + 0.25) / 256;
           at[axis] = static_cast<float>(one.normalized ? place / kExtents[axis] : place);
         }
