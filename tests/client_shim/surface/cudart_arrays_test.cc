@@ -105,7 +105,7 @@ TEST_F(CudartArraysTest, WidthsAreInTexelsWhereAnArrayTakesPart) {
   EXPECT_EQ(sent.dst_side, wire::MemorySide::kArray);
   EXPECT_EQ(sent.dst, reinterpret_cast<std::uint64_t>(array));
   EXPECT_EQ(sent.dst_position, (std::array<std::uint64_t, 3>{8, 1, 1}));
-  EXPECT_EQ(sent.src, kDevice + 8 + (5 + 1) * 64);
+  EXPECT_EQ(sent.src, kDevice + 8 + std::uint64_t{5 + 1} * 64);
   EXPECT_EQ(sent.src_pitch, 64u);
   EXPECT_EQ(sent.src_rows, 5u);
   EXPECT_EQ(sent.width, 12u);

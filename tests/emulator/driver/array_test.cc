@@ -86,7 +86,7 @@ TEST_F(ArrayTest, NonsenseIsRefused) {
 
 TEST_F(ArrayTest, BoxesGoInAndOut) {
   const CUarray array = Create(8, 4, 3);
-  std::vector<unsigned> sent(8 * 4 * 3);
+  std::vector<unsigned> sent(96);
   std::iota(sent.begin(), sent.end(), 1U);
   CUDA_MEMCPY3D copy{};
   copy.srcMemoryType = CU_MEMORYTYPE_HOST;
