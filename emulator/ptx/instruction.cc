@@ -326,6 +326,7 @@ const Table<Modifier>& Modifiers() {
       // All memory of a block looks the same through every proxy.
       {"proxy", Modifier::kCacheHint},
       {"alias", Modifier::kCacheHint},
+      {"async::generic", Modifier::kCacheHint},
       {"mbarrier_init", Modifier::kCacheHint},
       {"sync_restrict::shared::cta", Modifier::kCacheHint},
       {"sync_restrict::shared::cluster", Modifier::kCacheHint},
@@ -394,10 +395,18 @@ std::string_view NextWord(std::string_view& rest) {
   return word;
 }
 
+// Some types are only for some instructions.
+bool MayHaveType(Opcode opcode, Type type) {
+  if (IsIntegerPair(type)) {
+    return opcode == Opcode::kAdd || opcode == Opcode::kMin || opcode == Opcode::kMax;
+  }
+  return IsFundamental(type) || opcode == Opcode::kCvt;
+}
+
 bool DecodeWord(std::string_view word, Instruction& instruction) {
   if (const auto type = ParseType(word)) {
     instruction.types.push_back(*type);
-    return IsFundamental(*type) || instruction.opcode == Opcode::kCvt;
+    return MayHaveType(instruction.opcode, *type);
   }
   const auto found = Modifiers().find(word);
   if (found == Modifiers().end()) return false;

@@ -205,8 +205,9 @@ LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction, std::size_
 
 LaneShape LaneAnalysis::SumShape(const Instruction& instruction, int sign) const {
   const unsigned bits = BitWidth(instruction.type());
-  const bool plain = !IsFloat(instruction.type()) && !instruction.Has(Modifier::kSat) &&
-                     !instruction.Has(Modifier::kCc) && instruction.operands.size() == 3;
+  const bool plain = !IsFloat(instruction.type()) && !IsIntegerPair(instruction.type()) &&
+                     !instruction.Has(Modifier::kSat) && !instruction.Has(Modifier::kCc) &&
+                     instruction.operands.size() == 3;
   if (!plain) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], bits);
   const LaneShape b = OperandShape(instruction.operands[2], bits);

@@ -21,6 +21,8 @@ enum class Type : std::uint8_t {
   kU64,
   kB1,
   kU4,
+  kU16x2,
+  kS16x2,
   kS4,
   kS8,
   kS16,
@@ -46,6 +48,7 @@ std::optional<Type> ParseType(std::string_view token);
 unsigned BitWidth(Type type);
 inline unsigned ByteWidth(Type type) { return (BitWidth(type) + 7) / 8; }
 bool IsSigned(Type type);
+inline bool IsIntegerPair(Type type) { return type == Type::kU16x2 || type == Type::kS16x2; }
 bool IsFloat(Type type);
 // Whether registers and variables may have it, and ordinary instructions compute with it.
 bool IsFundamental(Type type);

@@ -24,7 +24,8 @@ FunctionEmitter::FunctionEmitter(Unit& unit, std::uint32_t index, llvm::Function
       b_(target->getContext()),
       flow_(ptx::BuildControlFlow(function_)),
       local_stride_(LocalStride(unit, index)),
-      lanes_(module_, function_, flow_, unit.block_shape(), local_stride_) {}
+      lanes_(module_, function_, flow_, unit.block_shape(), local_stride_),
+      fragments_(ptx::PlaceFragments(function_, flow_, lanes_)) {}
 
 void FunctionEmitter::Emit() {
   if (flow_.blocks.empty()) return unit_.Fail(std::string(function_.name) + ": too many blocks");
@@ -38,25 +39,19 @@ void FunctionEmitter::Emit() {
 }
 
 void FunctionEmitter::CreateRegisterSlots() {
-  const std::vector<bool> fragment = FragmentRegisters();
-  const auto registers = static_cast<std::uint32_t>(function_.registers.size());
-  for (std::uint32_t reg = 0; reg < registers;) {
+  std::vector<Value*> fragments;
+  for (const auto& slot : fragments_.slots) {
+    fragments.push_back(NewFragment(slot.bits, slot.registers));
+  }
+  for (std::uint32_t reg = 0; reg < function_.registers.size(); ++reg) {
     const unsigned bits = ptx::BitWidth(function_.registers[reg]);
-    std::uint32_t end = reg;
-    while (end < registers && fragment[end] && ptx::BitWidth(function_.registers[end]) == bits) {
-      ++end;
-    }
-    if (end > reg) {
-      Value* memory = NewFragment(bits, end - reg);
-      for (std::size_t i = 0; i < end - reg; ++i) {
-        slots_.push_back(FragmentRegister(memory, bits, i));
-      }
-      reg = end;
+    const auto& place = fragments_.places[reg];
+    if (place.slot != ptx::kNoIndex) {
+      slots_.push_back(FragmentRegister(fragments[place.slot], bits, place.index));
       continue;
     }
     llvm::Type* type = IntType(bits);
     slots_.push_back(b_.CreateAlloca(lanes_.shape(reg).linear() ? type : Lanes(type)));
-    ++reg;
   }
 }
 

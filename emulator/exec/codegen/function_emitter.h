@@ -6,11 +6,13 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "emulator/exec/codegen/unit.h"
 #include "emulator/exec/warp_context.h"
 #include "emulator/ptx/control_flow.h"
+#include "emulator/ptx/fragment_slots.h"
 #include "emulator/ptx/lane_analysis.h"
 #include "emulator/ptx/matrix.h"
 
@@ -117,6 +119,8 @@ class FunctionEmitter {
   void EmitMul24(const Instruction& instruction);
   void EmitDivRem(const Instruction& instruction);
   void EmitMinMax(const Instruction& instruction);
+  void EmitIntegerPair(const Instruction& instruction);
+  Value* IntegerExtreme(const Instruction& instruction, Value* a, Value* b);
   void EmitAbsNeg(const Instruction& instruction);
   void EmitSad(const Instruction& instruction);
   void EmitDotProduct(const Instruction& instruction);
@@ -358,14 +362,14 @@ class FunctionEmitter {
                   std::vector<Value*>& arguments);
   Value* WarpAddress(const Address& address, Value* mask);
   Value* FirstLane(Value* lanes, Value* mask);
-  std::vector<bool> FragmentRegisters() const;
-  bool IsSequence(const Operand& fragment) const;
+  bool IsInPlace(const Operand& fragment, unsigned bits) const;
   bool IsFragment(const Operand& operand, const ptx::MatrixInstruction& matrix,
                   ptx::MatrixPart part) const;
   static std::vector<Operand> RegistersOf(const Operand& fragment);
   Value* NewFragment(unsigned bits, std::size_t registers);
   Value* FragmentRegister(Value* memory, unsigned bits, std::size_t index);
-  Value* FragmentMemory(const Operand& fragment, unsigned bits);
+  Value* FragmentCopy(ptx::MatrixPart part, unsigned bits, std::size_t registers);
+  Value* FragmentMemory(const Operand& fragment, ptx::MatrixPart part, unsigned bits);
   bool IsWrittenInPlace(const Instruction& instruction, const Operand& fragment, unsigned bits,
                         const Operand* read) const;
   void WriteFragment(const Instruction& instruction, const Operand& fragment, unsigned bits,
@@ -388,10 +392,12 @@ class FunctionEmitter {
   ptx::ControlFlow flow_;
   std::int64_t local_stride_;
   ptx::LaneAnalysis lanes_;
+  ptx::FragmentSlots fragments_;
   std::vector<Value*> slots_;       // of registers
   std::vector<Value*> mask_slots_;  // of blocks: the lanes that wait there
   std::vector<llvm::BasicBlock*> blocks_;
   std::map<std::uint32_t, Value*> parameter_memory_;
+  std::map<std::tuple<ptx::MatrixPart, unsigned, std::size_t>, Value*> fragment_copies_;
   llvm::BasicBlock* entry_ = nullptr;
   Value* context_ = nullptr;
   Value* local_frame_ = nullptr;

@@ -9,6 +9,7 @@ void FunctionEmitter::EmitAddSub(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
   const Type type = instruction.type();
   const bool add = instruction.opcode == Opcode::kAdd;
+  if (ptx::IsIntegerPair(type)) return EmitIntegerPair(instruction);
   Value* a = Read(instruction.operands[1], type);
   Value* b = Read(instruction.operands[2], type);
   if (instruction.Has(Modifier::kCc)) {
@@ -168,15 +169,45 @@ llvm::Value* FunctionEmitter::Divide(Value* a, Value* b, bool is_signed, bool re
 void FunctionEmitter::EmitMinMax(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
   const Type type = instruction.type();
-  if (instruction.Has(Modifier::kRelu) || ptx::BitWidth(type) < 16) {
+  if (ptx::IsIntegerPair(type)) return EmitIntegerPair(instruction);
+  const bool relu = instruction.Has(Modifier::kRelu);
+  if (ptx::BitWidth(type) < 16 || (relu && type != Type::kS32)) return Unsupported(instruction);
+  Write(instruction, instruction.operands[0],
+        IntegerExtreme(instruction, Read(instruction.operands[1], type),
+                       Read(instruction.operands[2], type)),
+        type);
+}
+
+// With .relu no less than 0.
+llvm::Value* FunctionEmitter::IntegerExtreme(const Instruction& instruction, Value* a, Value* b) {
+  const bool minimum = instruction.opcode == Opcode::kMin;
+  const auto id = ptx::IsSigned(instruction.type())
+                      ? (minimum ? llvm::Intrinsic::smin : llvm::Intrinsic::smax)
+                      : (minimum ? llvm::Intrinsic::umin : llvm::Intrinsic::umax);
+  Value* result = b_.CreateBinaryIntrinsic(id, a, b);
+  if (!instruction.Has(Modifier::kRelu)) return result;
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, result, Like(result, 0));
+}
+
+// add, min and max of two numbers of 16 bits in one register.
+void FunctionEmitter::EmitIntegerPair(const Instruction& instruction) {
+  const Type type = instruction.type();
+  const bool add = instruction.opcode == Opcode::kAdd;
+  const bool extreme = instruction.opcode == Opcode::kMin || instruction.opcode == Opcode::kMax;
+  const bool sign_fits = !instruction.Has(Modifier::kRelu) || type == Type::kS16x2;
+  if ((!add && !extreme) || !sign_fits || instruction.Has(Modifier::kSat)) {
     return Unsupported(instruction);
   }
-  const bool minimum = instruction.opcode == Opcode::kMin;
-  const auto id = ptx::IsSigned(type) ? (minimum ? llvm::Intrinsic::smin : llvm::Intrinsic::smax)
-                                      : (minimum ? llvm::Intrinsic::umin : llvm::Intrinsic::umax);
-  Value* result = b_.CreateBinaryIntrinsic(id, Read(instruction.operands[1], type),
-                                           Read(instruction.operands[2], type));
-  Write(instruction, instruction.operands[0], result, type);
+  const auto halves = [&](const Operand& operand) {
+    Value* words = Read(operand, Type::kB32);
+    const unsigned count = IsVector(words) ? 2 * kWarpLanes : 2;
+    return b_.CreateBitCast(words, llvm::FixedVectorType::get(b_.getInt16Ty(), count));
+  };
+  Value* a = halves(instruction.operands[1]);
+  Value* b = halves(instruction.operands[2]);
+  Value* result = add ? b_.CreateAdd(a, b) : IntegerExtreme(instruction, a, b);
+  result = b_.CreateBitCast(result, Shaped(b_.getInt32Ty()));
+  Write(instruction, instruction.operands[0], result, Type::kB32);
 }
 
 void FunctionEmitter::EmitAbsNeg(const Instruction& instruction) {

@@ -14,35 +14,6 @@ using ptx::MatrixInstruction;
 using ptx::MatrixPart;
 using ptx::Opcode;
 
-// Registers that follow each other and are a fragment somewhere lie in memory side by side, so
-// that passing them is passing an address. Kernels that are unrolled have thousands of products:
-// copying each fragment would take longer to compile and to run than the products themselves.
-std::vector<bool> FunctionEmitter::FragmentRegisters() const {
-  std::vector<bool> found(function_.registers.size());
-  for (const Instruction& instruction : function_.instructions) {
-    if (instruction.opcode != Opcode::kWmma && instruction.opcode != Opcode::kMma) continue;
-    for (const Operand& operand : instruction.operands) {
-      if (!IsSequence(operand)) continue;
-      for (const Operand& element : operand.elements) found[element.reg] = true;
-    }
-  }
-  return found;
-}
-
-// Whether a fragment's registers follow each other, are alike and have all lanes.
-bool FunctionEmitter::IsSequence(const Operand& fragment) const {
-  if (fragment.kind != Operand::Kind::kVector || fragment.elements.empty()) return false;
-  const Operand& first = fragment.elements[0];
-  for (std::size_t i = 0; i < fragment.elements.size(); ++i) {
-    const Operand& element = fragment.elements[i];
-    if (element.kind != Operand::Kind::kRegister || element.reg != first.reg + i) return false;
-    const unsigned bits = ptx::BitWidth(function_.registers[element.reg]);
-    const bool alike = bits == ptx::BitWidth(function_.registers[first.reg]);
-    if (!alike || bits < 32 || bits > 64 || lanes_.shape(element.reg).linear()) return false;
-  }
-  return true;
-}
-
 bool FunctionEmitter::IsFragment(const Operand& operand, const MatrixInstruction& matrix,
                                  MatrixPart part) const {
   if (operand.kind == Operand::Kind::kRegister) return matrix.registers(part) == 1;
@@ -68,13 +39,24 @@ llvm::Value* FunctionEmitter::NewFragment(unsigned bits, std::size_t registers) 
   return memory;
 }
 
+bool FunctionEmitter::IsInPlace(const Operand& fragment, unsigned bits) const {
+  return fragments_.IsInPlace(fragment) &&
+         ptx::BitWidth(function_.registers[fragment.elements[0].reg]) == bits;
+}
+
+// Memory for a copy; an instruction has one of each part, all instructions the same.
+llvm::Value* FunctionEmitter::FragmentCopy(MatrixPart part, unsigned bits, std::size_t registers) {
+  Value*& memory = fragment_copies_[{part, bits, registers}];
+  if (memory == nullptr) memory = NewFragment(bits, registers);
+  return memory;
+}
+
 // Where a fragment that is read lies; a copy if its registers lie apart.
-llvm::Value* FunctionEmitter::FragmentMemory(const Operand& fragment, unsigned bits) {
-  const bool in_place =
-      IsSequence(fragment) && ptx::BitWidth(function_.registers[fragment.elements[0].reg]) == bits;
-  if (in_place) return slots_[fragment.elements[0].reg];
+llvm::Value* FunctionEmitter::FragmentMemory(const Operand& fragment, MatrixPart part,
+                                             unsigned bits) {
+  if (IsInPlace(fragment, bits)) return slots_[fragment.elements[0].reg];
   const std::vector<Operand> registers = RegistersOf(fragment);
-  Value* memory = NewFragment(bits, registers.size());
+  Value* memory = FragmentCopy(part, bits, registers.size());
   for (std::size_t i = 0; i < registers.size(); ++i) {
     Value* value = ReadVector(registers[i], bits == 64 ? Type::kB64 : Type::kB32);
     b_.CreateStore(value, FragmentRegister(memory, bits, i));
@@ -86,8 +68,7 @@ llvm::Value* FunctionEmitter::FragmentMemory(const Operand& fragment, unsigned b
 // has, and nothing is read there once something is written.
 bool FunctionEmitter::IsWrittenInPlace(const Instruction& instruction, const Operand& fragment,
                                        unsigned bits, const Operand* read) const {
-  if (instruction.guard != ptx::kNoIndex || !IsSequence(fragment)) return false;
-  if (ptx::BitWidth(function_.registers[fragment.elements[0].reg]) != bits) return false;
+  if (instruction.guard != ptx::kNoIndex || !IsInPlace(fragment, bits)) return false;
   const auto blended = [&](const Operand& element) {
     return lanes_.needs_blend(block_, element.reg);
   };
@@ -109,7 +90,7 @@ void FunctionEmitter::WriteFragment(const Instruction& instruction, const Operan
     return body(slots_[fragment.elements[0].reg]);
   }
   const std::vector<Operand> registers = RegistersOf(fragment);
-  Value* memory = NewFragment(bits, registers.size());
+  Value* memory = FragmentCopy(MatrixPart::kD, bits, registers.size());
   body(memory);
   for (std::size_t i = 0; i < registers.size(); ++i) {
     Value* value = b_.CreateLoad(Lanes(IntType(bits)), FragmentRegister(memory, bits, i));
@@ -137,7 +118,7 @@ void FunctionEmitter::EmitMatrixProduct(const Instruction& instruction,
   IfAny(ActiveMask(instruction), [&] {
     std::vector<Value*> arguments = {nullptr};
     for (std::size_t i = 1; i < 4; ++i) {
-      arguments.push_back(FragmentMemory(operands[i], matrix.register_bits(parts[i])));
+      arguments.push_back(FragmentMemory(operands[i], parts[i], matrix.register_bits(parts[i])));
     }
     llvm::Function* product = MatrixProduct(unit_.llvm_module(), matrix, instruction.spelling);
     WriteFragment(instruction, operands[0], matrix.register_bits(MatrixPart::kD), &operands[3],
@@ -168,7 +149,7 @@ void FunctionEmitter::EmitMatrixTransfer(const Instruction& instruction,
     std::vector<Value*> arguments = {context_, WarpAddress(address, mask), nullptr, nullptr};
     AppendTile(matrix, operands.size() == 3 ? &operands[2] : nullptr, mask, arguments);
     if (!load) {
-      arguments[3] = FragmentMemory(fragment, bits);
+      arguments[3] = FragmentMemory(fragment, MatrixPart::kD, bits);
       CallRuntime(offsetof(RuntimeCalls, store_tile), b_.getVoidTy(), arguments);
       return;
     }

@@ -103,6 +103,36 @@ TEST_F(PackedBitsTest, ComparesEachField) {
   }
 }
 
+TEST_F(PackedBitsTest, PairsOfIntegersAreAddedAndCompared) {
+  const std::vector<Row> rows = RandomRows();
+  const auto sums = Run32("add.u16x2 %wd, %wa, %wb;", rows);
+  const auto least = Run32("min.s16x2 %wd, %wa, %wb;", rows);
+  const auto most = Run32("max.u16x2 %wd, %wa, %wb;", rows);
+  const auto relu = Run32("max.relu.s16x2 %wd, %wa, %wb;", rows);
+  const auto word = Run32("min.relu.s32 %wd, %wa, %wb;", rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::uint64_t expected[4] = {};
+    for (unsigned k = 0; k < 2; ++k) {
+      const auto set = [&](unsigned which, std::int64_t value) {
+        expected[which] |= (static_cast<std::uint64_t>(value) & 0xffff) << (16 * k);
+      };
+      const std::int64_t a = Field(rows[i][0], k, 16, true);
+      const std::int64_t b = Field(rows[i][1], k, 16, true);
+      set(0, a + b);
+      set(1, std::min(a, b));
+      set(2, std::max(Field(rows[i][0], k, 16, false), Field(rows[i][1], k, 16, false)));
+      set(3, std::max({a, b, std::int64_t{0}}));
+    }
+    ASSERT_EQ(sums[i], expected[0]);
+    ASSERT_EQ(least[i], expected[1]);
+    ASSERT_EQ(most[i], expected[2]);
+    ASSERT_EQ(relu[i], expected[3]);
+    const std::int64_t a = Field(rows[i][0], 0, 32, true);
+    const std::int64_t b = Field(rows[i][1], 0, 32, true);
+    ASSERT_EQ(word[i], static_cast<std::uint64_t>(std::max<std::int64_t>(std::min(a, b), 0)));
+  }
+}
+
 // fns walks over the bits of a mask.
 TEST_F(PackedBitsTest, FindsTheNthSetBit) {
   std::vector<Row> rows;
