@@ -21,7 +21,7 @@ using Table = std::vector<T*>;
 template <typename T, typename ExtentOf>
 bool ReadTable(const cublasContext& context, T* const* array, int count, ExtentOf extent,
                Table<T>& table) {
-  if (!Accessible(context, ReadVector(array, count, 1))) return false;
+  if (!Accessible(context, VectorExtent(array, count, 1, sizeof(void*), false))) return false;
   if (context.driver->stream_synchronize(context.stream) != CUDA_SUCCESS) return false;
   table.assign(array, array + count);
   return std::all_of(table.begin(), table.end(),
