@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@ enum class HandleKind : std::uint8_t {
   kModule = 3,
   kKernel = 4,
   kCublas = 5,
+  kGraph = 8,
   kArray = 16,
   kImageObject = 17,  // a texture or surface
 };
@@ -55,6 +57,18 @@ struct WindowPiece {
   // the executor has written `value` to completion slot `slot`.
   std::uint32_t slot = 0;
   std::uint64_t value = 0;
+};
+
+// Whoever turns the work of streams into graphs (libcudart), for the other libraries. Streams are
+// named by their handles. Thread-safe.
+class CaptureSink {
+ public:
+  virtual ~CaptureSink() = default;
+  virtual bool IsCapturing(std::uint64_t stream) = 0;
+  // Takes a STREAM command in place of Enqueue.
+  virtual cudaError_t Capture(std::uint64_t stream, const Command& command) = 0;
+  // For what cannot be captured: breaks the stream's capture and gives CUDA's error.
+  virtual cudaError_t Refuse(std::uint64_t stream) = 0;
 };
 
 // Thread-safe. Every function that can fail returns a cudaError_t: cudaErrorNoDevice where no
@@ -146,6 +160,13 @@ class ClientCore {
 
   // A line on stderr, prefixed, at most once for the same `key`.
   virtual void WarnOnce(const std::string& key, const std::string& message) = 0;
+
+  // Null until a program first captures; then the same for ever.
+  CaptureSink* capture_sink() const { return capture_sink_.load(std::memory_order_acquire); }
+  void SetCaptureSink(CaptureSink* sink) { capture_sink_ = sink; }
+
+ private:
+  std::atomic<CaptureSink*> capture_sink_{nullptr};
 };
 
 }  // namespace torpor::shim

@@ -5,13 +5,20 @@ namespace torpor::shim {
 cublasStatus_t CublasCall::Enqueue(std::uint32_t call_id, std::span<const std::uint8_t> fields) {
   ClientCore& core = *torpor_client_core();
   if (const cudaError_t error = handle_->SendSettings(core)) return CublasStatusOf(error);
-  return CublasStatusOf(core.Enqueue({call_id, fields}));
+  const Command command{call_id, fields};
+  const std::uint64_t stream = handle_->wanted.stream;
+  CaptureSink* const sink = core.capture_sink();
+  const bool is_captured = sink && sink->IsCapturing(stream);
+  return CublasStatusOf(is_captured ? sink->Capture(stream, command) : core.Enqueue(command));
 }
 
 cublasStatus_t CublasCall::Call(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                                 std::vector<std::uint8_t>& result) {
   ClientCore& core = *torpor_client_core();
   if (const cudaError_t error = handle_->SendSettings(core)) return CublasStatusOf(error);
+  const std::uint64_t stream = handle_->wanted.stream;
+  CaptureSink* const sink = core.capture_sink();
+  if (sink && sink->IsCapturing(stream)) return CublasStatusOf(sink->Refuse(stream));
   CallReply reply;
   if (const cudaError_t error = core.Call({call_id, fields}, reply)) return CublasStatusOf(error);
   if (reply.status != CUBLAS_STATUS_SUCCESS && !reply.message.empty())

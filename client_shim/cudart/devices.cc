@@ -7,6 +7,8 @@
 #include "client_shim/cudart/device_properties.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/events.h"
+#include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/graph/graph_exec.h"
 #include "client_shim/cudart/host_functions.h"
 #include "client_shim/cudart/image_objects.h"
 #include "client_shim/cudart/memory_kinds.h"
@@ -76,6 +78,7 @@ cudaError_t GetByPciBusId(int* device, const char* id) {
 
 cudaError_t SynchronizeDevice() {
   TORPOR_TRY(Begin());
+  TORPOR_TRY(RefuseUnsafe());
   TORPOR_TRY(AwaitAllHostFunctions());
   if (Core().IsDrained()) return Core().TakeAsyncError();
   return Ask(wire::DeviceSynchronize{});
@@ -85,6 +88,7 @@ cudaError_t SynchronizeDevice() {
 // handles of the other libraries, which CUDA leaves undefined.
 cudaError_t ResetDevice() {
   TORPOR_TRY(SynchronizeDevice());
+  GraphExec::DestroyAll();
   TORPOR_TRY(DestroyAllEvents());
   TORPOR_TRY(DestroyAllStreams());
   TORPOR_TRY(DestroyAllImageObjects());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/host_functions.h"
 #include "client_shim/cudart/streams.h"
 
@@ -20,6 +21,9 @@ struct Event {
   std::uint32_t slot = 0;
   std::atomic<std::uint64_t> recorded_value{0};  // 0: never recorded
   std::atomic<bool> is_recorded{false};
+  // Set where its latest record was captured: then it stands for nodes, not for a moment.
+  std::atomic<bool> is_captured{false};
+  CapturedRecord captured;
 };
 using EventPtr = std::shared_ptr<Event>;
 
@@ -92,21 +96,37 @@ cudaError_t DestroyEvent(cudaEvent_t handle) {
   return Destroy(*event);
 }
 
+cudaError_t RecordOn(Event& event, const Stream& stream, unsigned flags) {
+  const std::uint64_t value = event.slot == 0 ? 0 : Core().NextSlotValue(event.slot);
+  TORPOR_TRY(Send(wire::EventRecord{event.wire, stream.wire, flags, event.slot, value}));
+  event.recorded_value = value;  // nobody reaches a record that was not sent
+  event.is_recorded = true;
+  event.is_captured = false;
+  return cudaSuccess;
+}
+
+cudaError_t CaptureRecordOf(Event& event, cudaStream_t stream, unsigned flags) {
+  if ((flags & cudaEventRecordExternal) != 0)
+    return Capture(stream, EventRecordWork{reinterpret_cast<cudaEvent_t>(event.wire)});
+  TORPOR_TRY(CaptureRecord(stream, event.captured));
+  event.is_captured = true;
+  return cudaSuccess;
+}
+
 cudaError_t Record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  if (IsCapturing(stream_handle)) return CaptureRecordOf(*event, stream_handle, flags);
+  if (flags != cudaEventRecordDefault) return cudaErrorInvalidValue;
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  const std::uint64_t value = event->slot == 0 ? 0 : Core().NextSlotValue(event->slot);
-  TORPOR_TRY(Send(wire::EventRecord{event->wire, stream->wire, flags, event->slot, value}));
-  event->recorded_value = value;  // nobody reaches a record that was not sent
-  event->is_recorded = true;
-  return cudaSuccess;
+  return RecordOn(*event, *stream, flags);
 }
 
 cudaError_t Query(cudaEvent_t handle) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  if (event->is_captured) return cudaErrorCapturedEvent;
   if (IsComplete(*event)) return Core().TakeAsyncError();
   if (event->slot == 0) return Ask(wire::EventSynchronize{event->wire});
   TORPOR_TRY(Core().Flush());
@@ -116,6 +136,7 @@ cudaError_t Query(cudaEvent_t handle) {
 cudaError_t Synchronize(cudaEvent_t handle) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  if (event->is_captured) return cudaErrorCapturedEvent;
   if (IsComplete(*event)) return Core().TakeAsyncError();
   return Ask(wire::EventSynchronize{event->wire});
 }
@@ -126,6 +147,7 @@ cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
   EventPtr end;
   TORPOR_TRY(FindEvent(start_handle, start));
   TORPOR_TRY(FindEvent(end_handle, end));
+  if (start->is_captured || end->is_captured) return cudaErrorCapturedEvent;
   const bool timed = ((start->flags | end->flags) & cudaEventDisableTiming) == 0;
   if (!timed || !start->is_recorded || !end->is_recorded) return cudaErrorInvalidResourceHandle;
   // The page may be ahead of the batch, never behind what an executor answered.
@@ -138,16 +160,44 @@ cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
   return cudaSuccess;
 }
 
+cudaError_t WaitOn(const Event& event, const Stream& stream) {
+  if (!event.is_recorded) return cudaSuccess;
+  return Send(wire::StreamWaitEvent{stream.wire, event.wire, cudaEventWaitDefault});
+}
+
 cudaError_t StreamWait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned flags) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  if (event->is_captured) return CaptureWait(stream_handle, event->captured);
+  if (IsCapturing(stream_handle)) {
+    if ((flags & cudaEventWaitExternal) == 0)
+      return InvalidateCapture(stream_handle, cudaErrorStreamCaptureIsolation);
+    return Capture(stream_handle, EventWaitWork{handle});
+  }
+  if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  if (!event->is_recorded) return cudaSuccess;
-  return Send(wire::StreamWaitEvent{stream->wire, event->wire, flags});
+  return WaitOn(*event, *stream);
 }
 
 }  // namespace
+
+cudaError_t RecordEvent(cudaEvent_t handle, const Stream& stream) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  return RecordOn(*event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t AwaitEvent(cudaEvent_t handle, const Stream& stream) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  return WaitOn(*event, stream);
+}
+
+cudaError_t CheckEvent(cudaEvent_t handle) {
+  EventPtr event;
+  return FindEvent(handle, event);
+}
 
 cudaError_t DestroyAllEvents() {
   for (const auto& [wire, event] : TheEvents().TakeAll()) TORPOR_TRY(Destroy(*event));

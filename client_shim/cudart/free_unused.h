@@ -1,6 +1,7 @@
 #pragma once
 
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/host_functions.h"
 
 namespace torpor::shim {
@@ -9,6 +10,7 @@ namespace torpor::shim {
 // An error of earlier work, or a lost GPU, is told and keeps nothing alive.
 template <typename Free>
 cudaError_t FreeUnused(const Free& free) {
+  TORPOR_TRY(RefuseUnsafe());
   TORPOR_TRY(AwaitAllHostFunctions());
   const cudaError_t earlier = Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
   const cudaError_t freed = free();

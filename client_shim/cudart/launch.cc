@@ -1,8 +1,11 @@
+#include "client_shim/cudart/launch.h"
+
 #include <array>
 #include <cstring>
 
 #include "client_shim/cudart/devices.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/modules.h"
 #include "client_shim/cudart/streams.h"
 
@@ -25,47 +28,23 @@ struct ConfigurationStack {
 };
 thread_local ConfigurationStack configurations;
 
-// The most parameter bytes of a kernel (sm_70 and later).
-constexpr std::size_t kMaxParameterBytes = 32764;
-
-struct Launch {
-  dim3 grid;
-  dim3 block;
-  std::size_t shared_bytes = 0;
-  cudaStream_t stream = nullptr;
-  std::uint32_t flags = 0;
-};
-
 bool Inside(const dim3& dims, const dim3& most) {
   const auto inside = [](unsigned value, unsigned limit) { return value >= 1 && value <= limit; };
   return inside(dims.x, most.x) && inside(dims.y, most.y) && inside(dims.z, most.z);
 }
 
-// What CUDA finds wrong with a launch before it is queued.
-cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
-  const LaunchLimits& limits = DeviceLaunchLimits();
-  if (!Inside(launch.grid, limits.grid) || !Inside(launch.block, limits.block))
-    return cudaErrorInvalidConfiguration;
-  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
-  if (threads > limits.threads_per_block) return cudaErrorInvalidConfiguration;
-  if (kernel.entry.max_threads > 0 &&
-      threads > static_cast<std::uint64_t>(kernel.entry.max_threads))
-    return cudaErrorLaunchOutOfResources;
-  if (launch.shared_bytes > kernel.max_dynamic_shared) return cudaErrorInvalidValue;
-  return cudaSuccess;
-}
-
-cudaError_t SendLaunch(const Kernel& kernel, const Launch& launch, void** arguments) {
+cudaError_t SendLaunch(Kernel& kernel, const Launch& launch, void** arguments) {
   std::array<std::uint8_t, kMaxParameterBytes> parameters;
-  if (kernel.parameter_bytes > parameters.size()) return cudaErrorInvalidValue;
-  const std::size_t count = kernel.entry.parameters.size();
-  if (!arguments && count > 0) return cudaErrorInvalidValue;
   std::size_t filled = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const wire::KernelParameter& parameter = kernel.entry.parameters[i];
-    std::memset(parameters.data() + filled, 0, parameter.offset - filled);
-    std::memcpy(parameters.data() + parameter.offset, arguments[i], parameter.bytes);
-    filled = parameter.offset + parameter.bytes;
+  TORPOR_TRY(PackArguments(kernel, arguments, parameters, filled));
+  if (IsCapturing(launch.stream)) {
+    return Capture(launch.stream, KernelWork{&kernel,
+                                             launch.grid,
+                                             launch.block,
+                                             static_cast<std::uint32_t>(launch.shared_bytes),
+                                             launch.flags,
+                                             {parameters.begin(), parameters.begin() + filled},
+                                             {}});
   }
   StreamPtr stream;
   TORPOR_TRY(UseStream(launch.stream, stream));
@@ -92,7 +71,46 @@ cudaError_t LaunchKernel(const void* function, const Launch& launch, void** argu
   return kernel ? LaunchPrepared(*kernel, launch, arguments) : cudaErrorInvalidDeviceFunction;
 }
 
-// Attributes that only tune are ignored; one that changes what the kernel does is refused.
+cudaError_t LaunchExtended(const cudaLaunchConfig_t* config, const void* function, void** arguments,
+                           bool per_thread_default) {
+  if (!config || (config->numAttrs > 0 && !config->attrs)) return cudaErrorInvalidValue;
+  Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, 0};
+  if (!launch.stream && per_thread_default) launch.stream = cudaStreamPerThread;
+  for (unsigned i = 0; i < config->numAttrs; ++i)
+    TORPOR_TRY(ApplyAttribute(config->attrs[i], launch));
+  return LaunchKernel(function, launch, arguments);
+}
+
+}  // namespace
+
+cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
+  const LaunchLimits& limits = DeviceLaunchLimits();
+  if (!Inside(launch.grid, limits.grid) || !Inside(launch.block, limits.block))
+    return cudaErrorInvalidConfiguration;
+  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  if (threads > limits.threads_per_block) return cudaErrorInvalidConfiguration;
+  if (kernel.entry.max_threads > 0 &&
+      threads > static_cast<std::uint64_t>(kernel.entry.max_threads))
+    return cudaErrorLaunchOutOfResources;
+  if (launch.shared_bytes > kernel.max_dynamic_shared) return cudaErrorInvalidValue;
+  return cudaSuccess;
+}
+
+cudaError_t PackArguments(const Kernel& kernel, void** arguments, std::span<std::uint8_t> packed,
+                          std::size_t& filled) {
+  if (kernel.parameter_bytes > packed.size()) return cudaErrorInvalidValue;
+  const std::size_t count = kernel.entry.parameters.size();
+  if (!arguments && count > 0) return cudaErrorInvalidValue;
+  filled = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const wire::KernelParameter& parameter = kernel.entry.parameters[i];
+    std::memset(packed.data() + filled, 0, parameter.offset - filled);
+    std::memcpy(packed.data() + parameter.offset, arguments[i], parameter.bytes);
+    filled = parameter.offset + parameter.bytes;
+  }
+  return cudaSuccess;
+}
+
 cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch) {
   switch (attribute.id) {
     case cudaLaunchAttributeIgnore:
@@ -121,17 +139,6 @@ cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch)
   return cudaErrorNotSupported;
 }
 
-cudaError_t LaunchExtended(const cudaLaunchConfig_t* config, const void* function, void** arguments,
-                           bool per_thread_default) {
-  if (!config || (config->numAttrs > 0 && !config->attrs)) return cudaErrorInvalidValue;
-  Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, 0};
-  if (!launch.stream && per_thread_default) launch.stream = cudaStreamPerThread;
-  for (unsigned i = 0; i < config->numAttrs; ++i)
-    TORPOR_TRY(ApplyAttribute(config->attrs[i], launch));
-  return LaunchKernel(function, launch, arguments);
-}
-
-}  // namespace
 }  // namespace torpor::shim
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library

@@ -1,8 +1,10 @@
+#include "client_shim/cudart/memcpy.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "client_shim/cudart/copies.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
@@ -82,20 +84,12 @@ cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemc
   if (bytes == 0) return cudaSuccess;
   Route route;
   TORPOR_TRY(FindRoute(to, bytes, from, bytes, kind, route));
+  if (wait == Wait::kNo && IsCapturing(stream))
+    return Capture(stream, LinearCopy(to, from, bytes, kind));
   Copy copy{to, from, bytes, nullptr};
   TORPOR_TRY(UseStream(stream, copy.stream));
   return Run(copy, route, wait);
 }
-
-struct Rows {
-  std::uint64_t to_pitch = 0;
-  std::uint64_t from_pitch = 0;
-  std::uint64_t width = 0;
-  std::uint64_t height = 0;
-
-  // Bytes from the first row's begin to the last row's end.
-  std::uint64_t Span(std::uint64_t pitch) const { return (height - 1) * pitch + width; }
-};
 
 void CopyRows(void* to, const void* from, const Rows& rows) {
   for (std::uint64_t row = 0; row < rows.height; ++row)
@@ -105,11 +99,9 @@ void CopyRows(void* to, const void* from, const Rows& rows) {
 
 cudaError_t SendRows(void* to, const void* from, const Rows& rows, const Route& route,
                      const Stream& stream) {
-  const auto side = [](Side place) {
-    return place == Side::kDevice ? wire::MemorySide::kDevice : wire::MemorySide::kArena;
-  };
   return Send(wire::Memcpy2D{Address(to), rows.to_pitch, Address(from), rows.from_pitch, rows.width,
-                             rows.height, stream.wire, side(route.to), side(route.from)});
+                             rows.height, stream.wire, MemorySideOf(route.to),
+                             MemorySideOf(route.from)});
 }
 
 // Between a device and pageable memory: by way of pinned memory, packed, and therefore waiting.
@@ -135,6 +127,24 @@ cudaError_t CopyRowsStaged(void* to, const void* from, const Rows& rows, const R
   return error != cudaSuccess ? error : freed;
 }
 
+cudaError_t RunRows(void* to, const void* from, const Rows& rows, const Route& route,
+                    const StreamPtr& stream, Wait wait) {
+  const bool has_device = route.to == Side::kDevice || route.from == Side::kDevice;
+  if (!has_device) {
+    TORPOR_TRY(Finish(*stream, Wait::kYes));
+    CopyRows(to, from, rows);
+    return cudaSuccess;
+  }
+  const bool is_packed = rows.width == rows.to_pitch && rows.width == rows.from_pitch;
+  if (is_packed || rows.height == 1)
+    return Run({to, from, rows.width * rows.height, stream}, route, wait);
+  if (route.to == Side::kPageable || route.from == Side::kPageable)
+    return CopyRowsStaged(to, from, rows, route, *stream);
+  TORPOR_TRY(SendRows(to, from, rows, route, *stream));
+  const bool has_host = route.to != Side::kDevice || route.from != Side::kDevice;
+  return has_host ? Finish(*stream, wait) : cudaSuccess;
+}
+
 cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
                         cudaStream_t stream_handle, Wait wait) {
   TORPOR_TRY(Begin());
@@ -146,24 +156,20 @@ cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpy
   Route route;
   TORPOR_TRY(
       FindRoute(to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), kind, route));
+  if (wait == Wait::kNo && IsCapturing(stream_handle))
+    return Capture(stream_handle, PitchedCopy(to, from, rows, kind));
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  const bool has_device = route.to == Side::kDevice || route.from == Side::kDevice;
-  if (!has_device) {
-    TORPOR_TRY(Finish(*stream, Wait::kYes));
-    CopyRows(to, from, rows);
-    return cudaSuccess;
-  }
-  if (rows.width == rows.to_pitch && rows.width == rows.from_pitch)
-    return Run({to, from, rows.width * rows.height, stream}, route, wait);
-  if (route.to == Side::kPageable || route.from == Side::kPageable)
-    return CopyRowsStaged(to, from, rows, route, *stream);
-  TORPOR_TRY(SendRows(to, from, rows, route, *stream));
-  const bool has_host = route.to != Side::kDevice || route.from != Side::kDevice;
-  return has_host ? Finish(*stream, wait) : cudaSuccess;
+  return RunRows(to, from, rows, route, stream, wait);
 }
 
 }  // namespace
+
+cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, const Rows& rows,
+                       const Route& route) {
+  return RunRows(to, from, rows, route, stream, Wait::kNo);
+}
+
 }  // namespace torpor::shim
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library

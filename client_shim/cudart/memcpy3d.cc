@@ -1,4 +1,7 @@
+#include <utility>
+
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/volume_copy.h"
 
 namespace torpor::shim {
@@ -49,6 +52,11 @@ cudaError_t Copy(const Parameters* parameters, cudaMemcpyKind kind, cudaStream_t
 }
 
 cudaError_t Copy3D(const cudaMemcpy3DParms* parameters, cudaStream_t stream, Wait wait) {
+  if (parameters && wait == Wait::kNo && IsCapturing(stream)) {
+    NodeWork work;
+    TORPOR_TRY(MakeCopyWork(*parameters, work));
+    return Capture(stream, std::move(work));
+  }
   return parameters ? Copy(parameters, parameters->kind, stream, wait) : cudaErrorInvalidValue;
 }
 

@@ -1,10 +1,13 @@
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "base/units.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/free_unused.h"
+#include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/graph/graph_memory.h"
 #include "client_shim/cudart/host_register.h"
 #include "client_shim/cudart/memory_kinds.h"
 
@@ -44,6 +47,7 @@ HostFlags& TheHostFlags() {
 cudaError_t Allocate(void** out, std::uint64_t bytes) {
   if (!out) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
+  TORPOR_TRY(RefuseUnsafe());
   *out = nullptr;
   if (bytes == 0) return cudaSuccess;
   std::uint64_t address = 0;
@@ -55,11 +59,32 @@ cudaError_t Allocate(void** out, std::uint64_t bytes) {
 cudaError_t Release(void* pointer) {
   TORPOR_TRY(Begin());
   if (!pointer) return cudaSuccess;
+  cudaError_t freed = cudaSuccess;
+  if (FreeGraphMemory(Address(pointer), freed)) return freed;
   ClientCore::Allocation allocation;
   const bool found = Core().FindAllocation(Address(pointer), allocation);
   if (!found || !allocation.on_device || allocation.begin != Address(pointer))
     return cudaErrorInvalidValue;
   return FreeUnused([&] { return Core().Free(Address(pointer)); });
+}
+
+// Into the graph of a stream that captures.
+cudaError_t CaptureAllocation(void** out, std::uint64_t bytes, cudaStream_t stream) {
+  if (!out || bytes == 0) return cudaErrorInvalidValue;
+  cudaMemAllocNodeParams parameters{};
+  parameters.poolProps.allocType = cudaMemAllocationTypePinned;
+  parameters.poolProps.location.type = cudaMemLocationTypeDevice;
+  parameters.bytesize = bytes;
+  NodeWork work;
+  TORPOR_TRY(MakeAllocationWork(parameters, work));
+  *out = parameters.dptr;
+  return Capture(stream, std::move(work));
+}
+
+cudaError_t CaptureFree(void* pointer, cudaStream_t stream) {
+  NodeWork work;
+  TORPOR_TRY(MakeFreeWork(pointer, work));
+  return Capture(stream, std::move(work));
 }
 
 cudaError_t AllocatePitched(void** out, std::size_t* pitch, std::size_t width, std::size_t height) {
@@ -77,6 +102,7 @@ cudaError_t AllocateHost(void** out, std::uint64_t bytes, unsigned flags) {
       cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if (!out || (flags & ~kKnown) != 0) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
+  TORPOR_TRY(RefuseUnsafe());
   *out = nullptr;
   if (bytes == 0) return cudaSuccess;
   std::uint64_t address = 0;
@@ -134,16 +160,20 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return Entry([&] { return Allocate(pointer, bytes); });
 }
 
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
-  return Entry([&] { return Allocate(pointer, bytes); });
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+  return Entry([&] {
+    return IsCapturing(stream) ? CaptureAllocation(pointer, bytes, stream)
+                               : Allocate(pointer, bytes);
+  });
 }
 
 cudaError_t cudaFree(void* pointer) {
   return Entry([&] { return Release(pointer); });
 }
 
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) {
-  return Entry([&] { return Release(pointer); });
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  return Entry(
+      [&] { return IsCapturing(stream) ? CaptureFree(pointer, stream) : Release(pointer); });
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/memory_kinds.h"
 #include "client_shim/cudart/streams.h"
 
@@ -16,6 +17,7 @@ cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t handle) {
   TORPOR_TRY(Begin());
   if (bytes == 0) return cudaSuccess;
   if (!IsDeviceRange(to, bytes)) return cudaErrorInvalidValue;
+  if (IsCapturing(handle)) return Capture(handle, ByteFill(to, bytes, value, bytes, 1));
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   constexpr std::uint32_t kByte = 1;
@@ -31,10 +33,12 @@ cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t widt
   if (width > pitch || __builtin_mul_overflow(height - 1, pitch, &span) ||
       __builtin_add_overflow(span, width, &span) || !IsDeviceRange(to, span))
     return cudaErrorInvalidValue;
+  if (IsCapturing(handle)) return Capture(handle, ByteFill(to, pitch, value, width, height));
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
-  return Send(wire::Memset2D{Address(to), pitch, static_cast<std::uint8_t>(value), width, height,
-                             stream->wire});
+  constexpr std::uint32_t kByte = 1;
+  return Send(wire::Memset2D{Address(to), pitch, static_cast<std::uint8_t>(value), kByte, width,
+                             height, stream->wire});
 }
 
 // Slice by slice, but all at once where the volume has all rows of a slice.

@@ -10,6 +10,8 @@
 
 namespace torpor::shim {
 
+struct StreamCapture;
+
 // What the client knows of a stream. Shared: a stream may be destroyed while another thread
 // still names it.
 struct Stream {
@@ -18,6 +20,9 @@ struct Stream {
   int priority = 0;
   bool is_default = false;             // the legacy stream or a thread's
   std::atomic<int> host_functions{0};  // queued and not finished
+
+  // Set while what is sent to it goes into a graph; guarded by GraphLock.
+  std::shared_ptr<StreamCapture> capture;
 
   std::mutex mutex;  // guards the attributes and the mark of the last query
   std::map<cudaStreamAttrID, cudaStreamAttrValue> attributes;

@@ -8,6 +8,7 @@
 
 #include "client_shim/core/thread_end.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/host_functions.h"
 
 namespace torpor::shim {
@@ -101,14 +102,14 @@ cudaError_t DestroyStream(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   if (stream->is_default) return cudaErrorInvalidResourceHandle;
+  TORPOR_TRY(LeaveCapture(stream));
   TORPOR_TRY(AwaitHostFunctions(*stream));
   return Destroy(*stream);
 }
 
 cudaError_t Synchronize(cudaStream_t handle) {
   StreamPtr stream;
-  TORPOR_TRY(FindStream(handle, stream));
-  TORPOR_TRY(AwaitHostFunctions(*stream));
+  TORPOR_TRY(UseStream(handle, stream));
   return Ask(wire::StreamSynchronize{stream->wire});
 }
 
@@ -137,6 +138,7 @@ cudaError_t PlaceMark(Stream& stream) {
 cudaError_t Query(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
+  TORPOR_TRY(RefuseCaptured(stream));
   if (stream->host_functions.load() != 0) return cudaErrorNotReady;
   if (Core().IsDrained()) return Core().TakeAsyncError();
   std::lock_guard lock(stream->mutex);
@@ -157,6 +159,7 @@ cudaError_t AddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void
 
 cudaError_t LaunchHostFunction(cudaStream_t handle, cudaHostFn_t function, void* data) {
   if (!function) return cudaErrorInvalidValue;
+  if (IsCapturing(handle)) return Capture(handle, HostWork{function, data});
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   return QueueHostFunction(stream, [function, data](cudaError_t state) {
@@ -180,6 +183,7 @@ cudaError_t FindStream(cudaStream_t stream, StreamPtr& found) {
 
 cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
   TORPOR_TRY(FindStream(stream, use));
+  TORPOR_TRY(RefuseCaptured(use));
   return AwaitHostFunctions(*use);
 }
 
@@ -265,14 +269,4 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return Entry([&] { return LaunchHostFunction(stream, function, data); });
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode) {
-  // Nothing is ever captured, but the mode is the program's to keep.
-  thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-  return Entry([&] {
-    if (!mode) return cudaErrorInvalidValue;
-    std::swap(current, *mode);
-    return cudaSuccess;
-  });
 }

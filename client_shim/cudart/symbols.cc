@@ -2,6 +2,7 @@
 
 #include "client_shim/cudart/copies.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/modules.h"
 #include "client_shim/cudart/streams.h"
 
@@ -13,6 +14,40 @@ cudaError_t UseRange(const void* symbol, std::uint64_t offset, std::uint64_t byt
   TORPOR_TRY(UseVariable(symbol, variable));
   const bool inside = offset <= variable->bytes && bytes <= variable->bytes - offset;
   return inside ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// The address on the GPU that serves us now; the journal tells every other one what it stands for.
+cudaError_t AskAddress(const Variable& variable, std::uint64_t& address) {
+  const std::uint64_t module = variable.module->wire;
+  wire::SymbolAddressResult result;
+  TORPOR_TRY(Ask(wire::SymbolAddress{module, variable.name}, result));
+  if (!RememberSymbolAddress(&variable, result.address, result.bytes)) {
+    Core().WarnOnce("symbol address", "two variables of different GPUs have the same address");
+    return cudaErrorNotSupported;
+  }
+  address = result.address;
+  const wire::SymbolPublish publish{module, variable.name, address};
+  return Core().Configure(module, Encode(publish), address);
+}
+
+cudaError_t GetAddress(void** address, const void* symbol) {
+  if (!address) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  const Variable* variable = nullptr;
+  TORPOR_TRY(UseVariable(symbol, variable));
+  const std::lock_guard lock(variable->module->mutex);  // what is known is published, too
+  std::uint64_t known = SymbolAddressOf(variable);
+  if (known == 0) TORPOR_TRY(AskAddress(*variable, known));
+  *address = reinterpret_cast<void*>(known);
+  return cudaSuccess;
+}
+
+// A variable in a graph is copied by its address.
+cudaError_t AddressIn(const void* symbol, std::uint64_t offset, std::uint8_t*& address) {
+  void* begin = nullptr;
+  TORPOR_TRY(GetAddress(&begin, symbol));
+  address = static_cast<std::uint8_t*>(begin) + offset;
+  return cudaSuccess;
 }
 
 cudaError_t ToSymbol(const void* symbol, const void* from, std::uint64_t bytes,
@@ -27,6 +62,11 @@ cudaError_t ToSymbol(const void* symbol, const void* from, std::uint64_t bytes,
   if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
     return cudaErrorInvalidMemcpyDirection;
   if (bytes == 0) return cudaSuccess;
+  if (IsCapturing(handle)) {
+    std::uint8_t* to = nullptr;
+    TORPOR_TRY(AddressIn(symbol, offset, to));
+    return Capture(handle, LinearCopy(to, from, bytes, kind));
+  }
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   wire::MemcpyToSymbol command;
@@ -58,6 +98,11 @@ cudaError_t FromSymbol(void* to, const void* symbol, std::uint64_t bytes, std::u
   if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
     return cudaErrorInvalidMemcpyDirection;
   if (bytes == 0) return cudaSuccess;
+  if (IsCapturing(handle)) {
+    std::uint8_t* from = nullptr;
+    TORPOR_TRY(AddressIn(symbol, offset, from));
+    return Capture(handle, LinearCopy(to, from, bytes, kind));
+  }
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   const auto fetch = [&](std::uint64_t at, std::uint64_t part, std::uint64_t window_offset,
@@ -79,32 +124,6 @@ cudaError_t FromSymbol(void* to, const void* symbol, std::uint64_t bytes, std::u
   std::vector<std::uint8_t> staging(bytes);
   TORPOR_TRY(DownloadPageable(staging.data(), bytes, fetch));
   return cudaMemcpyAsync(to, staging.data(), bytes, cudaMemcpyHostToDevice, handle);
-}
-
-// The address on the GPU that serves us now; the journal tells every other one what it stands for.
-cudaError_t AskAddress(const Variable& variable, std::uint64_t& address) {
-  const std::uint64_t module = variable.module->wire;
-  wire::SymbolAddressResult result;
-  TORPOR_TRY(Ask(wire::SymbolAddress{module, variable.name}, result));
-  if (!RememberSymbolAddress(&variable, result.address, result.bytes)) {
-    Core().WarnOnce("symbol address", "two variables of different GPUs have the same address");
-    return cudaErrorNotSupported;
-  }
-  address = result.address;
-  const wire::SymbolPublish publish{module, variable.name, address};
-  return Core().Configure(module, Encode(publish), address);
-}
-
-cudaError_t GetAddress(void** address, const void* symbol) {
-  if (!address) return cudaErrorInvalidValue;
-  TORPOR_TRY(Begin());
-  const Variable* variable = nullptr;
-  TORPOR_TRY(UseVariable(symbol, variable));
-  const std::lock_guard lock(variable->module->mutex);  // what is known is published, too
-  std::uint64_t known = SymbolAddressOf(variable);
-  if (known == 0) TORPOR_TRY(AskAddress(*variable, known));
-  *address = reinterpret_cast<void*>(known);
-  return cudaSuccess;
 }
 
 cudaError_t GetSize(std::size_t* size, const void* symbol) {

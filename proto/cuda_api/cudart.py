@@ -27,7 +27,17 @@ KERNEL_ENTRY = Struct(
     dict(name=string, parameters=vector(KERNEL_PARAMETER), max_threads=i32,
          static_shared_bytes=i32))
 
-STRUCTS = [KERNEL_PARAMETER, KERNEL_ENTRY]
+GRAPH_COMMAND = Struct(
+    "GraphCommand", "A STREAM command of this or another table inside a graph; its own stream is"
+    " not looked at.",
+    dict(call_id=u32, fields=blob))
+
+GRAPH_NODE = Struct(
+    "GraphNode", "Commands of a graph that run one after another, after those of the nodes that"
+    " `dependencies` names by their place in the graph: earlier ones.",
+    dict(commands=vector(GRAPH_COMMAND), dependencies=vector(u32)))
+
+STRUCTS = [KERNEL_PARAMETER, KERNEL_ENTRY, GRAPH_COMMAND, GRAPH_NODE]
 ENUMERATIONS = [MEMORY_SIDE, TEXTURE_RESOURCE]
 
 CONSTANTS = [
@@ -75,8 +85,9 @@ COMMANDS = [
             note="Between device memory and pinned memory, any direction; widths in bytes."),
     command(82, "Memset", STREAM, dst=u64, stream=u64, value=u32, element_bytes=u32, count=u64,
             note="`element_bytes` is 1, 2 or 4; `count` is in elements."),
-    command(83, "Memset2D", STREAM, dst=u64, pitch=u64, value=u32, width=u64, height=u64,
-            stream=u64, note="Sets bytes; `width` in bytes."),
+    command(83, "Memset2D", STREAM, dst=u64, pitch=u64, value=u32, element_bytes=u32, width=u64,
+            height=u64, stream=u64,
+            note="`element_bytes` is 1, 2 or 4; `width` is in elements, `pitch` in bytes."),
     command(84, "MemcpyToSymbol", STREAM, module=u64, variable=string, variable_offset=u64,
             stream=u64, bytes=u64, payload=payload, offset=u64, slot=u32, value=u64, data=blob,
             device_source=u64,
@@ -117,6 +128,15 @@ COMMANDS = [
     command(176, "ArrayCheck", SYNC, array=u64, note="Fails if the array could not be created."),
     command(177, "ImageObjectValue", SYNC, object=u64, returns=dict(known_as=u64),
             note="The driver's CUtexObject or CUsurfObject on this GPU."),
+    # Graphs: commands that are sent once and launched often (200 to 239).
+    command(200, "GraphCreate", STREAM, graph=u64),
+    command(201, "GraphAddNodes", STREAM, graph=u64, first=u32, nodes=vector(GRAPH_NODE),
+            note="`first` is the place of the first of them: how many the graph has."),
+    command(202, "GraphSetNode", STREAM, graph=u64, node=u32, commands=vector(GRAPH_COMMAND),
+            note="What the node does from the next launch on."),
+    command(203, "GraphDestroy", STREAM, graph=u64),
+    command(204, "GraphLaunch", STREAM, graph=u64, stream=u64,
+            note="After all earlier work of the stream and the graph's earlier launches."),
     # Answered.
     command(128, "StreamSynchronize", SYNC, stream=u64),
     command(129, "EventSynchronize", SYNC, event=u64),
@@ -157,8 +177,30 @@ cudaGetDeviceFlags cudaChooseDevice cudaSetValidDevices cudaInitDevice cudaDrive
 cudaGetLastError cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
 cudaStreamQuery cudaStreamGetFlags cudaStreamGetPriority cudaStreamGetDevice cudaStreamGetId
 cudaStreamSetAttribute cudaStreamGetAttribute cudaStreamCopyAttributes
-cudaThreadExchangeStreamCaptureMode cudaEventQuery
+cudaEventQuery
 cudaHostGetDevicePointer cudaHostGetFlags
+cudaStreamBeginCapture cudaStreamBeginCaptureToGraph cudaStreamEndCapture cudaStreamIsCapturing
+cudaStreamGetCaptureInfo cudaStreamUpdateCaptureDependencies cudaThreadExchangeStreamCaptureMode
+cudaGraphCreate cudaGraphDestroy cudaGraphClone cudaGraphNodeFindInClone cudaGraphGetNodes
+cudaGraphGetRootNodes cudaGraphGetEdges cudaGraphNodeGetDependencies cudaGraphNodeGetDependentNodes
+cudaGraphAddDependencies cudaGraphRemoveDependencies cudaGraphDebugDotPrint
+cudaGraphAddNode cudaGraphNodeSetParams cudaGraphDestroyNode cudaGraphNodeGetType
+cudaGraphAddEmptyNode cudaGraphAddChildGraphNode cudaGraphChildGraphNodeGetGraph
+cudaGraphAddKernelNode cudaGraphKernelNodeGetParams cudaGraphKernelNodeSetParams
+cudaGraphKernelNodeSetAttribute cudaGraphKernelNodeGetAttribute cudaGraphKernelNodeCopyAttributes
+cudaGraphAddMemcpyNode cudaGraphMemcpyNodeGetParams cudaGraphMemcpyNodeSetParams
+cudaGraphAddMemcpyNode1D cudaGraphMemcpyNodeSetParams1D
+cudaGraphAddMemcpyNodeToSymbol cudaGraphMemcpyNodeSetParamsToSymbol
+cudaGraphAddMemcpyNodeFromSymbol cudaGraphMemcpyNodeSetParamsFromSymbol
+cudaGraphAddMemsetNode cudaGraphMemsetNodeGetParams cudaGraphMemsetNodeSetParams
+cudaGraphAddHostNode cudaGraphHostNodeGetParams cudaGraphHostNodeSetParams
+cudaGraphAddEventRecordNode cudaGraphEventRecordNodeGetEvent cudaGraphEventRecordNodeSetEvent
+cudaGraphAddEventWaitNode cudaGraphEventWaitNodeGetEvent cudaGraphEventWaitNodeSetEvent
+cudaGraphMemAllocNodeGetParams cudaGraphMemFreeNodeGetParams cudaGraphAddMemFreeNode
+cudaDeviceGetGraphMemAttribute cudaDeviceSetGraphMemAttribute cudaDeviceGraphMemTrim
+cudaGraphExecGetFlags cudaGraphNodeGetEnabled cudaGraphUpload
+cudaUserObjectCreate cudaUserObjectRetain cudaUserObjectRelease cudaGraphRetainUserObject
+cudaGraphReleaseUserObject
 cudaHostRegister cudaHostUnregister cudaPointerGetAttributes cudaGetKernel cudaFuncGetName
 cudaArrayGetInfo cudaGetChannelDesc cudaGetMipmappedArrayLevel cudaGetTextureObjectResourceDesc
 cudaGetTextureObjectTextureDesc cudaGetTextureObjectResourceViewDesc
@@ -176,10 +218,18 @@ cudaMemcpyToArrayAsync cudaMemcpyFromArrayAsync cudaMemcpyArrayToArray
 cudaDestroyTextureObject cudaDestroySurfaceObject
 cudaFuncSetAttribute cudaDeviceSetLimit
 cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel
+cudaGraphInstantiate cudaGraphInstantiateWithFlags cudaGraphInstantiateWithParams
+cudaGraphLaunch cudaGraphExecUpdate cudaGraphNodeSetEnabled cudaGraphExecDestroy
+cudaGraphExecNodeSetParams cudaGraphExecChildGraphNodeSetParams cudaGraphExecKernelNodeSetParams
+cudaGraphExecMemcpyNodeSetParams cudaGraphExecMemcpyNodeSetParams1D
+cudaGraphExecMemcpyNodeSetParamsToSymbol cudaGraphExecMemcpyNodeSetParamsFromSymbol
+cudaGraphExecMemsetNodeSetParams cudaGraphExecHostNodeSetParams
+cudaGraphExecEventRecordNodeSetEvent cudaGraphExecEventWaitNodeSetEvent
 """,
     SYNC: """
 cudaDeviceSynchronize cudaDeviceReset cudaDeviceGetLimit cudaStreamSynchronize
 cudaEventSynchronize cudaEventElapsedTime
+cudaGraphAddMemAllocNode
 cudaMalloc cudaFree cudaMallocAsync cudaFreeAsync cudaMallocPitch cudaMemGetInfo
 cudaMallocHost cudaFreeHost cudaHostAlloc cudaMalloc3D
 cudaMallocArray cudaMalloc3DArray cudaFreeArray cudaMallocMipmappedArray cudaFreeMipmappedArray
@@ -219,10 +269,8 @@ SYMBOLS += [
     custom("__cudaLaunchKernel", STREAM,
            "cudaError_t (cudaKernel_t kernel, dim3 grid, dim3 block, void ** arguments,"
            " size_t shared_bytes, cudaStream_t stream)"),
-    # Constant answers. Nothing is ever captured, and cache preferences are only hints.
+    # Constant answers. Cache preferences are only hints.
     local("cudaRuntimeGetVersion", runtimeVersion="CUDART_VERSION"),
-    local("cudaStreamIsCapturing", pCaptureStatus="cudaStreamCaptureStatusNone"),
-    local("cudaStreamGetCaptureInfo", captureStatus_out="cudaStreamCaptureStatusNone"),
     local("cudaProfilerStart", "cudaError_t (void)"),
     local("cudaProfilerStop", "cudaError_t (void)"),
     local("cudaDeviceSetCacheConfig"),

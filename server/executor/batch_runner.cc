@@ -98,6 +98,18 @@ absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std:
   return absl::OkStatus();
 }
 
+cuda_api::CallStatus BatchRunner::RunInGraph(const wire::GraphCommand& command) {
+  const bool is_cudart = cuda_api::IsCudartCall(command.call_id);
+  const absl::Status decoded =
+      is_cudart
+          ? cuda_api::DispatchCudart(cudart_, command.call_id, command.fields, graph_outcome_)
+          : cuda_api::DispatchCublas(cublas_, command.call_id, command.fields, graph_outcome_);
+  if (!decoded.ok()) return ToCallStatus(decoded, "a command of a graph");
+  if (graph_outcome_.status.ok() || is_cudart) return std::move(graph_outcome_.status);
+  // As outside a graph: another library's failure comes to light in CUDA's own terms.
+  return cuda_api::CallFailed(cudaErrorUnknown, std::move(graph_outcome_.status.message));
+}
+
 void BatchRunner::RunDrain() {
   outcome_.is_sync = true;
   outcome_.result.clear();

@@ -40,7 +40,8 @@ class BatchRunner {
   BatchRunner(const Device& device, ModuleLibrary& library, CublasPool& cublas,
               KernelOutput& output, SessionMemory& memory)
       : output_(output),
-        cudart_(device, library, memory),
+        cudart_(device, library, memory,
+                [this](const wire::GraphCommand& command) { return RunInGraph(command); }),
         cublas_(cublas, cudart_.streams(), memory.image()) {}
 
   // Executes the batch's commands in order. An error means that the client is broken or hostile:
@@ -60,6 +61,7 @@ class BatchRunner {
  private:
   absl::Status RunCommand(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                           ReplySink& replies);
+  cuda_api::CallStatus RunInGraph(const wire::GraphCommand& command);
   void RunDrain();
   void Remember(cudaError_t error, const std::string& message);
   void Answer(std::uint32_t call_id, ReplySink& replies);
@@ -77,6 +79,7 @@ class BatchRunner {
 
   // Reused from command to command.
   cuda_api::CallOutcome outcome_;
+  cuda_api::CallOutcome graph_outcome_;  // of a command inside the one whose outcome that is
   wire::Reply reply_;
   std::vector<std::uint8_t> encoded_;
 };

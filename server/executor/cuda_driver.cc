@@ -46,6 +46,8 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuMemsetD16Async", driver.MemsetD16Async},
       {"cuMemsetD32Async", driver.MemsetD32Async},
       {"cuMemsetD2D8Async", driver.MemsetD2D8Async},
+      {"cuMemsetD2D16Async", driver.MemsetD2D16Async},
+      {"cuMemsetD2D32Async", driver.MemsetD2D32Async},
       {"cuArray3DCreate_v2", driver.Array3DCreate},
       {"cuArrayDestroy", driver.ArrayDestroy},
       {"cuMipmappedArrayCreate", driver.MipmappedArrayCreate},

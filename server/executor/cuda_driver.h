@@ -50,6 +50,8 @@ struct CudaDriver {
   decltype(&::cuMemsetD16Async) MemsetD16Async = nullptr;
   decltype(&::cuMemsetD32Async) MemsetD32Async = nullptr;
   decltype(&::cuMemsetD2D8Async) MemsetD2D8Async = nullptr;
+  decltype(&::cuMemsetD2D16Async) MemsetD2D16Async = nullptr;
+  decltype(&::cuMemsetD2D32Async) MemsetD2D32Async = nullptr;
 
   decltype(&::cuArray3DCreate_v2) Array3DCreate = nullptr;
   decltype(&::cuArrayDestroy) ArrayDestroy = nullptr;

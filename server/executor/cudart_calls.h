@@ -8,6 +8,7 @@
 #include "proto/cuda_api/cudart_dispatch.h"
 #include "server/executor/device.h"
 #include "server/executor/event_set.h"
+#include "server/executor/graph_set.h"
 #include "server/executor/module_store.h"
 #include "server/executor/session_arrays.h"
 #include "server/executor/session_image_objects.h"
@@ -19,11 +20,13 @@ namespace torpor::executor {
 
 // Carries out the CUDA runtime calls of one session. Every id is looked up among the session's own
 // objects and every range among its own memory before the driver hears of it. Of one thread at a
-// time, on which the device is current. Sources: cudart_calls_{streams,modules,memory,images}.cc.
+// time, on which the device is current.
+// Sources: cudart_calls_{streams,modules,memory,images,graphs}.cc.
 class CudartCalls final : public cuda_api::CudartHandler {
  public:
-  // All outlive this.
-  CudartCalls(const Device& device, ModuleLibrary& library, SessionMemory& memory);
+  // All outlive this. `run` carries out a command of a graph.
+  CudartCalls(const Device& device, ModuleLibrary& library, SessionMemory& memory,
+              GraphSet::RunCommand run);
   // The session's work is done.
   ~CudartCalls() override = default;
 
@@ -94,6 +97,11 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus ImageObjectPublish(const wire::ImageObjectPublish& command) override;
   cuda_api::CallStatus ImageObjectValue(const wire::ImageObjectValue& command,
                                         wire::ImageObjectValueResult& result) override;
+  cuda_api::CallStatus GraphCreate(const wire::GraphCreate& command) override;
+  cuda_api::CallStatus GraphAddNodes(const wire::GraphAddNodes& command) override;
+  cuda_api::CallStatus GraphSetNode(const wire::GraphSetNode& command) override;
+  cuda_api::CallStatus GraphDestroy(const wire::GraphDestroy& command) override;
+  cuda_api::CallStatus GraphLaunch(const wire::GraphLaunch& command) override;
 
  private:
   const CudaDriver& driver() const { return device_.driver(); }
@@ -140,6 +148,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   SessionImageObjects image_objects_;
   EventSet events_;
   StreamSet streams_;
+  GraphSet graphs_;
   ModuleUploadBuffer upload_;
   std::vector<void*> parameters_;                  // scratch of LaunchKernel
   std::vector<std::uint64_t> translated_;          // the same

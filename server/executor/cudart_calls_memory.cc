@@ -166,8 +166,10 @@ CallStatus CudartCalls::Memset(const wire::Memset& command) {
 }
 
 CallStatus CudartCalls::Memset2D(const wire::Memset2D& command) {
+  Bytes row = 0;
   Bytes extent = 0;
-  if (!Extent2D(command.pitch, command.width, command.height, extent)) {
+  if (__builtin_mul_overflow(command.width, Bytes{command.element_bytes}, &row) ||
+      !Extent2D(command.pitch, row, command.height, extent)) {
     return OutsideMemory("cudaMemset2D");
   }
   const CUdeviceptr target = DeviceMemory(command.dst, extent);
@@ -175,10 +177,25 @@ CallStatus CudartCalls::Memset2D(const wire::Memset2D& command) {
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
-  if (result == CUDA_SUCCESS) {
-    result =
-        driver().MemsetD2D8Async(target, command.pitch, static_cast<unsigned char>(command.value),
-                                 command.width, command.height, stream);
+  if (result != CUDA_SUCCESS) return Outcome(result, "cudaMemset2D");
+  const CudaDriver& cuda = driver();
+  switch (command.element_bytes) {
+    case 1:
+      result =
+          cuda.MemsetD2D8Async(target, command.pitch, static_cast<unsigned char>(command.value),
+                               command.width, command.height, stream);
+      break;
+    case 2:
+      result =
+          cuda.MemsetD2D16Async(target, command.pitch, static_cast<unsigned short>(command.value),
+                                command.width, command.height, stream);
+      break;
+    case 4:
+      result = cuda.MemsetD2D32Async(target, command.pitch, command.value, command.width,
+                                     command.height, stream);
+      break;
+    default:
+      result = CUDA_ERROR_INVALID_VALUE;
   }
   return Outcome(result, "cudaMemset2D");
 }

@@ -1,6 +1,8 @@
 // Streams, events, synchronisation and limits.
 #include <driver_types.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "server/executor/call_status.h"
 #include "server/executor/cudart_calls.h"
@@ -18,7 +20,8 @@ CallStatus UnknownLimit(std::uint32_t limit) {
 
 }  // namespace
 
-CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMemory& memory)
+CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMemory& memory,
+                         GraphSet::RunCommand run)
     : device_(device),
       library_(library),
       memory_(memory),
@@ -26,7 +29,8 @@ CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMe
       arrays_(device, memory.image()),
       image_objects_(device),
       events_(device),
-      streams_(device) {}
+      streams_(device),
+      graphs_(device, streams_, std::move(run)) {}
 
 CallStatus CudartCalls::Outcome(CUresult result, std::string_view what) const {
   return ToCallStatus(driver(), result, what);

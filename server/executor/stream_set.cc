@@ -66,6 +66,10 @@ CUresult StreamSet::Destroy(std::uint64_t id) {
 }
 
 CUresult StreamSet::Use(std::uint64_t id, CUstream& stream) {
+  if (redirected_ != nullptr) {
+    stream = redirected_;
+    return CUDA_SUCCESS;
+  }
   if (id <= kLegacyHandle) {
     const CUresult result = UseLegacy();
     stream = legacy_.handle;

@@ -33,6 +33,10 @@ class StreamSet {
   // CUDA_ERROR_INVALID_HANDLE if there is no such stream.
   CUresult Use(std::uint64_t id, CUstream& stream);
 
+  // Until the next call all work goes to `stream`, whichever it was meant for, and in no other
+  // order than that stream's; with null, where it belongs again.
+  void Redirect(CUstream stream) { redirected_ = stream; }
+
   // Waits for all work of all streams.
   CUresult Synchronize();
   // The same, but CUDA_ERROR_TIMEOUT if there is still work at `deadline`.
@@ -61,7 +65,8 @@ class StreamSet {
   Stream legacy_;                        // made at its first use
   std::uint64_t legacy_epoch_ = 0;       // grows with every use of the legacy stream
   bool legacy_recorded_ = false;         // legacy_.joint stands for legacy_epoch_
-  Stream retired_;                       // waits for what destroyed streams still had to do
+  CUstream redirected_ = nullptr;
+  Stream retired_;  // waits for what destroyed streams still had to do
 };
 
 }  // namespace torpor::executor

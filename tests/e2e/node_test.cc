@@ -336,7 +336,8 @@ TEST_P(MovingPrograms, FindWhatIsTheirsWhenOthersHaveHadTheGpu) {
   FinishAll();
 }
 
-INSTANTIATE_TEST_SUITE_P(E2e, MovingPrograms, testing::Values("symbol_address", "moving_textures"),
+INSTANTIATE_TEST_SUITE_P(E2e, MovingPrograms,
+                         testing::Values("symbol_address", "moving_textures", "moved_graph"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Node, ProgramsRunBesideTheFunctionsAndTakeTheGpuInTurns) {

@@ -34,18 +34,17 @@ TEST_P(Programs, Pass) {
   EXPECT_EQ(program.Stdout(), "PASS\n") << program.Stderr();
 }
 
-INSTANTIATE_TEST_SUITE_P(E2e, Programs,
-                         testing::Values("vector_add", "vector_add_by_pointer", "tiled_matmul",
-                                         "streams_events", "default_stream",
-                                         "default_stream_per_thread", "copies", "symbols",
-                                         "device_state", "reductions", "arithmetic", "big_copies",
-                                         "many_launches", "threads", "errors", "sticky_error",
-                                         "attributes", "device_assert", "registered_memory",
-                                         "device_reset", "forks", "arrays", "textures",
-                                         "texture_kinds", "blas", "blas_families", "separate_units",
-                                         "separate_units_ptx", "device_launch", "tensor_cores",
-                                         "block_barriers", "device_calls"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    E2e, Programs,
+    testing::Values("vector_add", "vector_add_by_pointer", "tiled_matmul", "streams_events",
+                    "default_stream", "default_stream_per_thread", "copies", "symbols",
+                    "device_state", "reductions", "arithmetic", "big_copies", "many_launches",
+                    "threads", "errors", "sticky_error", "attributes", "device_assert",
+                    "registered_memory", "device_reset", "forks", "arrays", "textures",
+                    "texture_kinds", "blas", "blas_families", "separate_units",
+                    "separate_units_ptx", "device_launch", "tensor_cores", "block_barriers",
+                    "device_calls", "graphs", "graph_capture", "graph_blas"),
+    [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace torpor::e2e

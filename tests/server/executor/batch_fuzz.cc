@@ -59,20 +59,36 @@ class Fuzzer {
     array.channels = 1;
     array.block = session_.identity.device_base;
     batch.Add(stream).Add(event).Add(module).Add(kernel).Add(array);
+    wire::GraphAddNodes graph{6, 0, {}};
+    batch.Add(wire::GraphCreate{graph.graph});
+    const bool in_graph = !input.empty() && input[0] == 1;
     while (input.size() >= 2) {
-      const std::uint32_t call_id = (input[0] < 224 ? 64u : 1024u - 224u) + input[0] % 224u;
-      const std::size_t words = std::min<std::size_t>(input[1], (input.size() - 2) / 8);
-      std::vector<std::uint8_t> fields(8 * words);
-      for (std::size_t i = 0; i < words; ++i) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, input.data() + 2 + 8 * i, sizeof word);
-        word = Plausible(word);
-        std::memcpy(fields.data() + 8 * i, &word, sizeof word);
+      wire::GraphCommand command = TakeCommand(input);
+      if (!in_graph) {
+        batch.AddRaw(command.call_id, command.fields);
+        continue;
       }
-      batch.AddRaw(call_id, fields);
-      input = input.subspan(2 + 8 * words);
+      const auto place = static_cast<std::uint32_t>(graph.nodes.size());
+      graph.nodes.push_back({{std::move(command)}, {}});
+      if (place > 0) graph.nodes.back().dependencies = {place / 2};
     }
+    if (in_graph) batch.Add(graph).Add(wire::GraphLaunch{graph.graph, stream.stream});
     return batch;
+  }
+
+  wire::GraphCommand TakeCommand(std::span<const std::uint8_t>& input) const {
+    wire::GraphCommand command;
+    command.call_id = (input[0] < 224 ? 64u : 1024u - 224u) + input[0] % 224u;
+    const std::size_t words = std::min<std::size_t>(input[1], (input.size() - 2) / 8);
+    command.fields.resize(8 * words);
+    for (std::size_t i = 0; i < words; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, input.data() + 2 + 8 * i, sizeof word);
+      word = Plausible(word);
+      std::memcpy(command.fields.data() + 8 * i, &word, sizeof word);
+    }
+    input = input.subspan(2 + 8 * words);
+    return command;
   }
 
   // Small numbers and addresses near the session's memory more often than chance would give.

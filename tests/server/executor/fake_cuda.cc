@@ -251,9 +251,10 @@ struct FakeDriverFunctions {
     }
     return Ok();
   }
-  static CUresult Fill2D(CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
+  template <typename Value, CUresult (*FillRow)(CUdeviceptr, Value, std::size_t, CUstream)>
+  static CUresult Fill2D(CUdeviceptr to, std::size_t pitch, Value value, std::size_t width,
                          std::size_t height, CUstream stream) {
-    for (std::size_t row = 0; row < height; ++row) Fill8(to + row * pitch, value, width, stream);
+    for (std::size_t row = 0; row < height; ++row) FillRow(to + row * pitch, value, width, stream);
     return Ok();
   }
 
@@ -415,7 +416,9 @@ FakeCuda::FakeCuda() {
              .MemsetD8Async = F::Fill8,
              .MemsetD16Async = F::Fill16,
              .MemsetD32Async = F::Fill32,
-             .MemsetD2D8Async = F::Fill2D,
+             .MemsetD2D8Async = F::Fill2D<unsigned char, F::Fill8>,
+             .MemsetD2D16Async = F::Fill2D<unsigned short, F::Fill16>,
+             .MemsetD2D32Async = F::Fill2D<unsigned, F::Fill32>,
              .Array3DCreate = F::CreateArray,
              .ArrayDestroy = F::DestroyArray,
              .MipmappedArrayCreate = F::CreateMipmapped,

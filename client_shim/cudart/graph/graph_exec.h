@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "client_shim/cudart/graph/graph.h"
+#include "client_shim/cudart/graph/plan.h"
+#include "client_shim/cudart/stream.h"
+#include "proto/cuda_api/cudart_commands.h"
+
+namespace torpor::shim {
+
+// An instantiated graph: a clone of the program's, in stages (plan.h), of which the executor's
+// parts are objects of the session. One launch at a time is under way in the client; changes wait
+// for it and hold from the next one. Thread-safe. A cudaGraphExec_t is the address of one.
+class GraphExec : public std::enable_shared_from_this<GraphExec> {
+ public:
+  // `graph`: with no cycle, else cudaErrorInvalidValue.
+  static cudaError_t Instantiate(const Graph& graph, unsigned long long flags,
+                                 std::shared_ptr<GraphExec>& exec);
+  ~GraphExec();
+  GraphExec(const GraphExec&) = delete;
+  GraphExec& operator=(const GraphExec&) = delete;
+
+  // Null if the handle is no live one's.
+  static std::shared_ptr<GraphExec> Find(cudaGraphExec_t handle);
+  cudaGraphExec_t handle() { return reinterpret_cast<cudaGraphExec_t>(this); }
+  // False: it was destroyed already. What is launched goes on.
+  static bool Destroy(cudaGraphExec_t handle);
+  static void DestroyAll();
+
+  // A graph of the same work as it is now.
+  std::unique_ptr<Graph> CloneGraph();
+
+  unsigned long long flags() const { return flags_; }
+
+  // On a stream that is ready for a command.
+  cudaError_t Launch(const StreamPtr& stream);
+
+  // `node`: of the graph that this was instantiated from; the new work is of the node's kind.
+  cudaError_t SetWork(cudaGraphNode_t node, NodeWork work);
+  // Only kernels, copies and fills can be left out.
+  cudaError_t SetEnabled(cudaGraphNode_t node, bool enabled);
+  cudaError_t IsEnabled(cudaGraphNode_t node, bool& enabled);
+  // Takes the work of all nodes of a graph of the same structure.
+  cudaError_t Update(const Graph& graph, cudaGraphExecUpdateResultInfo& info);
+
+ private:
+  // What runs next in a launch.
+  struct Position {
+    std::size_t stage = 0;
+    std::size_t client_node = 0;
+  };
+  // Where the plan has put a node.
+  struct Planned {
+    Runner runner = Runner::kExecutor;
+    std::size_t stage = 0;  // of the executor's nodes, like `place`
+    std::size_t place = 0;
+  };
+  // Of one stage's nodes of the executor.
+  struct Part {
+    std::uint64_t wire = 0;  // 0: there is none
+    std::vector<std::vector<wire::GraphCommand>> sent;
+  };
+
+  GraphExec(const Graph& graph, unsigned long long flags);
+
+  void IndexOriginals(const Graph& graph);
+  GraphNode* FindOwn(cudaGraphNode_t node);
+  std::unique_lock<std::mutex> AwaitIdle();
+
+  // Makes the executor's parts anew.
+  cudaError_t Rebuild();
+  cudaError_t CreatePart(const Stage& stage, Part& part);
+  void DestroyParts();
+  cudaError_t CommandsOf(const GraphNode& node, std::vector<wire::GraphCommand>& commands) const;
+  // Tells the executor what the node does now, unless it knows.
+  cudaError_t Tell(const GraphNode& node);
+  cudaError_t TellAll();
+
+  cudaError_t BeginMemory();
+  // `is_done`: everything was sent; else the rest comes with Resume.
+  cudaError_t Continue(const StreamPtr& stream, Position position, bool has_arrived, bool& is_done);
+  void Resume(const StreamPtr& stream, Position position, cudaError_t state);
+
+  const unsigned long long flags_;
+  std::unique_ptr<Graph> graph_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable became_idle_;
+  bool is_launching_ = false;                        // host functions are to come
+  std::unordered_map<const void*, GraphNode*> own_;  // by the given graph's node
+  std::unordered_set<const GraphNode*> disabled_;
+  std::vector<Stage> stages_;
+  std::unordered_map<const GraphNode*, Planned> planned_;
+  std::vector<Part> parts_;                     // one a stage
+  std::vector<const GraphNode*> memory_nodes_;  // allocations and frees, in order
+};
+
+}  // namespace torpor::shim

@@ -1,0 +1,123 @@
+// The entries about nodes that allocate or free memory, and about the memory of all graphs.
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/graph/graph_lock.h"
+#include "client_shim/cudart/graph/graph_memory.h"
+#include "client_shim/cudart/graph/make_work.h"
+#include "client_shim/cudart/graph/node_access.h"
+
+namespace torpor::shim {
+namespace {
+
+cudaError_t AddAllocation(cudaGraphNode_t* node, cudaGraph_t graph,
+                          const Dependencies& dependencies, cudaMemAllocNodeParams* parameters) {
+  NodeWork work;
+  if (!parameters) return cudaErrorInvalidValue;
+  TORPOR_TRY(MakeAllocationWork(*parameters, work));
+  return AddNode(node, graph, dependencies, std::move(work));
+}
+
+cudaError_t AddFree(cudaGraphNode_t* node, cudaGraph_t graph, const Dependencies& dependencies,
+                    void* address) {
+  NodeWork work;
+  TORPOR_TRY(MakeFreeWork(address, work));
+  return AddNode(node, graph, dependencies, std::move(work));
+}
+
+cudaError_t TellAllocation(cudaGraphNode_t node, cudaMemAllocNodeParams* parameters) {
+  const GraphLock lock;
+  AllocationWork* work = nullptr;
+  TORPOR_TRY(FindWork(node, work));
+  if (!parameters) return cudaErrorInvalidValue;
+  *parameters = work->parameters;
+  return cudaSuccess;
+}
+
+cudaError_t TellFree(cudaGraphNode_t node, void* address) {
+  const GraphLock lock;
+  FreeWork* work = nullptr;
+  TORPOR_TRY(FindWork(node, work));
+  if (!address) return cudaErrorInvalidValue;
+  *static_cast<void**>(address) = work->address;
+  return cudaSuccess;
+}
+
+cudaError_t TellUse(int device, cudaGraphMemAttributeType attribute, void* value) {
+  if (device != 0) return cudaErrorInvalidDevice;
+  if (!value) return cudaErrorInvalidValue;
+  const GraphMemoryUse use = CurrentGraphMemoryUse();
+  auto& bytes = *static_cast<std::uint64_t*>(value);
+  switch (attribute) {
+    case cudaGraphMemAttrUsedMemCurrent:
+      bytes = use.used;
+      return cudaSuccess;
+    case cudaGraphMemAttrUsedMemHigh:
+      bytes = use.most_used;
+      return cudaSuccess;
+    case cudaGraphMemAttrReservedMemCurrent:
+      bytes = use.reserved;
+      return cudaSuccess;
+    case cudaGraphMemAttrReservedMemHigh:
+      bytes = use.most_reserved;
+      return cudaSuccess;
+  }
+  return cudaErrorInvalidValue;
+}
+
+// Only the high-water marks can be set, and only back.
+cudaError_t ResetUse(int device, cudaGraphMemAttributeType attribute, const void* value) {
+  if (device != 0) return cudaErrorInvalidDevice;
+  if (!value || *static_cast<const std::uint64_t*>(value) != 0) return cudaErrorInvalidValue;
+  if (attribute == cudaGraphMemAttrUsedMemHigh)
+    ResetMostUsed();
+  else if (attribute == cudaGraphMemAttrReservedMemHigh)
+    ResetMostReserved();
+  else
+    return cudaErrorInvalidValue;
+  return cudaSuccess;
+}
+
+}  // namespace
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* dependencies, size_t count,
+                                     struct cudaMemAllocNodeParams* parameters) {
+  return Entry([&] {
+    return AddAllocation(node, graph, {dependencies, nullptr, count}, parameters);
+  });
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                    const cudaGraphNode_t* dependencies, size_t count,
+                                    void* address) {
+  return Entry([&] { return AddFree(node, graph, {dependencies, nullptr, count}, address); });
+}
+
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
+                                           struct cudaMemAllocNodeParams* parameters) {
+  return Entry([&] { return TellAllocation(node, parameters); });
+}
+
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* address) {
+  return Entry([&] { return TellFree(node, address); });
+}
+
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,
+                                           void* value) {
+  return Entry([&] { return TellUse(device, attribute, value); });
+}
+
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,
+                                           void* value) {
+  return Entry([&] { return ResetUse(device, attribute, value); });
+}
+
+cudaError_t cudaDeviceGraphMemTrim(int device) {
+  return Entry([&] {
+    if (device != 0) return cudaErrorInvalidDevice;
+    TrimGraphMemory();
+    return cudaSuccess;
+  });
+}

@@ -1,0 +1,173 @@
+// Graphs as programs use them, over a core that only takes notes.
+#include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "proto/cuda_api/cudart_commands.h"
+#include "tests/client_shim/surface/fake_client_core.h"
+
+namespace torpor::shim {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kDevice = 0x2000'0000'0000;
+constexpr std::uint64_t kBytes = 4096;
+
+class GraphClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    core_.Forget();
+    core_.hello = {};
+    core_.hello.device_base = kDevice;
+    core_.hello.device_bytes = 1 << 20;
+    core_.allocations = {{kDevice, kBytes, true}};
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaGraphCreate(&graph_, 0), cudaSuccess);
+    (void)cudaGetLastError();
+  }
+  void TearDown() override {
+    EXPECT_EQ(cudaGraphDestroy(graph_), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess);
+  }
+
+  static cudaMemsetParams Fill(unsigned value) {
+    cudaMemsetParams fill{};
+    fill.dst = reinterpret_cast<void*>(kDevice);
+    fill.value = value;
+    fill.elementSize = 1;
+    fill.width = 16;
+    fill.height = 1;
+    return fill;
+  }
+  cudaGraphNode_t AddFill(unsigned value) const {
+    const cudaMemsetParams fill = Fill(value);
+    cudaGraphNode_t node = nullptr;
+    EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill), cudaSuccess);
+    return node;
+  }
+  cudaGraphExec_t Instantiate() const {
+    cudaGraphExec_t exec = nullptr;
+    EXPECT_EQ(cudaGraphInstantiate(&exec, graph_, 0), cudaSuccess);
+    return exec;
+  }
+
+  FakeClientCore& core_ = FakeClientCore::Get();
+  cudaStream_t stream_ = nullptr;
+  cudaGraph_t graph_ = nullptr;
+};
+
+TEST_F(GraphClientTest, ALaunchIsOneCommand) {
+  for (unsigned value = 0; value < 5; ++value) AddFill(value);
+  const std::size_t live = core_.live.size();
+  const cudaGraphExec_t exec = Instantiate();
+  EXPECT_EQ(core_.live.size(), live + 1);
+  EXPECT_THAT(core_.settings, ElementsAre(wire::GraphAddNodes::kCallId));
+  EXPECT_THAT(core_.sent, IsEmpty());
+  ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+  EXPECT_EQ(core_.Only<wire::GraphLaunch>().stream, reinterpret_cast<std::uint64_t>(stream_));
+  ASSERT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(core_.live.size(), live);
+  EXPECT_EQ(cudaGraphLaunch(exec, stream_), cudaErrorInvalidValue);
+}
+
+TEST_F(GraphClientTest, ChangesAreSentOnce) {
+  const cudaGraphNode_t node = AddFill(1);
+  const cudaGraphExec_t exec = Instantiate();
+  core_.settings.clear();
+  cudaMemsetParams fill = Fill(1);
+  ASSERT_EQ(cudaGraphExecMemsetNodeSetParams(exec, node, &fill), cudaSuccess);
+  EXPECT_THAT(core_.settings, IsEmpty());
+  fill.value = 2;
+  ASSERT_EQ(cudaGraphExecMemsetNodeSetParams(exec, node, &fill), cudaSuccess);
+  EXPECT_THAT(core_.settings, ElementsAre(wire::GraphSetNode::kCallId));
+  const cudaHostNodeParams other_kind{[](void*) {}, nullptr};
+  EXPECT_EQ(cudaGraphExecHostNodeSetParams(exec, node, &other_kind), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+}
+
+TEST_F(GraphClientTest, CapturedCallsAreNotSent) {
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  void* const device = reinterpret_cast<void*>(kDevice);
+  std::vector<char> host(16);
+  EXPECT_EQ(cudaMemsetAsync(device, 1, 16, stream_), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(device, host.data(), 16, cudaMemcpyHostToDevice, stream_), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(host.data(), device, 16, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+  EXPECT_EQ(cudaLaunchHostFunc(
+                stream_, [](void*) {}, nullptr),
+            cudaSuccess);
+  cudaGraph_t captured = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &captured), cudaSuccess);
+  EXPECT_THAT(core_.sent, IsEmpty());
+  std::size_t count = 0;
+  EXPECT_EQ(cudaGraphGetNodes(captured, nullptr, &count), cudaSuccess);
+  EXPECT_EQ(count, 4u);
+  std::vector<cudaGraphNode_t> nodes(count + 1, reinterpret_cast<cudaGraphNode_t>(1));
+  count = nodes.size();
+  EXPECT_EQ(cudaGraphGetNodes(captured, nodes.data(), &count), cudaSuccess);
+  EXPECT_EQ(count, 4u);
+  EXPECT_EQ(nodes.back(), nullptr) << "the rest is filled with null";
+  EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+}
+
+TEST_F(GraphClientTest, OtherLibrariesCommandsAreCapturedThroughTheCore) {
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  CaptureSink* const sink = core_.capture_sink();
+  ASSERT_NE(sink, nullptr);
+  const auto handle = reinterpret_cast<std::uint64_t>(stream_);
+  EXPECT_TRUE(sink->IsCapturing(handle));
+  EXPECT_FALSE(sink->IsCapturing(0));
+  EXPECT_EQ(sink->Capture(handle, {1500, {}}), cudaSuccess);
+  cudaGraph_t captured = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &captured), cudaSuccess);
+  EXPECT_FALSE(sink->IsCapturing(handle));
+  cudaGraphNode_t node = nullptr;
+  std::size_t count = 1;
+  EXPECT_EQ(cudaGraphGetNodes(captured, &node, &count), cudaSuccess);
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  EXPECT_EQ(cudaGraphNodeGetType(node, &type), cudaSuccess);
+  EXPECT_EQ(type, cudaGraphNodeTypeKernel);
+  EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+}
+
+TEST_F(GraphClientTest, BadHandlesAreRefused) {
+  const auto no_graph = reinterpret_cast<cudaGraph_t>(this);
+  const auto no_node = reinterpret_cast<cudaGraphNode_t>(this);
+  const auto no_exec = reinterpret_cast<cudaGraphExec_t>(this);
+  cudaGraph_t clone = nullptr;
+  std::size_t count = 0;
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t node = nullptr;
+  EXPECT_EQ(cudaGraphDestroy(no_graph), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphClone(&clone, no_graph), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphInstantiate(&exec, no_graph, 0), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphAddEmptyNode(&node, graph_, &no_node, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphNodeGetType(no_node, &type), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphNodeGetDependencies(no_node, nullptr, nullptr, &count), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphLaunch(no_exec, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphExecDestroy(no_exec), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphChildGraphNodeGetGraph(AddFill(1), &clone), cudaErrorInvalidValue);
+}
+
+TEST_F(GraphClientTest, WhatIsNotSupportedSaysSo) {
+  cudaGraphNodeParams conditional{};
+  conditional.type = cudaGraphNodeTypeConditional;
+  cudaGraphNode_t node = nullptr;
+  EXPECT_EQ(cudaGraphAddNode(&node, graph_, nullptr, nullptr, 0, &conditional),
+            cudaErrorNotSupported);
+  cudaMemcpy3DParms copy{};
+  copy.srcArray = reinterpret_cast<cudaArray_t>(this);
+  copy.dstPtr.ptr = reinterpret_cast<void*>(kDevice);
+  EXPECT_EQ(cudaGraphAddMemcpyNode(&node, graph_, nullptr, 0, &copy), cudaErrorNotSupported);
+  cudaGraphExec_t exec = nullptr;
+  EXPECT_EQ(cudaGraphInstantiate(&exec, graph_, cudaGraphInstantiateFlagDeviceLaunch),
+            cudaErrorNotSupported);
+  EXPECT_EQ(core_.warnings.size(), 3u);
+}
+
+}  // namespace
+}  // namespace torpor::shim
