@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "client_shim/cudart/device_attributes.h"
+
 namespace torpor::shim {
 namespace {
 
 template <typename Field>
 void Set(const wire::DeviceDescription& device, cudaDeviceAttr attribute, Field& field) {
-  const auto index = static_cast<std::size_t>(attribute);
-  if (index < device.attributes.size()) field = static_cast<Field>(device.attributes[index]);
+  field = static_cast<Field>(AttributeOf(device, attribute));
 }
 
 }  // namespace

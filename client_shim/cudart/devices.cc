@@ -4,14 +4,19 @@
 #include <cstring>
 
 #include "client_shim/cudart/arrays.h"
+#include "client_shim/cudart/device_attributes.h"
 #include "client_shim/cudart/device_properties.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/events.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/graph/graph_exec.h"
 #include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/host_register.h"
 #include "client_shim/cudart/image_objects.h"
+#include "client_shim/cudart/managed_memory.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/memory_kinds.h"
+#include "client_shim/cudart/memory_pools.h"
 #include "client_shim/cudart/modules.h"
 #include "client_shim/cudart/streams.h"
 
@@ -27,11 +32,6 @@ bool IsDevice(int device) {
   return device >= 0 && static_cast<std::size_t>(device) < Devices().size();
 }
 
-int Attribute(const wire::DeviceDescription& device, cudaDeviceAttr attribute) {
-  const auto index = static_cast<std::size_t>(attribute);
-  return index < device.attributes.size() ? device.attributes[index] : 0;
-}
-
 cudaError_t UseDevice(int device) {
   TORPOR_TRY(Begin());
   if (!IsDevice(device)) return cudaErrorInvalidDevice;
@@ -43,7 +43,7 @@ cudaError_t GetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!value || attribute <= 0 || attribute >= cudaDevAttrMax) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
   if (!IsDevice(device)) return cudaErrorInvalidDevice;
-  *value = Attribute(Devices()[static_cast<std::size_t>(device)], attribute);
+  *value = AttributeOf(Devices()[static_cast<std::size_t>(device)], attribute);
   return cudaSuccess;
 }
 
@@ -80,8 +80,9 @@ cudaError_t SynchronizeDevice() {
   TORPOR_TRY(Begin());
   TORPOR_TRY(RefuseUnsafe());
   TORPOR_TRY(AwaitAllHostFunctions());
-  if (Core().IsDrained()) return Core().TakeAsyncError();
-  return Ask(wire::DeviceSynchronize{});
+  TORPOR_TRY(Core().IsDrained() ? Core().TakeAsyncError() : Ask(wire::DeviceSynchronize{}));
+  TORPOR_TRY(ReleasePoolMemory());
+  return FetchManagedVariables();
 }
 
 // Everything that the process has on the device goes. What remains: the session, the limits, and
@@ -95,10 +96,14 @@ cudaError_t ResetDevice() {
   TORPOR_TRY(DestroyAllArrays());
   TORPOR_TRY(UnloadAllModules());
   ForgetSymbolAddresses();
+  ForgetPools();
+  TheManagedRanges().Clear();
   device_flags = cudaDeviceScheduleAuto;
   // Nothing that the executor still knows may name the memory.
   TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
-  return Core().FreeAll();
+  TORPOR_TRY(UnregisterAll());
+  TORPOR_TRY(Core().FreeAll());
+  return ResetManagedVariables();
 }
 
 // Limits are journalled like objects, each under a handle of its own.
@@ -131,7 +136,7 @@ cudaError_t CheckDevicePair(int a, int b) {
 }  // namespace
 
 int DeviceAttribute(cudaDeviceAttr attribute) {
-  return Devices().empty() ? 0 : Attribute(Devices().front(), attribute);
+  return Devices().empty() ? 0 : AttributeOf(Devices().front(), attribute);
 }
 
 const LaunchLimits& DeviceLaunchLimits() {

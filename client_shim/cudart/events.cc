@@ -9,6 +9,7 @@
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
@@ -229,11 +230,17 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return Entry([&] { return Query(event); });
+  return Entry([&]() -> cudaError_t {
+    TORPOR_TRY(Query(event));
+    return FetchManagedVariables();
+  });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return Entry([&] { return Synchronize(event); });
+  return Entry([&]() -> cudaError_t {
+    TORPOR_TRY(Synchronize(event));
+    return FetchManagedVariables();
+  });
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {

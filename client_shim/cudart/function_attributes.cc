@@ -1,5 +1,6 @@
 #include <cuda.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -119,6 +120,24 @@ cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::si
   return cudaSuccess;
 }
 
+// The most dynamic shared memory with which so many blocks still share a multiprocessor.
+cudaError_t AvailableShared(std::size_t* bytes, const void* function, int blocks, int block_size) {
+  if (!bytes || blocks <= 0 || block_size <= 0) return cudaErrorInvalidValue;
+  int most_blocks = 0;
+  TORPOR_TRY(Occupancy(&most_blocks, function, block_size, 0, 0));
+  *bytes = 0;
+  if (blocks > most_blocks) return cudaSuccess;
+  // What GPUs allot shared memory in.
+  constexpr int kUnit = 128;
+  const int share =
+      DeviceAttribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / blocks / kUnit * kUnit -
+      DeviceAttribute(cudaDevAttrReservedSharedMemoryPerBlock);
+  const int most = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  const int fixed = FindKernel(function)->entry.static_shared_bytes;
+  *bytes = static_cast<std::size_t>(std::max(0, std::min(share, most) - fixed));
+  return cudaSuccess;
+}
+
 }  // namespace
 }  // namespace torpor::shim
 
@@ -153,4 +172,9 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
                                                                    int block_size, size_t shared,
                                                                    unsigned int flags) {
   return Entry([&] { return Occupancy(blocks, function, block_size, shared, flags); });
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function,
+                                                      int blocks, int block_size) {
+  return Entry([&] { return AvailableShared(bytes, function, blocks, block_size); });
 }

@@ -6,6 +6,7 @@
 #include "client_shim/cudart/devices.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/modules.h"
 #include "client_shim/cudart/streams.h"
 
@@ -63,6 +64,7 @@ cudaError_t LaunchPrepared(Kernel& kernel, const Launch& launch, void** argument
   TORPOR_TRY(Begin());
   TORPOR_TRY(PrepareKernel(kernel));
   TORPOR_TRY(CheckLaunch(kernel, launch));
+  TORPOR_TRY(SendManagedVariables());
   return SendLaunch(kernel, launch, arguments);
 }
 

@@ -5,6 +5,8 @@
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/host_register.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
@@ -82,13 +84,36 @@ cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemc
                        cudaStream_t stream, Wait wait) {
   TORPOR_TRY(Begin());
   if (bytes == 0) return cudaSuccess;
+  to = const_cast<void*>(ArenaAlias(to));
+  from = ArenaAlias(from);
   Route route;
   TORPOR_TRY(FindRoute(to, bytes, from, bytes, kind, route));
   if (wait == Wait::kNo && IsCapturing(stream))
     return Capture(stream, LinearCopy(to, from, bytes, kind));
   Copy copy{to, from, bytes, nullptr};
   TORPOR_TRY(UseStream(stream, copy.stream));
-  return Run(copy, route, wait);
+  bool meets_variable = false;
+  TORPOR_TRY(FetchManagedVariablesAt(to, bytes, meets_variable));
+  TORPOR_TRY(FetchManagedVariablesAt(from, bytes, meets_variable));
+  TORPOR_TRY(Run(copy, route, meets_variable ? Wait::kYes : wait));
+  return wait == Wait::kYes ? FetchManagedVariables() : cudaSuccess;
+}
+
+// One after another. Sources outside of CUDA's memory are read now, whatever order is asked for.
+cudaError_t CopyBatch(void* const* to, const void* const* from, const std::size_t* sizes,
+                      std::size_t count, const cudaMemcpyAttributes* attributes,
+                      const std::size_t* attribute_indices, std::size_t attribute_count,
+                      cudaStream_t stream) {
+  const bool is_sane = to && from && sizes && count > 0 && attributes && attribute_indices &&
+                       attribute_count > 0 && attribute_count <= count && attribute_indices[0] == 0;
+  if (!is_sane || stream == nullptr || stream == cudaStreamLegacy) return cudaErrorInvalidValue;
+  for (std::size_t i = 0; i < attribute_count; ++i)
+    if (attributes[i].srcAccessOrder < cudaMemcpySrcAccessOrderStream ||
+        attributes[i].srcAccessOrder > cudaMemcpySrcAccessOrderAny)
+      return cudaErrorInvalidValue;
+  for (std::size_t i = 0; i < count; ++i)
+    TORPOR_TRY(CopyLinear(to[i], from[i], sizes[i], cudaMemcpyDefault, stream, Wait::kNo));
+  return cudaSuccess;
 }
 
 void CopyRows(void* to, const void* from, const Rows& rows) {
@@ -150,6 +175,8 @@ cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpy
   TORPOR_TRY(Begin());
   if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) return cudaErrorInvalidPitchValue;
   if (rows.width == 0 || rows.height == 0) return cudaSuccess;
+  to = const_cast<void*>(ArenaAlias(to));
+  from = ArenaAlias(from);
   std::uint64_t product = 0;
   if (__builtin_mul_overflow(rows.height, std::max(rows.to_pitch, rows.from_pitch), &product))
     return cudaErrorInvalidValue;
@@ -160,7 +187,10 @@ cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpy
     return Capture(stream_handle, PitchedCopy(to, from, rows, kind));
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  return RunRows(to, from, rows, route, stream, wait);
+  bool meets_variable = false;
+  TORPOR_TRY(FetchManagedVariablesAt(to, rows.Span(rows.to_pitch), meets_variable));
+  TORPOR_TRY(FetchManagedVariablesAt(from, rows.Span(rows.from_pitch), meets_variable));
+  return RunRows(to, from, rows, route, stream, meets_variable ? Wait::kYes : wait);
 }
 
 }  // namespace
@@ -218,5 +248,15 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
                               cudaStream_t stream) {
   return Entry([&] {
     return CopyPitched(to, from, {to_pitch, from_pitch, width, height}, kind, stream, Wait::kNo);
+  });
+}
+
+cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const size_t* sizes,
+                                 size_t count, struct cudaMemcpyAttributes* attributes,
+                                 size_t* attribute_indices, size_t attribute_count,
+                                 cudaStream_t stream) {
+  return Entry([&] {
+    return CopyBatch(to, from, sizes, count, attributes, attribute_indices, attribute_count,
+                     stream);
   });
 }

@@ -8,8 +8,11 @@
 #include "client_shim/cudart/free_unused.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/graph/graph_memory.h"
+#include "client_shim/cudart/graph/make_work.h"
 #include "client_shim/cudart/host_register.h"
+#include "client_shim/cudart/managed_memory.h"
 #include "client_shim/cudart/memory_kinds.h"
+#include "client_shim/cudart/memory_pools.h"
 
 namespace torpor::shim {
 namespace {
@@ -51,9 +54,16 @@ cudaError_t Allocate(void** out, std::uint64_t bytes) {
   *out = nullptr;
   if (bytes == 0) return cudaSuccess;
   std::uint64_t address = 0;
-  TORPOR_TRY(Core().Malloc(bytes, address));
+  cudaError_t error = Core().Malloc(bytes, address);
+  if (error == cudaErrorMemoryAllocation && ReleaseAllPoolMemory())
+    error = Core().Malloc(bytes, address);
+  TORPOR_TRY(error);
   *out = reinterpret_cast<void*>(address);
   return cudaSuccess;
+}
+
+cudaError_t ReleaseManaged(std::uint64_t address) {
+  return TheManagedRanges().Remove(address) ? Core().HostFree(address) : cudaErrorInvalidValue;
 }
 
 cudaError_t Release(void* pointer) {
@@ -61,6 +71,11 @@ cudaError_t Release(void* pointer) {
   if (!pointer) return cudaSuccess;
   cudaError_t freed = cudaSuccess;
   if (FreeGraphMemory(Address(pointer), freed)) return freed;
+  std::uint64_t bytes = 0;
+  if (FindInPools(Address(pointer), bytes))
+    return FreeUnused([&] { return FreeUnusedToPool(pointer); });
+  if (TheManagedRanges().BeginsAt(Address(pointer), bytes))
+    return FreeUnused([&] { return ReleaseManaged(Address(pointer)); });
   ClientCore::Allocation allocation;
   const bool found = Core().FindAllocation(Address(pointer), allocation);
   if (!found || !allocation.on_device || allocation.begin != Address(pointer))
@@ -69,22 +84,16 @@ cudaError_t Release(void* pointer) {
 }
 
 // Into the graph of a stream that captures.
-cudaError_t CaptureAllocation(void** out, std::uint64_t bytes, cudaStream_t stream) {
-  if (!out || bytes == 0) return cudaErrorInvalidValue;
-  cudaMemAllocNodeParams parameters{};
-  parameters.poolProps.allocType = cudaMemAllocationTypePinned;
-  parameters.poolProps.location.type = cudaMemLocationTypeDevice;
-  parameters.bytesize = bytes;
-  NodeWork work;
-  TORPOR_TRY(MakeAllocationWork(parameters, work));
-  *out = parameters.dptr;
-  return Capture(stream, std::move(work));
-}
-
 cudaError_t CaptureFree(void* pointer, cudaStream_t stream) {
   NodeWork work;
   TORPOR_TRY(MakeFreeWork(pointer, work));
   return Capture(stream, std::move(work));
+}
+
+cudaError_t ReleaseInOrder(void* pointer, cudaStream_t stream) {
+  TORPOR_TRY(Begin());
+  std::uint64_t room = 0;
+  return FindInPools(Address(pointer), room) ? FreeToPool(pointer, stream) : Release(pointer);
 }
 
 cudaError_t AllocatePitched(void** out, std::size_t* pitch, std::size_t width, std::size_t height) {
@@ -116,6 +125,7 @@ cudaError_t AllocateHost(void** out, std::uint64_t bytes, unsigned flags) {
 cudaError_t ReleaseHost(void* pointer) {
   TORPOR_TRY(Begin());
   if (!pointer) return cudaSuccess;
+  if (IsManaged(pointer)) return cudaErrorInvalidValue;
   return FreeUnused([&]() -> cudaError_t {
     TORPOR_TRY(Core().HostFree(Address(pointer)));
     TheHostFlags().Erase(Address(pointer));
@@ -126,7 +136,8 @@ cudaError_t ReleaseHost(void* pointer) {
 cudaError_t FindPinned(const void* pointer, ClientCore::Allocation& allocation) {
   TORPOR_TRY(Begin());
   const bool found = Core().FindAllocation(Address(pointer), allocation);
-  return found && !allocation.on_device ? cudaSuccess : cudaErrorInvalidValue;
+  return found && !allocation.on_device && !IsManaged(pointer) ? cudaSuccess
+                                                               : cudaErrorInvalidValue;
 }
 
 cudaError_t DescribePointer(cudaPointerAttributes* attributes, const void* pointer) {
@@ -141,11 +152,14 @@ cudaError_t DescribePointer(cudaPointerAttributes* attributes, const void* point
     const bool is_registered = IsRegistered(pointer);
     attributes->type = is_registered ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
     if (is_registered) attributes->device = 0;
-    return cudaSuccess;  // no devicePointer: kernels do not see registered memory
+    if (const void* const alias = ArenaAlias(pointer); alias != pointer)
+      attributes->devicePointer = const_cast<void*>(alias);
+    return cudaSuccess;
   }
   const bool on_device = place.side == Side::kDevice;
+  const cudaMemoryType host_type = IsManaged(pointer) ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
   attributes->device = 0;
-  attributes->type = on_device ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
+  attributes->type = on_device ? cudaMemoryTypeDevice : host_type;
   attributes->devicePointer = address;
   if (on_device) attributes->hostPointer = nullptr;
   return cudaSuccess;
@@ -160,20 +174,14 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return Entry([&] { return Allocate(pointer, bytes); });
 }
 
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
-  return Entry([&] {
-    return IsCapturing(stream) ? CaptureAllocation(pointer, bytes, stream)
-                               : Allocate(pointer, bytes);
-  });
-}
-
 cudaError_t cudaFree(void* pointer) {
   return Entry([&] { return Release(pointer); });
 }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  return Entry(
-      [&] { return IsCapturing(stream) ? CaptureFree(pointer, stream) : Release(pointer); });
+  return Entry([&] {
+    return IsCapturing(stream) ? CaptureFree(pointer, stream) : ReleaseInOrder(pointer, stream);
+  });
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
@@ -217,12 +225,7 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsig
   return Entry([&]() -> cudaError_t {
     if (!device_pointer || flags != 0) return cudaErrorInvalidValue;
     ClientCore::Allocation allocation;
-    if (IsRegistered(pointer)) {
-      Core().WarnOnce("registered",
-                      "memory of cudaHostRegister is not visible to kernels:"
-                      " allocate it with cudaHostAlloc");
-      return cudaErrorNotSupported;
-    }
+    if (IsRegistered(pointer)) return ExposeRegistered(pointer, *device_pointer);
     TORPOR_TRY(FindPinned(pointer, allocation));
     *device_pointer = pointer;  // the arena has one address everywhere
     return cudaSuccess;
@@ -232,6 +235,7 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsig
 cudaError_t cudaHostGetFlags(unsigned int* flags, void* pointer) {
   return Entry([&]() -> cudaError_t {
     if (!flags) return cudaErrorInvalidValue;
+    if (FindRegistered(pointer, *flags)) return cudaSuccess;
     ClientCore::Allocation allocation;
     TORPOR_TRY(FindPinned(pointer, allocation));
     *flags = TheHostFlags().Get(allocation.begin);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/memory_pools.h"
 
 namespace torpor::shim {
 namespace {
@@ -60,6 +61,7 @@ SymbolAddresses& TheSymbolAddresses() {
 Place PlaceOf(const void* pointer) {
   const std::uint64_t address = Address(pointer);
   ClientCore::Allocation allocation;
+  if (std::uint64_t room = 0; FindInPools(address, room)) return {Side::kDevice, room, room == 0};
   if (Core().FindAllocation(address, allocation)) {
     const Side side = allocation.on_device ? Side::kDevice : Side::kArena;
     return {side, allocation.begin + allocation.bytes - address, false};

@@ -2,6 +2,7 @@
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/memory_kinds.h"
 #include "client_shim/cudart/streams.h"
 
@@ -13,6 +14,15 @@ bool IsDeviceRange(const void* pointer, std::uint64_t bytes) {
   return place.side != Side::kPageable && bytes <= place.room;
 }
 
+// Sends the fill of [to, to + bytes), after which the program may use the memory as ever.
+template <typename Fill>
+cudaError_t SendFill(const Fill& fill, const void* to, std::uint64_t bytes) {
+  bool is_managed_variable = false;
+  TORPOR_TRY(FetchManagedVariablesAt(to, bytes, is_managed_variable));
+  TORPOR_TRY(Send(fill));
+  return is_managed_variable ? Ask(wire::StreamSynchronize{fill.stream}) : cudaSuccess;
+}
+
 cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t handle) {
   TORPOR_TRY(Begin());
   if (bytes == 0) return cudaSuccess;
@@ -21,8 +31,9 @@ cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   constexpr std::uint32_t kByte = 1;
-  return Send(
-      wire::Memset{Address(to), stream->wire, static_cast<std::uint8_t>(value), kByte, bytes});
+  return SendFill(
+      wire::Memset{Address(to), stream->wire, static_cast<std::uint8_t>(value), kByte, bytes}, to,
+      bytes);
 }
 
 cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t width,
@@ -37,8 +48,9 @@ cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t widt
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   constexpr std::uint32_t kByte = 1;
-  return Send(wire::Memset2D{Address(to), pitch, static_cast<std::uint8_t>(value), kByte, width,
-                             height, stream->wire});
+  return SendFill(wire::Memset2D{Address(to), pitch, static_cast<std::uint8_t>(value), kByte, width,
+                                 height, stream->wire},
+                  to, span);
 }
 
 // Slice by slice, but all at once where the volume has all rows of a slice.

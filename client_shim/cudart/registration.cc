@@ -1,4 +1,5 @@
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/modules.h"
 
 // What the static constructors that nvcc makes call; see modules.h. The handle that nvcc's code
@@ -30,11 +31,15 @@ void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* de
   RegisterVariable(Registered(handle), host_variable, device_name, bytes);
 }
 
-// Managed memory is not supported: the pointer stays NULL, and who asks is told.
+// Kernels and copies know it by the address of the program's pointer, as any other variable.
 void __cudaRegisterManagedVar(void** handle, void** host_variable, char*, const char* device_name,
                               int, size_t bytes, int, int) {
-  Core().WarnOnce("managed", "__managed__ variables are not supported yet");
   RegisterVariable(Registered(handle), host_variable, device_name, bytes);
+  RegisterManagedVariable(Registered(handle), host_variable, device_name, bytes);
 }
 
-char __cudaInitModule(void**) { return 1; }
+// The program is about to use the module's managed variables. There is no way to refuse.
+char __cudaInitModule(void** handle) {
+  Entry([&] { return InitManagedVariables(Registered(handle)); });
+  return 1;
+}

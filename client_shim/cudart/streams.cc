@@ -10,6 +10,7 @@
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/managed_variables.h"
 
 namespace torpor::shim {
 namespace {
@@ -110,7 +111,8 @@ cudaError_t DestroyStream(cudaStream_t handle) {
 cudaError_t Synchronize(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
-  return Ask(wire::StreamSynchronize{stream->wire});
+  TORPOR_TRY(Ask(wire::StreamSynchronize{stream->wire}));
+  return FetchManagedVariables();
 }
 
 bool MarkIsReached(const Stream& stream) {
@@ -218,7 +220,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return Entry([&] { return Query(stream); });
+  return Entry([&]() -> cudaError_t {
+    TORPOR_TRY(Query(stream));
+    return FetchManagedVariables();
+  });
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {

@@ -53,6 +53,7 @@ def _parameters(text):
 
 
 def _parameter(text, index):
+    text = text.partition("=")[0].strip()  # without a default argument
     array = re.fullmatch(r"(.*?)\s*\b(\w+)\[\w*\]", text)
     if array:
         return Parameter(array.group(1) + " *", array.group(2))

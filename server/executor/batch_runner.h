@@ -42,7 +42,7 @@ class BatchRunner {
       : output_(output),
         cudart_(device, library, memory,
                 [this](const wire::GraphCommand& command) { return RunInGraph(command); }),
-        cublas_(cublas, cudart_.streams(), memory.image()) {}
+        cublas_(cublas, cudart_.streams(), memory) {}
 
   // Executes the batch's commands in order. An error means that the client is broken or hostile:
   // the commands before the bad one were executed. How calls went is in replies; a sticky error is

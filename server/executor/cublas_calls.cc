@@ -110,8 +110,8 @@ CallStatus CublasCalls::CublasSetSmCountTarget(const wire::CublasSetSmCountTarge
 }
 
 void* CublasCalls::Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) {
-  if (!image_.Contains(address, bytes)) return nullptr;
-  if (access != cuda_api::Access::kRead) image_.MarkDirty();
+  if (!memory_.IsAddressable(address, bytes)) return nullptr;
+  if (access != cuda_api::Access::kRead) memory_.image().MarkDirty();
   return reinterpret_cast<void*>(address);
 }
 
@@ -137,7 +137,7 @@ cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode
 
 bool CublasCalls::OwnsWorkspace(const Handle& handle) const {
   return handle.workspace_bytes > 0 && functions().cublasSetWorkspace_v2 != nullptr &&
-         image_.Contains(handle.workspace, handle.workspace_bytes);
+         memory_.IsAddressable(handle.workspace, handle.workspace_bytes);
 }
 
 bool CublasCalls::Configure(Handle& handle, CUstream stream, bool with_workspace) {

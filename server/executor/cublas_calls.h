@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "proto/cuda_api/cublas_dispatch.h"
 #include "server/executor/cublas_library.h"
-#include "server/executor/device_image.h"
+#include "server/executor/session_memory.h"
 #include "server/executor/stream_set.h"
 
 namespace torpor::executor {
@@ -16,8 +16,8 @@ namespace torpor::executor {
 class CublasCalls final : public cuda_api::CublasHandler {
  public:
   // All outlive this.
-  CublasCalls(CublasPool& pool, StreamSet& streams, DeviceImage& image)
-      : pool_(pool), streams_(streams), image_(image) {}
+  CublasCalls(CublasPool& pool, StreamSet& streams, SessionMemory& memory)
+      : pool_(pool), streams_(streams), memory_(memory) {}
   // The session's work is done.
   ~CublasCalls() override { ReleaseHandles(); }
 
@@ -64,7 +64,7 @@ class CublasCalls final : public cuda_api::CublasHandler {
 
   CublasPool& pool_;
   StreamSet& streams_;
-  DeviceImage& image_;
+  SessionMemory& memory_;
   absl::flat_hash_map<std::uint64_t, Handle> handles_;
 };
 

@@ -111,8 +111,8 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus Marked(cuda_api::CallStatus status, std::uint64_t stream, std::uint32_t slot,
                               std::uint64_t value);
 
-  // Where the client's device memory [address, address + bytes) is on this GPU: there, or in a
-  // variable that has another address here. 0 if it is not the session's.
+  // Where the client's memory [address, address + bytes) is for this GPU: there, be it device or
+  // pinned memory, or in a variable that has another address here. 0 if it is not the session's.
   CUdeviceptr DeviceMemory(std::uint64_t address, Bytes bytes) const;
   // Where a payload's bytes are; null if they are not all there.
   const std::uint8_t* PayloadBytes(wire::Payload kind, std::uint64_t offset, Bytes bytes,

@@ -27,7 +27,7 @@ bool Extent2D(Bytes pitch, Bytes width, Bytes height, Bytes& extent) {
 }  // namespace
 
 CUdeviceptr CudartCalls::DeviceMemory(std::uint64_t address, Bytes bytes) const {
-  if (memory_.image().Contains(address, bytes)) return address;
+  if (memory_.IsAddressable(address, bytes)) return address;
   const CUdeviceptr variable = modules_.Translate(address);
   return modules_.OwnsVariable(variable, bytes) ? variable : 0;
 }
@@ -62,7 +62,7 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
   }
   if (result != CUDA_SUCCESS) return Outcome(result, "copy to the device");
   if (!memory_.image().Contains(command.dst, command.bytes)) {
-    memory_.image().MarkDirty();  // a module's variable: saved with the whole
+    memory_.image().MarkDirty();  // a module's variable, saved with the whole, or pinned memory
     return {};
   }
   return ToCallStatus(memory_.image().SaveRange(command.dst, command.bytes, stream),

@@ -75,6 +75,12 @@ absl::Status PinnedMemory::UnregisterOverlapping(memory::Extent extent) {
   return absl::OkStatus();
 }
 
+bool PinnedMemory::Contains(memory::Extent extent) const {
+  std::lock_guard lock(mutex_);
+  const auto after = pieces_.upper_bound(extent.begin);
+  return after != pieces_.begin() && extent.end <= std::prev(after)->second;
+}
+
 absl::Status PinnedMemory::Ensure(memory::Extent extent) {
   std::lock_guard lock(mutex_);
   if (pinned_.Contains(extent)) return absl::OkStatus();

@@ -31,6 +31,9 @@ class PinnedMemory {
   // Unregisters every piece that overlaps `extent`; nothing uses them now.
   absl::Status UnregisterOverlapping(memory::Extent extent);
 
+  // Whether `extent` lies in one registered piece.
+  bool Contains(memory::Extent extent) const;
+
   // Registers whatever of `extent` is not yet registered.
   absl::Status Ensure(memory::Extent extent);
 

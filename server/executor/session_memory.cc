@@ -50,4 +50,12 @@ SessionMemory::SessionMemory(const Device& device, SharedMapping arena,
       image_(std::move(image)),
       window_(std::move(window)) {}
 
+bool SessionMemory::IsAddressable(std::uint64_t address, Bytes bytes) const {
+  if (image_->Contains(address, bytes)) return true;
+  const std::uint8_t* const pinned = ArenaAt(address, bytes);
+  if (pinned == nullptr) return false;
+  const auto begin = static_cast<Bytes>(pinned - arena_.data());
+  return arena_pins_.Contains({begin, begin + bytes});
+}
+
 }  // namespace torpor::executor

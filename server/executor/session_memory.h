@@ -56,6 +56,10 @@ class SessionMemory {
   absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
 
+  // Whether the device may use [address, address + bytes): resident memory of the image, or pinned
+  // memory of the arena, which kernels reach at its own address. For any numbers.
+  bool IsAddressable(std::uint64_t address, Bytes bytes) const;
+
   // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
   std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const {
     return arena_.Holds(offset, bytes) ? arena_.data() + offset : nullptr;

@@ -9,6 +9,7 @@
 #include "client_shim/cudart/graph/graph_update.h"
 #include "client_shim/cudart/graph/work_commands.h"
 #include "client_shim/cudart/host_functions.h"
+#include "client_shim/cudart/managed_variables.h"
 
 namespace torpor::shim {
 namespace {
@@ -279,7 +280,9 @@ cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_a
     }
     has_arrived = false;
     const std::uint64_t part = parts_[at.stage].wire;
-    if (part != 0) TORPOR_TRY(Send(wire::GraphLaunch{part, stream->wire}));
+    if (part == 0) continue;
+    TORPOR_TRY(SendManagedVariables());
+    TORPOR_TRY(Send(wire::GraphLaunch{part, stream->wire}));
   }
   is_done = true;
   return cudaSuccess;

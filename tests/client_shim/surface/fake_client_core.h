@@ -34,6 +34,8 @@ class FakeClientCore : public ClientCore {
     reply = {};
     allocations.clear();
     freed.clear();
+    room = ~std::uint64_t{0};
+    slots_stall = false;
     is_drained = true;
     has_slots = false;
     freed_slots = 0;
@@ -63,9 +65,11 @@ class FakeClientCore : public ClientCore {
   CallReply reply;
   wire::HelloReply hello;
   std::vector<Allocation> allocations;
-  std::vector<std::uint64_t> freed;  // addresses, by Free and HostFree
+  std::vector<std::uint64_t> freed;        // addresses, by Free and HostFree
+  std::uint64_t room = ~std::uint64_t{0};  // bytes that Malloc still gives
   bool is_drained = true;
-  bool has_slots = false;  // else every one is taken
+  bool has_slots = false;    // else every one is taken
+  bool slots_stall = false;  // no command reaches its slot's value
   int freed_slots = 0;
   std::uint64_t per_thread_stream = kPerThreadStream;
 
@@ -80,7 +84,7 @@ class FakeClientCore : public ClientCore {
     if (failure != cudaSuccess) return failure;
     if (send_failure != cudaSuccess) return send_failure;
     sent.push_back({command.call_id, {command.fields.begin(), command.fields.end()}});
-    reached_ = issued_;
+    if (!slots_stall) reached_ = issued_;
     return cudaSuccess;
   }
   cudaError_t Call(const Command& command, CallReply& answer) override {
@@ -111,10 +115,21 @@ class FakeClientCore : public ClientCore {
   void FreeSlot(std::uint32_t slot) override { freed_slots += slot == 0 ? 0 : 1; }
   std::uint64_t NextSlotValue(std::uint32_t) override { return ++issued_; }
   std::uint64_t SlotValue(std::uint32_t) const override { return reached_; }
-  cudaError_t Malloc(std::uint64_t, std::uint64_t&) override { return failure; }
+  // Addresses are never given twice.
+  cudaError_t Malloc(std::uint64_t bytes, std::uint64_t& address) override {
+    if (failure != cudaSuccess) return failure;
+    if (bytes > room) return cudaErrorMemoryAllocation;
+    room -= bytes;
+    address = next_address_;
+    next_address_ += bytes + (std::uint64_t{1} << 20);
+    allocations.push_back({address, bytes, true});
+    return cudaSuccess;
+  }
   cudaError_t Free(std::uint64_t address) override {
-    if (failure == cudaSuccess) freed.push_back(address);
-    return failure;
+    if (failure != cudaSuccess) return failure;
+    freed.push_back(address);
+    std::erase_if(allocations, [&](const auto& allocation) { return allocation.begin == address; });
+    return cudaSuccess;
   }
   cudaError_t HostAlloc(std::uint64_t, std::uint64_t&) override { return failure; }
   cudaError_t HostFree(std::uint64_t address) override { return Free(address); }
@@ -135,6 +150,7 @@ class FakeClientCore : public ClientCore {
   std::uint64_t minted_ = 0;
   std::uint64_t issued_ = 0;
   std::uint64_t reached_ = 0;
+  std::uint64_t next_address_ = 0x2080'0000'0000;
 };
 
 }  // namespace torpor::shim

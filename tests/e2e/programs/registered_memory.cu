@@ -51,10 +51,44 @@ static void StreamOrder(int* host) {
   CUDA(cudaStreamDestroy(stream));
 }
 
+// Kernels and the program use the same bytes, each at its own address.
+static void Mapped(int* host) {
+  for (int i = 0; i < kCount; ++i) host[i] = i;
+  int* device = nullptr;
+  CUDA(cudaHostGetDevicePointer(&device, host, 0));
+  AddOne<<<kCount / 256, 256>>>(device, kCount);
+  CUDA(cudaDeviceSynchronize());
+  for (int i = 0; i < kCount; ++i) REQUIRE(host[i] == i + 1);
+  int* part = nullptr;
+  CUDA(cudaHostGetDevicePointer(&part, host + 1000, 0));
+  REQUIRE(part == device + 1000);
+  AddOne<<<1, 1>>>(part, 1);
+  int copied = 0;
+  CUDA(cudaMemcpy(&copied, host + 1000, sizeof copied, cudaMemcpyDefault));
+  REQUIRE(copied == 1002);
+  REQUIRE(host[1000] == 1002);
+}
+
+// Memory that neither begins nor ends with a page stays usable, and its neighbours too.
+static void MappedParts() {
+  std::vector<char> heap(100'000, 'x');
+  CUDA(cudaHostRegister(heap.data() + 5000, 70'000, cudaHostRegisterMapped));
+  char* device = nullptr;
+  CUDA(cudaHostGetDevicePointer(&device, heap.data() + 5000, 0));
+  CUDA(cudaMemset(device, 'y', 70'000));
+  CUDA(cudaDeviceSynchronize());
+  CUDA(cudaHostUnregister(heap.data() + 5000));
+  heap.push_back('x');
+  for (int i = 0; i < 100'001; ++i) REQUIRE(heap[i] == (i >= 5000 && i < 75'000 ? 'y' : 'x'));
+}
+
 int main() {
   std::vector<int> host(kCount);
   Attributes(host.data());
   StreamOrder(host.data());
+  Mapped(host.data());
+  StreamOrder(host.data());
+  MappedParts();
   CUDA(cudaHostUnregister(host.data()));
   EXPECT_CUDA(cudaHostUnregister(host.data()), cudaErrorHostMemoryNotRegistered);
   return Pass();

@@ -6,7 +6,7 @@
 extern __host__ tinyStatus_t TINYAPI tinyCreate(tinyHandle_t* handle);
 extern __host__ __cudart_builtin__ tinyStatus_t TINYAPI tinyCopy(void* to, const void* from,
                                                                  size_t bytes __dv(0),
-                                                                 cudaStream_t stream __dv(0));
+                                                                 cudaStream_t stream = 0);
 extern tinyStatus_t TINYAPI tinyVersion(int* version);  // a comment
 const char* TINYAPI tinyName(tinyStatus_t code);
 tinyStatus_t TINYAPI tinyUnknown(unsigned int flags[4]);

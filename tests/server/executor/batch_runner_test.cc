@@ -47,6 +47,23 @@ TEST_F(BatchRunnerTest, ForeignMemoryIsRefused) {
   EXPECT_EQ(ErrorOf(fill), cudaErrorInvalidValue) << "the product overflows";
 }
 
+TEST_F(BatchRunnerTest, PinnedMemoryOfTheArenaIsTheDevicesToo) {
+  constexpr Bytes kPinned = 8 * kKiB;
+  ASSERT_TRUE(s_.session->MapHost({4 * kKiB, 4 * kKiB + kPinned}).ok());
+  wire::Memset fill;
+  fill.dst = s_.identity.host_base + 4 * kKiB;
+  fill.element_bytes = 1;
+  fill.count = kPinned;
+  fill.value = 7;
+  EXPECT_EQ(ErrorOf(fill), cudaSuccess);
+  EXPECT_EQ(*s_.memory->Arena(4 * kKiB + kPinned - 1, 1), 7);
+  fill.count = kPinned + 1;
+  EXPECT_EQ(ErrorOf(fill), cudaErrorInvalidValue) << "one byte beyond";
+  fill.dst -= 1;
+  fill.count = 1;
+  EXPECT_EQ(ErrorOf(fill), cudaErrorInvalidValue) << "never allocated";
+}
+
 TEST_F(BatchRunnerTest, PayloadsOutsideTheirMemoryAreRefusedButMarked) {
   wire::MemcpyHtoD copy;
   copy.dst = base();

@@ -48,7 +48,7 @@ class CublasCallsTest : public testing::Test {
   FakeSession s_;
   CublasPool pool_{FakeLibrary()};
   StreamSet streams_{*s_.device};
-  CublasCalls calls_{pool_, streams_, s_.memory->image()};
+  CublasCalls calls_{pool_, streams_, *s_.memory};
   const std::uint64_t second_block_ = s_.identity.device_base + kBlock;
 };
 

@@ -1,0 +1,174 @@
+#include "client_shim/cudart/managed_variables.h"
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client_shim/cudart/copies.h"
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/managed_memory.h"
+#include "client_shim/cudart/modules.h"
+
+namespace torpor::shim {
+namespace {
+
+constexpr std::uint64_t kLegacyStream = 0;
+
+struct ManagedVariable {
+  Module* module = nullptr;
+  void** host_pointer = nullptr;  // nvcc's: null until the variable is the program's
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::vector<std::uint8_t> sent;  // what both sides had when they were last equal
+
+  std::uint8_t* block() const { return static_cast<std::uint8_t*>(*host_pointer); }
+};
+
+class ManagedVariables {
+ public:
+  void Register(ManagedVariable variable) {
+    std::lock_guard lock(mutex_);
+    variables_.push_back(std::move(variable));
+  }
+
+  cudaError_t Init(const Module* module) {
+    std::lock_guard lock(mutex_);
+    for (ManagedVariable& variable : variables_)
+      if (variable.module == module && !*variable.host_pointer) TORPOR_TRY(InitOne(variable));
+    return cudaSuccess;
+  }
+
+  cudaError_t Send() {
+    if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
+    std::lock_guard lock(mutex_);
+    if (is_on_device_) return cudaSuccess;
+    bool has_sent = false;
+    for (ManagedVariable& variable : variables_) {
+      if (!*variable.host_pointer ||
+          std::memcmp(variable.block(), variable.sent.data(), variable.bytes) == 0)
+        continue;
+      TORPOR_TRY(Upload(variable));
+      has_sent = true;
+    }
+    is_on_device_ = true;
+    // The launch may be on any stream.
+    return has_sent ? Ask(wire::StreamSynchronize{kLegacyStream}) : cudaSuccess;
+  }
+
+  cudaError_t Fetch() {
+    if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
+    std::lock_guard lock(mutex_);
+    return FetchAll();
+  }
+
+  cudaError_t FetchAt(std::uint64_t begin, std::uint64_t bytes, bool& meets_one) {
+    if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
+    std::lock_guard lock(mutex_);
+    for (const ManagedVariable& variable : variables_) {
+      const std::uint64_t block = Address(*variable.host_pointer);
+      if (block == 0 || begin >= block + variable.bytes || block >= begin + bytes) continue;
+      meets_one = true;
+      return FetchAll();
+    }
+    return cudaSuccess;
+  }
+
+  cudaError_t Reset() {
+    std::lock_guard lock(mutex_);
+    is_on_device_ = false;
+    for (ManagedVariable& variable : variables_)
+      if (std::exchange(*variable.host_pointer, nullptr)) TORPOR_TRY(InitOne(variable));
+    return cudaSuccess;
+  }
+
+ private:
+  cudaError_t InitOne(ManagedVariable& variable) {
+    TORPOR_TRY(Begin());
+    const Variable* registered = nullptr;
+    TORPOR_TRY(UseVariable(variable.host_pointer, registered));
+    std::uint64_t block = 0;
+    TORPOR_TRY(Core().HostAlloc(variable.bytes, block));
+    TORPOR_TRY(Core().Configure(
+        variable.module->wire,
+        Encode(wire::SymbolPublish{variable.module->wire, variable.name, block}), block));
+    TheManagedRanges().Add(block, variable.bytes);
+    variable.sent.resize(variable.bytes);
+    *variable.host_pointer = reinterpret_cast<void*>(block);
+    is_used_ = true;
+    return Download(variable);
+  }
+
+  cudaError_t FetchAll() {
+    if (!is_on_device_) return cudaSuccess;
+    TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
+    for (ManagedVariable& variable : variables_)
+      if (*variable.host_pointer) TORPOR_TRY(Download(variable));
+    is_on_device_ = false;
+    return cudaSuccess;
+  }
+
+  static cudaError_t Upload(ManagedVariable& variable) {
+    std::memcpy(variable.sent.data(), variable.block(), variable.bytes);
+    wire::MemcpyToSymbol command;
+    command.module = variable.module->wire;
+    command.variable = variable.name;
+    command.stream = kLegacyStream;
+    return UploadPageable(variable.sent.data(), variable.bytes, [&](const UploadPart& part) {
+      command.variable_offset = part.at;
+      SetPayload(part, command);
+      return torpor::shim::Send(command, part.piece);
+    });
+  }
+
+  static cudaError_t Download(ManagedVariable& variable) {
+    const auto fetch = [&](std::uint64_t at, std::uint64_t bytes, std::uint64_t window_offset,
+                           std::vector<std::uint8_t>& inline_bytes) -> cudaError_t {
+      wire::MemcpyFromSymbol command;
+      command.module = variable.module->wire;
+      command.variable = variable.name;
+      command.variable_offset = at;
+      command.stream = kLegacyStream;
+      command.bytes = bytes;
+      command.window_offset = window_offset;
+      wire::MemcpyFromSymbolResult result;
+      TORPOR_TRY(Ask(command, result));
+      inline_bytes.assign(result.data.begin(), result.data.end());
+      return cudaSuccess;
+    };
+    TORPOR_TRY(DownloadPageable(variable.sent.data(), variable.bytes, fetch));
+    std::memcpy(variable.block(), variable.sent.data(), variable.bytes);
+    return cudaSuccess;
+  }
+
+  std::mutex mutex_;
+  std::vector<ManagedVariable> variables_;
+  bool is_on_device_ = false;  // kernels may have changed them since they were last fetched
+  std::atomic<bool> is_used_{false};
+};
+
+ManagedVariables& TheManagedVariables() {
+  static auto* const variables = new ManagedVariables();
+  return *variables;
+}
+
+}  // namespace
+
+void RegisterManagedVariable(Module* module, void** host_pointer, const char* name,
+                             std::uint64_t bytes) {
+  TheManagedVariables().Register({module, host_pointer, name, bytes, {}});
+}
+
+cudaError_t InitManagedVariables(Module* module) { return TheManagedVariables().Init(module); }
+cudaError_t SendManagedVariables() { return TheManagedVariables().Send(); }
+cudaError_t FetchManagedVariables() { return TheManagedVariables().Fetch(); }
+
+cudaError_t FetchManagedVariablesAt(const void* pointer, std::uint64_t bytes, bool& meets_one) {
+  return TheManagedVariables().FetchAt(Address(pointer), bytes, meets_one);
+}
+
+cudaError_t ResetManagedVariables() { return TheManagedVariables().Reset(); }
+
+}  // namespace torpor::shim

@@ -1,0 +1,417 @@
+#include "client_shim/cudart/memory_pools.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/units.h"
+#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/pool_memory.h"
+#include "client_shim/cudart/streams.h"
+
+namespace torpor::shim {
+
+struct MemoryPool {
+  PoolMemory memory;
+  std::uint64_t max_bytes = 0;
+  std::uint64_t release_threshold = 0;
+  // Permissions. The first two change nothing: such reuse needs no dependency of ours.
+  int follows_events = 1;
+  int is_opportunistic = 1;
+  int may_add_dependencies = 1;
+  bool is_destroyed = false;
+};
+
+namespace {
+
+// Pools reserve memory in chunks of the executor, so that each can be given back.
+constexpr std::uint64_t kSegmentBytes = 2 * kMiB;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;  // no sum of these overflows
+
+// A completion slot for all frees of a stream.
+class FreeSlot {
+ public:
+  explicit FreeSlot(std::uint32_t slot) : slot_(slot) {}
+  ~FreeSlot() { Core().FreeSlot(slot_); }
+  FreeSlot(const FreeSlot&) = delete;
+  FreeSlot& operator=(const FreeSlot&) = delete;
+  std::uint32_t number() const { return slot_; }
+
+ private:
+  const std::uint32_t slot_;
+};
+using FreeSlotPtr = std::shared_ptr<const FreeSlot>;
+
+class MarkedPoint final : public FreePoint {
+ public:
+  MarkedPoint(std::uint64_t stream, FreeSlotPtr slot, std::uint64_t value)
+      : FreePoint(stream), slot_(std::move(slot)), value_(value) {}
+  bool IsPassed() const override { return Core().SlotValue(slot_->number()) >= value_; }
+
+ private:
+  const FreeSlotPtr slot_;
+  const std::uint64_t value_;
+};
+
+// One mutex for all pools: allocations are rare beside launches.
+class Pools {
+ public:
+  Pools() : default_(pools_.emplace_back(std::make_unique<MemoryPool>()).get()) {}
+
+  void Reset() {
+    std::lock_guard lock(mutex_);
+    pools_.resize(1);
+    *default_ = MemoryPool();
+    slots_.clear();
+    current_ = default_;
+    segments_ = 0;
+    has_excess_ = false;
+  }
+
+  MemoryPool* default_pool() { return default_; }
+  MemoryPool* current() {
+    std::lock_guard lock(mutex_);
+    return current_;
+  }
+  bool has_segments() const { return segments_.load(std::memory_order_acquire) > 0; }
+
+  cudaError_t SetCurrent(cudaMemPool_t handle) {
+    return WithPool(handle, [this](MemoryPool& pool) {
+      current_ = &pool;
+      return cudaSuccess;
+    });
+  }
+
+  MemoryPool* Create(std::uint64_t max_bytes) {
+    std::lock_guard lock(mutex_);
+    MemoryPool* const pool = pools_.emplace_back(std::make_unique<MemoryPool>()).get();
+    pool->max_bytes = max_bytes;
+    return pool;
+  }
+
+  cudaError_t Destroy(cudaMemPool_t handle) {
+    return WithPool(handle, [this](MemoryPool& pool) -> cudaError_t {
+      if (&pool == default_) return cudaErrorInvalidValue;
+      if (current_ == &pool) current_ = default_;
+      pool.is_destroyed = true;
+      pool.release_threshold = 0;
+      has_excess_ = true;
+      return cudaSuccess;
+    });
+  }
+
+  // `use` runs under the mutex.
+  template <typename Use>
+  cudaError_t WithPool(cudaMemPool_t handle, const Use& use) {
+    std::lock_guard lock(mutex_);
+    auto* const pool = reinterpret_cast<MemoryPool*>(handle);
+    const bool is_known = std::any_of(pools_.begin(), pools_.end(),
+                                      [pool](const auto& known) { return known.get() == pool; });
+    return is_known && !pool->is_destroyed ? use(*pool) : cudaErrorInvalidValue;
+  }
+
+  cudaError_t Allocate(cudaMemPool_t handle, std::uint64_t bytes, const Stream& stream,
+                       std::uint64_t& address) {
+    return WithPool(handle, [&](MemoryPool& pool) -> cudaError_t {
+      address = pool.memory.Take(bytes, stream.wire);
+      if (address != 0) return cudaSuccess;
+      cudaError_t error = Reserve(pool, bytes);
+      if (error == cudaErrorMemoryAllocation)
+        error = ReserveWithoutRoom(pool, bytes, stream, address);
+      if (error != cudaSuccess || address != 0) return error;
+      address = pool.memory.Take(bytes, stream.wire);
+      return cudaSuccess;
+    });
+  }
+
+  cudaError_t Free(std::uint64_t address, const Stream& stream) {
+    std::lock_guard lock(mutex_);
+    FreePointPtr point;
+    MemoryPool* const pool = FindOwner(address);
+    if (!pool) return cudaErrorInvalidValue;
+    TORPOR_TRY(MarkFree(stream, point));
+    return FreeIn(*pool, address, std::move(point));
+  }
+
+  cudaError_t FreeUnused(std::uint64_t address) {
+    std::lock_guard lock(mutex_);
+    MemoryPool* const pool = FindOwner(address);
+    if (!pool) return cudaErrorInvalidValue;
+    TORPOR_TRY(FreeIn(*pool, address, nullptr));
+    return GiveBackExcess();  // the caller has waited for everything
+  }
+
+  bool FindRoom(std::uint64_t address, std::uint64_t& room) {
+    std::lock_guard lock(mutex_);
+    return std::any_of(pools_.begin(), pools_.end(),
+                       [&](const auto& pool) { return pool->memory.FindRoom(address, room); });
+  }
+
+  cudaError_t Trim(cudaMemPool_t handle, std::uint64_t keep) {
+    return WithPool(handle, [&](MemoryPool& pool) -> cudaError_t {
+      TORPOR_TRY(Settle());
+      return GiveBack(pool, keep);
+    });
+  }
+
+  cudaError_t ReleaseExcess() {
+    if (!has_excess_.load(std::memory_order_acquire)) return cudaSuccess;
+    std::lock_guard lock(mutex_);
+    return GiveBackExcess();
+  }
+
+  bool ReleaseUnused() {
+    std::lock_guard lock(mutex_);
+    return Settle() == cudaSuccess && GiveBackUnused();
+  }
+
+ private:
+  cudaError_t GiveBack(MemoryPool& pool, std::uint64_t keep) {
+    for (const std::uint64_t segment : pool.memory.TakeOutUnused(keep)) {
+      --segments_;
+      TORPOR_TRY(Core().Free(segment));
+    }
+    return cudaSuccess;
+  }
+
+  cudaError_t Reserve(MemoryPool& pool, std::uint64_t bytes) {
+    if (bytes > kMostBytes) return cudaErrorMemoryAllocation;
+    const std::uint64_t segment = RoundUp(bytes, kSegmentBytes);
+    if (pool.max_bytes != 0 && pool.memory.reserved().now + segment > pool.max_bytes)
+      return cudaErrorMemoryAllocation;
+    std::uint64_t begin = 0;
+    TORPOR_TRY(Core().Malloc(segment, begin));
+    pool.memory.AddSegment(begin, segment);
+    ++segments_;
+    return cudaSuccess;
+  }
+
+  // In CUDA's order: memory that another stream has yet to leave, then all that a synchronisation
+  // sets free in any pool.
+  cudaError_t ReserveWithoutRoom(MemoryPool& pool, std::uint64_t bytes, const Stream& stream,
+                                 std::uint64_t& address) {
+    if (bytes > kMostBytes) return cudaErrorMemoryAllocation;
+    if (pool.may_add_dependencies != 0) {
+      FreePointPtr after;
+      address = pool.memory.TakeAfter(bytes, after);
+      if (address != 0) return after ? AwaitInStream(*after, stream) : cudaSuccess;
+    }
+    TORPOR_TRY(Settle());
+    address = pool.memory.Take(bytes, stream.wire);
+    if (address != 0) return cudaSuccess;
+    GiveBackUnused();
+    return Reserve(pool, bytes);
+  }
+
+  // Segments are given back only when nothing of the session runs: executors let go of their pages.
+  static cudaError_t Settle() {
+    return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
+  }
+
+  // Has what `stream` does from now on wait for what the point's stream has been given.
+  static cudaError_t AwaitInStream(const FreePoint& point, const Stream& stream) {
+    const bool is_live = point.stream() == 0 || Core().IsLive(point.stream());
+    if (!is_live) return Ask(wire::DeviceSynchronize{});
+    const std::uint64_t event = Core().MintHandle(HandleKind::kEvent);
+    TORPOR_TRY(Core().Create(event, Encode(wire::EventCreate{event, cudaEventDisableTiming})));
+    constexpr unsigned kNoFlags = 0;
+    cudaError_t error = Send(wire::EventRecord{event, point.stream(), kNoFlags, 0, 0});
+    if (error == cudaSuccess) error = Send(wire::StreamWaitEvent{stream.wire, event, kNoFlags});
+    const cudaError_t destroyed = Core().Destroy(event, Encode(wire::EventDestroy{event}));
+    return error != cudaSuccess ? error : destroyed;
+  }
+
+  // No point if the stream has already come to the free.
+  cudaError_t MarkFree(const Stream& stream, FreePointPtr& point) {
+    if (Core().IsDrained()) return cudaSuccess;
+    const FreeSlotPtr slot = SlotOf(stream.wire);
+    if (!slot) return Ask(wire::StreamSynchronize{stream.wire});
+    const std::uint64_t value = Core().NextSlotValue(slot->number());
+    TORPOR_TRY(Send(wire::StreamMark{stream.wire, slot->number(), value}));
+    point = std::make_shared<MarkedPoint>(stream.wire, slot, value);
+    return cudaSuccess;
+  }
+
+  // Null if the page has no slot left.
+  FreeSlotPtr SlotOf(std::uint64_t stream) {
+    if (const auto known = slots_.find(stream); known != slots_.end())
+      if (FreeSlotPtr slot = known->second.lock()) return slot;
+    std::erase_if(slots_, [](const auto& entry) { return entry.second.expired(); });
+    const std::uint32_t number = Core().AllotSlot();
+    if (number == 0) return nullptr;
+    auto slot = std::make_shared<const FreeSlot>(number);
+    slots_[stream] = slot;
+    return slot;
+  }
+
+  MemoryPool* FindOwner(std::uint64_t address) {
+    std::uint64_t room = 0;
+    const auto owner = std::find_if(pools_.begin(), pools_.end(), [&](const auto& pool) {
+      return pool->memory.FindRoom(address, room) && room > 0;
+    });
+    return owner == pools_.end() ? nullptr : owner->get();
+  }
+
+  cudaError_t FreeIn(MemoryPool& pool, std::uint64_t address, FreePointPtr point) {
+    if (!pool.memory.Free(address, std::move(point))) return cudaErrorInvalidValue;
+    if (pool.memory.reserved().now > pool.release_threshold) has_excess_ = true;
+    return cudaSuccess;
+  }
+
+  // Unused memory beyond the thresholds, and destroyed pools that nothing uses any more.
+  cudaError_t GiveBackExcess() {
+    has_excess_ = false;
+    for (const auto& pool : pools_) {
+      TORPOR_TRY(GiveBack(*pool, pool->release_threshold));
+      const bool holds_more = pool->memory.reserved().now > pool->release_threshold;
+      const bool waits = pool->memory.used().now < pool->memory.reserved().now;
+      if (holds_more && waits) has_excess_ = true;
+    }
+    std::erase_if(pools_, [](const auto& pool) {
+      return pool->is_destroyed && pool->memory.reserved().now == 0;
+    });
+    return cudaSuccess;
+  }
+
+  bool GiveBackUnused() {
+    const int before = segments_;
+    for (const auto& pool : pools_)
+      if (GiveBack(*pool, 0) != cudaSuccess) return false;
+    return segments_ < before;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<MemoryPool>> pools_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<const FreeSlot>> slots_;  // by stream
+  MemoryPool* const default_;  // the first, which programs may keep for ever
+  MemoryPool* current_ = default_;
+  std::atomic<int> segments_{0};
+  std::atomic<bool> has_excess_{false};  // a synchronisation may set memory free to be given back
+};
+
+Pools& ThePools() {
+  static Pools* const pools = new Pools();
+  return *pools;
+}
+
+cudaMemPool_t Handle(MemoryPool* pool) { return reinterpret_cast<cudaMemPool_t>(pool); }
+
+template <typename Value>
+cudaError_t Put(void* out, Value value) {
+  *static_cast<Value*>(out) = value;
+  return cudaSuccess;
+}
+
+cudaError_t Get(MemoryPool& pool, cudaMemPoolAttr attribute, void* value) {
+  switch (attribute) {
+    case cudaMemPoolReuseFollowEventDependencies:
+      return Put<int>(value, pool.follows_events);
+    case cudaMemPoolReuseAllowOpportunistic:
+      return Put<int>(value, pool.is_opportunistic);
+    case cudaMemPoolReuseAllowInternalDependencies:
+      return Put<int>(value, pool.may_add_dependencies);
+    case cudaMemPoolAttrReleaseThreshold:
+      return Put<std::uint64_t>(value, pool.release_threshold);
+    case cudaMemPoolAttrReservedMemCurrent:
+      return Put<std::uint64_t>(value, pool.memory.reserved().now);
+    case cudaMemPoolAttrReservedMemHigh:
+      return Put<std::uint64_t>(value, pool.memory.reserved().high);
+    case cudaMemPoolAttrUsedMemCurrent:
+      return Put<std::uint64_t>(value, pool.memory.used().now);
+    case cudaMemPoolAttrUsedMemHigh:
+      return Put<std::uint64_t>(value, pool.memory.used().high);
+  }
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t SetFlag(int& flag, const void* value) {
+  flag = *static_cast<const int*>(value) != 0 ? 1 : 0;
+  return cudaSuccess;
+}
+
+cudaError_t ResetHigh(PoolMemory::Level& level, const void* value) {
+  if (*static_cast<const std::uint64_t*>(value) != 0) return cudaErrorInvalidValue;
+  level.ResetHigh();
+  return cudaSuccess;
+}
+
+cudaError_t Set(MemoryPool& pool, cudaMemPoolAttr attribute, const void* value) {
+  switch (attribute) {
+    case cudaMemPoolReuseFollowEventDependencies:
+      return SetFlag(pool.follows_events, value);
+    case cudaMemPoolReuseAllowOpportunistic:
+      return SetFlag(pool.is_opportunistic, value);
+    case cudaMemPoolReuseAllowInternalDependencies:
+      return SetFlag(pool.may_add_dependencies, value);
+    case cudaMemPoolAttrReleaseThreshold:
+      pool.release_threshold = *static_cast<const std::uint64_t*>(value);
+      return cudaSuccess;
+    case cudaMemPoolAttrReservedMemHigh:
+      return ResetHigh(pool.memory.reserved(), value);
+    case cudaMemPoolAttrUsedMemHigh:
+      return ResetHigh(pool.memory.used(), value);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace
+
+cudaMemPool_t DefaultPool() { return Handle(ThePools().default_pool()); }
+cudaMemPool_t CurrentPool() { return Handle(ThePools().current()); }
+cudaError_t SetCurrentPool(cudaMemPool_t pool) { return ThePools().SetCurrent(pool); }
+
+cudaError_t CreatePool(std::uint64_t max_bytes, cudaMemPool_t& pool) {
+  pool = Handle(ThePools().Create(max_bytes));
+  return cudaSuccess;
+}
+
+cudaError_t DestroyPool(cudaMemPool_t pool) { return ThePools().Destroy(pool); }
+
+cudaError_t CheckPool(cudaMemPool_t pool) {
+  return ThePools().WithPool(pool, [](const MemoryPool&) { return cudaSuccess; });
+}
+
+cudaError_t GetPoolAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  return ThePools().WithPool(pool, [&](MemoryPool& found) { return Get(found, attribute, value); });
+}
+
+cudaError_t SetPoolAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, const void* value) {
+  return ThePools().WithPool(pool, [&](MemoryPool& found) { return Set(found, attribute, value); });
+}
+
+cudaError_t TrimPool(cudaMemPool_t pool, std::uint64_t keep) { return ThePools().Trim(pool, keep); }
+
+cudaError_t AllocateFromPool(cudaMemPool_t pool, std::uint64_t bytes, cudaStream_t stream_handle,
+                             void** out) {
+  if (!out) return cudaErrorInvalidValue;
+  StreamPtr stream;
+  TORPOR_TRY(FindStream(stream_handle, stream));
+  *out = nullptr;
+  if (bytes == 0) return CheckPool(pool);
+  std::uint64_t address = 0;
+  TORPOR_TRY(ThePools().Allocate(pool, bytes, *stream, address));
+  *out = reinterpret_cast<void*>(address);
+  return cudaSuccess;
+}
+
+cudaError_t FreeToPool(void* pointer, cudaStream_t stream_handle) {
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(stream_handle, stream));
+  return ThePools().Free(Address(pointer), *stream);
+}
+
+cudaError_t FreeUnusedToPool(void* pointer) { return ThePools().FreeUnused(Address(pointer)); }
+
+bool FindInPools(std::uint64_t address, std::uint64_t& room) {
+  return ThePools().has_segments() && ThePools().FindRoom(address, room);
+}
+
+cudaError_t ReleasePoolMemory() { return ThePools().ReleaseExcess(); }
+bool ReleaseAllPoolMemory() { return ThePools().has_segments() && ThePools().ReleaseUnused(); }
+void ForgetPools() { ThePools().Reset(); }
+
+}  // namespace torpor::shim
