@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "emulator/driver/fatbin.h"
+#include "base/fatbin.h"
 #include "emulator/driver/linked_image.h"
 #include "emulator/driver/module.h"
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
+#include "base/fatbin.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/driver.h"
-#include "emulator/driver/fatbin.h"
 #include "emulator/driver/linked_image.h"
 
 namespace torpor::emulator {

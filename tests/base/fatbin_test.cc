@@ -1,4 +1,4 @@
-#include "emulator/driver/fatbin.h"
+#include "base/fatbin.h"
 
 #include <gtest/gtest.h>
 #include <lz4.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace torpor::emulator {
+namespace torpor {
 namespace {
 
 struct TestEntry {
@@ -153,4 +153,4 @@ TEST(FatbinTest, SizeComesFromTheHeader) {
 }
 
 }  // namespace
-}  // namespace torpor::emulator
+}  // namespace torpor

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace torpor::emulator {
+namespace torpor {
 
 enum class FatbinError {
   kMalformed,  // CUDA_ERROR_INVALID_IMAGE
@@ -60,4 +60,4 @@ FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned c
 // adds to what it links for some architectures, needed or not.
 bool IsDeviceRuntime(std::span<const std::byte> image);
 
-}  // namespace torpor::emulator
+}  // namespace torpor

@@ -1,4 +1,4 @@
-#include "emulator/driver/fatbin.h"
+#include "base/fatbin.h"
 
 #include <lz4.h>
 #include <zstd.h>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace torpor::emulator {
+namespace torpor {
 namespace {
 
 constexpr std::size_t kContainerHeader = 16;
@@ -173,4 +173,4 @@ bool IsDeviceRuntime(std::span<const std::byte> image) {
   return false;
 }
 
-}  // namespace torpor::emulator
+}  // namespace torpor
