@@ -134,6 +134,7 @@ class Daemon {
     TORPOR_ASSIGN_OR_RETURN(const CudaLibraries cuda,
                             FindCudaLibraries(config_, ProgramDirectory()));
     config_.cuda_library_dir = cuda.folder;
+    config_.is_emulated = cuda.is_emulated;
     TORPOR_ASSIGN_OR_RETURN(node_, Node::Start(config_, metrics_));
     TORPOR_ASSIGN_OR_RETURN(
         router_,

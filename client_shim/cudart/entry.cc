@@ -1,6 +1,7 @@
 #include "client_shim/cudart/entry.h"
 
 #include <atomic>
+#include <utility>
 
 #include "client_shim/core/thread_end.h"
 
@@ -11,6 +12,9 @@ namespace {
 constexpr std::size_t kEncodeBytes = 1024;
 
 thread_local std::vector<std::uint8_t>* encode_buffer = nullptr;
+thread_local bool inside_driver_call = false;
+thread_local bool thread_uses_runtime = false;
+std::atomic<bool> process_uses_runtime{false};
 
 void DeleteBuffer(void* buffer) {
   encode_buffer = nullptr;
@@ -19,7 +23,17 @@ void DeleteBuffer(void* buffer) {
 
 }  // namespace
 
-cudaError_t Begin() { return Core().Start(); }
+cudaError_t Begin() {
+  if (!inside_driver_call && !thread_uses_runtime)
+    thread_uses_runtime = process_uses_runtime = true;
+  return Core().Start();
+}
+
+bool SetInsideDriverCall(bool is_inside) { return std::exchange(inside_driver_call, is_inside); }
+bool IsInsideDriverCall() { return inside_driver_call; }
+
+bool ThreadUsesRuntime() { return thread_uses_runtime; }
+bool ProcessUsesRuntime() { return process_uses_runtime; }
 
 std::vector<std::uint8_t>& EncodeBuffer() {
   if (!encode_buffer) {

@@ -35,6 +35,15 @@ cudaError_t Entry(Body&& body) noexcept {
 // Opens the session if it is not open. Every entry point that needs it calls this first.
 cudaError_t Begin();
 
+// Whether what this thread calls now is a call of the driver API (driver_seam.h): then it is no use
+// of the runtime, and its errors are not the runtime's last error. Returns what was so before.
+bool SetInsideDriverCall(bool is_inside);
+bool IsInsideDriverCall();
+
+// Whether this thread, or any, has called the runtime, which makes the primary context current.
+bool ThreadUsesRuntime();
+bool ProcessUsesRuntime();
+
 // A buffer of the calling thread, empty; valid until the thread's next call of this. Usable from
 // exit handlers too, unlike a thread_local object with a destructor.
 std::vector<std::uint8_t>& EncodeBuffer();

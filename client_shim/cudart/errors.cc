@@ -12,7 +12,8 @@ thread_local cudaError_t last_error = cudaSuccess;
 
 cudaError_t RecordError(cudaError_t error) {
   // "Not ready" is an answer, not an error: CUDA does not remember it.
-  if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
+  const bool is_remembered = error != cudaSuccess && error != cudaErrorNotReady;
+  if (is_remembered && !IsInsideDriverCall()) last_error = error;
   return error;
 }
 

@@ -157,6 +157,24 @@ cudaError_t cudaFuncGetName(const char** name, const void* function) {
   });
 }
 
+cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset, size_t* size) {
+  return Entry([&]() -> cudaError_t {
+    if (!offset) return cudaErrorInvalidValue;
+    Kernel* kernel = nullptr;
+    TORPOR_TRY(UseKernel(function, kernel));
+    if (index >= kernel->entry.parameters.size()) return cudaErrorInvalidValue;
+    const torpor::wire::KernelParameter& parameter = kernel->entry.parameters[index];
+    *offset = parameter.offset;
+    if (size) *size = parameter.bytes;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute,
+                                            int value, int) {
+  return Entry([&] { return SetAttribute(kernel, attribute, value); });
+}
+
 cudaError_t cudaFuncSetAttribute(const void* function, enum cudaFuncAttribute attribute,
                                  int value) {
   return Entry([&] { return SetAttribute(function, attribute, value); });

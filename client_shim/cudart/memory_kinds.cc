@@ -31,10 +31,17 @@ class SymbolAddresses {
     bytes_.clear();
     addresses_.clear();
   }
-  std::uint64_t Get(const Variable* variable) {
+  void Remove(const Variable* variable) {
+    std::unique_lock lock(mutex_);
+    const auto found = addresses_.find(variable);
+    if (found == addresses_.end()) return;
+    bytes_.erase(found->second);
+    addresses_.erase(found);
+  }
+  Span Get(const Variable* variable) {
     std::shared_lock lock(mutex_);
     const auto found = addresses_.find(variable);
-    return found == addresses_.end() ? 0 : found->second;
+    return found == addresses_.end() ? Span{} : Span{found->second, bytes_.at(found->second)};
   }
   // Bytes from `address` to the variable's end; 0 if it is in none.
   std::uint64_t Room(std::uint64_t address) {
@@ -78,9 +85,9 @@ bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std:
   return TheSymbolAddresses().Add(variable, address, bytes);
 }
 
-std::uint64_t SymbolAddressOf(const Variable* variable) {
-  return TheSymbolAddresses().Get(variable);
-}
+Span SymbolSpanOf(const Variable* variable) { return TheSymbolAddresses().Get(variable); }
+
+void ForgetSymbolAddress(const Variable* variable) { TheSymbolAddresses().Remove(variable); }
 
 void ForgetSymbolAddresses() { TheSymbolAddresses().Clear(); }
 

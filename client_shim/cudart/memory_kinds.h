@@ -21,8 +21,13 @@ Place PlaceOf(const void* pointer);
 // ForgetSymbolAddresses (cudaDeviceReset), although the variable lies elsewhere on another GPU.
 // False: another variable has it.
 bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes);
-// 0 if it was not given away.
-std::uint64_t SymbolAddressOf(const Variable* variable);
+// All zero if it was not given away.
+struct Span {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
+Span SymbolSpanOf(const Variable* variable);
+void ForgetSymbolAddress(const Variable* variable);
 void ForgetSymbolAddresses();
 
 // Offset of a pinned address in the host arena.

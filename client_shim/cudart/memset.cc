@@ -1,7 +1,8 @@
-#include <algorithm>
+#include "client_shim/cudart/memset.h"
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/graph/make_work.h"
 #include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/memory_kinds.h"
 #include "client_shim/cudart/streams.h"
@@ -23,17 +24,8 @@ cudaError_t SendFill(const Fill& fill, const void* to, std::uint64_t bytes) {
   return is_managed_variable ? Ask(wire::StreamSynchronize{fill.stream}) : cudaSuccess;
 }
 
-cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t handle) {
-  TORPOR_TRY(Begin());
-  if (bytes == 0) return cudaSuccess;
-  if (!IsDeviceRange(to, bytes)) return cudaErrorInvalidValue;
-  if (IsCapturing(handle)) return Capture(handle, ByteFill(to, bytes, value, bytes, 1));
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(handle, stream));
-  constexpr std::uint32_t kByte = 1;
-  return SendFill(
-      wire::Memset{Address(to), stream->wire, static_cast<std::uint8_t>(value), kByte, bytes}, to,
-      bytes);
+cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t stream) {
+  return SetElements(to, static_cast<std::uint8_t>(value), 1, bytes, stream);
 }
 
 cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t width,
@@ -44,13 +36,13 @@ cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t widt
   if (width > pitch || __builtin_mul_overflow(height - 1, pitch, &span) ||
       __builtin_add_overflow(span, width, &span) || !IsDeviceRange(to, span))
     return cudaErrorInvalidValue;
-  if (IsCapturing(handle)) return Capture(handle, ByteFill(to, pitch, value, width, height));
+  constexpr std::uint32_t kByte = 1;
+  const std::uint32_t byte = static_cast<std::uint8_t>(value);
+  if (IsCapturing(handle)) return Capture(handle, FillRows(to, pitch, byte, kByte, width, height));
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
-  constexpr std::uint32_t kByte = 1;
-  return SendFill(wire::Memset2D{Address(to), pitch, static_cast<std::uint8_t>(value), kByte, width,
-                                 height, stream->wire},
-                  to, span);
+  return SendFill(wire::Memset2D{Address(to), pitch, byte, kByte, width, height, stream->wire}, to,
+                  span);
 }
 
 // Slice by slice, but all at once where the volume has all rows of a slice.
@@ -75,6 +67,23 @@ cudaError_t SetVolume(const cudaPitchedPtr& to, int value, const cudaExtent& ext
 }
 
 }  // namespace
+
+cudaError_t SetElements(void* to, std::uint32_t value, std::uint32_t element_bytes,
+                        std::uint64_t count, cudaStream_t handle) {
+  TORPOR_TRY(Begin());
+  if (count == 0) return cudaSuccess;
+  std::uint64_t bytes = 0;
+  if (Address(to) % element_bytes != 0 ||
+      __builtin_mul_overflow(count, std::uint64_t{element_bytes}, &bytes) ||
+      !IsDeviceRange(to, bytes))
+    return cudaErrorInvalidValue;
+  if (IsCapturing(handle))
+    return Capture(handle, FillRows(to, bytes, value, element_bytes, count, 1));
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(handle, stream));
+  return SendFill(wire::Memset{Address(to), stream->wire, value, element_bytes, count}, to, bytes);
+}
+
 }  // namespace torpor::shim
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library

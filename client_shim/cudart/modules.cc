@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <shared_mutex>
 #include <span>
 #include <unordered_set>
 
 #include "base/sha256.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/module_image.h"
 #include "proto/wire/relocatable_module.h"
 
 namespace torpor::shim {
@@ -26,31 +26,24 @@ struct FatbinWrapper {
   const void* const* relocatable;  // version 2: fatbins that are linked at run time, and null
 };
 
-std::span<const std::uint8_t> FatbinAt(const void* fatbin) {
-  constexpr std::size_t kHeaderSizeAt = 6;
-  constexpr std::size_t kPayloadSizeAt = 8;
-  const auto* bytes = static_cast<const std::uint8_t*>(fatbin);
-  std::uint16_t header = 0;
-  std::uint64_t payload = 0;
-  std::memcpy(&header, bytes + kHeaderSizeAt, sizeof header);
-  std::memcpy(&payload, bytes + kPayloadSizeAt, sizeof payload);
-  return {bytes, header + payload};
-}
-
 class Registry {
  public:
-  Module* AddModule(std::unique_ptr<Module> module) {
+  void AddModule(Module* module) {
     std::unique_lock lock(mutex_);
-    return modules_.emplace_back(std::move(module)).get();
+    modules_.insert(module);
   }
-  void AddKernel(Module* module, const void* host_function, const char* name) {
-    auto* const kernel = new Kernel();  // a cudaKernel_t lives for ever
-    kernel->module = module;
-    kernel->name = name;
-    kernel->host_function = host_function;
+  void RemoveModule(Module* module) {
+    std::unique_lock lock(mutex_);
+    modules_.erase(module);
+  }
+  void AddKernel(Kernel* kernel) {
     std::unique_lock lock(mutex_);
     handles_.insert(kernel);
-    kernels_[host_function] = kernel;
+    if (kernel->host_function) kernels_[kernel->host_function] = kernel;
+  }
+  void RemoveKernel(Kernel* kernel) {
+    std::unique_lock lock(mutex_);
+    handles_.erase(kernel);
   }
   void AddVariable(const void* host_variable, Variable variable) {
     std::unique_lock lock(mutex_);
@@ -61,20 +54,20 @@ class Registry {
   template <typename Visit>
   cudaError_t VisitKernels(const Visit& visit) {
     std::shared_lock lock(mutex_);
-    for (const auto& [function, kernel] : kernels_) TORPOR_TRY(visit(*kernel));
+    for (Kernel* const kernel : handles_) TORPOR_TRY(visit(*kernel));
     return cudaSuccess;
   }
   template <typename Visit>
   cudaError_t VisitModules(const Visit& visit) {
     std::shared_lock lock(mutex_);
-    for (const std::unique_ptr<Module>& module : modules_) TORPOR_TRY(visit(*module));
+    for (Module* const module : modules_) TORPOR_TRY(visit(*module));
     return cudaSuccess;
   }
   Kernel* FindKernel(const void* function) {
     std::shared_lock lock(mutex_);
     if (const auto found = kernels_.find(function); found != kernels_.end()) return found->second;
-    const auto handle = handles_.find(function);
-    return handle == handles_.end() ? nullptr : static_cast<Kernel*>(const_cast<void*>(*handle));
+    auto* const handle = static_cast<Kernel*>(const_cast<void*>(function));
+    return handles_.contains(handle) ? handle : nullptr;
   }
   const Variable* FindVariable(const void* symbol) {
     std::shared_lock lock(mutex_);
@@ -84,9 +77,9 @@ class Registry {
 
  private:
   std::shared_mutex mutex_;
-  std::vector<std::unique_ptr<Module>> modules_;
+  std::unordered_set<Module*> modules_;
   std::unordered_map<const void*, Kernel*> kernels_;  // by host function
-  std::unordered_set<const void*> handles_;           // the kernels themselves
+  std::unordered_set<Kernel*> handles_;               // every kernel
   std::unordered_map<const void*, Variable> variables_;
 };
 
@@ -95,8 +88,9 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// What is sent of a module: its fatbin where it lies, or its parts in `copy`.
+// What is sent of a module: its image or fatbin where it lies, or its parts in `copy`.
 std::span<const std::uint8_t> ImageOf(const Module& module, std::vector<std::uint8_t>& copy) {
+  if (!module.image.empty()) return module.image;
   if (module.parts == nullptr) return FatbinAt(module.fatbin);
   wire::RelocatableModule relocatable;
   relocatable.linked = FatbinAt(module.fatbin);
@@ -128,30 +122,44 @@ cudaError_t Upload(std::span<const std::uint8_t> image, const Sha256Digest& hash
 }
 
 // The block of device memory in which the module's variables travel from GPU to GPU.
-cudaError_t BindGlobals(std::uint64_t module, std::uint64_t globals_bytes) {
+cudaError_t BindGlobals(std::uint64_t module, std::uint64_t globals_bytes, std::uint64_t& block) {
+  block = 0;
   if (globals_bytes == 0) return cudaSuccess;
-  std::uint64_t address = 0;
-  TORPOR_TRY(Core().Malloc(globals_bytes, address));
-  return Core().Configure(module, Encode(wire::ModuleBindGlobals{module, address}));
+  TORPOR_TRY(Core().Malloc(globals_bytes, block));
+  return Core().Configure(module, Encode(wire::ModuleBindGlobals{module, block}));
 }
 
-cudaError_t LoadLocked(Module& module) {
+cudaError_t AskLoad(const wire::ModuleLoad& load, wire::ModuleLoadResult& result,
+                    std::string* reason) {
+  CallReply reply;
+  TORPOR_TRY(Core().Call(Encode(load), reply));
+  TORPOR_TRY(Core().TakeAsyncError());
+  if (reply.status != cudaSuccess && reason) *reason = reply.message;
+  if (reply.status != cudaSuccess) return static_cast<cudaError_t>(reply.status);
+  wire::Reader reader(reply.result);
+  reader(result);
+  return reader.done() ? cudaSuccess : cudaErrorUnknown;
+}
+
+cudaError_t LoadLocked(Module& module, std::string* reason) {
   std::vector<std::uint8_t> copy;
   const std::span<const std::uint8_t> image = ImageOf(module, copy);
   wire::ModuleLoad load;
   load.module = Core().MintHandle(HandleKind::kModule);
   load.hash = Sha256(image.data(), image.size());
   load.variables = module.variable_names;
+  load.finds_variables = module.finds_variables ? 1 : 0;
   wire::ModuleLoadResult result;
-  TORPOR_TRY(Ask(load, result));
+  TORPOR_TRY(AskLoad(load, result, reason));
   if (result.found == 0) {
     TORPOR_TRY(Upload(image, load.hash));
-    TORPOR_TRY(Ask(load, result));
+    TORPOR_TRY(AskLoad(load, result, reason));
     if (result.found == 0) return cudaErrorInvalidKernelImage;
   }
-  TORPOR_TRY(
-      Core().Create(load.module, Encode(wire::ModuleUse{load.module, load.hash, load.variables})));
-  TORPOR_TRY(BindGlobals(load.module, result.globals_bytes));
+  TORPOR_TRY(Core().Create(
+      load.module,
+      Encode(wire::ModuleUse{load.module, load.hash, load.variables, load.finds_variables})));
+  TORPOR_TRY(BindGlobals(load.module, result.globals_bytes, module.variables_block));
   module.wire = load.module;
   for (wire::KernelEntry& kernel : result.kernels) {
     const std::string name = kernel.name;
@@ -161,38 +169,28 @@ cudaError_t LoadLocked(Module& module) {
   return cudaSuccess;
 }
 
-cudaError_t ForgetKernel(Kernel& kernel) {
-  if (!kernel.is_ready.exchange(false)) return cudaSuccess;
-  kernel.parameter_bytes = 0;
-  return Core().Destroy(kernel.wire, {});  // its module takes it along
-}
-
-cudaError_t UnloadModule(Module& module) {
-  std::lock_guard lock(module.mutex);
-  if (!module.is_loaded.exchange(false)) return cudaSuccess;
-  module.kernels.clear();
-  return Core().Destroy(module.wire, Encode(wire::ModuleUnload{module.wire}));
-}
-
-cudaError_t LoadModule(Module& module) {
-  if (module.is_loaded.load(std::memory_order_acquire)) return cudaSuccess;
-  TORPOR_TRY(Begin());
-  std::lock_guard lock(module.mutex);
-  return module.is_loaded ? cudaSuccess : LoadLocked(module);
-}
-
 }  // namespace
+
+void AddModule(Module* module) { TheRegistry().AddModule(module); }
+void RemoveModule(Module* module) { TheRegistry().RemoveModule(module); }
+void AddKernel(Kernel* kernel) { TheRegistry().AddKernel(kernel); }
+void RemoveKernel(Kernel* kernel) { TheRegistry().RemoveKernel(kernel); }
 
 Module* RegisterModule(const void* wrapper) {
   const auto* fatbin = static_cast<const FatbinWrapper*>(wrapper);
-  auto module = std::make_unique<Module>();
+  auto* const module = new Module();
   module->fatbin = fatbin->data;
   if (fatbin->version == kRelocatableWrapper) module->parts = fatbin->relocatable;
-  return TheRegistry().AddModule(std::move(module));
+  AddModule(module);
+  return module;
 }
 
 void RegisterKernel(Module* module, const void* host_function, const char* name) {
-  TheRegistry().AddKernel(module, host_function, name);
+  auto* const kernel = new Kernel();
+  kernel->module = module;
+  kernel->name = name;
+  kernel->host_function = host_function;
+  AddKernel(kernel);
 }
 
 void RegisterVariable(Module* module, const void* host_variable, const char* name,
@@ -225,6 +223,26 @@ cudaError_t PrepareKernel(Kernel& kernel) {
                            Encode(wire::KernelCreate{kernel.wire, module.wire, kernel.name})));
   kernel.is_ready.store(true, std::memory_order_release);
   return cudaSuccess;
+}
+
+cudaError_t LoadModule(Module& module, std::string* reason) {
+  if (module.is_loaded.load(std::memory_order_acquire)) return cudaSuccess;
+  TORPOR_TRY(Begin());
+  std::lock_guard lock(module.mutex);
+  return module.is_loaded ? cudaSuccess : LoadLocked(module, reason);
+}
+
+cudaError_t UnloadModule(Module& module) {
+  std::lock_guard lock(module.mutex);
+  if (!module.is_loaded.exchange(false)) return cudaSuccess;
+  module.kernels.clear();
+  return Core().Destroy(module.wire, Encode(wire::ModuleUnload{module.wire}));
+}
+
+cudaError_t ForgetKernel(Kernel& kernel) {
+  if (!kernel.is_ready.exchange(false)) return cudaSuccess;
+  kernel.parameter_bytes = 0;
+  return Core().Destroy(kernel.wire, {});  // its module takes it along
 }
 
 cudaError_t UnloadAllModules() {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,10 +18,10 @@ namespace torpor::shim {
 
 struct Module;
 
-// A registered kernel; the cudaKernel_t that programs hold is its address. Never freed.
+// A kernel; the cudaKernel_t that programs hold is its address. Registered ones are never freed.
 struct Kernel {
   Module* module = nullptr;
-  const char* name = nullptr;  // mangled, the program's own static string
+  const char* name = nullptr;  // mangled; lives as long as the kernel
   const void* host_function = nullptr;
 
   std::atomic<bool> is_ready{false};  // then the rest is filled in
@@ -36,15 +37,19 @@ struct Variable {
   std::uint64_t bytes = 0;
 };
 
-// A fatbin, or several that are linked, and what they registered. Never freed.
+// A fatbin, or several that are linked, and what they registered, never freed; or what a program
+// loads at run time (libraries.cc).
 struct Module {
   const void* fatbin = nullptr;
-  const void* const* parts = nullptr;  // of relocatable device code: fatbins, the last is null
+  const void* const* parts = nullptr;   // of relocatable device code: fatbins, the last is null
+  std::span<const std::uint8_t> image;  // what is loaded at run time, in place of a fatbin
   std::vector<std::string> variable_names;
+  bool finds_variables = false;  // it has variables that nothing has registered
 
   std::mutex mutex;  // guards loading
   std::atomic<bool> is_loaded{false};
   std::uint64_t wire = 0;
+  std::uint64_t variables_block = 0;  // address; 0: it has no variables
   std::unordered_map<std::string, wire::KernelEntry> kernels;
 };
 
@@ -52,6 +57,19 @@ Module* RegisterModule(const void* wrapper);
 void RegisterKernel(Module* module, const void* host_function, const char* name);
 void RegisterVariable(Module* module, const void* host_variable, const char* name,
                       std::uint64_t bytes);
+
+// Kernels and modules that come and go: FindKernel and UnloadAllModules know them meanwhile.
+void AddModule(Module* module);
+void RemoveModule(Module* module);
+void AddKernel(Kernel* kernel);
+void RemoveKernel(Kernel* kernel);
+
+// Makes the executor load the module, if it has not. `reason` is set where the executor gives one.
+cudaError_t LoadModule(Module& module, std::string* reason = nullptr);
+// What is used of it again is loaded again.
+cudaError_t UnloadModule(Module& module);
+// The kernel's handle at the executor goes; its module is about to.
+cudaError_t ForgetKernel(Kernel& kernel);
 
 // The kernel that `function` names: a host function or a cudaKernel_t. Null if neither.
 Kernel* FindKernel(const void* function);

@@ -1,3 +1,5 @@
+#include "client_shim/cudart/symbols.h"
+
 #include <mutex>
 
 #include "client_shim/cudart/copies.h"
@@ -17,10 +19,11 @@ cudaError_t UseRange(const void* symbol, std::uint64_t offset, std::uint64_t byt
 }
 
 // The address on the GPU that serves us now; the journal tells every other one what it stands for.
-cudaError_t AskAddress(const Variable& variable, std::uint64_t& address) {
+cudaError_t AskAddress(const Variable& variable, std::uint64_t& address, std::uint64_t& bytes) {
   const std::uint64_t module = variable.module->wire;
   wire::SymbolAddressResult result;
   TORPOR_TRY(Ask(wire::SymbolAddress{module, variable.name}, result));
+  bytes = result.bytes;
   if (!RememberSymbolAddress(&variable, result.address, result.bytes)) {
     Core().WarnOnce("symbol address", "two variables of different GPUs have the same address");
     return cudaErrorNotSupported;
@@ -35,10 +38,9 @@ cudaError_t GetAddress(void** address, const void* symbol) {
   TORPOR_TRY(Begin());
   const Variable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
-  const std::lock_guard lock(variable->module->mutex);  // what is known is published, too
-  std::uint64_t known = SymbolAddressOf(variable);
-  if (known == 0) TORPOR_TRY(AskAddress(*variable, known));
-  *address = reinterpret_cast<void*>(known);
+  Span span;
+  TORPOR_TRY(FindVariable(*variable, span));
+  *address = reinterpret_cast<void*>(span.begin);
   return cudaSuccess;
 }
 
@@ -136,6 +138,13 @@ cudaError_t GetSize(std::size_t* size, const void* symbol) {
 }
 
 }  // namespace
+
+cudaError_t FindVariable(const Variable& variable, Span& span) {
+  const std::lock_guard lock(variable.module->mutex);  // what is known is published, too
+  span = SymbolSpanOf(&variable);
+  return span.begin != 0 ? cudaSuccess : AskAddress(variable, span.begin, span.bytes);
+}
+
 }  // namespace torpor::shim
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library

@@ -45,6 +45,21 @@ def parse_header(text, api_macros):
     return prototypes
 
 
+def apply_renames(text, prototypes):
+    """Gives declarations the names that they are exported by.
+
+    cuda.h declares the newest form of a function by the bare name, which a macro replaces:
+    #define cuMemAlloc cuMemAlloc_v2
+    """
+    renames = re.findall(r"^[ \t]*#\s*define\s+(\w+)\s+(?:__CUDA_API_PT[DS][SZ]\()?\1(_v\d+)\)?\s*$",
+                         text, flags=re.M)
+    for base, suffix in renames:
+        prototype = prototypes.pop(base, None)
+        if prototype is not None:
+            prototypes.setdefault(base + suffix,
+                                  dataclasses.replace(prototype, name=base + suffix))
+
+
 def _parameters(text):
     text = " ".join(text.split())
     if text in ("", "void"):

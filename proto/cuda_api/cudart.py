@@ -62,8 +62,9 @@ COMMANDS = [
             note="Journal: the event was complete before the session moved here."),
     # Modules and kernels.
     command(72, "ModuleUse", STREAM, module=u64, hash=array(u8, 32), variables=vector(string),
+            finds_variables=u32,
             note="Journal: the node already has the module's bytes (SHA-256 of the fatbin)."
-                 " `variables` as in ModuleLoad."),
+                 " `variables` and `finds_variables` as in ModuleLoad."),
     command(73, "ModuleUnload", STREAM, module=u64),
     command(74, "ModuleBindGlobals", STREAM, module=u64, address=u64,
             note="The device block that backs the module's variables, laid out as"
@@ -143,10 +144,12 @@ COMMANDS = [
     command(130, "EventElapsedTime", SYNC, start=u64, end=u64, returns=dict(milliseconds=f32)),
     command(131, "DeviceSynchronize", SYNC),
     command(132, "ModuleLoad", SYNC, module=u64, hash=array(u8, 32), variables=vector(string),
+            finds_variables=u32,
             returns=dict(found=u32, kernels=vector(KERNEL_ENTRY), globals_bytes=u64),
             note="found 0: the node lacks the bytes, send them with ModuleUpload and load again."
                  " `variables` names what the program registered (__cudaRegisterVar): the driver"
-                 " cannot enumerate a module's variables."),
+                 " cannot enumerate a module's variables. `finds_variables` 1: nothing has"
+                 " registered them, the executor is to look for them in the module."),
     command(133, "ModuleUpload", SYNC, hash=array(u8, 32), total_bytes=u64, at=u64,
             payload=payload, offset=u64, bytes=u64, data=blob,
             note="The piece [at, at + bytes) of a fatbin; pieces come in order."),
@@ -211,6 +214,7 @@ cudaMemPoolGetAttribute cudaMemPoolSetAccess cudaMemPoolGetAccess
 cudaMemAdvise cudaMemPrefetchAsync cudaMemPrefetchBatchAsync cudaMemDiscardBatchAsync
 cudaMemDiscardAndPrefetchBatchAsync cudaMemRangeGetAttribute cudaMemRangeGetAttributes
 cudaStreamAttachMemAsync
+cudaLibraryGetKernelCount cudaLibraryEnumerateKernels cudaLibraryGetKernel cudaFuncGetParamInfo
 """,
     STREAM: """
 cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
@@ -223,7 +227,7 @@ cudaMemcpy2DToArrayAsync cudaMemcpy2DFromArrayAsync cudaMemcpy2DArrayToArray
 cudaMemcpyToArrayAsync cudaMemcpyFromArrayAsync cudaMemcpyArrayToArray
 cudaDestroyTextureObject cudaDestroySurfaceObject
 cudaMemcpyBatchAsync
-cudaFuncSetAttribute cudaDeviceSetLimit
+cudaFuncSetAttribute cudaKernelSetAttributeForDevice cudaDeviceSetLimit cudaLibraryUnload
 cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel
 cudaGraphInstantiate cudaGraphInstantiateWithFlags cudaGraphInstantiateWithParams
 cudaGraphLaunch cudaGraphExecUpdate cudaGraphNodeSetEnabled cudaGraphExecDestroy
@@ -245,6 +249,7 @@ cudaMemcpy2DToArray cudaMemcpy2DFromArray cudaMemcpyToArray cudaMemcpyFromArray
 cudaMemcpy3D cudaMemcpy3DPeer cudaCreateTextureObject cudaCreateSurfaceObject
 cudaMemcpy cudaMemcpy2D cudaMemcpyFromSymbol cudaMemcpyFromSymbolAsync
 cudaGetSymbolAddress cudaGetSymbolSize cudaFuncGetAttributes
+cudaLibraryLoadData cudaLibraryLoadFromFile cudaLibraryGetGlobal
 cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
 cudaOccupancyAvailableDynamicSMemPerBlock
 """,
@@ -295,5 +300,6 @@ SYMBOLS += [
 
 LIBRARY = Library(name="cudart", prefix="Cudart", first_id=64, last_id=1023, commands=COMMANDS,
                   constants=CONSTANTS, enumerations=ENUMERATIONS, structs=STRUCTS,
-                  symbols=SYMBOLS, soname="libcudart.so.13", headers=("cuda_runtime_api.h",),
-                  api_macros=("CUDARTAPI",), success="cudaSuccess")
+                  symbols=SYMBOLS, soname="libcudart.so.13",
+                  private_exports={"TORPOR_CUDART_1": "torpor_driver_seam"},
+                  headers=("cuda_runtime_api.h",), api_macros=("CUDARTAPI",), success="cudaSuccess")

@@ -8,6 +8,7 @@ _MEANINGS = {
     Answer.REMOTED: "generated whole from a line of the table",
     Answer.LOCAL: "a constant, answered in the client",
     Answer.VARIANT: "generated: calls its base with another default stream",
+    Answer.TRANSLATED: "generated: an expression, mostly the call of the runtime that does the same",
     Answer.UNSUPPORTED: "says so once and returns the library's \"not supported\" error",
 }
 
@@ -40,4 +41,6 @@ def _order(export):
             return "local where the result goes to the host, else stream"
         returns = any(isinstance(w, ScalarResult) for w in export.line.parameters.values())
         return "sync where the result goes to the host, else stream" if returns else "stream"
-    return "" if export.line is None else export.line.order.value
+    if export.answer in (Answer.TRANSLATED, Answer.UNSUPPORTED):
+        return ""
+    return export.line.order.value

@@ -44,3 +44,35 @@ def _variant(export):
     stream = stream_parameter(export.prototype)
     call = export.prototype.call({stream: f"PerThread({stream})"} if stream else {})
     return f"{export.prototype.declaration(export.name)} {{\n  return {call};\n}}"
+
+
+_RUNTIME_FUNCTIONS = """\
+// Generated from proto/cuda_api/{table}.py by generator.py. Do not edit.
+#pragma once
+
+#include "client_shim/cudart/overrides.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+namespace torpor::shim {{
+
+// The functions of the runtime that answer, for the libraries that build on them.
+struct RuntimeFunctions {{
+{members}
+}};
+inline constexpr RuntimeFunctions kRuntimeFunctions = {{
+{values}
+}};
+
+}}  // namespace torpor::shim
+#pragma GCC diagnostic pop
+"""
+
+
+def runtime_functions_header(library, exports):
+    names = [e.name for e in exports
+             if e.answer in (Answer.CUSTOM, Answer.LOCAL) and not e.line.signature]
+    return _RUNTIME_FUNCTIONS.format(
+        table=library.name,
+        members="\n".join(f"  decltype(&::{name}) {name};" for name in names),
+        values="\n".join(f"    &::{name}," for name in names))

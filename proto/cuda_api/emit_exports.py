@@ -31,7 +31,10 @@ extern "C" {{
 
 def version_script(library, exports):
     names = "".join(f"    {export.name};\n" for export in exports)
-    return f"{library.soname} {{\n  global:\n{names}  local:\n    *;\n}};\n"
+    node = library.soname if library.version_node is None else library.version_node
+    script = f"{node} {{\n  global:\n{names}  local:\n    *;\n}};\n".lstrip()
+    return script + "".join(f"{node} {{\n  global:\n    {symbol};\n}};\n"
+                            for node, symbol in library.private_exports.items())
 
 
 def overrides_header(library, exports, declarations=""):

@@ -15,6 +15,7 @@ import emit_checks
 import emit_constant_client
 import emit_coverage
 import emit_cublas_client
+import emit_cuda_client
 import emit_cudart_client
 import emit_dispatch
 import emit_exports
@@ -47,14 +48,19 @@ def write_server(library, out, _):
 
 def write_client(library, out, arguments):
     exports = surface.read_surface(library, arguments.toolkit_library, arguments.include)
-    emit = {"cudart": emit_cudart_client, "cublas": emit_cublas_client}.get(
-        library.name, emit_constant_client)
+    emit = {"cudart": emit_cudart_client, "cublas": emit_cublas_client,
+            "cuda": emit_cuda_client}.get(library.name, emit_constant_client)
     (out / "exports.map").write_text(emit_exports.version_script(library, exports))
     (out / "overrides.h").write_text(emit.overrides_header(library, exports))
     (out / "entries.cc").write_text(emit.entries_source(library, exports))
     (out / "unsupported_entries.cc").write_text(
         emit_exports.unsupported_source(library, exports))
     (out / "coverage.md").write_text(emit_coverage.section(library, exports))
+    if library.name == "cudart":
+        (out / "runtime_functions.h").write_text(
+            emit.runtime_functions_header(library, exports))
+    if library.name == "cuda":
+        (out / "driver_tables.cc").write_text(emit.tables_source(exports, arguments.include))
 
 
 def write_fake(library, out, _):

@@ -14,6 +14,7 @@ class Answer(enum.Enum):
     LOCAL = "local"
     REMOTED = "generated"
     VARIANT = "variant"  # generated: calls another symbol after changing an argument
+    TRANSLATED = "translated"
     UNSUPPORTED = "not supported"
 
 
@@ -34,6 +35,7 @@ def read_surface(library, toolkit_library, include):
     for header in library.headers:
         text = (pathlib.Path(include) / header).read_text()
         prototypes.update(c_prototypes.parse_header(text, library.api_macros))
+        c_prototypes.apply_renames(text, prototypes)
     names = elf_exports.exported_names(toolkit_library)
     symbols = {symbol.name: symbol for symbol in library.symbols}
     calls = {call.symbol: call for call in library.calls}
@@ -52,6 +54,8 @@ def _export(name, symbols, calls, prototypes):
         _require_status(name, prototypes.get(base))
         return Export(name, Answer.UNSUPPORTED, None)
     prototype = _prototype(symbol, prototypes)
+    if symbol.how is How.TRANSLATED:
+        return Export(name, Answer.TRANSLATED, prototype, symbol)
     if not variant or name in symbols:
         answer = Answer.CUSTOM if symbol.how is How.CUSTOM else Answer.LOCAL
         return Export(name, answer, prototype, symbol)
@@ -93,4 +97,5 @@ def _prototype(symbol, prototypes):
 
 
 def stream_parameter(prototype):
-    return next((p.name for p in prototype.parameters if p.type == "cudaStream_t"), None)
+    return next((p.name for p in prototype.parameters if p.type in ("cudaStream_t", "CUstream")),
+                None)

@@ -271,6 +271,15 @@ class How(enum.Enum):
 
     CUSTOM = "custom"  # hand-written in client_shim/
     LOCAL = "local"  # a constant answer, generated
+    TRANSLATED = "translated"  # an expression over its parameters, generated
+
+
+class Needs(enum.Enum):
+    """What must be so before a translated symbol does anything."""
+
+    NOTHING = "Always"
+    DRIVER = "Initialized"  # cuInit was called
+    CONTEXT = "InContext"  # the calling thread has a context
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,7 +288,8 @@ class Symbol:
     how: How
     signature: str = ""  # where no header declares it: "result (type name, ...)"
     outputs: dict = dataclasses.field(default_factory=dict)  # LOCAL: parameter -> expression
-    value: str = ""  # LOCAL: what it returns, where that is no status
+    value: str = ""  # LOCAL: what it returns, where that is no status; TRANSLATED: the expression
+    needs: Needs = Needs.NOTHING  # TRANSLATED
     order: Order = Order.LOCAL
 
 
@@ -295,6 +305,16 @@ def local(name, signature="", /, **outputs):
 def value(name, expression):
     """Returns an expression over its parameters."""
     return Symbol(name, How.LOCAL, value=expression)
+
+
+def translated(name, expression, needs=Needs.CONTEXT, signature=""):
+    """Returns, as a status, a C++ expression over its parameters.
+
+    It may call functions of the runtime (cudaMalloc(...)) and those of client_shim/<library>/. In
+    it {ptds} is the suffix of a runtime function that has a per-thread variant, {stream} the
+    default stream: both are other ones in the symbol's own per-thread variant.
+    """
+    return Symbol(name, How.TRANSLATED, signature, value=expression, needs=needs)
 
 
 @dataclasses.dataclass
@@ -313,6 +333,8 @@ class Library:
     calls: list = dataclasses.field(default_factory=list)
     functions: tuple = ()  # what the server also needs of the real library, beside the calls
     soname: str = ""
+    version_node: str | None = None  # of its exports: the soname; "" where they have none
+    private_exports: dict = dataclasses.field(default_factory=dict)  # version node -> a symbol
     headers: tuple = ()  # of the toolkit, which declare the symbols
     api_macros: tuple = ()  # mark those declarations
     success: str = ""  # of its status type

@@ -68,12 +68,13 @@ struct HelloReply {
   std::uint64_t host_bytes = 0;
   std::uint64_t window_bytes = 0;          // completion page and payload ring, anywhere
   std::vector<DeviceDescription> devices;  // what cudaGetDeviceCount counts; one for now
+  bool is_emulated = false;                // the devices run PTX, no machine code
 
   template <typename V>
   void Visit(V& v) {
     v(error), v(message), v(session_id), v(session_key), v(function), v(descriptor_socket);
     v(device_base), v(device_bytes), v(memory_limit), v(host_base), v(host_bytes), v(window_bytes);
-    v(devices);
+    v(devices), v(is_emulated);
   }
 };
 

@@ -40,6 +40,7 @@ struct Config {
   // Folder of libcuda.so.1 and libcublas.so.13. Empty: NVIDIA's where there is a GPU, else the
   // emulator's beside the program.
   std::string cuda_library_dir;
+  bool is_emulated = false;         // no setting: whether that is the emulator's
   std::string emulator_topology;    // path of the emulated node's YAML; empty: none
   std::vector<int> gpus;            // indices to serve; empty: all
   Bytes driver_reserve = 1 * kGiB;  // device memory left to the driver

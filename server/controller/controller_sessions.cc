@@ -182,6 +182,7 @@ void Controller::OfferHello(const SessionPtr& session) {
   reply.host_bytes = kHostArenaBytes;
   reply.window_bytes = options_.config.window_bytes;
   reply.devices = DescribeDevices(instance);
+  reply.is_emulated = options_.config.is_emulated;
   session->state = Session::State::kOffered;
   session->link->Send(reply);
 }

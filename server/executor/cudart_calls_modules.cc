@@ -22,14 +22,15 @@ CallStatus UnknownKernel(std::uint64_t kernel) {
 }  // namespace
 
 CallStatus CudartCalls::ModuleUse(const wire::ModuleUse& command) {
-  return ToCallStatus(modules_.Load(command.module, command.hash, command.variables, nullptr),
+  return ToCallStatus(modules_.Load(command.module, command.hash, command.variables,
+                                    command.finds_variables != 0, nullptr),
                       "loading a module again");
 }
 
 CallStatus CudartCalls::ModuleLoad(const wire::ModuleLoad& command,
                                    wire::ModuleLoadResult& result) {
-  const absl::Status status =
-      modules_.Load(command.module, command.hash, command.variables, &result);
+  const absl::Status status = modules_.Load(command.module, command.hash, command.variables,
+                                            command.finds_variables != 0, &result);
   if (absl::IsNotFound(status)) return {};  // found stays 0: the client sends the bytes
   result.found = status.ok() ? 1 : 0;
   return ToCallStatus(status, "loading a module");

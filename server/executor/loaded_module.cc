@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "server/executor/module_image.h"
+#include "server/executor/module_variables.h"
 
 namespace torpor::executor {
 namespace {
@@ -97,7 +98,11 @@ CUresult LoadedModule::SetAttribute(LoadedKernel& kernel, CUfunction_attribute a
 }
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::Load(
-    const Sha256Digest& digest, std::span<const std::string> variables) {
+    const Sha256Digest& digest, std::span<const std::string> variables, bool finds_variables) {
+  if (finds_variables) {
+    TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
+    return LoadedModule::Load(device_, image, VariablesOf(image));
+  }
   if (!variables.empty()) {
     TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
     return LoadedModule::Load(device_, image, variables);

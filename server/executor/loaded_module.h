@@ -72,9 +72,11 @@ class ModuleLibrary {
  public:
   ModuleLibrary(const Device& device, const ModuleStore& store) : device_(device), store_(store) {}
 
-  // NotFound: the node lacks the bytes.
+  // NotFound: the node lacks the bytes. With `finds_variables` the session has the module for
+  // itself, with all its variables; `variables` are not looked at.
   absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Sha256Digest& digest,
-                                                     std::span<const std::string> variables);
+                                                     std::span<const std::string> variables,
+                                                     bool finds_variables);
   absl::Status Store(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const {
     return store_.Write(digest, bytes);
   }

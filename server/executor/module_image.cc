@@ -1,35 +1,17 @@
 #include "server/executor/module_image.h"
 
 #include <array>
-#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/wire/relocatable_module.h"
+#include "server/executor/image_check.h"
 
 namespace torpor::executor {
 namespace {
 
-constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
 constexpr std::size_t kFatbinHeaderBytes = 16;
-
-// The driver trusts the lengths in what it is given, and reads on where they are wrong.
-absl::Status CheckFatbin(std::span<const std::uint8_t> bytes) {
-  if (bytes.size() < kFatbinHeaderBytes) return absl::InvalidArgumentError("no fatbin: too short");
-  std::uint32_t magic = 0;
-  std::uint16_t header_bytes = 0;
-  std::uint64_t payload_bytes = 0;
-  std::memcpy(&magic, bytes.data(), sizeof magic);
-  std::memcpy(&header_bytes, bytes.data() + 6, sizeof header_bytes);
-  std::memcpy(&payload_bytes, bytes.data() + 8, sizeof payload_bytes);
-  if (magic != kFatbinMagic) return absl::InvalidArgumentError("no fatbin: wrong magic number");
-  if (header_bytes < kFatbinHeaderBytes || header_bytes > bytes.size() ||
-      payload_bytes > bytes.size() - header_bytes) {
-    return absl::InvalidArgumentError("the fatbin's lengths exceed its bytes");
-  }
-  return absl::OkStatus();
-}
 
 // A CUlinkState.
 class LinkState {
@@ -121,7 +103,7 @@ absl::StatusOr<CUmodule> LoadModuleImage(const Device& device,
   if (reader.done() && relocatable.magic == wire::RelocatableModule::kMagic) {
     return LoadRelocatable(device, relocatable);
   }
-  TORPOR_RETURN_IF_ERROR(CheckFatbin(image));
+  TORPOR_RETURN_IF_ERROR(CheckImage(image));
   return LoadImage(device, image.data());
 }
 

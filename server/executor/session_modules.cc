@@ -38,14 +38,14 @@ Bytes SessionModules::BlockBytes(const LoadedModule& module) {
 }
 
 absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
-                                  const std::vector<std::string>& variables,
+                                  const std::vector<std::string>& variables, bool finds_variables,
                                   wire::ModuleLoadResult* result) {
   Module& module = modules_[id];
   if (module.loaded == nullptr) {
     absl::StatusOr<std::shared_ptr<LoadedModule>> loaded =
         modules_.size() > kMostModules
             ? absl::ResourceExhaustedError("the session has too many modules")
-            : library_.Load(digest, variables);
+            : library_.Load(digest, variables, finds_variables);
     if (!loaded.ok()) {
       modules_.erase(id);
       return loaded.status();

@@ -34,7 +34,8 @@ class SessionModules {
 
   // NotFound: the node lacks the bytes. `result` has all but `found`.
   absl::Status Load(std::uint64_t id, const Sha256Digest& digest,
-                    const std::vector<std::string>& variables, wire::ModuleLoadResult* result);
+                    const std::vector<std::string>& variables, bool finds_variables,
+                    wire::ModuleLoadResult* result);
   // Forgets the module and its kernels; nothing of them runs.
   absl::Status Unload(std::uint64_t id);
   absl::Status BindGlobals(std::uint64_t id, std::uint64_t address, CUstream stream);

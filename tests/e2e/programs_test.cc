@@ -47,5 +47,13 @@ INSTANTIATE_TEST_SUITE_P(
                     "managed_memory", "managed_variables"),
     [](const auto& info) { return std::string(info.param); });
 
+INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api"),
+                         [](const auto& info) { return std::string(info.param); });
+
+#ifdef TORPOR_HAS_NVRTC
+INSTANTIATE_TEST_SUITE_P(Nvrtc, Programs, testing::Values("../e2e_nvrtc/runtime_compilation"),
+                         [](const auto&) { return "runtime_compilation"; });
+#endif
+
 }  // namespace
 }  // namespace torpor::e2e

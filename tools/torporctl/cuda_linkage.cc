@@ -102,9 +102,6 @@ std::string LinkageWarning(std::span<const std::uint8_t> elf) {
     return "it has the CUDA runtime inside, where Torpor cannot replace it: link it with `nvcc "
            "-cudart shared`";
   }
-  if (std::ranges::count(needed, "libcuda.so.1") != 0) {
-    return "it uses the driver's library libcuda.so.1 directly, which Torpor does not replace yet";
-  }
   return {};
 }
 

@@ -7,8 +7,8 @@
 namespace torpor::torporctl {
 
 // Why a program's CUDA calls would not reach Torpor, or empty where nothing speaks against it:
-// the runtime linked statically (nvcc's default), another version of it, or the driver's library
-// used directly. A cheap look at an ELF file; what a script or a plug-in loads later is not seen.
+// the runtime linked statically (nvcc's default) or another version of it. A cheap look at an ELF
+// file; what a script or a plug-in loads later is not seen.
 std::string LinkageWarning(std::span<const std::uint8_t> elf);
 
 // The same of a file; empty where it cannot be read.

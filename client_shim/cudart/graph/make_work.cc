@@ -151,13 +151,13 @@ CopyWork PitchedCopy(void* to, const void* from, const Rows& rows, cudaMemcpyKin
   return copy;
 }
 
-FillWork ByteFill(void* to, std::uint64_t pitch, int value, std::uint64_t width,
-                  std::uint64_t height) {
+FillWork FillRows(void* to, std::uint64_t pitch, std::uint32_t value, std::uint32_t element_bytes,
+                  std::uint64_t width, std::uint64_t height) {
   FillWork fill;
   fill.parameters.dst = to;
   fill.parameters.pitch = height == 1 ? 0 : pitch;
-  fill.parameters.value = static_cast<std::uint8_t>(value);
-  fill.parameters.elementSize = 1;
+  fill.parameters.value = value;
+  fill.parameters.elementSize = element_bytes;
   fill.parameters.width = width;
   fill.parameters.height = height;
   return fill;

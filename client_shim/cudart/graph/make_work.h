@@ -25,7 +25,8 @@ cudaError_t MakeChildWork(cudaGraph_t graph, NodeWork& work);
 // Not checked: the plain calls have done it.
 CopyWork LinearCopy(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind);
 CopyWork PitchedCopy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind);
-FillWork ByteFill(void* to, std::uint64_t pitch, int value, std::uint64_t width,
-                  std::uint64_t height);
+// `width` in elements of 1, 2 or 4 bytes.
+FillWork FillRows(void* to, std::uint64_t pitch, std::uint32_t value, std::uint32_t element_bytes,
+                  std::uint64_t width, std::uint64_t height);
 
 }  // namespace torpor::shim

@@ -124,6 +124,38 @@ class Headers(unittest.TestCase):
             " enum cudaMemcpyKind kind, cudaStream_t stream)")
         self.assertEqual(prototypes["cudaDeviceSynchronize"].parameters, ())
 
+    def test_the_drivers_newest_forms_have_the_names_that_are_exported(self):
+        text = (arguments.cuda_include / "cuda.h").read_text()
+        prototypes = c_prototypes.parse_header(text, ("CUDAAPI",))
+        c_prototypes.apply_renames(text, prototypes)
+        self.assertNotIn("cuMemAlloc", prototypes)
+        self.assertEqual(prototypes["cuMemAlloc_v2"].declaration(),
+                         "CUresult cuMemAlloc_v2(CUdeviceptr * dptr, size_t bytesize)")
+        self.assertIn("cuInit", prototypes)
+
+
+class Translated(unittest.TestCase):
+    def entry(self, name, declaration, expression):
+        prototype = c_prototypes.parse_header(declaration, ("API",))["cuCopy"]
+        line = vocabulary.translated("cuCopy", expression, vocabulary.Needs.DRIVER)
+        export = surface.Export(name, surface.Answer.TRANSLATED, prototype, line)
+        return emit_cuda_client.entries_source(generator.load_table(HERE / "tiny_table.py"),
+                                               [export])
+
+    def test_the_runtimes_functions_are_those_of_the_seam(self):
+        source = self.entry("cuCopy", "CUresult API cuCopy(void* to, int unused);",
+                            "cudaCopy{ptds}(to, {stream})")
+        self.assertIn("CUresult cuCopy(void* to, int) {\n  return Initialized([&] {"
+                      " return Runtime().cudaCopy(to, cudaStreamLegacy); });", source)
+
+    def test_the_per_thread_variant_has_another_default_stream(self):
+        source = self.entry("cuCopy_ptds", "CUresult API cuCopy(void* to);",
+                            "cudaCopy{ptds}(to, {stream})")
+        self.assertIn("return Runtime().cudaCopy_ptds(to, cudaStreamPerThread);", source)
+        source = self.entry("cuCopy_ptsz", "CUresult API cuCopy(void* to, CUstream hStream);",
+                            "cudaCopy(to, hStream)")
+        self.assertIn("return Runtime().cudaCopy(to, PerThread(hStream));", source)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
@@ -137,6 +169,7 @@ if __name__ == "__main__":
     import emit_checks
     import emit_coverage
     import emit_cublas_client
+    import emit_cuda_client
     import emit_cudart_client
     import emit_dispatch
     import emit_exports

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+
+#include "client_shim/cuda/entry.h"
+
+namespace torpor::shim {
+
+enum class CopyWait { kNo, kYes };  // whether the call returns before the copy is done
+
+// Between host and device memory, any direction. Arrays are refused.
+CUresult CopyRectangle(const CUDA_MEMCPY2D* copy, CUstream stream, CopyWait wait);
+CUresult CopyBox(const CUDA_MEMCPY3D* copy, CUstream stream, CopyWait wait);
+
+// Sets elements of 1, 2 or 4 bytes.
+CUresult SetElements(CUdeviceptr to, unsigned value, unsigned element_bytes, std::size_t count,
+                     CUstream stream);
+CUresult SetRows(CUdeviceptr to, std::size_t pitch, unsigned value, unsigned element_bytes,
+                 std::size_t width, std::size_t height, CUstream stream);
+
+}  // namespace torpor::shim

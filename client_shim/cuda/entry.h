@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <new>
+
+#include "client_shim/core/client_core.h"
+#include "client_shim/cudart/driver_seam.h"
+
+// What every entry of the driver API is: one of Always, Initialized or InContext around a lambda,
+// whose answer (a CUresult or the runtime's cudaError_t) is told in the driver's words. Nothing is
+// thrown, and the runtime's last error stays as it is.
+namespace torpor::shim {
+
+inline const DriverSeam& Seam() {
+  static const DriverSeam* const seam = torpor_driver_seam();
+  return *seam;
+}
+inline const RuntimeFunctions& Runtime() { return Seam().runtime; }
+
+// Both enumerations have the same numbers for what both can say.
+CUresult ToCuResult(cudaError_t error);
+inline CUresult ToCuResult(CUresult result) { return result; }
+
+template <typename Body>
+CUresult Always(Body&& body) noexcept {
+  const bool was_inside = Seam().set_inside_driver_call(true);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  try {
+    result = ToCuResult(body());
+  } catch (const std::bad_alloc&) {
+    result = CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (...) {  // stays unknown
+  }
+  Seam().set_inside_driver_call(was_inside);
+  return result;
+}
+
+// CUDA_SUCCESS if cuInit was called, by the program or the runtime.
+CUresult CheckInitialized();
+// CUDA_SUCCESS if moreover the calling thread has a context.
+CUresult CheckContext();
+
+template <typename Body>
+CUresult Initialized(Body&& body) noexcept {
+  return Always([&]() -> CUresult {
+    if (const CUresult state = CheckInitialized(); state != CUDA_SUCCESS) return state;
+    return ToCuResult(body());
+  });
+}
+
+template <typename Body>
+CUresult InContext(Body&& body) noexcept {
+  return Always([&]() -> CUresult {
+    if (const CUresult state = CheckContext(); state != CUDA_SUCCESS) return state;
+    return ToCuResult(body());
+  });
+}
+
+// Says once that `what` is not supported. CUDA_ERROR_NOT_SUPPORTED.
+CUresult Refuse(const char* what);
+
+// Stream 0 of a program that was compiled with --default-stream per-thread.
+inline CUstream PerThread(CUstream stream) { return stream ? stream : cudaStreamPerThread; }
+
+inline void* At(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+inline CUdeviceptr AddressOf(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+static_assert(sizeof(CUdeviceptr) == sizeof(void*));
+inline void** AsPointers(CUdeviceptr* addresses) { return reinterpret_cast<void**>(addresses); }
+
+}  // namespace torpor::shim
+
+// In a function that returns a CUresult: passes a failure of either API on.
+#define TORPOR_CU_TRY(expression)                                            \
+  if (const CUresult torpor_result = ::torpor::shim::ToCuResult(expression); \
+      torpor_result != CUDA_SUCCESS)                                         \
+  return torpor_result

@@ -1,0 +1,102 @@
+#include "client_shim/cuda/launches.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "client_shim/cuda/entry.h"
+
+namespace torpor::shim {
+namespace {
+
+struct PackedArguments {
+  std::uint8_t* buffer = nullptr;
+  std::size_t bytes = 0;
+};
+
+CUresult ReadExtra(void** extra, PackedArguments& packed) {
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      packed.buffer = static_cast<std::uint8_t*>(extra[1]);
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      packed.bytes = *static_cast<std::size_t*>(extra[1]);
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return packed.buffer || packed.bytes == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Finds every parameter in the buffer.
+CUresult Unpack(CUfunction function, const PackedArguments& packed, std::vector<void*>& pointers) {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+  while (Runtime().cudaFuncGetParamInfo(function, pointers.size(), &offset, &bytes) ==
+         cudaSuccess) {
+    if (offset > packed.bytes || bytes > packed.bytes - offset) return CUDA_ERROR_INVALID_VALUE;
+    pointers.push_back(packed.buffer + offset);
+  }
+  return CUDA_SUCCESS;
+}
+
+// Gives `run` a pointer to each argument.
+template <typename Run>
+CUresult WithParameters(CUfunction function, void** parameters, void** extra, const Run& run) {
+  if (!extra) return ToCuResult(run(parameters));
+  if (parameters) return CUDA_ERROR_INVALID_VALUE;
+  PackedArguments packed;
+  TORPOR_CU_TRY(ReadExtra(extra, packed));
+  std::vector<void*> pointers;
+  TORPOR_CU_TRY(Unpack(function, packed, pointers));
+  return ToCuResult(run(pointers.data()));
+}
+
+struct Callback {
+  CUstreamCallback function;
+  void* data;
+};
+
+void CUDART_CB RunCallback(cudaStream_t stream, cudaError_t state, void* data) {
+  const std::unique_ptr<Callback> callback(static_cast<Callback*>(data));
+  callback->function(stream, ToCuResult(state), callback->data);
+}
+
+}  // namespace
+
+CUresult Launch(CUfunction function, const LaunchShape& shape, void** parameters, void** extra) {
+  if (!function) return CUDA_ERROR_INVALID_HANDLE;
+  const auto run = [&](void** arguments) {
+    const auto launch =
+        shape.is_cooperative ? Runtime().cudaLaunchCooperativeKernel : Runtime().cudaLaunchKernel;
+    return launch(function, shape.grid, shape.block, arguments, shape.shared_bytes, shape.stream);
+  };
+  return WithParameters(function, parameters, extra, run);
+}
+
+CUresult LaunchExtended(const CUlaunchConfig* config, CUfunction function, void** parameters,
+                        void** extra, cudaStream_t default_stream) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
+  if (!function) return CUDA_ERROR_INVALID_HANDLE;
+  cudaLaunchConfig_t same = {};
+  same.gridDim = dim3(config->gridDimX, config->gridDimY, config->gridDimZ);
+  same.blockDim = dim3(config->blockDimX, config->blockDimY, config->blockDimZ);
+  same.dynamicSmemBytes = config->sharedMemBytes;
+  same.stream = config->hStream ? config->hStream : default_stream;
+  // The same union with the same numbers under other names.
+  static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
+  same.attrs = reinterpret_cast<cudaLaunchAttribute*>(config->attrs);
+  same.numAttrs = config->numAttrs;
+  return WithParameters(function, parameters, extra, [&](void** arguments) {
+    return Runtime().cudaLaunchKernelExC(&same, function, arguments);
+  });
+}
+
+CUresult AddCallback(CUstream stream, CUstreamCallback function, void* data, unsigned flags) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  auto callback = std::make_unique<Callback>(Callback{function, data});
+  TORPOR_CU_TRY(Runtime().cudaStreamAddCallback(stream, RunCallback, callback.get(), flags));
+  (void)callback.release();  // RunCallback's now
+  return CUDA_SUCCESS;
+}
+
+}  // namespace torpor::shim

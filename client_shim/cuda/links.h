@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+
+// cuLink: what is linked is loaded by the executor's driver, which compiles PTX itself. So a link
+// of one input is that input; several need a linker, which the executor does not have.
+namespace torpor::shim {
+
+CUresult CreateLink(unsigned option_count, CUjit_option* options, void** values, CUlinkState* link);
+CUresult AddLinkData(CUlinkState link, CUjitInputType type, void* data, std::size_t bytes);
+CUresult AddLinkFile(CUlinkState link, CUjitInputType type, const char* path);
+// The image is the link's, as long as that lives.
+CUresult CompleteLink(CUlinkState link, void** image, std::size_t* bytes);
+CUresult DestroyLink(CUlinkState link);
+
+}  // namespace torpor::shim

@@ -1,0 +1,95 @@
+#include "client_shim/cudart/module_image.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace torpor::shim {
+namespace {
+
+constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
+constexpr std::uint32_t kWrapperMagic = 0x466243B1;
+
+struct Wrapper {
+  std::uint32_t magic;
+  std::uint32_t version;  // 2: relocatable
+  const void* data;
+};
+
+std::uint32_t MagicOf(const void* image) {
+  std::uint32_t magic = 0;
+  // Text may be shorter, but NUL ends it.
+  std::memcpy(&magic, image, strnlen(static_cast<const char*>(image), sizeof magic));
+  return magic;
+}
+
+std::uint64_t ElfBytes(const void* image) {
+  const auto* const begin = static_cast<const std::uint8_t*>(image);
+  Elf64_Ehdr header;
+  std::memcpy(&header, begin, sizeof header);
+  std::uint64_t bytes = sizeof header;
+  bytes = std::max(bytes, header.e_shoff + std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
+  bytes = std::max(bytes, header.e_phoff + std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, begin + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type != SHT_NOBITS) bytes = std::max(bytes, section.sh_offset + section.sh_size);
+  }
+  return bytes;
+}
+
+bool IsText(char c) { return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r'; }
+
+std::uint64_t ImageBytes(const void* image) {
+  const std::uint32_t magic = MagicOf(image);
+  if (magic == kFatbinMagic) return FatbinAt(image).size();
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return ElfBytes(image);
+  const auto* const text = static_cast<const char*>(image);
+  return IsText(text[0]) ? std::strlen(text) + 1 : 0;
+}
+
+}  // namespace
+
+std::span<const std::uint8_t> FatbinAt(const void* fatbin) {
+  constexpr std::size_t kHeaderSizeAt = 6;
+  constexpr std::size_t kPayloadSizeAt = 8;
+  const auto* bytes = static_cast<const std::uint8_t*>(fatbin);
+  std::uint16_t header = 0;
+  std::uint64_t payload = 0;
+  std::memcpy(&header, bytes + kHeaderSizeAt, sizeof header);
+  std::memcpy(&payload, bytes + kPayloadSizeAt, sizeof payload);
+  return {bytes, header + payload};
+}
+
+cudaError_t CopyImage(const void* image, std::vector<std::uint8_t>& copy) {
+  if (!image) return cudaErrorInvalidValue;
+  if (MagicOf(image) == kWrapperMagic) {
+    Wrapper wrapper;
+    std::memcpy(&wrapper, image, sizeof wrapper);
+    if (wrapper.version != 1) return cudaErrorNotSupported;
+    image = wrapper.data;
+  }
+  const std::uint64_t bytes = ImageBytes(image);
+  const auto* const begin = static_cast<const std::uint8_t*>(image);
+  copy.assign(begin, begin + bytes);
+  return bytes > 0 ? cudaSuccess : cudaErrorInvalidKernelImage;
+}
+
+cudaError_t ReadImageFile(const char* path, std::vector<std::uint8_t>& copy) {
+  if (!path) return cudaErrorInvalidValue;
+  std::FILE* const file = std::fopen(path, "rbe");
+  if (!file) return cudaErrorFileNotFound;
+  copy.clear();
+  std::uint8_t piece[1 << 16];
+  while (const std::size_t count = std::fread(piece, 1, sizeof piece, file))
+    copy.insert(copy.end(), piece, piece + count);
+  const bool is_broken = std::ferror(file) != 0;
+  std::fclose(file);
+  // PTX text of a file has no NUL of its own; behind the other kinds it does no harm.
+  copy.push_back(0);
+  return is_broken ? cudaErrorOperatingSystem : cudaSuccess;
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace torpor::shim {
+
+// The options of a compilation, with the real architecture that they ask for (sm_90, for machine
+// code) replaced by the virtual one (compute_90, for PTX).
+struct VirtualOptions {
+  std::vector<std::string> options;
+  bool is_changed = false;  // they ask for machine code
+};
+VirtualOptions ForVirtualArchitecture(int count, const char* const* options);
+
+}  // namespace torpor::shim
