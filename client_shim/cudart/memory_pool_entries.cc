@@ -179,5 +179,9 @@ cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream) {
-  return Entry([&] { return AllocateFromPool(pool, bytes, stream, pointer); });
+  return Entry([&]() -> cudaError_t {
+    TORPOR_TRY(CheckPool(pool));
+    if (IsCapturing(stream)) return CaptureAllocation(pointer, bytes, stream);
+    return AllocateFromPool(pool, bytes, stream, pointer);
+  });
 }

@@ -6,14 +6,14 @@ namespace torpor::shim {
 namespace {
 
 // Bytes from the first row's begin to the last one's end; false if that is no number.
-bool Span(const LinearVolume& volume, std::uint64_t pitch, std::uint64_t slice,
-          std::uint64_t& span) {
+bool FindLength(const LinearVolume& volume, std::uint64_t pitch, std::uint64_t slice,
+                std::uint64_t& bytes) {
   std::uint64_t rows = 0;
   std::uint64_t slices = 0;
   return !__builtin_mul_overflow(volume.height - 1, pitch, &rows) &&
          !__builtin_mul_overflow(volume.depth - 1, slice, &slices) &&
-         !__builtin_add_overflow(rows, slices, &span) &&
-         !__builtin_add_overflow(span, volume.width, &span);
+         !__builtin_add_overflow(rows, slices, &bytes) &&
+         !__builtin_add_overflow(bytes, volume.width, &bytes);
 }
 
 std::uint64_t Offset(const cudaPos& position, std::uint64_t pitch, std::uint64_t slice) {
@@ -45,12 +45,12 @@ cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, 
       static_cast<std::uint8_t*>(to.ptr) + Offset(parameters.dstPos, to.pitch, to.pitch * to.ysize);
   volume.from = static_cast<const std::uint8_t*>(from.ptr) +
                 Offset(parameters.srcPos, from.pitch, from.pitch * from.ysize);
-  std::uint64_t to_span = 0;
-  std::uint64_t from_span = 0;
-  if (!Span(volume, volume.to_pitch, volume.to_slice, to_span) ||
-      !Span(volume, volume.from_pitch, volume.from_slice, from_span))
+  std::uint64_t to_bytes = 0;
+  std::uint64_t from_bytes = 0;
+  if (!FindLength(volume, volume.to_pitch, volume.to_slice, to_bytes) ||
+      !FindLength(volume, volume.from_pitch, volume.from_slice, from_bytes))
     return cudaErrorInvalidValue;
-  return FindRoute(volume.to, to_span, volume.from, from_span, parameters.kind, route);
+  return FindRoute(volume.to, to_bytes, volume.from, from_bytes, parameters.kind, route);
 }
 
 }  // namespace torpor::shim
