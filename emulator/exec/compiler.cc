@@ -17,11 +17,13 @@
 #include <memory>
 #include <mutex>
 
+#include "emulator/exec/codegen/matrix_product.h"
+
 namespace torpor::emulator {
 namespace {
 
 // Changes whenever generated code does; part of every cache key.
-constexpr char kGeneratorVersion[] = "14";
+constexpr char kGeneratorVersion[] = "15";
 
 // LLVM's register allocation takes time that grows much faster than its input. Without it code is
 // about a fifth slower; of more instructions than this, which take it about a second, that is the
@@ -81,7 +83,8 @@ bool Optimise(llvm::Module& module, llvm::TargetMachine& machine) {
 
 // The object file of a module. False if LLVM cannot write any.
 bool Emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::SmallVectorImpl<char>& object) {
-  if (module.getInstructionCount() > kMaxAllocatedInstructions) {
+  // Products of matrices would take several times as long, and take most of the time already.
+  if (module.getInstructionCount() > kMaxAllocatedInstructions && !HasMatrixProduct(module)) {
     machine.setOptLevel(llvm::CodeGenOptLevel::None);
   }
   llvm::raw_svector_ostream stream(object);

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "emulator/ptx/thread_end.h"
+
 namespace torpor::ptx {
 namespace {
 
@@ -245,7 +247,10 @@ class Linker {
 
 Result<Module, LinkError> Link(std::vector<LinkPart> parts,
                                bool (*is_system_function)(std::string_view name)) {
-  return Linker(std::move(parts), is_system_function).Run();
+  auto linked = Linker(std::move(parts), is_system_function).Run();
+  // What a part calls in another one, Parse could not know.
+  if (linked) MarkCallsThatEndThreads(*linked);
+  return linked;
 }
 
 }  // namespace torpor::ptx

@@ -12,7 +12,6 @@ namespace torpor::emulator {
 
 using ptx::MatrixInstruction;
 using ptx::MatrixPart;
-using ptx::Opcode;
 
 bool FunctionEmitter::IsFragment(const Operand& operand, const MatrixInstruction& matrix,
                                  MatrixPart part) const {

@@ -2,7 +2,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +12,8 @@
 
 namespace torpor::emulator {
 namespace {
+
+constexpr char kProductAttribute[] = "torpor-matrix-product";
 
 using llvm::Value;
 using ptx::MatrixPart;
@@ -344,12 +346,19 @@ llvm::Function* MatrixProduct(llvm::Module& module, const ptx::MatrixInstruction
   SetTargetAttributes(*function);
   // There are thousands of calls in some kernels.
   function->addFnAttr(llvm::Attribute::NoInline);
+  function->addFnAttr(kProductAttribute);
   function->setOnlyAccessesArgMemory();
   for (llvm::Argument& argument : function->args()) {
     argument.addAttr(llvm::Attribute::NoCapture);
   }
   ProductBuilder(*function, matrix).Build();
   return function;
+}
+
+bool HasMatrixProduct(const llvm::Module& module) {
+  return std::any_of(module.begin(), module.end(), [](const llvm::Function& function) {
+    return function.hasFnAttribute(kProductAttribute);
+  });
 }
 
 }  // namespace torpor::emulator

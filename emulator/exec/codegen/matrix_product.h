@@ -18,4 +18,7 @@ namespace torpor::emulator {
 llvm::Function* MatrixProduct(llvm::Module& module, const ptx::MatrixInstruction& matrix,
                               std::string_view name);
 
+// Whether the module has any.
+bool HasMatrixProduct(const llvm::Module& module);
+
 }  // namespace torpor::emulator

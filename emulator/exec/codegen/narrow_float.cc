@@ -53,7 +53,8 @@ void FunctionEmitter::EmitMatrixFloatCvt(const Instruction& instruction) {
   if (to == Type::kF16x2 && IsBytePair(from) && operands == 2) {
     Value* bytes = Resize(Read(instruction.operands[1], Type::kB16), 32, false);
     const auto half = [&](unsigned part) {
-      Value* byte = b_.CreateAnd(b_.CreateLShr(bytes, Like(bytes, 8 * part)), Like(bytes, 0xff));
+      Value* byte = b_.CreateAnd(b_.CreateLShr(bytes, Like(bytes, std::uint64_t{8} * part)),
+                                 Like(bytes, 0xff));
       Value* value = FinishHalf(instruction, FromByteFloat(byte, from), Type::kF16);
       return Resize(value, 32, false);
     };

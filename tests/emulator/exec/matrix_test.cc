@@ -49,8 +49,8 @@ std::uint64_t Encode(std::int64_t value, const Element& element) {
   const auto exponent = static_cast<unsigned>(std::bit_width(magnitude)) - 1;
   const unsigned fraction_bits = element.bits - 1 - element.exponent_bits;
   const std::uint64_t bias = (std::uint64_t{1} << (element.exponent_bits - 1)) - 1;
-  const std::uint64_t fraction =
-      (magnitude - (std::uint64_t{1} << exponent)) << fraction_bits >> exponent;
+  const std::uint64_t leading = std::bit_floor(magnitude);
+  const std::uint64_t fraction = ((magnitude - leading) << fraction_bits) / leading;
   const std::uint64_t sign = value < 0 ? std::uint64_t{1} << (element.bits - 1) : 0;
   return sign | (exponent + bias) << fraction_bits | fraction;
 }
@@ -203,8 +203,8 @@ class MatrixTest : public KernelTest {
     for (unsigned i = 0; i < count; ++i) {
       const std::string reg = "%" + std::string(1, name) + std::to_string(i);
       const std::string place = "[%at+" + std::to_string(i * 4 * element.register_bits()) + "]";
-      text += load ? "ld.global.b" + type + " " + reg + ", " + place + ";\n"
-                   : "st.global.b" + type + " " + place + ", " + reg + ";\n";
+      text.append(load ? "ld" : "st").append(".global.b").append(type).append(" ");
+      text.append(load ? reg : place).append(", ").append(load ? place : reg).append(";\n");
     }
     return text;
   }

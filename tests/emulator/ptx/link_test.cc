@@ -56,6 +56,16 @@ constexpr char kReadX[] =
     ".extern .global .u32 x;\n"
     ".visible .func read() { .reg .b32 %r<2>; ld.global.u32 %r1, [x+4]; ret; }";
 
+TEST(LinkTest, CallsOfAnotherPartMayEndThreads) {
+  const Module module =
+      MustLink({".extern .func leave();\n.extern .func stay();\n"
+                ".visible .entry k() { call leave; call stay; ret; }",
+                ".visible .func leave() { exit; }\n.visible .func stay() { ret; }"});
+  const Function& kernel = module.functions[module.FindFunction("k")];
+  EXPECT_TRUE(kernel.instructions[0].ends_threads);
+  EXPECT_FALSE(kernel.instructions[1].ends_threads);
+}
+
 TEST(LinkTest, UsesFindTheirDefinition) {
   const Module module = MustLink({kReadX, ".visible .global .u32 x = 7;"});
   EXPECT_EQ(Count(module, "x"), 1U);
