@@ -214,6 +214,12 @@ FloatTexel SampleFloats(const Texture& texture, const ImageLevel& level,
   return reader.ReadFloats(reader.Point(), 0);
 }
 
+Texel SampleLevel(const Texture& texture, const ImageLevel& level, const SampleRequest& request) {
+  if (ReadsFloats(texture)) return std::bit_cast<Texel>(SampleFloats(texture, level, request));
+  const LevelReader reader(texture, level, request);
+  return reader.Read(reader.Point(), 0);
+}
+
 // How many texels of the base level a step of one pixel crosses, as a power of two.
 float LevelOfGradients(const Texture& texture, const SampleRequest& request) {
   const ImageLevel& base = texture.levels[0];
@@ -244,18 +250,14 @@ float LevelOf(const Texture& texture, const SampleRequest& request) {
 }  // namespace
 
 Texel Sample(const Texture& texture, const SampleRequest& request) {
-  const float level = texture.levels.size() == 1 ? 0 : LevelOf(texture, request);
-  const float first = texture.blends_levels ? std::floor(level) : std::floor(level + 0.5F);
-  const ImageLevel& base = texture.levels[static_cast<std::size_t>(first)];
-  if (!ReadsFloats(texture)) {
-    const LevelReader reader(texture, base, request);
-    return reader.Read(reader.Point(), 0);
-  }
-  FloatTexel value = SampleFloats(texture, base, request);
-  const float weight = texture.blends_levels ? Weight(level - first) : 0;
-  if (weight == 0) return std::bit_cast<Texel>(value);
-  const FloatTexel next =
-      SampleFloats(texture, texture.levels[static_cast<std::size_t>(first) + 1], request);
+  if (texture.levels.size() == 1) return SampleLevel(texture, texture.levels[0], request);
+  const float level = LevelOf(texture, request);
+  const bool blends = texture.blends_levels && ReadsFloats(texture);
+  const auto first = static_cast<std::size_t>(Floor(texture.blends_levels ? level : level + 0.5F));
+  const float weight = blends ? Weight(level - static_cast<float>(first)) : 0;
+  if (weight == 0) return SampleLevel(texture, texture.levels[first], request);
+  FloatTexel value = SampleFloats(texture, texture.levels[first], request);
+  const FloatTexel next = SampleFloats(texture, texture.levels[first + 1], request);
   for (std::size_t i = 0; i < value.size(); ++i) {
     value[i] = (1 - weight) * value[i] + weight * next[i];
   }
