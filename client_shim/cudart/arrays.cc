@@ -176,6 +176,7 @@ cudaError_t AllocateMipmapped(cudaMipmappedArray_t* out, const cudaChannelFormat
   TORPOR_TRY(CreateWire(wanted, bytes, mipmapped->wire, mipmapped->block));
   for (Array& array : arrays) {
     array.wire = mipmapped->wire;
+    array.is_level = true;
     mipmapped->levels.push_back(Core().MintHandle(HandleKind::kArray));
     TheArrays().Insert(mipmapped->levels.back(), std::make_shared<const Array>(array));
   }
@@ -195,7 +196,7 @@ cudaError_t ReleaseArray(cudaArray_t handle) {
   if (!handle) return cudaSuccess;
   ArrayPtr array;
   TORPOR_TRY(FindArray(handle, array));
-  if (array->block == 0) return cudaErrorInvalidValue;  // a level goes with its mipmapped array
+  if (array->is_level) return cudaErrorInvalidValue;  // it goes with its mipmapped array
   return FreeUnused([&] {
     return TheArrays().Take(Address(handle)) ? FreeWire(array->wire, array->block)
                                              : cudaErrorInvalidResourceHandle;
@@ -249,7 +250,7 @@ cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, MipmappedArray
 
 cudaError_t DestroyAllArrays() {
   for (const auto& [handle, array] : TheArrays().TakeAll())
-    if (array->block != 0) TORPOR_TRY(DestroyWire(array->wire));
+    if (!array->is_level) TORPOR_TRY(DestroyWire(array->wire));
   for (const auto& [handle, array] : TheMipmappedArrays().TakeAll())
     TORPOR_TRY(DestroyWire(array->wire));
   return cudaSuccess;

@@ -21,7 +21,8 @@ struct Array {
   ChannelFormat format;
   cudaExtent extent{};  // as the program gave it: 0 for dimensions that it lacks
   unsigned flags = 0;
-  std::uint64_t block = 0;  // 0 for a level
+  bool is_level = false;  // of a mipmapped array, whose block it shares
+  std::uint64_t block = 0;
 
   std::uint64_t row_bytes() const { return extent.width * format.texel_bytes(); }
   std::uint64_t rows() const { return extent.height > 0 ? extent.height : 1; }
