@@ -49,7 +49,7 @@ std::uint64_t Encode(std::int64_t value, const Element& element) {
   const auto exponent = static_cast<unsigned>(std::bit_width(magnitude)) - 1;
   const unsigned fraction_bits = element.bits - 1 - element.exponent_bits;
   const std::uint64_t bias = (std::uint64_t{1} << (element.exponent_bits - 1)) - 1;
-  const std::uint64_t leading = std::bit_floor(magnitude);
+  const std::uint64_t leading = std::uint64_t{1} << (std::bit_width(magnitude / 2) & 63);
   const std::uint64_t fraction = ((magnitude - leading) << fraction_bits) / leading;
   const std::uint64_t sign = value < 0 ? std::uint64_t{1} << (element.bits - 1) : 0;
   return sign | (exponent + bias) << fraction_bits | fraction;

@@ -62,6 +62,7 @@ TEST_F(NarrowFloatTest, BytesBecomeHalves) {
     const auto low =
         Run("{ .reg .b16 %lo, %hi; mov.b32 {%lo, %hi}, %wa; cvt.f64.f16 %d, %lo; }", [&] {
           std::vector<Row> words;
+          words.reserve(halves.size());
           for (const std::uint64_t word : halves) words.push_back({word});
           return words;
         }());
@@ -90,6 +91,7 @@ TEST_F(NarrowFloatTest, FloatsBecomeBytes) {
       }
     }
     std::vector<Row> rows;
+    rows.reserve(numbers.size());
     for (const float number : numbers) {
       rows.push_back({std::bit_cast<std::uint32_t>(number), std::bit_cast<std::uint32_t>(2.0F)});
     }
