@@ -20,7 +20,7 @@ void Complete(const CopyVolume& volume, CopyPlace& place) {
 }
 
 // Bytes from the first to the end of the last.
-bool Span(const CopyPlace& place, const CopyVolume& volume, std::uint64_t& span) {
+bool SpanBytes(const CopyPlace& place, const CopyVolume& volume, std::uint64_t& span) {
   std::uint64_t slice = 0;
   std::uint64_t slices = 0;
   std::uint64_t rows = 0;
@@ -45,7 +45,7 @@ cudaError_t Locate(const CopyPlace& place, const CopyVolume& volume, Side& side)
                                                                        : cudaErrorInvalidValue;
   }
   std::uint64_t span = 0;
-  if (!place.memory || !Span(place, volume, span)) return cudaErrorInvalidValue;
+  if (!place.memory || !SpanBytes(place, volume, span)) return cudaErrorInvalidValue;
   const Place found = PlaceOf(place.memory);
   side = found.side;
   return span <= found.room ? cudaSuccess : cudaErrorInvalidValue;
