@@ -166,7 +166,7 @@ cudaError_t GetVariable(void** address, std::size_t* bytes, cudaLibrary_t handle
   Variable& variable = found->second;
   variable.module = &library->module;
   variable.name = name;
-  Span span;
+  SymbolSpan span;
   const cudaError_t error = FindVariable(variable, span);
   if (error != cudaSuccess) {
     if (is_new) library->variables.erase(found);

@@ -38,10 +38,11 @@ class SymbolAddresses {
     bytes_.erase(found->second);
     addresses_.erase(found);
   }
-  Span Get(const Variable* variable) {
+  SymbolSpan Get(const Variable* variable) {
     std::shared_lock lock(mutex_);
     const auto found = addresses_.find(variable);
-    return found == addresses_.end() ? Span{} : Span{found->second, bytes_.at(found->second)};
+    return found == addresses_.end() ? SymbolSpan{}
+                                     : SymbolSpan{found->second, bytes_.at(found->second)};
   }
   // Bytes from `address` to the variable's end; 0 if it is in none.
   std::uint64_t Room(std::uint64_t address) {
@@ -85,7 +86,7 @@ bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std:
   return TheSymbolAddresses().Add(variable, address, bytes);
 }
 
-Span SymbolSpanOf(const Variable* variable) { return TheSymbolAddresses().Get(variable); }
+SymbolSpan SymbolSpanOf(const Variable* variable) { return TheSymbolAddresses().Get(variable); }
 
 void ForgetSymbolAddress(const Variable* variable) { TheSymbolAddresses().Remove(variable); }
 

@@ -22,11 +22,11 @@ Place PlaceOf(const void* pointer);
 // False: another variable has it.
 bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes);
 // All zero if it was not given away.
-struct Span {
+struct SymbolSpan {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
 };
-Span SymbolSpanOf(const Variable* variable);
+SymbolSpan SymbolSpanOf(const Variable* variable);
 void ForgetSymbolAddress(const Variable* variable);
 void ForgetSymbolAddresses();
 

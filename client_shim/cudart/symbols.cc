@@ -38,7 +38,7 @@ cudaError_t GetAddress(void** address, const void* symbol) {
   TORPOR_TRY(Begin());
   const Variable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
-  Span span;
+  SymbolSpan span;
   TORPOR_TRY(FindVariable(*variable, span));
   *address = reinterpret_cast<void*>(span.begin);
   return cudaSuccess;
@@ -139,7 +139,7 @@ cudaError_t GetSize(std::size_t* size, const void* symbol) {
 
 }  // namespace
 
-cudaError_t FindVariable(const Variable& variable, Span& span) {
+cudaError_t FindVariable(const Variable& variable, SymbolSpan& span) {
   const std::lock_guard lock(variable.module->mutex);  // what is known is published, too
   span = SymbolSpanOf(&variable);
   return span.begin != 0 ? cudaSuccess : AskAddress(variable, span.begin, span.bytes);

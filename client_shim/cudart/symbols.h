@@ -9,6 +9,6 @@ namespace torpor::shim {
 
 // Where the variable lies for the program, which remembers it. Its module is loaded;
 // cudaErrorInvalidSymbol if that has no such variable.
-cudaError_t FindVariable(const Variable& variable, Span& span);
+cudaError_t FindVariable(const Variable& variable, SymbolSpan& span);
 
 }  // namespace torpor::shim
