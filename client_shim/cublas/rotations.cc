@@ -1,16 +1,26 @@
 #include "client_shim/cublas/rotations.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 
 namespace torpor::shim {
 namespace {
 
+// std::hypot would need a libm newer than the oldest that programs bring.
+template <typename T>
+T Length(T a, T b) {
+  const T larger = std::max(std::abs(a), std::abs(b));
+  if (larger == 0 || std::isinf(larger)) return larger;
+  const T ratio = std::min(std::abs(a), std::abs(b)) / larger;
+  return larger * std::sqrt(1 + ratio * ratio);
+}
+
 template <typename T>
 cublasStatus_t RealRotg(T* a, T* b, T* c, T* s) {
   if (!a || !b || !c || !s) return CUBLAS_STATUS_INVALID_VALUE;
   const bool a_is_larger = std::abs(*a) > std::abs(*b);
-  const T length = std::copysign(std::hypot(*a, *b), a_is_larger ? *a : *b);
+  const T length = std::copysign(Length(*a, *b), a_is_larger ? *a : *b);
   if (length == 0) {
     *c = 1;
     *s = *a = *b = 0;
@@ -32,14 +42,14 @@ cublasStatus_t ComplexRotg(Number* a, const Number* b, T* c, Number* s) {
   if (!a || !b || !c || !s) return CUBLAS_STATUS_INVALID_VALUE;
   const std::complex<T> first(a->x, a->y);
   const std::complex<T> second(b->x, b->y);
-  const T size = std::abs(first);
+  const T size = Length(first.real(), first.imag());
   if (size == 0) {
     *c = 0;
     *s = {1, 0};
     *a = *b;
     return CUBLAS_STATUS_SUCCESS;
   }
-  const T length = std::hypot(size, std::abs(second));
+  const T length = Length(size, Length(second.real(), second.imag()));
   const std::complex<T> direction = first / size;
   const std::complex<T> sine = direction * std::conj(second) / length;
   const std::complex<T> turned = direction * length;

@@ -37,21 +37,18 @@ TEST(GraphTest, AnEdgeIsThereOnceAndInItsOwnGraph) {
 }
 
 TEST(GraphTest, HandlesOfWhatIsGoneAreToldApart) {
-  cudaGraph_t handle = nullptr;
-  cudaGraphNode_t node = nullptr;
-  {
-    Graph graph;
-    handle = graph.handle();
-    GraphNode& one = graph.Add(EmptyWork());
-    GraphNode& two = AddBehind(graph, {&one});
-    node = one.handle();
-    EXPECT_EQ(Graph::Find(handle), &graph);
-    EXPECT_EQ(Graph::FindNode(node), &one);
-    graph.Remove(one);
-    EXPECT_EQ(Graph::FindNode(node), nullptr);
-    EXPECT_THAT(two.dependencies, IsEmpty());
-    node = two.handle();
-  }
+  auto graph = std::make_unique<Graph>();
+  GraphNode& one = graph->Add(EmptyWork());
+  GraphNode& two = AddBehind(*graph, {&one});
+  const cudaGraph_t handle = graph->handle();
+  const cudaGraphNode_t node = two.handle();
+  const cudaGraphNode_t removed = one.handle();
+  EXPECT_EQ(Graph::Find(handle), graph.get());
+  EXPECT_EQ(Graph::FindNode(removed), &one);
+  graph->Remove(one);
+  EXPECT_EQ(Graph::FindNode(removed), nullptr);
+  EXPECT_THAT(two.dependencies, IsEmpty());
+  graph.reset();
   EXPECT_EQ(Graph::Find(handle), nullptr);
   EXPECT_EQ(Graph::FindNode(node), nullptr);
   EXPECT_EQ(Graph::Find(nullptr), nullptr);
