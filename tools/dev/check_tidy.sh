@@ -13,13 +13,18 @@ if [ -n "$base" ]; then
 else
   files=$(git ls-files '*.cc')
 fi
-# Only what this configuration compiles has flags to be checked with.
-compiled=$(python3 - "$build/compile_commands.json" <<'P'
+# Only what this configuration compiles has flags to be checked with; what several programs compile
+# is checked once.
+database=$(mktemp -d)
+trap 'rm -rf "$database"' EXIT
+compiled=$(python3 - "$build/compile_commands.json" "$database/compile_commands.json" <<'P'
 import json, os, sys
-print("\n".join(sorted({os.path.relpath(e["file"]) for e in json.load(open(sys.argv[1]))})))
+commands = {os.path.relpath(entry["file"]): entry for entry in json.load(open(sys.argv[1]))}
+json.dump(list(commands.values()), open(sys.argv[2], "w"))
+print("\n".join(sorted(commands)))
 P
 )
 files=$(comm -12 <(sort <<<"$files") <(sort <<<"$compiled"))
 [ -n "$files" ] || { echo "clang-tidy: nothing has changed"; exit 0; }
 echo "clang-tidy: $(wc -l <<<"$files") files"
-xargs -P "$(nproc)" -n 1 clang-tidy-14 -p "$build" --quiet <<<"$files" 2>/dev/null
+xargs -P "$(nproc)" -n 1 clang-tidy-14 -p "$database" --quiet <<<"$files" 2>/dev/null

@@ -101,7 +101,8 @@ llvm::Value* FunctionEmitter::CombineHalves(const Instruction& instruction, Valu
   Value* result = nullptr;
   for (unsigned part = 0; part < (IsHalfPair(type) ? 2U : 1U); ++part) {
     const auto half = [&](Value* bits) {
-      return WidenHalf(Resize(b_.CreateLShr(bits, Like(bits, 16 * part)), 16, false), type);
+      return WidenHalf(Resize(b_.CreateLShr(bits, Like(bits, std::uint64_t{16} * part)), 16, false),
+                       type);
     };
     Value* value = instruction.Has(Modifier::kAdd)
                        ? b_.CreateFAdd(half(a), half(b))

@@ -135,7 +135,7 @@ TYPED_TEST(BatchedTest, FactorsSolveAndInvert) {
     const auto a = this->MakeBatch(true);
     const auto b = this->MakeBatch();
     const auto inverse = this->MakeBatch();
-    Array<int> rows(std::vector<int>(kN * kCount));
+    Array<int> rows(std::vector<int>(std::size_t{kN} * kCount));
     Array<int> infos(std::vector<int>(kCount, -1));
     int* const pivot_rows = pivots ? rows.get() : nullptr;
     ASSERT_BLAS(ByType<T>(cublasSgetrfBatched, cublasDgetrfBatched, cublasCgetrfBatched,
@@ -223,7 +223,7 @@ TYPED_TEST(BatchedTest, WrongAddressesInATableAreErrors) {
   const auto alpha = this->Alpha();
   const auto a = this->MakeBatch();
   const auto c = this->MakeBatch();
-  auto* const nowhere = reinterpret_cast<T*>(0x2345'0000'0000);
+  const CUdeviceptr nowhere = 0x2345'0000'0000;
   ASSERT_CUDA(
       cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(a.table->get() + 1), &nowhere, sizeof nowhere));
   EXPECT_EQ(ByType<T>(cublasStrsmBatched, cublasDtrsmBatched, cublasCtrsmBatched,

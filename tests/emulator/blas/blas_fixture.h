@@ -17,8 +17,8 @@ template <typename T>
 class Array {
  public:
   explicit Array(const std::vector<T>& values) : count_(values.size()) {
-    EXPECT_EQ(cuMemAlloc(&address_, count_ * sizeof(T)), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemcpyHtoD(address_, values.data(), count_ * sizeof(T)), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAlloc(&address_, count_ * kElementBytes), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyHtoD(address_, values.data(), count_ * kElementBytes), CUDA_SUCCESS);
   }
   ~Array() { cuMemFree(address_); }
   Array(const Array&) = delete;
@@ -29,11 +29,14 @@ class Array {
   std::vector<T> Download(CUstream stream) const {
     EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
     std::vector<T> values(count_);
-    EXPECT_EQ(cuMemcpyDtoH(values.data(), address_, count_ * sizeof(T)), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyDtoH(values.data(), address_, count_ * kElementBytes), CUDA_SUCCESS);
     return values;
   }
 
  private:
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may well be a pointer
+  static constexpr std::size_t kElementBytes = sizeof(T);
+
   const std::size_t count_;
   CUdeviceptr address_ = 0;
 };

@@ -243,8 +243,8 @@ TEST_F(BlasTest, GemmExInHalf) {
 TEST_F(BlasTest, GemmExOfBytesIsExact) {
   // 127 * 127 * 200 is beyond what a float counts to.
   constexpr int kInner = 200;
-  Array<std::int8_t> a(std::vector<std::int8_t>(4 * kInner, 127));
-  std::vector<std::int8_t> values(4 * kInner, 127);
+  Array<std::int8_t> a(std::vector<std::int8_t>(std::size_t{4} * kInner, 127));
+  std::vector<std::int8_t> values(std::size_t{4} * kInner, 127);
   values[0] = -1;
   Array<std::int8_t> b(values);
   Array<std::int32_t> c(std::vector<std::int32_t>(16, 5));

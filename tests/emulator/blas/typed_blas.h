@@ -64,8 +64,8 @@ class TypedBlasTest : public BlasTest {
     return values;
   }
   // Adds to the diagonal, so that systems of equations are well conditioned.
-  static Values Dominant(Values matrix, int n, int leading) {
-    for (int i = 0; i < n; ++i) matrix[static_cast<std::size_t>(i + i * leading)] += T(8);
+  static Values Dominant(Values matrix, std::size_t n, std::size_t leading) {
+    for (std::size_t i = 0; i < n; ++i) matrix[i + i * leading] += T(8);
     return matrix;
   }
 
