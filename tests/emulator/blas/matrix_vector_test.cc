@@ -237,7 +237,8 @@ TYPED_TEST(MatrixVectorTest, Triangles) {
         const bool is_lower = fill == CUBLAS_FILL_MODE_LOWER;
         auto band = this->Random(kLeading * kN);
         for (int i = 0; i < kN; ++i) {
-          band[static_cast<std::size_t>((is_lower ? 0 : kBand) + i * kLeading)] += T(8);
+          const int diagonal_at = (is_lower ? 0 : kBand) + i * kLeading;
+          band[static_cast<std::size_t>(diagonal_at)] += T(8);
         }
         Array<T> device_band(band);
         expect(

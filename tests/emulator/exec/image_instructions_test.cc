@@ -16,11 +16,12 @@ class ImageInstructionsTest : public KernelTest {
   static constexpr std::uint32_t kWidth = 8;
   static constexpr std::uint32_t kHeight = 4;
   static constexpr std::uint32_t kSlices = 3;
+  static constexpr Bytes kRowBytes = Bytes{4} * kWidth;
 
   void SetUp() override {
     for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<std::uint8_t>(i);
-    const ImageLevel level = {bytes_.data(), kWidth,     kHeight,
-                              kSlices,       kWidth * 4, kWidth * kHeight * 4};
+    const ImageLevel level = {bytes_.data(), kWidth,    kHeight,
+                              kSlices,       kRowBytes, kRowBytes * kHeight};
     Surface surface;
     surface.format = {ChannelType::kUnsigned8, 4};
     surface.level = level;

@@ -11,6 +11,7 @@ class LinkedProgramTest : public KernelTest {
  protected:
   static std::vector<PtxPart> Parts(const std::vector<std::string>& texts) {
     std::vector<PtxPart> parts;
+    parts.reserve(texts.size());
     for (const std::string& text : texts) {
       parts.push_back({"part " + std::to_string(parts.size() + 1), kPtxHeader + text});
     }

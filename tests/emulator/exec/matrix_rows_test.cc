@@ -34,7 +34,7 @@ class MatrixRowsTest : public KernelTest {
              body +
              "\nst.global.u32 [%out], %r0; st.global.u32 [%out+128], %r1;\n"
              "st.global.u32 [%out+256], %r2; st.global.u32 [%out+384], %r3;\nret;\n}\n");
-    DeviceArray<std::uint16_t> in(memory_, 64 * kMatrices);
+    DeviceArray<std::uint16_t> in(memory_, std::size_t{64} * kMatrices);
     DeviceArray<std::uint16_t> out(memory_, in.size());
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint16_t>(i + 1);
     MustRun("k", {1, 1, 1}, {32, 1, 1}, in.data(), out.data());
@@ -78,12 +78,13 @@ TEST_F(MatrixRowsTest, StoresWhatItHasLoaded) {
   for (const char* transposed : {"", ".trans"}) {
     const std::string kind =
         std::string("matrix.sync.aligned.m8n8.x4") + transposed + ".shared.b16";
-    const auto out =
-        RunWarp("ld" + kind + " {%r0, %r1, %r2, %r3}, [%row]; bar.warp.sync -1;\n" + "st" + kind +
-                    " [%row], {%r1, %r0, %r3, %r2}; bar.warp.sync -1;\n"
-                    "ld.shared.u32 %r0, [%at]; ld.shared.u32 %r1, [%at+128];\n"
-                    "ld.shared.u32 %r2, [%at+256]; ld.shared.u32 %r3, [%at+384];",
-                0);
+    std::string body = "ld" + kind + " {%r0, %r1, %r2, %r3}, [%row]; bar.warp.sync -1;\nst";
+    body += kind;
+    body +=
+        " [%row], {%r1, %r0, %r3, %r2}; bar.warp.sync -1;\n"
+        "ld.shared.u32 %r0, [%at]; ld.shared.u32 %r1, [%at+128];\n"
+        "ld.shared.u32 %r2, [%at+256]; ld.shared.u32 %r3, [%at+384];";
+    const auto out = RunWarp(body, 0);
     // Matrices 0 and 1, and 2 and 3, have changed places.
     for (unsigned i = 0; i < 64 * kMatrices; ++i) ASSERT_EQ(out[i], (i ^ 64) + 1) << i;
   }
