@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "client_shim/cudart/copies.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/managed_memory.h"
 #include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/variable_copies.h"
 
 namespace torpor::shim {
 namespace {
@@ -110,35 +110,17 @@ class ManagedVariables {
     return cudaSuccess;
   }
 
+  static VariablePart WholeOf(const ManagedVariable& variable) {
+    return {.module = variable.module->wire, .name = variable.name};
+  }
+
   static cudaError_t Upload(ManagedVariable& variable) {
     std::memcpy(variable.sent.data(), variable.block(), variable.bytes);
-    wire::MemcpyToSymbol command;
-    command.module = variable.module->wire;
-    command.variable = variable.name;
-    command.stream = kLegacyStream;
-    return UploadPageable(variable.sent.data(), variable.bytes, [&](const UploadPart& part) {
-      command.variable_offset = part.at;
-      SetPayload(part, command);
-      return torpor::shim::Send(command, part.piece);
-    });
+    return UploadToVariable(WholeOf(variable), variable.sent.data(), variable.bytes);
   }
 
   static cudaError_t Download(ManagedVariable& variable) {
-    const auto fetch = [&](std::uint64_t at, std::uint64_t bytes, std::uint64_t window_offset,
-                           std::vector<std::uint8_t>& inline_bytes) -> cudaError_t {
-      wire::MemcpyFromSymbol command;
-      command.module = variable.module->wire;
-      command.variable = variable.name;
-      command.variable_offset = at;
-      command.stream = kLegacyStream;
-      command.bytes = bytes;
-      command.window_offset = window_offset;
-      wire::MemcpyFromSymbolResult result;
-      TORPOR_TRY(Ask(command, result));
-      inline_bytes.assign(result.data.begin(), result.data.end());
-      return cudaSuccess;
-    };
-    TORPOR_TRY(DownloadPageable(variable.sent.data(), variable.bytes, fetch));
+    TORPOR_TRY(DownloadFromVariable(WholeOf(variable), variable.sent.data(), variable.bytes));
     std::memcpy(variable.block(), variable.sent.data(), variable.bytes);
     return cudaSuccess;
   }

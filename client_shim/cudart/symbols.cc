@@ -1,12 +1,13 @@
 #include "client_shim/cudart/symbols.h"
 
 #include <mutex>
+#include <vector>
 
-#include "client_shim/cudart/copies.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/modules.h"
 #include "client_shim/cudart/streams.h"
+#include "client_shim/cudart/variable_copies.h"
 
 namespace torpor::shim {
 namespace {
@@ -71,22 +72,17 @@ cudaError_t ToSymbol(const void* symbol, const void* from, std::uint64_t bytes,
   }
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
-  wire::MemcpyToSymbol command;
-  command.module = variable->module->wire;
-  command.variable = variable->name;
-  command.stream = stream->wire;
-  command.variable_offset = offset;
-  command.bytes = bytes;
-  if (from_device) {
-    command.device_source = Address(from);
-    return Send(command);
-  }
+  const VariablePart part{variable->module->wire, variable->name, offset, stream->wire};
   // Pinned sources too are read now: variables are small.
-  return UploadPageable(from, bytes, [&](const UploadPart& part) {
-    command.variable_offset = offset + part.at;
-    SetPayload(part, command);
-    return Send(command, part.piece);
-  });
+  if (!from_device) return UploadToVariable(part, from, bytes);
+  wire::MemcpyToSymbol command;
+  command.module = part.module;
+  command.variable = part.name;
+  command.stream = part.stream;
+  command.variable_offset = part.offset;
+  command.bytes = bytes;
+  command.device_source = Address(from);
+  return Send(command);
 }
 
 cudaError_t FromSymbol(void* to, const void* symbol, std::uint64_t bytes, std::uint64_t offset,
@@ -107,24 +103,11 @@ cudaError_t FromSymbol(void* to, const void* symbol, std::uint64_t bytes, std::u
   }
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
-  const auto fetch = [&](std::uint64_t at, std::uint64_t part, std::uint64_t window_offset,
-                         std::vector<std::uint8_t>& inline_bytes) -> cudaError_t {
-    wire::MemcpyFromSymbol command;
-    command.module = variable->module->wire;
-    command.variable = variable->name;
-    command.variable_offset = offset + at;
-    command.stream = stream->wire;
-    command.bytes = part;
-    command.window_offset = window_offset;
-    wire::MemcpyFromSymbolResult result;
-    TORPOR_TRY(Ask(command, result));
-    inline_bytes.assign(result.data.begin(), result.data.end());
-    return cudaSuccess;
-  };
-  if (target.side != Side::kDevice) return DownloadPageable(to, bytes, fetch);
+  const VariablePart part{variable->module->wire, variable->name, offset, stream->wire};
+  if (target.side != Side::kDevice) return DownloadFromVariable(part, to, bytes);
   // Onto the device by way of the client: rare, and variables are small.
   std::vector<std::uint8_t> staging(bytes);
-  TORPOR_TRY(DownloadPageable(staging.data(), bytes, fetch));
+  TORPOR_TRY(DownloadFromVariable(part, staging.data(), bytes));
   return cudaMemcpyAsync(to, staging.data(), bytes, cudaMemcpyHostToDevice, handle);
 }
 

@@ -99,21 +99,25 @@ CUresult ToRequest(const EndDescription& target, const EndDescription& source, c
 }  // namespace
 
 CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
-  const EndDescription target = {.type = copy.dstMemoryType,
-                                 .host = copy.dstHost,
-                                 .device = copy.dstDevice,
-                                 .array = copy.dstArray,
-                                 .x = copy.dstXInBytes,
-                                 .y = copy.dstY,
-                                 .pitch = copy.dstPitch};
-  const EndDescription source = {.type = copy.srcMemoryType,
-                                 .host = copy.srcHost,
-                                 .device = copy.srcDevice,
-                                 .array = copy.srcArray,
-                                 .x = copy.srcXInBytes,
-                                 .y = copy.srcY,
-                                 .pitch = copy.srcPitch};
-  return ToRequest(target, source, {copy.WidthInBytes, copy.Height, 1}, request);
+  CUDA_MEMCPY3D slice{};
+  slice.srcXInBytes = copy.srcXInBytes;
+  slice.srcY = copy.srcY;
+  slice.srcMemoryType = copy.srcMemoryType;
+  slice.srcHost = copy.srcHost;
+  slice.srcDevice = copy.srcDevice;
+  slice.srcArray = copy.srcArray;
+  slice.srcPitch = copy.srcPitch;
+  slice.dstXInBytes = copy.dstXInBytes;
+  slice.dstY = copy.dstY;
+  slice.dstMemoryType = copy.dstMemoryType;
+  slice.dstHost = copy.dstHost;
+  slice.dstDevice = copy.dstDevice;
+  slice.dstArray = copy.dstArray;
+  slice.dstPitch = copy.dstPitch;
+  slice.WidthInBytes = copy.WidthInBytes;
+  slice.Height = copy.Height;
+  slice.Depth = 1;
+  return ToRequest(slice, request);
 }
 
 CUresult ToRequest(const CUDA_MEMCPY3D& copy, CopyRequest& request) {

@@ -1,15 +1,15 @@
 // The entries about copy nodes. A variable is copied by its address.
 #include "client_shim/cudart/entry.h"
-#include "client_shim/cudart/graph/graph_lock.h"
 #include "client_shim/cudart/graph/make_work.h"
 #include "client_shim/cudart/graph/node_access.h"
 
 namespace torpor::shim {
 namespace {
 
-cudaError_t MakeLinear(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind,
-                       NodeWork& work) {
-  return MakeCopyWork(LinearCopy(to, from, bytes, kind).parameters, work);
+auto Linear(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return [=](NodeWork& work) {
+    return MakeCopyWork(LinearCopy(to, from, bytes, kind).parameters, work);
+  };
 }
 
 cudaError_t PartOf(const void* symbol, std::size_t bytes, std::size_t offset, void*& part) {
@@ -22,54 +22,22 @@ cudaError_t PartOf(const void* symbol, std::size_t bytes, std::size_t offset, vo
   return cudaSuccess;
 }
 
-cudaError_t MakeToSymbol(const void* symbol, const void* from, std::size_t bytes,
-                         std::size_t offset, cudaMemcpyKind kind, NodeWork& work) {
-  void* to = nullptr;
-  TORPOR_TRY(PartOf(symbol, bytes, offset, to));
-  return MakeLinear(to, from, bytes, kind, work);
+auto ToSymbol(const void* symbol, const void* from, std::size_t bytes, std::size_t offset,
+              cudaMemcpyKind kind) {
+  return [=](NodeWork& work) -> cudaError_t {
+    void* to = nullptr;
+    TORPOR_TRY(PartOf(symbol, bytes, offset, to));
+    return Linear(to, from, bytes, kind)(work);
+  };
 }
 
-cudaError_t MakeFromSymbol(void* to, const void* symbol, std::size_t bytes, std::size_t offset,
-                           cudaMemcpyKind kind, NodeWork& work) {
-  void* from = nullptr;
-  TORPOR_TRY(PartOf(symbol, bytes, offset, from));
-  return MakeLinear(to, from, bytes, kind, work);
-}
-
-cudaError_t Make(const cudaMemcpy3DParms* parameters, NodeWork& work) {
-  return parameters ? MakeCopyWork(*parameters, work) : cudaErrorInvalidValue;
-}
-
-cudaError_t Tell(cudaGraphNode_t node, cudaMemcpy3DParms* parameters) {
-  const GraphLock lock;
-  CopyWork* copy = nullptr;
-  TORPOR_TRY(FindWork(node, copy));
-  if (!parameters) return cudaErrorInvalidValue;
-  *parameters = copy->parameters;
-  return cudaSuccess;
-}
-
-// What becomes of the work that `make` gives.
-template <typename MakeWork>
-cudaError_t Add(cudaGraphNode_t* node, cudaGraph_t graph, const Dependencies& dependencies,
-                const MakeWork& make) {
-  NodeWork work;
-  TORPOR_TRY(make(work));
-  return AddNode(node, graph, dependencies, std::move(work));
-}
-
-template <typename MakeWork>
-cudaError_t Set(cudaGraphNode_t node, const MakeWork& make) {
-  NodeWork work;
-  TORPOR_TRY(make(work));
-  return SetNode(node, std::move(work));
-}
-
-template <typename MakeWork>
-cudaError_t SetExec(cudaGraphExec_t exec, cudaGraphNode_t node, const MakeWork& make) {
-  NodeWork work;
-  TORPOR_TRY(make(work));
-  return SetExecNode(exec, node, std::move(work));
+auto FromSymbol(void* to, const void* symbol, std::size_t bytes, std::size_t offset,
+                cudaMemcpyKind kind) {
+  return [=](NodeWork& work) -> cudaError_t {
+    void* from = nullptr;
+    TORPOR_TRY(PartOf(symbol, bytes, offset, from));
+    return Linear(to, from, bytes, kind)(work);
+  };
 }
 
 }  // namespace
@@ -81,50 +49,42 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, size_t count,
                                    const struct cudaMemcpy3DParms* parameters) {
   return Entry([&] {
-    return Add(node, graph, {dependencies, nullptr, count},
-               [&](NodeWork& work) { return Make(parameters, work); });
+    return AddMade(node, graph, {dependencies, nullptr, count}, MakeFrom(parameters, MakeCopyWork));
   });
 }
 
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node,
                                          struct cudaMemcpy3DParms* parameters) {
-  return Entry([&] { return Tell(node, parameters); });
+  return Entry([&] { return TellWork(node, &CopyWork::parameters, parameters); });
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
                                          const struct cudaMemcpy3DParms* parameters) {
-  return Entry([&] { return Set(node, [&](NodeWork& work) { return Make(parameters, work); }); });
+  return Entry([&] { return SetMade(node, MakeFrom(parameters, MakeCopyWork)); });
 }
 
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const struct cudaMemcpy3DParms* parameters) {
-  return Entry(
-      [&] { return SetExec(exec, node, [&](NodeWork& work) { return Make(parameters, work); }); });
+  return Entry([&] { return SetExecMade(exec, node, MakeFrom(parameters, MakeCopyWork)); });
 }
 
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
                                      const cudaGraphNode_t* dependencies, size_t count, void* to,
                                      const void* from, size_t bytes, enum cudaMemcpyKind kind) {
   return Entry([&] {
-    return Add(node, graph, {dependencies, nullptr, count},
-               [&](NodeWork& work) { return MakeLinear(to, from, bytes, kind, work); });
+    return AddMade(node, graph, {dependencies, nullptr, count}, Linear(to, from, bytes, kind));
   });
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from,
                                            size_t bytes, enum cudaMemcpyKind kind) {
-  return Entry([&] {
-    return Set(node, [&](NodeWork& work) { return MakeLinear(to, from, bytes, kind, work); });
-  });
+  return Entry([&] { return SetMade(node, Linear(to, from, bytes, kind)); });
 }
 
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
                                                const void* from, size_t bytes,
                                                enum cudaMemcpyKind kind) {
-  return Entry([&] {
-    return SetExec(exec, node,
-                   [&](NodeWork& work) { return MakeLinear(to, from, bytes, kind, work); });
-  });
+  return Entry([&] { return SetExecMade(exec, node, Linear(to, from, bytes, kind)); });
 }
 
 cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -132,31 +92,23 @@ cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* node, cudaGraph_t gr
                                            const void* symbol, const void* from, size_t bytes,
                                            size_t offset, enum cudaMemcpyKind kind) {
   return Entry([&] {
-    return Add(node, graph, {dependencies, nullptr, count}, [&](NodeWork& work) {
-      return MakeToSymbol(symbol, from, bytes, offset, kind, work);
-    });
+    return AddMade(node, graph, {dependencies, nullptr, count},
+                   ToSymbol(symbol, from, bytes, offset, kind));
   });
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void* symbol,
                                                  const void* from, size_t bytes, size_t offset,
                                                  enum cudaMemcpyKind kind) {
-  return Entry([&] {
-    return Set(node, [&](NodeWork& work) {
-      return MakeToSymbol(symbol, from, bytes, offset, kind, work);
-    });
-  });
+  return Entry([&] { return SetMade(node, ToSymbol(symbol, from, bytes, offset, kind)); });
 }
 
 cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                      const void* symbol, const void* from,
                                                      size_t bytes, size_t offset,
                                                      enum cudaMemcpyKind kind) {
-  return Entry([&] {
-    return SetExec(exec, node, [&](NodeWork& work) {
-      return MakeToSymbol(symbol, from, bytes, offset, kind, work);
-    });
-  });
+  return Entry(
+      [&] { return SetExecMade(exec, node, ToSymbol(symbol, from, bytes, offset, kind)); });
 }
 
 cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* node, cudaGraph_t graph,
@@ -164,28 +116,20 @@ cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* node, cudaGraph_t 
                                              void* to, const void* symbol, size_t bytes,
                                              size_t offset, enum cudaMemcpyKind kind) {
   return Entry([&] {
-    return Add(node, graph, {dependencies, nullptr, count}, [&](NodeWork& work) {
-      return MakeFromSymbol(to, symbol, bytes, offset, kind, work);
-    });
+    return AddMade(node, graph, {dependencies, nullptr, count},
+                   FromSymbol(to, symbol, bytes, offset, kind));
   });
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void* to,
                                                    const void* symbol, size_t bytes, size_t offset,
                                                    enum cudaMemcpyKind kind) {
-  return Entry([&] {
-    return Set(node, [&](NodeWork& work) {
-      return MakeFromSymbol(to, symbol, bytes, offset, kind, work);
-    });
-  });
+  return Entry([&] { return SetMade(node, FromSymbol(to, symbol, bytes, offset, kind)); });
 }
 
 cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                        void* to, const void* symbol, size_t bytes,
                                                        size_t offset, enum cudaMemcpyKind kind) {
-  return Entry([&] {
-    return SetExec(exec, node, [&](NodeWork& work) {
-      return MakeFromSymbol(to, symbol, bytes, offset, kind, work);
-    });
-  });
+  return Entry(
+      [&] { return SetExecMade(exec, node, FromSymbol(to, symbol, bytes, offset, kind)); });
 }

@@ -1,6 +1,5 @@
 // The entries about nodes that record an event or wait for one.
 #include "client_shim/cudart/entry.h"
-#include "client_shim/cudart/graph/graph_lock.h"
 #include "client_shim/cudart/graph/make_work.h"
 #include "client_shim/cudart/graph/node_access.h"
 
@@ -8,35 +7,8 @@ namespace torpor::shim {
 namespace {
 
 template <typename EventWork>
-cudaError_t Add(cudaGraphNode_t* node, cudaGraph_t graph, const Dependencies& dependencies,
-                cudaEvent_t event) {
-  NodeWork work;
-  TORPOR_TRY(MakeEventWork<EventWork>(event, work));
-  return AddNode(node, graph, dependencies, std::move(work));
-}
-
-template <typename EventWork>
-cudaError_t Tell(cudaGraphNode_t node, cudaEvent_t* event) {
-  const GraphLock lock;
-  EventWork* work = nullptr;
-  TORPOR_TRY(FindWork(node, work));
-  if (!event) return cudaErrorInvalidValue;
-  *event = work->event;
-  return cudaSuccess;
-}
-
-template <typename EventWork>
-cudaError_t Set(cudaGraphNode_t node, cudaEvent_t event) {
-  NodeWork work;
-  TORPOR_TRY(MakeEventWork<EventWork>(event, work));
-  return SetNode(node, std::move(work));
-}
-
-template <typename EventWork>
-cudaError_t SetExec(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
-  NodeWork work;
-  TORPOR_TRY(MakeEventWork<EventWork>(event, work));
-  return SetExecNode(exec, node, std::move(work));
+auto Make(cudaEvent_t event) {
+  return [event](NodeWork& work) { return MakeEventWork<EventWork>(event, work); };
 }
 
 }  // namespace
@@ -48,7 +20,7 @@ cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph
                                         const cudaGraphNode_t* dependencies, size_t count,
                                         cudaEvent_t event) {
   return Entry([&] {
-    return Add<EventRecordWork>(node, graph, {dependencies, nullptr, count}, event);
+    return AddMade(node, graph, {dependencies, nullptr, count}, Make<EventRecordWork>(event));
   });
 }
 
@@ -56,32 +28,32 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                       const cudaGraphNode_t* dependencies, size_t count,
                                       cudaEvent_t event) {
   return Entry([&] {
-    return Add<EventWaitWork>(node, graph, {dependencies, nullptr, count}, event);
+    return AddMade(node, graph, {dependencies, nullptr, count}, Make<EventWaitWork>(event));
   });
 }
 
 cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t* event) {
-  return Entry([&] { return Tell<EventRecordWork>(node, event); });
+  return Entry([&] { return TellWork(node, &EventRecordWork::event, event); });
 }
 
 cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t* event) {
-  return Entry([&] { return Tell<EventWaitWork>(node, event); });
+  return Entry([&] { return TellWork(node, &EventWaitWork::event, event); });
 }
 
 cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-  return Entry([&] { return Set<EventRecordWork>(node, event); });
+  return Entry([&] { return SetMade(node, Make<EventRecordWork>(event)); });
 }
 
 cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-  return Entry([&] { return Set<EventWaitWork>(node, event); });
+  return Entry([&] { return SetMade(node, Make<EventWaitWork>(event)); });
 }
 
 cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  cudaEvent_t event) {
-  return Entry([&] { return SetExec<EventRecordWork>(exec, node, event); });
+  return Entry([&] { return SetExecMade(exec, node, Make<EventRecordWork>(event)); });
 }
 
 cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                cudaEvent_t event) {
-  return Entry([&] { return SetExec<EventWaitWork>(exec, node, event); });
+  return Entry([&] { return SetExecMade(exec, node, Make<EventWaitWork>(event)); });
 }

@@ -102,9 +102,12 @@ cudaError_t ListEdges(cudaGraph_t handle, cudaGraphNode_t* from, cudaGraphNode_t
   return cudaSuccess;
 }
 
-cudaError_t ListNeighbours(const std::vector<GraphEdge>& edges, cudaGraphNode_t* nodes,
-                           cudaGraphEdgeData* data, std::size_t* count) {
-  if (!count) return cudaErrorInvalidValue;
+cudaError_t ListNeighbours(cudaGraphNode_t handle, std::vector<GraphEdge> GraphNode::*direction,
+                           cudaGraphNode_t* nodes, cudaGraphEdgeData* data, std::size_t* count) {
+  const GraphLock lock;
+  const GraphNode* const node = Graph::FindNode(handle);
+  if (!node || !count) return cudaErrorInvalidValue;
+  const std::vector<GraphEdge>& edges = node->*direction;
   for (std::size_t i = 0; data && i < std::min(*count, edges.size()); ++i) data[i] = edges[i].data;
   NodeList list(nodes, count);
   for (const GraphEdge& edge : edges) list.Add(*edge.node);
@@ -112,10 +115,11 @@ cudaError_t ListNeighbours(const std::vector<GraphEdge>& edges, cudaGraphNode_t*
   return cudaSuccess;
 }
 
+using ChangeEdge = bool (Graph::*)(GraphNode&, GraphNode&, const cudaGraphEdgeData&);
+
 // Edges from[i] -> to[i], each by `change`.
-template <typename Change>
 cudaError_t ChangeEdges(cudaGraph_t handle, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
-                        const cudaGraphEdgeData* data, std::size_t count, const Change& change) {
+                        const cudaGraphEdgeData* data, std::size_t count, ChangeEdge change) {
   const GraphLock lock;
   Graph* const graph = Graph::Find(handle);
   if (!graph || (count > 0 && (!from || !to))) return cudaErrorInvalidValue;
@@ -123,7 +127,7 @@ cudaError_t ChangeEdges(cudaGraph_t handle, const cudaGraphNode_t* from, const c
     GraphNode* const one = Graph::FindNode(from[i]);
     GraphNode* const other = Graph::FindNode(to[i]);
     const bool changed =
-        one && other && change(*graph, *one, *other, data ? data[i] : cudaGraphEdgeData{});
+        one && other && (graph->*change)(*one, *other, data ? data[i] : cudaGraphEdgeData{});
     if (!changed) return cudaErrorInvalidValue;
   }
   return cudaSuccess;
@@ -166,42 +170,23 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGrap
 
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t handle, cudaGraphNode_t* nodes,
                                          cudaGraphEdgeData* data, size_t* count) {
-  return Entry([&] {
-    const GraphLock lock;
-    const GraphNode* const node = Graph::FindNode(handle);
-    return node ? ListNeighbours(node->dependencies, nodes, data, count) : cudaErrorInvalidValue;
-  });
+  return Entry(
+      [&] { return ListNeighbours(handle, &GraphNode::dependencies, nodes, data, count); });
 }
 
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t handle, cudaGraphNode_t* nodes,
                                            cudaGraphEdgeData* data, size_t* count) {
-  return Entry([&] {
-    const GraphLock lock;
-    const GraphNode* const node = Graph::FindNode(handle);
-    return node ? ListNeighbours(node->dependents, nodes, data, count) : cudaErrorInvalidValue;
-  });
+  return Entry([&] { return ListNeighbours(handle, &GraphNode::dependents, nodes, data, count); });
 }
 
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
                                      const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
                                      size_t count) {
-  return Entry([&] {
-    return ChangeEdges(
-        graph, from, to, data, count,
-        [](Graph& owner, GraphNode& one, GraphNode& other, const cudaGraphEdgeData& edge) {
-          return owner.Connect(one, other, edge);
-        });
-  });
+  return Entry([&] { return ChangeEdges(graph, from, to, data, count, &Graph::Connect); });
 }
 
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
                                         const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
                                         size_t count) {
-  return Entry([&] {
-    return ChangeEdges(
-        graph, from, to, data, count,
-        [](Graph& owner, GraphNode& one, GraphNode& other, const cudaGraphEdgeData& edge) {
-          return owner.Disconnect(one, other, edge);
-        });
-  });
+  return Entry([&] { return ChangeEdges(graph, from, to, data, count, &Graph::Disconnect); });
 }

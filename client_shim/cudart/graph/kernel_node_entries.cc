@@ -1,6 +1,5 @@
 // The entries about kernel nodes.
 #include "client_shim/cudart/entry.h"
-#include "client_shim/cudart/graph/graph_lock.h"
 #include "client_shim/cudart/graph/make_work.h"
 #include "client_shim/cudart/graph/node_access.h"
 #include "client_shim/cudart/launch.h"
@@ -106,11 +105,9 @@ using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entr
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, size_t count,
                                    const struct cudaKernelNodeParams* parameters) {
-  return Entry([&]() -> cudaError_t {
-    NodeWork work;
-    if (!parameters) return cudaErrorInvalidValue;
-    TORPOR_TRY(MakeKernelWork(*parameters, work));
-    return AddNode(node, graph, {dependencies, nullptr, count}, std::move(work));
+  return Entry([&] {
+    return AddMade(node, graph, {dependencies, nullptr, count},
+                   MakeFrom(parameters, MakeKernelWork));
   });
 }
 
@@ -126,12 +123,7 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
 
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const struct cudaKernelNodeParams* parameters) {
-  return Entry([&]() -> cudaError_t {
-    NodeWork work;
-    if (!parameters) return cudaErrorInvalidValue;
-    TORPOR_TRY(MakeKernelWork(*parameters, work));
-    return SetExecNode(exec, node, std::move(work));
-  });
+  return Entry([&] { return SetExecMade(exec, node, MakeFrom(parameters, MakeKernelWork)); });
 }
 
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,

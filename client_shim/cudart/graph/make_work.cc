@@ -98,7 +98,7 @@ cudaError_t MakeFillWork(const cudaMemsetParams& parameters, NodeWork& work) {
 
 cudaError_t MakeHostWork(const cudaHostNodeParams& parameters, NodeWork& work) {
   if (!parameters.fn) return cudaErrorInvalidValue;
-  work = HostWork{parameters.fn, parameters.userData};
+  work = HostWork{parameters};
   return cudaSuccess;
 }
 

@@ -1,45 +1,11 @@
 // The entries about nodes that allocate or free memory, and about the memory of all graphs.
 #include "client_shim/cudart/entry.h"
-#include "client_shim/cudart/graph/graph_lock.h"
 #include "client_shim/cudart/graph/graph_memory.h"
 #include "client_shim/cudart/graph/make_work.h"
 #include "client_shim/cudart/graph/node_access.h"
 
 namespace torpor::shim {
 namespace {
-
-cudaError_t AddAllocation(cudaGraphNode_t* node, cudaGraph_t graph,
-                          const Dependencies& dependencies, cudaMemAllocNodeParams* parameters) {
-  NodeWork work;
-  if (!parameters) return cudaErrorInvalidValue;
-  TORPOR_TRY(MakeAllocationWork(*parameters, work));
-  return AddNode(node, graph, dependencies, std::move(work));
-}
-
-cudaError_t AddFree(cudaGraphNode_t* node, cudaGraph_t graph, const Dependencies& dependencies,
-                    void* address) {
-  NodeWork work;
-  TORPOR_TRY(MakeFreeWork(address, work));
-  return AddNode(node, graph, dependencies, std::move(work));
-}
-
-cudaError_t TellAllocation(cudaGraphNode_t node, cudaMemAllocNodeParams* parameters) {
-  const GraphLock lock;
-  AllocationWork* work = nullptr;
-  TORPOR_TRY(FindWork(node, work));
-  if (!parameters) return cudaErrorInvalidValue;
-  *parameters = work->parameters;
-  return cudaSuccess;
-}
-
-cudaError_t TellFree(cudaGraphNode_t node, void* address) {
-  const GraphLock lock;
-  FreeWork* work = nullptr;
-  TORPOR_TRY(FindWork(node, work));
-  if (!address) return cudaErrorInvalidValue;
-  *static_cast<void**>(address) = work->address;
-  return cudaSuccess;
-}
 
 cudaError_t TellUse(int device, cudaGraphMemAttributeType attribute, void* value) {
   if (device != 0) return cudaErrorInvalidDevice;
@@ -85,23 +51,27 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                      const cudaGraphNode_t* dependencies, size_t count,
                                      struct cudaMemAllocNodeParams* parameters) {
   return Entry([&] {
-    return AddAllocation(node, graph, {dependencies, nullptr, count}, parameters);
+    return AddMade(node, graph, {dependencies, nullptr, count},
+                   MakeFrom(parameters, MakeAllocationWork));
   });
 }
 
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                     const cudaGraphNode_t* dependencies, size_t count,
                                     void* address) {
-  return Entry([&] { return AddFree(node, graph, {dependencies, nullptr, count}, address); });
+  return Entry([&] {
+    return AddMade(node, graph, {dependencies, nullptr, count},
+                   [&](NodeWork& work) { return MakeFreeWork(address, work); });
+  });
 }
 
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
                                            struct cudaMemAllocNodeParams* parameters) {
-  return Entry([&] { return TellAllocation(node, parameters); });
+  return Entry([&] { return TellWork(node, &AllocationWork::parameters, parameters); });
 }
 
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* address) {
-  return Entry([&] { return TellFree(node, address); });
+  return Entry([&] { return TellWork(node, &FreeWork::address, static_cast<void**>(address)); });
 }
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,

@@ -24,50 +24,50 @@ cudaError_t MakeAllocation(cudaMemAllocNodeParamsV2& allocation, NodeWork& work)
   return cudaSuccess;
 }
 
-cudaError_t MakeChild(const cudaChildGraphNodeParams& child, NodeWork& work) {
-  const GraphLock lock;
-  return MakeChildWork(child.graph, work);
+auto CloneOf(cudaGraph_t graph) {
+  return [graph](NodeWork& work) {
+    const GraphLock lock;
+    return MakeChildWork(graph, work);
+  };
 }
 
 // Parameters of any kind of node; what is allocated is told in them.
-cudaError_t MakeWork(cudaGraphNodeParams* parameters, NodeWork& work) {
-  if (!parameters) return cudaErrorInvalidValue;
-  switch (parameters->type) {
+cudaError_t MakeWork(cudaGraphNodeParams& parameters, NodeWork& work) {
+  switch (parameters.type) {
     case cudaGraphNodeTypeKernel:
-      return MakeKernelWork(Plain(parameters->kernel), work);
+      return MakeKernelWork(Plain(parameters.kernel), work);
     case cudaGraphNodeTypeMemcpy:
-      return MakeCopyWork(parameters->memcpy.copyParams, work);
+      return MakeCopyWork(parameters.memcpy.copyParams, work);
     case cudaGraphNodeTypeMemset:
-      return MakeFillWork(Plain(parameters->memset), work);
+      return MakeFillWork(Plain(parameters.memset), work);
     case cudaGraphNodeTypeHost:
-      return MakeHostWork({parameters->host.fn, parameters->host.userData}, work);
+      return MakeHostWork({parameters.host.fn, parameters.host.userData}, work);
     case cudaGraphNodeTypeGraph:
-      return MakeChild(parameters->graph, work);
+      return CloneOf(parameters.graph.graph)(work);
     case cudaGraphNodeTypeEmpty:
       work = EmptyWork();
       return cudaSuccess;
     case cudaGraphNodeTypeWaitEvent:
-      return MakeEventWork<EventWaitWork>(parameters->eventWait.event, work);
+      return MakeEventWork<EventWaitWork>(parameters.eventWait.event, work);
     case cudaGraphNodeTypeEventRecord:
-      return MakeEventWork<EventRecordWork>(parameters->eventRecord.event, work);
+      return MakeEventWork<EventRecordWork>(parameters.eventRecord.event, work);
     case cudaGraphNodeTypeMemAlloc:
-      return MakeAllocation(parameters->alloc, work);
+      return MakeAllocation(parameters.alloc, work);
     case cudaGraphNodeTypeMemFree:
-      return MakeFreeWork(parameters->free.dptr, work);
+      return MakeFreeWork(parameters.free.dptr, work);
     default:
       break;
   }
-  Core().WarnOnce("graph node " + std::to_string(parameters->type),
-                  "graph nodes of type " + std::to_string(parameters->type) +
+  Core().WarnOnce("graph node " + std::to_string(parameters.type),
+                  "graph nodes of type " + std::to_string(parameters.type) +
                       " (conditional, semaphores) are not supported");
   return cudaErrorNotSupported;
 }
 
 // Memory nodes stay as they were made.
-cudaError_t MakeNewWork(cudaGraphNodeParams* parameters, NodeWork& work) {
-  if (!parameters) return cudaErrorInvalidValue;
+cudaError_t MakeNewWork(cudaGraphNodeParams& parameters, NodeWork& work) {
   const bool is_memory =
-      parameters->type == cudaGraphNodeTypeMemAlloc || parameters->type == cudaGraphNodeTypeMemFree;
+      parameters.type == cudaGraphNodeTypeMemAlloc || parameters.type == cudaGraphNodeTypeMemFree;
   return is_memory ? cudaErrorNotSupported : MakeWork(parameters, work);
 }
 
@@ -107,28 +107,18 @@ using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entr
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph,
                              const cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
                              size_t count, struct cudaGraphNodeParams* parameters) {
-  return Entry([&]() -> cudaError_t {
-    NodeWork work;
-    TORPOR_TRY(MakeWork(parameters, work));
-    return AddNode(node, graph, {dependencies, edges, count}, std::move(work));
+  return Entry([&] {
+    return AddMade(node, graph, {dependencies, edges, count}, MakeFrom(parameters, MakeWork));
   });
 }
 
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams* parameters) {
-  return Entry([&]() -> cudaError_t {
-    NodeWork work;
-    TORPOR_TRY(MakeNewWork(parameters, work));
-    return SetNode(node, std::move(work));
-  });
+  return Entry([&] { return SetMade(node, MakeFrom(parameters, MakeNewWork)); });
 }
 
 cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                        struct cudaGraphNodeParams* parameters) {
-  return Entry([&]() -> cudaError_t {
-    NodeWork work;
-    TORPOR_TRY(MakeNewWork(parameters, work));
-    return SetExecNode(exec, node, std::move(work));
-  });
+  return Entry([&] { return SetExecMade(exec, node, MakeFrom(parameters, MakeNewWork)); });
 }
 
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
@@ -147,11 +137,8 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                        const cudaGraphNode_t* dependencies, size_t count,
                                        cudaGraph_t child) {
-  return Entry([&]() -> cudaError_t {
-    const GraphLock lock;
-    NodeWork work;
-    TORPOR_TRY(MakeChildWork(child, work));
-    return AddNode(node, graph, {dependencies, nullptr, count}, std::move(work));
+  return Entry([&] {
+    return AddMade(node, graph, {dependencies, nullptr, count}, CloneOf(child));
   });
 }
 
@@ -161,10 +148,5 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* g
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  cudaGraph_t child) {
-  return Entry([&]() -> cudaError_t {
-    const GraphLock lock;
-    NodeWork work;
-    TORPOR_TRY(MakeChildWork(child, work));
-    return SetExecNode(exec, node, std::move(work));
-  });
+  return Entry([&] { return SetExecMade(exec, node, CloneOf(child)); });
 }

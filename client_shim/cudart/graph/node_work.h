@@ -39,8 +39,7 @@ struct FillWork {
 };
 
 struct HostWork {
-  cudaHostFn_t function = nullptr;
-  void* data = nullptr;
+  cudaHostNodeParams parameters{};
 };
 
 // A graph of the node's own. A copy of the work shares it: Graph::Clone makes another.

@@ -100,7 +100,7 @@ struct ClientRunner {
   const StreamPtr& stream;
 
   cudaError_t operator()(const HostWork& host) const {
-    host.function(host.data);
+    host.parameters.fn(host.parameters.userData);
     return cudaSuccess;
   }
   cudaError_t operator()(const CopyWork& copy) const {

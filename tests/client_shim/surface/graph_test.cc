@@ -175,12 +175,12 @@ TEST(GraphUpdateTest, WorkGoesFromPlaceToPlace) {
   AddBehind(own, {&host});
   Graph given;
   int data = 0;
-  GraphNode& changed = given.Add(HostWork{nullptr, &data});
+  GraphNode& changed = given.Add(HostWork{{nullptr, &data}});
   AddBehind(given, {&changed});
   cudaGraphExecUpdateResultInfo info{};
   ASSERT_TRUE(UpdateWork(own, given, info));
   EXPECT_EQ(info.result, cudaGraphExecUpdateSuccess);
-  EXPECT_EQ(std::get<HostWork>(host.work).data, &data);
+  EXPECT_EQ(std::get<HostWork>(host.work).parameters.userData, &data);
 }
 
 TEST(GraphUpdateTest, DifferencesAreTold) {

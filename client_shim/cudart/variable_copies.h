@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+
+// Copies between pageable memory of the program and a variable of a module.
+namespace torpor::shim {
+
+// Where in a variable, and in which stream's order. Ids are the wire's.
+struct VariablePart {
+  std::uint64_t module = 0;  // loaded
+  std::string name;
+  std::uint64_t offset = 0;  // bytes
+  std::uint64_t stream = 0;  // 0: the legacy default stream
+};
+
+// `from` is read before this returns; errors of the copy come with a later call.
+cudaError_t UploadToVariable(const VariablePart& part, const void* from, std::uint64_t bytes);
+// Waits for the stream.
+cudaError_t DownloadFromVariable(const VariablePart& part, void* to, std::uint64_t bytes);
+
+}  // namespace torpor::shim
