@@ -222,7 +222,8 @@ start_daemon() {
 start_function() {
   local log=$1
   shift
-  "$@" > "$log" 2>&1 &
+  : > "$log"  # here, not by the process to come: an older function's word would count as its own
+  "$@" >> "$log" 2>&1 &
   started+=($!)
   wait_for "$* to listen (its output is in $log)" $! listens "$log"
 }
