@@ -143,10 +143,10 @@ TopologyResult<Topology> ReadTopologyFile(const std::string& path) {
   return ParseTopology(text.str(), path);
 }
 
-Bytes QuarterOfHostMemory() {
+Bytes HalfOfHostMemory() {
   struct sysinfo info {};
   if (sysinfo(&info) != 0) return kGiB;
-  return RoundDown(Bytes{info.totalram} * info.mem_unit / 4, 2 * kMiB);
+  return RoundDown(Bytes{info.totalram} * info.mem_unit / 2, 2 * kMiB);
 }
 
 }  // namespace
@@ -209,7 +209,7 @@ TopologyResult<Topology> TopologyFromEnvironment() {
     topology = std::move(parsed).value();
   } else {
     GpuSpec spec;
-    spec.memory = QuarterOfHostMemory();
+    spec.memory = HalfOfHostMemory();
     if (const char* memory = std::getenv("TORPOR_EMULATOR_MEMORY"); memory != nullptr) {
       const auto bytes = ParseBytes(memory);
       if (!bytes.ok() || *bytes < kMinMemory || *bytes > kMaxMemory) {

@@ -36,7 +36,7 @@ TopologyResult<Topology> ParseTopology(const std::string& text, std::string_view
 TopologyResult<Bytes> ParseBytes(std::string_view text);
 
 // The node that the environment describes: the file TORPOR_EMULATOR_TOPOLOGY, else one GPU of
-// TORPOR_EMULATOR_MEMORY, else one GPU of a quarter of the host's memory; then filtered and
+// TORPOR_EMULATOR_MEMORY, else one GPU of half of the host's memory; then filtered and
 // reordered by CUDA_VISIBLE_DEVICES.
 TopologyResult<Topology> TopologyFromEnvironment();
 
