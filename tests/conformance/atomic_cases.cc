@@ -1,0 +1,209 @@
+// Atomic operations: PTX ISA, section "Parallel Synchronization and Communication Instructions".
+// Each lane at an address of its own, where the order is known: the result holds what was there
+// before and, above it, what is there then. And all lanes of a warp at one.
+#include <bit>
+#include <cmath>
+
+#include "tests/conformance/ptx_case.h"
+
+namespace torpor::conformance {
+namespace {
+
+using U32 = std::uint32_t;
+using S32 = std::int32_t;
+using U64 = std::uint64_t;
+
+U64 BeforeAndAfter(U32 before, U32 after) { return U64{after} << 32 | before; }
+
+// Words of 32 bits: B lies there, A is the operand.
+template <typename T, T (*kModel)(T before, T operand)>
+U64 Word32(T a, T b) {
+  return BeforeAndAfter(std::bit_cast<U32>(b), std::bit_cast<U32>(kModel(b, a)));
+}
+
+template <typename T, T (*kModel)(T, T)>
+void Add32(const std::string& name, std::vector<PtxCase>& cases) {
+  for (const auto& [space, address] :
+       {std::pair{".global", "GG"}, {".shared", "SS"}, {"", "GA"}, {"", "SA"}}) {
+    const std::string at = std::string("[") + address + "]";
+    cases.push_back(Each("atom",
+                         std::string("st") + space + ".u32 " + at + ", B; atom" + space + "." +
+                             name + " T0, " + at + ", A; ld" + space + ".u32 T1, " + at +
+                             "; mov.b64 D, {T0, T1};",
+                         Word32<T, kModel>));
+  }
+  cases.push_back(Each("red",
+                       "st.global.u32 [GG], B; red.global." + name +
+                           " [GG], A; ld.global.u32 T1, [GG]; mov.b64 D, {B, T1};",
+                       Word32<T, kModel>));
+}
+
+template <U64 (*kModel)(U64, U64), bool kAfter>
+U64 Word64(U64 a, U64 b) {
+  return kAfter ? kModel(b, a) : b;
+}
+
+template <U64 (*kModel)(U64, U64)>
+void Add64(const std::string& name, std::vector<PtxCase>& cases) {
+  const std::string work = "st.global.u64 [GG], B; atom.global." + name + " X0, [GG], A;";
+  cases.push_back(Each("atom", work + " mov.b64 D, X0;", Word64<kModel, false>));
+  cases.push_back(Each("atom", work + " ld.global.u64 D, [GG];", Word64<kModel, true>));
+  cases.push_back(Each(
+      "atom", "st.shared.u64 [SS], B; atom.shared." + name + " X0, [SS], A; ld.shared.u64 D, [SS];",
+      Word64<kModel, true>));
+}
+
+U32 Sum(U32 a, U32 b) { return a + b; }
+U32 And(U32 a, U32 b) { return a & b; }
+U32 Or(U32 a, U32 b) { return a | b; }
+U32 Xor(U32 a, U32 b) { return a ^ b; }
+U32 Second(U32, U32 b) { return b; }
+U32 Incremented(U32 a, U32 b) { return a >= b ? 0 : a + 1; }
+U32 Decremented(U32 a, U32 b) { return a == 0 || a > b ? b : a - 1; }
+template <typename T>
+T Least(T a, T b) {
+  return a < b ? a : b;
+}
+template <typename T>
+T Greatest(T a, T b) {
+  return a > b ? a : b;
+}
+U64 Sum64(U64 a, U64 b) { return a + b; }
+U64 And64(U64 a, U64 b) { return a & b; }
+U64 Or64(U64 a, U64 b) { return a | b; }
+U64 Xor64(U64 a, U64 b) { return a ^ b; }
+U64 SignedLeast64(U64 a, U64 b) {
+  return static_cast<U64>(Least(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+}
+
+void AddIntegers(std::vector<PtxCase>& cases) {
+  Add32<U32, Sum>("add.u32", cases);
+  Add32<U32, Sum>("add.s32", cases);
+  Add32<U32, And>("and.b32", cases);
+  Add32<U32, Or>("or.b32", cases);
+  Add32<U32, Xor>("xor.b32", cases);
+  Add32<U32, Incremented>("inc.u32", cases);
+  Add32<U32, Decremented>("dec.u32", cases);
+  Add32<U32, Least<U32>>("min.u32", cases);
+  Add32<U32, Greatest<U32>>("max.u32", cases);
+  Add32<S32, Least<S32>>("min.s32", cases);
+  Add32<S32, Greatest<S32>>("max.s32", cases);
+  Add64<Sum64>("add.u64", cases);
+  Add64<And64>("and.b64", cases);
+  Add64<Or64>("or.b64", cases);
+  Add64<Xor64>("xor.b64", cases);
+  Add64<Least<U64>>("min.u64", cases);
+  Add64<Greatest<U64>>("max.u64", cases);
+  Add64<SignedLeast64>("min.s64", cases);
+}
+
+void AddExchanges(std::vector<PtxCase>& cases) {
+  for (const char* space : {".global", ".shared"}) {
+    const std::string at = *(space + 1) == 'g' ? "[GG]" : "[SS]";
+    const std::string store = std::string("st") + space + ".u32 " + at + ", B; ";
+    const std::string load =
+        "; ld" + std::string(space) + ".u32 T1, " + at + "; mov.b64 D, {T0, T1};";
+    cases.push_back(Each("atom", store + "atom" + space + ".exch.b32 T0, " + at + ", A" + load,
+                         Word32<U32, Second>));
+    // Half of the comparisons are met.
+    cases.push_back(Drawn(
+        [](std::mt19937_64& random, Operands& operands) {
+          operands = {random() & 0xffffffff, random() & 0xffffffff, random() & 0xffffffff};
+          if (random() % 2 == 0) operands[2] = operands[1];
+        },
+        Each(
+            "atom", store + "atom" + space + ".cas.b32 T0, " + at + ", C, A" + load,
+            +[](U32 a, U32 b, U32 c) { return BeforeAndAfter(b, b == c ? a : b); })));
+  }
+  cases.push_back(Each(
+      "atom", "st.global.u64 [GG], B; atom.global.cas.b64 X0, [GG], B, A; ld.global.u64 D, [GG];",
+      +[](U64 a, U64) { return a; }));
+  cases.push_back(Each(
+      "atom", "st.global.u64 [GG], B; atom.global.exch.b64 D, [GG], A;",
+      +[](U64, U64 b) { return b; }));
+}
+
+// Numbers whose sum is exact, whatever the order.
+template <typename T>
+void DrawSmall(std::mt19937_64& random, Operands& operands) {
+  for (Word& operand : operands)
+    operand = ToWord(static_cast<T>(static_cast<int>(random() % 4096) - 2048) / 4);
+}
+
+void AddFloats(std::vector<PtxCase>& cases) {
+  const auto add32 = +[](float a, float b) {
+    return BeforeAndAfter(std::bit_cast<U32>(b), std::bit_cast<U32>(a + b));
+  };
+  for (const char* space : {"global", "shared"}) {
+    const std::string at = *space == 'g' ? "[GG]" : "[SS]";
+    cases.push_back(Drawn(
+        DrawSmall<float>,
+        Each("atom",
+             std::string("st.") + space + ".f32 " + at + ", B; atom." + space + ".add.f32 T0, " +
+                 at + ", A; ld." + space + ".f32 T1, " + at + "; mov.b64 D, {T0, T1};",
+             add32)));
+    cases.push_back(Drawn(DrawSmall<double>,
+                          Each(
+                              "atom",
+                              std::string("st.") + space + ".f64 " + at + ", B; atom." + space +
+                                  ".add.f64 X0, " + at + ", A; ld." + space + ".f64 D, " + at + ";",
+                              +[](double a, double b) { return a + b; })));
+  }
+  cases.push_back(Each(
+      "atom",
+      "st.global.b32 [GG], B; atom.global.add.noftz.f16x2 T0, [GG], A; ld.global.b32 D, [GG];",
+      +[](Half2 a, Half2 b) {
+        return Half2{ToHalf(Wide{ToDouble(a.low)} + Wide{ToDouble(b.low)}),
+                     ToHalf(Wide{ToDouble(a.high)} + Wide{ToDouble(b.high)})};
+      }));
+}
+
+void AddScopes(std::vector<PtxCase>& cases) {
+  for (const char* semantics :
+       {"relaxed.cta", "acquire.cta", "release.gpu", "acq_rel.gpu", "acq_rel.sys"})
+    cases.push_back(
+        Each("atom",
+             std::string("st.global.u32 [GG], B; atom.") + semantics +
+                 ".global.add.u32 T0, [GG], A; ld.global.u32 T1, [GG]; mov.b64 D, {T0, T1};",
+             Word32<U32, Sum>));
+  cases.push_back(Each("red",
+                       "st.global.u32 [GG], B; red.release.gpu.global.and.b32 [GG], A; "
+                       "ld.global.u32 T1, [GG]; mov.b64 D, {B, T1};",
+                       Word32<U32, And>));
+}
+
+// One address for a warp: lane 0 clears it, all add, all read.
+void AddContended(std::vector<PtxCase>& cases) {
+  const auto sum = +[](int, const std::array<U32, kWarpLanes>& a) {
+    U32 total = 0;
+    for (const U32 value : a) total += value;
+    return total;
+  };
+  const std::string clear = "setp.eq.u32 P, LANE, 0; @P st.shared.u32 [WS], 0; bar.warp.sync -1; ";
+  cases.push_back(Together(
+      "atom", clear + "atom.shared.add.u32 T0, [WS], A; bar.warp.sync -1; ld.shared.u32 D, [WS];",
+      sum));
+  cases.push_back(Together(
+      "red", clear + "red.shared.add.u32 [WS], A; bar.warp.sync -1; ld.shared.u32 D, [WS];", sum));
+  cases.push_back(Together(
+      "atom", clear + "atom.shared.max.u32 T0, [WS], A; bar.warp.sync -1; ld.shared.u32 D, [WS];",
+      +[](int, const std::array<U32, kWarpLanes>& a) {
+        U32 most = 0;
+        for (const U32 value : a) most = Greatest(most, value);
+        return most;
+      }));
+}
+
+}  // namespace
+
+std::vector<PtxCase> AtomicCases() {
+  std::vector<PtxCase> cases;
+  AddIntegers(cases);
+  AddExchanges(cases);
+  AddFloats(cases);
+  AddScopes(cases);
+  AddContended(cases);
+  return cases;
+}
+
+}  // namespace torpor::conformance
