@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "tests/conformance/address_space.h"
 #include "tests/conformance/ptx_case.h"
 
 namespace torpor::conformance {
@@ -21,17 +22,13 @@ U64 Word32(T a, T b) {
   return BeforeAndAfter(std::bit_cast<U32>(b), std::bit_cast<U32>(kModel(b, a)));
 }
 
+constexpr const char* kWord32 =
+    "st$S.u32 [$A], B; atom$S.$N T0, [$A], A; ld$S.u32 T1, [$A]; mov.b64 D, {T0, T1};";
+
 template <typename T, T (*kModel)(T, T)>
 void Add32(const std::string& name, std::vector<PtxCase>& cases) {
-  for (const auto& [space, address] :
-       {std::pair{".global", "GG"}, {".shared", "SS"}, {"", "GA"}, {"", "SA"}}) {
-    const std::string at = std::string("[") + address + "]";
-    cases.push_back(Each("atom",
-                         std::string("st") + space + ".u32 " + at + ", B; atom" + space + "." +
-                             name + " T0, " + at + ", A; ld" + space + ".u32 T1, " + at +
-                             "; mov.b64 D, {T0, T1};",
-                         Word32<T, kModel>));
-  }
+  for (const AddressSpace& space : {kGlobal, kShared, kGenericGlobal, kGenericShared})
+    cases.push_back(Each("atom", Filled(In(space, kWord32), "$N", name), Word32<T, kModel>));
   cases.push_back(Each("red",
                        "st.global.u32 [GG], B; red.global." + name +
                            " [GG], A; ld.global.u32 T1, [GG]; mov.b64 D, {B, T1};",
@@ -98,13 +95,9 @@ void AddIntegers(std::vector<PtxCase>& cases) {
 }
 
 void AddExchanges(std::vector<PtxCase>& cases) {
-  for (const char* space : {".global", ".shared"}) {
-    const std::string at = *(space + 1) == 'g' ? "[GG]" : "[SS]";
-    const std::string store = std::string("st") + space + ".u32 " + at + ", B; ";
-    const std::string load =
-        "; ld" + std::string(space) + ".u32 T1, " + at + "; mov.b64 D, {T0, T1};";
-    cases.push_back(Each("atom", store + "atom" + space + ".exch.b32 T0, " + at + ", A" + load,
-                         Word32<U32, Second>));
+  for (const AddressSpace& space : {kGlobal, kShared}) {
+    cases.push_back(
+        Each("atom", Filled(In(space, kWord32), "$N", "exch.b32"), Word32<U32, Second>));
     // Half of the comparisons are met.
     cases.push_back(Drawn(
         [](std::mt19937_64& random, Operands& operands) {
@@ -112,7 +105,10 @@ void AddExchanges(std::vector<PtxCase>& cases) {
           if (random() % 2 == 0) operands[2] = operands[1];
         },
         Each(
-            "atom", store + "atom" + space + ".cas.b32 T0, " + at + ", C, A" + load,
+            "atom",
+            In(space,
+               "st$S.u32 [$A], B; atom$S.cas.b32 T0, [$A], C, A; ld$S.u32 T1, [$A];"
+               " mov.b64 D, {T0, T1};"),
             +[](U32 a, U32 b, U32 c) { return BeforeAndAfter(b, b == c ? a : b); })));
   }
   cases.push_back(Each(
@@ -134,20 +130,14 @@ void AddFloats(std::vector<PtxCase>& cases) {
   const auto add32 = +[](float a, float b) {
     return BeforeAndAfter(std::bit_cast<U32>(b), std::bit_cast<U32>(a + b));
   };
-  for (const char* space : {"global", "shared"}) {
-    const std::string at = *space == 'g' ? "[GG]" : "[SS]";
+  for (const AddressSpace& space : {kGlobal, kShared}) {
+    cases.push_back(
+        Drawn(DrawSmall<float>, Each("atom", Filled(In(space, kWord32), "$N", "add.f32"), add32)));
     cases.push_back(Drawn(
-        DrawSmall<float>,
-        Each("atom",
-             std::string("st.") + space + ".f32 " + at + ", B; atom." + space + ".add.f32 T0, " +
-                 at + ", A; ld." + space + ".f32 T1, " + at + "; mov.b64 D, {T0, T1};",
-             add32)));
-    cases.push_back(Drawn(DrawSmall<double>,
-                          Each(
-                              "atom",
-                              std::string("st.") + space + ".f64 " + at + ", B; atom." + space +
-                                  ".add.f64 X0, " + at + ", A; ld." + space + ".f64 D, " + at + ";",
-                              +[](double a, double b) { return a + b; })));
+        DrawSmall<double>,
+        Each(
+            "atom", In(space, "st$S.f64 [$A], B; atom$S.add.f64 X0, [$A], A; ld$S.f64 D, [$A];"),
+            +[](double a, double b) { return a + b; })));
   }
   cases.push_back(Each(
       "atom",
@@ -161,14 +151,14 @@ void AddFloats(std::vector<PtxCase>& cases) {
 void AddScopes(std::vector<PtxCase>& cases) {
   for (const char* semantics :
        {"relaxed.cta", "acquire.cta", "release.gpu", "acq_rel.gpu", "acq_rel.sys"})
-    cases.push_back(
-        Each("atom",
-             std::string("st.global.u32 [GG], B; atom.") + semantics +
-                 ".global.add.u32 T0, [GG], A; ld.global.u32 T1, [GG]; mov.b64 D, {T0, T1};",
-             Word32<U32, Sum>));
+    cases.push_back(Each("atom",
+                         Filled("st.global.u32 [GG], B; atom.$N.global.add.u32 T0, [GG], A;"
+                                " ld.global.u32 T1, [GG]; mov.b64 D, {T0, T1};",
+                                "$N", semantics),
+                         Word32<U32, Sum>));
   cases.push_back(Each("red",
-                       "st.global.u32 [GG], B; red.release.gpu.global.and.b32 [GG], A; "
-                       "ld.global.u32 T1, [GG]; mov.b64 D, {B, T1};",
+                       "st.global.u32 [GG], B; red.release.gpu.global.and.b32 [GG], A;"
+                       " ld.global.u32 T1, [GG]; mov.b64 D, {B, T1};",
                        Word32<U32, And>));
 }
 

@@ -148,21 +148,35 @@ int PrintPtx(const Options& options) {
   return 0;
 }
 
-}  // namespace
-}  // namespace torpor::conformance
+constexpr const char* kDescription =
+    "Runs every family of PTX instructions on a GPU, real or emulated, and compares what they "
+    "give\n"
+    "with an independent model: bit for bit, or within the error that PTX ISA documents.\n"
+    "Exit status: 0, all is right; 1, something is not; 2, there is no GPU, or wrong usage.";
 
-int main(int argc, char** argv) {
-  torpor::conformance::Options options;
-  CLI::App app(
-      "Runs every family of PTX instructions on a GPU, real or emulated, and compares what they "
-      "give\n"
-      "with an independent model: bit for bit, or within the error that PTX ISA documents.\n"
-      "Exit status: 0, all is right; 1, something is not; 2, there is no GPU.");
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app(kDescription, "ptx_conformance");
   app.add_option("--library", options.library, "the CUDA driver to open")->capture_default_str();
   app.add_option("--only", options.only, "only cases whose PTX contains this");
   app.add_option("--seed", options.seed, "of the operands")->capture_default_str();
   app.add_flag("--print-ptx", options.prints_ptx, "print the modules instead of running them");
-  CLI11_PARSE(app, argc, argv);
-  return options.prints_ptx ? torpor::conformance::PrintPtx(options)
-                            : torpor::conformance::Run(options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return options.prints_ptx ? PrintPtx(options) : Run(options);
+}
+
+}  // namespace
+}  // namespace torpor::conformance
+
+int main(int argc, char** argv) {
+  try {
+    return torpor::conformance::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ptx_conformance: %s\n", error.what());
+    return 2;
+  }
 }

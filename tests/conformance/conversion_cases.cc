@@ -43,7 +43,7 @@ ResultRegister<To> Truncated(Register<From> a) {
 template <typename To, typename From>
 ResultRegister<To> Clamped(Register<From> a) {
   using Limits = std::numeric_limits<To>;
-  const auto exact = static_cast<__int128>(static_cast<From>(a));
+  const auto exact = __int128{static_cast<From>(a)};
   if (exact < Limits::min()) return Limits::min();
   if (exact > Limits::max()) return Limits::max();
   return static_cast<To>(exact);
@@ -54,8 +54,8 @@ template <typename To, typename From>
 constexpr bool CanExceed() {
   using ToLimits = std::numeric_limits<To>;
   using FromLimits = std::numeric_limits<From>;
-  return static_cast<__int128>(FromLimits::min()) < static_cast<__int128>(ToLimits::min()) ||
-         static_cast<__int128>(FromLimits::max()) > static_cast<__int128>(ToLimits::max());
+  return __int128{FromLimits::min()} < __int128{ToLimits::min()} ||
+         __int128{FromLimits::max()} > __int128{ToLimits::max()};
 }
 
 void AddBetweenIntegers(std::vector<PtxCase>& cases) {

@@ -1,5 +1,6 @@
 // Loads and stores of every space, width and vector, address conversions, moves: PTX ISA, section
 // "Data Movement and Conversion Instructions". What is stored is loaded again in another form.
+#include "tests/conformance/address_space.h"
 #include "tests/conformance/ptx_case.h"
 
 namespace torpor::conformance {
@@ -9,32 +10,17 @@ using U16 = std::uint16_t;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
-struct Space {
-  const char* name;     // as in ld and st
-  const char* address;  // the register that holds one
-};
+constexpr AddressSpace kSpaces[] = {kGlobal,        kShared,        kLocal,
+                                    kGenericGlobal, kGenericShared, kGenericLocal};
 
-constexpr Space kSpaces[] = {{".global", "GG"}, {".shared", "SS"}, {".local", "LL"},
-                             {"", "GA"},        {"", "SA"},        {"", "LA"}};
-
-// $S and $A in `text` become the space and the register.
-std::string In(const Space& space, std::string text) {
-  const auto replace = [&text](const std::string& what, const char* by) {
-    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at))
-      text.replace(at, what.size(), by);
-  };
-  replace("$S", space.name);
-  replace("$A", space.address);
-  return text;
-}
-
-std::string FamilyOf(const Space& space) {
+std::string FamilyOf(const AddressSpace& space) {
   return *space.name != 0 ? "ld/st" + std::string(space.name) : "ld/st(generic)";
 }
 
 template <typename R, typename... As>
 void AddInAllSpaces(const char* text, R (*model)(As...), std::vector<PtxCase>& cases) {
-  for (const Space& space : kSpaces) cases.push_back(Each(FamilyOf(space), In(space, text), model));
+  for (const AddressSpace& space : kSpaces)
+    cases.push_back(Each(FamilyOf(space), In(space, text), model));
 }
 
 U64 Pair(U32 low, U32 high) { return U64{high} << 32 | low; }

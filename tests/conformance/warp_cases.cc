@@ -1,6 +1,7 @@
 // Instructions by which the lanes of a warp see each other: shfl, vote, match, redux, barriers.
 #include <bit>
 
+#include "tests/conformance/address_space.h"
 #include "tests/conformance/ptx_case.h"
 
 namespace torpor::conformance {
@@ -177,12 +178,12 @@ void AddReductions(std::vector<PtxCase>& cases) {
 // Every warp of the block comes to the barrier; its neighbour's word is read behind it.
 void AddBarriers(std::vector<PtxCase>& cases) {
   const auto next = +[](int lane, const Lanes<U32>& a) { return At(a, (lane + 1) % kWarpLanes); };
-  const std::string store = "mul.lo.u32 T0, LANE, 4; add.u32 T0, WS, T0; st.shared.u32 [T0], A; ";
-  const std::string load =
-      "; add.u32 T1, LANE, 1; and.b32 T1, T1, 31; mul.lo.u32 T1, T1, 4; add.u32 T1, WS, T1;"
+  const char* const text =
+      "mul.lo.u32 T0, LANE, 4; add.u32 T0, WS, T0; st.shared.u32 [T0], A; $N;"
+      " add.u32 T1, LANE, 1; and.b32 T1, T1, 31; mul.lo.u32 T1, T1, 4; add.u32 T1, WS, T1;"
       " ld.shared.u32 D, [T1];";
   for (const char* barrier : {"bar.warp.sync -1", "bar.sync 0", "barrier.sync 0", "barrier.sync 3"})
-    cases.push_back(Together("bar/barrier", store + barrier + load, next));
+    cases.push_back(Together("bar/barrier", Filled(text, "$N", barrier), next));
   // Conditions that do not depend on data, so that a warp's model knows those of the block.
   const auto add = [&](const char* text, U32 (*model)()) {
     cases.push_back(Each("bar/barrier", text, model));
