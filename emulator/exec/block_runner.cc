@@ -162,7 +162,7 @@ void BlockRunner::RunAllBlocks() {
 void BlockRunner::Run(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
   if (sigsetjmp(escape_, 0) != 0) {
     current_runner = nullptr;
-    AbandonFibers();
+    AbandonBlocks();
     if (fault_signal_ != 0) ReportFault();
     running_ = nullptr;
     return;
@@ -203,10 +203,12 @@ void BlockRunner::RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blo
   Escape();
 }
 
-// The fibers stand wherever they were when their block ended early.
-void BlockRunner::AbandonFibers() {
+// The warps stand wherever they were when their block ended early, some at barriers.
+void BlockRunner::AbandonBlocks() {
   for (const auto& block : blocks_) {
     for (Warp& warp : block->warps) warp.resume = nullptr;
+    block->barriers.fill({});
+    block->incomplete_barriers = 0;
   }
 }
 
@@ -247,6 +249,8 @@ void BlockRunner::Finish(Warp& warp) {
 }
 
 void BlockRunner::Yield(Warp& warp) {
+  // What the warp waits for may have been up to the one that failed.
+  if (job_->failed) Escape();
   if (!job_->switches) {
     sched_yield();
     return;

@@ -124,7 +124,7 @@ class BlockRunner {
   void Place(ResidentBlock& block, std::uint64_t index);
   void Run(std::span<const std::unique_ptr<ResidentBlock>> blocks);
   void RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blocks);
-  void AbandonFibers();
+  void AbandonBlocks();
   void SwitchFrom(Warp* warp);
   void Arrive(boost::context::detail::transfer_t transfer);
   void Finish(Warp& warp);

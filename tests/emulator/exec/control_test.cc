@@ -119,6 +119,27 @@ TEST_F(ControlTest, CooperativeGridsSynchronise) {
   }
 }
 
+TEST_F(ControlTest, AFailureEndsBlocksThatWait) {
+  DeviceArray<int> waits(memory_, 1);
+  DeviceArray<int> never(memory_, 1);
+  LaunchConfig config;
+  config.grid = {2, 1, 1};
+  const auto result = Launch("fails_beside_a_waiter", config, waits.data(), never.data());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.failure().code, ExecError::kTrap);
+  EXPECT_NE(result.failure().message.find("block (0,0,0)"), std::string::npos)
+      << result.failure().message;
+}
+
+TEST_F(ControlTest, AFailedBlockLeavesNothingAtItsBarriers) {
+  DeviceArray<int> in(memory_, 32);
+  DeviceArray<int> out(memory_, 32);
+  std::iota(in.data(), in.data() + 32, 0);
+  MustFail(ExecError::kTrap, "fails_before_a_barrier", {64, 1, 1});
+  MustRun("barrier_reductions", {1, 1, 1}, {32, 1, 1}, in.data(), out.data());
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], 16 * 4 + 2);
+}
+
 TEST_F(ControlTest, ATrapNamesItsThread) {
   DeviceArray<int> out(memory_, 64);
   LaunchConfig config;

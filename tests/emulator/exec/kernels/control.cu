@@ -124,6 +124,26 @@ __global__ void fails_assert_like(int* out, int limit) {
   out[threadIdx.x] = 1;
 }
 
+// The second block waits for what never comes, the first one fails when the second one waits or
+// seems never to run.
+__global__ void fails_beside_a_waiter(volatile int* waits, volatile int* never) {
+  if (blockIdx.x == 1) {
+    *waits = 1;
+    while (*never == 0) {
+    }
+    return;
+  }
+  for (int polls = 0; *waits == 0 && polls < 100000; polls++) {
+  }
+  __trap();
+}
+
+// Of two warps the first waits for the second, which fails.
+__global__ void fails_before_a_barrier() {
+  if (threadIdx.x >= 32) __trap();
+  __syncthreads_count(1);
+}
+
 // Every block reads what its neighbour wrote in the round before.
 __global__ void cooperative(int* cells, int rounds) {
   const auto grid = cooperative_groups::this_grid();
