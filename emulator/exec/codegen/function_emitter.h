@@ -264,11 +264,12 @@ class FunctionEmitter {
   void OrderMemory(const Instruction& instruction);
 
   // memory_check.cc: what keeps wild pointers out.
+  static bool IsMonotone(const Address& address);
   static bool IsAlignedStepped(const Address& address, unsigned bytes);
   Value* SteppedInRange(const Address& address, unsigned bytes);
   void CheckAccess(const Address& address, unsigned bytes, Value* mask);
   void CheckShared(const Address& address, unsigned bytes, Value* mask);
-  Value* InRange(Value* address, unsigned bytes, ptx::Space space);
+  Value* InOneRange(const std::vector<Value*>& addresses, unsigned bytes, ptx::Space space);
 
   // parameters.cc
   void EmitKernelParameterLoad(const Instruction& instruction);

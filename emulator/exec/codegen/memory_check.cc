@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <vector>
 
 #include "emulator/exec/codegen/function_emitter.h"
 
@@ -20,31 +21,48 @@ llvm::MDNode* Likely(llvm::LLVMContext& context) {
 
 }  // namespace
 
-// Range and alignment in one comparison: rotating right by log2(bytes) moves the bits of a
-// misaligned address to the top, where they exceed any limit.
-llvm::Value* FunctionEmitter::InRange(Value* address, unsigned bytes, Space space) {
+// Whether all of `addresses`, of lanes or of whole rows, are aligned and in one of the ranges that
+// `space` may reach. Range and alignment are one comparison: rotating right by log2(bytes) moves
+// the bits of a misaligned address to the top, where they exceed any limit.
+llvm::Value* FunctionEmitter::InOneRange(const std::vector<Value*>& addresses, unsigned bytes,
+                                         Space space) {
   const auto shift = static_cast<unsigned>(std::countr_zero(bytes));
   const auto within = [&](std::size_t begin_field, std::size_t bytes_field) {
     Value* begin = ContextField(begin_field, b_.getInt64Ty());
     Value* limit = b_.CreateLShr(ContextField(bytes_field, b_.getInt64Ty()), shift);
-    if (auto* type = llvm::dyn_cast<llvm::FixedVectorType>(address->getType())) {
+    if (auto* type = llvm::dyn_cast<llvm::FixedVectorType>(addresses[0]->getType())) {
       begin = b_.CreateVectorSplat(type->getNumElements(), begin);
       limit = b_.CreateVectorSplat(type->getNumElements(), limit);
     }
-    Value* offset = b_.CreateSub(address, begin);
-    if (shift != 0) {
-      offset = b_.CreateIntrinsic(llvm::Intrinsic::fshr, {offset->getType()},
-                                  {offset, offset, Like(offset, shift)});
+    Value* fine = nullptr;
+    for (Value* address : addresses) {
+      Value* offset = b_.CreateSub(address, begin);
+      if (shift != 0) {
+        offset = b_.CreateIntrinsic(llvm::Intrinsic::fshr, {offset->getType()},
+                                    {offset, offset, Like(offset, shift)});
+      }
+      Value* below = b_.CreateICmpULT(offset, limit);
+      fine = fine == nullptr ? below : b_.CreateAnd(fine, below);
     }
-    return b_.CreateICmpULT(offset, limit);
+    return fine;
   };
-  if (space == Space::kLocal || space == Space::kParam) {
+  const auto in_window = [&] {
+    return within(offsetof(WarpContext, window_begin), offsetof(WarpContext, window_bytes));
+  };
+  const auto in_arena = [&] {
     return within(offsetof(WarpContext, arena_begin), offsetof(WarpContext, arena_bytes));
-  }
-  Value* window = within(offsetof(WarpContext, window_begin), offsetof(WarpContext, window_bytes));
-  if (space != Space::kGeneric) return window;
-  return b_.CreateOr(
-      window, within(offsetof(WarpContext, arena_begin), offsetof(WarpContext, arena_bytes)));
+  };
+  if (space == Space::kLocal || space == Space::kParam) return in_arena();
+  if (space != Space::kGeneric) return in_window();
+  Value* window = in_window();
+  return b_.CreateOr(window, in_arena());
+}
+
+// Whether no lane's address comes round, so that all lie between the least and the greatest.
+bool FunctionEmitter::IsMonotone(const Address& address) {
+  constexpr std::int64_t kMostStep = std::int64_t{1} << 40;
+  const auto is_short = [](std::int64_t step) { return step >= -kMostStep && step <= kMostStep; };
+  return is_short(address.shape.stride) && is_short(address.shape.row_stride);
 }
 
 bool FunctionEmitter::IsAlignedStepped(const Address& address, unsigned bytes) {
@@ -60,22 +78,22 @@ llvm::Value* FunctionEmitter::SteppedInRange(const Address& address, unsigned by
   const std::int64_t low = std::min<std::int64_t>(along, 0) + std::min<std::int64_t>(across, 0);
   const std::int64_t high = std::max<std::int64_t>(along, 0) + std::max<std::int64_t>(across, 0);
   Value* start = address.linear() ? address.value : RowStarts(address);
-  const auto in_range = [&](std::int64_t offset) {
-    Value* at = b_.CreateAdd(start, Like(start, static_cast<std::uint64_t>(offset)));
-    return InRange(at, bytes, address.space);
+  const auto at = [&](std::int64_t offset) {
+    return b_.CreateAdd(start, Like(start, static_cast<std::uint64_t>(offset)));
   };
-  Value* fine = in_range(low);
-  if (high != low) fine = b_.CreateAnd(fine, in_range(high));
+  std::vector<Value*> ends = {at(low)};
+  if (high != low) ends.push_back(at(high));
+  Value* fine = InOneRange(ends, bytes, address.space);
   return address.linear() ? fine : b_.CreateAndReduce(fine);
 }
 
 void FunctionEmitter::CheckAccess(const Address& address, unsigned bytes, Value* mask) {
   if (address.space == Space::kShared) return CheckShared(address, bytes, mask);
   Value* fine = nullptr;
-  if (IsAlignedStepped(address, bytes)) {
+  if (IsAlignedStepped(address, bytes) && IsMonotone(address)) {
     fine = SteppedInRange(address, bytes);
   } else {
-    Value* in_range = InRange(LaneAddresses(address), bytes, address.space);
+    Value* in_range = InOneRange({LaneAddresses(address)}, bytes, address.space);
     fine = b_.CreateNot(AnyLane(b_.CreateAnd(mask, b_.CreateNot(in_range))));
   }
   llvm::BasicBlock* suspicious = NewBlock("suspicious");

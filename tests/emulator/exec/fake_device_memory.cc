@@ -7,12 +7,15 @@ namespace {
 
 constexpr Bytes kWindowBytes = 64 * kGiB;
 constexpr Bytes kPageBytes = 4096;
+// Like a device's, far from all else that the process maps; a hint.
+constexpr std::uint64_t kWindowHint = 0x2000'0000'0000;
 
 }  // namespace
 
 FakeDeviceMemory::FakeDeviceMemory() {
   begin_ = reinterpret_cast<std::uint64_t>(
-      mmap(nullptr, kWindowBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+      mmap(reinterpret_cast<void*>(kWindowHint), kWindowBytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   next_ = begin_ + kPageBytes;
 }
 

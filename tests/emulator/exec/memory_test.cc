@@ -1,6 +1,11 @@
+#include <sys/mman.h>
+
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "emulator/exec/arena.h"
+#include "emulator/exec/block_runner.h"
 #include "tests/emulator/exec/kernel_test.h"
 
 namespace torpor::emulator {
@@ -209,6 +214,31 @@ TEST_F(MemoryTest, GenericPointersIntoTheHostAreReported) {
   memory_.Register(&target, sizeof(target));
   MustRun("wild_generic", {1, 1, 1}, {32, 1, 1}, pointer.data());
   EXPECT_EQ(target, 1);
+}
+
+// Lane 16 writes to `first` + 16 * `stride`.
+std::string SteppingStore(std::uint64_t stride) {
+  return std::string(kPtxHeader) +
+         ".visible .entry step(.param .u64 first)\n{\n"
+         ".reg .b32 %r<2>; .reg .b64 %rd<4>; .reg .pred %p<2>;\n"
+         "ld.param.u64 %rd1, [first];\nmov.u32 %r1, %tid.x;\ncvt.u64.u32 %rd2, %r1;\n"
+         "mad.lo.u64 %rd3, %rd2, " +
+         Hex(stride) + ", %rd1;\nsetp.eq.u32 %p1, %r1, 16;\n@%p1 st.u32 [%rd3], 1;\nret;\n}\n";
+}
+
+// Lanes between one that lies in the device's memory and one in a block's.
+TEST_F(MemoryTest, StridesFromRangeToRangeReachNothingBetween) {
+  const std::uint64_t first = memory_.window_begin() + 4096;
+  const std::uint64_t last = Arena::Instance().begin() + Arena::Instance().bytes() / 2;
+  const std::uint64_t stride = RoundDown((last - first) / 31, 4096);
+  const std::uint64_t between = first + 16 * stride;
+  void* const page = mmap(reinterpret_cast<void*>(between), 4096, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_EQ(reinterpret_cast<std::uint64_t>(page), between);
+  LoadText(SteppingStore(stride));
+  MustFail(ExecError::kIllegalAddress, "step", {32, 1, 1}, first);
+  EXPECT_EQ(*static_cast<std::uint32_t*>(page), 0U);
+  munmap(page, 4096);
 }
 
 TEST_F(MemoryTest, FreedMemoryFaults) {
