@@ -64,7 +64,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
   const KernelJob& job = *job_;
   const std::uint32_t warps = job.warps();
   const auto dynamic = static_cast<std::uint32_t>(job.config.dynamic_shared_bytes);
-  const std::uint32_t shared = (job.static_shared_bytes + 15) / 16 * 16 + dynamic;
+  const std::uint32_t shared = job.dynamic_shared_offset + dynamic;
   const std::uint32_t reserved_offset = (shared + 15) / 16 * 16;
   const std::uint32_t buffer =
       job.reserved_shared ? reserved_offset + kReservedSharedBytes : shared;
@@ -84,7 +84,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.parameters = block.slot.parameters;
     warp.symbols = job.symbols;
     // At the very end of the window, so that the first byte behind it faults if pages allow.
-    warp.shared = block.slot.shared_end - RoundUp(buffer, 256);
+    warp.shared = block.slot.shared_end - RoundUp(buffer, job.shared_alignment);
     warp.local_end = block.slot.local + (i + 1) * job.local_bytes_per_warp;
     warp.window_begin = job.memory->window_begin();
     warp.window_bytes = job.memory->window_end() - job.memory->window_begin();

@@ -20,7 +20,8 @@ struct KernelJob {
   LaunchConfig config;
   std::vector<std::uint8_t> parameters;
   const std::uint64_t* symbols = nullptr;
-  std::uint32_t static_shared_bytes = 0;
+  std::uint32_t dynamic_shared_offset = 0;
+  std::uint32_t shared_alignment = 1;
   bool reserved_shared = false;
   std::uint64_t local_bytes_per_warp = 0;
   // Whether warps may have to wait for each other, so that each needs a stack of its own.

@@ -162,7 +162,8 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
   const auto* const bytes = static_cast<const std::uint8_t*>(config.parameters);
   job.parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
   job.symbols = symbols_.data();
-  job.static_shared_bytes = static_cast<std::uint32_t>(kernel.info().static_shared_bytes);
+  job.dynamic_shared_offset = kernel.layout().dynamic_shared_offset;
+  job.shared_alignment = kernel.layout().shared_alignment;
   job.reserved_shared = kernel.layout().reserved_shared;
   job.local_bytes_per_warp = kernel.local_bytes_per_warp();
   job.memory = &memory_;
@@ -222,8 +223,10 @@ ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& confi
                                                   " threads, but it is made for " +
                                                   std::to_string(kernel.max_threads_per_block));
   }
-  const Bytes limit = std::min<Bytes>(traits.shared_bytes_per_block,
-                                      kSharedWindowBytes - Bytes{2} * kReservedSharedBytes);
+  // Both ends of dynamic shared memory may be padded for alignment.
+  constexpr Bytes kMostPadding = Bytes{2} * (ptx::kMaxVariableAlignment + kReservedSharedBytes);
+  const Bytes limit =
+      std::min<Bytes>(traits.shared_bytes_per_block, kSharedWindowBytes - kMostPadding);
   if (config.dynamic_shared_bytes > limit ||
       kernel.static_shared_bytes + config.dynamic_shared_bytes > limit) {
     return reject(ExecError::kInvalidLaunch,

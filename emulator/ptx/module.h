@@ -20,6 +20,8 @@ enum class Linkage : std::uint8_t {
   kCommon,    // as kWeak; the largest definition is taken
 };
 
+inline constexpr std::uint32_t kMaxVariableAlignment = 4096;  // of variables, in bytes
+
 // A word of an initialiser that is the address of something: `symbol` + `addend`.
 struct Relocation {
   std::uint64_t offset = 0;

@@ -141,7 +141,7 @@ void ParserState::ParseTypeOf(Variable& variable) {
     }
   }
   if (align == 0) align = variable.bytes;
-  if (!std::has_single_bit(align) || align > 4096)
+  if (!std::has_single_bit(align) || align > kMaxVariableAlignment)
     return Fail("an alignment that is no power of 2");
   variable.align = static_cast<std::uint32_t>(align);
 }

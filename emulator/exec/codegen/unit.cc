@@ -44,26 +44,41 @@ class Walker {
   }
 
   void LayOutVariables() {
-    std::uint32_t shared = 0;
-    for (const std::uint32_t index : shared_) {
-      const ptx::Variable& variable = module_.variables[index];
-      if (variable.bytes == 0 || variable.bytes > kMaxSharedBytes) continue;
-      shared = (shared + variable.align - 1) / variable.align * variable.align;
-      layout_.shared_offsets[index] = shared;
-      shared = std::min(kMaxSharedBytes, shared + static_cast<std::uint32_t>(variable.bytes));
-    }
-    layout_.static_shared_bytes = shared;
-    // Dynamic shared memory begins behind the static part.
-    for (const std::uint32_t index : shared_) {
-      const ptx::Variable& variable = module_.variables[index];
-      if (layout_.shared_offsets.contains(index)) continue;
-      layout_.shared_offsets[index] =
-          (shared + variable.align - 1) / variable.align * variable.align;
-    }
+    LayOutShared();
     LayOutLocals();
   }
 
  private:
+  void LayOutShared() {
+    std::uint32_t shared = 0;
+    std::uint32_t dynamic_alignment = kDynamicSharedAlignment;
+    for (const std::uint32_t index : shared_) {
+      const ptx::Variable& variable = module_.variables[index];
+      layout_.shared_alignment = std::max(layout_.shared_alignment, variable.align);
+      if (IsDynamic(variable)) {
+        dynamic_alignment = std::max(dynamic_alignment, variable.align);
+        continue;
+      }
+      shared = AlignUp(shared, variable.align);
+      layout_.shared_offsets[index] = shared;
+      shared = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(kMaxSharedBytes, shared + variable.bytes));
+    }
+    layout_.static_shared_bytes = shared;
+    // All names of dynamic shared memory are names of one place.
+    layout_.dynamic_shared_offset = AlignUp(shared, dynamic_alignment);
+    for (const std::uint32_t index : shared_) {
+      if (!IsDynamic(module_.variables[index])) continue;
+      layout_.shared_offsets[index] = layout_.dynamic_shared_offset;
+    }
+  }
+
+  static bool IsDynamic(const ptx::Variable& variable) { return variable.bytes == 0; }
+
+  static std::uint32_t AlignUp(std::uint32_t offset, std::uint32_t alignment) {
+    return (offset + alignment - 1) / alignment * alignment;
+  }
+
   void VisitOperand(const ptx::Instruction& instruction, const ptx::Operand& operand) {
     for (const ptx::Operand& element : operand.elements) VisitOperand(instruction, element);
     if (operand.kind == ptx::Operand::Kind::kFunction) {

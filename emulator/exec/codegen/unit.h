@@ -14,10 +14,15 @@
 
 namespace torpor::emulator {
 
+inline constexpr std::uint32_t kSharedAlignment = 256;
+inline constexpr std::uint32_t kDynamicSharedAlignment = 16;  // at least
+
 // Where a kernel's memory lies; the same for all variants of the kernel.
 struct KernelLayout {
   std::map<std::uint32_t, std::uint32_t> shared_offsets;  // variable -> offset in shared memory
   std::uint32_t static_shared_bytes = 0;
+  std::uint32_t dynamic_shared_offset = 0;               // behind the static part, padded
+  std::uint32_t shared_alignment = kSharedAlignment;     // of where shared memory begins
   bool reserved_shared = false;                          // whether the system's part of it is used
   std::map<std::uint32_t, std::uint32_t> local_offsets;  // variable -> offset in its frame
   std::map<std::uint32_t, std::uint32_t> local_bytes;    // function -> bytes a lane

@@ -241,6 +241,41 @@ TEST_F(MemoryTest, StridesFromRangeToRangeReachNothingBetween) {
   munmap(page, 4096);
 }
 
+// Dynamic shared memory behind an array of 144 bytes: out[0] is where it begins, modulo its
+// alignment, out[1] what its last word holds.
+std::string DynamicSharedMemory(unsigned align, unsigned bytes) {
+  const std::string last = "[%r2+" + std::to_string(bytes - 4) + "]";
+  return std::string(kPtxHeader) + ".extern .shared .align " + std::to_string(align) +
+         " .b8 behind[];\n.visible .entry dynamic(.param .u64 out)\n{\n"
+         ".reg .b32 %r<9>; .reg .b64 %rd<3>;\n.shared .align 4 .b8 fixed[144];\n"
+         "mov.u32 %r1, fixed; st.shared.u32 [%r1+140], %r1;\n"
+         "mov.u32 %r2, behind; mov.u32 %r3, 9; st.shared.u32 " +
+         last +
+         ", %r3;\n"
+         "ld.shared.u32 %r4, " +
+         last +
+         ";\n"
+         "cvt.u64.u32 %rd2, %r2; cvta.shared.u64 %rd2, %rd2; cvt.u32.u64 %r5, %rd2;\n"
+         "and.b32 %r5, %r5, " +
+         std::to_string(align - 1) +
+         ";\n"
+         "ld.param.u64 %rd1, [out]; st.global.v2.u32 [%rd1], {%r5, %r4};\nret;\n}\n";
+}
+
+TEST_F(MemoryTest, DynamicSharedMemoryIsAlignedAndWhole) {
+  constexpr unsigned kBytes = 880;
+  DeviceArray<int> out(memory_, 2);
+  for (const unsigned align : {4U, 128U, 1024U, 4096U}) {
+    LoadText(DynamicSharedMemory(align, kBytes));
+    LaunchConfig config;
+    config.dynamic_shared_bytes = kBytes;
+    const auto result = Launch("dynamic", config, out.data());
+    ASSERT_TRUE(result) << align << ": " << result.failure().message;
+    EXPECT_EQ(out[0], 0) << align;
+    EXPECT_EQ(out[1], 9) << align;
+  }
+}
+
 TEST_F(MemoryTest, FreedMemoryFaults) {
   DeviceArray<int> keep(memory_, 64);
   std::int64_t offset = 0;
