@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -21,6 +23,16 @@ unsigned UsableCores() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
+}
+
+// As BlockRunner::Prepare, which takes memory as the job asks for it.
+bool PrepareRunner(BlockRunner& runner, KernelJob& job) {
+  try {
+    return runner.Prepare(job);
+  } catch (const std::bad_alloc&) {
+    job.Fail({ExecError::kOutOfMemory, "no memory for the blocks of " + job.kernel});
+    return false;
+  }
 }
 
 bool HasMore(const KernelJob& job) { return job.next_block < job.blocks(); }
@@ -41,14 +53,22 @@ WorkerPool::WorkerPool() : cores_(UsableCores()) {
   sigfillset(&all);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (unsigned i = 1; i < cores_; ++i) std::thread([this] { Help(); }).detach();
+  StartHelpers();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void WorkerPool::StartHelpers() {
+  try {
+    for (unsigned i = 1; i < cores_; ++i) std::thread([this] { Help(); }).detach();
+  } catch (const std::system_error&) {
+    // The process may have no more threads: those that it has do the work.
+  }
 }
 
 void WorkerPool::Run(KernelJob& job) {
   InstallSignalStack();
   std::unique_ptr<BlockRunner> runner = TakeRunner();
-  if (runner->Prepare(job)) {
+  if (PrepareRunner(*runner, job)) {
     // Blocks that may wait for each other stay on one thread.
     if (job.config.cooperative) {
       runner->RunAllBlocks();
@@ -115,7 +135,7 @@ void WorkerPool::Help() {
     ++job.helpers;
     lock.unlock();
     std::unique_ptr<BlockRunner> runner = TakeRunner();
-    if (runner->Prepare(job)) {
+    if (PrepareRunner(*runner, job)) {
       while (RunSome(*runner, job) != 0) {
       }
     }

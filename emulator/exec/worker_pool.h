@@ -14,7 +14,8 @@ namespace torpor::emulator {
 
 // Runs grids: on the thread that launches, and on helpers, one for each further core that the
 // process may use. Waking a helper costs tens of microseconds, so a grid that takes less, as its
-// kernel's last launch tells, has none. Helpers start with the first launch and never stop.
+// kernel's last launch tells, has none. Helpers start with the first launch and never stop; a
+// process that may not make so many threads has fewer.
 // Thread-safe.
 class WorkerPool {
  public:
@@ -25,6 +26,7 @@ class WorkerPool {
 
  private:
   WorkerPool();
+  void StartHelpers();
   void RunShared(BlockRunner& runner, KernelJob& job);
   // A part of the blocks that are left; returns how many.
   std::int64_t RunSome(BlockRunner& runner, KernelJob& job) const;

@@ -1,3 +1,6 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -5,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/exec/arena.h"
 #include "emulator/exec/object_cache.h"
 #include "tests/emulator/exec/kernel_test.h"
 
@@ -111,6 +115,29 @@ TEST_F(ProgramTest, LaunchesAreValidated) {
   config.dynamic_shared_bytes = 0;
   EXPECT_TRUE(Launch("k", config, out.data()));
   EXPECT_EQ(Launch("other", config, out.data()).failure().code, ExecError::kNotFound);
+}
+
+std::size_t AddressSpaceInUse() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// In a process that has launched nothing yet: the first launch makes the threads that help.
+TEST_F(ProgramTest, AGridRunsWhereNoThreadCanBeMade) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto run = [&] {
+    LoadBody("mov.u32 %r1, 42;");
+    DeviceArray<int> out(memory_, 32);
+    ASSERT_TRUE(program_->Preload("k", {32, 1, 1}));
+    Arena::Instance();
+    const rlim_t enough = AddressSpaceInUse() + 4 * kMiB;  // but not for a thread's stack
+    const rlimit limit = {enough, enough};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    MustRun("k", {4, 1, 1}, {32, 1, 1}, out.data());
+    std::exit(out[0] == 42 ? 0 : 1);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
 class CacheTest : public ProgramTest {
