@@ -196,7 +196,7 @@ void FunctionEmitter::EmitTestProperty(const Instruction& instruction) {
   if (instruction.Has(Modifier::kInfinite)) test = llvm::fcInf;
   if (instruction.Has(Modifier::kNumber)) test = ~llvm::fcNan & llvm::fcAllFlags;
   if (instruction.Has(Modifier::kNotanumber)) test = llvm::fcNan;
-  if (instruction.Has(Modifier::kNormal)) test = llvm::fcNormal;
+  if (instruction.Has(Modifier::kNormal)) test = llvm::fcNormal | llvm::fcZero;
   if (instruction.Has(Modifier::kSubnormal)) test = llvm::fcSubnormal;
   Value* x = Read(instruction.operands[1], instruction.type());
   Write(instruction, instruction.operands[0], b_.createIsFPClass(x, test), Type::kPred);
