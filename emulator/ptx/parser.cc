@@ -184,10 +184,10 @@ void ParserState::ParseParameterList(std::uint32_t function, std::vector<std::ui
     if (failed()) return;
     Variable& variable = module_.variables[index];
     constexpr std::uint64_t kMaxParameterBytes = 32764;
-    if (variable.bytes > kMaxParameterBytes || offset > kMaxParameterBytes) {
+    offset = (offset + variable.align - 1) / variable.align * variable.align;
+    if (variable.bytes > kMaxParameterBytes || offset + variable.bytes > kMaxParameterBytes) {
       return Fail("too many bytes of parameters");
     }
-    offset = (offset + variable.align - 1) / variable.align * variable.align;
     variable.parameter_offset = offset;
     offset += static_cast<std::uint32_t>(variable.bytes);
     out.push_back(index);

@@ -37,6 +37,14 @@ TEST(ParserTest, ReadsAKernelsParametersAndLimits) {
   EXPECT_EQ(kernel.parameter_bytes, 40U);
 }
 
+TEST(ParserTest, ParametersHaveALimitTogether) {
+  EXPECT_EQ(ErrorOf(".entry k(.param .b8 a[32764]) { ret; }"), "");
+  EXPECT_EQ(ErrorOf(".entry k(.param .b8 a[32760], .param .b32 b) { ret; }"), "");
+  EXPECT_NE(ErrorOf(".entry k(.param .b8 a[32765]) { ret; }"), "");
+  EXPECT_NE(ErrorOf(".entry k(.param .b8 a[32764], .param .b8 b) { ret; }"), "");
+  EXPECT_NE(ErrorOf(".entry k(.param .b8 a[32760], .param .b8 b, .param .b32 c) { ret; }"), "");
+}
+
 TEST(ParserTest, CoordinatesBelongToTheAddressOfAnImage) {
   const Module module = MustParse(
       ".entry k() { .reg .b32 %r<5>; .reg .b64 %rd<3>; .reg .pred p; .reg .f32 f;\n"
