@@ -56,6 +56,7 @@ struct Function {
   std::vector<std::uint32_t> results;     // variables
   std::uint32_t parameter_bytes = 0;
   std::uint32_t max_threads = 0;  // .maxntid or .reqntid; 0 if not given
+  bool has_clusters = false;      // of several blocks, as .reqnctapercluster asks for
   std::vector<Type> registers;
   std::uint32_t carry = kNoIndex;  // the register of .cc, behind the declared ones
   std::vector<Instruction> instructions;

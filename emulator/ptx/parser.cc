@@ -200,11 +200,14 @@ void ParserState::ParseFunctionAttributes(Function& function) {
   while (token_.kind == Token::Kind::kWord) {
     const std::string_view word = Take().text;
     const bool sets_threads = word == ".maxntid" || word == ".reqntid";
+    const bool sets_clusters = word == ".reqnctapercluster";
     std::uint64_t threads = 1;
     while (token_.kind == Token::Kind::kNumber || token_.Is(',')) {
       const Token token = Take();
       const auto number = ParseNumber(token.text);
-      if (number && number->bits <= 1024) threads *= number->bits;
+      if (!number) continue;
+      if (number->bits <= 1024) threads *= number->bits;
+      function.has_clusters |= sets_clusters && number->bits > 1;
     }
     if (sets_threads) {
       function.max_threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads, 1024));

@@ -201,6 +201,11 @@ llvm::Function* Unit::FunctionOf(std::uint32_t index) {
 }
 
 std::unique_ptr<llvm::Module> Unit::Emit() {
+  if (module_.functions[kernel_].has_clusters) {
+    Fail("clusters of several blocks are not supported: .reqnctapercluster of " +
+         std::string(module_.functions[kernel_].name));
+    return nullptr;
+  }
   for (const std::uint32_t index : layout_.functions) {
     const ptx::Function& function = module_.functions[index];
     for (const ptx::Instruction& instruction : function.instructions) {

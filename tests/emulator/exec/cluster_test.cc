@@ -36,6 +36,21 @@ TEST_F(ClusterTest, OneBlockIsAClusterOfItsOwn) {
   for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(out[i], expected[i % 6]) << i;
 }
 
+TEST_F(ClusterTest, ClustersOfSeveralBlocksAreNotSupported) {
+  const auto preload = [&](const std::string& cluster) {
+    LoadText(std::string(kPtxHeader) + ".entry k() .explicitcluster .reqnctapercluster " + cluster +
+             "\n{ ret; }\n");
+    return program_->Preload("k", {32, 1, 1});
+  };
+  EXPECT_TRUE(preload("1, 1, 1"));
+  for (const char* cluster : {"2, 1, 1", "1, 2", "1, 1, 4294967295"}) {
+    const auto result = preload(cluster);
+    ASSERT_FALSE(result) << cluster;
+    EXPECT_EQ(result.failure().code, ExecError::kUnsupported);
+    EXPECT_NE(result.failure().message.find("cluster"), std::string::npos);
+  }
+}
+
 TEST_F(ClusterTest, ItsBarrierIsTheBlocks) {
   const auto out =
       RunBlock(64,
