@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
-#include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,7 +18,9 @@
 
 namespace torpor::shim {
 
-// A core without a session: notes what it is given. The test program's torpor_client_core().
+// A core without a session: notes what it is given. The test program's torpor_client_core(). Host
+// functions' thread may use it beside the test's, which reads only what that thread has written
+// before a function that the test has awaited.
 class FakeClientCore : public ClientCore {
  public:
   struct Sent {
@@ -34,8 +40,10 @@ class FakeClientCore : public ClientCore {
     reply = {};
     allocations.clear();
     freed.clear();
-    room = ~std::uint64_t{0};
+    host_blocks_.clear();
+    room = kEndless;
     slots_stall = false;
+    stalled_looks = 0;
     is_drained = true;
     has_slots = false;
     freed_slots = 0;
@@ -59,21 +67,24 @@ class FakeClientCore : public ClientCore {
   std::vector<std::uint32_t> settings;  // call ids, by Configure
   std::vector<std::string> warnings;
   std::set<std::uint64_t> live;
-  cudaError_t failure = cudaSuccess;       // what everything answers
-  cudaError_t send_failure = cudaSuccess;  // what Enqueue and Call answer
-  cudaError_t async_error = cudaSuccess;   // what TakeAsyncError takes
+  std::atomic<cudaError_t> failure{cudaSuccess};       // what everything answers
+  std::atomic<cudaError_t> send_failure{cudaSuccess};  // what Enqueue and Call answer
+  std::atomic<cudaError_t> async_error{cudaSuccess};   // what TakeAsyncError takes
   CallReply reply;
   wire::HelloReply hello;
   std::vector<Allocation> allocations;
-  std::vector<std::uint64_t> freed;        // addresses, by Free and HostFree
-  std::uint64_t room = ~std::uint64_t{0};  // bytes that Malloc still gives
+  std::vector<std::uint64_t> freed;  // addresses, by Free and HostFree
+  std::uint64_t room = kEndless;     // bytes that Malloc still gives
   bool is_drained = true;
-  bool has_slots = false;    // else every one is taken
-  bool slots_stall = false;  // no command reaches its slot's value
-  int freed_slots = 0;
+  bool has_slots = false;                     // else every one is taken
+  std::atomic<bool> slots_stall{false};       // no command reaches its slot's value
+  mutable std::atomic<int> stalled_looks{0};  // ... but after so many looks at it, if not 0
+  std::atomic<int> freed_slots{0};
   std::uint64_t per_thread_stream = kPerThreadStream;
+  std::array<std::uint8_t, 8192> window{};
 
   static constexpr std::uint64_t kPerThreadStream = 0x1'0000'0000'9999;
+  static constexpr std::uint64_t kEndless = std::uint64_t{1} << 48;
 
   cudaError_t Start() override { return failure; }
   const wire::HelloReply& session() const override { return hello; }
@@ -83,8 +94,9 @@ class FakeClientCore : public ClientCore {
   cudaError_t Enqueue(const Command& command) override {
     if (failure != cudaSuccess) return failure;
     if (send_failure != cudaSuccess) return send_failure;
+    const std::lock_guard lock(mutex_);
     sent.push_back({command.call_id, {command.fields.begin(), command.fields.end()}});
-    if (!slots_stall) reached_ = issued_;
+    if (!slots_stall) reached_ = issued_.load();
     return cudaSuccess;
   }
   cudaError_t Call(const Command& command, CallReply& answer) override {
@@ -104,17 +116,25 @@ class FakeClientCore : public ClientCore {
     return failure;
   }
   cudaError_t Destroy(std::uint64_t handle, const Command&) override {
-    return live.erase(handle) == 1 ? failure : cudaErrorInvalidResourceHandle;
+    return live.erase(handle) == 1 ? failure.load() : cudaErrorInvalidResourceHandle;
   }
   bool IsLive(std::uint64_t handle) const override { return live.contains(handle); }
-  cudaError_t TakeAsyncError() override { return std::exchange(async_error, cudaSuccess); }
-  cudaError_t AcquireWindow(std::uint64_t, WindowPiece&) override { return failure; }
+  cudaError_t TakeAsyncError() override { return async_error.exchange(cudaSuccess); }
+  // The window's only piece.
+  cudaError_t AcquireWindow(std::uint64_t bytes, WindowPiece& piece) override {
+    piece.data = window.data();
+    piece.bytes = std::min<std::uint64_t>(bytes, window.size());
+    return failure;
+  }
   void ReleaseWindow(const WindowPiece&) override {}
   // One slot for all, which reaches every value with the next command that is sent.
   std::uint32_t AllotSlot() override { return has_slots ? 1 : 0; }
   void FreeSlot(std::uint32_t slot) override { freed_slots += slot == 0 ? 0 : 1; }
   std::uint64_t NextSlotValue(std::uint32_t) override { return ++issued_; }
-  std::uint64_t SlotValue(std::uint32_t) const override { return reached_; }
+  std::uint64_t SlotValue(std::uint32_t) const override {
+    if (stalled_looks > 0 && --stalled_looks == 0) reached_ = issued_.load();
+    return reached_;
+  }
   // Addresses are never given twice.
   cudaError_t Malloc(std::uint64_t bytes, std::uint64_t& address) override {
     if (failure != cudaSuccess) return failure;
@@ -128,10 +148,20 @@ class FakeClientCore : public ClientCore {
   cudaError_t Free(std::uint64_t address) override {
     if (failure != cudaSuccess) return failure;
     freed.push_back(address);
-    std::erase_if(allocations, [&](const auto& allocation) { return allocation.begin == address; });
+    std::erase_if(allocations, [&](const auto& allocation) {
+      if (allocation.begin != address) return false;
+      if (allocation.on_device) room += allocation.bytes;
+      return true;
+    });
     return cudaSuccess;
   }
-  cudaError_t HostAlloc(std::uint64_t, std::uint64_t&) override { return failure; }
+  cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address) override {
+    if (failure != cudaSuccess) return failure;
+    const auto& block = host_blocks_.emplace_back(std::make_unique<std::uint8_t[]>(bytes));
+    address = reinterpret_cast<std::uint64_t>(block.get());
+    allocations.push_back({address, bytes, false});
+    return cudaSuccess;
+  }
   cudaError_t HostFree(std::uint64_t address) override { return Free(address); }
   cudaError_t FreeAll() override { return failure; }
   cudaError_t MemGetInfo(std::uint64_t&, std::uint64_t&) override { return failure; }
@@ -147,10 +177,12 @@ class FakeClientCore : public ClientCore {
   void WarnOnce(const std::string& key, const std::string&) override { warnings.push_back(key); }
 
  private:
+  std::mutex mutex_;  // guards `sent`
   std::uint64_t minted_ = 0;
-  std::uint64_t issued_ = 0;
-  std::uint64_t reached_ = 0;
+  std::atomic<std::uint64_t> issued_{0};
+  mutable std::atomic<std::uint64_t> reached_{0};
   std::uint64_t next_address_ = 0x2080'0000'0000;
+  std::vector<std::unique_ptr<std::uint8_t[]>> host_blocks_;  // until the test ends
 };
 
 }  // namespace torpor::shim
