@@ -59,16 +59,19 @@ struct WindowPiece {
   std::uint64_t value = 0;
 };
 
-// Whoever turns the work of streams into graphs (libcudart), for the other libraries. Streams are
-// named by their handles. Thread-safe.
-class CaptureSink {
+// What the other libraries' work on a stream must pass: libcudart turns the work of streams into
+// graphs, and holds back what comes behind functions of the program. Streams are named by their
+// handles. Thread-safe.
+class StreamGate {
  public:
-  virtual ~CaptureSink() = default;
+  virtual ~StreamGate() = default;
   virtual bool IsCapturing(std::uint64_t stream) = 0;
   // Takes a STREAM command in place of Enqueue.
   virtual cudaError_t Capture(std::uint64_t stream, const Command& command) = 0;
-  // For what cannot be captured: breaks the stream's capture and gives CUDA's error.
-  virtual cudaError_t Refuse(std::uint64_t stream) = 0;
+  // Before Enqueue or Call: waits for what a command of the stream must follow and the client has
+  // still to do. CUDA's error, upon which nothing may be sent, where the command would disturb a
+  // capture, which breaks.
+  virtual cudaError_t Await(std::uint64_t stream) = 0;
 };
 
 // Thread-safe. Every function that can fail returns a cudaError_t: cudaErrorNoDevice where no
@@ -161,12 +164,12 @@ class ClientCore {
   // A line on stderr, prefixed, at most once for the same `key`.
   virtual void WarnOnce(const std::string& key, const std::string& message) = 0;
 
-  // Null until a program first captures; then the same for ever.
-  CaptureSink* capture_sink() const { return capture_sink_.load(std::memory_order_acquire); }
-  void SetCaptureSink(CaptureSink* sink) { capture_sink_ = sink; }
+  // Null until a program first captures or queues a function of its own; then the same for ever.
+  StreamGate* stream_gate() const { return stream_gate_.load(std::memory_order_acquire); }
+  void SetStreamGate(StreamGate* gate) { stream_gate_ = gate; }
 
  private:
-  std::atomic<CaptureSink*> capture_sink_{nullptr};
+  std::atomic<StreamGate*> stream_gate_{nullptr};
 };
 
 }  // namespace torpor::shim

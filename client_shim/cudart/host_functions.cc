@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/stream_gate.h"
 
 namespace torpor::shim {
 namespace {
@@ -26,8 +27,7 @@ class Queue {
  public:
   void Add(Queued queued) {
     std::lock_guard lock(mutex_);
-    ++queued.stream->host_functions;
-    ++count_;
+    Count(*queued.stream, 1);
     queue_.push_back(std::move(queued));
     if (!started_) {
       started_ = true;
@@ -38,6 +38,12 @@ class Queue {
 
   int count() const { return count_.load(std::memory_order_acquire); }
 
+  // None is left that a command of `stream` comes behind.
+  bool IsReady(const Stream& stream) const {
+    if (IsLegacy(stream)) return of_blocking_ == 0;
+    return stream.host_functions == 0 && (!IsBlocking(stream) || of_legacy_ == 0);
+  }
+
   template <typename Condition>
   void Await(const Condition& condition) {
     std::unique_lock lock(mutex_);
@@ -45,6 +51,13 @@ class Queue {
   }
 
  private:
+  void Count(Stream& stream, int change) {
+    stream.host_functions += change;
+    count_ += change;
+    if (IsLegacy(stream)) of_legacy_ += change;
+    if (IsBlocking(stream)) of_blocking_ += change;
+  }
+
   // The first entry of its stream that the stream has come to, if there is one.
   std::list<Queued>::iterator Ready(cudaError_t state) {
     for (auto entry = queue_.begin(); entry != queue_.end(); ++entry) {
@@ -76,8 +89,7 @@ class Queue {
       entry.run(state);
       Core().FreeSlot(entry.slot);
       lock.lock();
-      --entry.stream->host_functions;
-      --count_;
+      Count(*entry.stream, -1);
       changed_.notify_all();
     }
   }
@@ -85,7 +97,10 @@ class Queue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Queued> queue_;
+  // Queued and not finished.
   std::atomic<int> count_{0};
+  std::atomic<int> of_legacy_{0};
+  std::atomic<int> of_blocking_{0};  // the legacy stream among them
   bool started_ = false;
 };
 
@@ -106,6 +121,7 @@ cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaEr
     Core().FreeSlot(slot);
     return error;
   }
+  OpenStreamGate();
   TheQueue().Add({stream, slot, value, std::move(run)});
   return cudaSuccess;
 }
@@ -113,8 +129,7 @@ cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaEr
 cudaError_t AwaitHostFunctions(const Stream& stream) {
   if (on_host_function_thread) return cudaErrorNotPermitted;
   if (TheQueue().count() == 0) return cudaSuccess;
-  if (IsLegacy(stream)) return AwaitAllHostFunctions();
-  TheQueue().Await([&] { return stream.host_functions.load() == 0; });
+  TheQueue().Await([&] { return TheQueue().IsReady(stream); });
   return cudaSuccess;
 }
 

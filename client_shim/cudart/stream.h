@@ -35,5 +35,6 @@ using StreamPtr = std::shared_ptr<Stream>;
 
 // Whether it is the legacy default stream, which waits for the blocking ones and they for it.
 inline bool IsLegacy(const Stream& stream) { return stream.wire == 0; }
+inline bool IsBlocking(const Stream& stream) { return (stream.flags & cudaStreamNonBlocking) == 0; }
 
 }  // namespace torpor::shim

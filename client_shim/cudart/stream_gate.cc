@@ -1,7 +1,8 @@
-#include "client_shim/cudart/graph/library_capture.h"
+#include "client_shim/cudart/stream_gate.h"
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 // Handles of streams are their addresses to programs too.
 cudaStream_t StreamOf(std::uint64_t handle) { return reinterpret_cast<cudaStream_t>(handle); }
 
-class LibraryCapture final : public CaptureSink {
+class RuntimesGate final : public StreamGate {
  public:
   bool IsCapturing(std::uint64_t stream) override { return shim::IsCapturing(StreamOf(stream)); }
   cudaError_t Capture(std::uint64_t stream, const Command& command) override {
@@ -17,16 +18,19 @@ class LibraryCapture final : public CaptureSink {
         StreamOf(stream),
         LibraryWork{command.call_id, {command.fields.begin(), command.fields.end()}});
   }
-  cudaError_t Refuse(std::uint64_t stream) override {
-    return InvalidateCapture(StreamOf(stream), cudaErrorStreamCaptureUnsupported);
+  cudaError_t Await(std::uint64_t handle) override {
+    StreamPtr stream;
+    const cudaError_t error = UseStream(StreamOf(handle), stream);
+    // A thread's default stream that the runtime has not met is known by its name.
+    return error == cudaErrorInvalidResourceHandle ? UseStream(cudaStreamPerThread, stream) : error;
   }
 };
 
 }  // namespace
 
-void CaptureOtherLibraries() {
-  static auto* const capture = new LibraryCapture();  // until the process ends
-  Core().SetCaptureSink(capture);
+void OpenStreamGate() {
+  static auto* const gate = new RuntimesGate();  // until the process ends
+  Core().SetStreamGate(gate);
 }
 
 }  // namespace torpor::shim

@@ -2,7 +2,8 @@
 
 namespace torpor::shim {
 
-// From now on other libraries' work on streams that capture comes here (CaptureSink).
-void CaptureOtherLibraries();
+// From now on other libraries' work on streams passes libcudart's StreamGate: there are captures or
+// host functions that it must heed.
+void OpenStreamGate();
 
 }  // namespace torpor::shim

@@ -8,7 +8,7 @@
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture_sequence.h"
 #include "client_shim/cudart/graph/graph_lock.h"
-#include "client_shim/cudart/graph/library_capture.h"
+#include "client_shim/cudart/stream_gate.h"
 #include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
@@ -69,9 +69,8 @@ cudaError_t FindCapture(cudaStream_t handle, StreamPtr& stream) {
 
 // What comes to the legacy stream waits for all blocking ones, which hold nothing yet.
 bool IsDisturbedByLegacy(const CaptureSequence& sequence) {
-  return std::any_of(sequence.streams.begin(), sequence.streams.end(), [](const StreamPtr& one) {
-    return (one->flags & cudaStreamNonBlocking) == 0;
-  });
+  return std::any_of(sequence.streams.begin(), sequence.streams.end(),
+                     [](const StreamPtr& one) { return IsBlocking(*one); });
 }
 
 }  // namespace
@@ -194,7 +193,7 @@ cudaError_t BeginCapture(const StreamPtr& stream, cudaStreamCaptureMode mode, Gr
   sequence->graph = graph ? graph : sequence->owned.get();
   Enter(stream, sequence, std::move(front));
   TheCaptures().push_back(std::move(sequence));
-  CaptureOtherLibraries();
+  OpenStreamGate();
   ++captures_running;
   return cudaSuccess;
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
 #include "proto/cuda_api/cublas_commands.h"
 #include "tests/client_shim/surface/fake_client_core.h"
@@ -41,6 +42,38 @@ class CublasClientTest : public testing::Test {
   float alpha_ = 1.5f;
   float beta_ = 0.5f;
 };
+
+// Another library's captures and functions, as calls of cuBLAS meet them.
+class FakeGate final : public StreamGate {
+ public:
+  bool IsCapturing(std::uint64_t) override { return false; }
+  cudaError_t Capture(std::uint64_t, const Command&) override { return cudaErrorUnknown; }
+  cudaError_t Await(std::uint64_t stream) override {
+    awaited.push_back(stream);
+    sent_before = FakeClientCore::Get().sent.size();
+    return answer;
+  }
+
+  std::vector<std::uint64_t> awaited;
+  std::size_t sent_before = 0;
+  cudaError_t answer = cudaSuccess;
+};
+
+TEST_F(CublasClientTest, CallsWaitForWhatTheirStreamIsStillToDoInTheClient) {
+  FakeGate gate;
+  core_.SetStreamGate(&gate);
+  EXPECT_EQ(Scale(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(gate.awaited, (std::vector<std::uint64_t>{0}));
+  EXPECT_EQ(gate.sent_before, 0u);
+  EXPECT_EQ(core_.sent.size(), 1u);
+  gate.answer = cudaErrorStreamCaptureImplicit;
+  float result = 0;
+  EXPECT_EQ(Scale(), CUBLAS_STATUS_EXECUTION_FAILED);
+  EXPECT_EQ(cublasSdot(handle_, 4, Device<float>(0), 1, Device<float>(64), 1, &result),
+            CUBLAS_STATUS_EXECUTION_FAILED);
+  EXPECT_EQ(core_.sent.size(), 1u);
+  core_.SetStreamGate(nullptr);
+}
 
 TEST_F(CublasClientTest, ACallCarriesItsArguments) {
   ASSERT_EQ(cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_T, 4, 8, 2, &alpha_, Device<float>(0), 4,

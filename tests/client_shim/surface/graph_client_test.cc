@@ -115,15 +115,16 @@ TEST_F(GraphClientTest, CapturedCallsAreNotSent) {
 
 TEST_F(GraphClientTest, OtherLibrariesCommandsAreCapturedThroughTheCore) {
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
-  CaptureSink* const sink = core_.capture_sink();
-  ASSERT_NE(sink, nullptr);
+  StreamGate* const gate = core_.stream_gate();
+  ASSERT_NE(gate, nullptr);
   const auto handle = reinterpret_cast<std::uint64_t>(stream_);
-  EXPECT_TRUE(sink->IsCapturing(handle));
-  EXPECT_FALSE(sink->IsCapturing(0));
-  EXPECT_EQ(sink->Capture(handle, {1500, {}}), cudaSuccess);
+  EXPECT_TRUE(gate->IsCapturing(handle));
+  EXPECT_FALSE(gate->IsCapturing(0));
+  EXPECT_EQ(gate->Capture(handle, {1500, {}}), cudaSuccess);
   cudaGraph_t captured = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(stream_, &captured), cudaSuccess);
-  EXPECT_FALSE(sink->IsCapturing(handle));
+  EXPECT_FALSE(gate->IsCapturing(handle));
+  EXPECT_EQ(gate->Await(handle), cudaSuccess);
   cudaGraphNode_t node = nullptr;
   std::size_t count = 1;
   EXPECT_EQ(cudaGraphGetNodes(captured, &node, &count), cudaSuccess);
@@ -131,6 +132,21 @@ TEST_F(GraphClientTest, OtherLibrariesCommandsAreCapturedThroughTheCore) {
   EXPECT_EQ(cudaGraphNodeGetType(node, &type), cudaSuccess);
   EXPECT_EQ(type, cudaGraphNodeTypeKernel);
   EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+}
+
+TEST_F(GraphClientTest, WhatCannotBeCapturedOfOtherLibrariesBreaksTheCapture) {
+  cudaStream_t blocking = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&blocking), cudaSuccess);
+  const auto handle = reinterpret_cast<std::uint64_t>(blocking);
+  cudaGraph_t captured = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(core_.stream_gate()->Await(handle), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(core_.stream_gate()->Await(handle), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(cudaStreamEndCapture(blocking, &captured), cudaErrorStreamCaptureInvalidated);
+  ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(core_.stream_gate()->Await(0), cudaErrorStreamCaptureImplicit);
+  EXPECT_EQ(cudaStreamEndCapture(blocking, &captured), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(cudaStreamDestroy(blocking), cudaSuccess);
 }
 
 TEST_F(GraphClientTest, BadHandlesAreRefused) {
