@@ -29,10 +29,14 @@ struct ExecutorDown {
   GpuIndex gpu;
 };
 
-// Must come before anything else about the instance.
+// Must come before anything else about the instance. Of one that runs on several GPUs at a time,
+// each further GPU has an image of its own, which is known by an id of its own: a companion. Its
+// image is swapped, grows and shrinks like any other; requests, grants, revokes and ends of leases
+// name the instance only, and are for all of its GPUs.
 struct InstanceAdded {
   InstanceId instance;
   int max_in_flight = 1;  // explicit requests under one lease
+  std::vector<InstanceId> companions;
 };
 
 // An instance wants to run. Implicit: a program outside of any request wants a GPU; its lease is
@@ -105,13 +109,15 @@ struct SwapOut {
   SwapOutReason reason = SwapOutReason::kMemoryFull;
 };
 
-// The image is resident: the instance has a lease on the GPU until LeaseEnded. `joins`: the
-// request runs under the lease that the instance already has.
+// The image is resident: the instance has a lease on the GPU until LeaseEnded, and on those of its
+// companions, in their order. `joins`: the request runs under the lease that the instance already
+// has.
 struct Grant {
   RequestId request;
   InstanceId instance;
   GpuIndex gpu;
   bool joins = false;
+  std::vector<GpuIndex> companion_gpus;
 };
 
 // The instance shall give its lease back; LeaseEnded says when it has. Once a lease.

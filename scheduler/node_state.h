@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
@@ -33,6 +34,9 @@ struct Instance {
   enum class Phase { kIdle, kPlacing, kLeased, kRevoked };
 
   InstanceId id;
+  // Whose lease it shares: itself, or of a companion the instance that it belongs to.
+  InstanceId leader;
+  std::vector<InstanceId> companions;
   int max_in_flight = 1;
   Bytes image_bytes = 0;
   std::map<GpuIndex, Copy> copies;
@@ -49,7 +53,7 @@ struct Gpu {
   bool is_up = false;
   Bytes capacity = 0;  // also while it is down: it comes back with the same
   Bytes used = 0;      // by all copies, those that come and leave included
-  InstanceId tenant;
+  InstanceId tenant;   // may be a companion
 
   Bytes free_bytes() const { return capacity - used; }
 };

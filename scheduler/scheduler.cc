@@ -37,14 +37,22 @@ void Scheduler::Handle(const ExecutorDown& event) {
   gpu->second.is_up = false;
   for (auto& [id, instance] : node_.instances) {
     Drop(instance, event.gpu);
-    if (instance.phase != Instance::Phase::kIdle && instance.gpu == event.gpu) EndTenancy(instance);
+    if (instance.phase == Instance::Phase::kIdle || instance.gpu != event.gpu) continue;
+    EndTenancy(LeaderOf(id));
   }
 }
 
 void Scheduler::Handle(const InstanceAdded& event) {
   Instance& instance = node_.instances[event.instance];
   instance.id = event.instance;
+  instance.leader = event.instance;
+  instance.companions = event.companions;
   instance.max_in_flight = event.max_in_flight;
+  for (const InstanceId id : event.companions) {
+    Instance& companion = node_.instances[id];
+    companion.id = id;
+    companion.leader = event.instance;
+  }
 }
 
 void Scheduler::Handle(const RequestArrived& event) {
@@ -75,11 +83,13 @@ void Scheduler::Handle(const SwapInDone& event) {
     return;
   }
   Drop(instance, event.gpu);
-  if (const Request* request = FirstWaiting(instance.id)) {
+  // A companion's image may come after all when its lease has been given up.
+  if (instance.phase != Instance::Phase::kPlacing) return;
+  if (const Request* request = FirstWaiting(instance.leader)) {
     actions_.emplace_back(Refuse{request->request, Refusal::kSwapFailed});
     node_.waiting.erase(request->request);
   }
-  EndTenancy(instance);
+  EndTenancy(LeaderOf(instance.id));
 }
 
 void Scheduler::Handle(const SwapOutDone& event) {
@@ -127,7 +137,7 @@ void Scheduler::ServeQueue() {
       if (MayRevoke(request, instance)) EmitRevoke(instance);
       continue;
     }
-    if (Place(instance)) continue;
+    if (Place(instance, claimed)) continue;
     is_somebody_blocked = true;
     RevokeFor(request, instance, claimed);
   }
@@ -135,26 +145,63 @@ void Scheduler::ServeQueue() {
 
 bool Scheduler::RefuseIfTooLarge(const Request& request, const Instance& instance) {
   const Bytes largest = LargestCapacity();
-  if (largest == 0 || instance.image_bytes <= largest) return false;
+  const std::vector<Instance*> members = MembersOf(instance);
+  const bool fits = std::all_of(members.begin(), members.end(), [&](const Instance* member) {
+    return member->image_bytes <= largest;
+  });
+  if (largest == 0 || fits) return false;
   actions_.emplace_back(Refuse{request.request, Refusal::kTooLarge});
   node_.waiting.erase(request.request);
   return true;
 }
 
-bool Scheduler::Place(Instance& instance) {
+std::vector<Instance*> Scheduler::MembersOf(const Instance& leader) {
+  std::vector<Instance*> members{&node_.instances.at(leader.id)};
+  for (const InstanceId id : leader.companions) members.push_back(&node_.instances.at(id));
+  return members;
+}
+
+Instance& Scheduler::LeaderOf(InstanceId member) {
+  return node_.instances.at(node_.instances.at(member).leader);
+}
+
+void Scheduler::SetPhase(const Instance& leader, Instance::Phase phase) {
+  for (Instance* const member : MembersOf(leader)) member->phase = phase;
+}
+
+bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
+  std::vector<Instance*> members = MembersOf(leader);
+  // Who is on a GPU already is not driven from it by one who may go to any.
+  std::stable_partition(members.begin(), members.end(),
+                        [](const Instance* member) { return !member->copies.empty(); });
+  std::vector<GpuIndex> chosen;
+  std::set<GpuIndex> taken = claimed;
+  for (const Instance* const member : members) {
+    const std::optional<GpuIndex> gpu = ChooseGpu(*member, taken);
+    if (!gpu) return false;
+    chosen.push_back(*gpu);
+    taken.insert(*gpu);
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    node_.gpus.at(chosen[i]).tenant = members[i]->id;
+    members[i]->gpu = chosen[i];
+  }
+  SetPhase(leader, Instance::Phase::kPlacing);
+  for (Instance* const member : members) {
+    if (member->phase == Instance::Phase::kPlacing) Advance(*member);
+  }
+  return true;
+}
+
+std::optional<GpuIndex> Scheduler::ChooseGpu(const Instance& member,
+                                             const std::set<GpuIndex>& taken) {
   std::vector<GpuIndex> candidates;
   for (const auto& [id, gpu] : node_.gpus) {
-    if (gpu.is_up && !gpu.tenant && gpu.capacity >= instance.image_bytes) candidates.push_back(id);
+    const bool is_free = gpu.is_up && !gpu.tenant && taken.count(id) == 0;
+    if (is_free && gpu.capacity >= member.image_bytes) candidates.push_back(id);
   }
-  if (candidates.empty()) return false;
-  const std::optional<GpuIndex> gpu =
-      policies_.placement->Choose(instance, candidates, node_, now_);
-  if (!gpu) return false;
-  node_.gpus.at(*gpu).tenant = instance.id;
-  instance.gpu = *gpu;
-  instance.phase = Instance::Phase::kPlacing;
-  Advance(instance);
-  return true;
+  if (candidates.empty()) return std::nullopt;
+  return policies_.placement->Choose(member, candidates, node_, now_);
 }
 
 bool Scheduler::Join(const Request& request, Instance& instance) {
@@ -164,28 +211,37 @@ bool Scheduler::Join(const Request& request, Instance& instance) {
     return false;
   }
   instance.in_flight.insert(request.request);
-  actions_.emplace_back(Grant{request.request, instance.id, instance.gpu, true});
+  actions_.emplace_back(Grant{request.request, instance.id, instance.gpu, true, {}});
   node_.waiting.erase(request.request);
   return true;
 }
 
-void Scheduler::RevokeFor(const Request& request, const Instance& instance,
+void Scheduler::RevokeFor(const Request& request, const Instance& leader,
                           std::set<GpuIndex>& claimed) {
+  for (const Instance* const member : MembersOf(leader)) ClaimGpu(request, *member, claimed);
+}
+
+void Scheduler::ClaimGpu(const Request& request, const Instance& member,
+                         std::set<GpuIndex>& claimed) {
   Instance* holder = nullptr;
   for (const auto& [id, gpu] : node_.gpus) {
-    if (!gpu.tenant || gpu.capacity < instance.image_bytes || claimed.count(id)) continue;
-    Instance& tenant = node_.instances.at(gpu.tenant);
-    if (tenant.phase == Instance::Phase::kRevoked) {
+    if (!gpu.is_up || gpu.capacity < member.image_bytes || claimed.count(id)) continue;
+    // Free, but not as many as the instance needs: kept for it, or it would wait for ever.
+    const bool is_free_soon =
+        !gpu.tenant || node_.instances.at(gpu.tenant).phase == Instance::Phase::kRevoked;
+    if (is_free_soon) {
       claimed.insert(id);
       return;
     }
     const bool is_better =
-        !holder || (instance.copies.count(id) && !instance.copies.count(holder->gpu));
-    if (is_better && MayRevoke(request, tenant)) holder = &tenant;
+        !holder || (member.copies.count(id) && !member.copies.count(holder->gpu));
+    if (is_better && MayRevoke(request, LeaderOf(gpu.tenant))) {
+      holder = &node_.instances.at(gpu.tenant);
+    }
   }
   if (!holder) return;
   claimed.insert(holder->gpu);
-  EmitRevoke(*holder);
+  EmitRevoke(LeaderOf(holder->id));
 }
 
 bool Scheduler::MayRevoke(const Request& request, const Instance& holder) {
@@ -203,39 +259,52 @@ bool Scheduler::MayRevoke(const Request& request, const Instance& holder) {
 
 void Scheduler::EmitRevoke(Instance& instance) {
   if (instance.phase != Instance::Phase::kLeased) return;
-  instance.phase = Instance::Phase::kRevoked;
+  SetPhase(instance, Instance::Phase::kRevoked);
   actions_.emplace_back(Revoke{instance.id});
 }
 
-void Scheduler::Advance(Instance& instance) {
-  const auto copy = instance.copies.find(instance.gpu);
-  const bool is_coming =
-      copy != instance.copies.end() && copy->second.state == Copy::State::kComing;
+void Scheduler::Advance(Instance& member) {
+  Instance& leader = LeaderOf(member.id);
+  const auto copy = member.copies.find(member.gpu);
+  const bool is_coming = copy != member.copies.end() && copy->second.state == Copy::State::kComing;
   if (is_coming) return;
-  if (!FirstWaiting(instance.id)) return EndTenancy(instance);
-  if (copy != instance.copies.end() && copy->second.state == Copy::State::kPresent) {
-    return GrantFirstWaiting(instance);
+  if (!FirstWaiting(leader.id)) return EndTenancy(leader);
+  if (IsPresent(member)) {
+    const std::vector<Instance*> members = MembersOf(leader);
+    const bool is_complete =
+        std::all_of(members.begin(), members.end(),
+                    [this](const Instance* other) { return IsPresent(*other); });
+    return is_complete ? GrantFirstWaiting(leader) : void();
   }
   // Room is made while the image still leaves another GPU.
-  const bool has_room = MakeRoom(node_.gpus.at(instance.gpu), instance.image_bytes);
-  for (auto& [gpu, other] : instance.copies) {
-    if (other.state == Copy::State::kPresent) EmitSwapOut(instance, gpu, SwapOutReason::kMove);
+  const bool has_room = MakeRoom(node_.gpus.at(member.gpu), member.image_bytes);
+  for (auto& [gpu, other] : member.copies) {
+    if (other.state == Copy::State::kPresent) EmitSwapOut(member, gpu, SwapOutReason::kMove);
   }
-  if (!has_room || !instance.copies.empty()) return;
-  instance.copies[instance.gpu] = Copy{};
-  Charge(instance, instance.gpu, instance.image_bytes);
-  actions_.emplace_back(SwapIn{instance.id, instance.gpu});
+  if (!has_room || !member.copies.empty()) return;
+  member.copies[member.gpu] = Copy{};
+  Charge(member, member.gpu, member.image_bytes);
+  actions_.emplace_back(SwapIn{member.id, member.gpu});
 }
 
-void Scheduler::GrantFirstWaiting(Instance& instance) {
-  const Request request = *FirstWaiting(instance.id);
+bool Scheduler::IsPresent(const Instance& member) const {
+  const auto copy = member.copies.find(member.gpu);
+  return copy != member.copies.end() && copy->second.state == Copy::State::kPresent;
+}
+
+void Scheduler::GrantFirstWaiting(Instance& leader) {
+  const Request request = *FirstWaiting(leader.id);
   node_.waiting.erase(request.request);
-  instance.phase = Instance::Phase::kLeased;
-  instance.lease_is_implicit = request.is_implicit;
-  instance.leased_at = now_;
-  instance.last_used = now_;
-  instance.in_flight = {request.request};
-  actions_.emplace_back(Grant{request.request, instance.id, instance.gpu, false});
+  SetPhase(leader, Instance::Phase::kLeased);
+  leader.lease_is_implicit = request.is_implicit;
+  leader.leased_at = now_;
+  leader.in_flight = {request.request};
+  Grant grant{request.request, leader.id, leader.gpu, false, {}};
+  for (Instance* const member : MembersOf(leader)) {
+    member->last_used = now_;
+    if (member != &leader) grant.companion_gpus.push_back(member->gpu);
+  }
+  actions_.emplace_back(std::move(grant));
 }
 
 const Request* Scheduler::FirstWaiting(InstanceId instance) {
@@ -246,11 +315,13 @@ const Request* Scheduler::FirstWaiting(InstanceId instance) {
   return nullptr;
 }
 
-void Scheduler::EndTenancy(Instance& instance) {
-  node_.gpus.at(instance.gpu).tenant = {};
-  instance.phase = Instance::Phase::kIdle;
-  instance.in_flight.clear();
-  instance.last_used = now_;
+void Scheduler::EndTenancy(Instance& leader) {
+  leader.in_flight.clear();
+  for (Instance* const member : MembersOf(leader)) {
+    node_.gpus.at(member->gpu).tenant = {};
+    member->phase = Instance::Phase::kIdle;
+    member->last_used = now_;
+  }
 }
 
 bool Scheduler::MakeRoom(Gpu& gpu, Bytes bytes) {

@@ -56,20 +56,29 @@ class Scheduler {
   // Goes through the queue: places whom a GPU is free for, revokes implicit leases for the rest.
   void ServeQueue();
   bool RefuseIfTooLarge(const Request& request, const Instance& instance);
-  bool Place(Instance& instance);
+  // The instance and its companions. Whatever belongs to a lease is the leader's alone, but for
+  // the phase, which all share.
+  std::vector<Instance*> MembersOf(const Instance& leader);
+  Instance& LeaderOf(InstanceId member);
+  void SetPhase(const Instance& leader, Instance::Phase phase);
+  // Gives every member a GPU outside of `claimed`, or none to any.
+  bool Place(Instance& leader, const std::set<GpuIndex>& claimed);
+  std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
   // Lets the request run under the lease that its instance has, if it may.
   bool Join(const Request& request, Instance& instance);
-  // Makes an implicit lease end for `request`, which found no GPU. `claimed`: GPUs that become
-  // free for requests before it.
-  void RevokeFor(const Request& request, const Instance& instance, std::set<GpuIndex>& claimed);
+  // Makes implicit leases end for `request`, which found no GPU for each member. `claimed`: GPUs
+  // that are, or become, free for requests before it.
+  void RevokeFor(const Request& request, const Instance& leader, std::set<GpuIndex>& claimed);
+  void ClaimGpu(const Request& request, const Instance& member, std::set<GpuIndex>& claimed);
   bool MayRevoke(const Request& request, const Instance& holder);
   void EmitRevoke(Instance& instance);
 
   // Takes a tenant as near to its lease as it gets without waiting. Idempotent.
-  void Advance(Instance& instance);
-  void GrantFirstWaiting(Instance& instance);
+  void Advance(Instance& member);
+  bool IsPresent(const Instance& member) const;
+  void GrantFirstWaiting(Instance& leader);
   const Request* FirstWaiting(InstanceId instance);
-  void EndTenancy(Instance& instance);
+  void EndTenancy(Instance& leader);
 
   // True where `bytes` are free now. Else evicts until, once all that leaves has left, they will
   // be, as far as there is anything to evict.

@@ -33,7 +33,7 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
     Instance& instance = instances_[id];
     instance.id = id;
     instance.config = function;
-    Feed(scheduler::InstanceAdded{id, function.max_in_flight});
+    Feed(scheduler::InstanceAdded{id, function.max_in_flight, {}});
   }
 }
 

@@ -21,7 +21,7 @@ class SchedulerTest : public testing::Test {
   Actions Tell(const Event& event) { return scheduler_.OnEvent(event, now_); }
   void Up(GpuIndex gpu, Bytes capacity) { EXPECT_TRUE(Tell(ExecutorUp{gpu, capacity}).empty()); }
   void Add(InstanceId instance, Bytes image, int max_in_flight = 1) {
-    Tell(InstanceAdded{instance, max_in_flight});
+    Tell(InstanceAdded{instance, max_in_flight, {}});
     if (image > 0) Tell(GrowthWanted{GrowthId{next_growth_++}, instance, image});
   }
   Actions Arrive(std::uint64_t request, InstanceId instance, bool is_implicit = false) {
@@ -146,7 +146,7 @@ TEST_F(SchedulerTest, MoveWritesBackFirst) {
 
 TEST_F(SchedulerTest, RefusesAnImageLargerThanAnyGpu) {
   Up(kGpu0, 100);
-  Tell(InstanceAdded{kA, 1});
+  Tell(InstanceAdded{kA, 1, {}});
   EXPECT_TRUE(Only<RefuseGrowth>(Tell(GrowthWanted{GrowthId{1}, kA, 101})));
   EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{2}, kA, 100})));
 }
@@ -288,6 +288,98 @@ TEST_F(SchedulerTest, ShrinkingMakesRoom) {
   MakeResident(kA, kGpu0);
   Tell(ImageShrunk{kA, 20});
   EXPECT_TRUE(Only<SwapIn>(Arrive(1, kB)));
+}
+
+// kA with its companion kB.
+class PairTest : public SchedulerTest {
+ protected:
+  PairTest() {
+    Up(kGpu0, 100);
+    Up(kGpu1, 100);
+    Tell(InstanceAdded{kA, 1, {kB}});
+    Tell(GrowthWanted{GrowthId{next_growth_++}, kA, 40});
+    Tell(GrowthWanted{GrowthId{next_growth_++}, kB, 60});
+  }
+  void MakePairResident() {
+    Tell(RequestArrived{RequestId{1000}, kA, TimePoint::max(), false});
+    Tell(SwapInDone{kA, kGpu0, true});
+    Tell(SwapInDone{kB, kGpu1, true});
+    Tell(RequestGone{RequestId{1000}});
+    Tell(LeaseEnded{kA});
+  }
+};
+
+TEST_F(PairTest, IsGrantedWhenBothImagesAreThere) {
+  const Actions swaps = Arrive(1, kA);
+  ASSERT_EQ(swaps.size(), 2u);
+  EXPECT_EQ(std::get<SwapIn>(swaps[0]).instance, kA);
+  EXPECT_EQ(std::get<SwapIn>(swaps[0]).gpu, kGpu0);
+  EXPECT_EQ(std::get<SwapIn>(swaps[1]).instance, kB);
+  EXPECT_EQ(std::get<SwapIn>(swaps[1]).gpu, kGpu1);
+  EXPECT_TRUE(Tell(SwapInDone{kB, kGpu1, true}).empty());
+  const auto grant = Only<Grant>(Tell(SwapInDone{kA, kGpu0, true}));
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->instance, kA);
+  EXPECT_EQ(grant->gpu, kGpu0);
+  EXPECT_EQ(grant->companion_gpus, std::vector<GpuIndex>{kGpu1});
+}
+
+TEST_F(PairTest, TakesBothGpusOrNone) {
+  Add(kC, 10);
+  MakeResident(kC, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kC)));
+  EXPECT_TRUE(Arrive(2, kA).empty());
+  // The other GPU is free, but whoever comes later does not get it first.
+  Add(InstanceId{9}, 10);
+  EXPECT_TRUE(Arrive(3, InstanceId{9}).empty());
+  Tell(RequestGone{RequestId{1}});
+  const Actions swaps = Tell(LeaseEnded{kC});
+  ASSERT_EQ(swaps.size(), 2u);
+  EXPECT_EQ(std::get<SwapIn>(swaps[0]).instance, kA);
+  EXPECT_EQ(std::get<SwapIn>(swaps[1]).instance, kB);
+}
+
+TEST_F(PairTest, AnImplicitLeaseGivesWayToARequestOnEitherGpu) {
+  MakePairResident();
+  Add(kC, 10);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA, /*is_implicit=*/true)));
+  Advance(std::chrono::seconds(1));
+  const auto revoke = Only<Revoke>(Arrive(2, kC));
+  ASSERT_TRUE(revoke);
+  EXPECT_EQ(revoke->instance, kA);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LeaseEnded{kA})));
+}
+
+TEST_F(PairTest, RevokesAsManyLeasesAsItNeedsGpus) {
+  Add(kC, 10);
+  const InstanceId other{9};
+  Add(other, 10);
+  MakeResident(kC, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kC, /*is_implicit=*/true)));
+  Arrive(2, other, /*is_implicit=*/true);
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{other, kGpu1, true})));
+  Advance(std::chrono::seconds(1));
+  const Actions revokes = Arrive(3, kA);
+  ASSERT_EQ(revokes.size(), 2u);
+  EXPECT_EQ(std::get<Revoke>(revokes[0]).instance, kC);
+  EXPECT_EQ(std::get<Revoke>(revokes[1]).instance, other);
+}
+
+TEST_F(PairTest, LosesItsLeaseWithEitherGpu) {
+  MakePairResident();
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_TRUE(Tell(ExecutorDown{kGpu1}).empty());
+  Add(kC, 10);
+  const auto swap_in = Only<SwapIn>(Arrive(2, kC));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->gpu, kGpu0);
+}
+
+TEST_F(PairTest, GrowsEachImageByItself) {
+  MakePairResident();
+  EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{77}, kB, 40})));
+  EXPECT_TRUE(Only<RefuseGrowth>(Tell(GrowthWanted{GrowthId{78}, kB, 1})));
+  EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{79}, kA, 60})));
 }
 
 }  // namespace

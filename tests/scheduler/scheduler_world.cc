@@ -18,9 +18,17 @@ SchedulerWorld::SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose 
     Tell(ExecutorUp{GpuIndex{i}, gpu_bytes});
   }
   for (int i = 1; i <= instances; ++i) {
-    instances_.push_back(InstanceId{static_cast<std::uint64_t>(i)});
-    Tell(InstanceAdded{instances_.back(), 1 + i % 3});
+    const InstanceId id{static_cast<std::uint64_t>(i)};
+    instances_.push_back(id);
+    leader_[id] = id;
+    InstanceAdded added{id, 1 + i % 3, {}};
+    if (i == instances && gpus > 1) {
+      added.companions.push_back(InstanceId{id.value + 1});
+      leader_[added.companions.back()] = id;
+    }
+    Tell(added);
   }
+  for (const auto& [member, leader] : leader_) members_.push_back(member);
 }
 
 std::string SchedulerWorld::Step() {
@@ -94,15 +102,24 @@ void SchedulerWorld::Obey(const SwapOut& action) {
   if (image == images_.end() || image->second.state != Image::kPresent) {
     return Fail("swap-out of what is not there");
   }
-  if (leases_.count(action.instance)) Fail("swap-out under a lease");
+  if (leases_.count(leader_.at(action.instance))) Fail("swap-out under a lease");
   image->second.state = Image::kLeaving;
 }
 
 void SchedulerWorld::Obey(const Grant& action) {
   const auto request = waiting_.find(action.request);
   if (request == waiting_.end()) return Fail("grant of an unknown request");
-  const auto image = images_.find({action.instance, action.gpu});
-  if (image == images_.end() || image->second.state != Image::kPresent) Fail("grant without image");
+  const auto check = [this](InstanceId member, GpuIndex gpu) {
+    const auto image = images_.find({member, gpu});
+    const bool is_there = image != images_.end() && image->second.state == Image::kPresent;
+    if (!is_there) Fail("grant without image");
+  };
+  check(action.instance, action.gpu);
+  std::set<GpuIndex> gpus{action.gpu};
+  for (const GpuIndex gpu : action.companion_gpus) {
+    check(InstanceId{action.instance.value + gpus.size()}, gpu);
+    if (!gpus.insert(gpu).second) Fail("one GPU for two members");
+  }
   ++grants_;
   if (action.joins) {
     const auto lease = leases_.find(action.instance);
@@ -111,9 +128,11 @@ void SchedulerWorld::Obey(const Grant& action) {
   } else {
     if (leases_.count(action.instance)) Fail("two leases of an instance");
     for (const auto& [instance, lease] : leases_) {
-      if (lease.gpu == action.gpu) Fail("two leases on a GPU");
+      for (const GpuIndex gpu : gpus) {
+        if (lease.gpus.count(gpu)) Fail("two leases on a GPU");
+      }
     }
-    leases_[action.instance] = {action.gpu, request->second.is_implicit, false, {action.request}};
+    leases_[action.instance] = {gpus, request->second.is_implicit, false, {action.request}};
   }
   waiting_.erase(request);
 }
@@ -202,7 +221,7 @@ void SchedulerWorld::EndSomeLease() {
 }
 
 void SchedulerWorld::GrowOrShrink() {
-  const InstanceId instance = instances_[Below(instances_.size())];
+  const InstanceId instance = members_[Below(members_.size())];
   if (Below(3) > 0) {
     const GrowthWanted growth{GrowthId{next_id_++}, instance, Bytes{1} + Below(gpu_bytes_ / 4)};
     growths_[growth.growth] = growth;
@@ -242,7 +261,8 @@ void SchedulerWorld::BreakOrMendSomeGpu() {
   gpu->second = !gpu->second;
   if (gpu->second) return Tell(ExecutorUp{gpu->first, gpu_bytes_});
   std::erase_if(images_, [&](const auto& entry) { return entry.first.second == gpu->first; });
-  std::erase_if(leases_, [&](const auto& entry) { return entry.second.gpu == gpu->first; });
+  std::erase_if(leases_,
+                [&](const auto& entry) { return entry.second.gpus.count(gpu->first) > 0; });
   Tell(ExecutorDown{gpu->first});
 }
 

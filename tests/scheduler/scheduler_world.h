@@ -17,7 +17,8 @@ class SchedulerWorld {
  public:
   using Choose = std::function<std::uint32_t()>;
 
-  // `choose` gives any numbers; they decide what happens next.
+  // `choose` gives any numbers; they decide what happens next. If there are several GPUs, one of
+  // the instances needs two at a time.
   SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose choose);
 
   // One event of the outside. Empty if all is well, else what the scheduler did wrong.
@@ -30,7 +31,7 @@ class SchedulerWorld {
 
  private:
   struct Lease {
-    GpuIndex gpu;
+    std::set<GpuIndex> gpus;
     bool is_implicit = false;
     bool is_revoked = false;
     std::set<RequestId> requests;
@@ -68,6 +69,8 @@ class SchedulerWorld {
   Scheduler scheduler_;
   TimePoint now_{};
   std::vector<InstanceId> instances_;
+  std::vector<InstanceId> members_;          // they and the companion
+  std::map<InstanceId, InstanceId> leader_;  // by member
   std::map<InstanceId, Bytes> image_bytes_;
   std::map<GpuIndex, bool> is_up_;
   std::map<Place, Image> images_;
