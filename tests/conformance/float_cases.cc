@@ -148,6 +148,19 @@ float Saturated(float a) {
   return a > 1 ? 1.0F : a;
 }
 
+// The same number in every lane: computed once for the warp.
+void AddUniform(std::vector<PtxCase>& cases) {
+  cases.push_back(Each(
+      "fma.f32", "fma.rm.f32 D, 0f3F99999A, 0f3F99999A, 0f3F8CCCCD;",
+      +[] { return MultiplyAdd<FE_DOWNWARD>(1.2F, 1.2F, 1.1F); }));
+  cases.push_back(Each(
+      "fma.f32", "fma.rp.f32 D, 0f3F99999A, 0f3F99999A, 0f3F8CCCCD;",
+      +[] { return MultiplyAdd<FE_UPWARD>(1.2F, 1.2F, 1.1F); }));
+  cases.push_back(Each(
+      "div.f64", "div.rz.f64 D, 0d3FF0000000000000, 0d4008000000000000;",
+      +[] { return Divide<FE_TOWARDZERO>(1.0, 3.0); }));
+}
+
 void AddFlushing(std::vector<PtxCase>& cases) {
   const auto two = [&](const char* family, const char* text, float (*model)(float, float)) {
     cases.push_back(Each(family, text, model));
@@ -190,6 +203,7 @@ std::vector<PtxCase> FloatCases() {
   AddPlain<double>("f64", cases);
   AddTests<float>("f32", cases);
   AddTests<double>("f64", cases);
+  AddUniform(cases);
   AddFlushing(cases);
   return cases;
 }

@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "emulator/exec/codegen/approximation.h"
+#include "emulator/exec/codegen/directed_rounding.h"
 #include "emulator/exec/codegen/function_emitter.h"
 
 namespace torpor::emulator {
@@ -24,9 +25,11 @@ Rounding FunctionEmitter::RoundingOf(const Instruction& instruction) const {
   return Rounding::kNearest;
 }
 
-// Directed rounding is rare: the runtime does it lane by lane.
+// What the CPU has no instruction for, the runtime does lane by lane.
 llvm::Value* FunctionEmitter::Rounded(const Instruction& instruction, RoundedOperation operation,
                                       const std::vector<Value*>& inputs, Type result) {
+  if (DirectedRounding::Has(operation))
+    return DirectedRounding(b_).Emit(operation, RoundingOf(instruction), inputs);
   std::vector<Value*> arguments = {LaneArray(b_.getInt64Ty())};
   for (unsigned i = 0; i < 3; ++i) {
     Value* input = inputs[i < inputs.size() ? i : 0];
