@@ -37,6 +37,7 @@ std::vector<std::uint8_t> Elf(const std::vector<std::string>& needed,
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = 3;
   header.e_shstrndx = 0;
   header.e_shoff = sizeof header + dynamic_bytes + texts.size();
