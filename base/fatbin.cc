@@ -11,10 +11,12 @@
 namespace torpor {
 namespace {
 
-constexpr std::size_t kContainerHeader = 16;
 constexpr std::size_t kMinEntryHeader = 64;
 // A hostile header may claim any size; the largest PTX of PyTorch is below 100 MB.
 constexpr std::uint64_t kMaxPtxBytes = std::uint64_t{1} << 30;
+// What a byte can at most become: a zstd block of four bytes is one of 128 KiB that are all alike.
+constexpr std::uint64_t kLz4Expansion = 255;
+constexpr std::uint64_t kZstdExpansion = std::uint64_t{1} << 15;
 constexpr std::uint64_t kFlagLz4 = 0x2000;
 constexpr std::uint64_t kFlagZstd = 0x8000;
 
@@ -66,7 +68,10 @@ FatbinResult<void> ReadPayload(std::span<const std::byte> payload,
 }
 
 FatbinResult<std::string> Decompress(const FatbinEntry& entry) {
+  const std::uint64_t expansion =
+      entry.coding == FatbinEntry::Coding::kZstd ? kZstdExpansion : kLz4Expansion;
   if (entry.uncompressed_size == 0 || entry.uncompressed_size > kMaxPtxBytes ||
+      entry.uncompressed_size / expansion > entry.stored.size() ||
       entry.stored.size() > std::numeric_limits<int>::max()) {
     return Malformed("uncompressed size " + std::to_string(entry.uncompressed_size));
   }
@@ -102,7 +107,7 @@ bool RunsOn(const FatbinEntry& entry, unsigned compute_capability) {
 }  // namespace
 
 std::uint64_t FatbinSize(const void* data) {
-  const std::span header(static_cast<const std::byte*>(data), kContainerHeader);
+  const std::span header(static_cast<const std::byte*>(data), kFatbinHeaderBytes);
   if (Load<std::uint32_t>(header, 0) != kFatbinMagic) return 0;
   const auto payload_size = Load<std::uint64_t>(header, 8);
   const auto header_size = Load<std::uint16_t>(header, 6);
@@ -112,11 +117,11 @@ std::uint64_t FatbinSize(const void* data) {
 
 FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> image) {
   std::vector<FatbinEntry> entries;
-  while (image.size() >= kContainerHeader) {
+  while (image.size() >= kFatbinHeaderBytes) {
     if (Load<std::uint32_t>(image, 0) != kFatbinMagic) return Malformed("no container magic");
     const auto header_size = Load<std::uint16_t>(image, 6);
     const auto payload_size = Load<std::uint64_t>(image, 8);
-    if (header_size < kContainerHeader || header_size > image.size() ||
+    if (header_size < kFatbinHeaderBytes || header_size > image.size() ||
         payload_size > image.size() - header_size) {
       return Malformed("container beyond the image");
     }
@@ -128,14 +133,21 @@ FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> ima
   return entries;
 }
 
+FatbinResult<std::span<const std::byte>> DecodeEntry(const FatbinEntry& entry,
+                                                     std::string& storage) {
+  if (entry.coding == FatbinEntry::Coding::kRaw) return entry.stored;
+  auto decompressed = Decompress(entry);
+  if (!decompressed.ok()) return decompressed.failure();
+  storage = std::move(decompressed).value();
+  return std::as_bytes(std::span(std::as_const(storage)));
+}
+
 FatbinResult<std::string> DecodePtx(const FatbinEntry& entry) {
   std::string text;
+  const auto content = DecodeEntry(entry, text);
+  if (!content.ok()) return content.failure();
   if (entry.coding == FatbinEntry::Coding::kRaw) {
-    text.assign(reinterpret_cast<const char*>(entry.stored.data()), entry.stored.size());
-  } else {
-    auto decompressed = Decompress(entry);
-    if (!decompressed.ok()) return decompressed;
-    text = std::move(decompressed).value();
+    text.assign(reinterpret_cast<const char*>(content->data()), content->size());
   }
   text.resize(std::min(text.find('\0'), text.size()));
   return text;

@@ -19,6 +19,8 @@ using FatbinResult = Result<T, FatbinError>;
 
 inline constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
 inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
+// Of a container; an empty one has no more.
+inline constexpr std::size_t kFatbinHeaderBytes = 16;
 
 // What nvcc puts into .nvFatBinSegment and hands to cuModuleLoadData.
 struct FatbinWrapper {
@@ -45,9 +47,14 @@ struct FatbinEntry {
 // `image` may hold anything. The spans point into `image`.
 FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> image);
 
-// The size of the first container at `data` by its own header, of which 16 bytes must be readable:
-// how the driver, who is given no size, learns where a container in memory ends. 0 if it is none.
+// The size of the first container at `data` by its own header, of which kFatbinHeaderBytes must be
+// readable: how the driver, who is given no size, learns where a container in memory ends. 0 if it
+// is none.
 std::uint64_t FatbinSize(const void* data);
+
+// What an entry holds: as it is stored, or decompressed into `storage`.
+FatbinResult<std::span<const std::byte>> DecodeEntry(const FatbinEntry& entry,
+                                                     std::string& storage);
 
 // The PTX of an entry, decompressed, without the trailing NUL.
 FatbinResult<std::string> DecodePtx(const FatbinEntry& entry);

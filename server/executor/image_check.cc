@@ -4,67 +4,67 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/elf_file.h"
 #include "base/fatbin.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 
 namespace torpor::executor {
 namespace {
 
-constexpr std::size_t kFatbinHeaderBytes = 16;
+// What the entries of a fatbin hold, decompressed: several times the most that PyTorch has in one.
+constexpr Bytes kMostDecompressed = 1 * kGiB;
 
-bool IsInside(std::span<const std::uint8_t> image, std::uint64_t offset, std::uint64_t bytes) {
-  return offset <= image.size() && bytes <= image.size() - offset;
+absl::Status CheckCubin(std::span<const std::byte> image) {
+  const std::optional<ElfFile> file = ElfFile::Open(image);
+  if (!file) return absl::InvalidArgumentError("no cubin: the tables of its header are not inside");
+  if (file->IsWhole()) return absl::OkStatus();
+  return absl::InvalidArgumentError("the cubin's lengths exceed its bytes");
 }
 
-template <typename T>
-T Load(std::span<const std::uint8_t> image, std::uint64_t offset) {
-  T value;
-  std::memcpy(&value, image.data() + offset, sizeof value);
-  return value;
+absl::Status ToStatus(const Failure<FatbinError>& failure) {
+  return absl::InvalidArgumentError(failure.message);
 }
 
-absl::Status CheckCubin(std::span<const std::uint8_t> image) {
-  if (image.size() < sizeof(Elf64_Ehdr)) return absl::InvalidArgumentError("no cubin: too short");
-  const auto header = Load<Elf64_Ehdr>(image, 0);
-  const std::uint64_t sections = header.e_shnum * sizeof(Elf64_Shdr);
-  const std::uint64_t segments = header.e_phnum * sizeof(Elf64_Phdr);
-  bool inside = header.e_ident[EI_CLASS] == ELFCLASS64 &&
-                IsInside(image, header.e_shoff, sections) &&
-                IsInside(image, header.e_phoff, segments);
-  for (std::uint64_t at = 0; inside && at < sections; at += sizeof(Elf64_Shdr)) {
-    const auto section = Load<Elf64_Shdr>(image, header.e_shoff + at);
-    inside = section.sh_type == SHT_NOBITS || IsInside(image, section.sh_offset, section.sh_size);
-  }
-  for (std::uint64_t at = 0; inside && at < segments; at += sizeof(Elf64_Phdr)) {
-    const auto segment = Load<Elf64_Phdr>(image, header.e_phoff + at);
-    inside = IsInside(image, segment.p_offset, segment.p_filesz);
-  }
-  return inside ? absl::OkStatus()
-                : absl::InvalidArgumentError("the cubin's lengths exceed its bytes");
+absl::Status CheckEntry(const FatbinEntry& entry) {
+  if (entry.kind != FatbinEntry::Kind::kElf) return absl::OkStatus();
+  std::string storage;
+  const auto cubin = DecodeEntry(entry, storage);
+  return cubin.ok() ? CheckCubin(*cubin) : ToStatus(cubin.failure());
+}
+
+// PTX begins with a directive, after blanks and comments: nothing else that a driver loads does. A
+// driver follows the pointers and lengths of some of those others.
+bool CanBeginPtx(std::uint8_t c) {
+  return c == '.' || c == '/' || c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 absl::Status CheckText(std::span<const std::uint8_t> image) {
-  const auto is_text = [](std::uint8_t c) { return c >= ' ' || (c >= '\t' && c <= '\r'); };
-  if (image.empty() || !is_text(image.front())) {
+  if (image.empty() || !CanBeginPtx(image.front())) {
     return absl::InvalidArgumentError("no module: neither fatbin nor cubin nor PTX");
   }
-  return image.back() == 0 ? absl::OkStatus()
-                           : absl::InvalidArgumentError("PTX text that no NUL ends");
+  if (std::find(image.begin(), image.end(), 0) == image.end() - 1) return absl::OkStatus();
+  return absl::InvalidArgumentError("PTX text does not end with its one NUL");
 }
 
 }  // namespace
 
 absl::Status CheckFatbin(std::span<const std::uint8_t> image) {
-  if (image.size() < kFatbinHeaderBytes) return absl::InvalidArgumentError("no fatbin: too short");
-  if (Load<std::uint32_t>(image, 0) != kFatbinMagic) {
-    return absl::InvalidArgumentError("no fatbin: wrong magic number");
-  }
-  const auto header_bytes = Load<std::uint16_t>(image, 6);
-  const auto payload_bytes = Load<std::uint64_t>(image, 8);
-  if (header_bytes < kFatbinHeaderBytes || !IsInside(image, header_bytes, payload_bytes)) {
-    return absl::InvalidArgumentError("the fatbin's lengths exceed its bytes");
+  const auto entries = ReadFatbin(std::as_bytes(image));
+  if (!entries.ok()) return ToStatus(entries.failure());
+  if (image.empty()) return absl::InvalidArgumentError("no fatbin: it has no bytes");
+  Bytes decompressed = 0;
+  for (const FatbinEntry& entry : *entries) {
+    if (entry.uncompressed_size > kMostDecompressed - decompressed) {
+      return absl::InvalidArgumentError(absl::StrCat("a fatbin of more than ", kMostDecompressed,
+                                                     " bytes when it is decompressed"));
+    }
+    decompressed += entry.uncompressed_size;
+    TORPOR_RETURN_IF_ERROR(CheckEntry(entry));
   }
   return absl::OkStatus();
 }
@@ -73,7 +73,7 @@ absl::Status CheckImage(std::span<const std::uint8_t> image) {
   std::uint32_t magic = 0;
   if (!image.empty()) std::memcpy(&magic, image.data(), std::min(image.size(), sizeof magic));
   if (magic == kFatbinMagic) return CheckFatbin(image);
-  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return CheckCubin(image);
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return CheckCubin(std::as_bytes(image));
   return CheckText(image);
 }
 

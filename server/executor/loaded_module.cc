@@ -1,6 +1,7 @@
 #include "server/executor/loaded_module.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/status_macros.h"
 #include "server/executor/module_image.h"
@@ -20,7 +21,18 @@ absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
   TORPOR_ASSIGN_OR_RETURN(const CUmodule handle, LoadModuleImage(device, image));
   std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle));
   TORPOR_RETURN_IF_ERROR(module->ReadKernels());
-  TORPOR_RETURN_IF_ERROR(module->ReadVariables(variables));
+  for (const std::string& name : variables) {
+    TORPOR_RETURN_IF_ERROR(module->ReadVariable(name));
+  }
+  return module;
+}
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::LoadFindingVariables(
+    const Device& device, std::span<const std::uint8_t> image) {
+  // Loaded first: what the driver may not see is not worth a search.
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, Load(device, image, {}));
+  TORPOR_ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(image));
+  for (const std::string& name : names) TORPOR_RETURN_IF_ERROR(module->ReadVariable(name));
   return module;
 }
 
@@ -63,22 +75,21 @@ absl::Status LoadedModule::ReadKernel(CUfunction function) {
   };
   kernel.entry.max_threads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   kernel.entry.static_shared_bytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  kernel.default_dynamic_shared = attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
   kernels_.emplace(kernel.entry.name, std::move(kernel));
   return absl::OkStatus();
 }
 
-absl::Status LoadedModule::ReadVariables(std::span<const std::string> names) {
-  for (const std::string& name : names) {
-    LoadedVariable variable;
-    std::size_t bytes = 0;
-    const CUresult result =
-        device_.driver().ModuleGetGlobal(&variable.address, &bytes, module_, name.c_str());
-    // A variable that no kernel uses is dropped by the compiler though the host registers it.
-    if (result == CUDA_ERROR_NOT_FOUND) continue;
-    TORPOR_RETURN_IF_ERROR(device_.Status(result, "cuModuleGetGlobal"));
-    variable.bytes = bytes;
-    variables_.emplace(name, variable);
-  }
+absl::Status LoadedModule::ReadVariable(const std::string& name) {
+  LoadedVariable variable;
+  std::size_t bytes = 0;
+  const CUresult result =
+      device_.driver().ModuleGetGlobal(&variable.address, &bytes, module_, name.c_str());
+  // A variable that no kernel uses is dropped by the compiler though the host registers it.
+  if (result == CUDA_ERROR_NOT_FOUND) return absl::OkStatus();
+  TORPOR_RETURN_IF_ERROR(device_.Status(result, "cuModuleGetGlobal"));
+  variable.bytes = bytes;
+  variables_.emplace(name, variable);
   return absl::OkStatus();
 }
 
@@ -87,34 +98,44 @@ LoadedKernel* LoadedModule::FindKernel(std::string_view name) {
   return found == kernels_.end() ? nullptr : &found->second;
 }
 
-CUresult LoadedModule::SetAttribute(LoadedKernel& kernel, CUfunction_attribute attribute,
-                                    int value) {
+CUresult LoadedModule::RaiseSharedLimit(LoadedKernel& kernel, int bytes) {
   std::lock_guard lock(mutex_);
-  const bool is_shared_limit = attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-  if (is_shared_limit && value <= kernel.dynamic_shared_bytes) return CUDA_SUCCESS;
-  const CUresult result = device_.driver().FuncSetAttribute(kernel.function, attribute, value);
-  if (result == CUDA_SUCCESS && is_shared_limit) kernel.dynamic_shared_bytes = value;
+  if (bytes <= kernel.most_dynamic_shared) return CUDA_SUCCESS;
+  const CUresult result = device_.driver().FuncSetAttribute(
+      kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+  if (result == CUDA_SUCCESS) kernel.most_dynamic_shared = bytes;
   return result;
+}
+
+CUresult LoadedModule::SetAttribute(const LoadedKernel& kernel, CUfunction_attribute attribute,
+                                    int value) {
+  return device_.driver().FuncSetAttribute(kernel.function, attribute, value);
 }
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::Load(
     const Sha256Digest& digest, std::span<const std::string> variables, bool finds_variables) {
   if (finds_variables) {
     TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
-    return LoadedModule::Load(device_, image, VariablesOf(image));
+    return LoadedModule::LoadFindingVariables(device_, image);
   }
   if (!variables.empty()) {
     TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
     return LoadedModule::Load(device_, image, variables);
   }
   std::lock_guard lock(mutex_);
-  std::weak_ptr<LoadedModule>& entry = shared_[digest];
-  if (std::shared_ptr<LoadedModule> module = entry.lock()) return module;
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
-  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module,
-                          LoadedModule::Load(device_, image, {}));
-  entry = module;
+  if (const auto entry = shared_.find(digest); entry != shared_.end()) {
+    if (std::shared_ptr<LoadedModule> module = entry->second.lock()) return module;
+  }
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadUnshared(digest));
+  std::erase_if(shared_, [](const auto& entry) { return entry.second.expired(); });
+  shared_[digest] = module;
   return module;
+}
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadUnshared(
+    const Sha256Digest& digest) const {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
+  return LoadedModule::Load(device_, image, {});
 }
 
 }  // namespace torpor::executor

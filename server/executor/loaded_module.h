@@ -22,8 +22,9 @@ namespace torpor::executor {
 struct LoadedKernel {
   CUfunction function = nullptr;
   wire::KernelEntry entry;
-  Bytes parameter_bytes = 0;     // of the packed buffer
-  int dynamic_shared_bytes = 0;  // the limit set on `function`; guarded by the module's mutex
+  Bytes parameter_bytes = 0;       // of the packed buffer
+  int default_dynamic_shared = 0;  // bytes; the limit before anybody set another
+  int most_dynamic_shared = 0;     // that was asked for; guarded by the module's mutex
 };
 
 // A variable of a loaded module.
@@ -40,6 +41,9 @@ class LoadedModule {
   static absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Device& device,
                                                             std::span<const std::uint8_t> image,
                                                             std::span<const std::string> variables);
+  // With the variables that VariablesOf finds.
+  static absl::StatusOr<std::shared_ptr<LoadedModule>> LoadFindingVariables(
+      const Device& device, std::span<const std::uint8_t> image);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;
@@ -49,21 +53,23 @@ class LoadedModule {
   const std::map<std::string, LoadedKernel, std::less<>>& kernels() const { return kernels_; }
   const std::map<std::string, LoadedVariable, std::less<>>& variables() const { return variables_; }
 
-  // Sets a CUfunction_attribute. Sessions that share the module must not shrink each other's
-  // limit of dynamic shared memory: it only grows.
-  CUresult SetAttribute(LoadedKernel& kernel, CUfunction_attribute attribute, int value);
+  // The kernel's limit of dynamic shared memory. Sessions that share the module must not shrink
+  // each other's: it only grows.
+  CUresult RaiseSharedLimit(LoadedKernel& kernel, int bytes);
+  // Another CUfunction_attribute, of a module that is not shared.
+  CUresult SetAttribute(const LoadedKernel& kernel, CUfunction_attribute attribute, int value);
 
  private:
   LoadedModule(const Device& device, CUmodule module) : device_(device), module_(module) {}
   absl::Status ReadKernels();
   absl::Status ReadKernel(CUfunction function);
-  absl::Status ReadVariables(std::span<const std::string> names);
+  absl::Status ReadVariable(const std::string& name);
 
   const Device& device_;
   const CUmodule module_;
   std::map<std::string, LoadedKernel, std::less<>> kernels_;
   std::map<std::string, LoadedVariable, std::less<>> variables_;
-  std::mutex mutex_;  // of the kernels' dynamic_shared_bytes
+  std::mutex mutex_;  // of the kernels' most_dynamic_shared
 };
 
 // The executor's modules. Without variables a module holds no state and is loaded once for all
@@ -77,6 +83,9 @@ class ModuleLibrary {
   absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Sha256Digest& digest,
                                                      std::span<const std::string> variables,
                                                      bool finds_variables);
+  // One without variables that nobody shares.
+  absl::StatusOr<std::shared_ptr<LoadedModule>> LoadUnshared(const Sha256Digest& digest) const;
+
   absl::Status Store(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const {
     return store_.Write(digest, bytes);
   }

@@ -4,14 +4,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/fatbin.h"
 #include "base/status_macros.h"
 #include "proto/wire/relocatable_module.h"
 #include "server/executor/image_check.h"
 
 namespace torpor::executor {
 namespace {
-
-constexpr std::size_t kFatbinHeaderBytes = 16;
 
 // A CUlinkState.
 class LinkState {

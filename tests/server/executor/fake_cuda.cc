@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "tests/server/executor/image_walk.h"
 
 namespace torpor::executor {
 namespace {
@@ -137,6 +138,7 @@ struct FakeDriverFunctions {
     return Ok();
   }
   static CUresult DtoD(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+    if (fake->refuse_device_copies_) return CUDA_ERROR_NOT_PERMITTED;
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kCopy, to, from, bytes});
     return Ok();
   }
@@ -175,16 +177,34 @@ struct FakeDriverFunctions {
     fake->arrays_.erase(&ArrayOf(array));
     return CUDA_SUCCESS;
   }
-  // A mipmapped array of the fake has one level.
   static CUresult CreateMipmapped(CUmipmappedArray* mipmapped,
-                                  const CUDA_ARRAY3D_DESCRIPTOR* description, unsigned) {
-    return CreateArray(reinterpret_cast<CUarray*>(mipmapped), description);
+                                  const CUDA_ARRAY3D_DESCRIPTOR* description, unsigned levels) {
+    CUDA_ARRAY3D_DESCRIPTOR level = *description;
+    std::vector<FakeCuda::Array*> made;
+    for (unsigned i = 0; i < levels; ++i) {
+      CUarray array = nullptr;
+      if (const CUresult result = CreateArray(&array, &level); result != CUDA_SUCCESS)
+        return result;
+      made.push_back(&ArrayOf(array));
+      level.Width = std::max<std::size_t>(level.Width / 2, 1);
+      level.Height = std::max<std::size_t>(level.Height / 2, 1);
+      if ((level.Flags & CUDA_ARRAY3D_LAYERED) == 0) {
+        level.Depth = std::max<std::size_t>(level.Depth / 2, 1);
+      }
+    }
+    fake->mipmapped_.push_back(std::move(made));
+    return *mipmapped = reinterpret_cast<CUmipmappedArray>(fake->mipmapped_.size()), Ok();
   }
-  static CUresult GetLevel(CUarray* level, CUmipmappedArray mipmapped, unsigned) {
-    return *level = reinterpret_cast<CUarray>(mipmapped), Ok();
+  static std::vector<FakeCuda::Array*>& LevelsOf(CUmipmappedArray mipmapped) {
+    return fake->mipmapped_.at(reinterpret_cast<std::size_t>(mipmapped) - 1);
+  }
+  static CUresult GetLevel(CUarray* level, CUmipmappedArray mipmapped, unsigned index) {
+    if (fake->refuse_levels_ && index == 1) return CUDA_ERROR_INVALID_VALUE;
+    return *level = reinterpret_cast<CUarray>(LevelsOf(mipmapped).at(index)), Ok();
   }
   static CUresult DestroyMipmapped(CUmipmappedArray mipmapped) {
-    return DestroyArray(reinterpret_cast<CUarray>(mipmapped));
+    for (FakeCuda::Array* const level : LevelsOf(mipmapped)) fake->arrays_.erase(level);
+    return CUDA_SUCCESS;
   }
   static CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream) {
     const auto row = [](CUmemorytype type, CUdeviceptr device, const void* host, CUarray array,
@@ -297,9 +317,10 @@ struct FakeDriverFunctions {
   static CUresult EventCreate(CUevent* event, unsigned) {
     fake->events_.push_back(std::make_unique<FakeCuda::Event>());
     *event = reinterpret_cast<CUevent>(fake->events_.back().get());
+    ++fake->live_events_;
     return Ok();
   }
-  static CUresult EventDestroy(CUevent) { return CUDA_SUCCESS; }
+  static CUresult EventDestroy(CUevent) { return --fake->live_events_, CUDA_SUCCESS; }
   static CUresult EventRecord(CUevent event, CUstream stream) {
     auto* target = reinterpret_cast<FakeCuda::Event*>(event);
     ++target->recorded;
@@ -316,8 +337,9 @@ struct FakeDriverFunctions {
   }
 
   // One module: kernel "record" of one 8-byte parameter and variable "counter" of 8 bytes.
-  static CUresult LoadModule(CUmodule* module, const void*) {
-    return *module = reinterpret_cast<CUmodule>(1), Ok();
+  static CUresult LoadModule(CUmodule* module, const void* image) {
+    if (image != fake) WalkImage(image);  // which LinkComplete gives
+    return *module = reinterpret_cast<CUmodule>(++fake->modules_loaded_), Ok();
   }
   static CUresult LoadMachineCode(CUmodule* module, const void* image, unsigned, CUjit_option*,
                                   void**) {
@@ -338,8 +360,9 @@ struct FakeDriverFunctions {
   static CUresult LinkDestroy(CUlinkState) { return CUDA_SUCCESS; }
   static CUresult UnloadModule(CUmodule) { return CUDA_SUCCESS; }
   static CUresult CountFunctions(unsigned* count, CUmodule) { return *count = 1, Ok(); }
-  static CUresult Enumerate(CUfunction* functions, unsigned, CUmodule) {
-    return functions[0] = reinterpret_cast<CUfunction>(1), Ok();
+  // The kernel of each module has the module's number.
+  static CUresult Enumerate(CUfunction* functions, unsigned, CUmodule module) {
+    return functions[0] = reinterpret_cast<CUfunction>(module), Ok();
   }
   static CUresult Global(CUdeviceptr* address, std::size_t* bytes, CUmodule, const char* name) {
     if (std::strcmp(name, "counter") != 0) return CUDA_ERROR_NOT_FOUND;
@@ -354,10 +377,15 @@ struct FakeDriverFunctions {
     *bytes = 8;
     return index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
-  static CUresult FunctionAttribute(int* value, CUfunction_attribute, CUfunction) {
-    return *value = 32, Ok();
+  static CUresult FunctionAttribute(int* value, CUfunction_attribute attribute,
+                                    CUfunction function) {
+    const auto set = fake->attributes_.find({function, attribute});
+    return *value = set == fake->attributes_.end() ? 32 : set->second, Ok();
   }
-  static CUresult SetFunctionAttribute(CUfunction, CUfunction_attribute, int) { return Ok(); }
+  static CUresult SetFunctionAttribute(CUfunction function, CUfunction_attribute attribute,
+                                       int value) {
+    return fake->attributes_[{function, attribute}] = value, Ok();
+  }
   static CUresult Occupancy(int* blocks, CUfunction, int, std::size_t, unsigned) {
     return *blocks = 4, Ok();
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/executor/cuda_driver.h"
@@ -57,15 +58,22 @@ class FakeCuda {
   std::size_t mapped_chunks() const { return mapped_.size(); }
   std::size_t registered_pieces() const { return registered_.size(); }
   bool IsRegistered(const void* address) const;
+  std::uint64_t modules_loaded() const { return modules_loaded_; }
   // The one variable that modules of the fake have, "counter".
   std::uint64_t variable() const { return variable_; }
   void SetVariable(std::uint64_t value) { variable_ = value; }
   std::size_t events_recorded() const { return events_recorded_; }
+  std::size_t live_events() const { return live_events_; }
+  std::size_t live_streams() const { return streams_.size(); }
+  // Copies from device memory to device memory fail, or work again.
+  void RefuseDeviceCopies(bool refuse) { refuse_device_copies_ = refuse; }
 
   std::size_t live_arrays() const { return arrays_.size(); }
   // Arrays cannot be made any more.
   void RefuseArrays() { refuse_arrays_ = true; }
-  // The texel bytes of the array that was made as number `index`, packed.
+  // The second level of a mipmapped array is not to be had.
+  void RefuseLevels() { refuse_levels_ = true; }
+  // The texel bytes of the array, or level of one, that was made as number `index`, packed.
   std::vector<std::uint8_t>& texels(std::size_t index) { return array_memory_[index]->texels; }
   // Texture and surface objects that are made from now on have values from `value` on.
   void NumberImageObjectsFrom(std::uint64_t value) { next_image_object_ = value; }
@@ -116,10 +124,16 @@ class FakeCuda {
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::uint64_t> launches_;
   std::size_t events_recorded_ = 0;
+  std::size_t live_events_ = 0;
+  bool refuse_device_copies_ = false;
   std::uint64_t variable_ = 0;
+  std::uint64_t modules_loaded_ = 0;
+  std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes_;  // that were set
   bool refuse_arrays_ = false;
+  bool refuse_levels_ = false;
   std::vector<std::unique_ptr<Array>> array_memory_;  // of all arrays that ever were
   std::set<Array*> arrays_;
+  std::vector<std::vector<Array*>> mipmapped_;  // their levels, of all that ever were
   std::uint64_t next_image_object_ = 100;
   std::set<std::uint64_t> image_objects_;
 };

@@ -1,4 +1,4 @@
-// Modules of arbitrary bytes: the driver behind sees fatbins only.
+// Modules of arbitrary bytes: the driver behind trusts whatever reaches it.
 #include <cstddef>
 #include <cstdint>
 

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
+#include <string>
+#include <vector>
 
 #include "proto/wire/relocatable_module.h"
+#include "tests/base/fatbin_builder.h"
 #include "tests/server/executor/fake_cuda.h"
 
 namespace torpor::executor {
@@ -13,12 +14,12 @@ namespace {
 
 using Image = std::vector<std::uint8_t>;
 
-Image Fatbin(std::uint8_t payload_bytes) {
-  constexpr std::array<std::uint8_t, 16> kHeader = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};
-  Image bytes(kHeader.size() + payload_bytes, 7);
-  std::copy(kHeader.begin(), kHeader.end(), bytes.begin());
-  bytes[8] = payload_bytes;
-  return bytes;
+// One of PTX text of so many bytes; none: without an entry.
+Image Fatbin(std::size_t text_bytes) {
+  std::vector<TestEntry> entries;
+  if (text_bytes > 0) entries.push_back({.payload = std::string(text_bytes, ' ')});
+  const std::string bytes = MakeContainer(entries);
+  return {bytes.begin(), bytes.end()};
 }
 
 class ModuleImageTest : public testing::Test {
@@ -59,7 +60,7 @@ TEST_F(ModuleImageTest, MachineCodeForOtherDevicesIsPassedOver) {
 
 TEST_F(ModuleImageTest, WhatIsNoFatbinNeverReachesTheDriver) {
   Image too_long = Fatbin(8);
-  too_long[8] = 9;
+  ++too_long[8];
   for (const Image& bad : {Image(), Image(16), too_long}) {
     EXPECT_TRUE(absl::IsInvalidArgument(Load(bad)));
     EXPECT_TRUE(absl::IsInvalidArgument(LoadParts(bad, {Fatbin(8)})));

@@ -3,21 +3,24 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "server/executor/image_check.h"
+#include "tests/base/cubin_builder.h"
+#include "tests/base/fatbin_builder.h"
 
 namespace torpor::executor {
 namespace {
 
-using Names = std::vector<std::string>;
+using Names = std::set<std::string>;
 
-Names OfText(std::string_view text) {
-  Names names;
-  AppendPtxVariables(text, names);
-  return names;
-}
+std::vector<std::uint8_t> Image(std::string_view text) { return {text.begin(), text.end()}; }
 
-std::vector<std::uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
+Names OfText(std::string_view text) { return *VariablesOf(Image(text)); }
 
 TEST(ModuleVariablesTest, VariablesOfTheModuleAreFound) {
   EXPECT_EQ(OfText(R"(
@@ -57,36 +60,78 @@ TEST(ModuleVariablesTest, AddressesAndTheCompilersConstantsAreLeftOut) {
 TEST(ModuleVariablesTest, NonsenseHasNone) {
   for (const std::string_view text : {"", ".global", ".global .u32", "{", "/*", "\"", ".global ("})
     EXPECT_EQ(OfText(text), Names{}) << text;
-  EXPECT_EQ(VariablesOf(Bytes("\x7f"
-                              "ELF, but no more than that")),
+  EXPECT_EQ(OfText("\x7f"
+                   "ELF, but no more than that"),
             Names{});
-  EXPECT_EQ(VariablesOf(Bytes("P\xed\x55\xba and then something else")), Names{});
+  EXPECT_EQ(OfText("P\xed\x55\xba and then something else"), Names{});
 }
 
-TEST(ImageCheckTest, TextEndsWithNul) {
-  EXPECT_TRUE(CheckImage(Bytes(std::string_view(".version 8.0\0", 13))).ok());
-  EXPECT_FALSE(CheckImage(Bytes(".version 8.0")).ok());
-  EXPECT_FALSE(CheckImage(Bytes(std::string_view("\0\0\0\0\0", 5))).ok());
-  EXPECT_FALSE(CheckImage({}).ok());
+TEST(ModuleVariablesTest, VariablesOfACubinAreItsObjects) {
+  constexpr unsigned char kCudaObject = 13;  // in relocatable ones
+  const std::string cubin = MakeCubin({{"counter", ".nv.global"},
+                                       {"table", ".nv.constant3"},
+                                       {"relocatable", ".nv.global.init", kCudaObject},
+                                       {"kernel", ".text.kernel", STT_FUNC},
+                                       {"$str", ".nv.global.init"},
+                                       {"pointer", ".nv.global.init", STT_OBJECT, true},
+                                       {"shared", ".nv.shared.kernel"}});
+  EXPECT_EQ(OfText(cubin), (Names{"counter", "table", "relocatable"}));
 }
 
-TEST(ImageCheckTest, LengthsStayInside) {
-  std::vector<std::uint8_t> fatbin(32);
-  const std::uint8_t header[] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 16};
-  std::memcpy(fatbin.data(), header, sizeof header);
-  EXPECT_TRUE(CheckImage(fatbin).ok());
-  fatbin[8] = 17;
-  EXPECT_FALSE(CheckImage(fatbin).ok());
+TEST(ModuleVariablesTest, NvccsCubinsAreRead) {
+  for (const char* const path : {COUNTER_CUBIN, COUNTER_RELOCATABLE_CUBIN}) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string cubin((std::istreambuf_iterator<char>(file)), {});
+    ASSERT_FALSE(cubin.empty()) << path;
+    EXPECT_EQ(OfText(cubin), Names{"counter"}) << path;
+  }
+}
 
-  std::vector<std::uint8_t> cubin(64);
-  const std::uint8_t magic[] = {0x7f, 'E', 'L', 'F', 2};
-  std::memcpy(cubin.data(), magic, sizeof magic);
-  EXPECT_TRUE(CheckImage(cubin).ok());
-  cubin[60] = 1;  // one section header, where the file ends
-  cubin[40] = 64;
-  EXPECT_FALSE(CheckImage(cubin).ok());
-  cubin.resize(63);
-  EXPECT_FALSE(CheckImage(cubin).ok());
+TEST(ModuleVariablesTest, EveryEntryOfAFatbinIsLookedAtCompressedOrNot) {
+  EXPECT_EQ(OfText(MakeContainer(
+                {{.kind = 1, .payload = ".visible .global .u32 text;"},
+                 ZstdEntry(".visible .global .u32 packed_text;"),
+                 {.kind = 2, .payload = MakeCubin({{"raw", ".nv.global"}})},
+                 ZstdEntry(MakeCubin({{"zstd", ".nv.global"}, {"raw", ".nv.global"}}), 2),
+                 Lz4Entry(MakeCubin({{"lz4", ".nv.global"}}), 2)})),
+            (Names{"text", "packed_text", "raw", "zstd", "lz4"}));
+}
+
+TEST(ModuleVariablesTest, MoreNamesThanAnyModuleHasAreRefused) {
+  std::string many;
+  for (int i = 0; i <= 1 << 16; ++i) many += ".global .u8 v" + std::to_string(i) + ";";
+  EXPECT_TRUE(absl::IsResourceExhausted(VariablesOf(Image(many)).status()));
+  // Few bytes, but each symbol's name is nearly all of them.
+  const std::string long_name(std::size_t{1} << 16, 'x');
+  std::vector<CubinSymbol> symbols(1, {long_name, ".nv.global"});
+  std::string cubin = MakeCubin(symbols);
+  EXPECT_EQ(OfText(cubin), Names{long_name});
+  symbols.resize(1 << 10, {"y", ".nv.global"});
+  cubin = MakeCubin(symbols);
+  for (std::size_t i = 1; i < symbols.size(); ++i) {
+    std::memcpy(cubin.data() + sizeof(Elf64_Ehdr) + i * sizeof(Elf64_Sym),
+                cubin.data() + sizeof(Elf64_Ehdr), sizeof(Elf64_Word));
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(VariablesOf(Image(cubin)).status()));
+}
+
+TEST(ModuleVariablesTest, OneSymbolTableIsRead) {
+  std::string cubin = MakeCubin({{"counter", ".nv.global"}, {"other", ".nv.global"}, {"", ""}});
+  const auto table_at = reinterpret_cast<const Elf64_Ehdr*>(cubin.data())->e_shoff;
+  auto* const sections = reinterpret_cast<Elf64_Shdr*>(cubin.data() + table_at);
+  sections[2].sh_size = sizeof(Elf64_Sym);
+  sections[5] = sections[2];
+  sections[5].sh_offset += sizeof(Elf64_Sym);
+  EXPECT_EQ(OfText(cubin), Names{"counter"});
+}
+
+// A test of time: with one more loop than needed each of these takes hours.
+TEST(ModuleVariablesTest, LongTextsAreReadOnce) {
+  constexpr std::size_t kLength = std::size_t{4} << 20;
+  const std::string declaration = ".visible .global .u32 last;";
+  EXPECT_EQ(OfText(std::string(kLength, '\n') + declaration), Names{"last"});
+  EXPECT_EQ(OfText(std::string(kLength, 'a') + "=" + std::string(kLength, '{') + ";" + declaration),
+            Names{"last"});
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+
+#include "server/executor/variable_names.h"
+
+namespace torpor::executor {
+
+// The variables of PTX text, which may be anything, as VariablesOf wants them. Reads it once.
+void FindPtxVariables(std::string_view text, VariableNames& names);
+
+}  // namespace torpor::executor
