@@ -14,12 +14,14 @@ def handler_header(library):
         argument = f"const wire::{command.name}& command"
         methods.append(f"  virtual CallStatus {command.name}({argument}{result}) = 0;")
     prefix = library.prefix
-    include = base = ""
+    include = base = is_work = ""
     destructor = f"virtual ~{prefix}Handler() = default;"
     if library.calls:
         include = f'\n#include "proto/cuda_api/{library.name}_environment.h"'
         base = f" : public {prefix}Environment"
         destructor = f"~{prefix}Handler() override = default;"
+        is_work = (f"\n// Whether it only enqueues work: it neither answers nor changes a handle.\n"
+                   f"bool Is{prefix}Work(std::uint32_t call_id);\n")
     return f"""\
 // Generated from proto/cuda_api/{library.name}.py by generator.py. Do not edit.
 #pragma once
@@ -44,7 +46,7 @@ class {prefix}Handler{base} {{
 
 // Whether the table has a command of this id.
 bool Is{prefix}Call(std::uint32_t call_id);
-
+{is_work}
 // Decodes one command (`fields`: without its CommandHeader) and has the handler carry it out.
 // `outcome` is overwritten. An error means that the bytes are no such command: the handler was not
 // called, and the client is broken or hostile. How the call itself went is in `outcome`.
@@ -52,6 +54,21 @@ absl::Status Dispatch{prefix}({prefix}Handler& handler, std::uint32_t call_id,
                               std::span<const std::uint8_t> fields, CallOutcome& outcome);
 
 }}  // namespace torpor::cuda_api
+"""
+
+
+def is_function(name, commands):
+    """Tells whether an id is that of one of the commands."""
+    ids = "\n".join(f"    case wire::{c.name}::kCallId:" for c in commands)
+    return f"""\
+bool {name}(std::uint32_t call_id) {{
+  switch (call_id) {{
+{ids}
+      return true;
+    default:
+      return false;
+  }}
+}}
 """
 
 
@@ -67,7 +84,10 @@ def dispatch_source(library):
                   else f"&{prefix}Handler::{command.name}")
         cases.append(f"    case {name}::kCallId:\n"
                      f"      return {run}<{types}>(handler, {method}, fields, outcome);")
-    ids = "\n".join(f"    case wire::{c.name}::kCallId:" for c in library.wire_commands)
+    questions = is_function(f"Is{prefix}Call", library.wire_commands)
+    if library.calls:
+        work = [c for call in library.calls for c in call_commands(call) if c.result is None]
+        questions += "\n" + is_function(f"Is{prefix}Work", work)
     invokes = emit_server_calls.invoke_functions(library) if library.calls else ""
     include = emit_server_calls.INCLUDES if library.calls else ""
     return f"""\
@@ -78,15 +98,7 @@ def dispatch_source(library):
 
 namespace torpor::cuda_api {{
 {invokes}
-bool Is{prefix}Call(std::uint32_t call_id) {{
-  switch (call_id) {{
-{ids}
-      return true;
-    default:
-      return false;
-  }}
-}}
-
+{questions}
 absl::Status Dispatch{prefix}({prefix}Handler& handler, std::uint32_t call_id,
                               std::span<const std::uint8_t> fields, CallOutcome& outcome) {{
   switch (call_id) {{

@@ -11,7 +11,7 @@
 namespace torpor::executor {
 namespace {
 
-// Work on a stream that leaves the session's objects as they are.
+// Work on a stream, which leaves the session's objects as they are.
 bool CanBeInGraph(std::uint32_t call_id) {
   switch (call_id) {
     case wire::LaunchKernel::kCallId:
@@ -23,7 +23,7 @@ bool CanBeInGraph(std::uint32_t call_id) {
     case wire::Memset2D::kCallId:
       return true;
     default:
-      return cuda_api::IsCublasCall(call_id);
+      return cuda_api::IsCublasWork(call_id);
   }
 }
 
@@ -47,12 +47,6 @@ absl::Status CheckDependencies(const wire::GraphNode& node, std::size_t place) {
   return absl::OkStatus();
 }
 
-Bytes BytesOf(const std::vector<wire::GraphCommand>& commands) {
-  Bytes bytes = 0;
-  for (const wire::GraphCommand& command : commands) bytes += command.fields.size();
-  return bytes;
-}
-
 }  // namespace
 
 Graph::~Graph() {
@@ -60,8 +54,20 @@ Graph::~Graph() {
     if (event != nullptr) device_.driver().EventDestroy(event);
   };
   for (const Node& node : nodes_) destroy(node.done);
-  for (const Lane& lane : last_of_lane_) destroy(lane.joined);
+  for (const Lane& lane : lanes_) destroy(lane.ended);
+  destroy(begun_);
   destroy(launched_);
+}
+
+Bytes Graph::BytesOf(const std::vector<wire::GraphCommand>& commands) {
+  Bytes bytes = commands.size() * sizeof(wire::GraphCommand);
+  for (const wire::GraphCommand& command : commands) bytes += command.fields.size();
+  return bytes;
+}
+
+Bytes Graph::BytesOf(const wire::GraphNode& node) {
+  return sizeof(Node) + node.dependencies.size() * sizeof(node.dependencies[0]) +
+         BytesOf(node.commands);
 }
 
 absl::Status Graph::MakeEvent(CUevent& event) const {
@@ -77,16 +83,16 @@ absl::Status Graph::Add(std::vector<wire::GraphNode> nodes) {
   }
   TORPOR_RETURN_IF_ERROR(MakeEvent(launched_));
   for (wire::GraphNode& added : nodes) {
+    bytes_ += BytesOf(added);
     Node node;
     node.lane = ChooseLane(added.dependencies);
-    TORPOR_RETURN_IF_ERROR(MakeEvent(last_of_lane_[node.lane].joined));
+    TORPOR_RETURN_IF_ERROR(MakeEvent(node.lane == 0 ? begun_ : lanes_[node.lane].ended));
     for (const std::uint32_t dependency : added.dependencies) {
       if (nodes_[dependency].lane == node.lane) continue;
       TORPOR_RETURN_IF_ERROR(MakeEvent(nodes_[dependency].done));
       node.waits.push_back(dependency);
     }
     node.commands = std::move(added.commands);
-    bytes_ += BytesOf(node.commands);
     nodes_.push_back(std::move(node));
   }
   return absl::OkStatus();
@@ -95,26 +101,26 @@ absl::Status Graph::Add(std::vector<wire::GraphNode> nodes) {
 std::uint32_t Graph::ChooseLane(const std::vector<std::uint32_t>& dependencies) {
   const auto place = static_cast<std::uint32_t>(nodes_.size());
   const auto take = [&](std::size_t lane) {
-    last_of_lane_[lane].last = place;
-    last_of_lane_[lane].is_awaited = false;
+    lanes_[lane].last = place;
+    lanes_[lane].is_awaited = false;
     return static_cast<std::uint32_t>(lane);
   };
   bool continues = false;
   std::uint32_t own = 0;
   for (const std::uint32_t dependency : dependencies) {
-    Lane& lane = last_of_lane_[nodes_[dependency].lane];
+    Lane& lane = lanes_[nodes_[dependency].lane];
     if (lane.last != dependency) continue;
     if (!continues) own = nodes_[dependency].lane;
     continues = true;
     lane.is_awaited = true;
   }
   if (continues) return take(own);
-  for (std::size_t lane = 0; lane < last_of_lane_.size(); ++lane) {
-    if (last_of_lane_[lane].is_awaited) return take(lane);
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (lanes_[lane].is_awaited) return take(lane);
   }
-  if (last_of_lane_.size() == kMostGraphLanes) return take(place % kMostGraphLanes);
-  last_of_lane_.emplace_back();
-  return take(last_of_lane_.size() - 1);
+  if (lanes_.size() == kMostGraphLanes) return take(place % kMostGraphLanes);
+  lanes_.emplace_back();
+  return take(lanes_.size() - 1);
 }
 
 absl::Status Graph::Set(std::uint32_t node, std::vector<wire::GraphCommand> commands) {
@@ -127,26 +133,28 @@ absl::Status Graph::Set(std::uint32_t node, std::vector<wire::GraphCommand> comm
   return absl::OkStatus();
 }
 
-cuda_api::CallStatus Graph::Launch(std::span<const CUstream> lanes, const Run& run) {
+cuda_api::CallStatus Graph::Launch(CUstream origin, std::span<const CUstream> side_lanes,
+                                   const Run& run) {
   if (nodes_.empty()) return {};
+  const Streams streams{origin, side_lanes};
   const auto outcome = [&](CUresult result) {
     return ToCallStatus(device_.driver(), result, "launching a graph");
   };
-  cuda_api::CallStatus status = outcome(Begin(lanes[0]));
-  std::vector<bool> entered(last_of_lane_.size());
+  cuda_api::CallStatus status = outcome(Begin(origin));
+  std::vector<bool> entered(lanes_.size());
   entered[0] = true;
   for (std::size_t i = 0; status.ok() && i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
-    status = outcome(Enter(node, lanes, entered));
+    status = outcome(Enter(node, streams, entered));
     for (const wire::GraphCommand& command : node.commands) {
-      if (status.ok()) status = run(command, lanes[node.lane]);
+      if (status.ok()) status = run(command, streams[node.lane]);
     }
     if (status.ok() && node.done != nullptr) {
-      status = outcome(device_.driver().EventRecord(node.done, lanes[node.lane]));
+      status = outcome(device_.driver().EventRecord(node.done, streams[node.lane]));
     }
   }
   // Also after a failure: what was issued goes on.
-  const CUresult ended = End(lanes, entered);
+  const CUresult ended = End(streams, entered);
   return status.ok() ? outcome(ended) : status;
 }
 
@@ -154,36 +162,35 @@ CUresult Graph::Begin(CUstream origin) const {
   const CudaDriver& driver = device_.driver();
   // One that was never recorded is waited for no longer than a complete one.
   const CUresult waited = driver.StreamWaitEvent(origin, launched_, 0);
-  if (waited != CUDA_SUCCESS || last_of_lane_.size() == 1) return waited;
-  return driver.EventRecord(last_of_lane_[0].joined, origin);
+  if (waited != CUDA_SUCCESS || lanes_.size() == 1) return waited;
+  return driver.EventRecord(begun_, origin);
 }
 
-CUresult Graph::Enter(const Node& node, std::span<const CUstream> lanes,
-                      std::vector<bool>& entered) {
+CUresult Graph::Enter(const Node& node, const Streams& streams, std::vector<bool>& entered) {
   const CudaDriver& driver = device_.driver();
   CUresult result = CUDA_SUCCESS;
   if (!entered[node.lane]) {
     entered[node.lane] = true;
-    result = driver.StreamWaitEvent(lanes[node.lane], last_of_lane_[0].joined, 0);
+    result = driver.StreamWaitEvent(streams[node.lane], begun_, 0);
   }
   for (const std::uint32_t earlier : node.waits) {
     if (result == CUDA_SUCCESS) {
-      result = driver.StreamWaitEvent(lanes[node.lane], nodes_[earlier].done, 0);
+      result = driver.StreamWaitEvent(streams[node.lane], nodes_[earlier].done, 0);
     }
   }
   return result;
 }
 
-CUresult Graph::End(std::span<const CUstream> lanes, const std::vector<bool>& entered) {
+CUresult Graph::End(const Streams& streams, const std::vector<bool>& entered) {
   const CudaDriver& driver = device_.driver();
   CUresult result = CUDA_SUCCESS;
   for (std::size_t lane = 1; lane < entered.size(); ++lane) {
     if (!entered[lane]) continue;
-    const CUevent joined = last_of_lane_[lane].joined;
-    if (result == CUDA_SUCCESS) result = driver.EventRecord(joined, lanes[lane]);
-    if (result == CUDA_SUCCESS) result = driver.StreamWaitEvent(lanes[0], joined, 0);
+    const CUevent ended = lanes_[lane].ended;
+    if (result == CUDA_SUCCESS) result = driver.EventRecord(ended, streams[lane]);
+    if (result == CUDA_SUCCESS) result = driver.StreamWaitEvent(streams.origin, ended, 0);
   }
-  return result == CUDA_SUCCESS ? driver.EventRecord(launched_, lanes[0]) : result;
+  return result == CUDA_SUCCESS ? driver.EventRecord(launched_, streams.origin) : result;
 }
 
 }  // namespace torpor::executor

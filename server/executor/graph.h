@@ -27,22 +27,27 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
+  // Memory that a node takes, of the host and (some way) of the driver.
+  static Bytes BytesOf(const wire::GraphNode& node);
+  static Bytes BytesOf(const std::vector<wire::GraphCommand>& commands);
+
   // InvalidArgument, and nothing is added, if a node depends on itself or on a later one, or if
   // one of its commands cannot be in a graph.
   absl::Status Add(std::vector<wire::GraphNode> nodes);
   absl::Status Set(std::uint32_t node, std::vector<wire::GraphCommand> commands);
 
   std::size_t size() const { return nodes_.size(); }
-  std::size_t lanes() const { return last_of_lane_.size(); }
-  // Of all commands.
+  std::size_t lanes() const { return lanes_.size(); }
+  // Of all nodes.
   Bytes bytes() const { return bytes_; }
 
   // Carries out one command on `stream`.
   using Run = std::function<cuda_api::CallStatus(const wire::GraphCommand&, CUstream stream)>;
-  // Issues all commands: after what `lanes[0]` has to do and after the graph's earlier launches;
-  // what comes on lanes[0] later comes after all of them. Stops at the first that fails.
-  // `lanes`: as many as lanes(), and one at least.
-  cuda_api::CallStatus Launch(std::span<const CUstream> lanes, const Run& run);
+  // Issues all commands: after what `origin`, lane 0, has to do and after the graph's earlier
+  // launches; what comes on `origin` later comes after all of them. Stops at the first that fails.
+  // `side_lanes`: lane 1 and on, at least as many as lanes() tells.
+  cuda_api::CallStatus Launch(CUstream origin, std::span<const CUstream> side_lanes,
+                              const Run& run);
 
  private:
   struct Node {
@@ -52,22 +57,31 @@ class Graph {
     CUevent done = nullptr;  // where a node of another lane waits for this one
   };
   struct Lane {
-    std::uint32_t last = 0;    // node
-    bool is_awaited = false;   // some node depends on `last`: the lane is likely idle by then
-    CUevent joined = nullptr;  // lane 0: the launch's begin; others: their part's end
+    std::uint32_t last = 0;   // node
+    bool is_awaited = false;  // some node depends on `last`: the lane is likely idle by then
+    CUevent ended = nullptr;  // of a side lane: its part of a launch
+  };
+  // The streams of one launch.
+  struct Streams {
+    CUstream origin;
+    std::span<const CUstream> side_lanes;
+    CUstream operator[](std::size_t lane) const {
+      return lane == 0 ? origin : side_lanes[lane - 1];
+    }
   };
 
   std::uint32_t ChooseLane(const std::vector<std::uint32_t>& dependencies);
   absl::Status MakeEvent(CUevent& event) const;
   CUresult Begin(CUstream origin) const;
-  CUresult Enter(const Node& node, std::span<const CUstream> lanes, std::vector<bool>& entered);
-  CUresult End(std::span<const CUstream> lanes, const std::vector<bool>& entered);
+  CUresult Enter(const Node& node, const Streams& streams, std::vector<bool>& entered);
+  CUresult End(const Streams& streams, const std::vector<bool>& entered);
 
   const Device& device_;
   std::vector<Node> nodes_;
-  std::vector<Lane> last_of_lane_;
+  std::vector<Lane> lanes_;
   Bytes bytes_ = 0;
-  CUevent launched_ = nullptr;  // the end of the latest launch
+  CUevent begun_ = nullptr;     // the begin of the latest launch, for side lanes
+  CUevent launched_ = nullptr;  // its end
 };
 
 }  // namespace torpor::executor

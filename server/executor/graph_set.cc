@@ -12,14 +12,12 @@ namespace {
 // What one session may keep here.
 constexpr std::size_t kMostGraphs = 1u << 16;
 constexpr Bytes kMostBytes = 256 * kMiB;
-constexpr std::size_t kMostNodes = 1u << 20;  // of one graph
+constexpr std::size_t kMostNodes = 1u << 20;
 
 }  // namespace
 
 GraphSet::~GraphSet() {
-  for (const CUstream lane : lanes_) {
-    if (lane != nullptr) device_.driver().StreamDestroy(lane);
-  }
+  for (const CUstream lane : side_lanes_) device_.driver().StreamDestroy(lane);
 }
 
 absl::StatusOr<Graph*> GraphSet::Find(std::uint64_t id) const {
@@ -40,10 +38,19 @@ absl::Status GraphSet::Create(std::uint64_t id) {
   return absl::OkStatus();
 }
 
-Bytes GraphSet::TotalBytes() const {
-  Bytes bytes = 0;
-  for (const auto& [id, graph] : graphs_) bytes += graph->bytes();
-  return bytes;
+absl::Status GraphSet::CheckRoom(std::size_t nodes, Bytes bytes) const {
+  if (nodes <= kMostNodes - nodes_ && bytes <= kMostBytes - bytes_) return absl::OkStatus();
+  return absl::ResourceExhaustedError("the session's graphs are too large");
+}
+
+template <typename Work>
+absl::Status GraphSet::Change(Graph& graph, const Work& work) {
+  nodes_ -= graph.size();
+  bytes_ -= graph.bytes();
+  absl::Status status = work();
+  nodes_ += graph.size();
+  bytes_ += graph.bytes();
+  return status;
 }
 
 absl::Status GraphSet::AddNodes(const wire::GraphAddNodes& command) {
@@ -52,34 +59,33 @@ absl::Status GraphSet::AddNodes(const wire::GraphAddNodes& command) {
     return absl::InvalidArgumentError(
         absl::StrCat("nodes for place ", command.first, " of a graph that has ", graph->size()));
   }
-  if (command.nodes.size() > kMostNodes - graph->size() || TotalBytes() > kMostBytes) {
-    return absl::ResourceExhaustedError("the session's graphs are too large");
-  }
-  return graph->Add(command.nodes);
+  Bytes bytes = 0;
+  for (const wire::GraphNode& node : command.nodes) bytes += Graph::BytesOf(node);
+  TORPOR_RETURN_IF_ERROR(CheckRoom(command.nodes.size(), bytes));
+  return Change(*graph, [&] { return graph->Add(command.nodes); });
 }
 
 absl::Status GraphSet::SetNode(const wire::GraphSetNode& command) {
   TORPOR_ASSIGN_OR_RETURN(Graph * graph, Find(command.graph));
-  if (TotalBytes() > kMostBytes) {
-    return absl::ResourceExhaustedError("the session's graphs are too large");
-  }
-  return graph->Set(command.node, command.commands);
+  TORPOR_RETURN_IF_ERROR(CheckRoom(0, Graph::BytesOf(command.commands)));
+  return Change(*graph, [&] { return graph->Set(command.node, command.commands); });
 }
 
 absl::Status GraphSet::Destroy(std::uint64_t id) {
-  TORPOR_RETURN_IF_ERROR(Find(id).status());
+  TORPOR_ASSIGN_OR_RETURN(const Graph* const graph, Find(id));
+  nodes_ -= graph->size();
+  bytes_ -= graph->bytes();
   graphs_.erase(id);
   return absl::OkStatus();
 }
 
-CUresult GraphSet::MakeLanes(std::size_t count) {
-  if (lanes_.empty()) lanes_.push_back(nullptr);
-  while (lanes_.size() < count) {
+CUresult GraphSet::MakeSideLanes(std::size_t count) {
+  while (side_lanes_.size() < count) {
     CUstream lane = nullptr;
     const CUresult made =
         device_.driver().StreamCreateWithPriority(&lane, CU_STREAM_NON_BLOCKING, 0);
     if (made != CUDA_SUCCESS) return made;
-    lanes_.push_back(lane);
+    side_lanes_.push_back(lane);
   }
   return CUDA_SUCCESS;
 }
@@ -89,12 +95,12 @@ cuda_api::CallStatus GraphSet::Launch(std::uint64_t id, std::uint64_t stream) {
   if (!graph.ok()) return ToCallStatus(graph.status(), "cudaGraphLaunch");
   CUstream origin = nullptr;
   CUresult result = streams_.Use(stream, origin);
-  if (result == CUDA_SUCCESS) result = MakeLanes((*graph)->lanes());
+  if (result == CUDA_SUCCESS && (*graph)->lanes() > 1) {
+    result = MakeSideLanes((*graph)->lanes() - 1);
+  }
   if (result != CUDA_SUCCESS) return ToCallStatus(device_.driver(), result, "cudaGraphLaunch");
-  std::vector<CUstream> lanes = lanes_;
-  lanes[0] = origin;
   cuda_api::CallStatus status =
-      (*graph)->Launch(lanes, [&](const wire::GraphCommand& command, CUstream lane) {
+      (*graph)->Launch(origin, side_lanes_, [&](const wire::GraphCommand& command, CUstream lane) {
         streams_.Redirect(lane);
         return run_(command);
       });

@@ -37,14 +37,21 @@ class GraphSet {
 
  private:
   absl::StatusOr<Graph*> Find(std::uint64_t id) const;
-  Bytes TotalBytes() const;
-  CUresult MakeLanes(std::size_t count);
+  // ResourceExhausted if the session may not have so much more.
+  absl::Status CheckRoom(std::size_t nodes, Bytes bytes) const;
+  // Does `work` on the graph and counts what has become of it.
+  template <typename Work>
+  absl::Status Change(Graph& graph, const Work& work);
+  // As many as the graph with the most lanes needs.
+  CUresult MakeSideLanes(std::size_t count);
 
   const Device& device_;
   StreamSet& streams_;
   const RunCommand run_;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Graph>> graphs_;
-  std::vector<CUstream> lanes_;  // of all graphs; the first one's place is the launch's stream
+  std::size_t nodes_ = 0;             // of all graphs
+  Bytes bytes_ = 0;                   // the same
+  std::vector<CUstream> side_lanes_;  // every graph's lanes but the first
 };
 
 }  // namespace torpor::executor

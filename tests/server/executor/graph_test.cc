@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "proto/cuda_api/cublas_commands.h"
+#include "server/executor/graph_set.h"
 #include "tests/server/executor/batch_test.h"
 
 namespace torpor::executor {
@@ -32,6 +34,8 @@ wire::GraphNode Node(std::uint64_t value, std::vector<std::uint32_t> dependencie
 class GraphTest : public BatchTest {
  protected:
   void SetUp() override {
+    events_before_ = s_.cuda.live_events();
+    streams_before_ = s_.cuda.live_streams();
     ASSERT_NO_FATAL_FAILURE(LoadKernel());
     Run(BatchBuilder()
             .Add(wire::StreamCreate{10, cudaStreamNonBlocking, 0})
@@ -44,6 +48,9 @@ class GraphTest : public BatchTest {
     return static_cast<std::size_t>(std::find(launches.begin(), launches.end(), value) -
                                     launches.begin());
   }
+
+  std::size_t events_before_ = 0;
+  std::size_t streams_before_ = 0;
 };
 
 TEST_F(GraphTest, EveryLaunchRunsEveryNode) {
@@ -110,9 +117,10 @@ TEST_F(GraphTest, OneLaunchIsUnderWayAtATime) {
   Run(BatchBuilder()
           .Add(wire::GraphAddNodes{kGraph, 0, {Node(1), Node(2, {0})}})
           .Add(wire::GraphLaunch{kGraph, 10})
+          .Add(wire::GraphSetNode{kGraph, 0, {Command(5)}})
           .Add(wire::GraphLaunch{kGraph, 11}));
   s_.cuda.Release();
-  EXPECT_THAT(s_.cuda.launches(), ElementsAre(1, 2, 1, 2));
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(1, 2, 5, 2));
 }
 
 TEST_F(GraphTest, MoreBranchesThanLanesStillRun) {
@@ -165,13 +173,89 @@ TEST_F(GraphTest, WhatIsNoGraphIsRefused) {
   EXPECT_EQ(ErrorOf(wire::GraphSetNode{kGraph, 0, {}}), cudaErrorInvalidValue);
   for (const std::uint32_t call_id :
        {wire::GraphLaunch::kCallId, wire::GraphDestroy::kCallId, wire::StreamDestroy::kCallId,
-        wire::MemcpyDtoH::kCallId, 0u, 9999u}) {
+        wire::MemcpyDtoH::kCallId, wire::CublasCreate::kCallId, wire::CublasDestroy::kCallId,
+        wire::CublasSetStream::kCallId, wire::CublasSdotToHost::kCallId, 0u, 9999u}) {
     EXPECT_EQ(ErrorOf(wire::GraphAddNodes{kGraph, 0, {{{{call_id, {}}}, {}}}}),
               cudaErrorInvalidValue)
         << call_id;
   }
   EXPECT_EQ(ErrorOf(wire::GraphDestroy{kGraph}), cudaSuccess);
   EXPECT_TRUE(s_.cuda.launches().empty());
+}
+
+TEST_F(GraphTest, AFailedLaunchLeavesTheStreamsAsTheyWere) {
+  s_.cuda.HoldStreams();
+  const std::uint64_t after = 8;
+  wire::LaunchKernel plain = Launch(after);
+  plain.stream = 11;
+  Run(BatchBuilder()
+          .Add(wire::GraphAddNodes{kGraph, 0, {Node(1), {{Command(2, 77)}, {0}}}})
+          .Add(wire::GraphLaunch{kGraph, 10})
+          .Add(plain));
+  s_.cuda.Release();  // stream 11 was made last: it comes first
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(8, 1));
+}
+
+TEST_F(GraphTest, TheLegacyStreamWaitsForSideLanes) {
+  s_.cuda.HoldStreams();
+  const std::uint64_t before = 7;
+  const std::uint64_t after = 9;
+  Run(BatchBuilder()
+          .Add(wire::StreamCreate{12, cudaStreamDefault, 0})
+          .Add(wire::GraphAddNodes{kGraph, 0, {Node(1), Node(2), Node(3)}})
+          .Add(Launch(before))  // makes the legacy stream before the lanes
+          .Add(wire::GraphLaunch{kGraph, 12})
+          .Add(Launch(after)));
+  s_.cuda.Release();
+  EXPECT_EQ(PositionOf(7), 0u);
+  EXPECT_EQ(PositionOf(9), 4u);
+}
+
+TEST_F(GraphTest, AnotherLibrarysFailureIsToldAsCuda) {
+  wire::CublasSscal scale;
+  scale.handle = 99;
+  scale.n = 1;
+  scale.incx = 1;
+  scale.x = base();
+  Run(BatchBuilder().Add(wire::GraphAddNodes{
+      kGraph, 0, {{{{wire::CublasSscal::kCallId, wire::Encoded(scale)}}, {}}}}));
+  EXPECT_EQ(ErrorOf(wire::GraphLaunch{kGraph, 10}), cudaErrorUnknown);
+}
+
+TEST_F(GraphTest, AnEarlierStreamsGraphsLeaveNothing) {
+  EXPECT_GT(s_.cuda.live_streams(), streams_before_);
+  Run(BatchBuilder()
+          .Add(wire::GraphAddNodes{kGraph, 0, {Node(1), Node(2), Node(3, {0, 1})}})
+          .Add(wire::GraphLaunch{kGraph, 10}));
+  EXPECT_GT(s_.cuda.live_events(), events_before_);
+  ASSERT_TRUE(s_.session->ResetObjects().ok());
+  EXPECT_EQ(s_.cuda.live_events(), events_before_);
+  EXPECT_EQ(s_.cuda.live_streams(), streams_before_);
+}
+
+TEST_F(GraphTest, WhatASessionsGraphsTakeIsBounded) {
+  StreamSet streams(*s_.device);
+  GraphSet graphs(*s_.device, streams, [](const auto&) { return cuda_api::CallStatus(); });
+  ASSERT_TRUE(graphs.Create(1).ok());
+  ASSERT_TRUE(graphs.Create(2).ok());
+  constexpr std::size_t kMostNodes = 1u << 20;
+  wire::GraphAddNodes nodes{1, 0, std::vector<wire::GraphNode>(kMostNodes)};
+  ASSERT_TRUE(graphs.AddNodes(nodes).ok()) << "empty ones are little";
+  nodes = {2, 0, std::vector<wire::GraphNode>(1)};
+  EXPECT_TRUE(absl::IsResourceExhausted(graphs.AddNodes(nodes))) << "of all graphs together";
+  ASSERT_TRUE(graphs.Destroy(1).ok());
+  EXPECT_TRUE(graphs.AddNodes(nodes).ok());
+
+  // Whose fields take nothing, but they do.
+  wire::GraphSetNode commands{2, 0, {}};
+  commands.commands.resize(256 * kMiB / sizeof(wire::GraphCommand),
+                           {wire::LaunchKernel::kCallId, {}});
+  EXPECT_TRUE(absl::IsResourceExhausted(graphs.SetNode(commands)));
+  commands.commands.resize(commands.commands.size() / 2 + 1);
+  ASSERT_TRUE(graphs.SetNode(commands).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(graphs.SetNode(commands)));
+  ASSERT_TRUE(graphs.SetNode({2, 0, {}}).ok());
+  EXPECT_TRUE(graphs.SetNode(commands).ok());
 }
 
 }  // namespace

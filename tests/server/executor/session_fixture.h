@@ -43,9 +43,10 @@ struct ReplyList final : ReplySink {
 
 // One session on the fake driver, with 4 MiB of resident memory.
 struct FakeSession {
-  FakeSession()
+  explicit FakeSession(const cuda_api::CublasFunctions& cublas_functions = {})
       : device(*Device::Open(cuda.driver(), 0)),
-        pool(*PhysicalPool::Create(*device, 8 * FakeCuda::kChunk, FakeCuda::kChunk)) {
+        pool(*PhysicalPool::Create(*device, 8 * FakeCuda::kChunk, FakeCuda::kChunk)),
+        cublas(cublas_functions) {
     std::string pattern = testing::TempDir() + "modules.XXXXXX";
     folder = mkdtemp(pattern.data());
     store = std::make_unique<ModuleStore>(folder);
@@ -82,7 +83,7 @@ struct FakeSession {
   std::string folder;
   std::unique_ptr<ModuleStore> store;
   std::unique_ptr<ModuleLibrary> modules;
-  CublasPool cublas{cuda_api::CublasFunctions{}};
+  CublasPool cublas;
   KernelOutput output;
   IgnoreFaults faults;
   ReplyList replies;
