@@ -73,16 +73,18 @@ CallStatus CudartCalls::KernelCreate(const wire::KernelCreate& command) {
 }
 
 CallStatus CudartCalls::FuncSetAttribute(const wire::FuncSetAttribute& command) {
-  const SessionKernel* kernel = modules_.FindKernel(command.kernel);
-  if (kernel == nullptr) return UnknownKernel(command.kernel);
+  if (modules_.FindKernel(command.kernel) == nullptr) return UnknownKernel(command.kernel);
   if (command.attribute < 0 || command.attribute >= CU_FUNC_ATTRIBUTE_MAX) {
     return CallFailed(cudaErrorInvalidValue,
                       absl::StrCat("kernels have no attribute ", command.attribute));
   }
-  return Outcome(
-      kernel->module->SetAttribute(
-          *kernel->kernel, static_cast<CUfunction_attribute>(command.attribute), command.value),
-      "cudaFuncSetAttribute");
+  const auto attribute = static_cast<CUfunction_attribute>(command.attribute);
+  if (modules_.NeedsOwnModule(command.kernel, attribute)) {
+    const CUresult drained = streams_.Synchronize();
+    if (drained != CUDA_SUCCESS) return Outcome(drained, "cudaFuncSetAttribute");
+  }
+  return ToCallStatus(modules_.SetAttribute(command.kernel, attribute, command.value),
+                      "cudaFuncSetAttribute");
 }
 
 CallStatus CudartCalls::FuncGetAttributes(const wire::FuncGetAttributes& command,
@@ -95,6 +97,7 @@ CallStatus CudartCalls::FuncGetAttributes(const wire::FuncGetAttributes& command
     driver().FuncGetAttribute(&result.values[static_cast<std::size_t>(i)],
                               static_cast<CUfunction_attribute>(i), kernel->kernel->function);
   }
+  result.values[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = kernel->dynamic_shared;
   return {};
 }
 
@@ -144,7 +147,9 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
 
 std::uint8_t* CudartCalls::TranslatedParameters(std::span<const std::uint8_t> parameters) {
   translated_.assign(wire::Padded(parameters.size()) / sizeof(std::uint64_t), 0);
-  std::memcpy(translated_.data(), parameters.data(), parameters.size());
+  if (!parameters.empty()) {
+    std::memcpy(translated_.data(), parameters.data(), parameters.size());
+  }
   // Pointers and objects are aligned to their size, those inside structures too.
   for (std::uint64_t& word : translated_) {
     word = image_objects_.Translate(modules_.Translate(word));

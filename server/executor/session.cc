@@ -42,11 +42,20 @@ absl::StatusOr<SwapCost> Session::SwapIn(const memory::ExtentSet& live, CUstream
   const memory::ExtentSet before = memory_->image().resident();
   SwapCost cost;
   TORPOR_ASSIGN_OR_RETURN(cost.to_device, memory_->image().SwapIn(live, stream));
-  TORPOR_RETURN_IF_ERROR(runner_->modules().RestoreVariables(before, stream));
-  TORPOR_RETURN_IF_ERROR(runner_->arrays().Restore(before, stream));
-  TORPOR_RETURN_IF_ERROR(environment_.device.Status(
-      environment_.device.driver().StreamSynchronize(stream), "restoring variables and arrays"));
-  return cost;
+  const absl::Status restored = RestoreObjects(before, stream);
+  if (restored.ok()) return cost;
+  // Nothing has run since the copy: the host image is as good, and torpord takes the chunks for
+  // free after a swap-in that failed.
+  if (before.empty()) memory_->image().Drop().IgnoreError();
+  return restored;
+}
+
+absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream) {
+  absl::Status status = runner_->modules().RestoreVariables(resident_before, stream);
+  status.Update(runner_->arrays().Restore(resident_before, stream));
+  status.Update(environment_.device.Status(environment_.device.driver().StreamSynchronize(stream),
+                                           "restoring variables and arrays"));
+  return status;
 }
 
 absl::StatusOr<SwapCost> Session::SwapOut(bool drop, CUstream stream) {

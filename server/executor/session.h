@@ -53,6 +53,7 @@ class Session {
   bool has_lease() const { return lease_.load(std::memory_order_acquire) != 0; }
 
   // torpord's operations. FailedPrecondition: not in this state of the lease.
+  // A swap-in of a session that has nothing on the GPU leaves nothing there when it fails.
   absl::StatusOr<SwapCost> SwapIn(const memory::ExtentSet& live, CUstream stream);
   absl::StatusOr<SwapCost> SwapOut(bool drop, CUstream stream);
   absl::Status Grow(memory::Extent extent, CUstream stream);
@@ -84,6 +85,10 @@ class Session {
 
  private:
   absl::Status CheckNoLease(const char* operation) const;
+  // Values of variables and texels from an image that has come since only `resident_before` was
+  // there.
+  absl::Status RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   // Waits for the batch that runs, if one does, and for the GPU.
   absl::Status Drain(TimePoint deadline);
   // The same; then does `work` before another batch can run.

@@ -51,6 +51,8 @@ absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
       return loaded.status();
     }
     module.loaded = *std::move(loaded);
+    module.digest = digest;
+    module.is_shared = variables.empty() && !finds_variables;
   }
   if (result == nullptr) return absl::OkStatus();
   for (const auto& [name, kernel] : module.loaded->kernels()) {
@@ -79,8 +81,54 @@ absl::Status SessionModules::CreateKernel(std::uint64_t id, std::uint64_t module
   if (kernels_.size() >= kMostKernels) {
     return absl::ResourceExhaustedError("the session has too many kernels");
   }
-  kernels_[id] = {kernel, module->second.loaded, module_id};
+  kernels_[id] = {kernel, module->second.loaded, module_id, kernel->default_dynamic_shared};
   most_parameters_ = std::max(most_parameters_, kernel->entry.parameters.size());
+  return absl::OkStatus();
+}
+
+bool SessionModules::NeedsOwnModule(std::uint64_t kernel, CUfunction_attribute attribute) const {
+  const auto found = kernels_.find(kernel);
+  return found != kernels_.end() && attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+         modules_.at(found->second.module_id).is_shared;
+}
+
+absl::Status SessionModules::SetAttribute(std::uint64_t kernel, CUfunction_attribute attribute,
+                                          int value) {
+  const auto found = kernels_.find(kernel);
+  if (found == kernels_.end()) {
+    return absl::NotFoundError(absl::StrCat("the session has no kernel ", kernel));
+  }
+  if (NeedsOwnModule(kernel, attribute)) {
+    TORPOR_RETURN_IF_ERROR(TakeOwnModule(found->second.module_id));
+  }
+  SessionKernel& owned = found->second;
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+    return device_.Status(owned.module->SetAttribute(*owned.kernel, attribute, value),
+                          "cuFuncSetAttribute");
+  }
+  TORPOR_RETURN_IF_ERROR(
+      device_.Status(owned.module->RaiseSharedLimit(*owned.kernel, value), "cuFuncSetAttribute"));
+  owned.dynamic_shared = value;
+  return absl::OkStatus();
+}
+
+absl::Status SessionModules::TakeOwnModule(std::uint64_t id) {
+  Module& module = modules_.at(id);
+  TORPOR_ASSIGN_OR_RETURN(const std::shared_ptr<LoadedModule> own,
+                          library_.LoadUnshared(module.digest));
+  for (auto& [kernel_id, kernel] : kernels_) {
+    if (kernel.module_id != id) continue;
+    LoadedKernel* const same = own->FindKernel(kernel.kernel->entry.name);
+    if (same == nullptr) return absl::InternalError("a module loaded again lacks a kernel");
+    if (kernel.dynamic_shared != same->default_dynamic_shared) {
+      TORPOR_RETURN_IF_ERROR(device_.Status(own->RaiseSharedLimit(*same, kernel.dynamic_shared),
+                                            "cuFuncSetAttribute"));
+    }
+    kernel.kernel = same;
+    kernel.module = own;
+  }
+  module.loaded = own;
+  module.is_shared = false;
   return absl::OkStatus();
 }
 
@@ -109,7 +157,10 @@ bool SessionModules::OwnsVariable(std::uint64_t address, Bytes bytes) const {
 absl::Status SessionModules::Publish(std::uint64_t module_id, std::string_view name,
                                      std::uint64_t address) {
   const LoadedVariable* variable = FindVariable(module_id, name);
-  if (variable == nullptr) return UnknownModule(module_id);
+  if (variable == nullptr) {
+    return absl::NotFoundError(absl::StrCat("module ", module_id, " has no variable ",
+                                            absl::string_view(name.data(), name.size())));
+  }
   if (variable->address == address) return absl::OkStatus();
   if (moved_.size() >= kMostMoved) {
     return absl::ResourceExhaustedError("the session knows too many addresses of variables");

@@ -20,6 +20,7 @@ struct SessionKernel {
   LoadedKernel* kernel = nullptr;
   std::shared_ptr<LoadedModule> module;
   std::uint64_t module_id = 0;
+  int dynamic_shared = 0;  // bytes; the session's limit, which a shared module's may exceed
 };
 
 // The modules and kernels of one session, and the values of its modules' variables. While the
@@ -46,6 +47,12 @@ class SessionModules {
     const auto found = kernels_.find(id);
     return found == kernels_.end() ? nullptr : &found->second;
   }
+  // Sets a CUfunction_attribute for this session alone. What cannot be shared, all but the limit of
+  // dynamic shared memory, gets the session a copy of a module that it shares: nothing of the
+  // session runs then. NotFound if there is no such kernel.
+  absl::Status SetAttribute(std::uint64_t kernel, CUfunction_attribute attribute, int value);
+  // Whether SetAttribute would exchange the kernel's module.
+  bool NeedsOwnModule(std::uint64_t kernel, CUfunction_attribute attribute) const;
   // The most parameters that any kernel of the session has.
   std::size_t most_parameters() const { return most_parameters_; }
 
@@ -69,6 +76,8 @@ class SessionModules {
  private:
   struct Module {
     std::shared_ptr<LoadedModule> loaded;
+    Sha256Digest digest{};
+    bool is_shared = false;   // with other sessions
     std::uint64_t block = 0;  // address; 0: not bound
   };
 
@@ -80,6 +89,7 @@ class SessionModules {
     Bytes bytes = 0;
   };
 
+  absl::Status TakeOwnModule(std::uint64_t id);
   static Bytes BlockBytes(const LoadedModule& module);
   bool BlockIsResident(const Module& module) const;
   // Enqueues one copy a variable.

@@ -200,6 +200,63 @@ TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
   EXPECT_EQ(s_.cuda.variable(), 42u);
 }
 
+TEST_F(BatchRunnerTest, ASwapInThatFailsLeavesNothing) {
+  LoadKernel({"counter"});
+  s_.cuda.SetVariable(42);
+  EXPECT_EQ(ErrorOf(wire::ModuleBindGlobals{1, base()}), cudaSuccess);
+  ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
+  ASSERT_TRUE(s_.session->SwapOut(true, s_.stream).ok());
+  memory::ExtentSet live;
+  live.Add({0, 4096});
+  s_.cuda.RefuseDeviceCopies(true);
+  EXPECT_FALSE(s_.session->SwapIn(live, s_.stream).ok());
+  EXPECT_EQ(s_.cuda.mapped_chunks(), 0u);
+  EXPECT_FALSE(s_.memory->image().Contains(base(), 1));
+  s_.cuda.RefuseDeviceCopies(false);
+  s_.cuda.SetVariable(0);
+  ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
+  EXPECT_EQ(s_.cuda.variable(), 42u);
+}
+
+// Modules without variables are shared, what a session sets of a kernel is not.
+TEST_F(BatchRunnerTest, AKernelsAttributesAreTheSessionsOwn) {
+  LoadKernel();
+  const std::vector<std::uint8_t> fatbin = EmptyFatbin();
+  const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
+  const auto others = *s_.modules->Load(digest, {}, false);
+  ASSERT_EQ(s_.cuda.modules_loaded(), 1u);
+  LoadedKernel* const theirs = others->FindKernel("record");
+  const auto their_value = [&](CUfunction_attribute attribute) {
+    int value = 0;
+    s_.cuda.driver().FuncGetAttribute(&value, attribute, theirs->function);
+    return value;
+  };
+  const auto our_value = [&](CUfunction_attribute attribute) {
+    const wire::Reply reply = Call(BatchBuilder().Add(wire::FuncGetAttributes{2}));
+    wire::FuncGetAttributesResult result;
+    wire::Reader reader(reply.result);
+    reader(result);
+    return result.values.at(attribute);
+  };
+  constexpr auto kLimit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+  constexpr auto kWidth = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+  EXPECT_EQ(ErrorOf(wire::FuncSetAttribute{2, kLimit, 100}), cudaSuccess);
+  ASSERT_EQ(others->RaiseSharedLimit(*theirs, 200), CUDA_SUCCESS);
+  EXPECT_EQ(our_value(kLimit), 100);
+  EXPECT_EQ(s_.cuda.modules_loaded(), 1u) << "a limit that only grows can be shared";
+
+  EXPECT_EQ(ErrorOf(wire::FuncSetAttribute{2, kWidth, 2}), cudaSuccess);
+  EXPECT_EQ(our_value(kWidth), 2);
+  EXPECT_NE(their_value(kWidth), 2);
+  EXPECT_EQ(our_value(kLimit), 100);
+  EXPECT_EQ(ErrorOf(wire::FuncSetAttribute{2, kWidth, 4}), cudaSuccess);
+  EXPECT_EQ(s_.cuda.modules_loaded(), 2u);
+  const std::uint64_t value = 3;
+  EXPECT_EQ(ErrorOf(Launch(value)), cudaSuccess);
+  EXPECT_EQ(s_.cuda.launches().back(), 3u);
+  EXPECT_EQ(ErrorOf(wire::FuncSetAttribute{9, kWidth, 4}), cudaErrorInvalidDeviceFunction);
+}
+
 TEST_F(BatchRunnerTest, AVariablesAddressOfAnotherGpuIsTranslated) {
   constexpr std::uint64_t kThere = 0x7'1234'5000;
   LoadKernel({"counter"});
