@@ -112,7 +112,10 @@ cudaError_t Session::AwaitHelloReply(Time deadline) {
   wire::ServerMessage message;
   const bool decoded = wire::DecodeMessage(payload, message);
   auto* reply = decoded ? std::get_if<wire::HelloReply>(&message) : nullptr;
-  if (!reply) return OpenFailed(cudaErrorNoDevice, "the Torpor daemon does not answer as one");
+  if (!reply)
+    return OpenFailed(cudaErrorInsufficientDriver,
+                      "the Torpor daemon at " + settings_.socket +
+                          " answers as one of another version; install the same version of both");
   hello_ = std::move(*reply);
   if (hello_.error == 0) return cudaSuccess;
   return OpenFailed(

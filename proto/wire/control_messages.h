@@ -25,7 +25,11 @@
 // Requests with a request_id get exactly one reply with the same id, in any order.
 namespace torpor::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+// Of everything that crosses a process, the call table included. It grows with a release in which a
+// message or a command has got other fields, since both sides refuse what they cannot decode whole;
+// new commands do not need it. What says that the versions differ stays as it is in all of them:
+// Hello, and a HelloReply that refuses.
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 // A device as the client presents it to its program.
 struct DeviceDescription {
@@ -54,6 +58,7 @@ struct Hello {
   }
 };
 
+// A refusal ends behind `message`.
 struct HelloReply {
   std::int32_t error = 0;  // cudaError_t; 0, or the session is not open and `message` says why
   std::string message;
@@ -72,7 +77,9 @@ struct HelloReply {
 
   template <typename V>
   void Visit(V& v) {
-    v(error), v(message), v(session_id), v(session_key), v(function), v(descriptor_socket);
+    v(error), v(message);
+    if (error != 0) return;
+    v(session_id), v(session_key), v(function), v(descriptor_socket);
     v(device_base), v(device_bytes), v(memory_limit), v(host_base), v(host_bytes), v(window_bytes);
     v(devices), v(is_emulated);
   }

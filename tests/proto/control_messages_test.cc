@@ -28,6 +28,22 @@ TEST(ControlMessagesTest, RoundTrip) {
   EXPECT_EQ(got->devices[1].attributes, reply.devices[1].attributes);
 }
 
+// Whatever its later fields are in that version.
+TEST(ControlMessagesTest, ARefusalIsUnderstoodByAnyVersion) {
+  std::vector<std::uint8_t> bytes;
+  Writer writer(bytes);
+  writer(std::uint64_t{0});
+  writer(std::int32_t{35});
+  writer(std::string("another version"));
+  HelloReply refusal;
+  refusal.error = 35;
+  refusal.message = "another version";
+  EXPECT_EQ(EncodeMessage(ServerMessage(refusal)), bytes);
+  ServerMessage decoded;
+  ASSERT_TRUE(DecodeMessage(bytes, decoded));
+  EXPECT_EQ(std::get<HelloReply>(decoded).message, "another version");
+}
+
 TEST(ControlMessagesTest, EveryTruncationIsRefused) {
   Hello hello;
   hello.token = "secret";
