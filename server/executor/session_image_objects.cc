@@ -1,6 +1,7 @@
 #include "server/executor/session_image_objects.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -8,6 +9,10 @@ namespace torpor::executor {
 namespace {
 
 constexpr std::size_t kMostObjects = 1u << 20;
+// Sizes, counts and pairs of them are below: to translate such a value would change those too.
+constexpr std::uint64_t kFirstUnmistakable = std::uint64_t{1} << 32;
+// Drivers that give small values count; a value that is not among the next ones is somebody's.
+constexpr std::size_t kMostTries = 256;
 
 absl::Status UnknownObject(std::uint64_t id) {
   return absl::NotFoundError(absl::StrCat("the session has no texture or surface object ", id));
@@ -16,34 +21,67 @@ absl::Status UnknownObject(std::uint64_t id) {
 }  // namespace
 
 SessionImageObjects::~SessionImageObjects() {
-  for (const auto& [id, object] : objects_) Destroy(object);
+  for (const auto& [id, object] : objects_) {
+    if (object.status.ok()) Destroy(object, object.value);
+  }
 }
 
 bool SessionImageObjects::HasRoom() const { return objects_.size() < kMostObjects; }
 
-void SessionImageObjects::Destroy(const Object& object) const {
-  if (!object.status.ok()) return;
-  if (object.is_texture) {
-    device_.driver().TexObjectDestroy(object.value);
+CUresult SessionImageObjects::Make(const Object& object, std::uint64_t& value) const {
+  const CudaDriver& driver = device_.driver();
+  CUtexObject made = 0;
+  const CUresult result = object.texture
+                              ? driver.TexObjectCreate(&made, &object.resource, &*object.texture,
+                                                       object.view ? &*object.view : nullptr)
+                              : driver.SurfObjectCreate(&made, &object.resource);
+  value = made;
+  return result;
+}
+
+void SessionImageObjects::Destroy(const Object& object, std::uint64_t value) const {
+  if (object.texture) {
+    device_.driver().TexObjectDestroy(value);
   } else {
-    device_.driver().SurfObjectDestroy(object.value);
+    device_.driver().SurfObjectDestroy(value);
   }
+}
+
+bool SessionImageObjects::MakeAs(std::uint64_t value, Object& object) const {
+  std::vector<std::uint64_t> superfluous;
+  bool is_made = false;
+  for (std::size_t i = 0; i < kMostTries && !is_made; ++i) {
+    std::uint64_t made = 0;
+    if (Make(object, made) != CUDA_SUCCESS) break;
+    is_made = made == value;
+    // Kept until the end, lest the driver gives it again.
+    superfluous.push_back(is_made ? std::exchange(object.value, made) : made);
+  }
+  for (const std::uint64_t other : superfluous) Destroy(object, other);
+  return is_made;
+}
+
+void SessionImageObjects::Add(std::uint64_t id, Object object) {
+  if (!HasRoom() || objects_.contains(id)) return;
+  object.status = device_.Status(Make(object, object.value),
+                                 object.texture ? "cuTexObjectCreate" : "cuSurfObjectCreate");
+  objects_.emplace(id, std::move(object));
 }
 
 void SessionImageObjects::AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC& resource,
                                      const CUDA_TEXTURE_DESC& texture,
                                      const CUDA_RESOURCE_VIEW_DESC* view) {
-  if (!HasRoom() || objects_.contains(id)) return;
-  CUtexObject value = 0;
-  const CUresult made = device_.driver().TexObjectCreate(&value, &resource, &texture, view);
-  objects_[id] = {device_.Status(made, "cuTexObjectCreate"), true, value};
+  Object object;
+  object.resource = resource;
+  object.texture = texture;
+  if (view != nullptr) object.view = *view;
+  Add(id, std::move(object));
 }
 
 void SessionImageObjects::AddSurface(std::uint64_t id, const CUDA_RESOURCE_DESC& resource) {
-  if (!HasRoom() || objects_.contains(id)) return;
-  CUsurfObject value = 0;
-  const CUresult made = device_.driver().SurfObjectCreate(&value, &resource);
-  objects_[id] = {device_.Status(made, "cuSurfObjectCreate"), false, value};
+  Object object;
+  object.resource = resource;
+  Add(id, std::move(object));
 }
 
 void SessionImageObjects::AddBroken(std::uint64_t id, absl::Status why) {
@@ -53,7 +91,7 @@ void SessionImageObjects::AddBroken(std::uint64_t id, absl::Status why) {
 absl::Status SessionImageObjects::Remove(std::uint64_t id) {
   const auto found = objects_.find(id);
   if (found == objects_.end()) return UnknownObject(id);
-  Destroy(found->second);
+  if (found->second.status.ok()) Destroy(found->second, found->second.value);
   const auto here = here_.find(found->second.known_as);
   if (here != here_.end()) {
     moved_ -= here->second != here->first ? 1 : 0;
@@ -75,6 +113,15 @@ absl::Status SessionImageObjects::Publish(std::uint64_t id, std::uint64_t known_
   if (found == objects_.end()) return UnknownObject(id);
   Object& object = found->second;
   if (object.known_as != 0) return absl::AlreadyExistsError("the object is published");
+  if (known_as < kFirstUnmistakable && object.value != known_as) {
+    // What could not be made here either is left as it is: nobody uses it any more.
+    if (!object.status.ok()) return absl::OkStatus();
+    if (!MakeAs(known_as, object)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "a texture or surface object is ", known_as, " on the GPU where it was made, ",
+          object.value, " on this one: the program cannot move here"));
+    }
+  }
   // What could not be made here is no object: a kernel that uses it ends with an error.
   const std::uint64_t here = object.status.ok() ? object.value : 0;
   const auto [known, is_new] = here_.emplace(known_as, here);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,8 +13,9 @@
 namespace torpor::executor {
 
 // The texture and surface objects of one session on this GPU. The value by which the program knows
-// an object is the driver's on the GPU where it was made; where it is another here, kernel
-// parameters are translated. Of one thread at a time.
+// an object is the driver's on the GPU where it was made. Where it is another here, kernel
+// parameters are translated if no plain number can be mistaken for it; else the object is made
+// until it gets that value. Of one thread at a time.
 class SessionImageObjects {
  public:
   explicit SessionImageObjects(const Device& device) : device_(device) {}
@@ -35,6 +37,7 @@ class SessionImageObjects {
   absl::StatusOr<std::uint64_t> ValueOf(std::uint64_t id) const;
 
   // AlreadyExists: another object is known by this value, and is another one here.
+  // FailedPrecondition: it can neither be translated nor be made with that value here.
   absl::Status Publish(std::uint64_t id, std::uint64_t known_as);
   // Whether some published value is not the object's on this GPU.
   bool has_moved() const { return moved_ != 0; }
@@ -47,13 +50,19 @@ class SessionImageObjects {
  private:
   struct Object {
     absl::Status status;
-    bool is_texture = false;
+    CUDA_RESOURCE_DESC resource{};
+    std::optional<CUDA_TEXTURE_DESC> texture;  // a surface has none
+    std::optional<CUDA_RESOURCE_VIEW_DESC> view;
     std::uint64_t value = 0;
     std::uint64_t known_as = 0;  // 0: not published
   };
 
   bool HasRoom() const;
-  void Destroy(const Object& object) const;
+  void Add(std::uint64_t id, Object object);
+  CUresult Make(const Object& object, std::uint64_t& value) const;
+  void Destroy(const Object& object, std::uint64_t value) const;
+  // Exchanges the driver's object for one of that value. False if the driver gives none.
+  bool MakeAs(std::uint64_t value, Object& object) const;
 
   const Device& device_;
   std::map<std::uint64_t, Object> objects_;

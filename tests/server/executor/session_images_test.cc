@@ -43,6 +43,15 @@ class SessionImagesTest : public BatchTest {
     copy.depth = 1;
     return copy;
   }
+  void Leave() {
+    ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
+    ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, s_.stream).ok());
+  }
+  void Return() {
+    memory::ExtentSet live;
+    live.Add({0, 4 * kMiB});
+    ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
+  }
   std::uint8_t* Memory(std::uint64_t offset) const {
     return reinterpret_cast<std::uint8_t*>(base() + offset);
   }
@@ -115,16 +124,65 @@ TEST_F(SessionImagesTest, TexelsAreInTheImageWhileTheSessionIsElsewhere) {
   ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
   for (Bytes i = 0; i < kArrayBytes; ++i) Memory(kMiB)[i] = static_cast<std::uint8_t>(i + 1);
   ASSERT_EQ(ErrorOf(Upload()), cudaSuccess);
-  ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-  ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, s_.stream).ok());
+  ASSERT_NO_FATAL_FAILURE(Leave());
   std::vector<std::uint8_t>& texels = s_.cuda.texels(0);
   const std::vector<std::uint8_t> before = texels;
   std::fill(texels.begin(), texels.end(), std::uint8_t{0xee});  // as if it had run elsewhere
-  memory::ExtentSet live;
-  live.Add({0, 4 * kMiB});
-  ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
+  ASSERT_NO_FATAL_FAILURE(Return());
   EXPECT_EQ(texels, before);
   EXPECT_EQ(std::vector<std::uint8_t>(Memory(4096), Memory(4096) + kArrayBytes), before);
+}
+
+// Each level, in every one of its slices, has a value of its own.
+TEST_F(SessionImagesTest, EveryLevelAndLayerGoesAlong) {
+  wire::ArrayCreate layered = Create();
+  layered.depth = 3;
+  layered.flags = CUDA_ARRAY3D_LAYERED;
+  layered.levels = 3;
+  ASSERT_EQ(ErrorOf(layered), cudaSuccess);
+  ASSERT_EQ(s_.cuda.live_arrays(), 3U);
+  wire::ArrayCreate volume = Create();
+  volume.array = kArray + 1;
+  volume.depth = 4;
+  volume.levels = 2;
+  volume.block = layered.block + 4096;
+  ASSERT_EQ(ErrorOf(volume), cudaSuccess);
+  const std::vector<Bytes> sizes = {3 * kArrayBytes, 3 * kArrayBytes / 4, 3 * kArrayBytes / 16,
+                                    4 * kArrayBytes, 4 * kArrayBytes / 8};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::vector<std::uint8_t>& texels = s_.cuda.texels(i);
+    ASSERT_EQ(texels.size(), sizes[i]);
+    for (std::size_t at = 0; at < texels.size(); ++at)
+      texels[at] = static_cast<std::uint8_t>(40 * i + at % 37);
+  }
+  s_.memory->image().MarkDirty();
+  ASSERT_NO_FATAL_FAILURE(Leave());
+  std::vector<std::vector<std::uint8_t>> before;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    before.push_back(s_.cuda.texels(i));
+    s_.cuda.texels(i).assign(sizes[i], 0xee);
+  }
+  ASSERT_NO_FATAL_FAILURE(Return());
+  for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(s_.cuda.texels(i), before[i]) << i;
+  // One level's texels lie behind the other's.
+  std::uint64_t at = layered.block - base();
+  for (std::size_t i = 0; i < 3; at += sizes[i++]) {
+    EXPECT_EQ(std::vector<std::uint8_t>(Memory(at), Memory(at) + sizes[i]), before[i]) << i;
+  }
+
+  // The journal makes it on another GPU from the filled block.
+  ASSERT_TRUE(s_.session->BeginLease({kLease}).ok());
+  ASSERT_TRUE(s_.session->ResetObjects().ok());
+  ASSERT_EQ(ErrorOf(layered), cudaSuccess);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(s_.cuda.texels(5 + i), before[i]) << i;
+}
+
+TEST_F(SessionImagesTest, AnArrayWithoutALevelIsNone) {
+  s_.cuda.RefuseLevels();
+  wire::ArrayCreate create = Create();
+  create.levels = 2;
+  EXPECT_NE(ErrorOf(create), cudaSuccess);
+  EXPECT_EQ(s_.cuda.live_arrays(), 0U);
 }
 
 TEST_F(SessionImagesTest, ATextureThatCouldNotBeMadeIsToldToWhoAsksForItsValue) {
@@ -163,23 +221,46 @@ TEST_F(SessionImagesTest, TexturesReadOnlyTheSessionsMemory) {
 }
 
 TEST_F(SessionImagesTest, ParametersNameTheObjectsOfThisGpu) {
+  constexpr std::uint64_t kMark = std::uint64_t{1} << 40;  // no plain number
+  s_.cuda.NumberImageObjectsFrom(kMark);
   ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
   const wire::SurfaceCreate surface{31, kArray, 0};
   ASSERT_EQ(ErrorOf(surface), cudaSuccess);
-  ASSERT_EQ(ValueOf(31), 100U);
+  ASSERT_EQ(ValueOf(31), kMark);
   // The program has known it since it ran on another GPU.
-  ASSERT_EQ(ErrorOf(wire::ImageObjectPublish{31, 555}), cudaSuccess);
+  const std::uint64_t known_as = kMark + 555;
+  const std::uint64_t other = kMark + 556;
+  ASSERT_EQ(ErrorOf(wire::ImageObjectPublish{31, known_as}), cudaSuccess);
   LoadKernel();
-  const std::uint64_t known_as = 555;
-  const std::uint64_t other = 556;
   ASSERT_EQ(ErrorOf(Launch(known_as)), cudaSuccess);
   ASSERT_EQ(ErrorOf(Launch(other)), cudaSuccess);
-  EXPECT_THAT(s_.cuda.launches(), ElementsAre(100, 556));
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(kMark, other));
   ASSERT_EQ(ErrorOf(wire::SurfaceCreate{32, kArray, 0}), cudaSuccess);
-  EXPECT_NE(ErrorOf(wire::ImageObjectPublish{32, 555}), cudaSuccess) << "which one would it be?";
+  EXPECT_NE(ErrorOf(wire::ImageObjectPublish{32, known_as}), cudaSuccess)
+      << "which one would it be?";
   ASSERT_EQ(ErrorOf(wire::ImageObjectDestroy{31}), cudaSuccess);
   ASSERT_EQ(ErrorOf(Launch(known_as)), cudaSuccess);
-  EXPECT_THAT(s_.cuda.launches(), ElementsAre(100, 556, 555));
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(kMark, other, known_as));
+}
+
+// Any count or size may be the same number.
+TEST_F(SessionImagesTest, AnObjectOfASmallValueKeepsItAndNoParameterIsChanged) {
+  s_.cuda.NumberImageObjectsFrom(1);
+  ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
+  ASSERT_EQ(ErrorOf(wire::SurfaceCreate{31, kArray, 0}), cudaSuccess);
+  ASSERT_EQ(ErrorOf(wire::SurfaceCreate{32, kArray, 0}), cudaSuccess);
+  EXPECT_EQ(ErrorOf(wire::ImageObjectPublish{31, 5}), cudaSuccess);
+  EXPECT_THAT(s_.cuda.image_objects(), ElementsAre(2, 5));
+  EXPECT_EQ(ValueOf(31), 5U);
+  LoadKernel();
+  for (const std::uint64_t number : {1, 2, 5, 6}) EXPECT_EQ(ErrorOf(Launch(number)), cudaSuccess);
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(1, 2, 5, 6));
+
+  EXPECT_NE(ErrorOf(wire::ImageObjectPublish{32, 3}), cudaSuccess) << "the driver does not give it";
+  EXPECT_THAT(s_.cuda.image_objects(), ElementsAre(2, 5));
+  const std::uint64_t number = 3;
+  EXPECT_EQ(ErrorOf(Launch(number)), cudaSuccess);
+  EXPECT_EQ(s_.cuda.launches().back(), 3U);
 }
 
 }  // namespace
