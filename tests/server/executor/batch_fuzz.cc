@@ -1,9 +1,11 @@
 // Whatever a client writes as a batch: it may be refused, but nothing that was not checked reaches
 // the driver. The fake driver's memory is host memory at the session's addresses, so that a range
 // that was not checked is a crash.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "proto/cuda_api/cublas_commands.h"
 #include "tests/server/executor/batch_builder.h"
 #include "tests/server/executor/session_fixture.h"
 
@@ -15,6 +17,51 @@ constexpr std::uint64_t kLease = 5;
 struct NoReplies final : ReplySink {
   void Send(std::span<const std::uint8_t>) override {}
 };
+
+// A function of cuBLAS, whichever it is assigned to, that has done its work.
+struct Succeeding {
+  template <typename... Arguments>
+  using Function = cublasStatus_t (*)(Arguments...);
+  template <typename... Arguments>
+  operator Function<Arguments...>() const {  // NOLINT: an assignment is what it is for
+    return [](Arguments...) { return CUBLAS_STATUS_SUCCESS; };
+  }
+};
+
+// One function of each kind of arguments.
+cuda_api::CublasFunctions FakeCublas() {
+  cuda_api::CublasFunctions functions{};
+  functions.cublasCreate_v2 = [](cublasHandle_t* handle) {
+    static int real = 0;
+    return *handle = reinterpret_cast<cublasHandle_t>(&real), CUBLAS_STATUS_SUCCESS;
+  };
+  functions.cublasDestroy_v2 = Succeeding();
+  functions.cublasSetStream_v2 = Succeeding();
+  functions.cublasSetWorkspace_v2 = Succeeding();
+  functions.cublasSetMathMode = Succeeding();
+  functions.cublasSetPointerMode_v2 = Succeeding();
+  functions.cublasSaxpy_v2 = Succeeding();
+  functions.cublasSdot_v2 = Succeeding();
+  functions.cublasSspmv_v2 = Succeeding();
+  functions.cublasSgemv_v2 = Succeeding();
+  functions.cublasGemmEx = Succeeding();
+  functions.cublasGemmStridedBatchedEx = Succeeding();
+  functions.cublasSgemmBatched = Succeeding();
+  return functions;
+}
+
+template <typename... Commands>
+struct CallIds {
+  static constexpr std::array<std::uint32_t, sizeof...(Commands)> kAll = {Commands::kCallId...};
+};
+
+// Of any number that of a command of the table.
+std::uint32_t CallId(std::size_t number) {
+  constexpr auto& kCudart = wire::EveryCudartCommand<CallIds>::kAll;
+  constexpr auto& kCublas = wire::EveryCublasCommand<CallIds>::kAll;
+  number %= kCudart.size() + kCublas.size();
+  return number < kCudart.size() ? kCudart[number] : kCublas[number - kCudart.size()];
+}
 
 class Fuzzer {
  public:
@@ -59,10 +106,11 @@ class Fuzzer {
     array.channels = 1;
     array.block = session_.identity.device_base;
     batch.Add(stream).Add(event).Add(module).Add(kernel).Add(array);
+    batch.Add(wire::CublasCreate{7});
     wire::GraphAddNodes graph{6, 0, {}};
     batch.Add(wire::GraphCreate{graph.graph});
     const bool in_graph = !input.empty() && input[0] == 1;
-    while (input.size() >= 2) {
+    while (input.size() >= 3) {
       wire::GraphCommand command = TakeCommand(input);
       if (!in_graph) {
         batch.AddRaw(command.call_id, command.fields);
@@ -78,24 +126,24 @@ class Fuzzer {
 
   wire::GraphCommand TakeCommand(std::span<const std::uint8_t>& input) const {
     wire::GraphCommand command;
-    command.call_id = (input[0] < 224 ? 64u : 1024u - 224u) + input[0] % 224u;
-    const std::size_t words = std::min<std::size_t>(input[1], (input.size() - 2) / 8);
+    command.call_id = CallId(std::size_t{input[0]} << 8 | input[1]);
+    const std::size_t words = std::min<std::size_t>(input[2], (input.size() - 3) / 8);
     command.fields.resize(8 * words);
     for (std::size_t i = 0; i < words; ++i) {
       std::uint64_t word = 0;
-      std::memcpy(&word, input.data() + 2 + 8 * i, sizeof word);
+      std::memcpy(&word, input.data() + 3 + 8 * i, sizeof word);
       word = Plausible(word);
       std::memcpy(command.fields.data() + 8 * i, &word, sizeof word);
     }
-    input = input.subspan(2 + 8 * words);
+    input = input.subspan(3 + 8 * words);
     return command;
   }
 
-  // Small numbers and addresses near the session's memory more often than chance would give.
+  // Ids, small numbers and addresses near the session's memory more often than chance would give.
   std::uint64_t Plausible(std::uint64_t word) const {
     switch (word % 4) {
       case 0:
-        return (word >> 2) & 0xff;
+        return (word >> 3) & ((word & 4) != 0 ? 0xff : 7);
       case 1:
         return session_.identity.device_base + (word >> 2) % (8 * kMiB);
       case 2:
@@ -108,7 +156,7 @@ class Fuzzer {
   const std::vector<std::uint8_t> fatbin_ = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0,
                                              0,    0,    0,    0,    0, 0, 0,  0};
   const Sha256Digest digest_ = Sha256(fatbin_.data(), fatbin_.size());
-  FakeSession session_;
+  FakeSession session_{FakeCublas()};
 };
 
 }  // namespace
