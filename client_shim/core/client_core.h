@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,8 +67,10 @@ class StreamGate {
  public:
   virtual ~StreamGate() = default;
   virtual bool IsCapturing(std::uint64_t stream) = 0;
-  // Takes a STREAM command in place of Enqueue.
-  virtual cudaError_t Capture(std::uint64_t stream, const Command& command) = 0;
+  // Takes a STREAM command in place of Enqueue. Graphs that have it keep `needed`, which may be
+  // null, alive.
+  virtual cudaError_t Capture(std::uint64_t stream, const Command& command,
+                              std::shared_ptr<const void> needed) = 0;
   // Before Enqueue or Call: waits for what a command of the stream must follow and the client has
   // still to do. CUDA's error, upon which nothing may be sent, where the command would disturb a
   // capture, which breaks.

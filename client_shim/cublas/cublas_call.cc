@@ -2,16 +2,26 @@
 
 namespace torpor::shim {
 
+cublasStatus_t CublasCall::FindCaptured(std::shared_ptr<const CapturedHandle>& captured) {
+  ClientCore& core = *torpor_client_core();
+  StreamGate* const gate = core.stream_gate();
+  if (!gate || !gate->IsCapturing(handle_->CurrentStream(core))) return CUBLAS_STATUS_SUCCESS;
+  return CublasStatusOf(CapturedHandle::Find(core, handle_->wanted, captured));
+}
+
+cublasStatus_t CublasCall::Capture(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+                                   std::shared_ptr<const CapturedHandle> captured) {
+  StreamGate* const gate = torpor_client_core()->stream_gate();
+  return CublasStatusOf(
+      gate->Capture(handle_->wanted.stream, {call_id, fields}, std::move(captured)));
+}
+
 cublasStatus_t CublasCall::Enqueue(std::uint32_t call_id, std::span<const std::uint8_t> fields) {
   ClientCore& core = *torpor_client_core();
   if (const cudaError_t error = handle_->SendSettings(core)) return CublasStatusOf(error);
-  const Command command{call_id, fields};
-  const std::uint64_t stream = handle_->wanted.stream;
-  if (StreamGate* const gate = core.stream_gate()) {
-    if (gate->IsCapturing(stream)) return CublasStatusOf(gate->Capture(stream, command));
-    if (const cudaError_t error = gate->Await(stream)) return CublasStatusOf(error);
-  }
-  return CublasStatusOf(core.Enqueue(command));
+  if (StreamGate* const gate = core.stream_gate())
+    if (const cudaError_t error = gate->Await(handle_->wanted.stream)) return CublasStatusOf(error);
+  return CublasStatusOf(core.Enqueue({call_id, fields}));
 }
 
 cublasStatus_t CublasCall::Call(std::uint32_t call_id, std::span<const std::uint8_t> fields,

@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 
+#include "client_shim/cublas/captured_handle.h"
 #include "client_shim/cublas/handle_table.h"
 #include "proto/cuda_api/cublas_scalar.h"
 #include "proto/wire/codec.h"
@@ -69,8 +72,12 @@ class CublasCall {
   cublasStatus_t Send(Command& command) {
     if (!IsSendable(command)) return status_;
     return Guarded([&](std::vector<std::uint8_t>& fields) {
+      std::shared_ptr<const CapturedHandle> captured;
+      if (const cublasStatus_t status = FindCaptured(captured)) return status;
+      if (captured) command.handle = captured->id();
       wire::Writer{fields}(command);
-      return Enqueue(Command::kCallId, fields);
+      return captured ? Capture(Command::kCallId, fields, std::move(captured))
+                      : Enqueue(Command::kCallId, fields);
     });
   }
 
@@ -128,6 +135,10 @@ class CublasCall {
     }
   }
 
+  // What a call uses in place of the program's handle if its stream captures; else null.
+  cublasStatus_t FindCaptured(std::shared_ptr<const CapturedHandle>& captured);
+  cublasStatus_t Capture(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+                         std::shared_ptr<const CapturedHandle> captured);
   cublasStatus_t Enqueue(std::uint32_t call_id, std::span<const std::uint8_t> fields);
   cublasStatus_t Call(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                       std::vector<std::uint8_t>& result);

@@ -1,8 +1,5 @@
-#include <vector>
-
 #include "client_shim/cublas/handle_table.h"
 #include "client_shim/cublas/overrides.h"
-#include "proto/cuda_api/cublas_commands.h"
 
 // Creating, destroying and setting up handles. Settings stay here until a call needs them.
 namespace torpor::shim {
@@ -41,21 +38,10 @@ bool ResolveStream(cudaStream_t stream, std::uint64_t& handle) {
 cublasStatus_t CreateHandle(cublasHandle_t* handle) {
   ClientCore& core = *torpor_client_core();
   if (const cudaError_t error = core.Start()) return CublasStatusOf(error);
-  const std::uint64_t id = core.MintHandle(HandleKind::kCublas);
-  std::vector<std::uint8_t> fields;
-  wire::CublasCreate command{.handle = id};
-  wire::Writer{fields}(command);
-  if (const cudaError_t error = core.Create(id, {command.kCallId, fields}))
-    return CublasStatusOf(error);
+  std::uint64_t id = 0;
+  if (const cudaError_t error = CublasHandle::Create(core, id)) return CublasStatusOf(error);
   *handle = CublasHandleTable::Get().Add(id);
   return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t DestroyHandle(const CublasHandle& handle) {
-  std::vector<std::uint8_t> fields;
-  wire::CublasDestroy command{.handle = handle.id()};
-  wire::Writer{fields}(command);
-  return CublasStatusOf(torpor_client_core()->Destroy(handle.id(), {command.kCallId, fields}));
 }
 
 // No exception may cross the C entry; only an allocation can throw here.
@@ -89,7 +75,8 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return WithHandle(handle, [&](CublasHandle& found) {
-    const cublasStatus_t status = Guarded([&] { return torpor::shim::DestroyHandle(found); });
+    const cublasStatus_t status =
+        Guarded([&] { return torpor::shim::CublasStatusOf(found.Destroy(*torpor_client_core())); });
     torpor::shim::CublasHandleTable::Get().Remove(handle);
     return status;
   });

@@ -18,9 +18,23 @@ cudaError_t Configure(ClientCore& core, std::uint64_t handle, Setting setting) {
 
 }  // namespace
 
-cudaError_t CublasHandle::SendSettings(ClientCore& core) {
+cudaError_t CublasHandle::Create(ClientCore& core, std::uint64_t& id) {
+  id = core.MintHandle(HandleKind::kCublas);
+  return core.Create(id, {wire::CublasCreate::kCallId, wire::Encoded(wire::CublasCreate{id})});
+}
+
+cudaError_t CublasHandle::Destroy(ClientCore& core) const {
+  return core.Destroy(id_, {wire::CublasDestroy::kCallId, wire::Encoded(wire::CublasDestroy{id_})});
+}
+
+std::uint64_t CublasHandle::CurrentStream(ClientCore& core) {
   // The calling thread's, which need not be the one that set the stream.
   if (program_stream == cudaStreamPerThread) wanted.stream = core.PerThreadStream();
+  return wanted.stream;
+}
+
+cudaError_t CublasHandle::SendSettings(ClientCore& core) {
+  CurrentStream(core);
   if (wanted.stream != sent_.stream) {
     if (const cudaError_t error =
             Configure(core, id_, wire::CublasSetStream{.handle = 0, .stream = wanted.stream}))

@@ -2,6 +2,7 @@
 
 #include <cublas_api.h>
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <shared_mutex>
@@ -13,6 +14,9 @@ namespace torpor::shim {
 
 // What a program has set on a cuBLAS handle.
 struct CublasSettings {
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null in it
+  friend auto operator<=>(const CublasSettings&, const CublasSettings&) = default;
+
   std::uint64_t stream = 0;  // the session's handle; 0 is the legacy default stream
   std::uint64_t workspace = 0;
   std::uint64_t workspace_bytes = 0;  // 0: cuBLAS's own
@@ -26,7 +30,15 @@ class CublasHandle {
  public:
   explicit CublasHandle(std::uint64_t id) : id_(id) {}
 
+  // Makes one of the session.
+  static cudaError_t Create(ClientCore& core, std::uint64_t& id);
+  // Sends that the session's is gone; the settings are not to be sent any more.
+  cudaError_t Destroy(ClientCore& core) const;
+
   std::uint64_t id() const { return id_; }
+
+  // The stream of a call that is made now.
+  std::uint64_t CurrentStream(ClientCore& core);
 
   // Sends those of `wanted` that the executor does not know yet, so that what is set again and
   // again to the same value (PyTorch does so around every call) costs nothing.

@@ -1,5 +1,8 @@
 #include "client_shim/cudart/stream_gate.h"
 
+#include <memory>
+#include <utility>
+
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/streams.h"
@@ -13,10 +16,12 @@ cudaStream_t StreamOf(std::uint64_t handle) { return reinterpret_cast<cudaStream
 class RuntimesGate final : public StreamGate {
  public:
   bool IsCapturing(std::uint64_t stream) override { return shim::IsCapturing(StreamOf(stream)); }
-  cudaError_t Capture(std::uint64_t stream, const Command& command) override {
+  cudaError_t Capture(std::uint64_t stream, const Command& command,
+                      std::shared_ptr<const void> needed) override {
     return shim::Capture(
         StreamOf(stream),
-        LibraryWork{command.call_id, {command.fields.begin(), command.fields.end()}});
+        LibraryWork{
+            command.call_id, {command.fields.begin(), command.fields.end()}, std::move(needed)});
   }
   cudaError_t Await(std::uint64_t handle) override {
     StreamPtr stream;

@@ -68,6 +68,7 @@ struct FreeWork {
 struct LibraryWork {
   std::uint32_t call_id = 0;
   std::vector<std::uint8_t> fields;
+  std::shared_ptr<const void> needed;  // lives as long as the work
 };
 
 using NodeWork =

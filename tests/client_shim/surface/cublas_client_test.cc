@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "proto/cuda_api/cublas_commands.h"
@@ -46,14 +48,23 @@ class CublasClientTest : public testing::Test {
 // Another library's captures and functions, as calls of cuBLAS meet them.
 class FakeGate final : public StreamGate {
  public:
-  bool IsCapturing(std::uint64_t) override { return false; }
-  cudaError_t Capture(std::uint64_t, const Command&) override { return cudaErrorUnknown; }
+  bool IsCapturing(std::uint64_t) override { return is_capturing; }
+  cudaError_t Capture(std::uint64_t, const Command& command,
+                      std::shared_ptr<const void> needed) override {
+    wire::Reader reader(command.fields);
+    reader(captured.emplace_back());
+    held.push_back(std::move(needed));
+    return cudaSuccess;
+  }
   cudaError_t Await(std::uint64_t stream) override {
     awaited.push_back(stream);
     sent_before = FakeClientCore::Get().sent.size();
     return answer;
   }
 
+  bool is_capturing = false;
+  std::vector<wire::CublasSscal> captured;
+  std::vector<std::shared_ptr<const void>> held;
   std::vector<std::uint64_t> awaited;
   std::size_t sent_before = 0;
   cudaError_t answer = cudaSuccess;
@@ -72,6 +83,41 @@ TEST_F(CublasClientTest, CallsWaitForWhatTheirStreamIsStillToDoInTheClient) {
   EXPECT_EQ(cublasSdot(handle_, 4, Device<float>(0), 1, Device<float>(64), 1, &result),
             CUBLAS_STATUS_EXECUTION_FAILED);
   EXPECT_EQ(core_.sent.size(), 1u);
+  core_.SetStreamGate(nullptr);
+}
+
+TEST_F(CublasClientTest, CapturedCallsKeepTheSettingsOfTheirCapture) {
+  FakeGate gate;
+  gate.is_capturing = true;
+  core_.SetStreamGate(&gate);
+  const auto handle_of_call = [&] {
+    EXPECT_EQ(Scale(), CUBLAS_STATUS_SUCCESS);
+    return gate.captured.back().handle;
+  };
+  cublasSetWorkspace(handle_, Device<void>(4096), 1024);
+  const std::uint64_t first = handle_of_call();
+  EXPECT_NE(first, reinterpret_cast<std::uint64_t>(handle_));
+  EXPECT_TRUE(core_.live.contains(first));
+  EXPECT_EQ(handle_of_call(), first);
+  EXPECT_EQ(core_.settings, std::vector{wire::CublasSetWorkspace::kCallId}) << "once, for `first`";
+  cublasSetMathMode(handle_, CUBLAS_PEDANTIC_MATH);
+  const std::uint64_t pedantic = handle_of_call();
+  EXPECT_NE(pedantic, first);
+  cublasSetStream(handle_, cudaStreamPerThread);
+  cublasSetWorkspace(handle_, Device<void>(4096), 1024);
+  const std::uint64_t beside = handle_of_call();
+  EXPECT_NE(beside, pedantic) << "they may run at once";
+  cublasSetStream(handle_, nullptr);
+  cublasSetWorkspace(handle_, Device<void>(4096), 1024);
+  cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH);
+  EXPECT_EQ(handle_of_call(), first);
+  EXPECT_TRUE(core_.sent.empty());
+
+  gate.held.resize(1);
+  EXPECT_TRUE(core_.live.contains(first));
+  EXPECT_FALSE(core_.live.contains(pedantic)) << "no graph has it any more";
+  gate.held.clear();
+  EXPECT_FALSE(core_.live.contains(first));
   core_.SetStreamGate(nullptr);
 }
 

@@ -120,7 +120,8 @@ TEST_F(GraphClientTest, OtherLibrariesCommandsAreCapturedThroughTheCore) {
   const auto handle = reinterpret_cast<std::uint64_t>(stream_);
   EXPECT_TRUE(gate->IsCapturing(handle));
   EXPECT_FALSE(gate->IsCapturing(0));
-  EXPECT_EQ(gate->Capture(handle, {1500, {}}), cudaSuccess);
+  const auto needed = std::make_shared<int>();
+  EXPECT_EQ(gate->Capture(handle, {1500, {}}, needed), cudaSuccess);
   cudaGraph_t captured = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(stream_, &captured), cudaSuccess);
   EXPECT_FALSE(gate->IsCapturing(handle));
@@ -131,7 +132,12 @@ TEST_F(GraphClientTest, OtherLibrariesCommandsAreCapturedThroughTheCore) {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   EXPECT_EQ(cudaGraphNodeGetType(node, &type), cudaSuccess);
   EXPECT_EQ(type, cudaGraphNodeTypeKernel);
+  cudaGraphExec_t exec = nullptr;
+  EXPECT_EQ(cudaGraphInstantiate(&exec, captured, 0), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+  EXPECT_GT(needed.use_count(), 1) << "the other graph has it still";
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(needed.use_count(), 1);
 }
 
 TEST_F(GraphClientTest, WhatCannotBeCapturedOfOtherLibrariesBreaksTheCapture) {

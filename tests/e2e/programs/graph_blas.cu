@@ -53,7 +53,12 @@ int main() {
   EXPECT_CUDA(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
   BLAS(cublasSasum(handle, kCount, y, 1, &sum));
   REQUIRE(sum == 15.0F * kCount);
+
+  // The graph has taken over what it needs of the handle.
   BLAS(cublasDestroy(handle));
+  CUDA(cudaGraphLaunch(exec, stream));
+  CUDA(cudaStreamSynchronize(stream));
+  for (const float value : Download(y)) REQUIRE(value == 15 + 8 + 1);
   CUDA(cudaGraphExecDestroy(exec));
   return Pass();
 }
