@@ -63,7 +63,7 @@ COMMANDS = [
     # Modules and kernels.
     command(72, "ModuleUse", STREAM, module=u64, hash=array(u8, 32), variables=vector(string),
             finds_variables=u32,
-            note="Journal: the node already has the module's bytes (SHA-256 of the fatbin)."
+            note="Journal: the node already has the module's bytes (SHA-256 of them)."
                  " `variables` and `finds_variables` as in ModuleLoad."),
     command(73, "ModuleUnload", STREAM, module=u64),
     command(74, "ModuleBindGlobals", STREAM, module=u64, address=u64,
@@ -152,7 +152,8 @@ COMMANDS = [
                  " registered them, the executor is to look for them in the module."),
     command(133, "ModuleUpload", SYNC, hash=array(u8, 32), total_bytes=u64, at=u64,
             payload=payload, offset=u64, bytes=u64, data=blob,
-            note="The piece [at, at + bytes) of a fatbin; pieces come in order."),
+            note="The piece [at, at + bytes) of a module as cuModuleLoadData takes it, or of a"
+                 " RelocatableModule; pieces come in order."),
     command(134, "MemcpyDtoH", SYNC, src=u64, stream=u64, bytes=u64, window_offset=u64,
             returns=dict(data=blob),
             note="Into the window, or with kReplyInline into the reply."),

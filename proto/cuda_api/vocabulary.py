@@ -52,7 +52,7 @@ def vector(element):
 
 @dataclasses.dataclass(frozen=True)
 class Struct:
-    """A structure that travels inside results."""
+    """A structure that travels inside results and, in vectors, inside commands."""
 
     name: str
     note: str

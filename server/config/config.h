@@ -43,7 +43,7 @@ struct Config {
   bool is_emulated = false;         // no setting: whether that is the emulator's
   std::string emulator_topology;    // path of the emulated node's YAML; empty: none
   std::vector<int> gpus;            // indices to serve; empty: all
-  Bytes driver_reserve = 1 * kGiB;  // device memory left to the driver
+  Bytes driver_reserve = 1 * kGiB;  // device memory left to the driver; at most a quarter of it
   Bytes chunk_bytes = 2 * kMiB;     // unit in which images occupy device memory
   Bytes window_bytes = 16 * kMiB;   // shared window of a session
   Bytes address_range = 64 * kGiB;  // least range of addresses of a session

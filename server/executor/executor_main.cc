@@ -76,7 +76,8 @@ void AddOptions(CLI::App& app, CommandLine& line) {
                  "finds them")
       ->type_name("DIR");
   app.add_option("--driver-reserve", options.driver_reserve,
-                 "GPU memory left to the driver for contexts, modules and local memory")
+                 "GPU memory left to the driver for contexts, modules, local memory and "
+                 "arrays; at most a quarter of the GPU")
       ->transform(CLI::AsSizeValue(false))
       ->option_text("BYTES [1GiB]");
   app.add_option("--pool-bytes", options.pool_bytes,
