@@ -43,4 +43,10 @@ cuda_api::CallStatus ToCallStatus(const absl::Status& status, std::string_view w
   return cuda_api::CallFailed(ErrorOf(status), std::move(message));
 }
 
+cuda_api::CallStatus NotOwned(std::string_view what) {
+  return cuda_api::CallFailed(
+      cudaErrorInvalidValue,
+      std::string(what) + ": no memory or array of this session, or not all of it");
+}
+
 }  // namespace torpor::executor

@@ -17,4 +17,7 @@ cuda_api::CallStatus ToCallStatus(const CudaDriver& driver, CUresult result, std
 // A driver's error keeps its number; others get the runtime's nearest.
 cuda_api::CallStatus ToCallStatus(const absl::Status& status, std::string_view what);
 
+// Of a call whose memory or array is not the session's, or not all of it.
+cuda_api::CallStatus NotOwned(std::string_view what);
+
 }  // namespace torpor::executor

@@ -11,9 +11,9 @@
 #include "server/executor/graph_set.h"
 #include "server/executor/module_store.h"
 #include "server/executor/session_arrays.h"
-#include "server/executor/session_image_objects.h"
 #include "server/executor/session_memory.h"
 #include "server/executor/session_modules.h"
+#include "server/executor/session_textures.h"
 #include "server/executor/stream_set.h"
 
 namespace torpor::executor {
@@ -21,7 +21,7 @@ namespace torpor::executor {
 // Carries out the CUDA runtime calls of one session. Every id is looked up among the session's own
 // objects and every range among its own memory before the driver hears of it. Of one thread at a
 // time, on which the device is current.
-// Sources: cudart_calls_{streams,modules,memory,images,graphs}.cc.
+// Sources: cudart_calls_{streams,modules,memory,arrays,graphs}.cc.
 class CudartCalls final : public cuda_api::CudartHandler {
  public:
   // All outlive this. `run` carries out a command of a graph.
@@ -145,7 +145,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // The modules are unloaded last: kernels may still wait in destroyed streams.
   SessionModules modules_;
   SessionArrays arrays_;
-  SessionImageObjects image_objects_;
+  SessionTextures textures_;
   EventSet events_;
   StreamSet streams_;
   GraphSet graphs_;

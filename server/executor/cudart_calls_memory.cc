@@ -11,11 +11,6 @@ using cuda_api::CallStatus;
 
 namespace {
 
-CallStatus OutsideMemory(const char* call) {
-  return CallFailed(cudaErrorInvalidValue,
-                    std::string(call) + ": not memory of this session, or not all of it");
-}
-
 // Bytes from the first of `height` rows to the end of the last; false if that is no number.
 bool Extent2D(Bytes pitch, Bytes width, Bytes height, Bytes& extent) {
   if (height == 0 || width > pitch) return false;
@@ -54,7 +49,7 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
   const std::uint8_t* source =
       PayloadBytes(command.payload, command.offset, command.bytes, command.data);
   const CUdeviceptr target = DeviceMemory(command.dst, command.bytes);
-  if (source == nullptr || target == 0) return OutsideMemory("copy to the device");
+  if (source == nullptr || target == 0) return NotOwned("copy to the device");
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
@@ -72,7 +67,7 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
 CallStatus CudartCalls::MemcpyDtoHArena(const wire::MemcpyDtoHArena& command) {
   std::uint8_t* destination = memory_.Arena(command.arena_offset, command.bytes);
   const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
-  if (destination == nullptr || source == 0) return OutsideMemory("copy to pinned memory");
+  if (destination == nullptr || source == 0) return NotOwned("copy to pinned memory");
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
@@ -84,7 +79,7 @@ CallStatus CudartCalls::MemcpyDtoHArena(const wire::MemcpyDtoHArena& command) {
 CallStatus CudartCalls::MemcpyDtoD(const wire::MemcpyDtoD& command) {
   const CUdeviceptr target = DeviceMemory(command.dst, command.bytes);
   const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
-  if (target == 0 || source == 0) return OutsideMemory("copy on the device");
+  if (target == 0 || source == 0) return NotOwned("copy on the device");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
@@ -122,7 +117,7 @@ CallStatus CudartCalls::Memcpy2D(const wire::Memcpy2D& command) {
               source) ||
       !Side2D(command.dst_side, command.dst, dst_extent, copy.dstMemoryType, copy.dstDevice,
               copy.dstHost)) {
-    return OutsideMemory("two-dimensional copy");
+    return NotOwned("two-dimensional copy");
   }
   copy.srcHost = source;
   copy.srcPitch = command.src_pitch;
@@ -139,10 +134,10 @@ CallStatus CudartCalls::Memcpy2D(const wire::Memcpy2D& command) {
 CallStatus CudartCalls::Memset(const wire::Memset& command) {
   Bytes bytes = 0;
   if (__builtin_mul_overflow(command.count, Bytes{command.element_bytes}, &bytes)) {
-    return OutsideMemory("cudaMemset");
+    return NotOwned("cudaMemset");
   }
   const CUdeviceptr target = DeviceMemory(command.dst, bytes);
-  if (target == 0) return OutsideMemory("cudaMemset");
+  if (target == 0) return NotOwned("cudaMemset");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
@@ -170,10 +165,10 @@ CallStatus CudartCalls::Memset2D(const wire::Memset2D& command) {
   Bytes extent = 0;
   if (__builtin_mul_overflow(command.width, Bytes{command.element_bytes}, &row) ||
       !Extent2D(command.pitch, row, command.height, extent)) {
-    return OutsideMemory("cudaMemset2D");
+    return NotOwned("cudaMemset2D");
   }
   const CUdeviceptr target = DeviceMemory(command.dst, extent);
-  if (target == 0) return OutsideMemory("cudaMemset2D");
+  if (target == 0) return NotOwned("cudaMemset2D");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
@@ -217,7 +212,7 @@ CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
   const std::uint8_t* source =
       from_device ? nullptr
                   : PayloadBytes(command.payload, command.offset, command.bytes, command.data);
-  if (device_source == 0 && source == nullptr) return OutsideMemory("cudaMemcpyToSymbol");
+  if (device_source == 0 && source == nullptr) return NotOwned("cudaMemcpyToSymbol");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
@@ -231,7 +226,7 @@ CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
 CallStatus CudartCalls::MemcpyDtoH(const wire::MemcpyDtoH& command,
                                    wire::MemcpyDtoHResult& result) {
   const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
-  if (source == 0) return OutsideMemory("copy to the host");
+  if (source == 0) return NotOwned("copy to the host");
   return Download(source, command.stream, command.bytes, command.window_offset, result.data);
 }
 
@@ -251,7 +246,7 @@ CallStatus CudartCalls::Download(CUdeviceptr source, std::uint64_t stream_id, By
   std::uint8_t* destination = nullptr;
   if (window_offset != wire::kReplyInline) {
     destination = memory_.window().Payload(window_offset, bytes);
-    if (destination == nullptr) return OutsideMemory("copy to the host");
+    if (destination == nullptr) return NotOwned("copy to the host");
   } else if (bytes <= wire::kMaxInlineBytes) {
     data.resize(bytes);
     destination = data.data();

@@ -125,7 +125,7 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   CUresult result = streams_.Use(command.stream, stream);
   if (result != CUDA_SUCCESS) return Outcome(result, "launching a kernel");
   // The driver only reads them.
-  const bool has_moved = modules_.has_moved() || image_objects_.has_moved();
+  const bool has_moved = modules_.has_moved() || textures_.has_moved();
   auto* bytes = has_moved ? TranslatedParameters(command.parameters)
                           : const_cast<std::uint8_t*>(command.parameters.data());
   const std::vector<wire::KernelParameter>& layout = kernel.entry.parameters;
@@ -152,7 +152,7 @@ std::uint8_t* CudartCalls::TranslatedParameters(std::span<const std::uint8_t> pa
   }
   // Pointers and objects are aligned to their size, those inside structures too.
   for (std::uint64_t& word : translated_) {
-    word = image_objects_.Translate(modules_.Translate(word));
+    word = textures_.Translate(modules_.Translate(word));
   }
   return reinterpret_cast<std::uint8_t*>(translated_.data());
 }

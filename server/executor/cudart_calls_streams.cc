@@ -27,7 +27,7 @@ CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMe
       memory_(memory),
       modules_(device, library, memory.image()),
       arrays_(device, memory.image()),
-      image_objects_(device),
+      textures_(device),
       events_(device),
       streams_(device),
       graphs_(device, streams_, std::move(run)) {}

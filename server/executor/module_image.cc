@@ -7,7 +7,7 @@
 #include "base/fatbin.h"
 #include "base/status_macros.h"
 #include "proto/wire/relocatable_module.h"
-#include "server/executor/image_check.h"
+#include "server/executor/module_check.h"
 
 namespace torpor::executor {
 namespace {
@@ -102,7 +102,7 @@ absl::StatusOr<CUmodule> LoadModuleImage(const Device& device,
   if (reader.done() && relocatable.magic == wire::RelocatableModule::kMagic) {
     return LoadRelocatable(device, relocatable);
   }
-  TORPOR_RETURN_IF_ERROR(CheckImage(image));
+  TORPOR_RETURN_IF_ERROR(CheckModule(image));
   return LoadImage(device, image.data());
 }
 

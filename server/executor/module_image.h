@@ -8,7 +8,7 @@
 
 namespace torpor::executor {
 
-// A module from what a client sent, which may be anything: what CheckImage allows, or a
+// A module from what a client sent, which may be anything: what CheckModule allows, or a
 // wire::RelocatableModule, whose machine code is taken where there is some for the device and whose
 // parts are linked elsewhere.
 absl::StatusOr<CUmodule> LoadModuleImage(const Device& device, std::span<const std::uint8_t> image);

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "base/check.h"
-#include "tests/server/executor/image_walk.h"
+#include "tests/server/executor/module_walk.h"
 
 namespace torpor::executor {
 namespace {
@@ -338,7 +338,7 @@ struct FakeDriverFunctions {
 
   // One module: kernel "record" of one 8-byte parameter and variable "counter" of 8 bytes.
   static CUresult LoadModule(CUmodule* module, const void* image) {
-    if (image != fake) WalkImage(image);  // which LinkComplete gives
+    if (image != fake) WalkModule(image);  // which LinkComplete gives
     return *module = reinterpret_cast<CUmodule>(++fake->modules_loaded_), Ok();
   }
   static CUresult LoadMachineCode(CUmodule* module, const void* image, unsigned, CUjit_option*,

@@ -1,4 +1,4 @@
-#include "server/executor/session_image_objects.h"
+#include "server/executor/session_textures.h"
 
 #include <utility>
 #include <vector>
@@ -20,15 +20,15 @@ absl::Status UnknownObject(std::uint64_t id) {
 
 }  // namespace
 
-SessionImageObjects::~SessionImageObjects() {
+SessionTextures::~SessionTextures() {
   for (const auto& [id, object] : objects_) {
     if (object.status.ok()) Destroy(object, object.value);
   }
 }
 
-bool SessionImageObjects::HasRoom() const { return objects_.size() < kMostObjects; }
+bool SessionTextures::HasRoom() const { return objects_.size() < kMostObjects; }
 
-CUresult SessionImageObjects::Make(const Object& object, std::uint64_t& value) const {
+CUresult SessionTextures::Make(const Object& object, std::uint64_t& value) const {
   const CudaDriver& driver = device_.driver();
   CUtexObject made = 0;
   const CUresult result = object.texture
@@ -39,7 +39,7 @@ CUresult SessionImageObjects::Make(const Object& object, std::uint64_t& value) c
   return result;
 }
 
-void SessionImageObjects::Destroy(const Object& object, std::uint64_t value) const {
+void SessionTextures::Destroy(const Object& object, std::uint64_t value) const {
   if (object.texture) {
     device_.driver().TexObjectDestroy(value);
   } else {
@@ -47,7 +47,7 @@ void SessionImageObjects::Destroy(const Object& object, std::uint64_t value) con
   }
 }
 
-bool SessionImageObjects::MakeAs(std::uint64_t value, Object& object) const {
+bool SessionTextures::MakeAs(std::uint64_t value, Object& object) const {
   std::vector<std::uint64_t> superfluous;
   bool is_made = false;
   for (std::size_t i = 0; i < kMostTries && !is_made; ++i) {
@@ -61,16 +61,16 @@ bool SessionImageObjects::MakeAs(std::uint64_t value, Object& object) const {
   return is_made;
 }
 
-void SessionImageObjects::Add(std::uint64_t id, Object object) {
+void SessionTextures::Add(std::uint64_t id, Object object) {
   if (!HasRoom() || objects_.contains(id)) return;
   object.status = device_.Status(Make(object, object.value),
                                  object.texture ? "cuTexObjectCreate" : "cuSurfObjectCreate");
   objects_.emplace(id, std::move(object));
 }
 
-void SessionImageObjects::AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC& resource,
-                                     const CUDA_TEXTURE_DESC& texture,
-                                     const CUDA_RESOURCE_VIEW_DESC* view) {
+void SessionTextures::AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC& resource,
+                                 const CUDA_TEXTURE_DESC& texture,
+                                 const CUDA_RESOURCE_VIEW_DESC* view) {
   Object object;
   object.resource = resource;
   object.texture = texture;
@@ -78,17 +78,17 @@ void SessionImageObjects::AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC&
   Add(id, std::move(object));
 }
 
-void SessionImageObjects::AddSurface(std::uint64_t id, const CUDA_RESOURCE_DESC& resource) {
+void SessionTextures::AddSurface(std::uint64_t id, const CUDA_RESOURCE_DESC& resource) {
   Object object;
   object.resource = resource;
   Add(id, std::move(object));
 }
 
-void SessionImageObjects::AddBroken(std::uint64_t id, absl::Status why) {
+void SessionTextures::AddBroken(std::uint64_t id, absl::Status why) {
   if (HasRoom() && !objects_.contains(id)) objects_[id].status = std::move(why);
 }
 
-absl::Status SessionImageObjects::Remove(std::uint64_t id) {
+absl::Status SessionTextures::Remove(std::uint64_t id) {
   const auto found = objects_.find(id);
   if (found == objects_.end()) return UnknownObject(id);
   if (found->second.status.ok()) Destroy(found->second, found->second.value);
@@ -101,14 +101,14 @@ absl::Status SessionImageObjects::Remove(std::uint64_t id) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint64_t> SessionImageObjects::ValueOf(std::uint64_t id) const {
+absl::StatusOr<std::uint64_t> SessionTextures::ValueOf(std::uint64_t id) const {
   const auto found = objects_.find(id);
   if (found == objects_.end()) return UnknownObject(id);
   if (!found->second.status.ok()) return found->second.status;
   return found->second.value;
 }
 
-absl::Status SessionImageObjects::Publish(std::uint64_t id, std::uint64_t known_as) {
+absl::Status SessionTextures::Publish(std::uint64_t id, std::uint64_t known_as) {
   const auto found = objects_.find(id);
   if (found == objects_.end()) return UnknownObject(id);
   Object& object = found->second;

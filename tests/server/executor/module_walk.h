@@ -4,6 +4,6 @@ namespace torpor::executor {
 
 // Reads a module as a driver does, which is told no size: it trusts every length and pointer in it,
 // so that one that leads astray is a crash, or AddressSanitizer's to tell.
-void WalkImage(const void* image);
+void WalkModule(const void* image);
 
 }  // namespace torpor::executor

@@ -18,7 +18,7 @@ constexpr Bytes kRowBytes = kWidth * 4;
 constexpr Bytes kHeight = 4;
 constexpr Bytes kArrayBytes = kRowBytes * kHeight;
 
-class SessionImagesTest : public BatchTest {
+class SessionArraysTest : public BatchTest {
  protected:
   wire::ArrayCreate Create() const {
     wire::ArrayCreate create;
@@ -65,7 +65,7 @@ class SessionImagesTest : public BatchTest {
   }
 };
 
-TEST_F(SessionImagesTest, ANewArrayHoldsTheZeroesOfItsBlock) {
+TEST_F(SessionArraysTest, ANewArrayHoldsTheZeroesOfItsBlock) {
   EXPECT_EQ(ErrorOf(Create()), cudaSuccess);
   EXPECT_THAT(s_.cuda.texels(0), Each(0));
   EXPECT_EQ(Call(BatchBuilder().Add(wire::ArrayCheck{kArray})).status, cudaSuccess);
@@ -75,7 +75,7 @@ TEST_F(SessionImagesTest, ANewArrayHoldsTheZeroesOfItsBlock) {
             cudaErrorInvalidResourceHandle);
 }
 
-TEST_F(SessionImagesTest, NonsenseIsNoArray) {
+TEST_F(SessionArraysTest, NonsenseIsNoArray) {
   wire::ArrayCreate create = Create();
   create.block = base() + 4 * kMiB - kArrayBytes + 1;
   EXPECT_EQ(ErrorOf(create), cudaErrorInvalidValue) << "the block ends outside of the memory";
@@ -93,12 +93,12 @@ TEST_F(SessionImagesTest, NonsenseIsNoArray) {
   EXPECT_EQ(s_.cuda.live_arrays(), 0U);
 }
 
-TEST_F(SessionImagesTest, AnArrayThatFindsNoRoomIsTold) {
+TEST_F(SessionArraysTest, AnArrayThatFindsNoRoomIsTold) {
   s_.cuda.RefuseArrays();
   EXPECT_EQ(ErrorOf(Create()), cudaErrorMemoryAllocation);
 }
 
-TEST_F(SessionImagesTest, CopiesAreCheckedOnBothSides) {
+TEST_F(SessionArraysTest, CopiesAreCheckedOnBothSides) {
   ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
   for (Bytes i = 0; i < kArrayBytes; ++i) Memory(kMiB)[i] = static_cast<std::uint8_t>(i);
   EXPECT_EQ(ErrorOf(Upload()), cudaSuccess);
@@ -120,7 +120,7 @@ TEST_F(SessionImagesTest, CopiesAreCheckedOnBothSides) {
   }
 }
 
-TEST_F(SessionImagesTest, TexelsAreInTheImageWhileTheSessionIsElsewhere) {
+TEST_F(SessionArraysTest, TexelsAreInTheImageWhileTheSessionIsElsewhere) {
   ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
   for (Bytes i = 0; i < kArrayBytes; ++i) Memory(kMiB)[i] = static_cast<std::uint8_t>(i + 1);
   ASSERT_EQ(ErrorOf(Upload()), cudaSuccess);
@@ -134,7 +134,7 @@ TEST_F(SessionImagesTest, TexelsAreInTheImageWhileTheSessionIsElsewhere) {
 }
 
 // Each level, in every one of its slices, has a value of its own.
-TEST_F(SessionImagesTest, EveryLevelAndLayerGoesAlong) {
+TEST_F(SessionArraysTest, EveryLevelAndLayerGoesAlong) {
   wire::ArrayCreate layered = Create();
   layered.depth = 3;
   layered.flags = CUDA_ARRAY3D_LAYERED;
@@ -177,7 +177,7 @@ TEST_F(SessionImagesTest, EveryLevelAndLayerGoesAlong) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(s_.cuda.texels(5 + i), before[i]) << i;
 }
 
-TEST_F(SessionImagesTest, AnArrayWithoutALevelIsNone) {
+TEST_F(SessionArraysTest, AnArrayWithoutALevelIsNone) {
   s_.cuda.RefuseLevels();
   wire::ArrayCreate create = Create();
   create.levels = 2;
@@ -185,7 +185,7 @@ TEST_F(SessionImagesTest, AnArrayWithoutALevelIsNone) {
   EXPECT_EQ(s_.cuda.live_arrays(), 0U);
 }
 
-TEST_F(SessionImagesTest, ATextureThatCouldNotBeMadeIsToldToWhoAsksForItsValue) {
+TEST_F(SessionArraysTest, ATextureThatCouldNotBeMadeIsToldToWhoAsksForItsValue) {
   wire::TextureCreate create;
   create.texture = 21;
   create.source = kArray;
@@ -197,7 +197,7 @@ TEST_F(SessionImagesTest, ATextureThatCouldNotBeMadeIsToldToWhoAsksForItsValue) 
   EXPECT_EQ(ErrorOf(wire::ImageObjectDestroy{21}), cudaSuccess);
 }
 
-TEST_F(SessionImagesTest, TexturesReadOnlyTheSessionsMemory) {
+TEST_F(SessionArraysTest, TexturesReadOnlyTheSessionsMemory) {
   wire::TextureCreate create;
   create.texture = 21;
   create.resource = wire::TextureResource::kLinear;
@@ -220,7 +220,7 @@ TEST_F(SessionImagesTest, TexturesReadOnlyTheSessionsMemory) {
   EXPECT_NE(Call(BatchBuilder().Add(wire::ImageObjectValue{23})).status, 0);
 }
 
-TEST_F(SessionImagesTest, ParametersNameTheObjectsOfThisGpu) {
+TEST_F(SessionArraysTest, ParametersNameTheObjectsOfThisGpu) {
   constexpr std::uint64_t kMark = std::uint64_t{1} << 40;  // no plain number
   s_.cuda.NumberImageObjectsFrom(kMark);
   ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
@@ -244,7 +244,7 @@ TEST_F(SessionImagesTest, ParametersNameTheObjectsOfThisGpu) {
 }
 
 // Any count or size may be the same number.
-TEST_F(SessionImagesTest, AnObjectOfASmallValueKeepsItAndNoParameterIsChanged) {
+TEST_F(SessionArraysTest, AnObjectOfASmallValueKeepsItAndNoParameterIsChanged) {
   s_.cuda.NumberImageObjectsFrom(1);
   ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
   ASSERT_EQ(ErrorOf(wire::SurfaceCreate{31, kArray, 0}), cudaSuccess);

@@ -48,11 +48,6 @@ bool Contains(const SessionArrays::Level& level, const wire::Memcpy3D& copy, con
          Fits(z, copy.depth, level.slices);
 }
 
-CallStatus OutsideMemory(const char* call) {
-  return CallFailed(cudaErrorInvalidValue,
-                    std::string(call) + ": no memory or array of this session, or not all of it");
-}
-
 CUDA_TEXTURE_DESC SamplingOf(const wire::TextureCreate& command) {
   CUDA_TEXTURE_DESC texture{};
   for (std::size_t i = 0; i < command.address_modes.size(); ++i) {
@@ -170,7 +165,7 @@ CallStatus CudartCalls::Memcpy3D(const wire::Memcpy3D& command) {
   if (command.width == 0 || command.height == 0 || command.depth == 0) return {};
   CUDA_MEMCPY3D copy{};
   if (!Side3D(command, /*is_target=*/true, copy) || !Side3D(command, /*is_target=*/false, copy)) {
-    return OutsideMemory("three-dimensional copy");
+    return NotOwned("three-dimensional copy");
   }
   copy.WidthInBytes = command.width;
   copy.Height = command.height;
@@ -235,25 +230,23 @@ bool CudartCalls::ResourceOf(const wire::TextureCreate& command,
 CallStatus CudartCalls::TextureCreate(const wire::TextureCreate& command) {
   CUDA_RESOURCE_DESC resource{};
   if (!ResourceOf(command, resource)) {
-    image_objects_.AddBroken(
-        command.texture,
-        absl::InvalidArgumentError("a texture of no array or memory of this session"));
+    textures_.AddBroken(command.texture, absl::InvalidArgumentError(
+                                             "a texture of no array or memory of this session"));
     return {};
   }
   const CUDA_TEXTURE_DESC texture = SamplingOf(command);
   const CUDA_RESOURCE_VIEW_DESC view = ViewOf(command);
-  image_objects_.AddTexture(command.texture, resource, texture,
-                            command.has_view != 0 ? &view : nullptr);
+  textures_.AddTexture(command.texture, resource, texture, command.has_view != 0 ? &view : nullptr);
   return {};
 }
 
 CallStatus CudartCalls::SurfaceCreate(const wire::SurfaceCreate& command) {
   CUDA_RESOURCE_DESC resource{};
   if (ArrayResource(command.array, command.level, resource)) {
-    image_objects_.AddSurface(command.surface, resource);
+    textures_.AddSurface(command.surface, resource);
   } else {
-    image_objects_.AddBroken(command.surface,
-                             absl::InvalidArgumentError("a surface of no array of this session"));
+    textures_.AddBroken(command.surface,
+                        absl::InvalidArgumentError("a surface of no array of this session"));
   }
   return {};
 }
@@ -262,17 +255,17 @@ CallStatus CudartCalls::SurfaceCreate(const wire::SurfaceCreate& command) {
 CallStatus CudartCalls::ImageObjectDestroy(const wire::ImageObjectDestroy& command) {
   const CUresult drained = streams_.Synchronize();
   if (drained != CUDA_SUCCESS) return Outcome(drained, "destroying a texture or surface");
-  return ToCallStatus(image_objects_.Remove(command.object), "destroying a texture or surface");
+  return ToCallStatus(textures_.Remove(command.object), "destroying a texture or surface");
 }
 
 CallStatus CudartCalls::ImageObjectPublish(const wire::ImageObjectPublish& command) {
-  return ToCallStatus(image_objects_.Publish(command.object, command.known_as),
+  return ToCallStatus(textures_.Publish(command.object, command.known_as),
                       "value of a texture or surface");
 }
 
 CallStatus CudartCalls::ImageObjectValue(const wire::ImageObjectValue& command,
                                          wire::ImageObjectValueResult& result) {
-  const absl::StatusOr<std::uint64_t> value = image_objects_.ValueOf(command.object);
+  const absl::StatusOr<std::uint64_t> value = textures_.ValueOf(command.object);
   if (value.ok()) result.known_as = *value;
   return ToCallStatus(value.status(), "texture or surface");
 }

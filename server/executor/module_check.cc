@@ -1,4 +1,4 @@
-#include "server/executor/image_check.h"
+#include "server/executor/module_check.h"
 
 #include <elf.h>
 
@@ -69,7 +69,7 @@ absl::Status CheckFatbin(std::span<const std::uint8_t> image) {
   return absl::OkStatus();
 }
 
-absl::Status CheckImage(std::span<const std::uint8_t> image) {
+absl::Status CheckModule(std::span<const std::uint8_t> image) {
   std::uint32_t magic = 0;
   if (!image.empty()) std::memcpy(&magic, image.data(), std::min(image.size(), sizeof magic));
   if (magic == kFatbinMagic) return CheckFatbin(image);

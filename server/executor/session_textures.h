@@ -16,12 +16,12 @@ namespace torpor::executor {
 // an object is the driver's on the GPU where it was made. Where it is another here, kernel
 // parameters are translated if no plain number can be mistaken for it; else the object is made
 // until it gets that value. Of one thread at a time.
-class SessionImageObjects {
+class SessionTextures {
  public:
-  explicit SessionImageObjects(const Device& device) : device_(device) {}
-  ~SessionImageObjects();
-  SessionImageObjects(const SessionImageObjects&) = delete;
-  SessionImageObjects& operator=(const SessionImageObjects&) = delete;
+  explicit SessionTextures(const Device& device) : device_(device) {}
+  ~SessionTextures();
+  SessionTextures(const SessionTextures&) = delete;
+  SessionTextures& operator=(const SessionTextures&) = delete;
 
   // Makes the object. That it could not be made is told by ValueOf: a program may have freed the
   // memory under an object that it does not use any more.

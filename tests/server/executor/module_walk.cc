@@ -1,4 +1,4 @@
-#include "tests/server/executor/image_walk.h"
+#include "tests/server/executor/module_walk.h"
 
 #include <elf.h>
 
@@ -52,7 +52,7 @@ void WalkFatbin(const std::uint8_t* fatbin) {
 
 }  // namespace
 
-void WalkImage(const void* image) {
+void WalkModule(const void* image) {
   const auto* const bytes = static_cast<const std::uint8_t*>(image);
   std::uint32_t magic = 0;
   std::memcpy(&magic, bytes, strnlen(static_cast<const char*>(image), sizeof magic));
