@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fatbin_format.h"
 #include "base/result.h"
 
 namespace torpor {
@@ -16,20 +17,6 @@ enum class FatbinError {
 };
 template <typename T>
 using FatbinResult = Result<T, FatbinError>;
-
-inline constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
-inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
-// Of a container; an empty one has no more.
-inline constexpr std::size_t kFatbinHeaderBytes = 16;
-
-// What nvcc puts into .nvFatBinSegment and hands to cuModuleLoadData.
-struct FatbinWrapper {
-  std::uint32_t magic;
-  std::uint32_t version;
-  const void* data;                // a fatbin container
-  const void* const* relocatable;  // version 2: null-terminated fatbins to be linked
-};
-static_assert(sizeof(FatbinWrapper) == 24);
 
 struct FatbinEntry {
   enum class Kind : std::uint16_t { kPtx = 1, kElf = 2, kLtoIr = 8 };

@@ -3,20 +3,14 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
+#include "base/fatbin_format.h"
+
 namespace torpor::shim {
 namespace {
-
-constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
-constexpr std::uint32_t kWrapperMagic = 0x466243B1;
-
-struct Wrapper {
-  std::uint32_t magic;
-  std::uint32_t version;  // 2: relocatable
-  const void* data;
-};
 
 std::uint32_t MagicOf(const void* image) {
   std::uint32_t magic = 0;
@@ -65,10 +59,11 @@ std::span<const std::uint8_t> FatbinAt(const void* fatbin) {
 
 cudaError_t CopyImage(const void* image, std::vector<std::uint8_t>& copy) {
   if (!image) return cudaErrorInvalidValue;
-  if (MagicOf(image) == kWrapperMagic) {
-    Wrapper wrapper;
-    std::memcpy(&wrapper, image, sizeof wrapper);
-    if (wrapper.version != 1) return cudaErrorNotSupported;
+  if (MagicOf(image) == kFatbinWrapperMagic) {
+    FatbinWrapper wrapper{};
+    // The rest belongs to relocatable code alone.
+    std::memcpy(&wrapper, image, offsetof(FatbinWrapper, relocatable));
+    if (wrapper.version != kPlainWrapper) return cudaErrorNotSupported;
     image = wrapper.data;
   }
   const std::uint64_t bytes = ImageBytes(image);

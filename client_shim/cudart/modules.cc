@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_set>
 
+#include "base/fatbin_format.h"
 #include "base/sha256.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/module_image.h"
@@ -16,15 +17,6 @@ namespace {
 
 // CUDA's own limit for a kernel that was not given more by cudaFuncSetAttribute.
 constexpr std::uint64_t kDefaultSharedBytes = std::uint64_t{48} * 1024;
-// Wrapper version of relocatable device code.
-constexpr int kRelocatableWrapper = 2;
-
-struct FatbinWrapper {
-  int magic;
-  int version;
-  const void* data;                // a fatbin; of relocatable device code, what is linked already
-  const void* const* relocatable;  // version 2: fatbins that are linked at run time, and null
-};
 
 class Registry {
  public:

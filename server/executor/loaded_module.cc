@@ -100,7 +100,7 @@ LoadedKernel* LoadedModule::FindKernel(std::string_view name) {
 
 CUresult LoadedModule::RaiseSharedLimit(LoadedKernel& kernel, int bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes <= kernel.most_dynamic_shared) return CUDA_SUCCESS;
+  if (bytes >= 0 && bytes <= kernel.most_dynamic_shared) return CUDA_SUCCESS;
   const CUresult result = device_.driver().FuncSetAttribute(
       kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
   if (result == CUDA_SUCCESS) kernel.most_dynamic_shared = bytes;
