@@ -31,28 +31,28 @@ namespace {
 constexpr std::uint64_t kSegmentBytes = 2 * kMiB;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;  // no sum of these overflows
 
-// A completion slot for all frees of a stream.
-class FreeSlot {
+// The completion slot in which a stream's frees leave their marks.
+class FreeMarks {
  public:
-  explicit FreeSlot(std::uint32_t slot) : slot_(slot) {}
-  ~FreeSlot() { Core().FreeSlot(slot_); }
-  FreeSlot(const FreeSlot&) = delete;
-  FreeSlot& operator=(const FreeSlot&) = delete;
-  std::uint32_t number() const { return slot_; }
+  explicit FreeMarks(std::uint32_t slot) : slot_(slot) {}
+  ~FreeMarks() { Core().FreeSlot(slot_); }
+  FreeMarks(const FreeMarks&) = delete;
+  FreeMarks& operator=(const FreeMarks&) = delete;
+  std::uint32_t slot() const { return slot_; }
 
  private:
   const std::uint32_t slot_;
 };
-using FreeSlotPtr = std::shared_ptr<const FreeSlot>;
+using FreeMarksPtr = std::shared_ptr<const FreeMarks>;
 
 class MarkedPoint final : public FreePoint {
  public:
-  MarkedPoint(std::uint64_t stream, FreeSlotPtr slot, std::uint64_t value)
-      : FreePoint(stream), slot_(std::move(slot)), value_(value) {}
-  bool IsPassed() const override { return Core().SlotValue(slot_->number()) >= value_; }
+  MarkedPoint(std::uint64_t stream, FreeMarksPtr marks, std::uint64_t value)
+      : FreePoint(stream), marks_(std::move(marks)), value_(value) {}
+  bool IsPassed() const override { return Core().SlotValue(marks_->slot()) >= value_; }
 
  private:
-  const FreeSlotPtr slot_;
+  const FreeMarksPtr marks_;
   const std::uint64_t value_;
 };
 
@@ -65,7 +65,7 @@ class Pools {
     std::lock_guard lock(mutex_);
     pools_.resize(1);
     *default_ = MemoryPool();
-    slots_.clear();
+    marks_.clear();
     current_ = default_;
     segments_ = 0;
     has_excess_ = false;
@@ -227,24 +227,24 @@ class Pools {
   // No point if the stream has already come to the free.
   cudaError_t MarkFree(const Stream& stream, FreePointPtr& point) {
     if (Core().IsDrained()) return cudaSuccess;
-    const FreeSlotPtr slot = SlotOf(stream.wire);
-    if (!slot) return Ask(wire::StreamSynchronize{stream.wire});
-    const std::uint64_t value = Core().NextSlotValue(slot->number());
-    TORPOR_TRY(Send(wire::StreamMark{stream.wire, slot->number(), value}));
-    point = std::make_shared<MarkedPoint>(stream.wire, slot, value);
+    const FreeMarksPtr marks = MarksOf(stream.wire);
+    if (!marks) return Ask(wire::StreamSynchronize{stream.wire});
+    const std::uint64_t value = Core().NextSlotValue(marks->slot());
+    TORPOR_TRY(Send(wire::StreamMark{stream.wire, marks->slot(), value}));
+    point = std::make_shared<MarkedPoint>(stream.wire, marks, value);
     return cudaSuccess;
   }
 
   // Null if the page has no slot left.
-  FreeSlotPtr SlotOf(std::uint64_t stream) {
-    if (const auto known = slots_.find(stream); known != slots_.end())
-      if (FreeSlotPtr slot = known->second.lock()) return slot;
-    std::erase_if(slots_, [](const auto& entry) { return entry.second.expired(); });
-    const std::uint32_t number = Core().AllotSlot();
-    if (number == 0) return nullptr;
-    auto slot = std::make_shared<const FreeSlot>(number);
-    slots_[stream] = slot;
-    return slot;
+  FreeMarksPtr MarksOf(std::uint64_t stream) {
+    if (const auto known = marks_.find(stream); known != marks_.end())
+      if (FreeMarksPtr marks = known->second.lock()) return marks;
+    std::erase_if(marks_, [](const auto& entry) { return entry.second.expired(); });
+    const std::uint32_t slot = Core().AllotSlot();
+    if (slot == 0) return nullptr;
+    auto marks = std::make_shared<const FreeMarks>(slot);
+    marks_[stream] = marks;
+    return marks;
   }
 
   MemoryPool* FindOwner(std::uint64_t address) {
@@ -285,7 +285,7 @@ class Pools {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<MemoryPool>> pools_;
-  std::unordered_map<std::uint64_t, std::weak_ptr<const FreeSlot>> slots_;  // by stream
+  std::unordered_map<std::uint64_t, std::weak_ptr<const FreeMarks>> marks_;  // by stream
   MemoryPool* const default_;  // the first, which programs may keep for ever
   MemoryPool* current_ = default_;
   std::atomic<int> segments_{0};
