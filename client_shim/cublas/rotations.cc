@@ -129,7 +129,7 @@ struct ModifiedRotation {
       weight *= kLarge;
       shrink(kGamma);
     }
-    while (weight != 0 && std::abs(weight) >= kLarge) {
+    while (std::isfinite(weight) && std::abs(weight) >= kLarge) {
       WriteOut();
       weight /= kLarge;
       shrink(1 / kGamma);

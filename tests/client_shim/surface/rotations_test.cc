@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <utility>
 
 namespace torpor::shim {
@@ -92,6 +93,21 @@ TEST(RotationsTest, ModifiedRotationsZeroTheSecondNumberAndKeepTheLength) {
   Rotmg(&negative, &d2, &x1, &y1, parameters.data());
   EXPECT_EQ(parameters[0], -1) << "a negative weight leaves nothing";
   EXPECT_EQ(x1, 0);
+}
+
+TEST(RotationsTest, WeightsThatAreNoNumbersComeToAnEnd) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const double weight : {kInfinity, -kInfinity, kNone}) {
+    for (const bool is_first : {true, false}) {
+      double d1 = is_first ? weight : 1;
+      double d2 = is_first ? 1 : weight;
+      double x1 = 1;
+      const double y1 = 1;
+      std::array<double, 5> parameters{};
+      EXPECT_EQ(Rotmg(&d1, &d2, &x1, &y1, parameters.data()), CUBLAS_STATUS_SUCCESS);
+    }
+  }
 }
 
 }  // namespace
