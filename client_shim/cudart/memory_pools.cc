@@ -116,6 +116,7 @@ class Pools {
   cudaError_t Allocate(cudaMemPool_t handle, std::uint64_t bytes, const Stream& stream,
                        std::uint64_t& address) {
     return WithPool(handle, [&](MemoryPool& pool) -> cudaError_t {
+      if (bytes > kMostBytes) return cudaErrorMemoryAllocation;
       address = pool.memory.Take(bytes, stream.wire);
       if (address != 0) return cudaSuccess;
       cudaError_t error = Reserve(pool, bytes);
@@ -178,7 +179,6 @@ class Pools {
   }
 
   cudaError_t Reserve(MemoryPool& pool, std::uint64_t bytes) {
-    if (bytes > kMostBytes) return cudaErrorMemoryAllocation;
     const std::uint64_t segment = RoundUp(bytes, kSegmentBytes);
     if (pool.max_bytes != 0 && pool.memory.reserved().now + segment > pool.max_bytes)
       return cudaErrorMemoryAllocation;
@@ -193,7 +193,6 @@ class Pools {
   // sets free in any pool.
   cudaError_t ReserveWithoutRoom(MemoryPool& pool, std::uint64_t bytes, const Stream& stream,
                                  std::uint64_t& address) {
-    if (bytes > kMostBytes) return cudaErrorMemoryAllocation;
     if (pool.may_add_dependencies != 0) {
       FreePointPtr after;
       address = pool.memory.TakeAfter(bytes, after);

@@ -93,6 +93,14 @@ TEST_F(MemoryPoolsTest, AStreamThatMayNotWaitSynchronises) {
   EXPECT_FALSE(HasSent<wire::StreamWaitEvent>());
 }
 
+TEST_F(MemoryPoolsTest, NoSizeIsTooLargeToBeRefused) {
+  void* const block = Malloc(kBlock, stream_);
+  ASSERT_EQ(cudaFreeAsync(block, stream_), cudaSuccess);
+  void* pointer = nullptr;
+  EXPECT_EQ(cudaMallocAsync(&pointer, ~std::size_t{0}, stream_), cudaErrorMemoryAllocation);
+  EXPECT_EQ(Malloc(kBlock, stream_), block);
+}
+
 TEST_F(MemoryPoolsTest, AttributesTellWhatIsReservedAndUsed) {
   void* const first = Malloc(kBlock, stream_);
   void* const second = Malloc(kBlock, stream_);
