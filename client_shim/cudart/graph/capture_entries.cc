@@ -80,11 +80,11 @@ struct CaptureInfo {
 };
 
 cudaError_t TellInfo(cudaStream_t handle, const CaptureInfo& info) {
+  const GraphLock lock;  // the capture that is told of does not end meanwhile
   TORPOR_TRY(TellStatus(handle, info.status));
   if (*info.status != cudaStreamCaptureStatusActive) return cudaSuccess;
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
-  const GraphLock lock;
   StreamCapture& capture = *stream->capture;
   capture.told_nodes.clear();
   capture.told_edges.clear();
