@@ -277,6 +277,8 @@ cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_a
                                    self->Resume(stream, at, state);
                                  });
       TORPOR_TRY(RunInClient(node.work, stream));
+      // What was only sent puts the stream behind again.
+      if (planned_.at(&node).runner == Runner::kClientAtOnce) has_arrived = false;
     }
     has_arrived = false;
     const std::uint64_t part = parts_[at.stage].wire;

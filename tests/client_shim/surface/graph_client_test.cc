@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <vector>
 
 #include "proto/cuda_api/cudart_commands.h"
@@ -55,6 +56,12 @@ class GraphClientTest : public testing::Test {
     return exec;
   }
 
+  std::vector<std::uint32_t> Calls() const {
+    std::vector<std::uint32_t> calls;
+    for (const auto& sent : core_.sent) calls.push_back(sent.call_id);
+    return calls;
+  }
+
   FakeClientCore& core_ = FakeClientCore::Get();
   cudaStream_t stream_ = nullptr;
   cudaGraph_t graph_ = nullptr;
@@ -87,6 +94,32 @@ TEST_F(GraphClientTest, ChangesAreSentOnce) {
   const cudaHostNodeParams other_kind{[](void*) {}, nullptr};
   EXPECT_EQ(cudaGraphExecHostNodeSetParams(exec, node, &other_kind), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+}
+
+// Two functions of one stage, between which the stream waits for an event of somebody else.
+TEST_F(GraphClientTest, AFunctionWaitsForTheEventBeforeIt) {
+  core_.has_slots = true;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event, nullptr), cudaSuccess);
+  core_.sent.clear();
+  static std::atomic<int> calls;
+  calls = 0;
+  const cudaHostNodeParams count{[](void*) { ++calls; }, nullptr};
+  cudaGraphNode_t first = nullptr;
+  cudaGraphNode_t wait = nullptr;
+  cudaGraphNode_t second = nullptr;
+  ASSERT_EQ(cudaGraphAddHostNode(&first, graph_, nullptr, 0, &count), cudaSuccess);
+  ASSERT_EQ(cudaGraphAddEventWaitNode(&wait, graph_, &first, 1, event), cudaSuccess);
+  ASSERT_EQ(cudaGraphAddHostNode(&second, graph_, &wait, 1, &count), cudaSuccess);
+  const cudaGraphExec_t exec = Instantiate();
+  ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(calls, 2);
+  EXPECT_THAT(Calls(), ElementsAre(wire::StreamMark::kCallId, wire::StreamWaitEvent::kCallId,
+                                   wire::StreamMark::kCallId));
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
 }
 
 TEST_F(GraphClientTest, CapturedCallsAreNotSent) {
