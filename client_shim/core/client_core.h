@@ -128,6 +128,10 @@ class ClientCore {
   // The first unreported error of an asynchronous call, and forgets it unless it is sticky.
   virtual cudaError_t TakeAsyncError() = 0;
 
+  // Whether the calling thread's calls are the shim's own from now on: of an error that meets them
+  // the program has still to be told, and TakeAsyncError takes none. Gives what was so before.
+  virtual bool SetQuiet(bool quiet) = 0;
+
   // Room in the payload ring for up to `bytes`; waits until earlier pieces are free.
   virtual cudaError_t AcquireWindow(std::uint64_t bytes, WindowPiece& piece) = 0;
   // Frees a piece that no asynchronous command reads (downloads, failed calls).

@@ -13,6 +13,7 @@ namespace torpor::shim {
 // A thread that waits for the reply of its SYNC command. Lives on that thread's stack.
 struct ReplyWaiter {
   CallReply* reply = nullptr;
+  bool tells_program = true;  // if it fails
   bool done = false;
   cudaError_t error = cudaSuccess;  // the transport's
   std::condition_variable changed;

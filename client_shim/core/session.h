@@ -59,6 +59,7 @@ class Session final : public ClientCore {
   cudaError_t Destroy(std::uint64_t handle, const Command& destroy) override;
   bool IsLive(std::uint64_t handle) const override;
   cudaError_t TakeAsyncError() override;
+  bool SetQuiet(bool quiet) override;
   cudaError_t AcquireWindow(std::uint64_t bytes, WindowPiece& piece) override;
   void ReleaseWindow(const WindowPiece& piece) override;
   std::uint32_t AllotSlot() override { return slots_.Allot(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session.h"
@@ -18,6 +19,8 @@ constexpr std::chrono::microseconds kRingPoll{20};
 // How long a thread looks for its reply before it sleeps: a little more than an idle executor
 // takes, so that the common reply does not cost a wake-up, and a long kernel costs no processor.
 constexpr std::chrono::microseconds kReplyPoll{60};
+
+thread_local bool is_quiet = false;
 
 // As Receive: looks for kReplyPoll, giving way to other threads, and then sleeps.
 ssize_t AwaitReply(int socket, void* data, std::size_t bytes) {
@@ -55,8 +58,8 @@ cudaError_t Session::AwaitLease(Lock& lock, bool tells_program) {
         return cudaSuccess;
       case LeaseState::kLost: {
         const cudaError_t error = lease_.error;
-        lease_.failed_a_call = true;
-        if (tells_program) lease_.program_knows = true;
+        if (!is_quiet) lease_.failed_a_call = true;
+        if (!is_quiet && tells_program) lease_.program_knows = true;
         SettleLostLease();
         return error;
       }
@@ -109,6 +112,7 @@ cudaError_t Session::Call(const Command& command, CallReply& reply) {
   if (command.fields.size() > kMaxCommandFields) return cudaErrorInvalidValue;
   ReplyWaiter waiter;
   waiter.reply = &reply;
+  waiter.tells_program = !is_quiet;
   Lock lock(mutex_);
   if (const cudaError_t error = AwaitRoom(lock, true); error != cudaSuccess) return error;
   const LinkPtr link = lease_.link;
@@ -261,8 +265,11 @@ void Session::Print() {
   std::fwrite(printed.data(), 1, printed.size(), stdout);
 }
 
+bool Session::SetQuiet(bool quiet) { return std::exchange(is_quiet, quiet); }
+
 cudaError_t Session::TakeAsyncError() {
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  if (is_quiet) return cudaSuccess;
   Lock lock(mutex_);
   if (lease_.state == LeaseState::kLost && !lease_.program_knows) {
     const cudaError_t error = lease_.error;

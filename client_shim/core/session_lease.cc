@@ -177,16 +177,16 @@ void Session::BreakLink(const LinkPtr& link, cudaError_t error, const std::strin
   link->stream.FeedEnd(why);
   ForkGuard::Unwatch(link->stream.fd());
   shutdown(link->stream.fd(), SHUT_RDWR);  // wakes the thread that reads
-  bool somebody_waited = false;
+  bool tells_program = false;
   for (const PendingReply& pending : link->pending) {
     if (!pending.waiter) continue;
-    somebody_waited = true;
+    tells_program = tells_program || pending.waiter->tells_program;
     pending.waiter->error = error;
     pending.waiter->done = true;
     pending.waiter->changed.notify_one();
   }
   link->pending.clear();
-  if (lease_.link == link) LoseLease(error, somebody_waited);
+  if (lease_.link == link) LoseLease(error, tells_program);
 }
 
 // What the lease's calls did since the last drain is lost.

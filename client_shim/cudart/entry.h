@@ -40,6 +40,23 @@ cudaError_t Begin();
 bool SetInsideDriverCall(bool is_inside);
 bool IsInsideDriverCall();
 
+// While one lives, what the thread calls is the shim's own: no use of the runtime by the program,
+// which is still to be told of errors that come up.
+class OwnCalls {
+ public:
+  OwnCalls() : was_inside_(SetInsideDriverCall(true)), was_quiet_(Core().SetQuiet(true)) {}
+  ~OwnCalls() {
+    Core().SetQuiet(was_quiet_);
+    SetInsideDriverCall(was_inside_);
+  }
+  OwnCalls(const OwnCalls&) = delete;
+  OwnCalls& operator=(const OwnCalls&) = delete;
+
+ private:
+  const bool was_inside_;
+  const bool was_quiet_;
+};
+
 // Whether this thread, or any, has called the runtime, which makes the primary context current.
 bool ThreadUsesRuntime();
 bool ProcessUsesRuntime();

@@ -165,6 +165,7 @@ class Pools {
   }
 
   bool ReleaseUnused() {
+    const OwnCalls own_calls;
     std::lock_guard lock(mutex_);
     return Settle() == cudaSuccess && GiveBackUnused();
   }

@@ -24,6 +24,7 @@ class RuntimesGate final : public StreamGate {
             command.call_id, {command.fields.begin(), command.fields.end()}, std::move(needed)});
   }
   cudaError_t Await(std::uint64_t handle) override {
+    const OwnCalls own_calls;
     StreamPtr stream;
     const cudaError_t error = UseStream(StreamOf(handle), stream);
     // A thread's default stream that the runtime has not met is known by its name.

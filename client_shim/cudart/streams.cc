@@ -60,6 +60,7 @@ Streams& TheStreams() {
 // The core destroys a thread's default stream when the thread ends; what is kept of it here goes
 // then too.
 void ForgetPerThread(void* wire) {
+  const OwnCalls own_calls;
   if (Begin() != cudaSuccess) return;  // a forked child may not take a lock
   const StreamPtr stream = TheStreams().Find(Address(wire));
   if (!stream) return;

@@ -99,6 +99,39 @@ TEST_F(SessionTest, ALossThatACallToldOrThatLostNothingIsNotToldAgain) {
   EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
 }
 
+TEST_F(SessionTest, ALossThatOnlyTheShimsOwnCallsMetIsStillTold) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  daemon_.set_auto_grant(second_.get());
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorUnknown, false, "the executor died"});
+  EXPECT_FALSE(session_->SetQuiet(true));
+  while (Launch() == cudaSuccess) std::this_thread::yield();
+  EXPECT_EQ(Synchronize(), cudaErrorUnknown);
+  EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
+  EXPECT_TRUE(session_->SetQuiet(false));
+  EXPECT_EQ(Synchronize(), cudaErrorUnknown);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+}
+
+TEST_F(SessionTest, ALossThatAnOwnCallWaitedThroughIsStillTold) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  daemon_.Await<wire::HelloAck>();
+  GrantRequest(*first_);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  first_->Pause();
+  cudaError_t result = cudaSuccess;
+  std::thread caller([&] {
+    session_->SetQuiet(true);
+    result = Synchronize();
+  });
+  first_->Await(wire::DeviceSynchronize::kCallId, 2);
+  first_->Die();
+  caller.join();
+  EXPECT_EQ(result, cudaErrorDevicesUnavailable);
+  EXPECT_EQ(session_->TakeAsyncError(), cudaErrorDevicesUnavailable);
+}
+
 TEST_F(SessionTest, WhatASynchronisationHasAnsweredIsNotLost) {
   ASSERT_EQ(Start(), cudaSuccess);
   daemon_.Await<wire::HelloAck>();

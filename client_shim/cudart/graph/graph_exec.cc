@@ -293,7 +293,7 @@ cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_a
 // What it reads nobody changes meanwhile: all that do wait for the launch.
 void GraphExec::Resume(const StreamPtr& stream, Position position, cudaError_t state) {
   bool is_done = false;
-  // Of an error nobody is left to tell but the stream's next synchronisation.
+  const OwnCalls own_calls;  // of an error the program's next synchronisation tells
   const bool goes_on = state == cudaSuccess &&
                        Continue(stream, position, /*has_arrived=*/true, is_done) == cudaSuccess;
   if (goes_on && !is_done) return;

@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -35,9 +37,13 @@ class FakeClientCore : public ClientCore {
   void Forget() {
     sent.clear();
     settings.clear();
+    configured.clear();
     warnings.clear();
     failure = send_failure = async_error = cudaSuccess;
     reply = {};
+    results.clear();
+    before_enqueue = nullptr;
+    freed_all = 0;
     allocations.clear();
     freed.clear();
     host_blocks_.clear();
@@ -50,27 +56,41 @@ class FakeClientCore : public ClientCore {
     per_thread_stream = kPerThreadStream;
   }
 
-  // Decodes the only command that was sent, which must be a `Command`.
+  // What was sent must be a `Command`; it refers to `sent`.
   template <typename Command>
-  Command Only() const {
+  static Command Decode(const Sent& sent) {
     Command command;
-    EXPECT_EQ(sent.size(), 1u);
-    if (sent.empty()) return command;
-    EXPECT_EQ(sent.front().call_id, Command::kCallId);
-    wire::Reader reader(sent.front().fields);
+    EXPECT_EQ(sent.call_id, Command::kCallId);
+    wire::Reader reader(sent.fields);
     reader(command);
     EXPECT_TRUE(reader.done());
     return command;
   }
+  // The only command that was sent.
+  template <typename Command>
+  Command Only() const {
+    EXPECT_EQ(sent.size(), 1u);
+    return sent.empty() ? Command() : Decode<Command>(sent.front());
+  }
+  // The call ids of what was sent.
+  std::vector<std::uint32_t> Calls() const {
+    std::vector<std::uint32_t> calls;
+    for (const Sent& command : sent) calls.push_back(command.call_id);
+    return calls;
+  }
 
   std::vector<Sent> sent;               // by Enqueue and Call
-  std::vector<std::uint32_t> settings;  // call ids, by Configure
+  std::vector<Sent> configured;         // by Configure
+  std::vector<std::uint32_t> settings;  // call ids of the same
   std::vector<std::string> warnings;
   std::set<std::uint64_t> live;
   std::atomic<cudaError_t> failure{cudaSuccess};       // what everything answers
   std::atomic<cudaError_t> send_failure{cudaSuccess};  // what Enqueue and Call answer
   std::atomic<cudaError_t> async_error{cudaSuccess};   // what TakeAsyncError takes
   CallReply reply;
+  std::map<std::uint32_t, std::vector<std::uint8_t>> results;  // in place of the reply's, by call
+  std::function<void(std::uint32_t call_id)> before_enqueue;   // if it is set
+  int freed_all = 0;
   wire::HelloReply hello;
   std::vector<Allocation> allocations;
   std::vector<std::uint64_t> freed;  // addresses, by Free and HostFree
@@ -94,6 +114,7 @@ class FakeClientCore : public ClientCore {
   cudaError_t Enqueue(const Command& command) override {
     if (failure != cudaSuccess) return failure;
     if (send_failure != cudaSuccess) return send_failure;
+    if (before_enqueue) before_enqueue(command.call_id);
     const std::lock_guard lock(mutex_);
     sent.push_back({command.call_id, {command.fields.begin(), command.fields.end()}});
     if (!slots_stall) reached_ = issued_.load();
@@ -101,6 +122,8 @@ class FakeClientCore : public ClientCore {
   }
   cudaError_t Call(const Command& command, CallReply& answer) override {
     answer = reply;
+    if (const auto result = results.find(command.call_id); result != results.end())
+      answer.result = result->second;
     return Enqueue(command);
   }
   cudaError_t Flush() override { return failure; }
@@ -113,13 +136,17 @@ class FakeClientCore : public ClientCore {
   using ClientCore::Configure;
   cudaError_t Configure(std::uint64_t, const Command& setting, std::uint64_t) override {
     settings.push_back(setting.call_id);
+    configured.push_back({setting.call_id, {setting.fields.begin(), setting.fields.end()}});
     return failure;
   }
   cudaError_t Destroy(std::uint64_t handle, const Command&) override {
     return live.erase(handle) == 1 ? failure.load() : cudaErrorInvalidResourceHandle;
   }
   bool IsLive(std::uint64_t handle) const override { return live.contains(handle); }
-  cudaError_t TakeAsyncError() override { return async_error.exchange(cudaSuccess); }
+  cudaError_t TakeAsyncError() override {
+    return is_quiet_ ? cudaSuccess : async_error.exchange(cudaSuccess);
+  }
+  bool SetQuiet(bool quiet) override { return std::exchange(is_quiet_, quiet); }
   // The window's only piece.
   cudaError_t AcquireWindow(std::uint64_t bytes, WindowPiece& piece) override {
     piece.data = window.data();
@@ -163,7 +190,10 @@ class FakeClientCore : public ClientCore {
     return cudaSuccess;
   }
   cudaError_t HostFree(std::uint64_t address) override { return Free(address); }
-  cudaError_t FreeAll() override { return failure; }
+  cudaError_t FreeAll() override {
+    ++freed_all;
+    return failure;
+  }
   cudaError_t MemGetInfo(std::uint64_t&, std::uint64_t&) override { return failure; }
   bool FindAllocation(std::uint64_t address, Allocation& found) const override {
     for (const Allocation& allocation : allocations) {
@@ -177,6 +207,7 @@ class FakeClientCore : public ClientCore {
   void WarnOnce(const std::string& key, const std::string&) override { warnings.push_back(key); }
 
  private:
+  static inline thread_local bool is_quiet_ = false;
   std::mutex mutex_;  // guards `sent`
   std::uint64_t minted_ = 0;
   std::atomic<std::uint64_t> issued_{0};

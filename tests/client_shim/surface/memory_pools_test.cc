@@ -168,6 +168,16 @@ TEST_F(MemoryPoolsTest, WhatPoolsHoldIsGivenToOthersInNeed) {
   EXPECT_EQ(cudaFree(pointer), cudaSuccess);
 }
 
+TEST_F(MemoryPoolsTest, GivingMemoryBackTakesNoErrorOfEarlierWork) {
+  core_.room = kSegment;
+  ASSERT_EQ(cudaFreeAsync(Malloc(kBlock, stream_), stream_), cudaSuccess);
+  core_.async_error = cudaErrorLaunchFailure;
+  void* pointer = nullptr;
+  ASSERT_EQ(cudaMalloc(&pointer, kBlock), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+  EXPECT_EQ(cudaFree(pointer), cudaSuccess);
+}
+
 TEST_F(MemoryPoolsTest, PointersAreKnownToTheEndOfTheirBlock) {
   auto* const block = static_cast<char*>(Malloc(kBlock, stream_));
   cudaPointerAttributes attributes{};
