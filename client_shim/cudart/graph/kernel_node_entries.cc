@@ -26,20 +26,6 @@ cudaError_t Tell(cudaGraphNode_t handle, cudaKernelNodeParams* parameters) {
   return cudaSuccess;
 }
 
-cudaError_t Change(cudaGraphNode_t handle, const cudaKernelNodeParams* parameters) {
-  NodeWork work;
-  if (!parameters) return cudaErrorInvalidValue;
-  TORPOR_TRY(MakeKernelWork(*parameters, work));
-  const GraphLock lock;
-  KernelWork* old = nullptr;
-  TORPOR_TRY(FindWork(handle, old));
-  auto& changed = std::get<KernelWork>(work);
-  changed.attributes = old->attributes;
-  changed.flags = old->flags;
-  *old = std::move(changed);
-  return cudaSuccess;
-}
-
 // Attributes that CUDA keeps for a kernel node.
 bool IsKnown(cudaLaunchAttributeID attribute) {
   switch (attribute) {
@@ -118,7 +104,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
 
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
                                          const struct cudaKernelNodeParams* parameters) {
-  return Entry([&] { return Change(node, parameters); });
+  return Entry([&] { return SetMade(node, MakeFrom(parameters, MakeKernelWork)); });
 }
 
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,

@@ -35,7 +35,7 @@ cudaError_t SetNode(cudaGraphNode_t handle, NodeWork work) {
   const GraphLock lock;
   GraphNode* const node = Graph::FindNode(handle);
   if (!node || node->work.index() != work.index()) return cudaErrorInvalidValue;
-  node->work = std::move(work);
+  SetParameters(node->work, std::move(work));
   return cudaSuccess;
 }
 

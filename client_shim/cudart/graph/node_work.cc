@@ -1,5 +1,7 @@
 #include "client_shim/cudart/graph/node_work.h"
 
+#include <utility>
+
 namespace torpor::shim {
 namespace {
 
@@ -22,5 +24,14 @@ struct TypeVisitor {
 }  // namespace
 
 cudaGraphNodeType TypeOf(const NodeWork& work) { return std::visit(TypeVisitor(), work); }
+
+void SetParameters(NodeWork& work, NodeWork given) {
+  if (const auto* old = std::get_if<KernelWork>(&work)) {
+    auto& kernel = std::get<KernelWork>(given);
+    kernel.flags = old->flags;
+    kernel.attributes = old->attributes;
+  }
+  work = std::move(given);
+}
 
 }  // namespace torpor::shim

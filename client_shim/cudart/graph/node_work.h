@@ -77,4 +77,8 @@ using NodeWork =
 
 cudaGraphNodeType TypeOf(const NodeWork& work);
 
+// Gives a node other work of the same kind. What parameters do not name, the attributes of a
+// kernel, stays as it was.
+void SetParameters(NodeWork& work, NodeWork given);
+
 }  // namespace torpor::shim
