@@ -39,7 +39,7 @@ cudaError_t SendLaunch(Kernel& kernel, const Launch& launch, void** arguments) {
   std::size_t filled = 0;
   TORPOR_TRY(PackArguments(kernel, arguments, parameters, filled));
   if (IsCapturing(launch.stream)) {
-    return Capture(launch.stream, KernelWork{&kernel,
+    return Capture(launch.stream, KernelWork{Hold(kernel),
                                              launch.grid,
                                              launch.block,
                                              static_cast<std::uint32_t>(launch.shared_bytes),

@@ -69,10 +69,11 @@ cudaError_t UseLibrary(cudaLibrary_t handle, LibraryPtr& library) {
   return library ? LoadModule(library->module) : cudaErrorInvalidResourceHandle;
 }
 
-void ListKernels(Library& library) {
-  for (const auto& [name, entry] : library.module.kernels) {
-    auto& [key, kernel] = *library.kernels.try_emplace(name).first;
-    kernel.module = &library.module;
+void ListKernels(const LibraryPtr& library) {
+  for (const auto& [name, entry] : library->module.kernels) {
+    auto& [key, kernel] = *library->kernels.try_emplace(name).first;
+    kernel.module = &library->module;
+    kernel.library = library;
     kernel.name = key.c_str();
     AddKernel(&kernel);
   }
@@ -87,7 +88,7 @@ cudaError_t Load(cudaLibrary_t* out, std::vector<std::uint8_t> image, const JitO
   const cudaError_t error = LoadModule(library->module, &reason);
   options.Report(reason);
   TORPOR_TRY(error);
-  ListKernels(*library);
+  ListKernels(library);
   AddModule(&library->module);
   TheLibraries().Add(library);
   *out = reinterpret_cast<cudaLibrary_t>(library.get());
@@ -126,10 +127,9 @@ cudaError_t Unload(cudaLibrary_t handle) {
   Module& module = library->module;
   RemoveModule(&module);
   const bool was_loaded = module.is_loaded;
-  for (auto& [name, kernel] : library->kernels) {
-    RemoveKernel(&kernel);
-    TORPOR_TRY(ForgetKernel(kernel));
-  }
+  for (auto& [name, kernel] : library->kernels) RemoveKernel(&kernel);
+  LeaveUnloaded(module);
+  for (auto& [name, kernel] : library->kernels) TORPOR_TRY(ForgetKernel(kernel));
   for (const auto& [name, variable] : library->variables) ForgetSymbolAddress(&variable);
   TORPOR_TRY(UnloadModule(module));
   return was_loaded ? FreeVariables(module) : cudaSuccess;

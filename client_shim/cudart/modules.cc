@@ -217,10 +217,14 @@ cudaError_t PrepareKernel(Kernel& kernel) {
   return cudaSuccess;
 }
 
+// Without a library there is no owner, and nothing is ever freed.
+std::shared_ptr<Kernel> Hold(Kernel& kernel) { return {kernel.library.lock(), &kernel}; }
+
 cudaError_t LoadModule(Module& module, std::string* reason) {
   if (module.is_loaded.load(std::memory_order_acquire)) return cudaSuccess;
   TORPOR_TRY(Begin());
   std::lock_guard lock(module.mutex);
+  if (module.is_gone) return cudaErrorInvalidResourceHandle;
   return module.is_loaded ? cudaSuccess : LoadLocked(module, reason);
 }
 
@@ -229,6 +233,11 @@ cudaError_t UnloadModule(Module& module) {
   if (!module.is_loaded.exchange(false)) return cudaSuccess;
   module.kernels.clear();
   return Core().Destroy(module.wire, Encode(wire::ModuleUnload{module.wire}));
+}
+
+void LeaveUnloaded(Module& module) {
+  std::lock_guard lock(module.mutex);
+  module.is_gone = true;
 }
 
 cudaError_t ForgetKernel(Kernel& kernel) {

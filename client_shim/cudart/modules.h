@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ struct Kernel {
   Module* module = nullptr;
   const char* name = nullptr;  // mangled; lives as long as the kernel
   const void* host_function = nullptr;
+  std::weak_ptr<void> library;  // that it lives in; none if it is registered
 
   std::atomic<bool> is_ready{false};  // then the rest is filled in
   std::uint64_t wire = 0;
@@ -48,6 +50,7 @@ struct Module {
 
   std::mutex mutex;  // guards loading
   std::atomic<bool> is_loaded{false};
+  bool is_gone = false;  // the program has unloaded it for good
   std::uint64_t wire = 0;
   std::uint64_t variables_block = 0;  // address; 0: it has no variables
   std::unordered_map<std::string, wire::KernelEntry> kernels;
@@ -68,6 +71,9 @@ void RemoveKernel(Kernel* kernel);
 cudaError_t LoadModule(Module& module, std::string* reason = nullptr);
 // What is used of it again is loaded again.
 cudaError_t UnloadModule(Module& module);
+// The module is not loaded again, even if a graph still knows its kernels:
+// cudaErrorInvalidResourceHandle.
+void LeaveUnloaded(Module& module);
 // The kernel's handle at the executor goes; its module is about to.
 cudaError_t ForgetKernel(Kernel& kernel);
 
@@ -76,6 +82,8 @@ Kernel* FindKernel(const void* function);
 // The kernel, loaded. cudaErrorInvalidDeviceFunction if `function` names none.
 cudaError_t UseKernel(const void* function, Kernel*& kernel);
 cudaError_t PrepareKernel(Kernel& kernel);
+// The kernel, kept in memory.
+std::shared_ptr<Kernel> Hold(Kernel& kernel);
 // The variable whose host shadow is at `symbol`, its module loaded. cudaErrorInvalidSymbol.
 cudaError_t UseVariable(const void* symbol, const Variable*& variable);
 

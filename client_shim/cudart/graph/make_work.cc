@@ -62,7 +62,9 @@ bool IsDeviceRange(const cudaMemsetParams& fill) {
 cudaError_t MakeKernelWork(const cudaKernelNodeParams& parameters, NodeWork& work) {
   KernelWork kernel;
   TORPOR_TRY(Begin());
-  TORPOR_TRY(UseKernel(parameters.func, kernel.kernel));
+  Kernel* used = nullptr;
+  TORPOR_TRY(UseKernel(parameters.func, used));
+  kernel.kernel = Hold(*used);
   kernel.grid = parameters.gridDim;
   kernel.block = parameters.blockDim;
   kernel.shared_bytes = parameters.sharedMemBytes;

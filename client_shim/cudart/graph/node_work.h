@@ -20,7 +20,7 @@ class GraphMemory;
 struct EmptyWork {};
 
 struct KernelWork {
-  Kernel* kernel = nullptr;
+  std::shared_ptr<Kernel> kernel;
   dim3 grid;
   dim3 block;
   std::uint32_t shared_bytes = 0;

@@ -27,6 +27,7 @@ class Encoder {
   explicit Encoder(std::vector<wire::GraphCommand>& commands) : commands_(commands) {}
 
   cudaError_t operator()(const KernelWork& kernel) {
+    TORPOR_TRY(PrepareKernel(*kernel.kernel));  // again, if the device was reset
     wire::LaunchKernel command;
     command.kernel = kernel.kernel->wire;
     command.grid = {kernel.grid.x, kernel.grid.y, kernel.grid.z};
