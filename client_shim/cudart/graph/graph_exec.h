@@ -7,25 +7,21 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <unordered_set>
-#include <vector>
 
+#include "client_shim/cudart/graph/exec_plan.h"
 #include "client_shim/cudart/graph/graph.h"
-#include "client_shim/cudart/graph/plan.h"
 #include "client_shim/cudart/stream.h"
-#include "proto/cuda_api/cudart_commands.h"
 
 namespace torpor::shim {
 
-// An instantiated graph: a clone of the program's, in stages (plan.h), of which the executor's
-// parts are objects of the session. One launch at a time is under way in the client; changes wait
-// for it and hold from the next one. Thread-safe. A cudaGraphExec_t is the address of one.
+// An instantiated graph: a clone of the program's and its plan. One launch at a time is under way
+// in the client; changes wait for it and hold from the next one, or, where they fail, not at all.
+// Thread-safe. A cudaGraphExec_t is the address of one.
 class GraphExec : public std::enable_shared_from_this<GraphExec> {
  public:
   // `graph`: with no cycle, else cudaErrorInvalidValue.
   static cudaError_t Instantiate(const Graph& graph, unsigned long long flags,
                                  std::shared_ptr<GraphExec>& exec);
-  ~GraphExec();
   GraphExec(const GraphExec&) = delete;
   GraphExec& operator=(const GraphExec&) = delete;
 
@@ -58,32 +54,19 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
     std::size_t stage = 0;
     std::size_t client_node = 0;
   };
-  // Where the plan has put a node.
-  struct Planned {
-    Runner runner = Runner::kExecutor;
-    std::size_t stage = 0;  // of the executor's nodes, like `place`
-    std::size_t place = 0;
-  };
-  // Of one stage's nodes of the executor.
-  struct Part {
-    std::uint64_t wire = 0;  // 0: there is none
-    std::vector<std::vector<wire::GraphCommand>> sent;
-  };
-
   GraphExec(const Graph& graph, unsigned long long flags);
 
   void IndexOriginals(const Graph& graph);
   GraphNode* FindOwn(cudaGraphNode_t node);
   std::unique_lock<std::mutex> AwaitIdle();
 
-  // Makes the executor's parts anew.
+  // Makes the plan anew; the old one stays if that fails.
   cudaError_t Rebuild();
-  cudaError_t CreatePart(const Stage& stage, Part& part);
-  void DestroyParts();
-  cudaError_t CommandsOf(const GraphNode& node, std::vector<wire::GraphCommand>& commands) const;
   // Tells the executor what the node does now, unless it knows.
   cudaError_t Tell(const GraphNode& node);
   cudaError_t TellAll();
+  // Gives `own`, a part of the graph, the work of `given`.
+  cudaError_t TakeWork(Graph& own, const Graph& given, cudaGraphExecUpdateResultInfo& info);
 
   cudaError_t BeginMemory();
   // `is_done`: everything was sent; else the rest comes with Resume.
@@ -97,11 +80,8 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
   std::condition_variable became_idle_;
   bool is_launching_ = false;                        // host functions are to come
   std::unordered_map<const void*, GraphNode*> own_;  // by the given graph's node
-  std::unordered_set<const GraphNode*> disabled_;
-  std::vector<Stage> stages_;
-  std::unordered_map<const GraphNode*, Planned> planned_;
-  std::vector<Part> parts_;                     // one a stage
-  std::vector<const GraphNode*> memory_nodes_;  // allocations and frees, in order
+  ExecPlan::Nodes disabled_;
+  std::unique_ptr<ExecPlan> plan_;
 };
 
 }  // namespace torpor::shim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace torpor::shim {
 namespace {
@@ -71,23 +72,24 @@ class Comparison {
   cudaGraphExecUpdateResultInfo& info_;
 };
 
-void TakeWork(Graph& own, const Graph& given) {
+void TakeWork(Graph& own, const Graph& given, ReplacedWork& replaced) {
   for (std::size_t i = 0; i < own.nodes().size(); ++i) {
-    NodeWork& work = own.nodes()[i]->work;
+    GraphNode& node = *own.nodes()[i];
     const NodeWork& taken = given.nodes()[i]->work;
-    if (auto* child = std::get_if<ChildWork>(&work))
-      TakeWork(*child->graph, *std::get<ChildWork>(taken).graph);
+    if (auto* child = std::get_if<ChildWork>(&node.work))
+      TakeWork(*child->graph, *std::get<ChildWork>(taken).graph, replaced);
     else
-      work = taken;
+      replaced.emplace_back(&node, std::exchange(node.work, taken));
   }
 }
 
 }  // namespace
 
-bool UpdateWork(Graph& own, const Graph& given, cudaGraphExecUpdateResultInfo& info) {
+bool UpdateWork(Graph& own, const Graph& given, cudaGraphExecUpdateResultInfo& info,
+                ReplacedWork& replaced) {
   info = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
   if (Comparison(own, given, info).FindsDifference()) return false;
-  TakeWork(own, given);
+  TakeWork(own, given, replaced);
   return true;
 }
 

@@ -178,9 +178,13 @@ TEST(GraphUpdateTest, WorkGoesFromPlaceToPlace) {
   GraphNode& changed = given.Add(HostWork{{nullptr, &data}});
   AddBehind(given, {&changed});
   cudaGraphExecUpdateResultInfo info{};
-  ASSERT_TRUE(UpdateWork(own, given, info));
+  ReplacedWork replaced;
+  ASSERT_TRUE(UpdateWork(own, given, info, replaced));
   EXPECT_EQ(info.result, cudaGraphExecUpdateSuccess);
   EXPECT_EQ(std::get<HostWork>(host.work).parameters.userData, &data);
+  ASSERT_EQ(replaced.size(), 2u);
+  EXPECT_EQ(replaced[0].first, &host);
+  EXPECT_EQ(std::get<HostWork>(replaced[0].second).parameters.userData, nullptr);
 }
 
 TEST(GraphUpdateTest, DifferencesAreTold) {
@@ -188,25 +192,27 @@ TEST(GraphUpdateTest, DifferencesAreTold) {
   GraphNode& one = own.Add(EmptyWork());
   AddBehind(own, {&one}, HostWork());
   cudaGraphExecUpdateResultInfo info{};
+  ReplacedWork replaced;
 
   Graph larger;
   for (int i = 0; i < 3; ++i) larger.Add(EmptyWork());
-  EXPECT_FALSE(UpdateWork(own, larger, info));
+  EXPECT_FALSE(UpdateWork(own, larger, info, replaced));
   EXPECT_EQ(info.result, cudaGraphExecUpdateErrorTopologyChanged);
 
   Graph loose;
   loose.Add(EmptyWork());
   const GraphNode& alone = loose.Add(HostWork());
-  EXPECT_FALSE(UpdateWork(own, loose, info));
+  EXPECT_FALSE(UpdateWork(own, loose, info, replaced));
   EXPECT_EQ(info.result, cudaGraphExecUpdateErrorTopologyChanged);
   EXPECT_EQ(info.errorNode, alone.handle());
 
   Graph other;
   const GraphNode& fill = other.Add(FillWork());
   AddBehind(other, {other.nodes()[0].get()}, HostWork());
-  EXPECT_FALSE(UpdateWork(own, other, info));
+  EXPECT_FALSE(UpdateWork(own, other, info, replaced));
   EXPECT_EQ(info.result, cudaGraphExecUpdateErrorNodeTypeChanged);
   EXPECT_EQ(info.errorNode, fill.handle());
+  EXPECT_TRUE(replaced.empty());
 }
 
 void CountUp(void* counter) { ++*static_cast<int*>(counter); }

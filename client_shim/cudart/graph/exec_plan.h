@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "client_shim/cudart/graph/graph.h"
+#include "client_shim/cudart/graph/plan.h"
+#include "proto/cuda_api/cudart_commands.h"
+
+namespace torpor::shim {
+
+// What is made of a graph to launch it: its stages (plan.h), of which the executor's parts are
+// objects of the session. The graph must live as long. Not thread-safe.
+class ExecPlan {
+ public:
+  using Nodes = std::unordered_set<const GraphNode*>;
+
+  // `disabled` nodes do nothing. cudaErrorInvalidValue for a cycle.
+  static cudaError_t Make(const Graph& graph, const Nodes& disabled,
+                          std::unique_ptr<ExecPlan>& plan);
+  ~ExecPlan();
+  ExecPlan(const ExecPlan&) = delete;
+  ExecPlan& operator=(const ExecPlan&) = delete;
+
+  const std::vector<Stage>& stages() const { return stages_; }
+  // The executor's object of a stage's nodes; 0 if it has none.
+  std::uint64_t part(std::size_t stage) const { return parts_[stage].wire; }
+  // Whether one command to the executor is a whole launch.
+  bool is_one_command() const { return stages_.size() == 1 && stages_.front().client.empty(); }
+  Runner runner_of(const GraphNode& node) const { return planned_.at(&node).runner; }
+  // All that are planned.
+  std::vector<const GraphNode*> nodes() const;
+  // Allocations and frees, in order.
+  const std::vector<const GraphNode*>& memory_nodes() const { return memory_nodes_; }
+
+  // Tells the executor what the node does now, unless it knows. Its runner is still the same.
+  cudaError_t Tell(const GraphNode& node, const Nodes& disabled);
+
+ private:
+  struct Planned {
+    Runner runner = Runner::kExecutor;
+    std::size_t stage = 0;  // of the executor's nodes, like `place`
+    std::size_t place = 0;
+  };
+  // Of one stage's nodes of the executor.
+  struct Part {
+    std::uint64_t wire = 0;  // 0: there is none
+    std::vector<std::vector<wire::GraphCommand>> sent;
+  };
+
+  ExecPlan() = default;
+  cudaError_t CreateParts(const Nodes& disabled);
+  cudaError_t CreatePart(const Stage& stage, const Nodes& disabled, Part& part);
+
+  std::vector<Stage> stages_;
+  std::unordered_map<const GraphNode*, Planned> planned_;
+  std::vector<Part> parts_;  // one a stage
+  std::vector<const GraphNode*> memory_nodes_;
+};
+
+}  // namespace torpor::shim
