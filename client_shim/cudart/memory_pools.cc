@@ -197,7 +197,7 @@ class Pools {
     if (pool.may_add_dependencies != 0) {
       FreePointPtr after;
       address = pool.memory.TakeAfter(bytes, after);
-      if (address != 0) return after ? AwaitInStream(*after, stream) : cudaSuccess;
+      if (address != 0) return after ? ComeBehind(stream, after->stream()) : cudaSuccess;
     }
     TORPOR_TRY(Settle());
     address = pool.memory.Take(bytes, stream.wire);
@@ -209,19 +209,6 @@ class Pools {
   // Segments are given back only when nothing of the session runs: executors let go of their pages.
   static cudaError_t Settle() {
     return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
-  }
-
-  // Has what `stream` does from now on wait for what the point's stream has been given.
-  static cudaError_t AwaitInStream(const FreePoint& point, const Stream& stream) {
-    const bool is_live = point.stream() == 0 || Core().IsLive(point.stream());
-    if (!is_live) return Ask(wire::DeviceSynchronize{});
-    const std::uint64_t event = Core().MintHandle(HandleKind::kEvent);
-    TORPOR_TRY(Core().Create(event, Encode(wire::EventCreate{event, cudaEventDisableTiming})));
-    constexpr unsigned kNoFlags = 0;
-    cudaError_t error = Send(wire::EventRecord{event, point.stream(), kNoFlags, 0, 0});
-    if (error == cudaSuccess) error = Send(wire::StreamWaitEvent{stream.wire, event, kNoFlags});
-    const cudaError_t destroyed = Core().Destroy(event, Encode(wire::EventDestroy{event}));
-    return error != cudaSuccess ? error : destroyed;
   }
 
   // No point if the stream has already come to the free.

@@ -190,6 +190,18 @@ cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
   return AwaitHostFunctions(*use);
 }
 
+cudaError_t ComeBehind(const Stream& stream, std::uint64_t earlier) {
+  const bool is_live = earlier == 0 || Core().IsLive(earlier);
+  if (!is_live) return Ask(wire::DeviceSynchronize{});
+  const std::uint64_t event = Core().MintHandle(HandleKind::kEvent);
+  TORPOR_TRY(Core().Create(event, Encode(wire::EventCreate{event, cudaEventDisableTiming})));
+  cudaError_t error = Send(wire::EventRecord{event, earlier, cudaEventRecordDefault, 0, 0});
+  if (error == cudaSuccess)
+    error = Send(wire::StreamWaitEvent{stream.wire, event, cudaEventWaitDefault});
+  const cudaError_t destroyed = Core().Destroy(event, Encode(wire::EventDestroy{event}));
+  return error != cudaSuccess ? error : destroyed;
+}
+
 cudaError_t DestroyAllStreams() {
   for (const StreamPtr& stream : TheStreams().All())
     if (!stream->is_default) TORPOR_TRY(Destroy(*stream));

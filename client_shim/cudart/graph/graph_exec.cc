@@ -10,6 +10,7 @@
 #include "client_shim/cudart/graph/work_commands.h"
 #include "client_shim/cudart/host_functions.h"
 #include "client_shim/cudart/managed_variables.h"
+#include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
 namespace {
@@ -182,8 +183,15 @@ cudaError_t GraphExec::BeginMemory() {
   return cudaSuccess;
 }
 
+cudaError_t GraphExec::FollowLastLaunch(const Stream& stream) {
+  const auto last = std::exchange(last_stream_, stream.wire);
+  if (!last || *last == stream.wire || plan_->is_one_command()) return cudaSuccess;
+  return ComeBehind(stream, *last);
+}
+
 cudaError_t GraphExec::Launch(const StreamPtr& stream) {
   const auto lock = AwaitIdle();
+  TORPOR_TRY(FollowLastLaunch(*stream));
   TORPOR_TRY(BeginMemory());
   bool is_done = false;
   TORPOR_TRY(Continue(stream, {}, /*has_arrived=*/false, is_done));

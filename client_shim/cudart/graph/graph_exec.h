@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "client_shim/cudart/graph/exec_plan.h"
@@ -69,6 +70,8 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
   cudaError_t TakeWork(Graph& own, const Graph& given, cudaGraphExecUpdateResultInfo& info);
 
   cudaError_t BeginMemory();
+  // Orders the launch behind earlier ones, as far as the executor does not.
+  cudaError_t FollowLastLaunch(const Stream& stream);
   // `is_done`: everything was sent; else the rest comes with Resume.
   cudaError_t Continue(const StreamPtr& stream, Position position, bool has_arrived, bool& is_done);
   void Resume(const StreamPtr& stream, Position position, cudaError_t state);
@@ -79,6 +82,7 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
   std::mutex mutex_;  // guards what follows
   std::condition_variable became_idle_;
   bool is_launching_ = false;                        // host functions are to come
+  std::optional<std::uint64_t> last_stream_;         // of the latest launch, as commands name it
   std::unordered_map<const void*, GraphNode*> own_;  // by the given graph's node
   ExecPlan::Nodes disabled_;
   std::unique_ptr<ExecPlan> plan_;

@@ -108,6 +108,39 @@ static void ForksAreJoined(const Device& device) {
   CUDA(cudaGraphExecDestroy(exec));
 }
 
+struct Rounds {
+  int* values = nullptr;
+  int count = 0;
+};
+
+static void FillNext(void* data) {
+  auto& rounds = *static_cast<Rounds*>(data);
+  ++rounds.count;
+  std::fill_n(rounds.values, kCount, rounds.count);
+}
+
+// A launch waits for the one before, whatever streams they are in: the function must not fill the
+// memory that the earlier launch has still to copy.
+static void LaunchesComeOneAfterAnother(const Device& device) {
+  Rounds rounds;
+  CUDA(cudaMallocHost(&rounds.values, kBytes));
+  CUDA(cudaMemset(device.a, 0, kBytes));
+  CUDA(cudaDeviceSynchronize());
+  CUDA(cudaStreamBeginCapture(device.stream, cudaStreamCaptureModeGlobal));
+  CUDA(cudaLaunchHostFunc(device.stream, FillNext, &rounds));
+  for (int i = 0; i < 20; ++i) LaunchMultiplyAdd(device.stream, device.a, 1, 0);
+  CUDA(cudaMemcpyAsync(device.b, rounds.values, kBytes, cudaMemcpyHostToDevice, device.stream));
+  AddTo<<<kCount / kThreads, kThreads, 0, device.stream>>>(device.a, device.b);
+  cudaGraph_t graph = nullptr;
+  CUDA(cudaStreamEndCapture(device.stream, &graph));
+  cudaGraphExec_t exec = Instantiate(graph);
+  for (int i = 0; i < 6; ++i) CUDA(cudaGraphLaunch(exec, i % 2 == 0 ? device.stream : device.side));
+  CUDA(cudaDeviceSynchronize());
+  REQUIRE(All(device.a, 1 + 2 + 3 + 4 + 5 + 6));
+  CUDA(cudaGraphExecDestroy(exec));
+  CUDA(cudaFreeHost(rounds.values));
+}
+
 static void Triple(void* value) { *static_cast<int*>(value) *= 3; }
 
 // Copies, host functions, allocations and launches of other graphs become nodes too.
@@ -293,6 +326,7 @@ static void ThreadsCaptureSideBySide() {
 int main() {
   const Device device;
   ForksAreJoined(device);
+  LaunchesComeOneAfterAnother(device);
   EveryCallBecomesANode(device);
   NodesCanBePutIntoACapture(device);
   StreamsMayLeaveACapture(device);
