@@ -10,6 +10,7 @@
 #include "client_shim/cudart/events.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/graph/graph_exec.h"
+#include "client_shim/cudart/graph/graph_memory.h"
 #include "client_shim/cudart/host_functions.h"
 #include "client_shim/cudart/host_register.h"
 #include "client_shim/cudart/image_objects.h"
@@ -89,6 +90,7 @@ cudaError_t SynchronizeDevice() {
 // handles of the other libraries, which CUDA leaves undefined.
 cudaError_t ResetDevice() {
   TORPOR_TRY(SynchronizeDevice());
+  AbandonCaptures();
   GraphExec::DestroyAll();
   TORPOR_TRY(DestroyAllEvents());
   TORPOR_TRY(DestroyAllStreams());
@@ -97,6 +99,7 @@ cudaError_t ResetDevice() {
   TORPOR_TRY(UnloadAllModules());
   ForgetSymbolAddresses();
   ForgetPools();
+  ForgetGraphMemory();
   TheManagedRanges().Clear();
   device_flags = cudaDeviceScheduleAuto;
   // Nothing that the executor still knows may name the memory.

@@ -64,6 +64,7 @@ void ForgetPerThread(void* wire) {
   if (Begin() != cudaSuccess) return;  // a forked child may not take a lock
   const StreamPtr stream = TheStreams().Find(Address(wire));
   if (!stream) return;
+  AbandonCapture(stream);
   TheStreams().Erase(stream->wire);
   Core().FreeSlot(stream->slot);
 }

@@ -60,6 +60,13 @@ bool IsJoined(const CaptureSequence& sequence) {
                      [&](const StreamPtr& stream) { return is_reached(stream->capture->front); });
 }
 
+// The streams are as others again.
+void Finish(const CapturePtr& sequence) {
+  for (const StreamPtr& member : sequence->streams) member->capture.reset();
+  std::erase(TheCaptures(), sequence);
+  --captures_running;
+}
+
 // The stream's valid capture.
 cudaError_t FindCapture(cudaStream_t handle, StreamPtr& stream) {
   TORPOR_TRY(FindStream(handle, stream));
@@ -164,6 +171,22 @@ cudaError_t LeaveCapture(const StreamPtr& stream) {
   return cudaSuccess;
 }
 
+void AbandonCapture(const StreamPtr& stream) {
+  if (!AnyCapture()) return;
+  const GraphLock lock;
+  if (!stream->capture) return;
+  const CapturePtr sequence = stream->capture->sequence;
+  if (sequence->streams.front() == stream)
+    Finish(sequence);
+  else
+    (void)LeaveCapture(stream);
+}
+
+void AbandonCaptures() {
+  const GraphLock lock;
+  while (!TheCaptures().empty()) Finish(CapturePtr(TheCaptures().back()));
+}
+
 cudaError_t RefuseUnsafe() {
   if (!AnyCapture() || thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   const GraphLock lock;
@@ -214,9 +237,7 @@ cudaError_t EndCapture(const StreamPtr& stream, cudaGraph_t& graph) {
     result = cudaErrorStreamCaptureInvalidated;
   else if (!IsJoined(*sequence))
     result = cudaErrorStreamCaptureUnjoined;
-  for (const StreamPtr& member : sequence->streams) member->capture.reset();
-  std::erase(TheCaptures(), sequence);
-  --captures_running;
+  Finish(sequence);
   if (result != cudaSuccess) return result;
   graph = sequence->graph->handle();
   (void)sequence->owned.release();  // the program's from now on

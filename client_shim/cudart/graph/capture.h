@@ -46,6 +46,10 @@ cudaError_t RefuseCaptured(const StreamPtr& stream);
 // The stream is about to be destroyed. What it has captured stays, and must still be joined. A
 // stream that began a capture is refused.
 cudaError_t LeaveCapture(const StreamPtr& stream);
+// The stream ends with its thread: a capture that it began does too.
+void AbandonCapture(const StreamPtr& stream);
+// All end, and their graphs with them (cudaDeviceReset).
+void AbandonCaptures();
 // For a call that may synchronise without a word: refused while this thread captures, or any
 // other in global mode, unless this thread has said that it knows (relaxed mode).
 cudaError_t RefuseUnsafe();

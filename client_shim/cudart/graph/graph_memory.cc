@@ -12,42 +12,54 @@ namespace {
 
 class Memories {
  public:
-  void Add(const std::shared_ptr<GraphMemory>& memory, std::uint64_t bytes) {
+  void Add(const std::shared_ptr<GraphMemory>& memory) {
     std::lock_guard lock(mutex_);
-    by_address_[memory->address()] = memory;
-    use_.reserved += bytes;
+    known_[memory->address()] = {memory.get(), memory};
+    use_.reserved += memory->bytes();
     use_.most_reserved = std::max(use_.most_reserved, use_.reserved);
   }
-  void Remove(std::uint64_t address, std::uint64_t bytes) {
+  // False: it was forgotten.
+  bool Remove(const GraphMemory& memory) {
     std::lock_guard lock(mutex_);
-    by_address_.erase(address);
-    use_.reserved -= bytes;
-    if (counted_.erase(address) == 1) use_.used -= bytes;
+    if (!Knows(memory)) return false;
+    known_.erase(memory.address());
+    use_.reserved -= memory.bytes();
+    if (counted_.erase(memory.address()) == 1) use_.used -= memory.bytes();
+    return true;
   }
   std::shared_ptr<GraphMemory> Find(std::uint64_t address) {
     std::lock_guard lock(mutex_);
-    const auto found = by_address_.find(address);
-    return found == by_address_.end() ? nullptr : found->second.lock();
+    const auto found = known_.find(address);
+    return found == known_.end() ? nullptr : found->second.reference.lock();
   }
-  bool IsInUse(std::uint64_t address) {
+  bool IsInUse(const GraphMemory& memory) {
     std::lock_guard lock(mutex_);
-    return in_use_.contains(address);
+    return Knows(memory) && in_use_.contains(memory.address());
   }
-  void Use(std::uint64_t address, std::uint64_t bytes) {
+  void Use(const GraphMemory& memory) {
     std::lock_guard lock(mutex_);
-    in_use_.try_emplace(address, by_address_.find(address)->second.lock());
-    if (!counted_.emplace(address, bytes).second) return;
-    use_.used += bytes;
+    if (!Knows(memory)) return;
+    in_use_.try_emplace(memory.address(), known_.at(memory.address()).reference.lock());
+    if (!counted_.emplace(memory.address(), memory.bytes()).second) return;
+    use_.used += memory.bytes();
     use_.most_used = std::max(use_.most_used, use_.used);
   }
   // The reference that was held; dropped by the caller, outside the lock.
-  std::shared_ptr<GraphMemory> Release(std::uint64_t address) {
+  std::shared_ptr<GraphMemory> Release(const GraphMemory& memory) {
     std::lock_guard lock(mutex_);
-    const auto found = in_use_.find(address);
-    if (found == in_use_.end()) return nullptr;
+    const auto found = in_use_.find(memory.address());
+    if (!Knows(memory) || found == in_use_.end()) return nullptr;
     std::shared_ptr<GraphMemory> held = std::move(found->second);
     in_use_.erase(found);
     return held;
+  }
+  // The references that were held, likewise.
+  std::map<std::uint64_t, std::shared_ptr<GraphMemory>> ForgetAll() {
+    std::lock_guard lock(mutex_);
+    known_.clear();
+    counted_.clear();
+    use_ = {};
+    return std::exchange(in_use_, {});
   }
   void Trim() {
     std::lock_guard lock(mutex_);
@@ -65,8 +77,19 @@ class Memories {
   }
 
  private:
+  struct Known {
+    const GraphMemory* memory = nullptr;  // to be compared
+    std::weak_ptr<GraphMemory> reference;
+  };
+
+  // Another may have the address of one that was forgotten.
+  bool Knows(const GraphMemory& memory) const {
+    const auto found = known_.find(memory.address());
+    return found != known_.end() && found->second.memory == &memory;
+  }
+
   std::mutex mutex_;
-  std::map<std::uint64_t, std::weak_ptr<GraphMemory>> by_address_;
+  std::map<std::uint64_t, Known> known_;  // by address
   std::map<std::uint64_t, std::shared_ptr<GraphMemory>> in_use_;
   std::map<std::uint64_t, std::uint64_t> counted_;  // bytes of those that count as used
   GraphMemoryUse use_;
@@ -84,7 +107,7 @@ cudaError_t GraphMemory::Allocate(std::uint64_t bytes, std::shared_ptr<GraphMemo
   std::uint64_t address = 0;
   TORPOR_TRY(Core().Malloc(bytes, address));
   memory.reset(new GraphMemory(address, bytes));
-  TheMemories().Add(memory, bytes);
+  TheMemories().Add(memory);
   return cudaSuccess;
 }
 
@@ -96,20 +119,20 @@ GraphMemory::GraphMemory(std::uint64_t address, std::uint64_t bytes)
     : address_(address), bytes_(bytes) {}
 
 GraphMemory::~GraphMemory() {
-  TheMemories().Remove(address_, bytes_);
-  // An error of earlier work is told by the program's next call.
+  if (!TheMemories().Remove(*this)) return;
+  const OwnCalls own_calls;  // an error of earlier work is told by the program's next call
   if (!Core().IsDrained()) (void)Ask(wire::DeviceSynchronize{});
   (void)Core().Free(address_);
 }
 
 void GraphMemory::SetInUse(bool in_use) {
   if (in_use)
-    TheMemories().Use(address_, bytes_);
+    TheMemories().Use(*this);
   else
-    TheMemories().Release(address_);
+    TheMemories().Release(*this);
 }
 
-bool GraphMemory::is_in_use() const { return TheMemories().IsInUse(address_); }
+bool GraphMemory::is_in_use() const { return TheMemories().IsInUse(*this); }
 
 bool FreeGraphMemory(std::uint64_t address, cudaError_t& result) {
   const std::shared_ptr<GraphMemory> memory = GraphMemory::Find(address);
@@ -118,6 +141,8 @@ bool FreeGraphMemory(std::uint64_t address, cudaError_t& result) {
   memory->SetInUse(false);
   return true;
 }
+
+void ForgetGraphMemory() { TheMemories().ForgetAll(); }
 
 GraphMemoryUse CurrentGraphMemoryUse() {
   return TheMemories().WithUse([](GraphMemoryUse&) {});

@@ -14,12 +14,13 @@ class GraphMemory {
   static cudaError_t Allocate(std::uint64_t bytes, std::shared_ptr<GraphMemory>& memory);
   // That begins at `address`; null if none does.
   static std::shared_ptr<GraphMemory> Find(std::uint64_t address);
-  // Waits for the session's work, which may use it.
+  // Waits for the session's work, which may use it. Nothing if it was forgotten.
   ~GraphMemory();
   GraphMemory(const GraphMemory&) = delete;
   GraphMemory& operator=(const GraphMemory&) = delete;
 
   std::uint64_t address() const { return address_; }
+  std::uint64_t bytes() const { return bytes_; }
 
   // A launch has allocated it, or a launch or the program has freed it.
   void SetInUse(bool in_use);
@@ -34,6 +35,10 @@ class GraphMemory {
 
 // For cudaFree: frees what a launch has allocated. False: nothing of a graph begins there.
 bool FreeGraphMemory(std::uint64_t address, cudaError_t& result);
+
+// What there is was freed with all memory of the session (cudaDeviceReset): graphs that still have
+// it can do no harm.
+void ForgetGraphMemory();
 
 // Bytes of all allocation nodes (reserved), and of those that a launch has allocated since the last
 // trimming (used).

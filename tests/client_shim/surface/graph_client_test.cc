@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "proto/cuda_api/cudart_commands.h"
@@ -186,6 +186,25 @@ TEST_F(GraphClientTest, WhatCannotBeCapturedOfOtherLibrariesBreaksTheCapture) {
   EXPECT_EQ(core_.stream_gate()->Await(0), cudaErrorStreamCaptureImplicit);
   EXPECT_EQ(cudaStreamEndCapture(blocking, &captured), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(cudaStreamDestroy(blocking), cudaSuccess);
+}
+
+TEST_F(GraphClientTest, AResetEndsCaptures) {
+  cudaStream_t blocking = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&blocking), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+  core_.allocations = {{kDevice, kBytes, true}};
+  EXPECT_EQ(cudaMemset(reinterpret_cast<void*>(kDevice), 0, 16), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+}
+
+TEST_F(GraphClientTest, ACaptureEndsWithTheThreadOfItsStream) {
+  core_.per_thread_stream = FakeClientCore::kPerThreadStream + 2;
+  std::thread([] {
+    EXPECT_EQ(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeRelaxed),
+              cudaSuccess);
+  }).join();
+  EXPECT_EQ(cudaMemset(reinterpret_cast<void*>(kDevice), 0, 16), cudaSuccess);
 }
 
 TEST_F(GraphClientTest, BadHandlesAreRefused) {
