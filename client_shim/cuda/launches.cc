@@ -5,27 +5,10 @@
 #include <vector>
 
 #include "client_shim/cuda/entry.h"
+#include "client_shim/cudart/packed_arguments.h"
 
 namespace torpor::shim {
 namespace {
-
-struct PackedArguments {
-  std::uint8_t* buffer = nullptr;
-  std::size_t bytes = 0;
-};
-
-CUresult ReadExtra(void** extra, PackedArguments& packed) {
-  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      packed.buffer = static_cast<std::uint8_t*>(extra[1]);
-    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      packed.bytes = *static_cast<std::size_t*>(extra[1]);
-    } else {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-  }
-  return packed.buffer || packed.bytes == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
 
 // Finds every parameter in the buffer.
 CUresult Unpack(CUfunction function, const PackedArguments& packed, std::vector<void*>& pointers) {
@@ -33,8 +16,8 @@ CUresult Unpack(CUfunction function, const PackedArguments& packed, std::vector<
   std::size_t bytes = 0;
   while (Runtime().cudaFuncGetParamInfo(function, pointers.size(), &offset, &bytes) ==
          cudaSuccess) {
-    if (offset > packed.bytes || bytes > packed.bytes - offset) return CUDA_ERROR_INVALID_VALUE;
-    pointers.push_back(packed.buffer + offset);
+    if (offset > packed.count || bytes > packed.count - offset) return CUDA_ERROR_INVALID_VALUE;
+    pointers.push_back(const_cast<std::uint8_t*>(packed.bytes) + offset);
   }
   return CUDA_SUCCESS;
 }
@@ -45,7 +28,7 @@ CUresult WithParameters(CUfunction function, void** parameters, void** extra, co
   if (!extra) return ToCuResult(run(parameters));
   if (parameters) return CUDA_ERROR_INVALID_VALUE;
   PackedArguments packed;
-  TORPOR_CU_TRY(ReadExtra(extra, packed));
+  if (!ReadPackedArguments(extra, packed)) return CUDA_ERROR_INVALID_VALUE;
   std::vector<void*> pointers;
   TORPOR_CU_TRY(Unpack(function, packed, pointers));
   return ToCuResult(run(pointers.data()));

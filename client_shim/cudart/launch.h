@@ -6,11 +6,9 @@
 #include <span>
 
 #include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/packed_arguments.h"
 
 namespace torpor::shim {
-
-// The most parameter bytes of a kernel (sm_70 and later).
-inline constexpr std::size_t kMaxParameterBytes = 32764;
 
 struct Launch {
   dim3 grid;

@@ -10,11 +10,6 @@
 namespace torpor::shim {
 namespace {
 
-bool IsDeviceRange(const void* pointer, std::uint64_t bytes) {
-  const Place place = PlaceOf(pointer);
-  return place.side != Side::kPageable && bytes <= place.room;
-}
-
 // Sends the fill of [to, to + bytes), after which the program may use the memory as ever.
 template <typename Fill>
 cudaError_t SendFill(const Fill& fill, const void* to, std::uint64_t bytes) {
@@ -32,13 +27,13 @@ cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t widt
                     std::uint64_t height, cudaStream_t handle) {
   TORPOR_TRY(Begin());
   if (width == 0 || height == 0) return cudaSuccess;
-  std::uint64_t span = 0;
-  if (width > pitch || __builtin_mul_overflow(height - 1, pitch, &span) ||
-      __builtin_add_overflow(span, width, &span) || !IsDeviceRange(to, span))
-    return cudaErrorInvalidValue;
+  if (width > pitch) return cudaErrorInvalidValue;
   constexpr std::uint32_t kByte = 1;
   const std::uint32_t byte = static_cast<std::uint8_t>(value);
-  if (IsCapturing(handle)) return Capture(handle, FillRows(to, pitch, byte, kByte, width, height));
+  const FillWork fill = FillRows(to, pitch, byte, kByte, width, height);
+  std::uint64_t span = 0;
+  TORPOR_TRY(CheckFill(fill.parameters, span));
+  if (IsCapturing(handle)) return Capture(handle, fill);
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   return SendFill(wire::Memset2D{Address(to), pitch, byte, kByte, width, height, stream->wire}, to,
@@ -68,17 +63,30 @@ cudaError_t SetVolume(const cudaPitchedPtr& to, int value, const cudaExtent& ext
 
 }  // namespace
 
+cudaError_t CheckFill(const cudaMemsetParams& fill, std::uint64_t& span) {
+  const std::uint64_t element = fill.elementSize;
+  std::uint64_t row = 0;
+  std::uint64_t rows = 0;
+  if (__builtin_mul_overflow(fill.width, element, &row) ||
+      __builtin_mul_overflow(fill.height - 1, fill.pitch, &rows) ||
+      __builtin_add_overflow(rows, row, &span))
+    return cudaErrorInvalidValue;
+  const bool overlaps = fill.height > 1 && fill.pitch < row;
+  const bool is_aligned =
+      Address(fill.dst) % element == 0 && (fill.height == 1 || fill.pitch % element == 0);
+  const Place place = PlaceOf(fill.dst);
+  const bool is_there = place.side != Side::kPageable && span <= place.room;
+  return !overlaps && is_aligned && is_there ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 cudaError_t SetElements(void* to, std::uint32_t value, std::uint32_t element_bytes,
                         std::uint64_t count, cudaStream_t handle) {
   TORPOR_TRY(Begin());
   if (count == 0) return cudaSuccess;
+  const FillWork fill = FillRows(to, 0, value, element_bytes, count, 1);
   std::uint64_t bytes = 0;
-  if (Address(to) % element_bytes != 0 ||
-      __builtin_mul_overflow(count, std::uint64_t{element_bytes}, &bytes) ||
-      !IsDeviceRange(to, bytes))
-    return cudaErrorInvalidValue;
-  if (IsCapturing(handle))
-    return Capture(handle, FillRows(to, bytes, value, element_bytes, count, 1));
+  TORPOR_TRY(CheckFill(fill.parameters, bytes));
+  if (IsCapturing(handle)) return Capture(handle, fill);
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   return SendFill(wire::Memset{Address(to), stream->wire, value, element_bytes, count}, to, bytes);

@@ -6,6 +6,11 @@
 
 namespace torpor::shim {
 
+// cudaErrorInvalidValue for a fill, of at least one element, whose rows overlap, whose elements are
+// not aligned, or which does not lie in one allocation that a device sees. `span`: bytes from its
+// begin to the end of its last row.
+cudaError_t CheckFill(const cudaMemsetParams& fill, std::uint64_t& span);
+
 // Sets `count` elements of 1, 2 or 4 bytes, to which `to` is aligned.
 cudaError_t SetElements(void* to, std::uint32_t value, std::uint32_t element_bytes,
                         std::uint64_t count, cudaStream_t stream);

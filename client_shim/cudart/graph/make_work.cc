@@ -1,7 +1,5 @@
 #include "client_shim/cudart/graph/make_work.h"
 
-#include <cuda.h>
-
 #include <array>
 
 #include "client_shim/cudart/entry.h"
@@ -10,32 +8,18 @@
 #include "client_shim/cudart/graph/graph_memory.h"
 #include "client_shim/cudart/graph/linear_volume.h"
 #include "client_shim/cudart/launch.h"
-#include "client_shim/cudart/memory_kinds.h"
+#include "client_shim/cudart/memset.h"
+#include "client_shim/cudart/packed_arguments.h"
 
 namespace torpor::shim {
 namespace {
 
-// Parameters that a program has packed itself: a list of tags and values.
-cudaError_t ReadExtra(void** extra, std::vector<std::uint8_t>& parameters) {
-  const std::uint8_t* bytes = nullptr;
-  std::size_t count = 0;
-  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-      bytes = static_cast<const std::uint8_t*>(extra[1]);
-    else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-      count = *static_cast<const std::size_t*>(extra[1]);
-    else
-      return cudaErrorInvalidValue;
-  }
-  if ((!bytes && count > 0) || count > kMaxParameterBytes) return cudaErrorInvalidValue;
-  parameters.assign(bytes, bytes + count);
-  return cudaSuccess;
-}
-
 cudaError_t ReadParameters(const cudaKernelNodeParams& node, const Kernel& kernel,
                            std::vector<std::uint8_t>& parameters) {
   if (node.extra) {
-    TORPOR_TRY(ReadExtra(node.extra, parameters));
+    PackedArguments packed;
+    if (!ReadPackedArguments(node.extra, packed)) return cudaErrorInvalidValue;
+    parameters.assign(packed.bytes, packed.bytes + packed.count);
     return parameters.size() >= kernel.parameter_bytes ? cudaSuccess : cudaErrorInvalidValue;
   }
   std::array<std::uint8_t, kMaxParameterBytes> packed;
@@ -43,18 +27,6 @@ cudaError_t ReadParameters(const cudaKernelNodeParams& node, const Kernel& kerne
   TORPOR_TRY(PackArguments(kernel, node.kernelParams, packed, filled));
   parameters.assign(packed.begin(), packed.begin() + filled);
   return cudaSuccess;
-}
-
-// Whether the filled bytes are all of one allocation that a device sees.
-bool IsDeviceRange(const cudaMemsetParams& fill) {
-  std::uint64_t row = 0;
-  std::uint64_t span = 0;
-  if (__builtin_mul_overflow(fill.width, std::uint64_t{fill.elementSize}, &row)) return false;
-  if (__builtin_mul_overflow(fill.height - 1, fill.pitch, &span) ||
-      __builtin_add_overflow(span, row, &span))
-    return false;
-  const Place place = PlaceOf(fill.dst);
-  return place.side != Side::kPageable && span <= place.room;
 }
 
 }  // namespace
@@ -91,9 +63,8 @@ cudaError_t MakeFillWork(const cudaMemsetParams& parameters, NodeWork& work) {
   if (parameters.width == 0 || parameters.height == 0) return cudaErrorInvalidValue;
   FillWork fill{parameters};
   if (fill.parameters.height == 1) fill.parameters.pitch = 0;
-  const bool overlaps =
-      fill.parameters.height > 1 && fill.parameters.pitch < parameters.width * element;
-  if (overlaps || !IsDeviceRange(fill.parameters)) return cudaErrorInvalidValue;
+  std::uint64_t ignored = 0;
+  TORPOR_TRY(CheckFill(fill.parameters, ignored));
   work = fill;
   return cudaSuccess;
 }

@@ -96,30 +96,23 @@ TEST_F(GraphClientTest, ChangesAreSentOnce) {
   EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
 }
 
-// Two functions of one stage, between which the stream waits for an event of somebody else.
-TEST_F(GraphClientTest, AFunctionWaitsForTheEventBeforeIt) {
-  core_.has_slots = true;
-  cudaEvent_t event = nullptr;
-  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
-  ASSERT_EQ(cudaEventRecord(event, nullptr), cudaSuccess);
-  core_.sent.clear();
-  static std::atomic<int> calls;
-  calls = 0;
-  const cudaHostNodeParams count{[](void*) { ++calls; }, nullptr};
-  cudaGraphNode_t first = nullptr;
-  cudaGraphNode_t wait = nullptr;
-  cudaGraphNode_t second = nullptr;
-  ASSERT_EQ(cudaGraphAddHostNode(&first, graph_, nullptr, 0, &count), cudaSuccess);
-  ASSERT_EQ(cudaGraphAddEventWaitNode(&wait, graph_, &first, 1, event), cudaSuccess);
-  ASSERT_EQ(cudaGraphAddHostNode(&second, graph_, &wait, 1, &count), cudaSuccess);
-  const cudaGraphExec_t exec = Instantiate();
-  ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(calls, 2);
-  EXPECT_THAT(Calls(), ElementsAre(wire::StreamMark::kCallId, wire::StreamWaitEvent::kCallId,
-                                   wire::StreamMark::kCallId));
-  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
-  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+TEST_F(GraphClientTest, AFillIsCheckedAsThePlainCallIs) {
+  cudaGraphNode_t node = nullptr;
+  cudaMemsetParams fill = Fill(1);
+  fill.elementSize = 4;
+  fill.dst = reinterpret_cast<void*>(kDevice + 2);
+  EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill), cudaErrorInvalidValue);
+  fill.dst = reinterpret_cast<void*>(kDevice);
+  fill.width = 4;
+  fill.height = 2;
+  fill.pitch = 12;
+  EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill), cudaErrorInvalidValue);
+  fill.pitch = 18;
+  EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill), cudaErrorInvalidValue);
+  fill.pitch = 20;
+  EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill), cudaSuccess);
+  fill.width = ~std::size_t{0} / 2;
+  EXPECT_EQ(cudaGraphAddMemsetNode(&node, graph_, nullptr, 0, &fill), cudaErrorInvalidValue);
 }
 
 TEST_F(GraphClientTest, CapturedCallsAreNotSent) {
