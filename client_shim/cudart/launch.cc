@@ -57,14 +57,13 @@ cudaError_t SendLaunch(Kernel& kernel, const Launch& launch, void** arguments) {
   command.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
   command.flags = launch.flags;
   command.parameters = {parameters.data(), filled};
-  return Send(command);
+  return LaunchWithVariables([&] { return Send(command); });
 }
 
 cudaError_t LaunchPrepared(Kernel& kernel, const Launch& launch, void** arguments) {
   TORPOR_TRY(Begin());
   TORPOR_TRY(PrepareKernel(kernel));
   TORPOR_TRY(CheckLaunch(kernel, launch));
-  TORPOR_TRY(SendManagedVariables());
   return SendLaunch(kernel, launch, arguments);
 }
 

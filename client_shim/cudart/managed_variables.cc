@@ -1,5 +1,6 @@
 #include "client_shim/cudart/managed_variables.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -67,13 +68,29 @@ class ManagedVariables {
   cudaError_t FetchAt(std::uint64_t begin, std::uint64_t bytes, bool& meets_one) {
     if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
     std::lock_guard lock(mutex_);
-    for (const ManagedVariable& variable : variables_) {
-      const std::uint64_t block = Address(*variable.host_pointer);
-      if (block == 0 || begin >= block + variable.bytes || block >= begin + bytes) continue;
-      meets_one = true;
-      return FetchAll();
-    }
-    return cudaSuccess;
+    if (!MeetsOne(begin, bytes)) return cudaSuccess;
+    meets_one = true;
+    return FetchAll();
+  }
+
+  void NoteUsed() {
+    if (!is_used_.load(std::memory_order_acquire)) return;
+    std::lock_guard lock(mutex_);
+    is_on_device_ = true;
+  }
+
+  bool Meets(std::uint64_t begin, std::uint64_t bytes) {
+    if (!is_used_.load(std::memory_order_acquire)) return false;
+    std::lock_guard lock(mutex_);
+    return MeetsOne(begin, bytes);
+  }
+
+  std::uint64_t BytesAt(std::uint64_t block) {
+    if (!is_used_.load(std::memory_order_acquire)) return 0;
+    std::lock_guard lock(mutex_);
+    for (const ManagedVariable& variable : variables_)
+      if (block != 0 && Address(*variable.host_pointer) == block) return variable.bytes;
+    return 0;
   }
 
   cudaError_t Reset() {
@@ -99,6 +116,13 @@ class ManagedVariables {
     *variable.host_pointer = reinterpret_cast<void*>(block);
     is_used_ = true;
     return Download(variable);
+  }
+
+  bool MeetsOne(std::uint64_t begin, std::uint64_t bytes) const {
+    return std::any_of(variables_.begin(), variables_.end(), [&](const ManagedVariable& variable) {
+      const std::uint64_t block = Address(*variable.host_pointer);
+      return block != 0 && begin < block + variable.bytes && block < begin + bytes;
+    });
   }
 
   cudaError_t FetchAll() {
@@ -149,6 +173,19 @@ cudaError_t FetchManagedVariables() { return TheManagedVariables().Fetch(); }
 
 cudaError_t FetchManagedVariablesAt(const void* pointer, std::uint64_t bytes, bool& meets_one) {
   return TheManagedVariables().FetchAt(Address(pointer), bytes, meets_one);
+}
+
+void NoteManagedVariablesUsed() { TheManagedVariables().NoteUsed(); }
+
+std::uint64_t ManagedVariableBytes(const void* symbol) {
+  return TheManagedVariables().BytesAt(Address(symbol));
+}
+
+cudaError_t RefuseManagedVariables(const void* pointer, std::uint64_t bytes) {
+  if (!TheManagedVariables().Meets(Address(pointer), bytes)) return cudaSuccess;
+  Core().WarnOnce("graph variable",
+                  "copies and fills of __managed__ variables in graphs are not supported");
+  return cudaErrorNotSupported;
 }
 
 cudaError_t ResetManagedVariables() { return TheManagedVariables().Reset(); }

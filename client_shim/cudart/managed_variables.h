@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "client_shim/cudart/copies.h"
+
 // __managed__ variables. Kernels use the variable of the loaded module, the program a block of the
 // host arena; the two are made equal before a launch and after a synchronisation, so the program
 // must not touch the variables while kernels run (as on GPUs before Pascal). Addresses in the
@@ -21,11 +23,40 @@ cudaError_t InitManagedVariables(Module* module);
 
 // Before a launch: the GPU gets what the program has written.
 cudaError_t SendManagedVariables();
+// Behind a launch, which a synchronisation of another thread may have come before: there is news.
+void NoteManagedVariablesUsed();
+// Queues a launch by `queue` between the two.
+template <typename Queue>
+cudaError_t LaunchWithVariables(const Queue& queue) {
+  cudaError_t error = SendManagedVariables();
+  if (error == cudaSuccess) error = queue();
+  if (error == cudaSuccess) NoteManagedVariablesUsed();
+  return error;
+}
+
 // After a synchronisation: waits for the device, and the program gets what kernels have written.
 cudaError_t FetchManagedVariables();
 // The same, if [pointer, pointer + bytes) meets one, before the program's copy or fill, which then
 // must not be asynchronous.
 cudaError_t FetchManagedVariablesAt(const void* pointer, std::uint64_t bytes, bool& meets_one);
+// Makes a copy between two ranges, of which either may be empty, by `copy(Wait)`.
+template <typename Copy>
+cudaError_t CopyBesideVariables(const void* to, std::uint64_t to_bytes, const void* from,
+                                std::uint64_t from_bytes, Wait wait, const Copy& copy) {
+  bool meets_one = false;
+  cudaError_t error = FetchManagedVariablesAt(to, to_bytes, meets_one);
+  if (error == cudaSuccess) error = FetchManagedVariablesAt(from, from_bytes, meets_one);
+  if (error == cudaSuccess) error = copy(meets_one ? Wait::kYes : wait);
+  if (error != cudaSuccess || wait == Wait::kNo) return error;
+  return FetchManagedVariables();
+}
+
+// Bytes of the variable whose block begins at `symbol`, as which nvcc's code names it; 0 if there
+// is none.
+std::uint64_t ManagedVariableBytes(const void* symbol);
+// For copies and fills in graphs: cudaErrorNotSupported, and a word, if [pointer, pointer + bytes)
+// meets a variable.
+cudaError_t RefuseManagedVariables(const void* pointer, std::uint64_t bytes);
 
 // The variables get new blocks with their first values: the session's memory and modules are gone
 // (cudaDeviceReset).

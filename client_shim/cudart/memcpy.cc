@@ -8,6 +8,7 @@
 #include "client_shim/cudart/host_register.h"
 #include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/streams.h"
+#include "client_shim/cudart/volume_copy.h"
 
 namespace torpor::shim {
 namespace {
@@ -80,25 +81,6 @@ cudaError_t Run(const Copy& copy, const Route& route, Wait wait) {
   return cudaSuccess;
 }
 
-cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind,
-                       cudaStream_t stream, Wait wait) {
-  TORPOR_TRY(Begin());
-  if (bytes == 0) return cudaSuccess;
-  to = const_cast<void*>(ArenaAlias(to));
-  from = ArenaAlias(from);
-  Route route;
-  TORPOR_TRY(FindRoute(to, bytes, from, bytes, kind, route));
-  if (wait == Wait::kNo && IsCapturing(stream))
-    return Capture(stream, LinearCopy(to, from, bytes, kind));
-  Copy copy{to, from, bytes, nullptr};
-  TORPOR_TRY(UseStream(stream, copy.stream));
-  bool meets_variable = false;
-  TORPOR_TRY(FetchManagedVariablesAt(to, bytes, meets_variable));
-  TORPOR_TRY(FetchManagedVariablesAt(from, bytes, meets_variable));
-  TORPOR_TRY(Run(copy, route, meets_variable ? Wait::kYes : wait));
-  return wait == Wait::kYes ? FetchManagedVariables() : cudaSuccess;
-}
-
 // One after another. Sources outside of CUDA's memory are read now, whatever order is asked for.
 cudaError_t CopyBatch(void* const* to, const void* const* from, const std::size_t* sizes,
                       std::size_t count, const cudaMemcpyAttributes* attributes,
@@ -116,12 +98,6 @@ cudaError_t CopyBatch(void* const* to, const void* const* from, const std::size_
   return cudaSuccess;
 }
 
-void CopyRows(void* to, const void* from, const Rows& rows) {
-  for (std::uint64_t row = 0; row < rows.height; ++row)
-    std::memmove(static_cast<std::uint8_t*>(to) + row * rows.to_pitch,
-                 static_cast<const std::uint8_t*>(from) + row * rows.from_pitch, rows.width);
-}
-
 cudaError_t SendRows(void* to, const void* from, const Rows& rows, const Route& route,
                      const Stream& stream) {
   return Send(wire::Memcpy2D{Address(to), rows.to_pitch, Address(from), rows.from_pitch, rows.width,
@@ -129,42 +105,25 @@ cudaError_t SendRows(void* to, const void* from, const Rows& rows, const Route& 
                              MemorySideOf(route.from)});
 }
 
-// Between a device and pageable memory: by way of pinned memory, packed, and therefore waiting.
-cudaError_t CopyRowsStaged(void* to, const void* from, const Rows& rows, const Route& route,
-                           const Stream& stream) {
-  std::uint64_t staging = 0;
-  TORPOR_TRY(Core().HostAlloc(rows.width * rows.height, staging));
-  auto* const packed = reinterpret_cast<void*>(staging);
-  cudaError_t error = cudaSuccess;
-  if (route.from == Side::kPageable) {
-    CopyRows(packed, from, {rows.width, rows.from_pitch, rows.width, rows.height});
-    error = SendRows(to, packed, {rows.to_pitch, rows.width, rows.width, rows.height},
-                     {Side::kArena, route.to}, stream);
-    if (error == cudaSuccess) error = Finish(stream, Wait::kYes);
-  } else {
-    error = SendRows(packed, from, {rows.width, rows.from_pitch, rows.width, rows.height},
-                     {route.from, Side::kArena}, stream);
-    if (error == cudaSuccess) error = Finish(stream, Wait::kYes);
-    if (error == cudaSuccess)
-      CopyRows(to, packed, {rows.to_pitch, rows.width, rows.width, rows.height});
-  }
-  const cudaError_t freed = Core().HostFree(staging);
-  return error != cudaSuccess ? error : freed;
+CopyPlace PlaceOfRows(const void* memory, std::uint64_t pitch, std::uint64_t height) {
+  CopyPlace place;
+  place.memory = static_cast<std::uint8_t*>(const_cast<void*>(memory));
+  place.pitch = pitch;
+  place.rows = height;
+  return place;
 }
 
 cudaError_t RunRows(void* to, const void* from, const Rows& rows, const Route& route,
                     const StreamPtr& stream, Wait wait) {
   const bool has_device = route.to == Side::kDevice || route.from == Side::kDevice;
-  if (!has_device) {
-    TORPOR_TRY(Finish(*stream, Wait::kYes));
-    CopyRows(to, from, rows);
-    return cudaSuccess;
-  }
   const bool is_packed = rows.width == rows.to_pitch && rows.width == rows.from_pitch;
-  if (is_packed || rows.height == 1)
+  if (has_device && (is_packed || rows.height == 1))
     return Run({to, from, rows.width * rows.height, stream}, route, wait);
-  if (route.to == Side::kPageable || route.from == Side::kPageable)
-    return CopyRowsStaged(to, from, rows, route, *stream);
+  const bool has_pageable = route.to == Side::kPageable || route.from == Side::kPageable;
+  if (!has_device || has_pageable)
+    return CopyVolumeOn(*stream, {PlaceOfRows(to, rows.to_pitch, rows.height), route.to},
+                        {PlaceOfRows(from, rows.from_pitch, rows.height), route.from},
+                        {rows.width, rows.height, 1}, wait);
   TORPOR_TRY(SendRows(to, from, rows, route, *stream));
   const bool has_host = route.to != Side::kDevice || route.from != Side::kDevice;
   return has_host ? Finish(*stream, wait) : cudaSuccess;
@@ -187,13 +146,28 @@ cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpy
     return Capture(stream_handle, PitchedCopy(to, from, rows, kind));
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  bool meets_variable = false;
-  TORPOR_TRY(FetchManagedVariablesAt(to, rows.Span(rows.to_pitch), meets_variable));
-  TORPOR_TRY(FetchManagedVariablesAt(from, rows.Span(rows.from_pitch), meets_variable));
-  return RunRows(to, from, rows, route, stream, meets_variable ? Wait::kYes : wait);
+  return CopyBesideVariables(
+      to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), wait,
+      [&](Wait needed) { return RunRows(to, from, rows, route, stream, needed); });
 }
 
 }  // namespace
+
+cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind,
+                       cudaStream_t stream, Wait wait) {
+  TORPOR_TRY(Begin());
+  if (bytes == 0) return cudaSuccess;
+  to = const_cast<void*>(ArenaAlias(to));
+  from = ArenaAlias(from);
+  Route route;
+  TORPOR_TRY(FindRoute(to, bytes, from, bytes, kind, route));
+  if (wait == Wait::kNo && IsCapturing(stream))
+    return Capture(stream, LinearCopy(to, from, bytes, kind));
+  Copy copy{to, from, bytes, nullptr};
+  TORPOR_TRY(UseStream(stream, copy.stream));
+  return CopyBesideVariables(to, bytes, from, bytes, wait,
+                             [&](Wait needed) { return Run(copy, route, needed); });
+}
 
 cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, const Rows& rows,
                        const Route& route) {

@@ -21,6 +21,10 @@ struct Rows {
   std::uint64_t Span(std::uint64_t pitch) const { return (height - 1) * pitch + width; }
 };
 
+// What cudaMemcpy and, without waiting, cudaMemcpyAsync do.
+cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind,
+                       cudaStream_t stream, Wait wait);
+
 // What cudaMemcpy2DAsync does once it knows the route, on a stream that is ready for a command.
 cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, const Rows& rows,
                        const Route& route);

@@ -5,6 +5,9 @@
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
+#include "client_shim/cudart/host_register.h"
+#include "client_shim/cudart/managed_variables.h"
+#include "client_shim/cudart/memcpy.h"
 #include "client_shim/cudart/modules.h"
 #include "client_shim/cudart/streams.h"
 #include "client_shim/cudart/variable_copies.h"
@@ -37,6 +40,10 @@ cudaError_t AskAddress(const Variable& variable, std::uint64_t& address, std::ui
 cudaError_t GetAddress(void** address, const void* symbol) {
   if (!address) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
+  if (ManagedVariableBytes(symbol) > 0) {
+    *address = const_cast<void*>(symbol);
+    return cudaSuccess;
+  }
   const Variable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
   SymbolSpan span;
@@ -53,67 +60,122 @@ cudaError_t AddressIn(const void* symbol, std::uint64_t offset, std::uint8_t*& a
   return cudaSuccess;
 }
 
-cudaError_t ToSymbol(const void* symbol, const void* from, std::uint64_t bytes,
-                     std::uint64_t offset, cudaMemcpyKind kind, cudaStream_t handle) {
-  TORPOR_TRY(Begin());
-  if (!from) return cudaErrorInvalidValue;
-  const Variable* variable = nullptr;
-  TORPOR_TRY(UseRange(symbol, offset, bytes, variable));
-  const Place source = PlaceOf(from);
-  const bool from_device = source.side == Side::kDevice;
-  if (bytes > source.room) return cudaErrorInvalidValue;
-  if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
-    return cudaErrorInvalidMemcpyDirection;
-  if (bytes == 0) return cudaSuccess;
-  if (IsCapturing(handle)) {
-    std::uint8_t* to = nullptr;
-    TORPOR_TRY(AddressIn(symbol, offset, to));
-    return Capture(handle, LinearCopy(to, from, bytes, kind));
-  }
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(handle, stream));
-  const VariablePart part{variable->module->wire, variable->name, offset, stream->wire};
-  // Pinned sources too are read now: variables are small.
-  if (!from_device) return UploadToVariable(part, from, bytes);
+// The copy has the variable on its device side.
+bool IsDirection(cudaMemcpyKind kind, cudaMemcpyKind between_host_and_device) {
+  return kind == between_host_and_device || kind == cudaMemcpyDeviceToDevice ||
+         kind == cudaMemcpyDefault;
+}
+
+// Where a managed variable's bytes are: its block is memory as any other. Null if it is none.
+cudaError_t FindManaged(const void* symbol, std::uint64_t offset, std::uint64_t bytes,
+                        std::uint8_t*& begin) {
+  begin = nullptr;
+  const std::uint64_t room = ManagedVariableBytes(symbol);
+  if (room == 0) return cudaSuccess;
+  if (offset > room || bytes > room - offset) return cudaErrorInvalidValue;
+  begin = static_cast<std::uint8_t*>(const_cast<void*>(symbol)) + offset;
+  return cudaSuccess;
+}
+
+// What a copy has to do with a variable.
+struct SymbolCopy {
+  const void* symbol;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  cudaMemcpyKind kind;
+  cudaStream_t stream;
+  Wait wait;
+};
+
+// Sends a copy to the variable from memory that executors see.
+cudaError_t SendToVariable(const VariablePart& part, const void* from, Side side,
+                           std::uint64_t bytes) {
   wire::MemcpyToSymbol command;
   command.module = part.module;
   command.variable = part.name;
   command.stream = part.stream;
   command.variable_offset = part.offset;
   command.bytes = bytes;
-  command.device_source = Address(from);
+  if (side == Side::kDevice) {
+    command.device_source = Address(from);
+  } else {
+    command.payload = wire::Payload::kArena;
+    command.offset = ArenaOffset(from);
+  }
   return Send(command);
 }
 
-cudaError_t FromSymbol(void* to, const void* symbol, std::uint64_t bytes, std::uint64_t offset,
-                       cudaMemcpyKind kind, cudaStream_t handle) {
+cudaError_t ToVariable(const VariablePart& part, const void* from, Side side, std::uint64_t bytes,
+                       Wait wait) {
+  if (side == Side::kPageable) return UploadToVariable(part, from, bytes);
+  TORPOR_TRY(SendToVariable(part, from, side, bytes));
+  const bool waits = side == Side::kArena && wait == Wait::kYes;
+  return waits ? Ask(wire::StreamSynchronize{part.stream}) : cudaSuccess;
+}
+
+cudaError_t ToSymbol(const void* from, const SymbolCopy& copy) {
   TORPOR_TRY(Begin());
-  if (!to) return cudaErrorInvalidValue;
+  if (!from) return cudaErrorInvalidValue;
+  std::uint8_t* managed = nullptr;
+  TORPOR_TRY(FindManaged(copy.symbol, copy.offset, copy.bytes, managed));
+  if (managed) return CopyLinear(managed, from, copy.bytes, copy.kind, copy.stream, copy.wait);
   const Variable* variable = nullptr;
-  TORPOR_TRY(UseRange(symbol, offset, bytes, variable));
-  const Place target = PlaceOf(to);
-  if (bytes > target.room) return cudaErrorInvalidValue;
-  if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
-    return cudaErrorInvalidMemcpyDirection;
-  if (bytes == 0) return cudaSuccess;
-  if (IsCapturing(handle)) {
-    std::uint8_t* from = nullptr;
-    TORPOR_TRY(AddressIn(symbol, offset, from));
-    return Capture(handle, LinearCopy(to, from, bytes, kind));
+  TORPOR_TRY(UseRange(copy.symbol, copy.offset, copy.bytes, variable));
+  from = ArenaAlias(from);
+  const Place source = PlaceOf(from);
+  if (copy.bytes > source.room) return cudaErrorInvalidValue;
+  if (!IsDirection(copy.kind, cudaMemcpyHostToDevice)) return cudaErrorInvalidMemcpyDirection;
+  if (copy.bytes == 0) return cudaSuccess;
+  if (copy.wait == Wait::kNo && IsCapturing(copy.stream)) {
+    std::uint8_t* to = nullptr;
+    TORPOR_TRY(AddressIn(copy.symbol, copy.offset, to));
+    return Capture(copy.stream, LinearCopy(to, from, copy.bytes, copy.kind));
   }
   StreamPtr stream;
-  TORPOR_TRY(UseStream(handle, stream));
-  const VariablePart part{variable->module->wire, variable->name, offset, stream->wire};
-  if (target.side != Side::kDevice) return DownloadFromVariable(part, to, bytes);
+  TORPOR_TRY(UseStream(copy.stream, stream));
+  const VariablePart part{variable->module->wire, variable->name, copy.offset, stream->wire};
+  return CopyBesideVariables(nullptr, 0, from, copy.bytes, copy.wait, [&](Wait wait) {
+    return ToVariable(part, from, source.side, copy.bytes, wait);
+  });
+}
+
+cudaError_t FromVariable(const VariablePart& part, void* to, Side side, const SymbolCopy& copy) {
+  if (side != Side::kDevice) return DownloadFromVariable(part, to, copy.bytes);
   // Onto the device by way of the client: rare, and variables are small.
-  std::vector<std::uint8_t> staging(bytes);
-  TORPOR_TRY(DownloadFromVariable(part, staging.data(), bytes));
-  return cudaMemcpyAsync(to, staging.data(), bytes, cudaMemcpyHostToDevice, handle);
+  std::vector<std::uint8_t> staging(copy.bytes);
+  TORPOR_TRY(DownloadFromVariable(part, staging.data(), copy.bytes));
+  return CopyLinear(to, staging.data(), copy.bytes, cudaMemcpyHostToDevice, copy.stream, Wait::kNo);
+}
+
+cudaError_t FromSymbol(void* to, const SymbolCopy& copy) {
+  TORPOR_TRY(Begin());
+  if (!to) return cudaErrorInvalidValue;
+  std::uint8_t* managed = nullptr;
+  TORPOR_TRY(FindManaged(copy.symbol, copy.offset, copy.bytes, managed));
+  if (managed) return CopyLinear(to, managed, copy.bytes, copy.kind, copy.stream, copy.wait);
+  const Variable* variable = nullptr;
+  TORPOR_TRY(UseRange(copy.symbol, copy.offset, copy.bytes, variable));
+  const Place target = PlaceOf(to);
+  if (copy.bytes > target.room) return cudaErrorInvalidValue;
+  if (!IsDirection(copy.kind, cudaMemcpyDeviceToHost)) return cudaErrorInvalidMemcpyDirection;
+  if (copy.bytes == 0) return cudaSuccess;
+  if (copy.wait == Wait::kNo && IsCapturing(copy.stream)) {
+    std::uint8_t* from = nullptr;
+    TORPOR_TRY(AddressIn(copy.symbol, copy.offset, from));
+    return Capture(copy.stream, LinearCopy(to, from, copy.bytes, copy.kind));
+  }
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(copy.stream, stream));
+  const VariablePart part{variable->module->wire, variable->name, copy.offset, stream->wire};
+  return CopyBesideVariables(to, copy.bytes, nullptr, 0, copy.wait,
+                             [&](Wait) { return FromVariable(part, to, target.side, copy); });
 }
 
 cudaError_t GetSize(std::size_t* size, const void* symbol) {
   if (!size) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
+  *size = ManagedVariableBytes(symbol);
+  if (*size > 0) return cudaSuccess;
   const Variable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
   *size = variable->bytes;
@@ -134,32 +196,40 @@ using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entr
 
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
                                enum cudaMemcpyKind kind) {
-  return Entry([&] { return ToSymbol(symbol, from, bytes, offset, kind, cudaStreamLegacy); });
+  return Entry([&] {
+    return ToSymbol(from, {symbol, offset, bytes, kind, cudaStreamLegacy, Wait::kYes});
+  });
 }
 
 cudaError_t cudaMemcpyToSymbol_ptds(const void* symbol, const void* from, size_t bytes,
                                     size_t offset, enum cudaMemcpyKind kind) {
-  return Entry([&] { return ToSymbol(symbol, from, bytes, offset, kind, cudaStreamPerThread); });
+  return Entry([&] {
+    return ToSymbol(from, {symbol, offset, bytes, kind, cudaStreamPerThread, Wait::kYes});
+  });
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes,
                                     size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream) {
-  return Entry([&] { return ToSymbol(symbol, from, bytes, offset, kind, stream); });
+  return Entry([&] { return ToSymbol(from, {symbol, offset, bytes, kind, stream, Wait::kNo}); });
 }
 
 cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset,
                                  enum cudaMemcpyKind kind) {
-  return Entry([&] { return FromSymbol(to, symbol, bytes, offset, kind, cudaStreamLegacy); });
+  return Entry([&] {
+    return FromSymbol(to, {symbol, offset, bytes, kind, cudaStreamLegacy, Wait::kYes});
+  });
 }
 
 cudaError_t cudaMemcpyFromSymbol_ptds(void* to, const void* symbol, size_t bytes, size_t offset,
                                       enum cudaMemcpyKind kind) {
-  return Entry([&] { return FromSymbol(to, symbol, bytes, offset, kind, cudaStreamPerThread); });
+  return Entry([&] {
+    return FromSymbol(to, {symbol, offset, bytes, kind, cudaStreamPerThread, Wait::kYes});
+  });
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset,
                                       enum cudaMemcpyKind kind, cudaStream_t stream) {
-  return Entry([&] { return FromSymbol(to, symbol, bytes, offset, kind, stream); });
+  return Entry([&] { return FromSymbol(to, {symbol, offset, bytes, kind, stream, Wait::kNo}); });
 }
 
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/host_register.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
@@ -32,8 +35,12 @@ bool SpanBytes(const CopyPlace& place, const CopyVolume& volume, std::uint64_t& 
          !__builtin_add_overflow(span, volume.width, &span);
 }
 
-// On which side of the bus a place is, if all of the volume is there.
-cudaError_t Locate(const CopyPlace& place, const CopyVolume& volume, Side& side) {
+// Completes a place and finds on which side of the bus it is, if all of the volume is there.
+// `span`: its bytes in memory.
+cudaError_t Locate(const CopyVolume& volume, LocatedPlace& located, std::uint64_t& span) {
+  auto& [place, side] = located;
+  Complete(volume, place);
+  span = 0;
   if (place.array) {
     const Array& array = *place.array;
     side = Side::kDevice;
@@ -44,12 +51,14 @@ cudaError_t Locate(const CopyPlace& place, const CopyVolume& volume, Side& side)
     return inside && place.x % texel == 0 && volume.width % texel == 0 ? cudaSuccess
                                                                        : cudaErrorInvalidValue;
   }
-  std::uint64_t span = 0;
   if (!place.memory || !SpanBytes(place, volume, span)) return cudaErrorInvalidValue;
+  place.memory = static_cast<std::uint8_t*>(const_cast<void*>(ArenaAlias(place.memory)));
   const Place found = PlaceOf(place.memory);
   side = found.side;
   return span <= found.room ? cudaSuccess : cudaErrorInvalidValue;
 }
+
+cudaError_t Finish(const Stream& stream) { return Ask(wire::StreamSynchronize{stream.wire}); }
 
 void CopyOnHost(const CopyPlace& to, const CopyPlace& from, const CopyVolume& volume) {
   for (std::uint64_t z = 0; z < volume.depth; ++z)
@@ -58,21 +67,23 @@ void CopyOnHost(const CopyPlace& to, const CopyPlace& from, const CopyVolume& vo
                    from.memory + (z * from.rows + y) * from.pitch, volume.width);
 }
 
-wire::MemorySide SideOf(const CopyPlace& place, Side side) {
-  if (place.array) return wire::MemorySide::kArray;
-  return side == Side::kDevice ? wire::MemorySide::kDevice : wire::MemorySide::kArena;
+wire::MemorySide SideOf(const LocatedPlace& located) {
+  if (located.place.array) return wire::MemorySide::kArray;
+  return located.side == Side::kDevice ? wire::MemorySide::kDevice : wire::MemorySide::kArena;
 }
 
-cudaError_t SendCopy(const CopyPlace& to, Side to_side, const CopyPlace& from, Side from_side,
+cudaError_t SendCopy(const LocatedPlace& target, const LocatedPlace& source,
                      const CopyVolume& volume, const Stream& stream) {
+  const CopyPlace& to = target.place;
+  const CopyPlace& from = source.place;
   wire::Memcpy3D command;
-  command.dst_side = SideOf(to, to_side);
+  command.dst_side = SideOf(target);
   command.dst = to.array ? to.array->wire : Address(to.memory);
   command.dst_level = to.array ? to.array->level : 0;
   command.dst_position = {to.x, to.y, to.z};
   command.dst_pitch = to.pitch;
   command.dst_rows = to.rows;
-  command.src_side = SideOf(from, from_side);
+  command.src_side = SideOf(source);
   command.src = from.array ? from.array->wire : Address(from.memory);
   command.src_level = from.array ? from.array->level : 0;
   command.src_position = {from.x, from.y, from.z};
@@ -85,26 +96,25 @@ cudaError_t SendCopy(const CopyPlace& to, Side to_side, const CopyPlace& from, S
   return Send(command);
 }
 
-cudaError_t Finish(const Stream& stream) { return Ask(wire::StreamSynchronize{stream.wire}); }
-
 // Between the device and pageable memory: by way of pinned memory, packed, and therefore waiting.
-cudaError_t CopyStaged(const CopyPlace& to, Side to_side, const CopyPlace& from, Side from_side,
-                       const CopyVolume& volume, const Stream& stream) {
+cudaError_t CopyStaged(const LocatedPlace& to, const LocatedPlace& from, const CopyVolume& volume,
+                       const Stream& stream) {
   std::uint64_t staging = 0;
   TORPOR_TRY(Core().HostAlloc(volume.bytes(), staging));
-  CopyPlace packed;
-  packed.memory = reinterpret_cast<std::uint8_t*>(staging);
-  packed.pitch = volume.width;
-  packed.rows = volume.height;
+  LocatedPlace packed;
+  packed.side = Side::kArena;
+  packed.place.memory = reinterpret_cast<std::uint8_t*>(staging);
+  packed.place.pitch = volume.width;
+  packed.place.rows = volume.height;
   cudaError_t error = cudaSuccess;
-  if (from_side == Side::kPageable) {
-    CopyOnHost(packed, from, volume);
-    error = SendCopy(to, to_side, packed, Side::kArena, volume, stream);
+  if (from.side == Side::kPageable) {
+    CopyOnHost(packed.place, from.place, volume);
+    error = SendCopy(to, packed, volume, stream);
     if (error == cudaSuccess) error = Finish(stream);
   } else {
-    error = SendCopy(packed, Side::kArena, from, from_side, volume, stream);
+    error = SendCopy(packed, from, volume, stream);
     if (error == cudaSuccess) error = Finish(stream);
-    if (error == cudaSuccess) CopyOnHost(to, packed, volume);
+    if (error == cudaSuccess) CopyOnHost(to.place, packed.place, volume);
   }
   const cudaError_t freed = Core().HostFree(staging);
   return error != cudaSuccess ? error : freed;
@@ -112,29 +122,36 @@ cudaError_t CopyStaged(const CopyPlace& to, Side to_side, const CopyPlace& from,
 
 }  // namespace
 
+cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const LocatedPlace& from,
+                         const CopyVolume& volume, Wait wait) {
+  if (to.side != Side::kDevice && from.side != Side::kDevice) {
+    TORPOR_TRY(Finish(stream));  // after what the stream does to either side
+    CopyOnHost(to.place, from.place, volume);
+    return cudaSuccess;
+  }
+  if (to.side == Side::kPageable || from.side == Side::kPageable)
+    return CopyStaged(to, from, volume, stream);
+  TORPOR_TRY(SendCopy(to, from, volume, stream));
+  const bool has_host = to.side != Side::kDevice || from.side != Side::kDevice;
+  return has_host && wait == Wait::kYes ? Finish(stream) : cudaSuccess;
+}
+
 cudaError_t CopyVolumes(CopyPlace to, CopyPlace from, const CopyVolume& volume, cudaMemcpyKind kind,
                         cudaStream_t stream_handle, Wait wait) {
   TORPOR_TRY(Begin());
   if (volume.width == 0 || volume.height == 0 || volume.depth == 0) return cudaSuccess;
-  Complete(volume, to);
-  Complete(volume, from);
-  Side to_side = Side::kPageable;
-  TORPOR_TRY(Locate(to, volume, to_side));
-  Side from_side = Side::kPageable;
-  TORPOR_TRY(Locate(from, volume, from_side));
-  TORPOR_TRY(CheckDirection(kind, from_side, to_side));
+  LocatedPlace target{std::move(to)};
+  LocatedPlace source{std::move(from)};
+  std::uint64_t target_span = 0;
+  std::uint64_t source_span = 0;
+  TORPOR_TRY(Locate(volume, target, target_span));
+  TORPOR_TRY(Locate(volume, source, source_span));
+  TORPOR_TRY(CheckDirection(kind, source.side, target.side));
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  if (to_side != Side::kDevice && from_side != Side::kDevice) {
-    TORPOR_TRY(Finish(*stream));
-    CopyOnHost(to, from, volume);
-    return cudaSuccess;
-  }
-  if (to_side == Side::kPageable || from_side == Side::kPageable)
-    return CopyStaged(to, to_side, from, from_side, volume, *stream);
-  TORPOR_TRY(SendCopy(to, to_side, from, from_side, volume, *stream));
-  const bool has_host = to_side != Side::kDevice || from_side != Side::kDevice;
-  return has_host && wait == Wait::kYes ? Finish(*stream) : cudaSuccess;
+  return CopyBesideVariables(
+      target.place.memory, target_span, source.place.memory, source_span, wait,
+      [&](Wait needed) { return CopyVolumeOn(*stream, target, source, volume, needed); });
 }
 
 }  // namespace torpor::shim

@@ -6,6 +6,7 @@
 
 #include "client_shim/cudart/arrays.h"
 #include "client_shim/cudart/copies.h"
+#include "client_shim/cudart/stream.h"
 
 // Copies of up to three dimensions between arrays, device memory and host memory.
 namespace torpor::shim {
@@ -28,6 +29,17 @@ struct CopyVolume {
 
   std::uint64_t bytes() const { return width * height * depth; }
 };
+
+// One that has all of its volume.
+struct LocatedPlace {
+  CopyPlace place;
+  Side side = Side::kPageable;
+};
+
+// The copy, in the place that it has in `stream`, once it is known where its sides are. Between the
+// device and pageable memory it waits whatever is asked for.
+cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const LocatedPlace& from,
+                         const CopyVolume& volume, Wait wait);
 
 // Copies nothing of an empty volume. cudaErrorInvalidValue where a side is not all there or rows
 // overlap.

@@ -223,8 +223,7 @@ cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_a
     has_arrived = false;
     const std::uint64_t part = plan_->part(at.stage);
     if (part == 0) continue;
-    TORPOR_TRY(SendManagedVariables());
-    TORPOR_TRY(Send(wire::GraphLaunch{part, stream->wire}));
+    TORPOR_TRY(LaunchWithVariables([&] { return Send(wire::GraphLaunch{part, stream->wire}); }));
   }
   is_done = true;
   return cudaSuccess;

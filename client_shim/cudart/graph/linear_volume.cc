@@ -1,6 +1,8 @@
 #include "client_shim/cudart/graph/linear_volume.h"
 
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/host_register.h"
+#include "client_shim/cudart/managed_variables.h"
 
 namespace torpor::shim {
 namespace {
@@ -50,6 +52,10 @@ cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, 
   if (!FindLength(volume, volume.to_pitch, volume.to_slice, to_bytes) ||
       !FindLength(volume, volume.from_pitch, volume.from_slice, from_bytes))
     return cudaErrorInvalidValue;
+  volume.to = static_cast<std::uint8_t*>(const_cast<void*>(ArenaAlias(volume.to)));
+  volume.from = static_cast<const std::uint8_t*>(ArenaAlias(volume.from));
+  TORPOR_TRY(RefuseManagedVariables(volume.to, to_bytes));
+  TORPOR_TRY(RefuseManagedVariables(volume.from, from_bytes));
   return FindRoute(volume.to, to_bytes, volume.from, from_bytes, parameters.kind, route);
 }
 

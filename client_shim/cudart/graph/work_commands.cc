@@ -3,6 +3,7 @@
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/events.h"
 #include "client_shim/cudart/graph/linear_volume.h"
+#include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/memcpy.h"
 
 namespace torpor::shim {
@@ -52,6 +53,9 @@ class Encoder {
   }
   cudaError_t operator()(const FillWork& fill) {
     const cudaMemsetParams& parameters = fill.parameters;
+    const std::uint64_t row = parameters.width * parameters.elementSize;
+    TORPOR_TRY(
+        RefuseManagedVariables(parameters.dst, (parameters.height - 1) * parameters.pitch + row));
     const std::uint64_t to = Address(parameters.dst);
     const std::uint32_t element = parameters.elementSize;
     if (parameters.height == 1)

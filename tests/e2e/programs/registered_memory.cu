@@ -69,6 +69,33 @@ static void Mapped(int* host) {
   REQUIRE(host[1000] == 1002);
 }
 
+// A copy of the program's pages comes behind the kernel that writes to them, in three dimensions
+// too.
+static void CopiesFollowKernels(int* host) {
+  constexpr std::size_t kRow = 4096;
+  constexpr std::size_t kRows = 16;
+  for (int i = 0; i < kCount; ++i) host[i] = i;
+  int* mapped = nullptr;
+  int* device = nullptr;
+  cudaStream_t stream = nullptr;
+  CUDA(cudaHostGetDevicePointer(&mapped, host, 0));
+  CUDA(cudaMalloc(&device, kBytes));
+  CUDA(cudaStreamCreate(&stream));
+  AddOne<<<kCount / 256, 256, 0, stream>>>(mapped, kCount);
+  cudaMemcpy3DParms copy{};
+  copy.srcPtr = make_cudaPitchedPtr(host, kRow, kRow, kRows);
+  copy.dstPtr = make_cudaPitchedPtr(device, kRow, kRow, kRows);
+  copy.extent = make_cudaExtent(kRow, kRows, kBytes / kRow / kRows);
+  copy.kind = cudaMemcpyHostToDevice;
+  CUDA(cudaMemcpy3DAsync(&copy, stream));
+  std::vector<int> copied(kCount);
+  CUDA(cudaMemcpyAsync(copied.data(), device, kBytes, cudaMemcpyDeviceToHost, stream));
+  CUDA(cudaStreamSynchronize(stream));
+  for (int i = 0; i < kCount; ++i) REQUIRE(copied[i] == i + 1);
+  CUDA(cudaFree(device));
+  CUDA(cudaStreamDestroy(stream));
+}
+
 // Memory that neither begins nor ends with a page stays usable, and its neighbours too.
 static void MappedParts() {
   std::vector<char> heap(100'000, 'x');
@@ -87,6 +114,7 @@ int main() {
   Attributes(host.data());
   StreamOrder(host.data());
   Mapped(host.data());
+  CopiesFollowKernels(host.data());
   StreamOrder(host.data());
   MappedParts();
   CUDA(cudaHostUnregister(host.data()));

@@ -13,6 +13,27 @@ __global__ void Apply(float* out) {
   out[i] = table[63 - i];
 }
 
+// Takes its time.
+__global__ void SetSlowly(volatile int* value) {
+  for (int i = 0; i <= 20'000; ++i) *value = i;
+}
+
+// A pinned source is read when the stream comes to the copy.
+static void CopiesFollowTheStream() {
+  int* pinned = nullptr;
+  cudaStream_t stream = nullptr;
+  CUDA(cudaMallocHost(&pinned, sizeof(int)));
+  CUDA(cudaStreamCreate(&stream));
+  SetSlowly<<<1, 1, 0, stream>>>(pinned);
+  CUDA(cudaMemcpyToSymbolAsync(counter, pinned, sizeof(int), 0, cudaMemcpyHostToDevice, stream));
+  CUDA(cudaStreamSynchronize(stream));
+  int count = 0;
+  CUDA(cudaMemcpyFromSymbol(&count, counter, sizeof(count)));
+  REQUIRE(count == 20'000);
+  CUDA(cudaFreeHost(pinned));
+  CUDA(cudaStreamDestroy(stream));
+}
+
 int main() {
   float* device = nullptr;
   float out[64];
@@ -45,5 +66,6 @@ int main() {
   CUDA(cudaMemcpy(&element, static_cast<float*>(address) + 6, sizeof(element),
                   cudaMemcpyDeviceToHost));
   REQUIRE(element == 10 * 6);
+  CopiesFollowTheStream();
   return Pass();
 }
