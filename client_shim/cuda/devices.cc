@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client_shim/cuda/entry.h"
+#include "client_shim/cudart/device_attributes.h"
 
 namespace torpor::shim {
 namespace {
@@ -17,13 +18,16 @@ const wire::DeviceDescription& Description(CUdevice device) {
   return Devices()[static_cast<std::size_t>(device)];
 }
 
-// What the device could do, but is not remoted.
+// What the runtime offers or the device could do, but this API does not.
 bool IsWithheld(CUdevice_attribute attribute) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
+    // There is no cuMemAllocManaged.
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
       return true;
     default:
       return false;
@@ -78,9 +82,9 @@ CUresult GetDeviceAttribute(int* value, CUdevice_attribute attribute, CUdevice d
   if (!value || attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
     return CUDA_ERROR_INVALID_VALUE;
   TORPOR_CU_TRY(CheckDevice(device));
-  const auto& attributes = Description(device).attributes;
-  const auto index = static_cast<std::size_t>(attribute);
-  *value = index < attributes.size() && !IsWithheld(attribute) ? attributes[index] : 0;
+  // Both enumerations have the same numbers.
+  const auto same = static_cast<cudaDeviceAttr>(attribute);
+  *value = IsWithheld(attribute) ? 0 : AttributeOf(Description(device), same);
   return CUDA_SUCCESS;
 }
 

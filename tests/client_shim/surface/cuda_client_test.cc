@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "client_shim/cuda/entry.h"
@@ -161,6 +162,34 @@ TEST_F(CudaClientTest, WhatHasNoLineSaysSo) {
   const void* table = &id;
   EXPECT_EQ(cuGetExportTable(&table, &id), CUDA_ERROR_NOT_FOUND);
   EXPECT_EQ(table, nullptr);
+}
+
+TEST_F(CudaClientTest, AttributesAreTheRuntimesButForWhatThisApiLacks) {
+  const std::set<CUdevice_attribute> withheld = {
+      CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+      CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED,
+      CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED,
+      CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED,
+      CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY,
+      CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS};
+  for (int number = 1; number < std::min<int>(CU_DEVICE_ATTRIBUTE_MAX, cudaDevAttrMax); ++number) {
+    const auto attribute = static_cast<CUdevice_attribute>(number);
+    int told = -1;
+    ASSERT_EQ(cuDeviceGetAttribute(&told, attribute, 0), CUDA_SUCCESS);
+    int expected = 0;
+    if (!withheld.contains(attribute)) {
+      ASSERT_EQ(cudaDeviceGetAttribute(&expected, static_cast<cudaDeviceAttr>(number), 0),
+                cudaSuccess);
+    }
+    EXPECT_EQ(told, expected) << number;
+  }
+  int value = -1;
+  ASSERT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0),
+            CUDA_SUCCESS);
+  EXPECT_EQ(value, 0);
+  ASSERT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0),
+            CUDA_SUCCESS);
+  EXPECT_EQ(value, 1);
 }
 
 // A module of one kernel (char, double).
