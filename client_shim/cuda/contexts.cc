@@ -7,6 +7,7 @@
 
 #include "client_shim/cuda/devices.h"
 #include "client_shim/cuda/entry.h"
+#include "client_shim/cuda/virtual_memory.h"
 
 namespace torpor::shim {
 namespace {
@@ -131,7 +132,9 @@ CUresult FindContext(CUcontext handle, Context& context) {
 }
 
 CUresult ResetIfUnused() {
-  if (TheContexts().AnyInUse() || Seam().process_uses_runtime()) return CUDA_SUCCESS;
+  const bool is_used =
+      TheContexts().AnyInUse() || Seam().process_uses_runtime() || HasReservations();
+  if (is_used) return CUDA_SUCCESS;
   return ToCuResult(Runtime().cudaDeviceReset());
 }
 
@@ -176,7 +179,9 @@ CUresult ReleasePrimary(CUdevice device) {
 
 CUresult ResetPrimary(CUdevice device) {
   TORPOR_CU_TRY(CheckDevice(device));
-  return ToCuResult(Runtime().cudaDeviceReset());
+  TORPOR_CU_TRY(Runtime().cudaDeviceReset());
+  ForgetReservations();
+  return CUDA_SUCCESS;
 }
 
 CUresult SetPrimaryFlags(CUdevice device, unsigned flags) {

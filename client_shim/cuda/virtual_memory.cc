@@ -105,6 +105,18 @@ class VirtualMemory {
     return address - begin < mapping.bytes;
   }
 
+  bool has_reservations() {
+    std::lock_guard lock(mutex_);
+    return !reservations_.empty();
+  }
+  void ForgetReservations() {
+    std::lock_guard lock(mutex_);
+    reservations_.clear();
+    mappings_.clear();
+    std::erase_if(physical_, [](const auto& physical) { return physical.second.is_released; });
+    for (auto& [handle, physical] : physical_) physical = {.bytes = physical.bytes};
+  }
+
  private:
   using Handles = std::map<CUmemGenericAllocationHandle, Physical>;
 
@@ -156,6 +168,9 @@ CUresult CheckProperties(const CUmemAllocationProp* properties) {
 }
 
 }  // namespace
+
+bool HasReservations() { return TheMemory().has_reservations(); }
+void ForgetReservations() { TheMemory().ForgetReservations(); }
 
 CUresult ReserveAddresses(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                           CUdeviceptr, unsigned long long flags) {

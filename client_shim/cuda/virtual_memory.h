@@ -29,4 +29,9 @@ CUresult GetAccess(unsigned long long* flags, const CUmemLocation* location, CUd
 CUresult GetGranularity(std::size_t* bytes, const CUmemAllocationProp* properties,
                         CUmemAllocationGranularity_flags option);
 
+// Whether addresses are reserved, which belong to no context.
+bool HasReservations();
+// All device memory was freed, that of reservations too: they and their mappings are gone.
+void ForgetReservations();
+
 }  // namespace torpor::shim

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -57,6 +58,36 @@ TEST_F(CudaClientTest, ErrorsOfTheRuntimeAreToldInTheDriversWords) {
   EXPECT_EQ(ToCuResult(cudaErrorNoDevice), CUDA_ERROR_NO_DEVICE);
   EXPECT_EQ(ToCuResult(cudaErrorIllegalAddress), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(ToCuResult(cudaErrorNotReady), CUDA_ERROR_NOT_READY);
+}
+
+// What follows is of programs that use the driver API only; tests that use both come later.
+TEST_F(CudaClientTest, AThreadsEndIsNoUseOfTheRuntime) {
+  if (Seam().process_uses_runtime()) GTEST_SKIP() << "an earlier test has used it";
+  core_.per_thread_stream = FakeClientCore::kPerThreadStream + 1;
+  CUcontext primary = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+  std::thread([primary] {
+    EXPECT_EQ(cuCtxSetCurrent(primary), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemsetD8Async(kDevice, 0, 1, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  }).join();
+  EXPECT_FALSE(Seam().process_uses_runtime());
+}
+
+TEST_F(CudaClientTest, ReservedAddressesBelongToNoContext) {
+  if (Seam().process_uses_runtime()) GTEST_SKIP() << "an earlier test has used it";
+  constexpr std::size_t kReserved = std::size_t{2} << 20;
+  CUcontext context = nullptr;
+  ASSERT_EQ(cuCtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  CUdeviceptr address = 0;
+  ASSERT_EQ(cuMemAddressReserve(&address, kReserved, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxDestroy(context), CUDA_SUCCESS);
+  EXPECT_EQ(core_.freed_all, 0);
+  UsePrimary();
+  EXPECT_EQ(cuMemAddressFree(address, kReserved), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAddressReserve(&address, kReserved, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  EXPECT_EQ(core_.freed_all, 1);
+  EXPECT_EQ(cuMemAddressFree(address, kReserved), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(CudaClientTest, AThreadWithoutContextIsRefused) {
