@@ -13,6 +13,7 @@
 #include "proto/cuda_api/cudart_commands.h"
 #include "proto/wire/relocatable_module.h"
 #include "tests/client_shim/surface/fake_client_core.h"
+#include "tests/client_shim/surface/fake_device.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
   return &torpor::shim::FakeClientCore::Get();
@@ -20,41 +21,6 @@ extern "C" torpor::shim::ClientCore* torpor_client_core() {
 
 namespace torpor::shim {
 namespace {
-
-constexpr std::uint64_t kDevice = 0x2000'0000'0000;
-constexpr std::uint64_t kHost = 0x2100'0000'0000;
-constexpr std::uint64_t kRangeBytes = 1 << 20;
-constexpr std::uint64_t kBytes = 4096;  // of either allocation
-
-void* At(std::uint64_t address) { return reinterpret_cast<void*>(address); }
-
-wire::HelloReply OneDevice() {
-  wire::HelloReply hello;
-  hello.device_base = kDevice;
-  hello.device_bytes = kRangeBytes;
-  hello.host_base = kHost;
-  hello.host_bytes = kRangeBytes;
-  wire::DeviceDescription& device = hello.devices.emplace_back();
-  device.name = "Fake GPU";
-  device.total_bytes = kRangeBytes;
-  device.driver_version = 13'000;
-  device.pci_bus_id = "0000:0a:00.0";
-  device.attributes.resize(CU_DEVICE_ATTRIBUTE_MAX);
-  const auto set = [&](CUdevice_attribute attribute, int value) {
-    device.attributes[static_cast<std::size_t>(attribute)] = value;
-  };
-  for (const auto dimension :
-       {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
-        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z})
-    set(dimension, 65'535);
-  for (const auto dimension :
-       {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
-        CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK})
-    set(dimension, 1024);
-  set(CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32);
-  set(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 12);
-  return hello;
-}
 
 class CudartClientTest : public testing::Test {
  protected:
@@ -95,6 +61,7 @@ class LaunchTest : public CudartClientTest {
         __cudaRegisterFatBinary(const_cast<void*>(static_cast<const void*>(&wrapper)));
     __cudaRegisterFunction(handle, &kHostFunction, nullptr, "kernel", -1, nullptr, nullptr, nullptr,
                            nullptr, nullptr);
+    __cudaRegisterVar(handle, host_variable, nullptr, "variable", 0, sizeof host_variable, 0, 0);
     __cudaRegisterFatBinaryEnd(handle);
     return handle != nullptr;
   }
@@ -107,6 +74,7 @@ class LaunchTest : public CudartClientTest {
   }
 
   static constexpr char kHostFunction = 0;
+  static inline char host_variable[8];
 };
 
 TEST_F(LaunchTest, ParametersArePackedAsTheModuleSays) {
@@ -128,6 +96,26 @@ TEST_F(LaunchTest, ParametersArePackedAsTheModuleSays) {
   EXPECT_EQ(launch.parameters[1], 0);
   EXPECT_EQ(weight, 2.5);
   EXPECT_EQ(steps, (std::array<short, 3>{1, 2, 3}));
+}
+
+// As pageable memory it would be read before what comes earlier in the stream has written it.
+TEST_F(LaunchTest, PinnedMemoryIsCopiedToAVariableInStreamOrder) {
+  ASSERT_EQ(cudaMemcpyToSymbolAsync(host_variable, At(kHost + 64), 4, 2, cudaMemcpyHostToDevice),
+            cudaSuccess);
+  const auto copy = FakeClientCore::Decode<wire::MemcpyToSymbol>(core_.sent.back());
+  EXPECT_EQ(copy.variable, "variable");
+  EXPECT_EQ(copy.variable_offset, 2u);
+  EXPECT_EQ(copy.bytes, 4u);
+  EXPECT_EQ(copy.payload, wire::Payload::kArena);
+  EXPECT_EQ(copy.offset, 64u);
+  EXPECT_EQ(copy.device_source, 0u);
+  core_.sent.clear();
+  ASSERT_EQ(cudaMemcpyToSymbol(host_variable, At(kHost + 64), 4), cudaSuccess);
+  EXPECT_EQ(core_.Calls(), (std::vector<std::uint32_t>{wire::MemcpyToSymbol::kCallId,
+                                                       wire::StreamSynchronize::kCallId}));
+  EXPECT_EQ(cudaMemcpyToSymbol(host_variable, At(kHost), 4, 5), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyToSymbol(host_variable, At(kHost), 4, 0, cudaMemcpyDeviceToHost),
+            cudaErrorInvalidMemcpyDirection);
 }
 
 TEST_F(LaunchTest, AModuleIsLoadedOnce) {
@@ -249,6 +237,37 @@ TEST_F(CudartClientTest, PinnedMemoryIsNamedByItsPlaceInTheArena) {
   ASSERT_EQ(cudaMemcpyAsync(At(kHost + 8), At(kDevice + 8), 16, cudaMemcpyDeviceToHost, nullptr),
             cudaSuccess);
   EXPECT_EQ(core_.Only<wire::MemcpyDtoHArena>().arena_offset, 8u);
+}
+
+// Longer than what travels inside a command, and in more than one piece.
+TEST_F(CudartClientTest, ALargeUploadTravelsThroughTheWindow) {
+  core_.allocations = {{kDevice, kRangeBytes, true}};
+  const std::vector<std::uint8_t> bytes(core_.window.size() + 5000, 7);
+  ASSERT_EQ(
+      cudaMemcpyAsync(At(kDevice), bytes.data(), bytes.size(), cudaMemcpyHostToDevice, nullptr),
+      cudaSuccess);
+  ASSERT_EQ(core_.sent.size(), 2u);
+  const auto first = FakeClientCore::Decode<wire::MemcpyHtoD>(core_.sent[0]);
+  EXPECT_EQ(first.payload, wire::Payload::kWindow);
+  EXPECT_EQ(first.bytes, core_.window.size());
+  const auto second = FakeClientCore::Decode<wire::MemcpyHtoD>(core_.sent[1]);
+  EXPECT_EQ(second.dst, kDevice + core_.window.size());
+  EXPECT_EQ(second.bytes, 5000u);
+  EXPECT_EQ(core_.window[0], 7);
+}
+
+// By way of pinned memory that is freed again.
+TEST_F(CudartClientTest, RowsOfPageableMemoryArePackedAndAwaited) {
+  const std::vector<std::uint8_t> rows(100, 1);
+  ASSERT_EQ(
+      cudaMemcpy2DAsync(At(kDevice), 32, rows.data(), 25, 20, 4, cudaMemcpyHostToDevice, nullptr),
+      cudaSuccess);
+  EXPECT_EQ(core_.Calls(), (std::vector<std::uint32_t>{wire::Memcpy3D::kCallId,
+                                                       wire::StreamSynchronize::kCallId}));
+  const auto copy = FakeClientCore::Decode<wire::Memcpy3D>(core_.sent.front());
+  EXPECT_EQ(copy.dst_pitch, 32u);
+  EXPECT_EQ(copy.src_pitch, 20u);
+  EXPECT_EQ(core_.freed, std::vector<std::uint64_t>{copy.src});
 }
 
 TEST_F(CudartClientTest, ACopyMustFitItsAllocationsAndItsKind) {

@@ -56,12 +56,6 @@ class GraphClientTest : public testing::Test {
     return exec;
   }
 
-  std::vector<std::uint32_t> Calls() const {
-    std::vector<std::uint32_t> calls;
-    for (const auto& sent : core_.sent) calls.push_back(sent.call_id);
-    return calls;
-  }
-
   FakeClientCore& core_ = FakeClientCore::Get();
   cudaStream_t stream_ = nullptr;
   cudaGraph_t graph_ = nullptr;
