@@ -16,6 +16,26 @@ __global__ void SlowAdd(float* values, float term) {
 
 __global__ void Double(float* values) { values[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }
 
+// Takes its time.
+static void FillSlowly(void* values) {
+  for (int round = 0; round < 500; ++round)
+    for (int i = 0; i < kCount; ++i) static_cast<volatile float*>(values)[i] = 3;
+}
+
+// Functions of the program are work of their stream too.
+static void BlockingStreamsFollowFunctions(float* values, cudaStream_t blocking) {
+  float* pinned = nullptr;
+  CUDA(cudaMallocHost(&pinned, kCount * sizeof(float)));
+  CUDA(cudaLaunchHostFunc(cudaStreamLegacy, FillSlowly, pinned));
+  CUDA(cudaMemcpyAsync(values, pinned, kCount * sizeof(float), cudaMemcpyHostToDevice, blocking));
+  std::vector<float> result(kCount);
+  CUDA(cudaMemcpyAsync(result.data(), values, kCount * sizeof(float), cudaMemcpyDeviceToHost,
+                       blocking));
+  CUDA(cudaStreamSynchronize(blocking));
+  for (const float value : result) REQUIRE(value == 3);
+  CUDA(cudaFreeHost(pinned));
+}
+
 int main() {
   constexpr int kBlocks = kCount / kThreads;
   float* values = nullptr;
@@ -44,6 +64,7 @@ int main() {
   std::vector<float> result(kCount);
   CUDA(cudaMemcpy(result.data(), values, kCount * sizeof(float), cudaMemcpyDeviceToHost));
   for (const float value : result) REQUIRE(value == (300.0F * 2 + 300) * 2);
+  BlockingStreamsFollowFunctions(values, a);
   CUDA(cudaStreamDestroy(a));
   CUDA(cudaStreamDestroy(b));
   CUDA(cudaDeviceSynchronize());

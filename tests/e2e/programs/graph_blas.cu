@@ -17,6 +17,34 @@ static std::vector<float> Download(const float* device) {
   return values;
 }
 
+// Takes its time.
+static void Work(void* done) {
+  for (int i = 0; i < 20'000'000; ++i) *static_cast<volatile int*>(done) = i;
+}
+
+// What comes behind a function of the program is sent when that has run; a call of cuBLAS comes
+// behind it all.
+static void CallsFollowAWholeLaunch(cublasHandle_t handle, cudaStream_t stream, float* x,
+                                    float* y) {
+  CUDA(cudaMemset(x, 0, kCount * sizeof(float)));
+  CUDA(cudaMemset(y, 0, kCount * sizeof(float)));
+  CUDA(cudaDeviceSynchronize());
+  int done = 0;
+  CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  CUDA(cudaLaunchHostFunc(stream, Work, &done));
+  AddOne<<<kCount / 100, 100, 0, stream>>>(x);
+  cudaGraph_t graph = nullptr;
+  CUDA(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t exec = nullptr;
+  CUDA(cudaGraphInstantiate(&exec, graph, 0));
+  const float two = 2;
+  CUDA(cudaGraphLaunch(exec, stream));
+  BLAS(cublasSaxpy(handle, kCount, &two, x, 1, y, 1));
+  CUDA(cudaStreamSynchronize(stream));
+  for (const float value : Download(y)) REQUIRE(value == 2);
+  CUDA(cudaGraphExecDestroy(exec));
+}
+
 int main() {
   float* x = nullptr;
   float* y = nullptr;
@@ -53,6 +81,7 @@ int main() {
   EXPECT_CUDA(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
   BLAS(cublasSasum(handle, kCount, y, 1, &sum));
   REQUIRE(sum == 15.0F * kCount);
+  CallsFollowAWholeLaunch(handle, stream, x, y);
 
   // The graph has taken over what it needs of the handle.
   BLAS(cublasDestroy(handle));
