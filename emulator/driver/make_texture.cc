@@ -118,7 +118,8 @@ std::optional<TexelFormat> ViewFormat(CUresourceViewFormat format) {
   return TexelFormat{kTypes[place / 3], 1U << (place % 3)};
 }
 
-Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, Texture& texture) {
+// `flags` are the array's.
+Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, unsigned flags, Texture& texture) {
   if (texture.memory == nullptr) return Invalid("a view of linear memory");
   if (view.format != CU_RES_VIEW_FORMAT_NONE) {
     const auto format = ViewFormat(view.format);
@@ -133,6 +134,9 @@ Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, Texture& texture) {
       view.lastLayer >= base.slices) {
     return Invalid("a view that its resource does not contain");
   }
+  // The slices of a volume are no layers, and get fewer from level to level.
+  const bool has_layers = (flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
+  if (view.lastLayer != 0 && !has_layers) return Invalid("a view of layers of what has none");
   texture.levels.erase(texture.levels.begin() + view.lastMipmapLevel + 1, texture.levels.end());
   texture.levels.erase(texture.levels.begin(), texture.levels.begin() + view.firstMipmapLevel);
   if (view.lastLayer == 0) return {};  // also what a view of no layers says
@@ -174,28 +178,35 @@ Outcome Sampling(const CUDA_TEXTURE_DESC& description, Texture& texture) {
   return {};
 }
 
-bool IsCubeArray(const CUDA_RESOURCE_DESC& resource) {
-  const auto is_cube = [](const auto* array) {
-    return array != nullptr && (array->description.Flags & CUDA_ARRAY3D_CUBEMAP) != 0;
+// Of the array that a resource is; 0 of other resources.
+unsigned ArrayFlags(const CUDA_RESOURCE_DESC& resource) {
+  const auto flags_of = [](const auto* array) {
+    return array == nullptr ? 0 : array->description.Flags;
   };
   Driver& driver = Driver::Get();
-  return resource.resType == CU_RESOURCE_TYPE_ARRAY
-             ? is_cube(driver.arrays().Get(resource.res.array.hArray))
-             : resource.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY &&
-                   is_cube(driver.mipmapped_arrays().Get(resource.res.mipmap.hMipmappedArray));
+  switch (resource.resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+      return flags_of(driver.arrays().Get(resource.res.array.hArray));
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+      return flags_of(driver.mipmapped_arrays().Get(resource.res.mipmap.hMipmappedArray));
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
 
 DriverResult<Texture> MakeTexture(const TextureRequest& request) {
   if ((request.texture.flags & ~kKnownFlags) != 0) return Invalid("flags of a texture");
-  if (HasFlag(request.texture, CU_TRSF_SEAMLESS_CUBEMAP) && IsCubeArray(request.resource)) {
+  const unsigned array_flags = ArrayFlags(request.resource);
+  if (HasFlag(request.texture, CU_TRSF_SEAMLESS_CUBEMAP) &&
+      (array_flags & CUDA_ARRAY3D_CUBEMAP) != 0) {
     return NotSupported("a seamless cubemap");
   }
   Texture texture;
   if (auto used = UseResource(request.resource, texture); !used.ok()) return used.failure();
   if (request.view) {
-    if (auto narrowed = NarrowTo(*request.view, texture); !narrowed.ok()) {
+    if (auto narrowed = NarrowTo(*request.view, array_flags, texture); !narrowed.ok()) {
       return narrowed.failure();
     }
   }

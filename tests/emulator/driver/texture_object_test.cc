@@ -141,6 +141,38 @@ TEST_F(TextureObjectTest, ViewsKeepToTheirResource) {
   EXPECT_EQ(CreateView(view), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(TextureObjectTest, TheSlicesOfAVolumeAreNoLayers) {
+  description_.Depth = 8;
+  CUmipmappedArray volume = nullptr;
+  ASSERT_CUDA(cuMipmappedArrayCreate(&volume, &description_, 2));
+  resource_.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+  resource_.res.mipmap.hMipmappedArray = volume;
+  sampling_.flags = CU_TRSF_NORMALIZED_COORDINATES;
+  CUDA_RESOURCE_VIEW_DESC view{};
+  view.width = view.height = view.depth = 8;
+  view.lastMipmapLevel = 1;
+  EXPECT_CUDA(CreateView(view));
+  view.firstLayer = view.lastLayer = 7;
+  EXPECT_EQ(CreateView(view), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(TextureObjectTest, ViewsOfLayersHaveThemAtEveryLevel) {
+  description_.Depth = 8;
+  description_.Flags = CUDA_ARRAY3D_LAYERED;
+  CUmipmappedArray layered = nullptr;
+  ASSERT_CUDA(cuMipmappedArrayCreate(&layered, &description_, 2));
+  resource_.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+  resource_.res.mipmap.hMipmappedArray = layered;
+  sampling_.flags = CU_TRSF_NORMALIZED_COORDINATES;
+  CUDA_RESOURCE_VIEW_DESC view{};
+  view.width = view.height = 8;
+  view.lastMipmapLevel = 1;
+  view.firstLayer = view.lastLayer = 7;
+  EXPECT_CUDA(CreateView(view));
+  view.lastLayer = 8;
+  EXPECT_EQ(CreateView(view), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(TextureObjectTest, SeamlessCubesAreNotSupported) {
   description_.Depth = 6;
   description_.Flags = CUDA_ARRAY3D_CUBEMAP;
