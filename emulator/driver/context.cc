@@ -78,12 +78,17 @@ std::shared_ptr<Stream> Context::CreateStream(unsigned flags, int priority) {
   std::lock_guard lock(mutex_);
   streams_.insert(stream);
   return stream;
+  ForgetFinishedStreamsLocked();
 }
 
 void Context::DestroyStream(const std::shared_ptr<Stream>& stream) {
   stream->Close();
   std::lock_guard lock(mutex_);
-  streams_.erase(stream);
+  ForgetFinishedStreamsLocked();
+}
+
+void Context::ForgetFinishedStreamsLocked() {
+  std::erase_if(streams_, [](const auto& stream) { return stream->closed() && stream->Idle(); });
 }
 
 std::shared_ptr<Stream> Context::PerThreadStream() {

@@ -66,7 +66,8 @@ class Context : public std::enable_shared_from_this<Context> {
   void Poison(CUresult error);
 
   std::shared_ptr<Stream> CreateStream(unsigned flags, int priority);
-  // Work that is queued still runs.
+  // Work that is queued still runs, and who waits for the context, or for its blocking streams,
+  // waits for it, too.
   void DestroyStream(const std::shared_ptr<Stream>& stream);
   const std::shared_ptr<Stream>& legacy_stream() const { return legacy_; }
   // The calling thread's default stream in this context.
@@ -98,6 +99,8 @@ class Context : public std::enable_shared_from_this<Context> {
   bool DisablePeer(CUdevice device);
 
  private:
+  static CUresult RunGuarded(const Work& work) noexcept;
+  void ForgetFinishedStreamsLocked();
   std::vector<Stream::Dependency> Dependencies(const Stream& stream) const;
   std::vector<std::shared_ptr<Stream>> Streams(bool blocking_only) const;
 
@@ -110,8 +113,9 @@ class Context : public std::enable_shared_from_this<Context> {
   std::atomic<std::uint64_t> next_stream_id_{1};
   const std::shared_ptr<Stream> legacy_;
 
-  mutable std::mutex mutex_;                   // guards what follows
-  std::set<std::shared_ptr<Stream>> streams_;  // all but legacy_
+  mutable std::mutex mutex_;  // guards what follows
+  // All but legacy_; of closed ones those that have work left, and perhaps others.
+  std::set<std::shared_ptr<Stream>> streams_;
   std::array<std::size_t, CU_LIMIT_MAX> limits_{};
   std::set<CUdevice> peers_;
 };

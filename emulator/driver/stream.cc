@@ -109,6 +109,11 @@ bool Stream::WaitIdleUntil(std::chrono::steady_clock::time_point deadline) {
   return finished_.wait_until(lock, deadline, [this] { return Idle(); });
 }
 
+bool Stream::closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
 void Stream::Close() {
   {
     std::lock_guard lock(mutex_);

@@ -51,6 +51,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // Lets the thread end once the queue is empty. No further work may come.
   void Close();
+  bool closed() const;
 
   // Whether the calling thread is some stream's own.
   static bool OnWorkerThread();
@@ -73,7 +74,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<std::uint64_t> submitted_{0};
   std::atomic<std::uint64_t> completed_{0};
 
-  std::mutex mutex_;                  // guards what follows
+  mutable std::mutex mutex_;          // guards what follows
   std::condition_variable changed_;   // for the thread
   std::condition_variable finished_;  // for those who wait
   std::deque<Item> queue_;

@@ -299,6 +299,33 @@ TEST_F(StreamTest, DestroyedStreamFinishesItsWork) {
   done.get_future().wait();
 }
 
+TEST_F(StreamTest, DestroyedStreamIsWaitedFor) {
+  CUdeviceptr word = 0;
+  ASSERT_CUDA(cuMemAlloc(&word, 4));
+  ASSERT_CUDA(cuMemsetD32(word, 0, 1));
+  const auto destroy_busy_stream = [&](Gate& gate, unsigned value) {
+    CUstream stream = Create(CU_STREAM_DEFAULT);
+    gate.Close(stream);
+    ASSERT_CUDA(cuMemsetD32Async(word, value, 1, stream));
+    ASSERT_CUDA(cuStreamDestroy(stream));
+  };
+  unsigned seen = 0;
+  Gate first;
+  destroy_busy_stream(first, 1);
+  EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+  std::thread opener([&] { first.Open(); });
+  ASSERT_CUDA(cuMemcpyDtoH(&seen, word, 4));  // in order of the legacy stream
+  EXPECT_EQ(seen, 1U);
+  opener.join();
+
+  Gate second;
+  destroy_busy_stream(second, 2);
+  opener = std::thread([&] { second.Open(); });
+  ASSERT_CUDA(cuMemFree(word));
+  opener.join();
+  EXPECT_CUDA(cuCtxSynchronize());
+}
+
 TEST_F(StreamTest, ManyThreadsManyStreams) {
   constexpr int kThreads = 8;
   static constexpr int kRounds = 200;
