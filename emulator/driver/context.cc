@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "emulator/driver/api.h"
+
 namespace torpor::emulator {
 namespace {
 
@@ -76,9 +78,9 @@ void Context::Poison(CUresult error) {
 std::shared_ptr<Stream> Context::CreateStream(unsigned flags, int priority) {
   auto stream = std::make_shared<Stream>(flags, priority, next_stream_id_.fetch_add(1));
   std::lock_guard lock(mutex_);
+  ForgetFinishedStreamsLocked();
   streams_.insert(stream);
   return stream;
-  ForgetFinishedStreamsLocked();
 }
 
 void Context::DestroyStream(const std::shared_ptr<Stream>& stream) {
@@ -118,12 +120,23 @@ std::vector<Stream::Dependency> Context::Dependencies(const Stream& stream) cons
   return dependencies;
 }
 
+// Work runs on a stream's thread, where an exception would be the process's end.
+CUresult Context::RunGuarded(const Work& work) noexcept {
+  try {
+    return work();
+  } catch (...) {
+    return AfterException();
+  }
+}
+
 std::uint64_t Context::Submit(const std::shared_ptr<Stream>& stream, Work work,
                               Stream::Placement placement) {
   return stream->Submit(
       [self = shared_from_this(), work = std::move(work)] {
         if (self->sticky() != CUDA_SUCCESS) return;
-        if (const CUresult result = work(); result != CUDA_SUCCESS) self->Poison(result);
+        if (const CUresult result = RunGuarded(work); result != CUDA_SUCCESS) {
+          self->Poison(result);
+        }
       },
       Dependencies(*stream), placement);
 }
@@ -135,7 +148,7 @@ void Context::SubmitAlways(const std::shared_ptr<Stream>& stream, Stream::Work w
 CUresult Context::Run(const std::shared_ptr<Stream>& stream, const Work& work) {
   CUresult result = CUDA_SUCCESS;
   const auto sequence =
-      stream->Submit([&] { result = sticky() != CUDA_SUCCESS ? sticky() : work(); },
+      stream->Submit([&] { result = sticky() != CUDA_SUCCESS ? sticky() : RunGuarded(work); },
                      Dependencies(*stream), Stream::Placement::kInlineIfIdle);
   stream->Wait(sequence);
   return result;

@@ -74,7 +74,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<Stream> PerThreadStream();
 
   // Queues `work` in stream order, in the order of the legacy default stream too. An error that
-  // it returns poisons the context.
+  // it returns, or what it throws, poisons the context.
   std::uint64_t Submit(const std::shared_ptr<Stream>& stream, Work work,
                        Stream::Placement placement);
   // As Submit, but `work` runs in a poisoned context too.

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -324,6 +325,13 @@ TEST_F(StreamTest, DestroyedStreamIsWaitedFor) {
   ASSERT_CUDA(cuMemFree(word));
   opener.join();
   EXPECT_CUDA(cuCtxSynchronize());
+}
+
+TEST_F(StreamTest, AnExceptionOfAHostFunctionIsAnError) {
+  CUstream stream = Create();
+  ASSERT_CUDA(cuLaunchHostFunc(
+      stream, [](void*) { throw std::bad_alloc(); }, nullptr));
+  EXPECT_EQ(cuStreamSynchronize(stream), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 TEST_F(StreamTest, ManyThreadsManyStreams) {
