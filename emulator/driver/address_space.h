@@ -95,6 +95,15 @@ class AddressSpace {
   CUresult Copy(CopyEnd to, CopyEnd from, Bytes size) const;
   // Repeats the `unit` bytes at `value` over `count` units.
   CUresult Fill(std::uint64_t address, const void* value, Bytes unit, Bytes count) const;
+  // Runs `use` while the range stays accessible; false, and nothing run, if it is not.
+  template <typename Use>
+  bool WhileCovered(std::uint64_t address, Bytes size, Access access, const Use& use) const {
+    std::shared_lock lock(mutex_);
+    if (!CoversLocked(address, size, access)) return false;
+    use();
+    return true;
+  }
+
 
  private:
   bool CoversLocked(std::uint64_t address, Bytes size, Access access) const;

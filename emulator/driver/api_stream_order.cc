@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -17,13 +18,14 @@ template <typename Word>
 class WordWait {
  public:
   WordWait(CUdeviceptr address, Word value, unsigned flags)
-      : word_(reinterpret_cast<Word*>(address)),
-        value_(value),
-        condition_(flags & kConditionMask) {}
+      : address_(address), value_(value), condition_(flags & kConditionMask) {}
 
   CUresult Run(const Context& context) const {
     constexpr int kEagerPolls = 200;
-    for (int polls = 0; !Satisfied(); ++polls) {
+    for (int polls = 0;; ++polls) {
+      const std::optional<Word> seen = Load();
+      if (!seen) return CUDA_ERROR_ILLEGAL_ADDRESS;  // freed in the meantime
+      if (Satisfies(*seen)) return CUDA_SUCCESS;
       if (context.sticky() != CUDA_SUCCESS) return CUDA_SUCCESS;
       if (polls < kEagerPolls) {
         sched_yield();
@@ -31,14 +33,20 @@ class WordWait {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
       }
     }
-    return CUDA_SUCCESS;
   }
 
  private:
   static constexpr unsigned kConditionMask = 3;
 
-  bool Satisfied() const {
-    const Word seen = std::atomic_ref<Word>(*word_).load(std::memory_order_acquire);
+  std::optional<Word> Load() const {
+    std::optional<Word> seen;
+    Driver::Get().space().WhileCovered(address_, sizeof(Word), Access::kRead, [&] {
+      seen = std::atomic_ref(*reinterpret_cast<Word*>(address_)).load(std::memory_order_acquire);
+    });
+    return seen;
+  }
+
+  bool Satisfies(Word seen) const {
     switch (condition_) {
       case CU_STREAM_WAIT_VALUE_GEQ:
         return static_cast<std::make_signed_t<Word>>(seen - value_) >= 0;
@@ -51,7 +59,7 @@ class WordWait {
     }
   }
 
-  Word* const word_;
+  const CUdeviceptr address_;
   const Word value_;
   const unsigned condition_;
 };
@@ -68,10 +76,12 @@ CUresult WriteWord(CUstream stream, CUdeviceptr address, Word value) {
     target.context->Submit(
         target.stream,
         [address, value]() -> CUresult {
-          if (!ValidWord<Word>(address, Access::kWrite)) return CUDA_ERROR_ILLEGAL_ADDRESS;
-          std::atomic_ref<Word>(*reinterpret_cast<Word*>(address))
-              .store(value, std::memory_order_release);
-          return CUDA_SUCCESS;
+          const bool written =
+              Driver::Get().space().WhileCovered(address, sizeof(Word), Access::kWrite, [&] {
+                std::atomic_ref(*reinterpret_cast<Word*>(address))
+                    .store(value, std::memory_order_release);
+              });
+          return written ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
         },
         Stream::Placement::kInlineIfIdle);
     return CUDA_SUCCESS;

@@ -327,6 +327,18 @@ TEST_F(StreamTest, DestroyedStreamIsWaitedFor) {
   EXPECT_CUDA(cuCtxSynchronize());
 }
 
+TEST_F(StreamTest, AWordThatIsFreedEndsTheWaitForIt) {
+  CUstream waiting = Create();
+  CUstream other = Create();
+  CUdeviceptr word = 0;
+  ASSERT_CUDA(cuMemAllocAsync(&word, 4, other));
+  ASSERT_CUDA(cuMemsetD32Async(word, 0, 1, other));
+  ASSERT_CUDA(cuStreamSynchronize(other));
+  ASSERT_CUDA(cuStreamWaitValue32(waiting, word, 1, CU_STREAM_WAIT_VALUE_EQ));
+  ASSERT_CUDA(cuMemFreeAsync(word, other));
+  EXPECT_EQ(cuStreamSynchronize(waiting), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 TEST_F(StreamTest, AnExceptionOfAHostFunctionIsAnError) {
   CUstream stream = Create();
   ASSERT_CUDA(cuLaunchHostFunc(
