@@ -1,4 +1,7 @@
 // Kernel launches; compiled twice, see default_stream.h.
+#include <algorithm>
+#include <vector>
+
 #include "emulator/driver/default_stream.h"
 #include "emulator/driver/launch.h"
 
@@ -22,6 +25,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** values,
                                   void** extra) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUevent> events;
   LaunchRequest request{.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                         .dynamic_shared_bytes = config->sharedMemBytes};
@@ -33,15 +37,30 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction funct
         break;
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
         const auto& cluster = attribute.value.clusterDim;
-        if (cluster.x * cluster.y * cluster.z > 1) return CUDA_ERROR_NOT_SUPPORTED;
+        if (std::max({cluster.x, cluster.y, cluster.z}) > 1) return CUDA_ERROR_NOT_SUPPORTED;
         break;
       }
+      // Later than asked for is legal: both are recorded behind the kernel.
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        events.push_back(attribute.value.programmaticEvent.event);
+        break;
+      case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        events.push_back(attribute.value.launchCompletionEvent.event);
+        break;
       default:
         break;  // hints
     }
   }
   return OnStream(OrDefault(config->hStream), [&](const StreamTarget& target) {
-    return Launch(target, function, request, values, extra);
+    const auto& table = Driver::Get().events();
+    if (std::any_of(events.begin(), events.end(),
+                    [&](CUevent event) { return table.Get(event) == nullptr; })) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    const CUresult launched = Launch(target, function, request, values, extra);
+    if (launched != CUDA_SUCCESS) return launched;
+    for (CUevent event : events) target.context->Record(target.stream, *table.Get(event));
+    return CUDA_SUCCESS;
   });
 }
 

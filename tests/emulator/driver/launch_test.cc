@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <numeric>
 #include <thread>
@@ -64,6 +65,41 @@ TEST_F(LaunchTest, AddsVectors) {
                              nullptr));
   const auto c = Download<float>(device_c, kCount);
   for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(c[i], a[i] + 0.5F);
+}
+
+TEST_F(LaunchTest, EventsOfALaunchAreRecordedBehindIt) {
+  CUdeviceptr x = Upload(std::vector<int>{1, 2});
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  ASSERT_CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  std::promise<void> gate;
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 2;
+  config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = 8;
+  config.hStream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  void* values[] = {&x};
+  CUfunction reverse = Find("reverse");
+  EXPECT_EQ(cuLaunchKernelEx(&config, reverse, values, nullptr), CUDA_ERROR_INVALID_HANDLE);
+  ASSERT_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  attribute.value.launchCompletionEvent.event = event;
+  ASSERT_CUDA(cuLaunchHostFunc(
+      stream, [](void* data) { static_cast<std::promise<void>*>(data)->get_future().wait(); },
+      &gate));
+  ASSERT_CUDA(cuLaunchKernelEx(&config, reverse, values, nullptr));
+  EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+  gate.set_value();
+  ASSERT_CUDA(cuEventSynchronize(event));
+  EXPECT_EQ(Download<int>(x, 2), (std::vector<int>{2, 1}));
+
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {65536, 65536, 1};
+  EXPECT_EQ(cuLaunchKernelEx(&config, reverse, values, nullptr), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 TEST_F(LaunchTest, ParameterInfoAndBuffer) {
