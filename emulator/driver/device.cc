@@ -216,12 +216,15 @@ std::shared_ptr<Context> Device::RetainPrimary(CUcontext& handle) {
 }
 
 CUresult Device::ReleasePrimary() {
+  CUcontext handle = nullptr;
   {
     std::lock_guard lock(primary_mutex_);
     if (primary_references_ == 0) return CUDA_ERROR_INVALID_CONTEXT;
     if (--primary_references_ != 0) return CUDA_SUCCESS;
+    // Who retains it from now on gets another one.
+    handle = std::exchange(primary_, nullptr);
   }
-  ResetPrimary();
+  if (handle != nullptr) Driver::Get().RemoveContext(handle);
   return CUDA_SUCCESS;
 }
 

@@ -144,6 +144,22 @@ TEST_F(DeviceTest, PrimaryContextIsCounted) {
   EXPECT_EQ(cuDevicePrimaryCtxRelease(1), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+TEST_F(DeviceTest, APrimaryContextHoldsWhileItIsRetained) {
+  constexpr int kRounds = 50000;
+  const auto retain_and_release = [] {
+    for (int i = 0; i < kRounds; ++i) {
+      CUcontext context = nullptr;
+      unsigned version = 0;
+      ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context, 1));
+      ASSERT_CUDA(cuCtxGetApiVersion(context, &version));
+      ASSERT_CUDA(cuDevicePrimaryCtxRelease(1));
+    }
+  };
+  std::thread other(retain_and_release);
+  retain_and_release();
+  other.join();
+}
+
 TEST_F(DeviceTest, ThreadWithoutContext) {
   std::thread([] {
     CUdeviceptr address = 0;
