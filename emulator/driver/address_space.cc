@@ -73,7 +73,7 @@ std::uint64_t AddressSpace::ReserveAnywhereLocked(Bytes size, Bytes alignment, i
 }
 
 DriverResult<std::uint64_t> AddressSpace::Allocate(Bytes size, RegionKind kind, CUdevice device,
-                                                   unsigned flags) {
+                                                   CUcontext owner, unsigned flags) {
   std::unique_lock lock(mutex_);
   const Bytes mapped = RoundUp(size, kPage);
   const std::uint64_t address = ReserveAnywhereLocked(mapped, kGranularity, PROT_READ | PROT_WRITE);
@@ -83,6 +83,7 @@ DriverResult<std::uint64_t> AddressSpace::Allocate(Bytes size, RegionKind kind, 
                              .size = size,
                              .kind = kind,
                              .device = device,
+                             .owner = owner,
                              .flags = flags,
                              .id = next_id_++,
                              .memory = nullptr,
@@ -102,7 +103,8 @@ DriverResult<Region> AddressSpace::Free(std::uint64_t address, RegionKind kind) 
   return region;
 }
 
-CUresult AddressSpace::Register(std::uint64_t address, Bytes size, unsigned flags) {
+CUresult AddressSpace::Register(std::uint64_t address, Bytes size, CUcontext owner,
+                                unsigned flags) {
   if (address == 0 || size == 0 || size > UINT64_MAX - address || !IsMapped(address, size)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -111,6 +113,7 @@ CUresult AddressSpace::Register(std::uint64_t address, Bytes size, unsigned flag
   regions_[address] = Region{.begin = address,
                              .size = size,
                              .kind = RegionKind::kRegistered,
+                             .owner = owner,
                              .flags = flags,
                              .writable = (flags & CU_MEMHOSTREGISTER_READ_ONLY) == 0,
                              .id = next_id_++,
@@ -231,6 +234,15 @@ std::optional<Region> AddressSpace::Find(std::uint64_t address) const {
   const Region& region = std::prev(above)->second;
   if (address >= region.end()) return std::nullopt;
   return region;
+}
+
+std::vector<Region> AddressSpace::OwnedBy(CUcontext owner) const {
+  std::vector<Region> owned;
+  std::shared_lock lock(mutex_);
+  for (const auto& [address, region] : regions_) {
+    if (region.owner == owner) owned.push_back(region);
+  }
+  return owned;
 }
 
 std::optional<std::pair<std::uint64_t, Bytes>> AddressSpace::FindReservation(

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -45,7 +47,8 @@ struct Region {
   Bytes size = 0;
   RegionKind kind = RegionKind::kDevice;
   CUdevice device = 0;
-  unsigned flags = 0;  // of cuMemHostAlloc or cuMemHostRegister
+  CUcontext owner = nullptr;  // whose end is the region's; null: nobody's
+  unsigned flags = 0;         // of cuMemHostAlloc or cuMemHostRegister
   bool readable = true;
   bool writable = true;
   std::uint64_t id = 0;  // unique in the process
@@ -69,11 +72,11 @@ class AddressSpace {
  public:
   // Zeroed anonymous memory inside the window, 2 MiB aligned and followed by an unmapped page.
   DriverResult<std::uint64_t> Allocate(Bytes size, RegionKind kind, CUdevice device,
-                                       unsigned flags);
+                                       CUcontext owner, unsigned flags);
   // Gives back an allocation of `kind` that begins at `address`; the region as it was.
   DriverResult<Region> Free(std::uint64_t address, RegionKind kind);
 
-  CUresult Register(std::uint64_t address, Bytes size, unsigned flags);
+  CUresult Register(std::uint64_t address, Bytes size, CUcontext owner, unsigned flags);
   CUresult Unregister(std::uint64_t address);
 
   // `hint` is taken if the range is free and in the window, else the address is of our choice.
@@ -85,16 +88,13 @@ class AddressSpace {
   CUresult SetAccess(std::uint64_t address, Bytes size, CUdevice device, unsigned long long flags);
 
   std::optional<Region> Find(std::uint64_t address) const;
+  std::vector<Region> OwnedBy(CUcontext owner) const;
   // The reservation that holds `address`, as (begin, size).
   std::optional<std::pair<std::uint64_t, Bytes>> FindReservation(std::uint64_t address) const;
   bool Covers(std::uint64_t address, Bytes size, Access access) const;
   // Whether a copy may touch `size` bytes at `end`; of the host's own memory only null is excluded.
   bool IsLegal(CopyEnd end, Bytes size, Access access) const;
 
-  // Copies if both ends may be touched, else touches nothing: CUDA_ERROR_INVALID_VALUE.
-  CUresult Copy(CopyEnd to, CopyEnd from, Bytes size) const;
-  // Repeats the `unit` bytes at `value` over `count` units.
-  CUresult Fill(std::uint64_t address, const void* value, Bytes unit, Bytes count) const;
   // Runs `use` while the range stays accessible; false, and nothing run, if it is not.
   template <typename Use>
   bool WhileCovered(std::uint64_t address, Bytes size, Access access, const Use& use) const {
@@ -104,6 +104,10 @@ class AddressSpace {
     return true;
   }
 
+  // Copies if both ends may be touched, else touches nothing: CUDA_ERROR_INVALID_VALUE.
+  CUresult Copy(CopyEnd to, CopyEnd from, Bytes size) const;
+  // Repeats the `unit` bytes at `value` over `count` units.
+  CUresult Fill(std::uint64_t address, const void* value, Bytes unit, Bytes count) const;
 
  private:
   bool CoversLocked(std::uint64_t address, Bytes size, Access access) const;

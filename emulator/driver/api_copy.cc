@@ -216,7 +216,9 @@ CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr address, size_t pitch, unsigned 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream stream) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
     if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const auto allocated = target.context->device().AllocateMemory(size, RegionKind::kDevice, 0);
+    // The default pool is the device's.
+    const auto allocated =
+        target.context->device().AllocateMemory(size, RegionKind::kDevice, nullptr);
     if (!allocated.ok()) return allocated.failure().code;
     *address = *allocated;
     return CUDA_SUCCESS;

@@ -32,8 +32,8 @@ CUresult AllocateHost(void** pointer, size_t size, unsigned flags) {
     constexpr unsigned kKnown =
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     if (pointer == nullptr || size == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
-    const auto address =
-        Driver::Get().space().Allocate(size, RegionKind::kHost, context.device().index(), flags);
+    const auto address = Driver::Get().space().Allocate(
+        size, RegionKind::kHost, context.device().index(), context.handle(), flags);
     if (!address.ok()) return address.failure().code;
     *pointer = reinterpret_cast<void*>(*address);
     return CUDA_SUCCESS;
@@ -57,17 +57,17 @@ void Put(void* target, T value) {
   *static_cast<T*>(target) = value;
 }
 
-CUcontext PrimaryContext(const Region& region) {
-  // Mapped memory belongs to no context.
-  if (region.kind == RegionKind::kMapped || ContextStack().empty()) return nullptr;
-  return ContextStack().back().handle;
+CUcontext ContextOf(const Region& region) {
+  if (region.kind == RegionKind::kMapped) return nullptr;  // belongs to no context
+  // Modules' variables and the pool's memory are the device's.
+  return region.owner != nullptr ? region.owner : Driver::Get().device(region.device)->primary();
 }
 
 CUresult PointerAttribute(void* data, CUpointer_attribute attribute, std::uint64_t address,
                           const Region& region) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-      Put(data, PrimaryContext(region));
+      Put(data, ContextOf(region));
       break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       Put<unsigned>(data, OnHost(region) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
@@ -167,7 +167,8 @@ CUresult CUDAAPI cuMemGetInfo(size_t* free, size_t* total) {
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, size_t size) {
   return InContext([&](Context& context) {
     if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const auto allocated = context.device().AllocateMemory(size, RegionKind::kDevice, 0);
+    const auto allocated =
+        context.device().AllocateMemory(size, RegionKind::kDevice, context.handle());
     if (!allocated.ok()) return allocated.failure().code;
     *address = *allocated;
     return CUDA_SUCCESS;
@@ -191,7 +192,8 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned i
     if (address == nullptr || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    const auto allocated = context.device().AllocateMemory(size, RegionKind::kManaged, flags);
+    const auto allocated =
+        context.device().AllocateMemory(size, RegionKind::kManaged, context.handle(), flags);
     if (!allocated.ok()) return allocated.failure().code;
     *address = *allocated;
     return CUDA_SUCCESS;
@@ -235,11 +237,11 @@ CUresult CUDAAPI cuMemFreeHost(void* pointer) {
 }
 
 CUresult CUDAAPI cuMemHostRegister(void* pointer, size_t size, unsigned int flags) {
-  return InContext([&](Context&) {
+  return InContext([&](Context& context) {
     constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                                 CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
     if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
-    return Driver::Get().space().Register(Address(pointer), size, flags);
+    return Driver::Get().space().Register(Address(pointer), size, context.handle(), flags);
   });
 }
 

@@ -175,12 +175,13 @@ std::optional<int> Device::Attribute(CUdevice_attribute attribute) const {
   return found == std::end(kFixedAttributes) ? 0 : found->value;
 }
 
-DriverResult<std::uint64_t> Device::AllocateMemory(Bytes size, RegionKind kind, unsigned flags) {
+DriverResult<std::uint64_t> Device::AllocateMemory(Bytes size, RegionKind kind, CUcontext owner,
+                                                   unsigned flags) {
   if (size == 0) return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, "size 0"};
   if (size > spec_.memory || !budget_.Take(RoundUp(size, kAllocationUnit))) {
     return Failure<CUresult>{CUDA_ERROR_OUT_OF_MEMORY, "the device's memory is used up"};
   }
-  auto address = space_.Allocate(size, kind, index_, flags);
+  auto address = space_.Allocate(size, kind, index_, owner, flags);
   if (!address.ok()) budget_.Return(RoundUp(size, kAllocationUnit));
   return address;
 }
@@ -197,7 +198,7 @@ bool Device::IsAccessible(std::uint64_t address, Bytes size) const {
 }
 
 ExecResult<std::uint64_t> Device::Allocate(Bytes size) {
-  const auto address = AllocateMemory(size, RegionKind::kDevice, 0);
+  const auto address = AllocateMemory(size, RegionKind::kDevice, nullptr);
   if (!address.ok()) return Failure<ExecError>{ExecError::kOutOfMemory, address.failure().message};
   return *address;
 }
@@ -243,6 +244,11 @@ CUresult Device::SetPrimaryFlags(unsigned flags) {
   primary_flags_ = flags;
   if (Context* context = Driver::Get().contexts().Get(primary_)) context->set_flags(flags);
   return CUDA_SUCCESS;
+}
+
+CUcontext Device::primary() const {
+  std::lock_guard lock(primary_mutex_);
+  return primary_;
 }
 
 void Device::PrimaryState(unsigned& flags, int& active) const {

@@ -58,8 +58,9 @@ class Device final : public DeviceMemory {
   CUuuid uuid() const;
   std::string pci_bus_id() const;
 
-  // Memory that counts against the device.
-  DriverResult<std::uint64_t> AllocateMemory(Bytes size, RegionKind kind, unsigned flags);
+  // Memory that counts against the device; see Region::owner.
+  DriverResult<std::uint64_t> AllocateMemory(Bytes size, RegionKind kind, CUcontext owner,
+                                             unsigned flags = 0);
   CUresult FreeMemory(std::uint64_t address, RegionKind kind);
 
   // The primary context: made by the first Retain, gone with the last Release.
@@ -68,6 +69,8 @@ class Device final : public DeviceMemory {
   void ResetPrimary();
   CUresult SetPrimaryFlags(unsigned flags);
   void PrimaryState(unsigned& flags, int& active) const;
+  // Null if there is none now.
+  CUcontext primary() const;
 
   // DeviceMemory, for kernels
   std::uint64_t window_begin() const override { return kWindowBegin; }

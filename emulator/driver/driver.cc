@@ -88,9 +88,30 @@ std::shared_ptr<Context> Driver::RemoveContext(CUcontext handle) {
   if (context == nullptr) return nullptr;
   context->WaitAll();
   contexts_.Destroy(handle);
+  modules_.DestroyIf([&](const Module& module) { return module.context().lock() == context; });
+  FreeMemoryOf(handle);
   std::lock_guard lock(mutex_);
   alive_.erase(context);
   return context;
+}
+
+void Driver::FreeMemoryOf(CUcontext context) {
+  for (const Region& region : space_.OwnedBy(context)) {
+    switch (region.kind) {
+      case RegionKind::kDevice:
+      case RegionKind::kManaged:
+        device(region.device)->FreeMemory(region.begin, region.kind);
+        break;
+      case RegionKind::kHost:
+        (void)space_.Free(region.begin, region.kind);
+        break;
+      case RegionKind::kRegistered:
+        space_.Unregister(region.begin);
+        break;
+      case RegionKind::kMapped:
+        break;  // is nobody's
+    }
+  }
 }
 
 std::vector<CurrentContext>& ContextStack() {

@@ -52,12 +52,14 @@ class Driver {
   ImageObjects& image_objects() { return image_objects_; }
 
   CUcontext AddContext(const std::shared_ptr<Context>& context);
-  // Waits for its work, then forgets it. Null and nothing done if it is none.
+  // Waits for its work, then forgets it, its modules and its memory. Null and nothing done if it is
+  // none.
   std::shared_ptr<Context> RemoveContext(CUcontext context);
 
  private:
   Driver() = default;
   void AtExit();
+  void FreeMemoryOf(CUcontext context);
 
   std::atomic<CUresult> state_{CUDA_ERROR_NOT_INITIALIZED};
   std::mutex mutex_;

@@ -52,6 +52,19 @@ class HandleTable {
     return std::exchange(slot->object, nullptr);
   }
 
+  // Destroys all objects that `is_doomed`; they end outside of the table's lock.
+  template <typename Predicate>
+  void DestroyIf(const Predicate& is_doomed) {
+    std::vector<std::shared_ptr<T>> doomed;
+    std::lock_guard lock(mutex_);
+    for (Slot& slot : slots_) {
+      if (slot.object == nullptr || !is_doomed(*slot.object)) continue;
+      slot.owner.store(nullptr, std::memory_order_release);
+      free_.push_back(&slot);
+      doomed.push_back(std::exchange(slot.object, nullptr));
+    }
+  }
+
  private:
   struct Slot {
     std::atomic<const HandleTable*> owner{nullptr};

@@ -160,6 +160,29 @@ TEST_F(DeviceTest, APrimaryContextHoldsWhileItIsRetained) {
   other.join();
 }
 
+TEST_F(DeviceTest, AContextsMemoryEndsWithIt) {
+  constexpr size_t kMost = size_t{200} << 20;  // of 256 MiB
+  for (int round = 0; round < 3; ++round) {
+    CUcontext context = nullptr;
+    ASSERT_CUDA(cuCtxCreate(&context, nullptr, 0, 0));
+    CUdeviceptr memory = 0;
+    void* host = nullptr;
+    ASSERT_CUDA(cuMemAlloc(&memory, kMost));
+    ASSERT_CUDA(cuMemHostAlloc(&host, 4096, 0));
+    CUmodule module = nullptr;
+    ASSERT_CUDA(cuModuleLoadData(&module,
+                                 ".version 9.0\n.target sm_90\n.address_size 64\n"
+                                 ".global .b8 bytes[4096];\n"));
+    ASSERT_CUDA(cuCtxDestroy(context));
+    EXPECT_EQ(cuMemcpyDtoH(&memory, memory, 8), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
+    size_t free = 0;
+    size_t total = 0;
+    ASSERT_CUDA(cuMemGetInfo(&free, &total));
+    EXPECT_EQ(free, total);
+  }
+}
+
 TEST_F(DeviceTest, ThreadWithoutContext) {
   std::thread([] {
     CUdeviceptr address = 0;

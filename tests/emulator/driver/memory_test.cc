@@ -177,6 +177,22 @@ TEST_F(MemoryTest, PointerAttributes) {
   EXPECT_EQ(type, 0U);
 }
 
+TEST_F(MemoryTest, MemoryKnowsTheContextItWasAllocatedIn) {
+  CUcontext second = nullptr;
+  ASSERT_CUDA(cuDevicePrimaryCtxRetain(&second, 1));
+  CUdeviceptr here = 0;
+  CUdeviceptr there = 0;
+  ASSERT_CUDA(cuMemAlloc(&here, 16));
+  ASSERT_CUDA(cuCtxPushCurrent(second));
+  ASSERT_CUDA(cuMemAlloc(&there, 16));
+  CUcontext owner = nullptr;
+  ASSERT_CUDA(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, here));
+  EXPECT_EQ(owner, context_);
+  ASSERT_CUDA(cuCtxPopCurrent(nullptr));
+  ASSERT_CUDA(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, there));
+  EXPECT_EQ(owner, second);
+}
+
 TEST_F(MemoryTest, PeerCopy) {
   CUcontext second = nullptr;
   ASSERT_CUDA(cuDevicePrimaryCtxRetain(&second, 1));
