@@ -40,9 +40,6 @@ std::optional<cudaDataType> ScaleType(const GemmProblem& p) {
 
 // Whether cuBLAS multiplies matrices of these types, and the emulator too.
 bool TypesAgree(const GemmProblem& p, cudaDataType scale) {
-  const auto is = [](cudaDataType type, std::initializer_list<cudaDataType> types) {
-    return std::find(types.begin(), types.end(), type) != types.end();
-  };
   if (p.a_type != p.b_type) return false;
   switch (scale) {
     case CUDA_R_64F:
@@ -54,8 +51,11 @@ bool TypesAgree(const GemmProblem& p, cudaDataType scale) {
     case CUDA_R_16F:
       return p.a_type == CUDA_R_16F && p.c_type == CUDA_R_16F;
     default:
-      return is(p.a_type, {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF, CUDA_R_8I}) &&
-             is(p.c_type, {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF});
+      // The product has the type of the sums or, of halves, that of the factors.
+      if (p.a_type == CUDA_R_16F || p.a_type == CUDA_R_16BF) {
+        return p.c_type == CUDA_R_32F || p.c_type == p.a_type;
+      }
+      return (p.a_type == CUDA_R_32F || p.a_type == CUDA_R_8I) && p.c_type == CUDA_R_32F;
   }
 }
 

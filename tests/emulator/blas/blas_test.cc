@@ -270,6 +270,25 @@ TEST_F(BlasTest, GemmRefusesWhatItCannotDo) {
             CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
+TEST_F(BlasTest, GemmExTakesThePairsOfTypesThatCublasTakes) {
+  Array<float> x(std::vector<float>(64));
+  const float one = 1;
+  const auto multiply = [&](cudaDataType factors, cudaDataType product) {
+    return cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, x.get(), factors, 4,
+                        x.get(), factors, 4, &one, x.get(), product, 4, CUBLAS_COMPUTE_32F,
+                        CUBLAS_GEMM_DEFAULT);
+  };
+  for (const cudaDataType factors : {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF, CUDA_R_8I}) {
+    ASSERT_BLAS(multiply(factors, CUDA_R_32F)) << factors;
+    for (const cudaDataType product : {CUDA_R_16F, CUDA_R_16BF, CUDA_R_8I, CUDA_R_64F}) {
+      const bool is_same_half = product == factors && product != CUDA_R_8I;
+      EXPECT_EQ(multiply(factors, product),
+                is_same_half ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED)
+          << factors << " to " << product;
+    }
+  }
+}
+
 TEST_F(BlasTest, WrongAddressesAreErrorsNotFaults) {
   Array<float> x(std::vector<float>(64));
   const float one = 1;
