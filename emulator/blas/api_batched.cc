@@ -1,4 +1,6 @@
 // Many small problems in one call, whose matrices' addresses lie in arrays in device memory.
+#include <algorithm>
+#include <climits>
 #include <numeric>
 #include <vector>
 
@@ -167,15 +169,30 @@ std::vector<int> NoPivots(int n) {
   return pivots;
 }
 
+// A copy of a problem's pivots; empty if they are no rows, which LAPACK would swap all the same.
+std::vector<int> ReadPivots(int n, const int* pivots) {
+  if (pivots == nullptr) return NoPivots(n);
+  std::vector<int> own(pivots, pivots + n);
+  const bool are_rows =
+      std::all_of(own.begin(), own.end(), [n](int p) { return p >= 1 && p <= n; });
+  return are_rows ? own : std::vector<int>();
+}
+
+// How many elements of workspace to give LAPACK: `length` for each row or column that it may take
+// at a time, of which there are `count`.
+int Workspace(int length, int count) {
+  constexpr int kBlock = 64;  // it never takes more
+  const std::int64_t elements = std::int64_t{length} * std::min(count, kBlock);
+  return static_cast<int>(std::min<std::int64_t>(elements, INT_MAX));
+}
+
 // The inverse, in place, of what Factorize has left.
 template <typename T>
-int Invert(int n, T* a, int lda, const int* pivots) {
-  const std::vector<int> none = pivots == nullptr ? NoPivots(n) : std::vector<int>();
-  const int room = 64 * n;
+int Invert(int n, T* a, int lda, const std::vector<int>& pivots) {
+  const int room = Workspace(n, n);
   std::vector<T> work(static_cast<std::size_t>(room));
   int info = 0;
-  Lapack<T>::getri(&n, a, &lda, pivots == nullptr ? none.data() : pivots, work.data(), &room,
-                   &info);
+  Lapack<T>::getri(&n, a, &lda, pivots.data(), work.data(), &room, &info);
   return info;
 }
 
@@ -231,12 +248,13 @@ cublasStatus_t GetrsBatched(cublasHandle_t handle, cublasOperation_t op, int n, 
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     return Enqueue(context, {pivots == nullptr ? Extent{} : ReadMatrix(pivots, n, count, n)}, [=] {
-      const std::vector<int> none = NoPivots(n);
       const char trans = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';
       for (std::size_t i = 0; i < factors.size(); ++i) {
-        const int* const own = pivots == nullptr ? none.data() : Nth(pivots, i, n);
+        const std::vector<int> own = ReadPivots(n, Nth(pivots, i, n));
+        if (own.empty()) continue;
         int ignored = 0;
-        Lapack<T>::getrs(&trans, &n, &columns, factors[i], &lda, own, sides[i], &ldb, &ignored, 1);
+        Lapack<T>::getrs(&trans, &n, &columns, factors[i], &lda, own.data(), sides[i], &ldb,
+                         &ignored, 1);
       }
     });
   });
@@ -261,8 +279,12 @@ cublasStatus_t GetriBatched(cublasHandle_t handle, int n, const T* const* a, int
                     pivots == nullptr ? Extent{} : ReadMatrix(pivots, n, count, n)},
                    [=] {
                      for (std::size_t i = 0; i < factors.size(); ++i) {
+                       constexpr int kWrongPivots = -5;  // the number of the parameter
+                       const std::vector<int> own = ReadPivots(n, Nth(pivots, i, n));
+                       info[i] = kWrongPivots;
+                       if (own.empty()) continue;
                        CopyMatrix(n, n, factors[i], lda, inverses[i], ldc);
-                       info[i] = Invert(n, inverses[i], ldc, Nth(pivots, i, n));
+                       info[i] = Invert(n, inverses[i], ldc, own);
                      }
                    });
   });
@@ -288,7 +310,7 @@ cublasStatus_t MatinvBatched(cublasHandle_t handle, int n, const T* const* a, in
         std::vector<int> pivots(static_cast<std::size_t>(n));
         CopyMatrix(n, n, matrices[i], lda, inverses[i], ldi);
         info[i] = Factorize(n, inverses[i], ldi, pivots.data());
-        if (info[i] == 0) info[i] = Invert(n, inverses[i], ldi, pivots.data());
+        if (info[i] == 0) info[i] = Invert(n, inverses[i], ldi, pivots);
       }
     });
   });
@@ -309,7 +331,7 @@ cublasStatus_t GeqrfBatched(cublasHandle_t handle, int m, int n, T* const* a, in
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     return Enqueue(context, {}, [=] {
-      const int room = 64 * n;
+      const int room = Workspace(n, std::min(m, n));
       std::vector<T> work(static_cast<std::size_t>(room));
       for (std::size_t i = 0; i < matrices.size(); ++i) {
         int ignored = 0;
@@ -339,7 +361,7 @@ cublasStatus_t GelsBatched(cublasHandle_t handle, cublasOperation_t op, int m, i
     }
     return Enqueue(
         context, {device_infos == nullptr ? Extent{} : WrittenVector(device_infos, count, 1)}, [=] {
-          const int room = n + 64 * (m + columns);
+          const int room = Workspace(std::max(n, columns), n + 1);
           std::vector<T> work(static_cast<std::size_t>(room));
           for (std::size_t i = 0; i < matrices.size(); ++i) {
             int failed = 0;

@@ -160,6 +160,47 @@ TYPED_TEST(BatchedTest, FactorsSolveAndInvert) {
   }
 }
 
+TYPED_TEST(BatchedTest, WrongPivotsTouchNothing) {
+  using T = TypeParam;
+  const auto a = this->MakeBatch(true);
+  const auto b = this->MakeBatch();
+  const auto inverse = this->MakeBatch();
+  std::vector<int> rows(std::size_t{kN} * kCount, 1);
+  rows[kN] = 0;                   // of the second problem
+  rows[2 * kN + 5] = 0x40000000;  // of the third one
+  Array<int> pivots(rows);
+  Array<int> infos(std::vector<int>(kCount, 0));
+  int info = -1;
+  ASSERT_BLAS(ByType<T>(cublasSgetrsBatched, cublasDgetrsBatched, cublasCgetrsBatched,
+                        cublasZgetrsBatched)(this->handle_, CUBLAS_OP_N, kN, kColumns, a.in(),
+                                             kLeading, pivots.get(), b.out(), kLeading, &info,
+                                             kCount));
+  ASSERT_BLAS(ByType<T>(cublasSgetriBatched, cublasDgetriBatched, cublasCgetriBatched,
+                        cublasZgetriBatched)(this->handle_, kN, a.in(), kLeading, pivots.get(),
+                                             inverse.out(), kLeading, infos.get(), kCount));
+  EXPECT_EQ(infos.Download(this->stream_), (std::vector<int>{0, -5, -5}));
+  for (const std::size_t i : {1, 2}) {
+    EXPECT_EQ(b.arrays[i]->Download(this->stream_), b.values[i]);
+    EXPECT_EQ(inverse.arrays[i]->Download(this->stream_), inverse.values[i]);
+  }
+}
+
+// 64 times as many columns, LAPACK's usual workspace, are more than an int holds.
+TEST_F(BlasTest, FactorsOfVeryWideMatrices) {
+  constexpr int kColumnsOfARow = 1 << 25;
+  CUdeviceptr row = 0;
+  ASSERT_CUDA(cuMemAlloc(&row, sizeof(float) * kColumnsOfARow));
+  ASSERT_CUDA(cuMemsetD32(row, 0x3f800000, kColumnsOfARow));
+  Array<float> scalar({5});
+  Array<float*> rows({reinterpret_cast<float*>(row)});
+  Array<float*> scalars({scalar.get()});
+  int info = -1;
+  ASSERT_BLAS(
+      cublasSgeqrfBatched(handle_, 1, kColumnsOfARow, rows.get(), 1, scalars.get(), &info, 1));
+  EXPECT_EQ(info, 0);
+  EXPECT_EQ(scalar.Download(stream_)[0], 0.0F);  // there is nothing to reflect
+}
+
 TYPED_TEST(BatchedTest, InversesAndSingularMatrices) {
   using T = TypeParam;
   const auto a = this->MakeBatch(true);
