@@ -69,7 +69,14 @@ void Advance(End& end, Bytes bytes) {
   (end.array != nullptr ? end.offset : end.memory.address) += bytes;
 }
 
-// One request a row, so that nothing is copied unless all can be.
+// Whether linear memory is there for all of a copy. Rows are checked on their own, but nothing is
+// copied unless all can be.
+bool IsWhole(const End& end, Bytes size, Access access) {
+  return size == 0 || end.array != nullptr ||
+         Driver::Get().space().IsLegal(end.memory, size, access);
+}
+
+// One request a row.
 CUresult RowRequests(End to, End from, Bytes size, std::vector<CopyRequest>& requests) {
   while (size > 0) {
     const Bytes bytes = BytesInRow(to, BytesInRow(from, size));
@@ -86,6 +93,9 @@ CUresult RowRequests(End to, End from, Bytes size, std::vector<CopyRequest>& req
 CUresult CopyFlat(const End& to, const End& from, size_t size, CUstream stream,
                   CUresult (*copy)(const StreamTarget&, const CopyRequest&)) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
+    if (!IsWhole(to, size, Access::kWrite) || !IsWhole(from, size, Access::kRead)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     std::vector<CopyRequest> requests;
     CUresult result = RowRequests(to, from, size, requests);
     for (const CopyRequest& request : requests) {

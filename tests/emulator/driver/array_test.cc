@@ -177,6 +177,18 @@ TEST_F(ArrayTest, BytesGoOnFromRowToRow) {
   EXPECT_CUDA(cuMemFree(device));
 }
 
+TEST_F(ArrayTest, NothingIsCopiedOfMemoryThatEndsTooEarly) {
+  constexpr size_t kRow = size_t{1024} * 4;
+  const CUarray array = Create(1024, 2, 0);
+  CUdeviceptr memory = 0;
+  ASSERT_CUDA(cuMemAlloc(&memory, kRow));
+  ASSERT_CUDA(cuMemsetD8(memory, 7, kRow));
+  EXPECT_EQ(cuMemcpyDtoA(array, 0, memory, 2 * kRow), CUDA_ERROR_INVALID_VALUE);
+  std::vector<unsigned char> got(kRow, 1);
+  ASSERT_CUDA(cuMemcpyAtoH(got.data(), array, 0, kRow));
+  EXPECT_EQ(got, std::vector<unsigned char>(kRow, 0));
+}
+
 TEST_F(ArrayTest, LevelsHalveAndGoWithTheWhole) {
   const CUDA_ARRAY3D_DESCRIPTOR description = Description(9, 4, 0);
   CUmipmappedArray mipmapped = nullptr;
