@@ -21,8 +21,8 @@ bool ValidProperties(const CUmemAllocationProp* properties) {
 template <typename Body>
 CUresult OnMemory(CUmemGenericAllocationHandle handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
-    MemoryHandle* memory = driver.memory().Get(handle);
-    return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : body(*memory);
+    const std::shared_ptr<PhysicalMemory> memory = driver.memory().Share(handle);
+    return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : body(memory);
   });
 }
 
@@ -75,23 +75,22 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     auto memory = PhysicalMemory::Create(size, *properties, device->spec().place, device->budget());
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-    *handle = driver.memory().Create(std::make_shared<MemoryHandle>(std::move(memory)));
+    *handle = driver.memory().Create(std::move(memory));
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle) {
-  return OnMemory(handle, [&](MemoryHandle& memory) {
-    if (memory.references.fetch_sub(1) == 1) Driver::Get().memory().Destroy(handle);
-    return CUDA_SUCCESS;
+  return Call([&](Driver& driver) {
+    return driver.memory().Destroy(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  return OnMemory(handle, [&](MemoryHandle& memory) {
+  return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
     if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return Driver::Get().space().Map(address, size, memory.memory);
+    return Driver::Get().space().Map(address, size, memory);
   });
 }
 
@@ -133,13 +132,13 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long* flags, const CUmemLocation* 
 CUresult CUDAAPI cuMemExportToShareableHandle(void* target, CUmemGenericAllocationHandle handle,
                                               CUmemAllocationHandleType type,
                                               unsigned long long flags) {
-  return OnMemory(handle, [&](MemoryHandle& memory) {
-    const auto allowed = memory.memory->properties().requestedHandleTypes;
+  return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
+    const auto allowed = memory->properties().requestedHandleTypes;
     if (target == nullptr || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         (allowed & type) == 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    const int fd = memory.memory->Export();
+    const int fd = memory->Export();
     if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     *static_cast<int*>(target) = fd;
     return CUDA_SUCCESS;
@@ -159,16 +158,16 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* ha
       return device->index();
     });
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *handle = driver.memory().Create(std::make_shared<MemoryHandle>(std::move(memory)));
+    *handle = driver.memory().Create(std::move(memory));
     return CUDA_SUCCESS;
   });
 }
 
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
                                                         CUmemGenericAllocationHandle handle) {
-  return OnMemory(handle, [&](MemoryHandle& memory) {
+  return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
     if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *properties = memory.memory->properties();
+    *properties = memory->properties();
     return CUDA_SUCCESS;
   });
 }
@@ -177,7 +176,7 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handl
   return Call([&](Driver& driver) {
     const auto region = driver.space().Find(reinterpret_cast<std::uint64_t>(address));
     if (handle == nullptr || !region || region->memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *handle = driver.memory().Create(std::make_shared<MemoryHandle>(region->memory));
+    *handle = driver.memory().Create(region->memory);
     return CUDA_SUCCESS;
   });
 }

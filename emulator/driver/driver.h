@@ -45,7 +45,8 @@ class Driver {
   HandleTable<Module, CUmodule>& modules() { return modules_; }
   HandleTable<Function, CUfunction>& functions() { return functions_; }
   HandleTable<Linker, CUlinkState>& linkers() { return linkers_; }
-  HandleTable<MemoryHandle, CUmemGenericAllocationHandle>& memory() { return memory_; }
+  // Each handle counts once: cuMemRetainAllocationHandle makes another one.
+  HandleTable<PhysicalMemory, CUmemGenericAllocationHandle>& memory() { return memory_; }
 
   HandleTable<Array, CUarray>& arrays() { return arrays_; }
   HandleTable<MipmappedArray, CUmipmappedArray>& mipmapped_arrays() { return mipmapped_arrays_; }
@@ -71,7 +72,7 @@ class Driver {
   HandleTable<Module, CUmodule> modules_;
   HandleTable<Function, CUfunction> functions_;
   HandleTable<Linker, CUlinkState> linkers_;
-  HandleTable<MemoryHandle, CUmemGenericAllocationHandle> memory_;
+  HandleTable<PhysicalMemory, CUmemGenericAllocationHandle> memory_;
   HandleTable<Array, CUarray> arrays_;
   HandleTable<MipmappedArray, CUmipmappedArray> mipmapped_arrays_;
   ImageObjects image_objects_;

@@ -60,11 +60,4 @@ class PhysicalMemory {
   MemoryBudget* const budget_;
 };
 
-// A handle as the application counts it: cuMemRetainAllocationHandle adds, cuMemRelease takes.
-struct MemoryHandle {
-  explicit MemoryHandle(std::shared_ptr<PhysicalMemory> backing) : memory(std::move(backing)) {}
-  const std::shared_ptr<PhysicalMemory> memory;
-  std::atomic<int> references{1};
-};
-
 }  // namespace torpor::emulator
