@@ -7,14 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/driver/device_limits.h"
+
 namespace torpor::emulator {
 namespace {
-
-constexpr int kMaxBlocksPerMultiprocessor = 24;
-constexpr int kMaxThreadsPerMultiprocessor = 1536;
-constexpr int kRegistersPerMultiprocessor = 65536;
-constexpr Bytes kSharedPerMultiprocessor = 100 * kKiB;
-constexpr Bytes kSharedReservedPerBlock = kKiB;
 
 LaunchConfig ConfigOf(const LaunchRequest& request) {
   return {.grid = request.grid,

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "emulator/driver/array.h"
+#include "emulator/driver/device_limits.h"
 #include "emulator/driver/driver.h"
 
 namespace torpor::emulator {
 namespace {
 
-constexpr Bytes kBaseAlignment = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
-constexpr Bytes kPitchAlignment = 32;  // CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT
 constexpr unsigned kKnownFlags = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES |
                                  CU_TRSF_SRGB | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION |
                                  CU_TRSF_SEAMLESS_CUBEMAP;
@@ -48,7 +47,7 @@ Outcome UseMipmappedArray(CUmipmappedArray handle, Texture& texture) {
 
 Outcome UseMemory(CUdeviceptr address, Bytes bytes, const ImageLevel& shape, Texture& texture) {
   const bool is_memory = Driver::Get().space().Covers(address, bytes, Access::kRead);
-  if (!is_memory || address % kBaseAlignment != 0) return Invalid("no aligned device memory");
+  if (!is_memory || address % kTextureAlignment != 0) return Invalid("no aligned device memory");
   texture.levels = {shape};
   texture.levels[0].data = reinterpret_cast<std::uint8_t*>(address);
   texture.levels[0].slice_pitch = bytes;
@@ -77,7 +76,7 @@ Outcome UsePitched(const CUDA_RESOURCE_DESC& resource, Texture& texture) {
     return Invalid("too few or too many texels");
   }
   const Bytes row = pitched.width * format->bytes();
-  if (pitched.pitchInBytes < row || pitched.pitchInBytes % kPitchAlignment != 0 ||
+  if (pitched.pitchInBytes < row || pitched.pitchInBytes % kTexturePitchAlignment != 0 ||
       pitched.pitchInBytes > kMaxLinearTexels) {
     return Invalid("a pitch that is too small or not aligned");
   }

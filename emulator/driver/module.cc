@@ -7,15 +7,12 @@
 
 #include "base/fatbin.h"
 #include "emulator/driver/context.h"
+#include "emulator/driver/device_limits.h"
 #include "emulator/driver/driver.h"
 #include "emulator/driver/linked_image.h"
 
 namespace torpor::emulator {
 namespace {
-
-constexpr unsigned kRegistersPerBlock = 65536;
-// Static and dynamic together, until cuFuncSetAttribute allows more.
-constexpr Bytes kDefaultSharedPerBlock = 48 * kKiB;
 
 DriverResult<std::string> FatbinPtx(const void* data, unsigned compute_capability) {
   const std::uint64_t size = FatbinSize(data);
@@ -103,7 +100,7 @@ Function::Function(std::shared_ptr<Program> program, const KernelInfo& info, CUm
       info_(info),
       module_(module),
       max_dynamic_shared_(static_cast<unsigned>(
-          kDefaultSharedPerBlock - std::min(kDefaultSharedPerBlock, info.static_shared_bytes))) {}
+          kSharedPerBlock - std::min(kSharedPerBlock, info.static_shared_bytes))) {}
 
 CUresult Function::Load(const Dim3& block) {
   if (loaded()) return CUDA_SUCCESS;
@@ -120,7 +117,7 @@ DriverResult<int> Function::Attribute(CUfunction_attribute attribute) const {
   const auto as_int = [](auto value) { return static_cast<int>(value); };
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: {
-      const unsigned by_registers = kRegistersPerBlock / std::max(info_.registers, 1U);
+      const unsigned by_registers = kRegistersPerMultiprocessor / std::max(info_.registers, 1U);
       return as_int(std::min(info_.max_threads_per_block, by_registers));
     }
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
