@@ -14,7 +14,8 @@
 namespace torpor::emulator {
 
 // The texture and surface objects of this process by the 64-bit values that kernels hold. A value
-// is never given out twice, and is unlikely to be one of another process's. Thread-safe.
+// is given out again only after a million others, and is unlikely to be one of another process's.
+// Thread-safe.
 class ImageTable {
  public:
   static ImageTable& Instance();
