@@ -81,7 +81,6 @@ int main() {
   EXPECT_CUDA(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
   BLAS(cublasSasum(handle, kCount, y, 1, &sum));
   REQUIRE(sum == 15.0F * kCount);
-  CallsFollowAWholeLaunch(handle, stream, x, y);
 
   // The graph has taken over what it needs of the handle.
   BLAS(cublasDestroy(handle));
@@ -89,5 +88,10 @@ int main() {
   CUDA(cudaStreamSynchronize(stream));
   for (const float value : Download(y)) REQUIRE(value == 15 + 8 + 1);
   CUDA(cudaGraphExecDestroy(exec));
+
+  BLAS(cublasCreate(&handle));
+  BLAS(cublasSetStream(handle, stream));
+  CallsFollowAWholeLaunch(handle, stream, x, y);
+  BLAS(cublasDestroy(handle));
   return Pass();
 }
