@@ -36,7 +36,7 @@ void ParserState::ParseStatement() {
   }
   if (Accept(';')) return;
   if (token_.kind == Token::Kind::kWord && token_.text.starts_with('.')) {
-    return ParseBodyDirective(Take().text);
+    return ParseBodyDirective(TakeDirective());
   }
   ParseInstruction();
 }
@@ -55,8 +55,10 @@ void ParserState::ParseBodyDirective(std::string_view word) {
   } else if (word == ".loc" || word == ".file") {
     const std::uint32_t line = token_.line;
     while (token_.line == line && token_.kind != Token::Kind::kEnd) Take();
+  } else if (word == ".pragma") {
+    SkipStatement();
   } else {
-    SkipStatement();  // .pragma, .calltargets and the like
+    Fail("unknown directive '" + std::string(word) + "'");
   }
 }
 

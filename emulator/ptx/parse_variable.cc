@@ -118,7 +118,7 @@ void ParserState::ParseTypeOf(Variable& variable) {
   std::uint64_t align = 0;
   bool pointer = false;
   while (token_.kind == Token::Kind::kWord && token_.text.starts_with('.')) {
-    const std::string_view word = Take().text.substr(1);
+    const std::string_view word = TakeDirective().substr(1);
     if (word == "align") {
       // Behind .ptr it is the alignment of what the parameter points to.
       const std::uint64_t given = ParseConstant();

@@ -22,6 +22,14 @@ Token ParserState::Take() {
   return taken;
 }
 
+std::string_view ParserState::TakeDirective() {
+  const std::string_view word = token_.text;
+  const std::size_t end = word.find('.', 1);
+  if (end == std::string_view::npos) return Take().text;
+  token_.text = word.substr(end);
+  return word.substr(0, end);
+}
+
 bool ParserState::Accept(char punctuation) {
   if (!token_.Is(punctuation)) return false;
   Take();

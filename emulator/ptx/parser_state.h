@@ -40,6 +40,8 @@ class ParserState {
   // Tokens.
   const Token& Peek() const { return token_; }
   Token Take();
+  // A word that begins with a dot, up to its next one: ".reg.b32" is ".reg" and then ".b32".
+  std::string_view TakeDirective();
   bool Accept(char punctuation);
   bool Accept(std::string_view word);
   void Expect(char punctuation);

@@ -45,6 +45,21 @@ TEST(ParserTest, ParametersHaveALimitTogether) {
   EXPECT_NE(ErrorOf(".entry k(.param .b8 a[32760], .param .b8 b, .param .b32 c) { ret; }"), "");
 }
 
+// CUDA's own hexp() writes so.
+TEST(ParserTest, ATypeMayFollowWithoutABlank) {
+  const Module module = MustParse(
+      ".entry k(.param.u64 a) { {.reg.b32 f; .reg.b16 h, r; mov.b16 h, r; } .shared.align 8 .b8 "
+      "s[4]; }");
+  EXPECT_EQ(module.functions[0].registers.size(), 4U);  // and the carry
+  EXPECT_EQ(module.functions[0].instructions[0].operands[0].kind, Operand::Kind::kRegister);
+  EXPECT_EQ(module.variables.back().align, 8U);
+}
+
+TEST(ParserTest, UnknownDirectivesAreErrors) {
+  EXPECT_EQ(ErrorOf(".entry k() { .pragma \"nounroll\"; ret; }"), "");
+  EXPECT_NE(ErrorOf(".entry k() { .registers .b32 f; ret; }"), "");
+}
+
 TEST(ParserTest, CoordinatesBelongToTheAddressOfAnImage) {
   const Module module = MustParse(
       ".entry k() { .reg .b32 %r<5>; .reg .b64 %rd<3>; .reg .pred p; .reg .f32 f;\n"
