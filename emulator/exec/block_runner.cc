@@ -109,11 +109,23 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.multiprocessors = job.traits.multiprocessors;
     warp.runner = this;
     warp.block = &block;
-    if (!job.switches) continue;
+  }
+  return PrepareWaiting(block);
+}
+
+bool BlockRunner::PrepareWaiting(ResidentBlock& block) {
+  const std::uint32_t warps = job_->switches ? job_->warps() : 0;
+  if (job_->resumable) block.saved_states.Resize(warps, job_->code.traits.saved_bytes);
+  for (std::uint32_t i = 0; i < warps; ++i) {
+    Warp& warp = block.warps[i];
+    if (job_->resumable) {
+      warp.saved_state = block.saved_states.OfWarp(i);
+      continue;
+    }
     if (warp.stack == nullptr) warp.stack = std::make_unique<FiberStack>();
     if (!warp.stack->valid()) {
       warp.stack.reset();
-      job_->Fail({ExecError::kOutOfMemory, "no memory for the stacks of " + job.kernel});
+      job_->Fail({ExecError::kOutOfMemory, "no memory for the stacks of " + job_->kernel});
       return false;
     }
   }
@@ -121,45 +133,50 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
 }
 
 void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
-  const Dim3& grid = job_->config.grid;
-  const auto x = static_cast<std::uint32_t>(index % grid.x);
-  const auto y = static_cast<std::uint32_t>(index / grid.x % grid.y);
-  const auto z = static_cast<std::uint32_t>(index / grid.x / grid.y);
-  for (std::uint32_t i = 0; i < job_->warps(); ++i) {
+  const auto [x, y, z] = job_->Coordinates(index);
+  const auto multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
+  const std::uint32_t warps = job_->warps();
+  std::uint8_t* local = block.slot.local;
+  for (std::uint32_t i = 0; i < warps; ++i, local += job_->local_bytes_per_warp) {
     Warp& warp = block.warps[i];
     warp.ctaid[0] = x;
     warp.ctaid[1] = y;
     warp.ctaid[2] = z;
-    warp.local = block.slot.local + i * job_->local_bytes_per_warp;
-    warp.multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
+    warp.local = local;
+    warp.multiprocessor = multiprocessor;
+    warp.resume_point = 0;
   }
   if (job_->reserved_shared) {
     const Warp& warp = block.warps[0];
     std::memset(warp.shared + warp.reserved_shared_offset, 0, kReservedSharedBytes);
   }
   if (!job_->switches) return;
-  block.live_warps = job_->warps();
+  block.live_warps = warps;
+  if (block.incomplete_barriers == 0) return;  // all are as they are made
   block.incomplete_barriers = 0;
-  for (BlockBarrier& barrier : block.barriers) {
-    barrier = BlockBarrier();
-  }
+  for (BlockBarrier& barrier : block.barriers) barrier = BlockBarrier();
 }
 
-void BlockRunner::RunBlock(std::uint64_t block) {
-  Place(*blocks_[0], block);
-  Run(std::span(blocks_).first(1));
+void BlockRunner::RunBlocks(std::uint64_t first, std::uint64_t end) {
+  CatchFailures([&] {
+    for (std::uint64_t block = first; block < end && !job_->failed; ++block) {
+      Place(*blocks_[0], block);
+      Run(std::span(blocks_).first(1));
+    }
+  });
 }
 
 void BlockRunner::RunAllBlocks() {
   for (std::size_t i = 0; i < blocks_.size(); ++i) Place(*blocks_[i], i);
-  Run(blocks_);
+  CatchFailures([&] { Run(blocks_); });
 }
 
 // An error anywhere in generated code, even on a fiber's stack or in a signal handler, comes back
 // here. Nothing on the stacks it skips owns anything: faults come from generated code and from
 // CopyUnlessFault, and who calls Escape owns nothing. The signal mask needs no saving: the handler
 // blocks no signals.
-void BlockRunner::Run(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
+template <typename Body>
+void BlockRunner::CatchFailures(const Body& body) {
   if (sigsetjmp(escape_, 0) != 0) {
     current_runner = nullptr;
     AbandonBlocks();
@@ -169,23 +186,55 @@ void BlockRunner::Run(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
   }
   fault_signal_ = 0;
   current_runner = this;
-  if (job_->switches) {
-    RunInTurns(blocks);
-  } else {
-    for (const auto& block : blocks) {
-      for (std::uint32_t i = 0; i < job_->warps(); ++i) {
-        running_ = &block->warps[i];
-        job_->entry(running_);
-      }
-    }
-  }
+  body();
   running_ = nullptr;
   current_runner = nullptr;
+}
+
+void BlockRunner::Run(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
+  if (job_->switches) return RunInTurns(blocks);
+  for (const auto& block : blocks) {
+    for (std::uint32_t i = 0; i < job_->warps(); ++i) {
+      running_ = &block->warps[i];
+      job_->code.entry(running_);
+    }
+  }
 }
 
 void BlockRunner::RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
   ready_.Clear();
   unfinished_ = 0;
+  if (job_->resumable) {
+    RunResumable(blocks);
+  } else {
+    RunFibers(blocks);
+  }
+  if (unfinished_ == 0) return;
+  running_ = &blocks[0]->warps[0];
+  Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
+  Escape();
+}
+
+// A warp that waits is in the queue of what it waits for.
+void BlockRunner::RunResumable(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
+  const std::uint32_t warps = job_->warps();
+  const KernelEntry entry = job_->code.entry;
+  unstarted_ = unfinished_ = blocks.size() * warps;
+  for (const auto& block : blocks) {
+    for (std::uint32_t i = 0; i < warps; ++i) {
+      running_ = &block->warps[i];
+      --unstarted_;
+      if (entry(running_) == 0) Finish(*running_);
+    }
+  }
+  while (Warp* const warp = ready_.Pop()) {
+    running_ = warp;
+    if (entry(warp) == 0) Finish(*warp);
+  }
+}
+
+void BlockRunner::RunFibers(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
+  unstarted_ = 0;
   for (const auto& block : blocks) {
     for (std::uint32_t i = 0; i < job_->warps(); ++i) {
       Warp& warp = block->warps[i];
@@ -197,10 +246,6 @@ void BlockRunner::RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blo
     }
   }
   SwitchFrom(nullptr);
-  if (unfinished_ == 0) return;
-  running_ = &blocks[0]->warps[0];
-  Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
-  Escape();
 }
 
 // The warps stand wherever they were when their block ended early, some at barriers.
@@ -212,16 +257,16 @@ void BlockRunner::AbandonBlocks() {
   }
 }
 
-// Leaves a warp, or RunInTurns if null, for the next warp that can run, or for RunInTurns if there
+// Leaves a warp, or RunFibers if null, for the next warp that can run, or for RunFibers if there
 // is none. Returns when the leaver has its turn again. Straight from warp to warp: a round over
 // the scheduler would be two switches.
 void BlockRunner::SwitchFrom(Warp* warp) {
   running_ = ready_.Pop();
-  Arrive(context::jump_fcontext(running_ == nullptr ? scheduler_ : running_->resume, warp));
+  KeepLeaver(context::jump_fcontext(running_ == nullptr ? scheduler_ : running_->resume, warp));
 }
 
 // Keeps where the one who left goes on.
-void BlockRunner::Arrive(context::transfer_t transfer) {
+void BlockRunner::KeepLeaver(context::transfer_t transfer) {
   auto* const left = static_cast<Warp*>(transfer.data);
   (left == nullptr ? scheduler_ : left->resume) = transfer.fctx;
 }
@@ -230,9 +275,9 @@ void BlockRunner::Arrive(context::transfer_t transfer) {
 void BlockRunner::FiberMain(context::transfer_t transfer) {
   BlockRunner& runner = *current_runner;
   Warp& warp = *runner.running_;
-  runner.Arrive(transfer);
+  runner.KeepLeaver(transfer);
   while (true) {
-    runner.job_->entry(&warp);
+    runner.job_->code.entry(&warp);
     runner.Finish(warp);
     runner.SwitchFrom(&warp);
   }
@@ -248,25 +293,27 @@ void BlockRunner::Finish(Warp& warp) {
   }
 }
 
-void BlockRunner::Yield(Warp& warp) {
+// Alone on this thread: what the warp waits for is done by another one. A fiber must not switch to
+// itself: `resume` tells where it was when it last stopped, not where it is.
+bool BlockRunner::Yield(Warp& warp) {
   // What the warp waits for may have been up to the one that failed.
   if (job_->failed) Escape();
-  if (!job_->switches) {
-    sched_yield();
-    return;
-  }
-  if (ready_.empty()) {
-    // Alone on this thread: what the warp waits for is done by another one. It must not switch to
-    // itself: `resume` tells where it was when it last stopped, not where it is.
-    sched_yield();
-    return;
-  }
-  ready_.Push(warp);
-  SwitchFrom(&warp);
+  if (!IsAlone()) return LetOthersRun(warp);
+  sched_yield();
+  return true;
 }
 
-std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads,
-                                std::uint32_t mask, std::uint32_t predicates, BarrierMode mode) {
+bool BlockRunner::TakeTurns(Warp& warp) { return IsAlone() || LetOthersRun(warp); }
+
+bool BlockRunner::LetOthersRun(Warp& warp) {
+  ready_.Push(warp);
+  if (job_->resumable) return false;
+  SwitchFrom(&warp);
+  return true;
+}
+
+bool BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
+                       std::uint32_t predicates, BarrierMode mode) {
   ResidentBlock& block = *warp.block;
   if (id >= block.barriers.size()) {
     Fail(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
@@ -287,13 +334,10 @@ std::uint32_t BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t thre
     Release(block, barrier);
   } else if (mode != BarrierMode::kArrive) {
     barrier.waiting.Push(warp);
+    if (job_->resumable) return false;
     SwitchFrom(&warp);
   }
-  if (!reduces) return 0;
-  const std::uint32_t count = warp.barrier_result >> 1;
-  if (mode == BarrierMode::kPopc) return count;
-  return mode == BarrierMode::kAnd ? warp.barrier_result & 1
-                                   : static_cast<std::uint32_t>(count != 0);
+  return true;
 }
 
 bool BlockRunner::IsComplete(const ResidentBlock& block, const BlockBarrier& barrier) {

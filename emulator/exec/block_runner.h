@@ -23,12 +23,11 @@ struct ResidentBlock;
 struct Warp : WarpContext {
   BlockRunner* runner = nullptr;
   ResidentBlock* block = nullptr;
-  // Where a warp that waits goes on, or one that has ended begins its next block; null before its
-  // first one.
+  // Of code that is not resumable: where a warp that waits goes on, or one that has ended begins
+  // its next block; null before its first one.
   boost::context::detail::fcontext_t resume = nullptr;
   Warp* next_in_queue = nullptr;
   std::unique_ptr<FiberStack> stack;
-  std::uint32_t barrier_result = 0;  // count of predicates << 1 | whether all held
 };
 
 // First come, first served. A warp is in one queue at most.
@@ -75,9 +74,27 @@ struct BlockBarrier {
   WarpQueue waiting;
 };
 
+// What the warps of a block have saved where they wait: `bytes` of each, aligned for vectors.
+class SavedStates {
+ public:
+  void Resize(std::size_t warps, std::uint64_t bytes) {
+    bytes_ = bytes;
+    if (lines_.size() * sizeof(Line) < warps * bytes) lines_.resize(warps * bytes / sizeof(Line));
+  }
+  std::uint8_t* OfWarp(std::size_t warp) { return lines_.data()->bytes + warp * bytes_; }
+
+ private:
+  struct alignas(kSavedStateAlignment) Line {
+    std::uint8_t bytes[kSavedStateAlignment];
+  };
+  std::vector<Line> lines_;
+  std::uint64_t bytes_ = 0;
+};
+
 struct ResidentBlock {
   ArenaSlot slot;
   std::vector<Warp> warps;
+  SavedStates saved_states;
   std::array<BlockBarrier, kBlockBarriers + 1> barriers;  // the last one is the cluster's
   std::uint32_t incomplete_barriers = 0;                  // at which some warp has arrived
   std::uint32_t live_warps = 0;
@@ -87,16 +104,17 @@ struct ResidentBlock {
 std::string Hex(std::uint64_t value);
 
 // Runs blocks on the calling thread: the warps of a block one after the other, or, where they
-// wait for each other, as fibers that take turns. Belongs to one thread, which needs an
-// alternate signal stack.
+// wait for each other, by turns, as resumable code or as fibers. Belongs to one thread, which needs
+// an alternate signal stack.
 class BlockRunner {
  public:
   BlockRunner() = default;
 
   // Before the first block of a job.
   bool Prepare(KernelJob& job);
-  // One block of the job. On a failure the job holds it.
-  void RunBlock(std::uint64_t block);
+  // Blocks [first, end) of the job, one after the other. On a failure, here or elsewhere, which the
+  // job holds, it leaves out the rest.
+  void RunBlocks(std::uint64_t first, std::uint64_t end);
   // All blocks of the job side by side, so that they may wait for each other.
   void RunAllBlocks();
 
@@ -114,19 +132,28 @@ class BlockRunner {
   // False if there is a fault on the way.
   bool CopyUnlessFault(void* to, std::uint64_t from, std::size_t bytes);
 
-  void Yield(Warp& warp);
-  std::uint32_t Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
-                     std::uint32_t predicates, BarrierMode mode);
+  // See RuntimeCalls. False, to resumable code only: the warp must leave its code.
+  bool Yield(Warp& warp);
+  bool TakeTurns(Warp& warp);
+  bool Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
+            std::uint32_t predicates, BarrierMode mode);
   KernelJob& job() { return *job_; }
 
  private:
   bool PrepareBlock(ResidentBlock& block);
   void Place(ResidentBlock& block, std::uint64_t index);
+  template <typename Body>
+  void CatchFailures(const Body& body);
   void Run(std::span<const std::unique_ptr<ResidentBlock>> blocks);
   void RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blocks);
+  void RunResumable(std::span<const std::unique_ptr<ResidentBlock>> blocks);
+  void RunFibers(std::span<const std::unique_ptr<ResidentBlock>> blocks);
+  bool IsAlone() const { return !job_->switches || (unstarted_ == 0 && ready_.empty()); }
+  bool LetOthersRun(Warp& warp);
+  bool PrepareWaiting(ResidentBlock& block);
   void AbandonBlocks();
   void SwitchFrom(Warp* warp);
-  void Arrive(boost::context::detail::transfer_t transfer);
+  void KeepLeaver(boost::context::detail::transfer_t transfer);
   void Finish(Warp& warp);
   static bool IsComplete(const ResidentBlock& block, const BlockBarrier& barrier);
   void Release(ResidentBlock& block, BlockBarrier& barrier);
@@ -139,6 +166,7 @@ class BlockRunner {
   WarpQueue ready_;  // warps that can run
   Warp* running_ = nullptr;
   boost::context::detail::fcontext_t scheduler_ = nullptr;
+  std::size_t unstarted_ = 0;  // warps of resumable code
   std::size_t unfinished_ = 0;
   sigjmp_buf escape_ = {};
   sigjmp_buf copy_escape_ = {};

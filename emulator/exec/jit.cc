@@ -58,15 +58,15 @@ llvm::orc::SymbolMap MathSymbols(llvm::orc::LLJIT& linker) {
 
 class LinkedCode : public LoadedCode {
  public:
-  LinkedCode(JITDylib& library, KernelEntry entry) : library_(library), entry_(entry) {}
+  LinkedCode(JITDylib& library, const KernelCode& code) : library_(library), code_(code) {}
   ~LinkedCode() override {
     llvm::consumeError(Linker()->getExecutionSession().removeJITDylib(library_));
   }
-  KernelEntry entry() const override { return entry_; }
+  const KernelCode& code() const override { return code_; }
 
  private:
   JITDylib& library_;
-  KernelEntry entry_;
+  KernelCode code_;
 };
 
 Failure<ExecError> Damaged(llvm::Error error) {
@@ -102,8 +102,10 @@ ExecResult<std::unique_ptr<LoadedCode>> LoadObject(const std::vector<char>& obje
   }
   auto entry = linker->lookup(library, kEntrySymbol);
   if (!entry) return discard(entry.takeError());
-  return std::unique_ptr<LoadedCode>(
-      std::make_unique<LinkedCode>(library, entry->toPtr<KernelEntry>()));
+  auto traits = linker->lookup(library, kTraitsSymbol);
+  if (!traits) return discard(traits.takeError());
+  const KernelCode code = {entry->toPtr<KernelEntry>(), *traits->toPtr<const CodeTraits*>()};
+  return std::unique_ptr<LoadedCode>(std::make_unique<LinkedCode>(library, code));
 }
 
 }  // namespace torpor::emulator

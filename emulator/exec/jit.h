@@ -12,7 +12,7 @@ namespace torpor::emulator {
 class LoadedCode {
  public:
   virtual ~LoadedCode() = default;
-  virtual KernelEntry entry() const = 0;
+  virtual const KernelCode& code() const = 0;
 };
 
 // Links an object of CompileKernel into the process. kInvalidPtx if it is damaged.

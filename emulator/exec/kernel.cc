@@ -105,7 +105,7 @@ std::string Kernel::KeyOf(const ptx::BlockShape& shape) const {
          (shape.whole_warps ? "w" : "");
 }
 
-ExecResult<KernelEntry> Kernel::Entry(const Dim3& block) {
+ExecResult<KernelCode> Kernel::Code(const Dim3& block) {
   const ptx::BlockShape shape = ShapeOf(block);
   const std::string key = KeyOf(shape);
   const std::lock_guard lock(mutex_);
@@ -115,7 +115,7 @@ ExecResult<KernelEntry> Kernel::Entry(const Dim3& block) {
     if (!built) return built.failure();
     variant = std::move(*built);
   }
-  return variant->entry();
+  return variant->code();
 }
 
 ExecResult<std::unique_ptr<LoadedCode>> Kernel::Build(const ptx::BlockShape& shape) {

@@ -36,7 +36,7 @@ class Kernel {
   void set_block_time(Duration time) { block_time_.store(time, std::memory_order_relaxed); }
 
   // Compiles, or finds compiled, the variant for a block of this shape.
-  ExecResult<KernelEntry> Entry(const Dim3& block);
+  ExecResult<KernelCode> Code(const Dim3& block);
 
  private:
   void FillInfo();

@@ -1,5 +1,6 @@
 #include "emulator/exec/kernel_job.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace torpor::emulator {
@@ -22,6 +23,24 @@ void KernelJob::FillLaneTids() {
     y = 0;
     ++z;
   }
+}
+
+Dim3 KernelJob::Coordinates(std::uint64_t index) const {
+  const Dim3& grid = config.grid;
+  if (index < grid.x && band == 1) return {static_cast<std::uint32_t>(index), 0, 0};
+  if (band == 1) {
+    const std::uint64_t row = index / grid.x;
+    return {static_cast<std::uint32_t>(index % grid.x), static_cast<std::uint32_t>(row % grid.y),
+            static_cast<std::uint32_t>(row / grid.y)};
+  }
+  const std::uint64_t plane = std::uint64_t{grid.x} * grid.y;
+  const std::uint64_t band_blocks = std::uint64_t{grid.x} * band;
+  const auto first = static_cast<std::uint32_t>(index % plane / band_blocks * band);
+  const std::uint64_t in_band = index % plane % band_blocks;
+  const std::uint32_t rows = std::min(band, grid.y - first);
+  return {static_cast<std::uint32_t>(in_band / rows),
+          static_cast<std::uint32_t>(first + in_band % rows),
+          static_cast<std::uint32_t>(index / plane)};
 }
 
 void KernelJob::Fail(Failure<ExecError> reason) {

@@ -16,7 +16,8 @@ namespace torpor::emulator {
 // One launch, shared by the threads that run its blocks.
 struct KernelJob {
   std::string kernel;
-  KernelEntry entry = nullptr;
+  KernelCode code;
+  bool resumable = false;  // the code; see KernelEntry
   LaunchConfig config;
   std::vector<std::uint8_t> parameters;
   const std::uint64_t* symbols = nullptr;
@@ -24,11 +25,13 @@ struct KernelJob {
   std::uint32_t shared_alignment = 1;
   bool reserved_shared = false;
   std::uint64_t local_bytes_per_warp = 0;
-  // Whether warps may have to wait for each other, so that each needs a stack of its own.
+  // Whether warps may have to wait for each other. Unless the code is resumable, each of them then
+  // needs a stack of its own.
   bool switches = false;
   DeviceMemory* memory = nullptr;
   DeviceTraits traits;
   std::uint64_t grid_id = 0;
+  std::uint32_t band = 1;  // rows of blocks that are run together, column after column
   std::vector<std::uint32_t> lane_tids;  // of each warp: x[32], y[32], z[32]
 
   std::uint32_t threads() const { return config.block.x * config.block.y * config.block.z; }
@@ -37,6 +40,8 @@ struct KernelJob {
     return std::uint64_t{config.grid.x} * config.grid.y * config.grid.z;
   }
   void FillLaneTids();
+  // Of the block that is to be run as number `index`.
+  Dim3 Coordinates(std::uint64_t index) const;
 
   // What a block takes on one core: as the kernel's last launch found, or 0, then as this one did.
   Duration block_time = {};

@@ -21,6 +21,9 @@ namespace torpor::emulator {
 namespace {
 
 constexpr Bytes kVariableAlignment = 256;
+// Rows of blocks of a kernel that scatters; more bring no more (see Transpose/naive of the
+// benchmark).
+constexpr std::uint32_t kScatterBand = 8;
 
 bool Within(const Dim3& size, const Dim3& limit) {
   return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= limit.x && size.y <= limit.y &&
@@ -138,8 +141,8 @@ ExecResult<Kernel*> LoadedProgram::Find(std::string_view name) {
 ExecResult<void> LoadedProgram::Preload(std::string_view name, const Dim3& block) {
   const auto kernel = Find(name);
   if (!kernel) return kernel.failure();
-  const auto entry = (*kernel)->Entry(block);
-  if (!entry) return entry.failure();
+  const auto code = (*kernel)->Code(block);
+  if (!code) return code.failure();
   return {};
 }
 
@@ -152,12 +155,13 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
     return Failure<ExecError>{ExecError::kInvalidLaunch,
                               "kernel " + kernel.info().name + ": no parameters"};
   }
-  const auto entry = kernel.Entry(config.block);
-  if (!entry) return entry.failure();
+  const auto code = kernel.Code(config.block);
+  if (!code) return code.failure();
   static std::atomic<std::uint64_t> grids = 0;
   KernelJob job;
   job.kernel = kernel.info().name;
-  job.entry = *entry;
+  job.code = *code;
+  job.resumable = kernel.layout().resumable;
   job.config = config;
   const auto* const bytes = static_cast<const std::uint8_t*>(config.parameters);
   job.parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
@@ -169,7 +173,11 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
   job.memory = &memory_;
   job.traits = traits_;
   job.grid_id = ++grids;
-  job.switches = kernel.waits() && (job.warps() > 1 || (config.cooperative && job.blocks() > 1));
+  const bool waits = job.resumable ? code->traits.saved_bytes != 0 : kernel.waits();
+  job.switches = waits && (job.warps() > 1 || (config.cooperative && job.blocks() > 1));
+  // What is written apart, a transposed matrix for example, shares lines and pages with what the
+  // next row of blocks writes. Blocks that wait for others may count on the usual order.
+  if (code->traits.scatters != 0 && !kernel.spins()) job.band = kScatterBand;
   job.FillLaneTids();
   // Blocks that may wait for each other all start at once, as far as there are cores.
   job.block_time = kernel.spins() ? Duration{} : kernel.block_time();

@@ -58,10 +58,18 @@ void MisalignedShared(WarpContext* context, std::uint32_t mask) {
 std::uint32_t Barrier(WarpContext* context, std::uint32_t id, std::uint32_t threads,
                       std::uint32_t mask, std::uint32_t predicates, std::uint32_t mode) {
   Warp& warp = WarpOf(context);
-  return warp.runner->Wait(warp, id, threads, mask, predicates, static_cast<BarrierMode>(mode));
+  const bool goes_on =
+      warp.runner->Wait(warp, id, threads, mask, predicates, static_cast<BarrierMode>(mode));
+  return goes_on ? 1 : 0;
 }
 
-void Yield(WarpContext* context) { WarpOf(context).runner->Yield(WarpOf(context)); }
+std::uint32_t Yield(WarpContext* context) {
+  return WarpOf(context).runner->Yield(WarpOf(context)) ? 1 : 0;
+}
+
+std::uint32_t TakeTurns(WarpContext* context) {
+  return WarpOf(context).runner->TakeTurns(WarpOf(context)) ? 1 : 0;
+}
 
 void Trap(WarpContext* context, std::uint32_t mask) {
   Raise(context, ExecError::kTrap, "trap", FirstLane(mask));
@@ -158,6 +166,7 @@ const RuntimeCalls& Runtime() {
       .misaligned_shared = &MisalignedShared,
       .barrier = &Barrier,
       .yield = &Yield,
+      .take_turns = &TakeTurns,
       .trap = &Trap,
       .local_overflow = &LocalOverflow,
       .rounded = &RoundedMath,

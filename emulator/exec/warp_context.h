@@ -51,10 +51,16 @@ struct RuntimeCalls {
   void (*check_access)(WarpContext*, std::uint32_t mask, const std::uint64_t* addresses,
                        std::uint32_t bytes);
   void (*misaligned_shared)(WarpContext*, std::uint32_t mask);
-  // `threads` 0 means the whole block. Returns the reduction for the kPopc, kAnd, kOr modes.
+  // The next three return 0 only to resumable code: the warp must wait, so the code has to save
+  // its state and return.
+  // `threads` 0 means the whole block. When the warp goes on, the reduction of the kPopc, kAnd and
+  // kOr modes is in barrier_result.
   std::uint32_t (*barrier)(WarpContext*, std::uint32_t id, std::uint32_t threads,
                            std::uint32_t mask, std::uint32_t predicates, std::uint32_t mode);
-  void (*yield)(WarpContext*);
+  // The warp can go on only when another one, perhaps of another block, has done something.
+  std::uint32_t (*yield)(WarpContext*);
+  // The warp has gone far through memory; its neighbours should follow. Of resumable code only.
+  std::uint32_t (*take_turns)(WarpContext*);
   void (*trap)(WarpContext*, std::uint32_t mask);
   void (*local_overflow)(WarpContext*);
   // out[l] = op(a[l], b[l], c[l]) for 32 lanes of 64-bit slots, rounded as asked for. `bits` is
@@ -96,7 +102,7 @@ struct RuntimeCalls {
                      std::uint32_t transposed_bytes, std::uint32_t copies);
 };
 
-// What a warp knows. Generated code reads it by offset, and takes all fields but `local` for
+// What a warp knows. Generated code reads it by offset, and takes all fields before `local` for
 // invariant: `ctaid` and `multiprocessor` change between blocks, but each block is a call of its
 // own, which the compiler of the code does not see together with another.
 struct WarpContext {
@@ -104,8 +110,7 @@ struct WarpContext {
   const std::uint8_t* parameters = nullptr;
   const std::uint64_t* symbols = nullptr;  // addresses of the module's variables
   std::uint8_t* shared = nullptr;
-  std::uint8_t* local = nullptr;  // free part of the warp's stack of local memory
-  std::uint8_t* local_end = nullptr;
+  std::uint8_t* local_end = nullptr;  // of the warp's stack of local memory
   std::uint64_t window_begin = 0;
   std::uint64_t window_bytes = 0;
   std::uint64_t arena_begin = 0;
@@ -125,8 +130,28 @@ struct WarpContext {
   std::uint32_t reserved_shared_offset = 0;  // of kReservedSharedBytes behind all else
   std::uint32_t multiprocessor = 0;
   std::uint32_t multiprocessors = 0;
+  std::uint8_t* saved_state = nullptr;  // KernelCode::saved_bytes that resumable code may write
+
+  std::uint8_t* local = nullptr;     // free part of the stack of local memory
+  std::uint32_t resume_point = 0;    // where resumable code goes on; 0: at its beginning
+  std::uint32_t barrier_result = 0;  // count of predicates << 1 | whether all held
 };
 
-using KernelEntry = void (*)(WarpContext*);
+// Runs a warp of a block to its end, then returns 0. Resumable code (KernelLayout::resumable) may
+// return 1 before: the warp waits; calling it again goes on.
+using KernelEntry = std::uint32_t (*)(WarpContext*);
+
+inline constexpr std::uint64_t kSavedStateAlignment = 64;
+
+// What generated code tells of itself; it holds one of these.
+struct CodeTraits {
+  std::uint64_t saved_bytes = 0;  // of a warp that waits; a multiple of kSavedStateAlignment
+  std::uint64_t scatters = 0;     // not 0: lanes of a warp write to global memory apart
+};
+
+struct KernelCode {
+  KernelEntry entry = nullptr;
+  CodeTraits traits;
+};
 
 }  // namespace torpor::emulator

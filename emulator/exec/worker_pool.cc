@@ -105,7 +105,7 @@ std::int64_t WorkerPool::RunSome(BlockRunner& runner, KernelJob& job) const {
   const std::uint64_t first = job.next_block.fetch_add(chunk);
   if (first >= total) return 0;
   const std::uint64_t end = std::min(total, first + chunk);
-  for (std::uint64_t block = first; block < end && !job.failed; ++block) runner.RunBlock(block);
+  runner.RunBlocks(first, end);
   return static_cast<std::int64_t>(end - first);
 }
 

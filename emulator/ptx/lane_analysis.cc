@@ -15,31 +15,36 @@ LaneAnalysis::LaneAnalysis(const Module& module, const Function& function, const
       live_(LiveAtEntry(function, flow)),
       registers_(function.registers.size()),
       divergent_(flow.blocks.size()) {
-  FindConstants();
+  FindOnlyWrites();
   Analyse();
 }
 
-// nvcc puts many immediates into registers first.
-void LaneAnalysis::FindConstants() {
-  constants_.assign(function_.registers.size(), std::nullopt);
+void LaneAnalysis::FindOnlyWrites() {
+  only_writes_.assign(function_.registers.size(), nullptr);
   std::vector<unsigned> writes(function_.registers.size());
   for (const Instruction& instruction : function_.instructions) {
-    ForEachDefinition(function_, instruction, [&](std::uint32_t reg) { ++writes[reg]; });
-  }
-  for (const Instruction& instruction : function_.instructions) {
-    const bool plain = instruction.opcode == Opcode::kMov && instruction.operands.size() == 2 &&
-                       instruction.guard == kNoIndex &&
-                       instruction.operands[0].kind == Operand::Kind::kRegister &&
-                       instruction.operands[1].kind == Operand::Kind::kInteger;
-    if (!plain || writes[instruction.operands[0].reg] != 1) continue;
-    constants_[instruction.operands[0].reg] = instruction.operands[1].bits;
+    ForEachDefinition(function_, instruction, [&](std::uint32_t reg) {
+      only_writes_[reg] = ++writes[reg] == 1 ? &instruction : nullptr;
+    });
   }
 }
 
+// nvcc puts many immediates into registers first.
 std::optional<std::uint64_t> LaneAnalysis::ConstantOf(const Operand& operand) const {
   if (operand.kind == Operand::Kind::kInteger) return operand.bits;
-  if (operand.kind == Operand::Kind::kRegister) return constants_[operand.reg];
-  return std::nullopt;
+  if (operand.kind != Operand::Kind::kRegister) return std::nullopt;
+  const Instruction* write = OnlyWrite(operand.reg);
+  const bool plain = write != nullptr && write->opcode == Opcode::kMov &&
+                     write->operands.size() == 2 && write->guard == kNoIndex &&
+                     write->operands[0].kind == Operand::Kind::kRegister &&
+                     write->operands[1].kind == Operand::Kind::kInteger;
+  return plain ? std::optional(write->operands[1].bits) : std::nullopt;
+}
+
+BitSet LaneAnalysis::RegistersAt(std::uint32_t block) const {
+  BitSet registers = live_[block];
+  registers.UniteWith(waiting_registers_[block]);
+  return registers;
 }
 
 // Both halves only ever go from better to worse, so this ends.

@@ -33,12 +33,17 @@ class LaneAnalysis {
   // an immediate.
   std::optional<std::uint64_t> ConstantOf(const Operand& operand) const;
 
+  // The instruction that writes `reg`; null if none or several do.
+  const Instruction* OnlyWrite(std::uint32_t reg) const { return only_writes_[reg]; }
+  // What some lane may still read of what is there when `block` begins.
+  BitSet RegistersAt(std::uint32_t block) const;
+
   // The shape of what an instruction computes, before any blend.
   LaneShape ResultShape(const Instruction& instruction) const;
   LaneShape OperandShape(const Operand& operand, unsigned bits) const;
 
  private:
-  void FindConstants();
+  void FindOnlyWrites();
   void Analyse();
   void FindWaitingRegisters();
   bool UpdateRegisters();
@@ -60,6 +65,7 @@ class LaneAnalysis {
   LaneShape ShiftRightShape(const Instruction& instruction) const;
   LaneShape AndShape(const Instruction& instruction) const;
   LaneShape OrShape(const Instruction& instruction) const;
+  LaneShape ComparisonShape(const Instruction& instruction) const;
   LaneShape ConvertShape(const Instruction& instruction) const;
   LaneShape LoadShape(const Instruction& instruction) const;
   LaneShape GroupShape(const Instruction& instruction) const;
@@ -76,7 +82,7 @@ class LaneAnalysis {
   std::vector<BitSet> live_;
   std::vector<BitSet> waiting_registers_;  // a block -> registers live where lanes wait
   std::vector<LaneShape> registers_;
-  std::vector<std::optional<std::uint64_t>> constants_;
+  std::vector<const Instruction*> only_writes_;
   std::vector<bool> divergent_;
   std::unique_ptr<Reconvergence> reconvergence_;
 };

@@ -17,7 +17,10 @@ struct Reconvergence::Priority {
 };
 
 Reconvergence::Reconvergence(const ControlFlow& flow, const std::vector<bool>& divergent)
-    : flow_(flow), divergent_(divergent), pending_(flow.blocks.size(), BitSet(flow.blocks.size())) {
+    : flow_(flow),
+      divergent_(divergent),
+      pending_(flow.blocks.size(), BitSet(flow.blocks.size())),
+      some_have_ended_(flow.blocks.size()) {
   Propagate();
 }
 
@@ -92,6 +95,13 @@ std::vector<Reconvergence::Candidate> Reconvergence::Candidates(
   return order;
 }
 
+// Whether lanes may go on when others have left the function at the end of `block`.
+bool Reconvergence::MayEndSome(std::uint32_t block) const {
+  const Terminator terminator = flow_.blocks[block].terminator;
+  return terminator == Terminator::kExit ||
+         (terminator == Terminator::kConditionalExit && divergent_[block]);
+}
+
 void Reconvergence::Propagate() {
   if (flow_.blocks.empty()) return;
   std::vector<std::uint32_t> work = {0};
@@ -100,12 +110,17 @@ void Reconvergence::Propagate() {
   while (!work.empty()) {
     const std::uint32_t block = work.back();
     work.pop_back();
+    const bool ended = some_have_ended_.Contains(block) || MayEndSome(block);
     for (const std::vector<std::uint32_t>& targets : Edges(block)) {
       BitSet waiting = pending_[block];
       for (const std::uint32_t target : targets) waiting.Insert(target);
       for (const auto& [next, if_ready] : Candidates(block, targets)) {
         waiting.Erase(next);
-        const bool grew = pending_[next].UniteWith(waiting);
+        bool grew = pending_[next].UniteWith(waiting);
+        if (ended && !some_have_ended_.Contains(next)) {
+          some_have_ended_.Insert(next);
+          grew = true;
+        }
         // Lanes may stay at a barrier that was not ready.
         if (if_ready) waiting.Insert(next);
         if (!grew && visited[next]) continue;

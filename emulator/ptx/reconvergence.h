@@ -19,6 +19,10 @@ class Reconvergence {
   Reconvergence(const ControlFlow& flow, const std::vector<bool>& divergent);
 
   const BitSet& pending(std::uint32_t block) const { return pending_[block]; }
+  // Whether all lanes that began the function run `block` together.
+  bool has_all_lanes(std::uint32_t block) const {
+    return pending_[block].empty() && !some_have_ended_.Contains(block);
+  }
 
   // Lanes of a warp that wait for each other may do so at different barriers. When the warp
   // barrier `block` has been passed, those at these other ones go on to their successors, too, if
@@ -42,11 +46,13 @@ class Reconvergence {
  private:
   struct Priority;
   Priority PriorityOf(std::uint32_t from, const Candidate& to) const;
+  bool MayEndSome(std::uint32_t block) const;
   void Propagate();
 
   const ControlFlow& flow_;
   const std::vector<bool>& divergent_;
   std::vector<BitSet> pending_;
+  BitSet some_have_ended_;  // blocks that lanes run when others may have left the function
 };
 
 }  // namespace torpor::ptx

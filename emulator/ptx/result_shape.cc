@@ -138,6 +138,8 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
       return AndShape(instruction);
     case Opcode::kOr:
       return OrShape(instruction);
+    case Opcode::kSetp:
+      return ComparisonShape(instruction);
     case Opcode::kCvt:
       return ConvertShape(instruction);
     case Opcode::kMov:
@@ -303,6 +305,27 @@ LaneShape LaneAnalysis::OrShape(const Instruction& instruction) const {
   const bool disjoint = (*immediate >> free_bits) == 0;
   if (!disjoint) return LaneWiseShape(instruction);
   return LaneShape::Linear(a.stride, a.row_stride, std::min(a.alignment, Alignment(*immediate)));
+}
+
+// Lanes that differ in their low bits only are on one side of a number that has none of these:
+// threadIdx.x < 32 for example.
+LaneShape LaneAnalysis::ComparisonShape(const Instruction& instruction) const {
+  const bool plain = instruction.operands.size() == 3 && !IsFloat(instruction.type()) &&
+                     !IsIntegerPair(instruction.type()) &&
+                     instruction.operands[0].kind == Operand::Kind::kRegister;
+  if (!plain) return LaneWiseShape(instruction);
+  const unsigned bits = BitWidth(instruction.type());
+  const auto steps = StepBits(OperandShape(instruction.operands[1], bits));
+  const LaneShape limit = OperandShape(instruction.operands[2], bits);
+  if (!steps || *steps == 0 || !limit.uniform()) return LaneWiseShape(instruction);
+  const auto constant = ConstantOf(instruction.operands[2]);
+  const bool before = instruction.Has(Modifier::kLt) || instruction.Has(Modifier::kGe) ||
+                      instruction.Has(Modifier::kLo) || instruction.Has(Modifier::kHs);
+  const bool behind = instruction.Has(Modifier::kLe) || instruction.Has(Modifier::kGt) ||
+                      instruction.Has(Modifier::kLs) || instruction.Has(Modifier::kHi);
+  const unsigned alignment = behind && constant ? Alignment(*constant + 1) : limit.alignment;
+  const bool apart = before || (behind && constant);
+  return apart && alignment >= *steps ? LaneShape::Uniform() : LaneWiseShape(instruction);
 }
 
 LaneShape LaneAnalysis::ConvertShape(const Instruction& instruction) const {

@@ -1,5 +1,6 @@
 // Masks, branches and the order in which a warp runs its blocks; see ptx/reconvergence.h.
 #include "emulator/exec/codegen/function_emitter.h"
+#include "emulator/ptx/strided_loop.h"
 
 namespace torpor::emulator {
 
@@ -33,6 +34,14 @@ llvm::Value* FunctionEmitter::GuardVector(const Instruction& instruction) {
 llvm::Value* FunctionEmitter::ActiveMask(const Instruction& instruction) {
   if (instruction.guard == ptx::kNoIndex) return mask_;
   return b_.CreateAnd(mask_, GuardVector(instruction));
+}
+
+void FunctionEmitter::ReloadMask() {
+  if (lanes_.reconvergence().has_all_lanes(block_)) {
+    mask_ = all_lanes_;
+    return;
+  }
+  mask_ = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[block_]);
 }
 
 void FunctionEmitter::IfAny(Value* mask, const std::function<void()>& body) {
@@ -111,7 +120,7 @@ void FunctionEmitter::EmitReturn() {
     b_.CreateRet(b_.CreateLoad(b_.getInt32Ty(), ended_));
     return;
   }
-  b_.CreateRetVoid();
+  b_.CreateRet(b_.getInt32(0));
 }
 
 void FunctionEmitter::EmitTerminator(std::uint32_t block) {
@@ -316,8 +325,16 @@ llvm::BasicBlock* FunctionEmitter::EdgeTo(std::uint32_t from, std::uint32_t to,
     b_.CreateStore(llvm::ConstantInt::getFalse(Lanes(b_.getInt1Ty())), mask_slots_[block]);
   });
   const ptx::Block& target = flow_.blocks[to];
-  if (target.spins && to <= from && from < target.loop_end) {
-    CallRuntime(offsetof(RuntimeCalls, yield), b_.getVoidTy(), {context_});
+  const bool goes_back = to <= from && from < target.loop_end;
+  if (goes_back && target.spins) {
+    Value* goes_on = CallRuntime(offsetof(RuntimeCalls, yield), b_.getInt32Ty(), {context_});
+    if (resumable()) {
+      WaitBefore(to, goes_on);
+      return edge;
+    }
+  } else if (goes_back && resumable()) {
+    const std::uint32_t stride = ptx::StrideOfLoop(function_, flow_, lanes_, to);
+    if (stride != ptx::kNoIndex) TakeTurns(to, stride);
   }
   b_.CreateBr(blocks_[to]);
   return edge;

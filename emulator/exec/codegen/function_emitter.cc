@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "emulator/ptx/tile_loads.h"
+
 namespace torpor::emulator {
 
 using ptx::Opcode;
@@ -25,7 +27,8 @@ FunctionEmitter::FunctionEmitter(Unit& unit, std::uint32_t index, llvm::Function
       flow_(ptx::BuildControlFlow(function_)),
       local_stride_(LocalStride(unit, index)),
       lanes_(module_, function_, flow_, unit.block_shape(), local_stride_),
-      fragments_(ptx::PlaceFragments(function_, flow_, lanes_)) {}
+      fragments_(ptx::PlaceFragments(function_, flow_, lanes_)),
+      tile_loads_(ptx::FindTileLoads(function_, flow_)) {}
 
 void FunctionEmitter::Emit() {
   if (flow_.blocks.empty()) return unit_.Fail(std::string(function_.name) + ": too many blocks");
@@ -34,7 +37,7 @@ void FunctionEmitter::Emit() {
   context_ = target_->getArg(0);
   CreateSlots();
   SpillParameters();
-  b_.CreateBr(blocks_[0]);
+  EnterKernel();
   for (std::uint32_t block = 0; block < flow_.blocks.size(); ++block) EmitBlock(block);
 }
 
@@ -63,15 +66,14 @@ void FunctionEmitter::CreateSlots() {
   }
   ended_ = b_.CreateAlloca(b_.getInt32Ty());
   b_.CreateStore(b_.getInt32(0), ended_);
-  Value* mask = nullptr;
   if (!function_.is_kernel) {
-    mask = BitsToMask(target_->getArg(1));
+    all_lanes_ = BitsToMask(target_->getArg(1));
   } else if (unit_.block_shape().whole_warps) {
-    mask = AllLanes();
+    all_lanes_ = AllLanes();
   } else {
-    mask = BitsToMask(ContextField(offsetof(WarpContext, mask), b_.getInt32Ty()));
+    all_lanes_ = BitsToMask(ContextField(offsetof(WarpContext, mask), b_.getInt32Ty()));
   }
-  b_.CreateStore(mask, mask_slots_[0]);
+  b_.CreateStore(all_lanes_, mask_slots_[0]);
   if (local_stride_ == 0 && !UsesDynamicStack()) return;
   // A frame of local memory: lane after lane, each with all of the function's variables.
   local_frame_ = ContextField(offsetof(WarpContext, local), b_.getPtrTy(), false);
@@ -82,7 +84,7 @@ void FunctionEmitter::CreateSlots() {
 void FunctionEmitter::EmitBlock(std::uint32_t block) {
   block_ = block;
   b_.SetInsertPoint(blocks_[block]);
-  mask_ = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[block]);
+  ReloadMask();
   const ptx::Block& source = flow_.blocks[block];
   for (std::uint32_t i = source.first; i < source.end; ++i) {
     EmitInstruction(function_.instructions[i]);
@@ -305,7 +307,8 @@ bool FunctionEmitter::EmitWarpFamily(const Instruction& instruction) {
     case Opcode::kElect:
       return EmitElect(instruction), true;
     case Opcode::kNanosleep:
-      CallRuntime(offsetof(RuntimeCalls, yield), b_.getVoidTy(), {context_});
+      WaitUnless(CallRuntime(offsetof(RuntimeCalls, yield), b_.getInt32Ty(), {context_}),
+                 instruction);
       return true;
     case Opcode::kApplypriority:
     case Opcode::kBrkpt:

@@ -45,6 +45,9 @@ class FunctionEmitter {
   bool EmitWarpFamily(const Instruction& instruction);
   bool EmitMatrixFamily(const Instruction& instruction);
   void Unsupported(const Instruction& instruction, const std::string& why = "");
+  std::uint32_t IndexOf(const Instruction& instruction) const {
+    return static_cast<std::uint32_t>(&instruction - function_.instructions.data());
+  }
   bool Expect(const Instruction& instruction, std::size_t operands);
 
   // values.cc: reading and writing registers.
@@ -99,6 +102,7 @@ class FunctionEmitter {
   void RecordEnd(const Instruction& branch, Value* lanes);
   void RecordEnd(Value* lanes);
   llvm::BasicBlock* NewBlock(const char* name);
+  void ReloadMask();  // where the way to here has left the block
   // Runs `body` where some lane of `mask` is active; `mask` constant true costs nothing.
   void IfAny(Value* mask, const std::function<void()>& body);
   void ForEachLane(Value* mask, const std::function<void(Value* lane)>& body);
@@ -106,6 +110,21 @@ class FunctionEmitter {
   Value* Spill(Value* vector);            // a vector into such an array
   Value* LaneSlot(Value* array, llvm::Type* element, Value* lane);
   Value* Unspill(Value* array, llvm::Type* element);
+
+  // resume.cc
+  struct WarpState {
+    std::vector<llvm::AllocaInst*> slots;
+    std::vector<const Instruction*> origins;  // of registers that are computed anew
+  };
+  bool resumable() const { return function_.is_kernel && unit_.layout().resumable; }
+  void EnterKernel();
+  const Instruction* Origin(std::uint32_t reg) const;
+  WarpState StateAt(std::uint32_t block, std::uint32_t end) const;
+  void MoveState(const WarpState& state, bool save);
+  void LeaveUnless(Value* goes_on, const WarpState& state, llvm::BasicBlock* next);
+  void WaitUnless(Value* goes_on, const Instruction& at);
+  void WaitBefore(std::uint32_t to, Value* goes_on);
+  void TakeTurns(std::uint32_t header, std::uint32_t stride);
 
   // context.cc: fields of WarpContext and calls of the runtime.
   Value* ContextField(std::size_t offset, llvm::Type* type, bool invariant = true);
@@ -240,6 +259,7 @@ class FunctionEmitter {
   Value* Pointer(const Address& address, Value* value);
   std::vector<Value*> Load(const Address& address, const Access& access, Value* mask);
   std::vector<Value*> LoadContiguous(const Address& address, const Access& access, Value* mask);
+  void PrefetchNextTile(const Address& address, const Access& access);
   bool IsContiguous(const Address& address, const Access& access) const;
   bool HasContiguousRows(const Address& address, const Access& access) const;
   unsigned row_lanes() const { return unit_.block_shape().row_width(); }
@@ -342,6 +362,8 @@ class FunctionEmitter {
 
   // warp.cc
   void EmitBarrier(const Instruction& instruction);
+  void WaitAtBarrier(const Instruction& instruction, const std::vector<Value*>& arguments);
+  void WriteBarrierResult(const Instruction& instruction, BarrierMode mode);
   void EmitShuffle(const Instruction& instruction);
   void EmitVote(const Instruction& instruction);
   void EmitActiveMask(const Instruction& instruction);
@@ -394,18 +416,23 @@ class FunctionEmitter {
   std::int64_t local_stride_;
   ptx::LaneAnalysis lanes_;
   ptx::FragmentSlots fragments_;
+  ptx::BitSet tile_loads_;
   std::vector<Value*> slots_;       // of registers
   std::vector<Value*> mask_slots_;  // of blocks: the lanes that wait there
   std::vector<llvm::BasicBlock*> blocks_;
   std::map<std::uint32_t, Value*> parameter_memory_;
   std::map<std::tuple<ptx::MatrixPart, unsigned, std::size_t>, Value*> fragment_copies_;
   llvm::BasicBlock* entry_ = nullptr;
+  llvm::SwitchInst* resume_points_ = nullptr;
+  Value* iterations_ = nullptr;  // slot that counts those of all strided loops
   Value* context_ = nullptr;
   Value* local_frame_ = nullptr;
   Value* image_lanes_ = nullptr;  // made with the first instruction that needs it
   Value* ended_ = nullptr;        // slot of the lanes that have ended here or in a function called
   std::uint32_t block_ = 0;       // being emitted
   Value* mask_ = nullptr;         // its lanes
+  Value* all_lanes_ = nullptr;    // that run the function
+  bool in_tile_ = false;          // whether the current instruction is one of tile_loads_
   bool scalar_ = false;           // the current instruction is computed for lane 0 only
   ptx::LaneShape result_;         // its shape
 };

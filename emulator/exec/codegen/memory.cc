@@ -123,6 +123,7 @@ std::vector<llvm::Value*> FunctionEmitter::Load(const Address& address, const Ac
 std::vector<llvm::Value*> FunctionEmitter::LoadContiguous(const Address& address,
                                                           const Access& access, Value* mask) {
   auto* type = llvm::FixedVectorType::get(access.element, kWarpLanes * access.count);
+  if (in_tile_) PrefetchNextTile(address, access);
   Value* all = b_.CreateMaskedLoad(type, Pointer(address, address.value),
                                    llvm::Align(access.element_bytes), Repeat(mask, access.count));
   if (access.count == 1) return {all};
@@ -135,6 +136,19 @@ std::vector<llvm::Value*> FunctionEmitter::LoadContiguous(const Address& address
     values.push_back(b_.CreateShuffleVector(all, indices));
   }
   return values;
+}
+
+// The blocks of a grid usually read one tile of memory after the other, but each tile warp by warp
+// in several parts, which processors do not recognise as the stream that it is.
+void FunctionEmitter::PrefetchNextTile(const Address& address, const Access& access) {
+  constexpr std::uint64_t kAhead = 2048;
+  constexpr std::uint64_t kCacheLine = 64;
+  for (std::uint64_t line = 0; line < kWarpLanes * access.bytes(); line += kCacheLine) {
+    const Address ahead = Advanced(address, kAhead + line);
+    b_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+        {Pointer(ahead, ahead.value), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+  }
 }
 
 std::vector<llvm::Value*> FunctionEmitter::Gather(const Address& address, const Access& access,
@@ -212,6 +226,7 @@ void FunctionEmitter::StoreContiguous(const Address& address, const Access& acce
 
 void FunctionEmitter::Scatter(const Address& address, const Access& access,
                               const std::vector<Value*>& values, Value* mask) {
+  if (address.space == Space::kGlobal) unit_.SetScatters();
   for (unsigned i = 0; i < access.count; ++i) {
     const Address at = Advanced(address, std::uint64_t{i} * access.element_bytes);
     Value* addresses = LaneAddresses(at);
@@ -265,7 +280,9 @@ void FunctionEmitter::EmitLoad(const Instruction& instruction) {
     OrderMemory(instruction);
     const Address address = AddressOf(source, space);
     if (address.value == nullptr) return;
+    in_tile_ = tile_loads_.Contains(IndexOf(instruction));
     const std::vector<Value*> values = Load(address, access, mask);
+    in_tile_ = false;
     OrderMemory(instruction);
     for (unsigned i = 0; i < count; ++i) {
       Write(instruction, count == 1 ? destination : destination.elements[i], values[i], type);

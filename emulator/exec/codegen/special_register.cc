@@ -174,8 +174,14 @@ llvm::Value* FunctionEmitter::ReadThreadIndex(unsigned axis, bool scalar) {
   llvm::Type* type = one ? static_cast<llvm::Type*>(b_.getInt32Ty()) : Lanes(b_.getInt32Ty());
   llvm::LoadInst* load = b_.CreateAlignedLoad(type, row, llvm::Align(4));
   load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
-  if (scalar || IsVector(load)) return load;
-  return Spread(load, axis == 0 ? 1 : 0, axis == 1 && row_lanes() < kWarpLanes ? 1 : 0);
+  if (IsVector(load)) return load;
+  Value* first = load;
+  // Lets the optimiser find what `threadIdx.x % 32` is.
+  if (axis == 0 && unit_.block_shape().row_lanes == kWarpLanes) {
+    first = b_.CreateAnd(load, Like(load, ~std::uint64_t{kWarpLanes - 1}));
+  }
+  if (scalar) return first;
+  return Spread(first, axis == 0 ? 1 : 0, axis == 1 && row_lanes() < kWarpLanes ? 1 : 0);
 }
 
 }  // namespace torpor::emulator

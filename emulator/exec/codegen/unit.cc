@@ -1,11 +1,14 @@
 #include "emulator/exec/codegen/unit.h"
 
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/Function.h>
+#include <llvm/IR/GlobalVariable.h>
 
 #include <algorithm>
 #include <set>
 
+#include "base/units.h"
 #include "emulator/exec/codegen/function_emitter.h"
 
 namespace torpor::emulator {
@@ -41,6 +44,15 @@ class Walker {
       if (!indirect) continue;
       for (const std::uint32_t pointed : global_pointers_) Take(pointed);
     }
+  }
+
+  void FindResumable(std::uint32_t kernel) {
+    const auto has_product = [](const ptx::Instruction& instruction) {
+      return instruction.opcode == ptx::Opcode::kMma || instruction.opcode == ptx::Opcode::kWmma;
+    };
+    const auto& instructions = module_.functions[kernel].instructions;
+    layout_.resumable = layout_.functions.size() == 1 && !layout_.dynamic_stack &&
+                        std::none_of(instructions.begin(), instructions.end(), has_product);
   }
 
   void LayOutVariables() {
@@ -158,6 +170,7 @@ KernelLayout LayOutKernel(const ptx::Module& module, std::uint32_t kernel) {
   KernelLayout layout;
   Walker walker(module, layout);
   walker.Visit(kernel);
+  walker.FindResumable(kernel);
   walker.LayOutVariables();
   return layout;
 }
@@ -170,6 +183,10 @@ Unit::Unit(const ptx::Module& module, std::uint32_t kernel, const KernelLayout& 
       block_shape_(block_shape),
       llvm_module_(
           std::make_unique<llvm::Module>(std::string(module.functions[kernel].name), context)) {}
+
+void Unit::RequireSavedBytes(std::uint64_t bytes) {
+  traits_.saved_bytes = std::max(traits_.saved_bytes, RoundUp(bytes, kSavedStateAlignment));
+}
 
 void Unit::Fail(const std::string& message) {
   if (error_.empty()) error_ = message;
@@ -187,9 +204,7 @@ llvm::Function* Unit::FunctionOf(std::uint32_t index) {
     arguments.insert(arguments.end(), source.results.size() + source.parameters.size(), pointer);
   }
   function = llvm::Function::Create(
-      llvm::FunctionType::get(
-          source.is_kernel ? llvm::Type::getVoidTy(context) : llvm::Type::getInt32Ty(context),
-          arguments, false),
+      llvm::FunctionType::get(llvm::Type::getInt32Ty(context), arguments, false),
       source.is_kernel ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage,
       source.is_kernel ? kEntrySymbol : std::string("f").append(std::to_string(index)),
       *llvm_module_);
@@ -198,6 +213,15 @@ llvm::Function* Unit::FunctionOf(std::uint32_t index) {
     function->addFnAttr(llvm::Attribute::InlineHint);
   }
   return function;
+}
+
+void Unit::EmitTraits() {
+  static_assert(sizeof(CodeTraits) == 2 * sizeof(std::uint64_t));
+  const std::uint64_t words[] = {traits_.saved_bytes, traits_.scatters};
+  llvm::Constant* value = llvm::ConstantDataArray::get(llvm_module_->getContext(), words);
+  // The module owns it.
+  new llvm::GlobalVariable(*llvm_module_, value->getType(), true,
+                           llvm::GlobalValue::ExternalLinkage, value, kTraitsSymbol);
 }
 
 std::unique_ptr<llvm::Module> Unit::Emit() {
@@ -218,6 +242,7 @@ std::unique_ptr<llvm::Module> Unit::Emit() {
     FunctionEmitter(*this, index, FunctionOf(index)).Emit();
   }
   if (!error_.empty()) return nullptr;
+  EmitTraits();
   return std::move(llvm_module_);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/exec/warp_context.h"
 #include "emulator/ptx/lane_analysis.h"
 #include "emulator/ptx/module.h"
 
@@ -27,8 +28,11 @@ struct KernelLayout {
   std::map<std::uint32_t, std::uint32_t> local_offsets;  // variable -> offset in its frame
   std::map<std::uint32_t, std::uint32_t> local_bytes;    // function -> bytes a lane
   bool dynamic_stack = false;                            // whether frames grow by more than that
-  std::vector<std::uint32_t> functions;                  // reachable, the kernel first
-  std::vector<std::uint32_t> address_taken;              // functions that may be called indirectly
+  // Whether a warp that waits returns from its code (see KernelEntry). If not, because others of
+  // its functions may wait, or because its state is large, it waits on a stack of its own.
+  bool resumable = false;
+  std::vector<std::uint32_t> functions;      // reachable, the kernel first
+  std::vector<std::uint32_t> address_taken;  // functions that may be called indirectly
 };
 
 KernelLayout LayOutKernel(const ptx::Module& module, std::uint32_t kernel);
@@ -42,7 +46,8 @@ constexpr std::uint64_t FunctionAddress(std::uint32_t function) {
 // What every function of generated code needs.
 void SetTargetAttributes(llvm::Function& function);
 
-inline constexpr char kEntrySymbol[] = "torpor_kernel";
+inline constexpr char kEntrySymbol[] = "torpor_kernel";   // a KernelEntry
+inline constexpr char kTraitsSymbol[] = "torpor_traits";  // a CodeTraits
 
 // One kernel and what it calls, translated to one LLVM module.
 class Unit {
@@ -61,16 +66,22 @@ class Unit {
   // A kernel takes its WarpContext. Another function takes, after it, the lanes that call, and the
   // memory of its results and parameters; it returns the lanes that have ended in it.
   llvm::Function* FunctionOf(std::uint32_t index);
+  // What a warp needs to save so many bytes where it waits.
+  void RequireSavedBytes(std::uint64_t bytes);
+  void SetScatters() { traits_.scatters = 1; }
   // Only the first error is kept.
   void Fail(const std::string& message);
 
  private:
+  void EmitTraits();
+
   const ptx::Module& module_;
   std::uint32_t kernel_;
   const KernelLayout& layout_;
   ptx::BlockShape block_shape_;
   std::unique_ptr<llvm::Module> llvm_module_;
   std::map<std::uint32_t, llvm::Function*> functions_;
+  CodeTraits traits_;
   std::string error_;
 };
 

@@ -31,14 +31,26 @@ void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
     predicates = MaskBits(b_.CreateAnd(mask, predicate));
   }
   IfAny(mask, [&] {
-    Value* result = CallRuntime(offsetof(RuntimeCalls, barrier), b_.getInt32Ty(),
-                                {context_, id, threads, MaskBits(mask), predicates,
-                                 b_.getInt32(static_cast<std::uint32_t>(mode))});
-    if (!reduce) return;
-    const bool popc = mode == BarrierMode::kPopc;
-    Write(instruction, instruction.operands[0],
-          popc ? result : b_.CreateICmpNE(result, b_.getInt32(0)), popc ? Type::kU32 : Type::kPred);
+    WaitAtBarrier(instruction, {context_, id, threads, MaskBits(mask), predicates,
+                                b_.getInt32(static_cast<std::uint32_t>(mode))});
+    if (reduce) WriteBarrierResult(instruction, mode);
   });
+  ReloadMask();
+}
+
+void FunctionEmitter::WaitAtBarrier(const Instruction& instruction,
+                                    const std::vector<Value*>& arguments) {
+  WaitUnless(CallRuntime(offsetof(RuntimeCalls, barrier), b_.getInt32Ty(), arguments), instruction);
+}
+
+void FunctionEmitter::WriteBarrierResult(const Instruction& instruction, BarrierMode mode) {
+  Value* result = ContextField(offsetof(WarpContext, barrier_result), b_.getInt32Ty(), false);
+  Value* count = b_.CreateLShr(result, 1);
+  const Operand& destination = instruction.operands[0];
+  if (mode == BarrierMode::kPopc) return Write(instruction, destination, count, Type::kU32);
+  Value* holds = mode == BarrierMode::kAnd ? b_.CreateTrunc(result, b_.getInt1Ty())
+                                           : b_.CreateICmpNE(count, b_.getInt32(0));
+  Write(instruction, destination, holds, Type::kPred);
 }
 
 // barrier.cluster.arrive and .wait. Who arrives must wait later, and a cluster is one block: it is
@@ -47,10 +59,11 @@ void FunctionEmitter::EmitClusterBarrier(const Instruction& instruction) {
   if (!instruction.Has(Modifier::kWait)) return;
   Value* mask = ActiveMask(instruction);
   IfAny(mask, [&] {
-    CallRuntime(offsetof(RuntimeCalls, barrier), b_.getInt32Ty(),
-                {context_, b_.getInt32(kClusterBarrier), b_.getInt32(0), MaskBits(mask),
-                 b_.getInt32(0), b_.getInt32(static_cast<std::uint32_t>(BarrierMode::kSync))});
+    WaitAtBarrier(instruction,
+                  {context_, b_.getInt32(kClusterBarrier), b_.getInt32(0), MaskBits(mask),
+                   b_.getInt32(0), b_.getInt32(static_cast<std::uint32_t>(BarrierMode::kSync))});
   });
+  ReloadMask();
 }
 
 // The lane that each lane reads, and whether that is in the group (`valid`).

@@ -5,6 +5,8 @@
 #include "emulator/ptx/control_flow.h"
 #include "emulator/ptx/lane_analysis.h"
 #include "emulator/ptx/parser.h"
+#include "emulator/ptx/strided_loop.h"
+#include "emulator/ptx/tile_loads.h"
 
 namespace torpor::ptx {
 namespace {
@@ -225,6 +227,60 @@ TEST_F(AnalysisTest, OnlyLoopsThatWaitForOthersSpin) {
   }
   EXPECT_EQ(loops, 2U);
   EXPECT_EQ(spinning, 1U);
+}
+
+TEST_F(AnalysisTest, AWarpIsOnOneSideOfAMultipleOfItsSize) {
+  Analyse(
+      "mov.u32 %r1, %tid.x; mov.u32 %r2, %ntid.x; setp.gt.u32 %p1, %r1, 31;\n"
+      "setp.lt.u32 %p2, %r1, 64; setp.lt.u32 %p3, %r1, %r2; setp.lt.u32 %p4, %r1, 48;\n"
+      "setp.gt.u32 %p5, %r1, 32; setp.eq.u32 %p6, %r1, 32; ret;");
+  const auto p = [&](unsigned number) { return lanes_->shape(40 + number); };
+  for (const unsigned uniform : {1, 2, 3}) EXPECT_TRUE(p(uniform).uniform()) << uniform;
+  for (const unsigned varying : {4, 5, 6}) EXPECT_FALSE(p(varying).uniform()) << varying;
+}
+
+TEST_F(AnalysisTest, AllLanesMeetAgainUnlessSomeHaveEnded) {
+  const std::string branch =
+      "mov.u32 %r1, %laneid; setp.eq.u32 %p1, %r1, 3; @%p1 bra JOIN; mov.u32 %r2, 1;\n";
+  Analyse(branch + "JOIN: mov.u32 %r3, 2; ret;");
+  EXPECT_FALSE(lanes_->reconvergence().has_all_lanes(1));
+  EXPECT_TRUE(lanes_->reconvergence().has_all_lanes(2));
+  Analyse(branch + "ret; JOIN: mov.u32 %r3, 2; ret;");
+  EXPECT_FALSE(lanes_->reconvergence().has_all_lanes(2));
+  Analyse("mov.u32 %r1, %laneid; setp.eq.u32 %p1, %r1, 3; @%p1 exit; mov.u32 %r2, 1; ret;");
+  EXPECT_FALSE(lanes_->reconvergence().has_all_lanes(1));
+}
+
+TEST_F(AnalysisTest, StridedLoopsStepThroughMemory) {
+  const auto loop = [](const std::string& load, const std::string& step) {
+    return "mov.u32 %r1, %tid.x; mov.u32 %r2, %nctaid.x; ld.param.u64 %rd1, [out];\n"
+           "LOOP: mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;\n" +
+           load + " add.u32 %r1, %r1, " + step + "; setp.lt.u32 %p1, %r1, 999; @%p1 bra LOOP; ret;";
+  };
+  const auto stride = [&] { return StrideOfLoop(module_.functions[0], flow_, *lanes_, 1); };
+  Analyse(loop("ld.global.u32 %r3, [%rd3];", "%r2"));
+  EXPECT_EQ(stride(), 2U);
+  Analyse(loop("ld.global.u32 %r3, [%rd3];", "32"));
+  EXPECT_EQ(stride(), kNoIndex);
+  Analyse(loop("ld.shared.u32 %r3, [%r1];", "%r2"));
+  EXPECT_EQ(stride(), kNoIndex);
+  Analyse(loop("ld.global.u32 %r3, [%rd3]; bar.sync 0;", "%r2"));
+  EXPECT_EQ(stride(), kNoIndex);
+}
+
+TEST_F(AnalysisTest, PartsOfATileAreReadFromOnePointer) {
+  const auto count = [&] {
+    std::size_t loads = 0;
+    FindTileLoads(module_.functions[0], flow_).ForEach([&](std::size_t) { ++loads; });
+    return loads;
+  };
+  const std::string begin =
+      "ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd2, %rd1; mov.u32 %r1, %tid.x;\n"
+      "mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd2, %rd3; ld.global.u32 %r2, [%rd4];\n";
+  Analyse(begin + "ld.global.u32 %r3, [%rd4+1024]; ret;");
+  EXPECT_EQ(count(), 2U);
+  Analyse(begin + "ld.global.u32 %r3, [%rd4+4]; ret;");
+  EXPECT_EQ(count(), 0U);
 }
 
 }  // namespace
