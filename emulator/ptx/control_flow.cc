@@ -15,6 +15,7 @@ bool EndsBlock(const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kBra:
     case Opcode::kBrx:
+    case Opcode::kConverge:
     case Opcode::kRet:
     case Opcode::kExit:
       return true;
@@ -78,7 +79,7 @@ class Cutter {
     // A trap stays in the block: it reports, the exit behind it is never reached.
     if (last.opcode == Opcode::kTrap) return;
     block.branch = --block.end;
-    const bool conditional = last.guard != kNoIndex;
+    const bool conditional = last.guard != kNoIndex || last.opcode == Opcode::kConverge;
     if (last.opcode == Opcode::kRet || last.opcode == Opcode::kExit) {
       block.terminator = conditional ? Terminator::kConditionalExit : Terminator::kExit;
       if (conditional) block.successors = {index + 1};

@@ -14,7 +14,9 @@ inline bool HasDestination(const Instruction& instruction) {
     case Opcode::kBrx:
     case Opcode::kBrkpt:
     case Opcode::kCall:
+    case Opcode::kConverge:
     case Opcode::kCp:
+    case Opcode::kDeposit:
     case Opcode::kDiscard:
     case Opcode::kExit:
     case Opcode::kFence:

@@ -36,10 +36,12 @@ enum class Opcode : std::uint8_t {
   kCnot,
   kCopysign,
   kCp,
+  kConverge,  // of no PTX, as kDeposit: see collective.h
   kCos,
   kCreatepolicy,
   kCvt,
   kCvta,
+  kDeposit,
   kDiscard,
   kDiv,
   kDp2a,
@@ -384,6 +386,7 @@ struct Instruction {
   std::vector<Type> types;         // in order of appearance
   std::uint32_t guard = kNoIndex;  // a predicate register
   bool guard_negated = false;
+  bool converged = false;     // a collective operation that lanes in several branches do together
   bool ends_threads = false;  // a call from which some lanes may not return; see thread_end.h
   std::uint32_t line = 0;
   std::string_view spelling;  // "ld.global.f32", in the module's text

@@ -384,7 +384,9 @@ LaneShape LaneAnalysis::ShuffleShape(const Instruction& instruction) const {
     if (shape.kind == LaneShape::Kind::kUnknown) return shape;
   }
   const bool whole_warp = ConstantOf(instruction.operands[3]) == 31;
-  if (!sets_predicate && value.uniform()) return LaneShape::Uniform();
+  // Others may bring another value.
+  const bool own = !instruction.converged;
+  if (own && !sets_predicate && value.uniform()) return LaneShape::Uniform();
   const bool broadcast = instruction.Has(Modifier::kIdx) && lane.uniform() && whole_warp;
   return broadcast ? LaneShape::Uniform() : LaneShape::Varying();
 }

@@ -159,16 +159,8 @@ llvm::Value* FunctionEmitter::LanesOnTheirWay(const ptx::BitSet& blocks) {
 llvm::Value* FunctionEmitter::IsReady(std::uint32_t block, Value* on_their_way) {
   const Instruction& barrier = function_.instructions[flow_.blocks[block].first];
   if (!barrier.operands.empty()) {
-    const Operand& operand = barrier.operands[0];
-    Value* members = nullptr;
-    if (lanes_.OperandShape(operand, 32).uniform()) {
-      members = ReadScalar(operand, Type::kB32);
-    } else {
-      Value* all = ReadVector(operand, Type::kB32);
-      Value* here = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[block]);
-      members = b_.CreateOrReduce(b_.CreateSelect(here, all, Like(all, 0)));
-    }
-    on_their_way = b_.CreateAnd(on_their_way, members);
+    Value* here = b_.CreateLoad(Lanes(b_.getInt1Ty()), mask_slots_[block]);
+    on_their_way = b_.CreateAnd(on_their_way, UnitedMembers(barrier.operands[0], here));
   }
   return b_.CreateICmpEQ(on_their_way, b_.getInt32(0));
 }
@@ -200,8 +192,13 @@ void FunctionEmitter::EmitConditional(std::uint32_t block, const Instruction& br
                       {targets[1], b_.CreateAnd(mask_, b_.CreateNot(taken))}});
     return RunNext(block, targets);
   }
-  Value* taken = ReadRegister(branch.guard, true);
-  if (branch.guard_negated) taken = b_.CreateNot(taken);
+  Value* taken = nullptr;
+  if (branch.opcode == ptx::Opcode::kConverge) {
+    taken = IsOneElsewhere(branch.operands[1]);
+  } else {
+    taken = ReadRegister(branch.guard, true);
+    if (branch.guard_negated) taken = b_.CreateNot(taken);
+  }
   llvm::BasicBlock* sides[] = {NewBlock("taken"), NewBlock("not_taken")};
   b_.CreateCondBr(taken, sides[0], sides[1]);
   for (unsigned side = 0; side < 2; ++side) {

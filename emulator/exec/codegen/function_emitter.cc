@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "emulator/ptx/collective.h"
 #include "emulator/ptx/tile_loads.h"
 
 namespace torpor::emulator {
@@ -20,12 +21,12 @@ std::int64_t LocalStride(const Unit& unit, std::uint32_t function) {
 FunctionEmitter::FunctionEmitter(Unit& unit, std::uint32_t index, llvm::Function* target)
     : unit_(unit),
       module_(unit.module()),
-      function_(unit.module().functions[index]),
       index_(index),
       target_(target),
       b_(target->getContext()),
-      flow_(ptx::BuildControlFlow(function_)),
       local_stride_(LocalStride(unit, index)),
+      function_(ptx::ConvergeCollectives(module_, index, unit.block_shape(), local_stride_)),
+      flow_(ptx::BuildControlFlow(function_)),
       lanes_(module_, function_, flow_, unit.block_shape(), local_stride_),
       fragments_(ptx::PlaceFragments(function_, flow_, lanes_)),
       tile_loads_(ptx::FindTileLoads(function_, flow_)) {}
@@ -64,6 +65,7 @@ void FunctionEmitter::CreateSlots() {
     mask_slots_.push_back(b_.CreateAlloca(Lanes(b_.getInt1Ty())));
     blocks_.push_back(NewBlock("block"));
   }
+  CreateDepositSlot();
   ended_ = b_.CreateAlloca(b_.getInt32Ty());
   b_.CreateStore(b_.getInt32(0), ended_);
   if (!function_.is_kernel) {
@@ -291,6 +293,8 @@ bool FunctionEmitter::EmitWarpFamily(const Instruction& instruction) {
       return EmitShuffle(instruction), true;
     case Opcode::kVote:
       return EmitVote(instruction), true;
+    case Opcode::kDeposit:
+      return EmitDeposit(instruction), true;
     case Opcode::kActivemask:
       return EmitActiveMask(instruction), true;
     case Opcode::kMembar:

@@ -360,6 +360,15 @@ class FunctionEmitter {
   Value* CombineHalves(const Instruction& instruction, Value* a, Value* b, Type type);
   llvm::AtomicRMWInst::BinOp AtomicOperation(const Instruction& instruction, Type type) const;
 
+  // collective.cc: what the members of a collective operation bring, and who they are.
+  void EmitDeposit(const Instruction& instruction);
+  void CreateDepositSlot();
+  Value* IsOneElsewhere(const Operand& members);
+  Value* LiveLanes();
+  Value* Participants(const Instruction& instruction);
+  Value* Contribution(const Instruction& instruction, Type type);
+  Value* UnitedMembers(const Operand& members, Value* lanes);
+
   // warp.cc
   void EmitBarrier(const Instruction& instruction);
   void WaitAtBarrier(const Instruction& instruction, const std::vector<Value*>& arguments);
@@ -408,12 +417,12 @@ class FunctionEmitter {
 
   Unit& unit_;
   const ptx::Module& module_;
-  const ptx::Function& function_;
   std::uint32_t index_;
   llvm::Function* target_;
   llvm::IRBuilder<> b_;
-  ptx::ControlFlow flow_;
   std::int64_t local_stride_;
+  ptx::Function function_;
+  ptx::ControlFlow flow_;
   ptx::LaneAnalysis lanes_;
   ptx::FragmentSlots fragments_;
   ptx::BitSet tile_loads_;
@@ -424,7 +433,8 @@ class FunctionEmitter {
   std::map<std::tuple<ptx::MatrixPart, unsigned, std::size_t>, Value*> fragment_copies_;
   llvm::BasicBlock* entry_ = nullptr;
   llvm::SwitchInst* resume_points_ = nullptr;
-  Value* iterations_ = nullptr;  // slot that counts those of all strided loops
+  llvm::AllocaInst* deposits_ = nullptr;  // slot of what lanes bring to converged operations
+  Value* iterations_ = nullptr;           // slot that counts those of all strided loops
   Value* context_ = nullptr;
   Value* local_frame_ = nullptr;
   Value* image_lanes_ = nullptr;  // made with the first instruction that needs it

@@ -93,6 +93,7 @@ FunctionEmitter::WarpState FunctionEmitter::StateAt(std::uint32_t block, std::ui
   if (!lanes_.reconvergence().has_all_lanes(block)) {
     state.slots.push_back(llvm::cast<llvm::AllocaInst>(mask_slots_[block]));
   }
+  if (deposits_ != nullptr) state.slots.push_back(deposits_);
   lanes_.reconvergence().pending(block).ForEach([&](std::size_t waiting) {
     state.slots.push_back(llvm::cast<llvm::AllocaInst>(mask_slots_[waiting]));
   });

@@ -100,7 +100,7 @@ void FunctionEmitter::EmitShuffle(const Instruction& instruction) {
     if (constant) return Spread(b_.getInt32(static_cast<std::uint32_t>(*constant)), 0);
     return ReadVector(operand, Type::kU32);
   };
-  Value* value = ReadVector(instruction.operands[1], Type::kB32);
+  Value* value = Contribution(instruction, Type::kB32);
   Value* valid = nullptr;
   Value* source = ShuffleSource(instruction, group(instruction.operands[2]),
                                 group(instruction.operands[3]), valid);
@@ -131,8 +131,8 @@ void FunctionEmitter::EmitShuffle(const Instruction& instruction) {
 
 void FunctionEmitter::EmitVote(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
-  Value* active = ActiveMask(instruction);
-  Value* predicate = ReadVector(instruction.operands[1], Type::kPred);
+  Value* active = Participants(instruction);
+  Value* predicate = Contribution(instruction, Type::kPred);
   Value* members = ReadAny(instruction.operands[2], Type::kB32, scalar_);
   const auto shaped = [&](Value* bits) { return scalar_ ? bits : Spread(bits, 0); };
   Value* present = b_.CreateAnd(shaped(MaskBits(active)), members);
@@ -212,8 +212,8 @@ void FunctionEmitter::EmitReduction(const Instruction& instruction) {
   const bool known =
       type == Type::kF32 ? extreme : ptx::BitWidth(type) == 32 && !ptx::IsFloat(type);
   if (!known) return Unsupported(instruction);
-  Value* active = ActiveMask(instruction);
-  Value* value = ReadVector(instruction.operands[1], type);
+  Value* active = Participants(instruction);
+  Value* value = Contribution(instruction, type);
   if (scalar_) {
     Value* members = BitsToMask(ReadScalar(instruction.operands[2], Type::kB32));
     Value* result = Reduce(instruction, value, b_.CreateAnd(active, members));
@@ -233,8 +233,8 @@ void FunctionEmitter::EmitReduction(const Instruction& instruction) {
 // match.any: the lanes that hold my value; match.all: all members, if all hold the same.
 void FunctionEmitter::EmitMatch(const Instruction& instruction) {
   if (!Expect(instruction, 3)) return;
-  Value* active = ActiveMask(instruction);
-  Value* value = ReadVector(instruction.operands[1], instruction.type());
+  Value* active = Participants(instruction);
+  Value* value = Contribution(instruction, instruction.type());
   Value* members = ReadVector(instruction.operands[2], Type::kB32);
   Value* spilled = Spill(value);
   Value* results = LaneArray(b_.getInt32Ty());
@@ -261,7 +261,7 @@ void FunctionEmitter::EmitElect(const Instruction& instruction) {
   const bool pair = operands.size() == 2 && operands[0].kind == Operand::Kind::kVector &&
                     operands[0].elements.size() == 2;
   if (!pair) return Unsupported(instruction, "operands");
-  Value* active = Spread(MaskBits(ActiveMask(instruction)));
+  Value* active = Spread(MaskBits(Participants(instruction)));
   Value* members = b_.CreateAnd(ReadVector(operands[1], Type::kB32), active);
   Value* leader = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, members, b_.getFalse());
   Write(instruction, operands[0].elements[0], leader, Type::kU32);
