@@ -3,9 +3,11 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "emulator/exec/runtime_calls.h"
 
@@ -40,23 +42,28 @@ BlockRunner* BlockRunner::Current() { return current_runner; }
 
 bool BlockRunner::Prepare(KernelJob& job) {
   job_ = &job;
-  const std::size_t resident = job.config.cooperative ? job.blocks() : 1;
-  while (blocks_.size() > resident) {
+  while (blocks_.size() > job.share) {
     Arena::Instance().Release(blocks_.back()->slot);
     blocks_.pop_back();
   }
-  while (blocks_.size() < resident) {
-    auto block = std::make_unique<ResidentBlock>();
-    block->slot = Arena::Instance().Acquire();
-    if (block->slot.shared_end == nullptr) {
-      job.Fail({ExecError::kOutOfMemory, "no address space for the blocks of " + job.kernel});
-      return false;
-    }
-    blocks_.push_back(std::move(block));
+  if (blocks_.empty() && !AddBlock()) return false;
+  // The thread that launches prepares before others do.
+  if (job.config.cooperative && job.grid_workspace == 0) {
+    std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
+    std::memset(memory, 0, 256);
+    job.grid_workspace = reinterpret_cast<std::uint64_t>(memory);
   }
-  for (const auto& block : blocks_) {
-    if (!PrepareBlock(*block)) return false;
+  return PrepareBlock(*blocks_[0]);
+}
+
+bool BlockRunner::AddBlock() {
+  auto block = std::make_unique<ResidentBlock>();
+  block->slot = Arena::Instance().Acquire();
+  if (block->slot.shared_end == nullptr) {
+    job_->Fail({ExecError::kOutOfMemory, "no address space for the blocks of " + job_->kernel});
+    return false;
   }
+  blocks_.push_back(std::move(block));
   return true;
 }
 
@@ -68,12 +75,6 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
   const std::uint32_t reserved_offset = (shared + 15) / 16 * 16;
   const std::uint32_t buffer =
       job.reserved_shared ? reserved_offset + kReservedSharedBytes : shared;
-  std::uint64_t workspace = 0;
-  if (job.config.cooperative) {
-    std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
-    std::memset(memory, 0, 256);
-    workspace = reinterpret_cast<std::uint64_t>(memory);
-  }
   if (!job.parameters.empty()) {
     std::memcpy(block.slot.parameters, job.parameters.data(), job.parameters.size());
   }
@@ -92,7 +93,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.arena_bytes = Arena::Instance().bytes();
     warp.lane_tids = &job.lane_tids[std::size_t{i} * 3 * kWarpLanes];
     warp.grid_id = job.grid_id;
-    warp.grid_workspace = workspace;
+    warp.grid_workspace = job.grid_workspace;
     const std::uint32_t left = job.threads() - i * kWarpLanes;
     warp.mask = left >= kWarpLanes ? 0xffffffffU : (1U << left) - 1;
     warp.ntid[0] = job.config.block.x;
@@ -159,16 +160,8 @@ void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
 
 void BlockRunner::RunBlocks(std::uint64_t first, std::uint64_t end) {
   CatchFailures([&] {
-    for (std::uint64_t block = first; block < end && !job_->failed; ++block) {
-      Place(*blocks_[0], block);
-      Run(std::span(blocks_).first(1));
-    }
+    for (std::uint64_t block = first; block < end && !job_->failed; ++block) Run(block);
   });
-}
-
-void BlockRunner::RunAllBlocks() {
-  for (std::size_t i = 0; i < blocks_.size(); ++i) Place(*blocks_[i], i);
-  CatchFailures([&] { Run(blocks_); });
 }
 
 // An error anywhere in generated code, even on a fiber's stack or in a signal handler, comes back
@@ -191,61 +184,85 @@ void BlockRunner::CatchFailures(const Body& body) {
   current_runner = nullptr;
 }
 
-void BlockRunner::Run(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
-  if (job_->switches) return RunInTurns(blocks);
-  for (const auto& block : blocks) {
+void BlockRunner::Run(std::uint64_t index) {
+  ResidentBlock& block = *blocks_[0];
+  Place(block, index);
+  if (!job_->switches) {
     for (std::uint32_t i = 0; i < job_->warps(); ++i) {
-      running_ = &block->warps[i];
+      running_ = &block.warps[i];
       job_->code.entry(running_);
     }
+    return;
   }
-}
-
-void BlockRunner::RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
   ready_.Clear();
   unfinished_ = 0;
+  started_ = 1;
+  Enqueue(block);
+  RunInTurns();
+}
+
+// All warps of the block are to run from its beginning.
+void BlockRunner::Enqueue(ResidentBlock& block) {
+  const std::uint32_t warps = job_->warps();
+  for (std::uint32_t i = 0; i < warps; ++i) {
+    Warp& warp = block.warps[i];
+    if (!job_->resumable && warp.resume == nullptr) {
+      warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
+    }
+    ready_.Push(warp);
+  }
+  unfinished_ += warps;
+}
+
+void BlockRunner::RunInTurns() {
   if (job_->resumable) {
-    RunResumable(blocks);
+    RunResumable();
   } else {
-    RunFibers(blocks);
+    SwitchFrom(nullptr);
   }
   if (unfinished_ == 0) return;
-  running_ = &blocks[0]->warps[0];
+  running_ = &blocks_[0]->warps[0];
   Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
   Escape();
 }
 
 // A warp that waits is in the queue of what it waits for.
-void BlockRunner::RunResumable(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
-  const std::uint32_t warps = job_->warps();
+void BlockRunner::RunResumable() {
   const KernelEntry entry = job_->code.entry;
-  unstarted_ = unfinished_ = blocks.size() * warps;
-  for (const auto& block : blocks) {
-    for (std::uint32_t i = 0; i < warps; ++i) {
-      running_ = &block->warps[i];
-      --unstarted_;
-      if (entry(running_) == 0) Finish(*running_);
-    }
-  }
   while (Warp* const warp = ready_.Pop()) {
     running_ = warp;
     if (entry(warp) == 0) Finish(*warp);
   }
 }
 
-void BlockRunner::RunFibers(std::span<const std::unique_ptr<ResidentBlock>> blocks) {
-  unstarted_ = 0;
-  for (const auto& block : blocks) {
-    for (std::uint32_t i = 0; i < job_->warps(); ++i) {
-      Warp& warp = block->warps[i];
-      if (warp.resume == nullptr) {
-        warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
-      }
-      ready_.Push(warp);
-      ++unfinished_;
-    }
+// Whether the warps here wait for blocks that nobody has started.
+bool BlockRunner::ShouldStartAnother() {
+  constexpr std::size_t kMost = 512;
+  constexpr Duration kPatience = std::chrono::milliseconds(2);  // for other threads to come
+  constexpr unsigned kYields = 64;                              // between looks at the clock
+  if (!job_->blocks_wait || job_->next_block >= job_->blocks()) return false;
+  if (started_ < job_->share) return true;
+  if (++yields_ % kYields != 0 || (started_ >= kMost && !job_->config.cooperative)) return false;
+  return std::chrono::steady_clock::now() - job_->start > kPatience;
+}
+
+// One more block beside those that run here. False if there is no memory for it; then the job has
+// failed.
+bool BlockRunner::StartAnother() {
+  const std::uint64_t index = job_->next_block.fetch_add(1);
+  if (index >= job_->blocks()) return true;
+  try {
+    if (started_ == blocks_.size() && !AddBlock()) return false;
+    ResidentBlock& block = *blocks_[started_];
+    if (!PrepareBlock(block)) return false;
+    Place(block, index);
+    Enqueue(block);
+    ++started_;
+    return true;
+  } catch (const std::bad_alloc&) {
+    job_->Fail({ExecError::kOutOfMemory, "no memory for the blocks of " + job_->kernel});
+    return false;
   }
-  SwitchFrom(nullptr);
 }
 
 // The warps stand wherever they were when their block ended early, some at barriers.
@@ -257,7 +274,7 @@ void BlockRunner::AbandonBlocks() {
   }
 }
 
-// Leaves a warp, or RunFibers if null, for the next warp that can run, or for RunFibers if there
+// Leaves a warp, or RunInTurns if null, for the next warp that can run, or for RunInTurns if there
 // is none. Returns when the leaver has its turn again. Straight from warp to warp: a round over
 // the scheduler would be two switches.
 void BlockRunner::SwitchFrom(Warp* warp) {
@@ -298,6 +315,7 @@ void BlockRunner::Finish(Warp& warp) {
 bool BlockRunner::Yield(Warp& warp) {
   // What the warp waits for may have been up to the one that failed.
   if (job_->failed) Escape();
+  if (ShouldStartAnother() && !StartAnother()) Escape();
   if (!IsAlone()) return LetOthersRun(warp);
   sched_yield();
   return true;

@@ -5,7 +5,6 @@
 #include <csetjmp>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -115,9 +114,6 @@ class BlockRunner {
   // Blocks [first, end) of the job, one after the other. On a failure, here or elsewhere, which the
   // job holds, it leaves out the rest.
   void RunBlocks(std::uint64_t first, std::uint64_t end);
-  // All blocks of the job side by side, so that they may wait for each other.
-  void RunAllBlocks();
-
   // The runner that executes a kernel on this thread right now, or null.
   static BlockRunner* Current();
 
@@ -144,11 +140,14 @@ class BlockRunner {
   void Place(ResidentBlock& block, std::uint64_t index);
   template <typename Body>
   void CatchFailures(const Body& body);
-  void Run(std::span<const std::unique_ptr<ResidentBlock>> blocks);
-  void RunInTurns(std::span<const std::unique_ptr<ResidentBlock>> blocks);
-  void RunResumable(std::span<const std::unique_ptr<ResidentBlock>> blocks);
-  void RunFibers(std::span<const std::unique_ptr<ResidentBlock>> blocks);
-  bool IsAlone() const { return !job_->switches || (unstarted_ == 0 && ready_.empty()); }
+  void Run(std::uint64_t index);
+  void RunInTurns();
+  void RunResumable();
+  void Enqueue(ResidentBlock& block);
+  bool AddBlock();
+  bool ShouldStartAnother();
+  bool StartAnother();
+  bool IsAlone() const { return !job_->switches || ready_.empty(); }
   bool LetOthersRun(Warp& warp);
   bool PrepareWaiting(ResidentBlock& block);
   void AbandonBlocks();
@@ -163,10 +162,11 @@ class BlockRunner {
 
   KernelJob* job_ = nullptr;
   std::vector<std::unique_ptr<ResidentBlock>> blocks_;
+  std::size_t started_ = 0;  // of them
+  unsigned yields_ = 0;
   WarpQueue ready_;  // warps that can run
   Warp* running_ = nullptr;
   boost::context::detail::fcontext_t scheduler_ = nullptr;
-  std::size_t unstarted_ = 0;  // warps of resumable code
   std::size_t unfinished_ = 0;
   sigjmp_buf escape_ = {};
   sigjmp_buf copy_escape_ = {};

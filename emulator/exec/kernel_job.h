@@ -17,21 +17,27 @@ namespace torpor::emulator {
 struct KernelJob {
   std::string kernel;
   KernelCode code;
-  bool resumable = false;  // the code; see KernelEntry
+  bool resumable = false;        // the code; see KernelEntry
+  bool reserved_shared = false;  // whether the system's part of shared memory is used
+  // Whether warps may have to wait for each other. Unless the code is resumable, each of them then
+  // needs a stack of its own.
+  bool switches = false;
+  // Whether blocks may wait for each other. Then threads take one block at a time, and where a
+  // block waits they start others beside it: up to `share` at once, more if nobody else does.
+  bool blocks_wait = false;
+  std::uint32_t band = 1;  // rows of blocks that are run together, column after column
   LaunchConfig config;
   std::vector<std::uint8_t> parameters;
   const std::uint64_t* symbols = nullptr;
   std::uint32_t dynamic_shared_offset = 0;
   std::uint32_t shared_alignment = 1;
-  bool reserved_shared = false;
   std::uint64_t local_bytes_per_warp = 0;
-  // Whether warps may have to wait for each other. Unless the code is resumable, each of them then
-  // needs a stack of its own.
-  bool switches = false;
   DeviceMemory* memory = nullptr;
   DeviceTraits traits;
   std::uint64_t grid_id = 0;
-  std::uint32_t band = 1;  // rows of blocks that are run together, column after column
+  std::uint64_t share = 1;
+  std::uint64_t grid_workspace = 0;  // of a cooperative grid
+  TimePoint start = {};
   std::vector<std::uint32_t> lane_tids;  // of each warp: x[32], y[32], z[32]
 
   std::uint32_t threads() const { return config.block.x * config.block.y * config.block.z; }

@@ -174,7 +174,8 @@ ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig
   job.traits = traits_;
   job.grid_id = ++grids;
   const bool waits = job.resumable ? code->traits.saved_bytes != 0 : kernel.waits();
-  job.switches = waits && (job.warps() > 1 || (config.cooperative && job.blocks() > 1));
+  job.blocks_wait = job.blocks() > 1 && (config.cooperative || kernel.spins());
+  job.switches = waits && (job.blocks_wait || job.warps() > 1);
   // What is written apart, a transposed matrix for example, shares lines and pages with what the
   // next row of blocks writes. Blocks that wait for others may count on the usual order.
   if (code->traits.scatters != 0 && !kernel.spins()) job.band = kScatterBand;

@@ -68,13 +68,10 @@ void WorkerPool::StartHelpers() {
 void WorkerPool::Run(KernelJob& job) {
   InstallSignalStack();
   std::unique_ptr<BlockRunner> runner = TakeRunner();
+  if (job.config.cooperative) job.share = (job.blocks() + cores_ - 1) / cores_;
+  job.start = std::chrono::steady_clock::now();
   if (PrepareRunner(*runner, job)) {
-    // Blocks that may wait for each other stay on one thread.
-    if (job.config.cooperative) {
-      runner->RunAllBlocks();
-    } else {
-      RunShared(*runner, job);
-    }
+    RunShared(*runner, job);
   }
   ReturnRunner(std::move(runner));
 }
@@ -101,7 +98,9 @@ void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
 
 std::int64_t WorkerPool::RunSome(BlockRunner& runner, KernelJob& job) const {
   const std::uint64_t total = job.blocks();
-  const std::uint64_t chunk = std::clamp<std::uint64_t>(total / (std::uint64_t{cores_} * 8), 1, 64);
+  const std::uint64_t most = job.blocks_wait ? 1 : 64;
+  const std::uint64_t chunk =
+      std::clamp<std::uint64_t>(total / (std::uint64_t{cores_} * 8), 1, most);
   const std::uint64_t first = job.next_block.fetch_add(chunk);
   if (first >= total) return 0;
   const std::uint64_t end = std::min(total, first + chunk);

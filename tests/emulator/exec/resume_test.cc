@@ -105,5 +105,27 @@ add.u32 %r8, %r8, %r4; st.global.u32 [%rd3], %r8; ret;
   for (std::uint32_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i);
 }
 
+// More blocks than there are cores wait for each other, three times, in two warps each.
+TEST_F(ResumeTest, BlocksThatSpinForEachOtherRunSideBySide) {
+  constexpr std::uint32_t kBlocks = 100;
+  LoadText(std::string(kPtxHeader) + R"(
+.visible .entry meet(.param .u64 counter, .param .u64 out)
+{
+.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;
+ld.param.u64 %rd1, [counter]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;
+mov.u32 %r3, %nctaid.x; mov.u32 %r4, 0; mov.u32 %r7, 0;
+ROUND: add.u32 %r4, %r4, %r3; setp.ne.u32 %p1, %r1, 40; @%p1 bra JOIN;
+atom.global.add.u32 %r5, [%rd1], 1;
+SPIN: ld.volatile.global.u32 %r5, [%rd1]; setp.lt.u32 %p2, %r5, %r4; @%p2 bra SPIN;
+JOIN: bar.sync 0; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 3; @%p2 bra ROUND;
+mad.lo.u32 %r6, %r2, 64, %r1; mul.wide.u32 %rd3, %r6, 4; add.u64 %rd4, %rd2, %rd3;
+ld.volatile.global.u32 %r5, [%rd1]; st.global.u32 [%rd4], %r5; ret;
+})");
+  DeviceArray<std::uint32_t> counter(memory_, 1);
+  DeviceArray<std::uint32_t> out(memory_, std::size_t{kBlocks} * 64);
+  MustRun("meet", {kBlocks, 1, 1}, {64, 1, 1}, counter.data(), out.data());
+  for (std::uint32_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], 3 * kBlocks) << i;
+}
+
 }  // namespace
 }  // namespace torpor::emulator
