@@ -219,9 +219,10 @@ void Unit::EmitTraits() {
   static_assert(sizeof(CodeTraits) == 2 * sizeof(std::uint64_t));
   const std::uint64_t words[] = {traits_.saved_bytes, traits_.scatters};
   llvm::Constant* value = llvm::ConstantDataArray::get(llvm_module_->getContext(), words);
-  // The module owns it.
-  new llvm::GlobalVariable(*llvm_module_, value->getType(), true,
-                           llvm::GlobalValue::ExternalLinkage, value, kTraitsSymbol);
+  auto* const global = llvm::cast<llvm::GlobalVariable>(
+      llvm_module_->getOrInsertGlobal(kTraitsSymbol, value->getType()));
+  global->setInitializer(value);
+  global->setConstant(true);
 }
 
 std::unique_ptr<llvm::Module> Unit::Emit() {
