@@ -187,7 +187,7 @@ void ParserState::ParseParameterList(std::uint32_t function, std::vector<std::ui
   Expect('(');
   std::uint32_t offset = 0;
   while (!failed() && !token_.Is(')')) {
-    if (!Accept(".param")) return Fail("only .param parameters are supported");
+    if (TakeDirective() != ".param") return Fail("only .param parameters are supported");
     const std::uint32_t index = ParseVariable(Space::kParam, function, Linkage::kLocal);
     if (failed()) return;
     Variable& variable = module_.variables[index];
