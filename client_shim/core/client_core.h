@@ -23,6 +23,7 @@ enum class HandleKind : std::uint8_t {
   kModule = 3,
   kKernel = 4,
   kCublas = 5,
+  kCublasLt = 6,
   kGraph = 8,
   kArray = 16,
   kImageObject = 17,  // a texture or surface

@@ -14,6 +14,7 @@
 
 #include "client_shim/cublas/captured_handle.h"
 #include "client_shim/cublas/handle_table.h"
+#include "client_shim/cublas/status.h"
 #include "proto/cuda_api/cublas_scalar.h"
 #include "proto/wire/codec.h"
 

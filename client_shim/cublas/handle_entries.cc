@@ -1,5 +1,7 @@
 #include "client_shim/cublas/handle_table.h"
 #include "client_shim/cublas/overrides.h"
+#include "client_shim/cublas/status.h"
+#include "client_shim/stream_work.h"
 
 // Creating, destroying and setting up handles. Settings stay here until a call needs them.
 namespace torpor::shim {
@@ -18,21 +20,6 @@ cublasStatus_t ReadHandle(cublasHandle_t handle, T* value, Body body) {
     *value = body(found);
     return CUBLAS_STATUS_SUCCESS;
   });
-}
-
-// The session's handle of a stream as the program names it; false if it is none.
-bool ResolveStream(cudaStream_t stream, std::uint64_t& handle) {
-  ClientCore& core = *torpor_client_core();
-  if (!stream || stream == cudaStreamLegacy) {
-    handle = 0;
-    return true;
-  }
-  if (stream == cudaStreamPerThread) {
-    handle = core.PerThreadStream();
-    return true;
-  }
-  handle = reinterpret_cast<std::uint64_t>(stream);
-  return KindOf(handle) == HandleKind::kStream && core.IsLive(handle);
 }
 
 cublasStatus_t CreateHandle(cublasHandle_t* handle) {

@@ -96,21 +96,4 @@ bool CublasHandleTable::Remove(cublasHandle_t handle) {
   return handles_.erase(handle) == 1;
 }
 
-cublasStatus_t CublasStatusOf(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return CUBLAS_STATUS_SUCCESS;
-    case cudaErrorMemoryAllocation:
-      return CUBLAS_STATUS_ALLOC_FAILED;
-    case cudaErrorNoDevice:
-    case cudaErrorInitializationError:
-    case cudaErrorInsufficientDriver:
-      return CUBLAS_STATUS_NOT_INITIALIZED;
-    case cudaErrorNotSupported:
-      return CUBLAS_STATUS_NOT_SUPPORTED;
-    default:
-      return CUBLAS_STATUS_EXECUTION_FAILED;
-  }
-}
-
 }  // namespace torpor::shim

@@ -69,6 +69,4 @@ class CublasHandleTable {
   std::unordered_map<cublasHandle_t, std::unique_ptr<CublasHandle>> handles_;
 };
 
-cublasStatus_t CublasStatusOf(cudaError_t error);
-
 }  // namespace torpor::shim

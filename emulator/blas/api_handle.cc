@@ -1,31 +1,12 @@
 // Handles and their settings, and what is not there.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <mutex>
-#include <set>
-#include <string>
-#include <thread>
 
 #include "emulator/blas/api.h"
-
-extern "C" void openblas_set_num_threads(int threads);
+#include "emulator/blas/blas_threads.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
 
 namespace {
-
-// An executor shares the machine with its siblings and with the threads that run kernels, and
-// OpenBLAS's threads spin between calls.
-void ConfigureThreads() {
-  constexpr int kMost = 8;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  int threads = std::clamp(cores / 2, 1, kMost);
-  if (const char* wanted = std::getenv("TORPOR_EMULATOR_BLAS_THREADS"); wanted != nullptr) {
-    threads = std::max(1, std::atoi(wanted));
-  }
-  openblas_set_num_threads(threads);
-}
 
 template <typename T>
 cublasStatus_t Get(cublasHandle_t handle, T* target, T cublasContext::*member) {
@@ -88,20 +69,6 @@ cublasStatus_t CopyMatrix(int rows, int columns, int element, const void* from, 
 
 }  // namespace
 
-namespace torpor::emulator {
-
-int BlasNotSupported(const char* function) {
-  static std::mutex mutex;
-  static std::set<std::string>* const said = new std::set<std::string>;
-  std::lock_guard lock(mutex);
-  if (said->insert(function).second) {
-    std::fprintf(stderr, "torpor-emulator: %s is not supported\n", function);
-  }
-  return CUBLAS_STATUS_NOT_SUPPORTED;
-}
-
-}  // namespace torpor::emulator
-
 extern "C" {
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
@@ -112,8 +79,7 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
       current == nullptr) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  static std::once_flag configured;
-  std::call_once(configured, ConfigureThreads);
+  LimitBlasThreads();
   auto* created = new (std::nothrow) cublasContext;
   if (created == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
   created->driver = driver;

@@ -1,9 +1,10 @@
 #include "emulator/blas/element_type.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-#include "emulator/blas/half.h"
+#include "emulator/library/half.h"
 
 namespace torpor::emulator {
 namespace {
@@ -65,6 +66,10 @@ void StoreElement(void* array, std::ptrdiff_t index, cudaDataType type,
       // Sums beyond 32 bits wrap, as the GPU's do.
       At<std::int32_t>(array, index) =
           static_cast<std::int32_t>(static_cast<std::int64_t>(std::nearbyint(value.real())));
+      return;
+    case CUDA_R_8I:
+      At<std::int8_t>(array, index) =
+          static_cast<std::int8_t>(std::clamp(std::nearbyint(value.real()), -128.0, 127.0));
       return;
     case CUDA_R_16F:
       FloatToHalf(&narrow, &At<std::uint16_t>(array, index), 1);

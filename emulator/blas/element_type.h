@@ -28,7 +28,8 @@ constexpr std::size_t ElementBytes(cudaDataType type) {
   }
 }
 
-// Element `index` of an array of that type, widened, and back, rounded to nearest even.
+// Element `index` of an array of that type, widened, and back, rounded to nearest even; 8-bit
+// integers end at their largest.
 std::complex<double> LoadElement(const void* array, std::ptrdiff_t index, cudaDataType type);
 void StoreElement(void* array, std::ptrdiff_t index, cudaDataType type, std::complex<double> value);
 

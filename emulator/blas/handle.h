@@ -3,11 +3,12 @@
 #include <cublas_v2.h>
 #include <cuda.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <utility>
 
-#include "emulator/blas/driver_calls.h"
+#include "emulator/library/stream_work.h"
 
 // What a cublasHandle_t points to.
 struct cublasContext {
@@ -21,30 +22,18 @@ struct cublasContext {
 
 namespace torpor::emulator {
 
-// A range that a call is going to touch; empty ranges are always legal. One that reaches beyond
-// what 64 bits address has UINT64_MAX bytes, or wraps, and is never accessible.
-struct Extent {
-  const void* address = nullptr;
-  std::uint64_t bytes = 0;
-  bool written = false;
-};
+// As the functions of stream_work.h, for a handle.
+inline bool Accessible(const cublasContext& handle, const Extent& extent) {
+  return Accessible(*handle.driver, extent);
+}
 
-// A vector of `count` elements `stride` apart, which may be negative, as BLAS stores it: `address`
-// is its lowest element.
-Extent VectorExtent(const void* address, std::int64_t count, std::int64_t stride,
-                    std::size_t element_bytes, bool written);
-// A column-major matrix, `count` times with `batch_stride` elements between the beginnings.
-Extent MatrixExtent(const void* address, std::int64_t rows, std::int64_t columns,
-                    std::int64_t leading, std::size_t element_bytes, bool written,
-                    std::int64_t batch_stride = 0, std::int64_t count = 1);
-
-// Whether the device may touch all of `extent`. Without this a wrong address in a call would take
-// down the process that does the work.
-bool Accessible(const cublasContext& handle, const Extent& extent);
-
-// Queues `work` on the handle's stream if all `extents` are accessible.
-cublasStatus_t Enqueue(const cublasContext& handle, std::initializer_list<Extent> extents,
-                       std::function<void()> work);
+inline cublasStatus_t Enqueue(const cublasContext& handle, std::initializer_list<Extent> extents,
+                              std::function<void()> work) {
+  return QueueWork(*handle.driver, handle.stream, {extents.begin(), extents.size()},
+                   std::move(work))
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_EXECUTION_FAILED;
+}
 
 // A scalar argument: read now in host pointer mode, in stream order in device pointer mode.
 template <typename T>

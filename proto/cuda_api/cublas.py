@@ -58,4 +58,5 @@ SYMBOLS = [custom(name, order) for order, names in _CUSTOM.items() for name in n
 
 LIBRARY = Library(name="cublas", prefix="Cublas", first_id=1024, last_id=2047, commands=COMMANDS,
                   calls=CALLS, functions=FUNCTIONS, symbols=SYMBOLS, soname="libcublas.so.13",
-                  headers=("cublas_api.h",), api_macros=("CUBLASWINAPI",))
+                  headers=("cublas_api.h",), api_macros=("CUBLASWINAPI",),
+                  wire_headers=("proto/cuda_api/cublas_scalar.h",))

@@ -4,25 +4,6 @@
 
 namespace torpor::cuda_api {
 
-DeviceArgument::DeviceArgument(CublasEnvironment& environment, std::uint64_t address,
-                               std::uint64_t bytes, Access access) {
-  if (bytes == 0) return;
-  pointer_ = environment.Resolve(address, bytes, access);
-  ok_ = pointer_ != nullptr;
-}
-
-CallStatus NonsenseArguments(const char* symbol) {
-  return CallFailed(CUBLAS_STATUS_INVALID_VALUE,
-                    absl::StrCat(symbol, ": an argument is outside its function's rules"));
-}
-
-CallStatus ForeignMemory(const char* symbol) {
-  return CallFailed(CUBLAS_STATUS_INVALID_VALUE,
-                    absl::StrCat(symbol,
-                                 ": a pointer with its extent is not wholly inside device"
-                                 " memory of this session"));
-}
-
 CublasInvocation::CublasInvocation(CublasEnvironment& environment, const char* symbol, bool exists,
                                    std::uint64_t handle, cublasPointerMode_t mode)
     : symbol_(symbol), exists_(exists) {

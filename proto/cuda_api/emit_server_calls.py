@@ -9,6 +9,8 @@ INCLUDES = """\
 #include "proto/cuda_api/blas_extents.h"
 #include "proto/cuda_api/cublas_arguments.h"
 #include "proto/cuda_api/cublas_checks.h"
+#include "proto/cuda_api/device_arguments.h"
+#include "proto/cuda_api/refusals.h"
 """
 
 _FUNCTIONS = """\
@@ -96,7 +98,7 @@ def _invoke(call, command):
              f"CallStatus Invoke<{specialised}>(CublasHandler& handler,"
              f" const {name}& command{result}) {{",
              f'  constexpr char kSymbol[] = "{call.symbol}";',
-             "  if (!FieldsAreValid(command)) return NonsenseArguments(kSymbol);",
+             "  if (!FieldsAreValid(command)) return NonsenseArguments(CUBLAS_STATUS_INVALID_VALUE, kSymbol);",
              f"  {bind_fields(command)}"]
     arguments = [_declare(n, w, to_host) for n, w in call.parameters.items()]
     declarations = [d for d, _ in arguments if d]
@@ -105,7 +107,7 @@ def _invoke(call, command):
                if isinstance(w, (Scalar, DevicePtr)) or (isinstance(w, ScalarResult)
                                                          and not to_host)]
     if checked:
-        lines.append(f"  if (!({' && '.join(checked)})) return ForeignMemory(kSymbol);")
+        lines.append(f"  if (!({' && '.join(checked)})) return ForeignMemory(CUBLAS_STATUS_INVALID_VALUE, kSymbol);")
     passed = ", ".join(a for _, a in arguments)
     handle = next(n for n, w in call.parameters.items() if isinstance(w, Handle))
     function = f"handler.functions().{call.symbol}"

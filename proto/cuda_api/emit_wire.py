@@ -10,8 +10,7 @@ HEADER = """\
 #include <string>
 #include <vector>
 
-#include "proto/cuda_api/cublas_scalar.h"
-#include "proto/wire/codec.h"
+{includes}#include "proto/wire/codec.h"
 #include "proto/wire/session_window.h"
 
 namespace torpor::wire {{
@@ -19,7 +18,8 @@ namespace torpor::wire {{
 
 
 def wire_header(library):
-    parts = [HEADER.format(table=library.name)]
+    includes = "".join(f'#include "{header}"\n' for header in library.wire_headers)
+    parts = [HEADER.format(table=library.name, includes=includes)]
     for constant in library.constants:
         parts.append(f"// {constant.note}\ninline constexpr {constant.type.command} "
                      f"{constant.name} = {constant.value};\n")

@@ -337,6 +337,7 @@ class Library:
     private_exports: dict = dataclasses.field(default_factory=dict)  # version node -> a symbol
     headers: tuple = ()  # of the toolkit, which declare the symbols
     api_macros: tuple = ()  # mark those declarations
+    wire_headers: tuple = ()  # with the structures that its commands are made of
     success: str = ""  # of its status type
 
     @property

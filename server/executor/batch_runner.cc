@@ -73,15 +73,12 @@ absl::Status BatchRunner::Run(const Batch& batch, ReplySink& replies) {
 
 absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                                      ReplySink& replies) {
-  bool is_cudart = true;
+  const bool is_cudart = call_id == kDrainId || cuda_api::IsCudartCall(call_id);
   if (call_id == kDrainId) {
     if (!fields.empty()) return absl::InvalidArgumentError("a Drain has no fields");
     RunDrain();
-  } else if (cuda_api::IsCudartCall(call_id)) {
-    TORPOR_RETURN_IF_ERROR(cuda_api::DispatchCudart(cudart_, call_id, fields, outcome_));
   } else {
-    is_cudart = false;
-    TORPOR_RETURN_IF_ERROR(cuda_api::DispatchCublas(cublas_, call_id, fields, outcome_));
+    TORPOR_RETURN_IF_ERROR(Dispatch(call_id, fields, outcome_));
   }
   if (!outcome_.status.ok()) {
     const auto error = static_cast<cudaError_t>(outcome_.status.code);
@@ -98,14 +95,23 @@ absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std:
   return absl::OkStatus();
 }
 
+absl::Status BatchRunner::Dispatch(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+                                   cuda_api::CallOutcome& outcome) {
+  if (cuda_api::IsCublasCall(call_id)) {
+    return cuda_api::DispatchCublas(cublas_, call_id, fields, outcome);
+  }
+  if (cuda_api::IsCublasLtCall(call_id)) {
+    return cuda_api::DispatchCublasLt(cublaslt_, call_id, fields, outcome);
+  }
+  return cuda_api::DispatchCudart(cudart_, call_id, fields, outcome);
+}
+
 cuda_api::CallStatus BatchRunner::RunInGraph(const wire::GraphCommand& command) {
-  const bool is_cudart = cuda_api::IsCudartCall(command.call_id);
-  const absl::Status decoded =
-      is_cudart
-          ? cuda_api::DispatchCudart(cudart_, command.call_id, command.fields, graph_outcome_)
-          : cuda_api::DispatchCublas(cublas_, command.call_id, command.fields, graph_outcome_);
+  const absl::Status decoded = Dispatch(command.call_id, command.fields, graph_outcome_);
   if (!decoded.ok()) return ToCallStatus(decoded, "a command of a graph");
-  if (graph_outcome_.status.ok() || is_cudart) return std::move(graph_outcome_.status);
+  if (graph_outcome_.status.ok() || cuda_api::IsCudartCall(command.call_id)) {
+    return std::move(graph_outcome_.status);
+  }
   // As outside a graph: another library's failure comes to light in CUDA's own terms.
   return cuda_api::CallFailed(cudaErrorUnknown, std::move(graph_outcome_.status.message));
 }

@@ -10,8 +10,10 @@
 #include "absl/status/status.h"
 #include "proto/wire/batch.h"
 #include "server/executor/cublas_calls.h"
+#include "server/executor/cublaslt_calls.h"
 #include "server/executor/cudart_calls.h"
 #include "server/executor/kernel_output.h"
+#include "server/executor/math_libraries.h"
 
 namespace torpor::executor {
 
@@ -37,12 +39,13 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame);
 class BatchRunner {
  public:
   // All outlive this.
-  BatchRunner(const Device& device, ModuleLibrary& library, CublasPool& cublas,
+  BatchRunner(const Device& device, ModuleLibrary& library, MathLibraries& libraries,
               KernelOutput& output, SessionMemory& memory)
       : output_(output),
         cudart_(device, library, memory,
                 [this](const wire::GraphCommand& command) { return RunInGraph(command); }),
-        cublas_(cublas, cudart_.streams(), memory) {}
+        cublas_(libraries.cublas, cudart_.streams(), memory),
+        cublaslt_(libraries.cublaslt, cudart_.streams(), memory) {}
 
   // Executes the batch's commands in order. An error means that the client is broken or hostile:
   // the commands before the bad one were executed. How calls went is in replies; a sticky error is
@@ -61,6 +64,9 @@ class BatchRunner {
  private:
   absl::Status RunCommand(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                           ReplySink& replies);
+  // Has the library that a call belongs to carry it out.
+  absl::Status Dispatch(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+                        cuda_api::CallOutcome& outcome);
   cuda_api::CallStatus RunInGraph(const wire::GraphCommand& command);
   void RunDrain();
   void Remember(cudaError_t error, const std::string& message);
@@ -71,6 +77,7 @@ class BatchRunner {
   KernelOutput& output_;
   CudartCalls cudart_;
   CublasCalls cublas_;
+  CublasLtCalls cublaslt_;
 
   // The first error of an asynchronous call that no reply has told of.
   cudaError_t async_error_ = cudaSuccess;

@@ -109,12 +109,6 @@ CallStatus CublasCalls::CublasSetSmCountTarget(const wire::CublasSetSmCountTarge
   return Set(command.handle, [&](Handle& handle) { handle.sm_count = command.count; });
 }
 
-void* CublasCalls::Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) {
-  if (!memory_.IsAddressable(address, bytes)) return nullptr;
-  if (access != cuda_api::Access::kRead) memory_.image().MarkDirty();
-  return reinterpret_cast<void*>(address);
-}
-
 cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode) {
   Handle* handle = Find(id);
   CUstream stream = nullptr;

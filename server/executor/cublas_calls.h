@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "proto/cuda_api/cublas_dispatch.h"
 #include "server/executor/cublas_library.h"
-#include "server/executor/session_memory.h"
+#include "server/executor/session_device_memory.h"
 #include "server/executor/stream_set.h"
 
 namespace torpor::executor {
@@ -17,7 +17,7 @@ class CublasCalls final : public cuda_api::CublasHandler {
  public:
   // All outlive this.
   CublasCalls(CublasPool& pool, StreamSet& streams, SessionMemory& memory)
-      : pool_(pool), streams_(streams), memory_(memory) {}
+      : pool_(pool), streams_(streams), memory_(memory), device_memory_(memory) {}
   // The session's work is done.
   ~CublasCalls() override { ReleaseHandles(); }
 
@@ -33,7 +33,9 @@ class CublasCalls final : public cuda_api::CublasHandler {
   cuda_api::CallStatus CublasSetSmCountTarget(const wire::CublasSetSmCountTarget& command) override;
 
   const cuda_api::CublasFunctions& functions() const override { return pool_.functions(); }
-  void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override;
+  void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
+    return device_memory_.Resolve(address, bytes, access);
+  }
   cublasHandle_t BeginCall(std::uint64_t handle, cublasPointerMode_t mode) override;
 
  private:
@@ -65,6 +67,7 @@ class CublasCalls final : public cuda_api::CublasHandler {
   CublasPool& pool_;
   StreamSet& streams_;
   SessionMemory& memory_;
+  SessionDeviceMemory device_memory_;
   absl::flat_hash_map<std::uint64_t, Handle> handles_;
 };
 

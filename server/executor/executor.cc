@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "server/executor/cublas_library.h"
 #include "server/executor/device.h"
 #include "server/executor/execution_service.h"
 #include "server/executor/kernel_output.h"
+#include "server/executor/math_libraries.h"
 #include "server/executor/node_link.h"
 
 namespace torpor::executor {
@@ -56,11 +56,13 @@ Bytes PoolBytes(const ExecutorOptions& options, const Device& device) {
   return total - std::min(options.driver_reserve, total / kDriverShare);
 }
 
-// A node whose functions use no cuBLAS needs none.
-cuda_api::CublasFunctions FindCublas(const std::string& directory) {
-  absl::StatusOr<cuda_api::CublasFunctions> functions = LoadCublas(directory);
+// What `load` finds in `directory`; nothing, said once, if it is not there.
+template <typename Functions>
+Functions Find(absl::StatusOr<Functions> (*load)(const std::string&), const char* library,
+               const std::string& directory) {
+  absl::StatusOr<Functions> functions = load(directory);
   if (functions.ok()) return *functions;
-  spdlog::warn("no cuBLAS for functions: {}", functions.status().ToString());
+  spdlog::warn("no {} for functions: {}", library, functions.status().ToString());
   return {};
 }
 
@@ -86,12 +88,14 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
                           PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
   const ModuleStore store(options.module_dir);
   ModuleLibrary modules(*device, store);
-  CublasPool cublas(FindCublas(options.cuda_library_dir));
+  const std::string& folder = options.cuda_library_dir;
+  MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder)),
+                          .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder))};
   KernelOutput output;
   TORPOR_RETURN_IF_ERROR(output.TakeOver(driver));
   SessionRegistry registry;
   FaultRelay faults;
-  const OperationEnvironment environment{{*device, *pool, modules, cublas, output, faults},
+  const OperationEnvironment environment{{*device, *pool, modules, libraries, output, faults},
                                          registry,
                                          options.descriptor_socket,
                                          kLeaseEndPatience};

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/cuda_api/cublas_dispatch.h"
+#include "proto/cuda_api/cublaslt_commands.h"
 #include "server/executor/call_status.h"
 
 namespace torpor::executor {
@@ -23,7 +24,7 @@ bool CanBeInGraph(std::uint32_t call_id) {
     case wire::Memset2D::kCallId:
       return true;
     default:
-      return cuda_api::IsCublasWork(call_id);
+      return cuda_api::IsCublasWork(call_id) || call_id == wire::CublasLtMatmul::kCallId;
   }
 }
 

@@ -28,7 +28,7 @@ Session::Session(const SessionEnvironment& environment, SessionIdentity identity
       identity_(std::move(identity)),
       memory_(std::move(memory)),
       runner_(std::make_unique<BatchRunner>(environment.device, environment.modules,
-                                            environment.cublas, environment.output, *memory_)) {}
+                                            environment.libraries, environment.output, *memory_)) {}
 
 absl::Status Session::CheckNoLease(const char* operation) const {
   if (!has_lease()) return absl::OkStatus();
@@ -164,7 +164,7 @@ absl::Status Session::ResetObjects() {
   driver.StreamDestroy(stream);
   TORPOR_RETURN_IF_ERROR(saved);
   runner_ = std::make_unique<BatchRunner>(environment_.device, environment_.modules,
-                                          environment_.cublas, environment_.output, *memory_);
+                                          environment_.libraries, environment_.output, *memory_);
   is_fresh_ = true;
   return absl::OkStatus();
 }

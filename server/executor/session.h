@@ -31,7 +31,7 @@ struct SessionEnvironment {
   const Device& device;
   PhysicalPool& pool;
   ModuleLibrary& modules;
-  CublasPool& cublas;
+  MathLibraries& libraries;
   KernelOutput& output;
   FaultListener& faults;
 };

@@ -2,8 +2,10 @@
 #include <cstring>
 
 #include "proto/cuda_api/cublas_dispatch.h"
+#include "proto/cuda_api/cublaslt_dispatch.h"
 #include "proto/cuda_api/cudart_dispatch.h"
 #include "proto/cuda_api/fake_cublas_handler.h"
+#include "proto/cuda_api/fake_cublaslt_handler.h"
 #include "proto/cuda_api/fake_cudart_handler.h"
 
 namespace torpor::cuda_api {
@@ -41,5 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (ran != (cudart.call_ids.size() == 1)) std::abort();
   OwnsEverything cublas;
   if (DispatchCublas(cublas, call_id, fields, outcome).ok() && ran) std::abort();
+  FakeCublasLtHandler cublaslt;
+  if (DispatchCublasLt(cublaslt, call_id, fields, outcome).ok() && ran) std::abort();
   return 0;
 }

@@ -49,4 +49,5 @@ LIBRARY = Library(
         value("tinyName", 'code == 0 ? "fine" : "other"'),
         custom("tinyHidden", LOCAL, "void (int depth)"),
     ],
-    soname="libtiny.so.1", headers=("tiny.h",), api_macros=("TINYAPI",), success="TINY_OK")
+    soname="libtiny.so.1", headers=("tiny.h",), api_macros=("TINYAPI",), success="TINY_OK",
+    wire_headers=("proto/cuda_api/cublas_scalar.h",))

@@ -59,8 +59,11 @@ struct CallIds {
 std::uint32_t CallId(std::size_t number) {
   constexpr auto& kCudart = wire::EveryCudartCommand<CallIds>::kAll;
   constexpr auto& kCublas = wire::EveryCublasCommand<CallIds>::kAll;
-  number %= kCudart.size() + kCublas.size();
-  return number < kCudart.size() ? kCudart[number] : kCublas[number - kCudart.size()];
+  constexpr auto& kCublasLt = wire::EveryCublasLtCommand<CallIds>::kAll;
+  number %= kCudart.size() + kCublas.size() + kCublasLt.size();
+  if (number < kCudart.size()) return kCudart[number];
+  number -= kCudart.size();
+  return number < kCublas.size() ? kCublas[number] : kCublasLt[number - kCublas.size()];
 }
 
 class Fuzzer {

@@ -46,7 +46,7 @@ struct FakeSession {
   explicit FakeSession(const cuda_api::CublasFunctions& cublas_functions = {})
       : device(*Device::Open(cuda.driver(), 0)),
         pool(*PhysicalPool::Create(*device, 8 * FakeCuda::kChunk, FakeCuda::kChunk)),
-        cublas(cublas_functions) {
+        libraries{.cublas = CublasPool(cublas_functions)} {
     std::string pattern = testing::TempDir() + "modules.XXXXXX";
     folder = mkdtemp(pattern.data());
     store = std::make_unique<ModuleStore>(folder);
@@ -62,7 +62,7 @@ struct FakeSession {
     auto opened = *SessionMemory::Open(*device, *pool, identity, MakeSessionFiles(identity));
     memory = opened.get();
     session = std::make_unique<Session>(
-        SessionEnvironment{*device, *pool, *modules, cublas, output, faults}, identity,
+        SessionEnvironment{*device, *pool, *modules, libraries, output, faults}, identity,
         std::move(opened));
     stream = *device->CreateStream();
     memory::ExtentSet live;
@@ -83,7 +83,7 @@ struct FakeSession {
   std::string folder;
   std::unique_ptr<ModuleStore> store;
   std::unique_ptr<ModuleLibrary> modules;
-  CublasPool cublas;
+  MathLibraries libraries;
   KernelOutput output;
   IgnoreFaults faults;
   ReplyList replies;

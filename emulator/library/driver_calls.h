@@ -4,8 +4,8 @@
 
 namespace torpor::emulator {
 
-// What the emulated cuBLAS needs of the driver, taken from the libcuda.so.1 that the process has
-// loaded already, be it RTLD_LOCAL: whoever loads both libraries takes them from one folder.
+// What the emulated libraries need of the driver, taken from the libcuda.so.1 that the process has
+// loaded already, be it RTLD_LOCAL: whoever loads both takes them from one folder.
 struct DriverCalls {
   decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
   decltype(&cuLaunchHostFunc) launch_host_func = nullptr;

@@ -1,4 +1,4 @@
-#include "emulator/blas/driver_calls.h"
+#include "emulator/library/driver_calls.h"
 
 #include <dlfcn.h>
 
@@ -30,7 +30,7 @@ const DriverCalls* DriverCalls::Get() {
   static DriverCalls calls;
   static const bool loaded = [] {
     if (Load(calls)) return true;
-    std::fputs("torpor-emulator: cuBLAS needs the emulated libcuda.so.1 loaded first\n", stderr);
+    std::fputs("torpor-emulator: a library needs the emulated libcuda.so.1 loaded first\n", stderr);
     return false;
   }();
   return loaded ? &calls : nullptr;

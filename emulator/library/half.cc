@@ -1,4 +1,4 @@
-#include "emulator/blas/half.h"
+#include "emulator/library/half.h"
 
 #include <immintrin.h>
 

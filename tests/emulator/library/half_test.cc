@@ -1,4 +1,4 @@
-#include "emulator/blas/half.h"
+#include "emulator/library/half.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proto/cuda_api/cublaslt_commands.h"
+
+namespace torpor::shim {
+
+// What the executor's library answers to questions for algorithms. Programs ask before every
+// product, so each question is sent once. Thread-safe.
+class CublasLtHeuristics {
+ public:
+  // Never destroyed.
+  static CublasLtHeuristics& Get();
+
+  // At most `requested` answers, best first; a status where the library finds none.
+  cublasStatus_t Ask(const wire::CublasLtProblem& problem, const LtMatmulPreference& preference,
+                     std::uint32_t requested, std::vector<wire::CublasLtAnswer>& answers);
+
+  // As cublasLtHeuristicsCacheGetCapacity and ...SetCapacity; in questions.
+  std::size_t capacity() const;
+  void SetCapacity(std::size_t capacity);
+
+ private:
+  struct Known {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    std::vector<wire::CublasLtAnswer> answers;
+  };
+
+  bool Find(const std::string& question, Known& known) const;
+  void Keep(std::string question, Known known);
+
+  mutable std::mutex mutex_;
+  std::size_t capacity_ = 8192;  // cuBLASLt's own
+  std::unordered_map<std::string, Known> known_;
+};
+
+}  // namespace torpor::shim

@@ -1,0 +1,13 @@
+// What the entries that the emulator lacks answer.
+#include "emulator/library/unsupported.h"
+
+#include "emulator/blas/api.h"
+
+namespace torpor::emulator {
+
+int BlasNotSupported(const char* function) {
+  SayUnsupported(function);
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+}  // namespace torpor::emulator

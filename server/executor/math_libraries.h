@@ -1,0 +1,15 @@
+#pragma once
+
+#include "server/executor/cublas_library.h"
+#include "server/executor/cublaslt_library.h"
+
+namespace torpor::executor {
+
+// The libraries beside the driver, as far as this executor has found them: a node whose functions
+// use none needs none.
+struct MathLibraries {
+  CublasPool cublas{cuda_api::CublasFunctions()};
+  CublasLtLibrary cublaslt{CublasLtFunctions()};
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "proto/cuda_api/device_memory.h"
+#include "server/executor/session_memory.h"
+
+namespace torpor::executor {
+
+// A session's memory as the calls of libraries ask for it. Of one thread at a time.
+class SessionDeviceMemory final : public cuda_api::DeviceMemory {
+ public:
+  // `memory` outlives this.
+  explicit SessionDeviceMemory(SessionMemory& memory) : memory_(memory) {}
+
+  void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
+    if (!memory_.IsAddressable(address, bytes)) return nullptr;
+    if (access != cuda_api::Access::kRead) memory_.image().MarkDirty();
+    return reinterpret_cast<void*>(address);
+  }
+
+ private:
+  SessionMemory& memory_;
+};
+
+}  // namespace torpor::executor
