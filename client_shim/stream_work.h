@@ -12,8 +12,8 @@ namespace torpor::shim {
 // The session's handle of a stream as the program names it; false if it is none.
 bool ResolveStream(cudaStream_t stream, std::uint64_t& handle);
 
-// Enqueues a STREAM command of work on `stream`, after what the client has still to do before it; or
-// has it captured where that stream is being captured.
+// Enqueues a STREAM command of work on `stream`, after what the client has still to do before it;
+// or has it captured where that stream is being captured.
 cudaError_t EnqueueOn(std::uint64_t stream, const Command& command);
 
 // Calls a SYNC command that waits for work on `stream`. One that is being captured cannot be waited

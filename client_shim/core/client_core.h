@@ -24,6 +24,7 @@ enum class HandleKind : std::uint8_t {
   kKernel = 4,
   kCublas = 5,
   kCublasLt = 6,
+  kCudnn = 7,
   kGraph = 8,
   kArray = 16,
   kImageObject = 17,  // a texture or surface

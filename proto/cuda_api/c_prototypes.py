@@ -73,6 +73,8 @@ def _parameter(text, index):
     if array:
         return Parameter(array.group(1) + " *", array.group(2))
     named = re.fullmatch(r"(.*[\s*])(\w+)", text)
-    if not named or named.group(1).strip() in ("struct", "enum", "const", "unsigned"):
+    nameless = not named or named.group(1).strip() in ("struct", "enum", "const") or (
+        named.group(1).strip() == "unsigned" and named.group(2) in ("char", "int", "long", "short"))
+    if nameless:
         return Parameter(text, f"argument{index}")
     return Parameter(named.group(1).strip(), named.group(2))

@@ -1,17 +1,240 @@
-"""cuDNN: nothing is remoted yet. Ids 3072 to 4095."""
+"""cuDNN: its legacy API. Ids 3072 to 4095.
 
-from vocabulary import Library, value
+Descriptors travel by value, and so does the only thing that is set on a handle, its stream.
+"""
+
+from vocabulary import (
+    LOCAL, SYNC, Bytes, Call, Described, Descriptor, HostScalar, In, InOut, Library, Out,
+    SizeAnswer, StreamHandle, Struct, Type, Value, command, custom, f32, f64, i32, u32, u64, value,
+    vector)
+
+HANDLE = StreamHandle("Cudnn")
+
+
+def _descriptor(kind, value_type):
+    return Descriptor(f"cudnn{kind}Descriptor_t", Type(value_type))
+
+
+TENSOR, FILTER = _descriptor("Tensor", "DnnTensor"), _descriptor("Filter", "DnnFilter")
+CONVOLUTION = _descriptor("Convolution", "DnnConvolution")
+POOLING = _descriptor("Pooling", "DnnPooling")
+ACTIVATION = _descriptor("Activation", "DnnActivation")
+OPERATION = _descriptor("OpTensor", "DnnOpTensor")
+REDUCTION = _descriptor("ReduceTensor", "DnnReduceTensor")
+LRN = _descriptor("LRN", "DnnLrn")
+
+SOFTMAX_ALGORITHM = Value("cudnnSoftmaxAlgorithm_t", i32, "DnnIsSoftmaxAlgorithm")
+SOFTMAX_MODE = Value("cudnnSoftmaxMode_t", i32, "DnnIsSoftmaxMode")
+LRN_MODE = Value("cudnnLRNMode_t", i32, "DnnIsLrnMode")
+NORM_MODE = Value("cudnnBatchNormMode_t", i32, "DnnIsBatchNormMode")
+FORWARD = Value("cudnnConvolutionFwdAlgo_t", i32, "DnnIsForwardAlgorithm")
+BACKWARD_DATA = Value("cudnnConvolutionBwdDataAlgo_t", i32, "DnnIsBackwardDataAlgorithm")
+BACKWARD_FILTER = Value("cudnnConvolutionBwdFilterAlgo_t", i32, "DnnIsBackwardFilterAlgorithm")
+DOUBLE, SIZE = Value("double", f64), Value("size_t", u64)
+
+COMMANDS = [
+    command(3072, "CudnnConvolutionAlgorithms", SYNC, direction=u32, is_measured=u32, x=TENSOR.wire,
+            w=FILTER.wire, convolution=CONVOLUTION.wire, y=TENSOR.wire, requested=u32,
+            note="What the library recommends (or has found the fastest), best first. Direction 0"
+                 " makes y of x, 1 the gradient of x, 2 that of w.",
+            returns=dict(algorithms=vector(Struct("CudnnAlgorithm", "", {})))),
+]
+
+STRUCTS = [
+    Struct("CudnnAlgorithm", "One that a convolution can be computed by.", dict(
+        algorithm=i32, status=i32, time_ms=f32, workspace_bytes=u64, determinism=i32,
+        math_type=i32)),
+]
+
+
+def _in(tensor, may_be_null=False):
+    return In(Described(tensor), may_be_null)
+
+
+def _out(tensor, may_be_null=False):
+    return InOut(Described(tensor), may_be_null)  # a beta may ask for what was there
+
+
+def _workspace(size):
+    return Out(Bytes(size), may_be_null=True)
+
+
+def _blend(*names):
+    """Scalars with which results are put together: of single precision, or double."""
+    return {name: HostScalar("xDesc") for name in names}
+
+
+_TENSORS = [
+    Call(3100, "cudnnSetTensor", dict(
+        handle=HANDLE, yDesc=TENSOR, y=_out("yDesc"), valuePtr=HostScalar("yDesc",
+                                                                          "DnnTypeBytes"))),
+    Call(3101, "cudnnScaleTensor", dict(
+        handle=HANDLE, yDesc=TENSOR, y=_out("yDesc"), alpha=HostScalar("yDesc"))),
+    Call(3102, "cudnnAddTensor", dict(
+        handle=HANDLE, alpha=HostScalar("cDesc"), aDesc=TENSOR, A=_in("aDesc"),
+        beta=HostScalar("cDesc"), cDesc=TENSOR, C=_out("cDesc"))),
+    Call(3103, "cudnnTransformTensor", dict(
+        handle=HANDLE, alpha=HostScalar("yDesc"), xDesc=TENSOR, x=_in("xDesc"),
+        beta=HostScalar("yDesc"), yDesc=TENSOR, y=_out("yDesc"))),
+    Call(3104, "cudnnOpTensor", dict(
+        handle=HANDLE, opTensorDesc=OPERATION, alpha1=HostScalar("cDesc"), aDesc=TENSOR,
+        A=_in("aDesc"), alpha2=HostScalar("cDesc"), bDesc=TENSOR, B=_in("bDesc"),
+        beta=HostScalar("cDesc"), cDesc=TENSOR, C=_out("cDesc"))),
+    Call(3105, "cudnnReduceTensor", dict(
+        handle=HANDLE, reduceTensorDesc=REDUCTION, indices=_workspace("indicesSizeInBytes"),
+        indicesSizeInBytes=SIZE, workspace=_workspace("workspaceSizeInBytes"),
+        workspaceSizeInBytes=SIZE, alpha=HostScalar("cDesc"), aDesc=TENSOR, A=_in("aDesc"),
+        beta=HostScalar("cDesc"), cDesc=TENSOR, C=_out("cDesc"))),
+    *(Call(id_, f"cudnnGetReduction{what}Size", dict(
+        handle=HANDLE, reduceTensorDesc=REDUCTION, aDesc=TENSOR, cDesc=TENSOR,
+        sizeInBytes=SizeAnswer())) for id_, what in ((3106, "Indices"), (3107, "Workspace"))),
+]
+
+# Functions of each element, or of a few around it; forward and backward.
+_LAYERS = [
+    Call(3110, "cudnnSoftmaxForward", dict(
+        handle=HANDLE, algo=SOFTMAX_ALGORITHM, mode=SOFTMAX_MODE, alpha=HostScalar("yDesc"),
+        xDesc=TENSOR, x=_in("xDesc"), beta=HostScalar("yDesc"), yDesc=TENSOR, y=_out("yDesc"))),
+    Call(3111, "cudnnSoftmaxBackward", dict(
+        handle=HANDLE, algo=SOFTMAX_ALGORITHM, mode=SOFTMAX_MODE, alpha=HostScalar("dxDesc"),
+        yDesc=TENSOR, y=_in("yDesc"), dyDesc=TENSOR, dy=_in("dyDesc"), beta=HostScalar("dxDesc"),
+        dxDesc=TENSOR, dx=_out("dxDesc"))),
+    *(Call(id_, f"cudnn{name}Forward", dict(
+        handle=HANDLE, **extra, alpha=HostScalar("yDesc"), xDesc=TENSOR, x=_in("xDesc"),
+        beta=HostScalar("yDesc"), yDesc=TENSOR, y=_out("yDesc")))
+      for id_, name, extra in ((3112, "Pooling", dict(poolingDesc=POOLING)),
+                               (3114, "Activation", dict(activationDesc=ACTIVATION)),
+                               (3116, "LRNCrossChannel", dict(normDesc=LRN, lrnMode=LRN_MODE)))),
+    *(Call(id_, f"cudnn{name}Backward", dict(
+        handle=HANDLE, **extra, alpha=HostScalar("dxDesc"), yDesc=TENSOR, y=_in("yDesc"),
+        dyDesc=TENSOR, dy=_in("dyDesc"), xDesc=TENSOR, x=_in("xDesc"), beta=HostScalar("dxDesc"),
+        dxDesc=TENSOR, dx=_out("dxDesc")))
+      for id_, name, extra in ((3113, "Pooling", dict(poolingDesc=POOLING)),
+                               (3115, "Activation", dict(activationDesc=ACTIVATION)),
+                               (3117, "LRNCrossChannel", dict(normDesc=LRN, lrnMode=LRN_MODE)))),
+]
+
+_STATISTICS = "bnScaleBiasMeanVarDesc"
+_NORMALISATION = [
+    Call(3120, "cudnnBatchNormalizationForwardInference", dict(
+        handle=HANDLE, mode=NORM_MODE, **_blend("alpha", "beta"), xDesc=TENSOR, x=_in("xDesc"),
+        yDesc=TENSOR, y=_out("yDesc"), bnScaleBiasMeanVarDesc=TENSOR, bnScale=_in(_STATISTICS),
+        bnBias=_in(_STATISTICS), estimatedMean=_in(_STATISTICS),
+        estimatedVariance=_in(_STATISTICS), epsilon=DOUBLE)),
+    Call(3121, "cudnnBatchNormalizationForwardTraining", dict(
+        handle=HANDLE, mode=NORM_MODE, **_blend("alpha", "beta"), xDesc=TENSOR, x=_in("xDesc"),
+        yDesc=TENSOR, y=_out("yDesc"), bnScaleBiasMeanVarDesc=TENSOR, bnScale=_in(_STATISTICS),
+        bnBias=_in(_STATISTICS), exponentialAverageFactor=DOUBLE,
+        resultRunningMean=_out(_STATISTICS, may_be_null=True),
+        resultRunningVariance=_out(_STATISTICS, may_be_null=True), epsilon=DOUBLE,
+        resultSaveMean=_out(_STATISTICS, may_be_null=True),
+        resultSaveInvVariance=_out(_STATISTICS, may_be_null=True))),
+    Call(3122, "cudnnBatchNormalizationBackward", dict(
+        handle=HANDLE, mode=NORM_MODE,
+        **_blend("alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff"),
+        xDesc=TENSOR, x=_in("xDesc"), dyDesc=TENSOR, dy=_in("dyDesc"), dxDesc=TENSOR,
+        dx=_out("dxDesc"), dBnScaleBiasDesc=TENSOR, bnScale=_in("dBnScaleBiasDesc"),
+        dBnScaleResult=_out("dBnScaleBiasDesc"), dBnBiasResult=_out("dBnScaleBiasDesc"),
+        epsilon=DOUBLE, savedMean=_in("dBnScaleBiasDesc", may_be_null=True),
+        savedInvVariance=_in("dBnScaleBiasDesc", may_be_null=True))),
+]
+
+_CONVOLUTION = [
+    Call(3130, "cudnnConvolutionForward", dict(
+        handle=HANDLE, alpha=HostScalar("yDesc"), xDesc=TENSOR, x=_in("xDesc"), wDesc=FILTER,
+        w=_in("wDesc"), convDesc=CONVOLUTION, algo=FORWARD,
+        workSpace=_workspace("workSpaceSizeInBytes"), workSpaceSizeInBytes=SIZE,
+        beta=HostScalar("yDesc"), yDesc=TENSOR, y=_out("yDesc"))),
+    Call(3131, "cudnnConvolutionBiasActivationForward", dict(
+        handle=HANDLE, alpha1=HostScalar("yDesc"), xDesc=TENSOR, x=_in("xDesc"), wDesc=FILTER,
+        w=_in("wDesc"), convDesc=CONVOLUTION, algo=FORWARD,
+        workSpace=_workspace("workSpaceSizeInBytes"), workSpaceSizeInBytes=SIZE,
+        alpha2=HostScalar("yDesc"), zDesc=TENSOR, z=_in("zDesc"), biasDesc=TENSOR,
+        bias=_in("biasDesc"), activationDesc=ACTIVATION, yDesc=TENSOR, y=_out("yDesc"))),
+    Call(3132, "cudnnConvolutionBackwardData", dict(
+        handle=HANDLE, alpha=HostScalar("dxDesc"), wDesc=FILTER, w=_in("wDesc"), dyDesc=TENSOR,
+        dy=_in("dyDesc"), convDesc=CONVOLUTION, algo=BACKWARD_DATA,
+        workSpace=_workspace("workSpaceSizeInBytes"), workSpaceSizeInBytes=SIZE,
+        beta=HostScalar("dxDesc"), dxDesc=TENSOR, dx=_out("dxDesc"))),
+    Call(3133, "cudnnConvolutionBackwardFilter", dict(
+        handle=HANDLE, alpha=HostScalar("dwDesc"), xDesc=TENSOR, x=_in("xDesc"), dyDesc=TENSOR,
+        dy=_in("dyDesc"), convDesc=CONVOLUTION, algo=BACKWARD_FILTER,
+        workSpace=_workspace("workSpaceSizeInBytes"), workSpaceSizeInBytes=SIZE,
+        beta=HostScalar("dwDesc"), dwDesc=FILTER, dw=_out("dwDesc"))),
+    Call(3134, "cudnnConvolutionBackwardBias", dict(
+        handle=HANDLE, alpha=HostScalar("dbDesc"), dyDesc=TENSOR, dy=_in("dyDesc"),
+        beta=HostScalar("dbDesc"), dbDesc=TENSOR, db=_out("dbDesc"))),
+    Call(3135, "cudnnGetConvolutionForwardWorkspaceSize", dict(
+        handle=HANDLE, xDesc=TENSOR, wDesc=FILTER, convDesc=CONVOLUTION, yDesc=TENSOR,
+        algo=FORWARD, sizeInBytes=SizeAnswer())),
+    Call(3136, "cudnnGetConvolutionBackwardDataWorkspaceSize", dict(
+        handle=HANDLE, wDesc=FILTER, dyDesc=TENSOR, convDesc=CONVOLUTION, dxDesc=TENSOR,
+        algo=BACKWARD_DATA, sizeInBytes=SizeAnswer())),
+    Call(3137, "cudnnGetConvolutionBackwardFilterWorkspaceSize", dict(
+        handle=HANDLE, xDesc=TENSOR, dyDesc=TENSOR, convDesc=CONVOLUTION, gradDesc=FILTER,
+        algo=BACKWARD_FILTER, sizeInBytes=SizeAnswer())),
+]
+
+# Of the real library, beside the calls.
+_DESCRIPTORS = "Tensor Filter Convolution Pooling Activation OpTensor ReduceTensor LRN".split()
+FUNCTIONS = (
+    "cudnnCreate", "cudnnDestroy", "cudnnSetStream",
+    *(f"cudnn{verb}{kind}Descriptor" for kind in _DESCRIPTORS for verb in ("Create", "Destroy")),
+    "cudnnSetTensorNdDescriptor", "cudnnSetFilterNdDescriptor", "cudnnSetConvolutionNdDescriptor",
+    "cudnnSetConvolutionMathType", "cudnnSetConvolutionGroupCount",
+    "cudnnSetConvolutionReorderType", "cudnnSetPoolingNdDescriptor",
+    "cudnnSetActivationDescriptor", "cudnnSetActivationDescriptorSwishBeta",
+    "cudnnSetOpTensorDescriptor", "cudnnSetReduceTensorDescriptor", "cudnnSetLRNDescriptor",
+    *(f"cudnn{what}" for direction in ("Forward", "BackwardData", "BackwardFilter")
+      for what in (f"GetConvolution{direction}Algorithm_v7",
+                   f"FindConvolution{direction}Algorithm")),
+)
+
+_CUSTOM = {
+    LOCAL: f"""
+cudnnCreate cudnnDestroy cudnnSetStream cudnnGetStream cudnnGetErrorString cudnnGetProperty
+{" ".join(f"cudnn{verb}{kind}Descriptor" for kind in _DESCRIPTORS
+          for verb in ("Create", "Destroy"))}
+cudnnSetTensor4dDescriptor cudnnSetTensor4dDescriptorEx cudnnSetTensorNdDescriptor
+cudnnSetTensorNdDescriptorEx cudnnGetTensor4dDescriptor cudnnGetTensorNdDescriptor
+cudnnGetTensorSizeInBytes cudnnDeriveBNTensorDescriptor
+cudnnSetFilter4dDescriptor cudnnSetFilterNdDescriptor cudnnGetFilter4dDescriptor
+cudnnGetFilterNdDescriptor cudnnGetFilterSizeInBytes
+cudnnSetConvolution2dDescriptor cudnnSetConvolutionNdDescriptor cudnnGetConvolution2dDescriptor
+cudnnGetConvolutionNdDescriptor cudnnSetConvolutionMathType cudnnGetConvolutionMathType
+cudnnSetConvolutionGroupCount cudnnGetConvolutionGroupCount cudnnSetConvolutionReorderType
+cudnnGetConvolutionReorderType cudnnGetConvolution2dForwardOutputDim
+cudnnGetConvolutionNdForwardOutputDim
+cudnnSetPooling2dDescriptor cudnnSetPoolingNdDescriptor cudnnGetPooling2dDescriptor
+cudnnGetPoolingNdDescriptor cudnnGetPooling2dForwardOutputDim cudnnGetPoolingNdForwardOutputDim
+cudnnSetActivationDescriptor cudnnGetActivationDescriptor cudnnSetActivationDescriptorSwishBeta
+cudnnGetActivationDescriptorSwishBeta cudnnSetOpTensorDescriptor cudnnGetOpTensorDescriptor
+cudnnSetReduceTensorDescriptor cudnnGetReduceTensorDescriptor cudnnSetLRNDescriptor
+cudnnGetLRNDescriptor
+cudnnGetConvolutionForwardAlgorithmMaxCount cudnnGetConvolutionBackwardDataAlgorithmMaxCount
+cudnnGetConvolutionBackwardFilterAlgorithmMaxCount
+""",
+    # Once for each problem.
+    SYNC: """
+cudnnGetConvolutionForwardAlgorithm_v7 cudnnGetConvolutionBackwardDataAlgorithm_v7
+cudnnGetConvolutionBackwardFilterAlgorithm_v7 cudnnFindConvolutionForwardAlgorithm
+cudnnFindConvolutionBackwardDataAlgorithm cudnnFindConvolutionBackwardFilterAlgorithm
+""",
+}
 
 SYMBOLS = [
     value("cudnnGetVersion", "CUDNN_VERSION"),
     value("cudnnGetCudartVersion", "CUDART_VERSION"),
-    # These two statuses are all that this library returns.
-    value("cudnnGetErrorString",
-          'status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS"'
-          ' : status == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED" : "<unknown>"'),
+    value("cudnnGetMaxDeviceVersion", "CUDNN_MAX_DEVICE_VERSION"),
+    *(value(f"cudnn{part}VersionCheck", "CUDNN_STATUS_SUCCESS")
+      for part in ("Graph", "Ops", "Cnn", "Adv")),
+    *(custom(name, order) for order, names in _CUSTOM.items() for name in names.split()),
 ]
 
-LIBRARY = Library(name="cudnn", prefix="Cudnn", first_id=3072, last_id=4095, commands=[],
-                  symbols=SYMBOLS, soname="libcudnn.so.9",
+LIBRARY = Library(name="cudnn", prefix="Cudnn", first_id=3072, last_id=4095, commands=COMMANDS,
+                  structs=STRUCTS, calls=[*_TENSORS, *_LAYERS, *_NORMALISATION, *_CONVOLUTION],
+                  functions=FUNCTIONS, symbols=SYMBOLS, soname="libcudnn.so.9",
                   headers=("cuda_runtime_api.h", "cudnn_graph.h", "cudnn_ops.h", "cudnn_cnn.h",
-                           "cudnn_adv.h", "cudnn_backend.h"), api_macros=("CUDNNWINAPI",))
+                           "cudnn_adv.h", "cudnn_backend.h"), api_macros=("CUDNNWINAPI",),
+                  wire_headers=("base/cudnn/descriptors.h",),
+                  check_header="proto/cuda_api/cudnn_values.h")

@@ -1,12 +1,12 @@
-"""Emits, for client and server, whether a cuBLAS command's fields make sense."""
+"""Emits, for client and server, whether the fields of a call's command make sense."""
 
-from vocabulary import DevicePtr, Matrix, Scalar, ScalarResult, Value, call_commands
+from vocabulary import Descriptor, DevicePtr, Matrix, Scalar, ScalarResult, Value, call_commands
 
 _HEADER = """\
 // Generated from proto/cuda_api/{table}.py by generator.py. Do not edit.
 #pragma once
 
-#include "proto/cuda_api/blas_extents.h"
+#include "{checks}"
 #include "proto/cuda_api/{table}_commands.h"
 
 namespace torpor::wire {{
@@ -21,7 +21,7 @@ namespace torpor::wire {{
 def checks_header(library):
     functions = [_function(call, command) for call in library.calls
                  for command in call_commands(call)]
-    return _HEADER.format(table=library.name, functions="\n".join(functions))
+    return _HEADER.format(table=library.name, checks=library.check_header, functions="\n".join(functions))
 
 
 def bind_fields(command):
@@ -41,6 +41,8 @@ def _function(call, command):
     for name, word in call.parameters.items():
         if isinstance(word, Value) and word.valid:
             conditions.append(f"{word.valid}({name})")
+        if isinstance(word, Descriptor):
+            conditions.append(f"DnnIsValid({name})")
         if isinstance(word, ScalarResult) and name in command.fields:
             conditions.append(f"{name} != 0")
     for word in call.parameters.values():

@@ -1,7 +1,7 @@
 """Emits coverage.md's section on one library: which exported symbols answer, and how."""
 
 from surface import Answer
-from vocabulary import SYNC, ScalarResult
+from vocabulary import SYNC, ScalarResult, SizeAnswer
 
 _MEANINGS = {
     Answer.CUSTOM: "hand-written in the client; remoted by the table's commands where it must be",
@@ -37,6 +37,8 @@ def _commands(library):
 
 def _order(export):
     if export.answer is Answer.REMOTED:
+        if any(isinstance(w, SizeAnswer) for w in export.line.parameters.values()):
+            return "sync, once for each question"
         if export.line.host_function:
             return "local where the result goes to the host, else stream"
         returns = any(isinstance(w, ScalarResult) for w in export.line.parameters.values())

@@ -1,8 +1,13 @@
 """Emits the server's side: an abstract handler with a method a command, and the dispatch."""
 
+import emit_cudnn_calls
 import emit_server_calls
 from vocabulary import call_commands
 
+
+def server_calls(library):
+    """Who emits the calls of the real library."""
+    return emit_cudnn_calls if library.name == "cudnn" else emit_server_calls
 
 
 def handler_header(library):
@@ -88,8 +93,9 @@ def dispatch_source(library):
     if library.calls:
         work = [c for call in library.calls for c in call_commands(call) if c.result is None]
         questions += "\n" + is_function(f"Is{prefix}Work", work)
-    invokes = emit_server_calls.invoke_functions(library) if library.calls else ""
-    include = emit_server_calls.INCLUDES if library.calls else ""
+    calls = server_calls(library)
+    invokes = calls.invoke_functions(library) if library.calls else ""
+    include = calls.INCLUDES if library.calls else ""
     return f"""\
 // Generated from proto/cuda_api/{library.name}.py by generator.py. Do not edit.
 #include "proto/cuda_api/{library.name}_dispatch.h"

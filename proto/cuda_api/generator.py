@@ -17,9 +17,9 @@ import emit_coverage
 import emit_cublas_client
 import emit_cuda_client
 import emit_cudart_client
+import emit_cudnn_client
 import emit_dispatch
 import emit_exports
-import emit_server_calls
 import emit_wire
 import surface
 
@@ -43,13 +43,14 @@ def write_server(library, out, _):
     (out / f"{library.name}_dispatch.cc").write_text(emit_dispatch.dispatch_source(library))
     if library.calls:
         (out / f"{library.name}_functions.h").write_text(
-            emit_server_calls.functions_header(library))
+            emit_dispatch.server_calls(library).functions_header(library))
 
 
 def write_client(library, out, arguments):
     exports = surface.read_surface(library, arguments.toolkit_library, arguments.include)
     emit = {"cudart": emit_cudart_client, "cublas": emit_cublas_client,
-            "cuda": emit_cuda_client}.get(library.name, emit_constant_client)
+            "cuda": emit_cuda_client,
+            "cudnn": emit_cudnn_client}.get(library.name, emit_constant_client)
     (out / "exports.map").write_text(emit_exports.version_script(library, exports))
     (out / "overrides.h").write_text(emit.overrides_header(library, exports))
     (out / "entries.cc").write_text(emit.entries_source(library, exports))

@@ -36,6 +36,7 @@ i32 = Type("std::int32_t", initial=" = 0")
 u64 = Type("std::uint64_t", initial=" = 0")
 i64 = Type("std::int64_t", initial=" = 0")
 f32 = Type("float", initial=" = 0")
+f64 = Type("double", initial=" = 0")
 string = Type("std::string")
 # A command borrows the bytes that it was decoded from; a result owns its own.
 blob = Type("std::span<const std::uint8_t>", result="std::vector<std::uint8_t>")
@@ -122,6 +123,21 @@ class Handle:
 
 
 @dataclasses.dataclass(frozen=True)
+class StreamHandle:
+    """A library handle on which nothing is set but a stream: the stream travels, no handle does."""
+
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Descriptor:
+    """A descriptor of the program's, which travels by value; `wire` is that value."""
+
+    c_type: str
+    wire: Type
+
+
+@dataclasses.dataclass(frozen=True)
 class Value:
     """Passed by value. `valid`: a predicate of blas_extents.h that every number must satisfy."""
 
@@ -171,6 +187,20 @@ class Pointers:
     count: str
 
 
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """What a descriptor, another parameter, says."""
+
+    descriptor: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Bytes:
+    """So many bytes as another parameter says."""
+
+    count: str
+
+
 class Access(enum.Enum):
     READ = "kRead"
     READ_WRITE = "kReadWrite"
@@ -179,8 +209,8 @@ class Access(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class DevicePtr:
-    """A pointer to device memory of the extent that `what` (Matrix, Vector, Packed or Pointers)
-    gives."""
+    """A pointer to device memory of the extent that `what` (Matrix, Vector, Packed, Pointers,
+    Described or Bytes) gives."""
 
     what: object
     access: Access
@@ -205,6 +235,20 @@ class Scalar:
     a modified rotation."""
 
     element: Element
+
+
+@dataclasses.dataclass(frozen=True)
+class HostScalar:
+    """In host memory, at most 8 bytes; as many as `bytes` makes of the type of a tensor's
+    elements."""
+
+    descriptor: str
+    bytes: str = "DnnScalarBytes"
+
+
+@dataclasses.dataclass(frozen=True)
+class SizeAnswer:
+    """Where a size goes that only the library knows: asked once for the same other parameters."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,7 +282,8 @@ class Call:
 
     @property
     def name(self):
-        kind = next(w.kind for w in self.parameters.values() if isinstance(w, Handle))
+        kind = next(w.kind for w in self.parameters.values()
+                    if isinstance(w, (Handle, StreamHandle)))
         return kind + self.symbol.removeprefix(kind.lower()).removesuffix("_v2")
 
 
@@ -246,8 +291,10 @@ _SCALAR, _ROTATION = Type("CublasScalar"), Type("CublasRotation")
 
 
 def _wire_type(word):
-    if isinstance(word, Value):
+    if isinstance(word, (Value, Descriptor)):
         return word.wire
+    if isinstance(word, HostScalar):
+        return array(u8, 8)
     if not isinstance(word, Scalar):
         return u64
     return _ROTATION if word.element.bytes.isdigit() and int(word.element.bytes) > 16 else _SCALAR
@@ -255,8 +302,12 @@ def _wire_type(word):
 
 def call_commands(call):
     """A Call on the wire: a STREAM command, and a SYNC one where a result goes to the host."""
-    fields = {name: _wire_type(word) for name, word in call.parameters.items()
-              if not isinstance(word, ParameterInfo)}
+    fields = {"stream" if isinstance(word, StreamHandle) else name: _wire_type(word)
+              for name, word in call.parameters.items()
+              if not isinstance(word, (ParameterInfo, SizeAnswer))}
+    if any(isinstance(word, SizeAnswer) for word in call.parameters.values()):
+        yield Command(call.id, call.name, SYNC, fields, result={"bytes": u64})
+        return
     yield Command(call.id, call.name, STREAM, fields)
     if call.host_id is not None:
         results = [name for name, word in call.parameters.items()
@@ -338,6 +389,7 @@ class Library:
     headers: tuple = ()  # of the toolkit, which declare the symbols
     api_macros: tuple = ()  # mark those declarations
     wire_headers: tuple = ()  # with the structures that its commands are made of
+    check_header: str = "proto/cuda_api/blas_extents.h"  # with what says whether fields make sense
     success: str = ""  # of its status type
 
     @property

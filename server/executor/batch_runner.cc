@@ -103,6 +103,9 @@ absl::Status BatchRunner::Dispatch(std::uint32_t call_id, std::span<const std::u
   if (cuda_api::IsCublasLtCall(call_id)) {
     return cuda_api::DispatchCublasLt(cublaslt_, call_id, fields, outcome);
   }
+  if (cuda_api::IsCudnnCall(call_id)) {
+    return cuda_api::DispatchCudnn(cudnn_, call_id, fields, outcome);
+  }
   return cuda_api::DispatchCudart(cudart_, call_id, fields, outcome);
 }
 
@@ -123,11 +126,16 @@ void BatchRunner::RunDrain() {
   wire::DeviceSynchronizeResult nothing;
   outcome_.status = cudart_.DeviceSynchronize({}, nothing);
   if (!outcome_.status.ok()) return;
-  cublas_.ReleaseHandles();
+  ReleaseLibraryHandles();
   // An event whose time the driver does not tell is left out; the work is done all the same.
   cudart_.events().TakeCompleted(drained.events);
   wire::Writer writer(outcome_.result);
   writer(drained);
+}
+
+void BatchRunner::ReleaseLibraryHandles() {
+  cublas_.ReleaseHandles();
+  cudnn_.ReleaseHandle();
 }
 
 CUresult BatchRunner::Drain(TimePoint deadline) {
@@ -135,7 +143,7 @@ CUresult BatchRunner::Drain(TimePoint deadline) {
   // All is done; but what kernels printed is written by calls that synchronise only, and must not
   // come out in another session.
   if (result == CUDA_SUCCESS) result = cudart_.streams().Synchronize();
-  if (result == CUDA_SUCCESS) cublas_.ReleaseHandles();
+  if (result == CUDA_SUCCESS) ReleaseLibraryHandles();
   output_.Discard();
   return result;
 }

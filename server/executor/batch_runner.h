@@ -12,6 +12,7 @@
 #include "server/executor/cublas_calls.h"
 #include "server/executor/cublaslt_calls.h"
 #include "server/executor/cudart_calls.h"
+#include "server/executor/cudnn_calls.h"
 #include "server/executor/kernel_output.h"
 #include "server/executor/math_libraries.h"
 
@@ -45,7 +46,8 @@ class BatchRunner {
         cudart_(device, library, memory,
                 [this](const wire::GraphCommand& command) { return RunInGraph(command); }),
         cublas_(libraries.cublas, cudart_.streams(), memory),
-        cublaslt_(libraries.cublaslt, cudart_.streams(), memory) {}
+        cublaslt_(libraries.cublaslt, cudart_.streams(), memory),
+        cudnn_(libraries.cudnn, cudart_.streams(), memory) {}
 
   // Executes the batch's commands in order. An error means that the client is broken or hostile:
   // the commands before the bad one were executed. How calls went is in replies; a sticky error is
@@ -69,6 +71,8 @@ class BatchRunner {
                         cuda_api::CallOutcome& outcome);
   cuda_api::CallStatus RunInGraph(const wire::GraphCommand& command);
   void RunDrain();
+  // Gives back what sessions have only while they run. All work is done.
+  void ReleaseLibraryHandles();
   void Remember(cudaError_t error, const std::string& message);
   void Answer(std::uint32_t call_id, ReplySink& replies);
   void PassOutputOn(ReplySink& replies);
@@ -78,6 +82,7 @@ class BatchRunner {
   CudartCalls cudart_;
   CublasCalls cublas_;
   CublasLtCalls cublaslt_;
+  CudnnCalls cudnn_;
 
   // The first error of an asynchronous call that no reply has told of.
   cudaError_t async_error_ = cudaSuccess;

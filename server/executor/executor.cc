@@ -90,7 +90,8 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   ModuleLibrary modules(*device, store);
   const std::string& folder = options.cuda_library_dir;
   MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder)),
-                          .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder))};
+                          .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder)),
+                          .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder))};
   KernelOutput output;
   TORPOR_RETURN_IF_ERROR(output.TakeOver(driver));
   SessionRegistry registry;

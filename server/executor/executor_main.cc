@@ -71,9 +71,10 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->type_name("PATH");
   app.add_option("--module-dir", options.module_dir, "Folder of the node's modules")
       ->type_name("DIR");
-  app.add_option("--cuda-library-dir", options.cuda_library_dir,
-                 "Folder of libcuda.so.1 and libcublas.so.13; empty: where the dynamic linker "
-                 "finds them")
+  app.add_option(
+         "--cuda-library-dir", options.cuda_library_dir,
+         "Folder of libcuda.so.1 and the libraries beside it; empty: where the dynamic linker "
+         "finds them")
       ->type_name("DIR");
   app.add_option("--driver-reserve", options.driver_reserve,
                  "GPU memory left to the driver for contexts, modules, local memory and "

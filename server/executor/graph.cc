@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "proto/cuda_api/cublas_dispatch.h"
 #include "proto/cuda_api/cublaslt_commands.h"
+#include "proto/cuda_api/cudnn_dispatch.h"
 #include "server/executor/call_status.h"
 
 namespace torpor::executor {
@@ -24,7 +25,8 @@ bool CanBeInGraph(std::uint32_t call_id) {
     case wire::Memset2D::kCallId:
       return true;
     default:
-      return cuda_api::IsCublasWork(call_id) || call_id == wire::CublasLtMatmul::kCallId;
+      return cuda_api::IsCublasWork(call_id) || cuda_api::IsCudnnWork(call_id) ||
+             call_id == wire::CublasLtMatmul::kCallId;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "server/executor/cublas_library.h"
 #include "server/executor/cublaslt_library.h"
+#include "server/executor/cudnn_library.h"
 
 namespace torpor::executor {
 
@@ -10,6 +11,7 @@ namespace torpor::executor {
 struct MathLibraries {
   CublasPool cublas{cuda_api::CublasFunctions()};
   CublasLtLibrary cublaslt{CublasLtFunctions()};
+  CudnnPool cudnn{cuda_api::CudnnFunctions()};
 };
 
 }  // namespace torpor::executor

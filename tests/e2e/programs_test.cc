@@ -50,6 +50,11 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api"),
                          [](const auto& info) { return std::string(info.param); });
 
+#ifdef TORPOR_HAS_CUDNN
+INSTANTIATE_TEST_SUITE_P(Cudnn, Programs, testing::Values("../e2e_cudnn/dnn"),
+                         [](const auto&) { return "dnn"; });
+#endif
+
 #ifdef TORPOR_HAS_NVRTC
 INSTANTIATE_TEST_SUITE_P(Nvrtc, Programs, testing::Values("../e2e_nvrtc/runtime_compilation"),
                          [](const auto&) { return "runtime_compilation"; });

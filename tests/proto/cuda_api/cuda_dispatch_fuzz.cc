@@ -4,9 +4,11 @@
 #include "proto/cuda_api/cublas_dispatch.h"
 #include "proto/cuda_api/cublaslt_dispatch.h"
 #include "proto/cuda_api/cudart_dispatch.h"
+#include "proto/cuda_api/cudnn_dispatch.h"
 #include "proto/cuda_api/fake_cublas_handler.h"
 #include "proto/cuda_api/fake_cublaslt_handler.h"
 #include "proto/cuda_api/fake_cudart_handler.h"
+#include "proto/cuda_api/fake_cudnn_handler.h"
 
 namespace torpor::cuda_api {
 namespace {
@@ -24,6 +26,28 @@ class OwnsEverything : public FakeCublasHandler {
 
  private:
   CublasFunctions functions_;
+};
+
+// The same of cuDNN.
+class OwnsEveryTensor : public FakeCudnnHandler {
+ public:
+  const CudnnFunctions& functions() const override { return functions_; }
+  void* Resolve(std::uint64_t, std::uint64_t bytes, Access) override {
+    if (bytes == 0) std::abort();
+    return this;
+  }
+  cudnnHandle_t BeginCall(std::uint64_t) override { return nullptr; }
+  cudnnTensorDescriptor_t Real(const DnnTensor&) override { return nullptr; }
+  cudnnFilterDescriptor_t Real(const DnnFilter&) override { return nullptr; }
+  cudnnConvolutionDescriptor_t Real(const DnnConvolution&) override { return nullptr; }
+  cudnnPoolingDescriptor_t Real(const DnnPooling&) override { return nullptr; }
+  cudnnActivationDescriptor_t Real(const DnnActivation&) override { return nullptr; }
+  cudnnOpTensorDescriptor_t Real(const DnnOpTensor&) override { return nullptr; }
+  cudnnReduceTensorDescriptor_t Real(const DnnReduceTensor&) override { return nullptr; }
+  cudnnLRNDescriptor_t Real(const DnnLrn&) override { return nullptr; }
+
+ private:
+  CudnnFunctions functions_;
 };
 
 }  // namespace
@@ -45,5 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (DispatchCublas(cublas, call_id, fields, outcome).ok() && ran) std::abort();
   FakeCublasLtHandler cublaslt;
   if (DispatchCublasLt(cublaslt, call_id, fields, outcome).ok() && ran) std::abort();
+  OwnsEveryTensor cudnn;
+  if (DispatchCudnn(cudnn, call_id, fields, outcome).ok() && ran) std::abort();
   return 0;
 }

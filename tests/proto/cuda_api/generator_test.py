@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 class Golden(unittest.TestCase):
-    """Everything that is emitted for tiny_table.py, compared with golden/."""
+    """Everything that is emitted for the tiny tables, compared with golden/."""
 
     maxDiff = None
 
@@ -34,6 +34,12 @@ class Golden(unittest.TestCase):
         yield "unsupported_entries.cc", emit_exports.unsupported_source(library, exports)
         yield "exports.map", emit_exports.version_script(library, exports)
         yield "coverage.md", emit_coverage.section(library, exports)
+        described = generator.load_table(HERE / "tiny_descriptors_table.py")
+        exports = surface.read_surface(described, arguments.tiny_library, HERE)
+        yield "descriptors_checks.h", emit_checks.checks_header(described)
+        yield "descriptors_calls.cc", emit_cudnn_calls.invoke_functions(described)
+        yield "descriptors_functions.h", emit_cudnn_calls.functions_header(described)
+        yield "descriptors_entries.cc", emit_cudnn_client.entries_source(described, exports)
 
     def test_outputs(self):
         for name, text in self.outputs():
@@ -171,6 +177,8 @@ if __name__ == "__main__":
     import emit_cublas_client
     import emit_cuda_client
     import emit_cudart_client
+    import emit_cudnn_calls
+    import emit_cudnn_client
     import emit_dispatch
     import emit_exports
     import emit_server_calls

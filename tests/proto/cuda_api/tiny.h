@@ -23,3 +23,8 @@ tinyStatus_t TINYAPI tinySolve(tinyHandle_t handle, int n, const float* const A[
 tinyStatus_t TINYAPI tinyTurn(tinyHandle_t handle, float* a, float* c);
 tinyStatus_t TINYAPI tinyDotEx(tinyHandle_t handle, int n, const float* turn, void* result,
                                int type);
+tinyStatus_t TINYAPI tinyShade(tinyHandle_t handle, tinyOrder_t order, const void* alpha,
+                               const tinyShape_t xShape, const void* x, void* workspace,
+                               size_t workspaceBytes, const tinyShape_t yShape, void* y);
+tinyStatus_t TINYAPI tinyShadeBytes(tinyHandle_t handle, const tinyShape_t xShape, size_t* bytes);
+tinyStatus_t TINYAPI tinySetLimit(unsigned limit);

@@ -48,6 +48,7 @@ LIBRARY = Library(
         local("tinyVersion", version="13"),
         value("tinyName", 'code == 0 ? "fine" : "other"'),
         custom("tinyHidden", LOCAL, "void (int depth)"),
+        custom("tinySetLimit", LOCAL),
     ],
     soname="libtiny.so.1", headers=("tiny.h",), api_macros=("TINYAPI",), success="TINY_OK",
     wire_headers=("proto/cuda_api/cublas_scalar.h",))

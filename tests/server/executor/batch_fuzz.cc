@@ -57,13 +57,15 @@ struct CallIds {
 
 // Of any number that of a command of the table.
 std::uint32_t CallId(std::size_t number) {
-  constexpr auto& kCudart = wire::EveryCudartCommand<CallIds>::kAll;
-  constexpr auto& kCublas = wire::EveryCublasCommand<CallIds>::kAll;
-  constexpr auto& kCublasLt = wire::EveryCublasLtCommand<CallIds>::kAll;
-  number %= kCudart.size() + kCublas.size() + kCublasLt.size();
-  if (number < kCudart.size()) return kCudart[number];
-  number -= kCudart.size();
-  return number < kCublas.size() ? kCublas[number] : kCublasLt[number - kCublas.size()];
+  constexpr std::array<std::span<const std::uint32_t>, 4> kLibraries = {
+      wire::EveryCudartCommand<CallIds>::kAll, wire::EveryCublasCommand<CallIds>::kAll,
+      wire::EveryCublasLtCommand<CallIds>::kAll, wire::EveryCudnnCommand<CallIds>::kAll};
+  std::size_t count = 0;
+  for (const auto& library : kLibraries) count += library.size();
+  number %= count;
+  std::size_t library = 0;
+  while (number >= kLibraries[library].size()) number -= kLibraries[library++].size();
+  return kLibraries[library][number];
 }
 
 class Fuzzer {

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <new>
+
+// What the C entries of descriptors have in common.
+namespace torpor {
+
+template <typename Descriptor>
+cudnnStatus_t DnnCreate(Descriptor** descriptor) {
+  if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  *descriptor = new (std::nothrow) Descriptor;
+  return *descriptor == nullptr ? CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED
+                                : CUDNN_STATUS_SUCCESS;
+}
+
+template <typename Descriptor>
+cudnnStatus_t DnnDestroy(Descriptor* descriptor) {
+  delete descriptor;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// Makes the descriptor that value, if it is valid.
+template <typename Descriptor, typename Value>
+cudnnStatus_t DnnSet(Descriptor* descriptor, const Value& value) {
+  if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  if (!DnnIsValid(value)) return CUDNN_STATUS_BAD_PARAM;
+  static_cast<Value&>(*descriptor) = value;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// Writes where there is somewhere to.
+template <typename To, typename From>
+void DnnPut(To* to, From value) {
+  if (to != nullptr) *to = static_cast<To>(value);
+}
+
+}  // namespace torpor

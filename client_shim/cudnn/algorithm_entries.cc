@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <vector>
+
+#include "base/cudnn/shapes.h"
+#include "client_shim/cudnn/handle_table.h"
+#include "client_shim/cudnn/overrides.h"
+#include "client_shim/cudnn/questions.h"
+#include "proto/cuda_api/cudnn_commands.h"
+#include "proto/cuda_api/cudnn_values.h"
+
+// Which algorithms a convolution can be computed by: what the executor's library says.
+namespace torpor::shim {
+namespace {
+
+enum Direction : std::uint32_t { kForward = 0, kData = 1, kFilter = 2 };
+
+// The tensors of a convolution, whichever of them is sought: y is of w and x.
+struct Convolution {
+  cudnnTensorDescriptor_t x;
+  cudnnFilterDescriptor_t w;
+  cudnnConvolutionDescriptor_t convolution;
+  cudnnTensorDescriptor_t y;
+};
+
+template <typename Performance>
+cudnnStatus_t Ask(wire::CudnnConvolutionAlgorithms& command, int* returned,
+                  Performance* performances) {
+  const std::vector<std::uint8_t> fields = wire::Encoded(command);
+  std::vector<std::uint8_t> encoded;
+  const cudnnStatus_t status =
+      CudnnQuestions::Get().Ask(wire::CudnnConvolutionAlgorithms::kCallId, fields, encoded);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  wire::CudnnConvolutionAlgorithmsResult result;
+  wire::Reader reader(encoded);
+  reader(result);
+  if (!reader.done() || result.algorithms.size() > command.requested)
+    return CUDNN_STATUS_INTERNAL_ERROR;
+  for (const wire::CudnnAlgorithm& found : result.algorithms) {
+    *performances = {};
+    performances->algo = static_cast<decltype(performances->algo)>(found.algorithm);
+    performances->status = static_cast<cudnnStatus_t>(found.status);
+    performances->time = found.time_ms;
+    performances->memory = found.workspace_bytes;
+    performances->determinism = static_cast<cudnnDeterminism_t>(found.determinism);
+    performances->mathType = static_cast<cudnnMathType_t>(found.math_type);
+    ++performances;
+  }
+  *returned = static_cast<int>(result.algorithms.size());
+  return CUDNN_STATUS_SUCCESS;
+}
+
+template <typename Performance>
+cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_measured,
+                         const Convolution& given, int requested, int* returned,
+                         Performance* performances) noexcept {
+  if (!CudnnHandleTable::Get().Find(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
+  if (!given.x || !given.w || !given.convolution || !given.y || !returned || !performances)
+    return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  if (requested < 1 || !DnnIsValid(*given.x) || !DnnIsValid(*given.w) ||
+      !DnnIsValid(*given.convolution) || !DnnIsValid(*given.y)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  try {
+    wire::CudnnConvolutionAlgorithms command;
+    command.direction = direction;
+    command.is_measured = is_measured ? 1 : 0;
+    command.x = *given.x;
+    command.w = *given.w;
+    command.convolution = *given.convolution;
+    command.y = *given.y;
+    command.requested = static_cast<std::uint32_t>(std::min(requested, wire::kMostDnnAlgorithms));
+    return Ask(command, returned, performances);
+  } catch (...) {  // an allocation
+    return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  }
+}
+
+cudnnStatus_t PutCount(cudnnHandle_t handle, int value, int* count) {
+  if (!CudnnHandleTable::Get().Find(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
+  if (!count) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  *count = value;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+}  // namespace
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT: the rest only defines the C interface
+
+// With and without tensor cores.
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  return PutCount(handle, 2 * CUDNN_CONVOLUTION_FWD_ALGO_COUNT, count);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  return PutCount(handle, 2 * CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, count);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  return PutCount(handle, 2 * CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT, count);
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t srcDesc,
+    const cudnnFilterDescriptor_t filterDesc, const cudnnConvolutionDescriptor_t convDesc,
+    const cudnnTensorDescriptor_t destDesc, const int requestedAlgoCount, int* returnedAlgoCount,
+    cudnnConvolutionFwdAlgoPerf_t* perfResults) {
+  return Algorithms(handle, kForward, false, {srcDesc, filterDesc, convDesc, destDesc},
+                    requestedAlgoCount, returnedAlgoCount, perfResults);
+}
+cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc, const cudnnFilterDescriptor_t wDesc,
+    const cudnnConvolutionDescriptor_t convDesc, const cudnnTensorDescriptor_t yDesc,
+    const int requestedAlgoCount, int* returnedAlgoCount,
+    cudnnConvolutionFwdAlgoPerf_t* perfResults) {
+  return Algorithms(handle, kForward, true, {xDesc, wDesc, convDesc, yDesc}, requestedAlgoCount,
+                    returnedAlgoCount, perfResults);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t filterDesc,
+    const cudnnTensorDescriptor_t diffDesc, const cudnnConvolutionDescriptor_t convDesc,
+    const cudnnTensorDescriptor_t gradDesc, const int requestedAlgoCount, int* returnedAlgoCount,
+    cudnnConvolutionBwdDataAlgoPerf_t* perfResults) {
+  return Algorithms(handle, kData, false, {gradDesc, filterDesc, convDesc, diffDesc},
+                    requestedAlgoCount, returnedAlgoCount, perfResults);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t wDesc, const cudnnTensorDescriptor_t dyDesc,
+    const cudnnConvolutionDescriptor_t convDesc, const cudnnTensorDescriptor_t dxDesc,
+    const int requestedAlgoCount, int* returnedAlgoCount,
+    cudnnConvolutionBwdDataAlgoPerf_t* perfResults) {
+  return Algorithms(handle, kData, true, {dxDesc, wDesc, convDesc, dyDesc}, requestedAlgoCount,
+                    returnedAlgoCount, perfResults);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t srcDesc,
+    const cudnnTensorDescriptor_t diffDesc, const cudnnConvolutionDescriptor_t convDesc,
+    const cudnnFilterDescriptor_t gradDesc, const int requestedAlgoCount, int* returnedAlgoCount,
+    cudnnConvolutionBwdFilterAlgoPerf_t* perfResults) {
+  return Algorithms(handle, kFilter, false, {srcDesc, gradDesc, convDesc, diffDesc},
+                    requestedAlgoCount, returnedAlgoCount, perfResults);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc, const cudnnTensorDescriptor_t dyDesc,
+    const cudnnConvolutionDescriptor_t convDesc, const cudnnFilterDescriptor_t dwDesc,
+    const int requestedAlgoCount, int* returnedAlgoCount,
+    cudnnConvolutionBwdFilterAlgoPerf_t* perfResults) {
+  return Algorithms(handle, kFilter, true, {xDesc, dwDesc, convDesc, dyDesc}, requestedAlgoCount,
+                    returnedAlgoCount, perfResults);
+}

@@ -1,0 +1,20 @@
+#include "client_shim/cudnn/cudnn_call.h"
+
+#include "client_shim/stream_work.h"
+
+namespace torpor::shim {
+
+void CudnnCall::Stream(std::uint64_t& field) {
+  if (!handle_) return;
+  // The calling thread's, which need not be the one that set the stream.
+  if (handle_->program_stream == cudaStreamPerThread)
+    handle_->stream = torpor_client_core()->PerThreadStream();
+  field = handle_->stream;
+}
+
+cudnnStatus_t CudnnCall::Enqueue(std::uint32_t call_id, std::uint64_t stream,
+                                 std::span<const std::uint8_t> fields) {
+  return CudnnStatusOf(EnqueueOn(stream, {call_id, fields}));
+}
+
+}  // namespace torpor::shim

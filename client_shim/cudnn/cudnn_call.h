@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/cudnn/descriptors.h"
+#include "client_shim/cudnn/handle_table.h"
+#include "client_shim/cudnn/questions.h"
+#include "proto/wire/codec.h"
+
+namespace torpor::shim {
+
+// One call of a cuDNN function, as the generated entries make it: fill the command's fields in one
+// after another, then Send or AskSize. The first field that cannot be sent decides the status.
+class CudnnCall {
+ public:
+  explicit CudnnCall(cudnnHandle_t handle)
+      : handle_(CudnnHandleTable::Get().Find(handle)),
+        status_(handle_ ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_INITIALIZED) {}
+
+  void Stream(std::uint64_t& field);
+
+  template <typename Value, typename Described>
+  void Descriptor(Value& field, const Described* descriptor) {
+    if (!descriptor) return Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    field = *descriptor;
+  }
+
+  template <typename Field, typename T>
+  void Value(Field& field, T value) const {
+    field = static_cast<Field>(value);
+  }
+
+  void Address(std::uint64_t& field, const void* pointer) const {
+    field = reinterpret_cast<std::uint64_t>(pointer);
+  }
+
+  void Scalar(std::array<std::uint8_t, 8>& field, const void* scalar, std::uint64_t bytes) {
+    if (!scalar) return Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    std::memcpy(field.data(), scalar, bytes);
+  }
+
+  template <typename Command>
+  cudnnStatus_t Send(Command& command) {
+    if (!IsSendable(command)) return status_;
+    return Guarded([&] {
+      const std::vector<std::uint8_t> fields = wire::Encoded(command);
+      return Enqueue(Command::kCallId, command.stream, fields);
+    });
+  }
+
+  // The stream is no part of the question.
+  template <typename Answer, typename Command>
+  cudnnStatus_t AskSize(Command& command, std::size_t* size) {
+    if (!size) Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+    if (!IsSendable(command)) return status_;
+    command.stream = 0;
+    return Guarded([&] {
+      std::vector<std::uint8_t> result;
+      const cudnnStatus_t status =
+          CudnnQuestions::Get().Ask(Command::kCallId, wire::Encoded(command), result);
+      if (status != CUDNN_STATUS_SUCCESS) return status;
+      Answer answer;
+      wire::Reader reader(result);
+      reader(answer);
+      if (!reader.done()) return CUDNN_STATUS_INTERNAL_ERROR;
+      *size = answer.bytes;
+      return CUDNN_STATUS_SUCCESS;
+    });
+  }
+
+ private:
+  void Fail(cudnnStatus_t status) {
+    if (status_ == CUDNN_STATUS_SUCCESS) status_ = status;
+  }
+
+  template <typename Command>
+  bool IsSendable(const Command& command) {
+    if (status_ == CUDNN_STATUS_SUCCESS && !FieldsAreValid(command))
+      status_ = CUDNN_STATUS_BAD_PARAM;
+    return status_ == CUDNN_STATUS_SUCCESS;
+  }
+
+  // No exception may cross the C entry; only an allocation can throw here.
+  template <typename Body>
+  cudnnStatus_t Guarded(Body body) noexcept {
+    try {
+      return body();
+    } catch (...) {
+      return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+    }
+  }
+
+  static cudnnStatus_t Enqueue(std::uint32_t call_id, std::uint64_t stream,
+                               std::span<const std::uint8_t> fields);
+
+  CudnnHandle* const handle_;
+  cudnnStatus_t status_;
+};
+
+}  // namespace torpor::shim

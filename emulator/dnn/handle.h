@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cuda.h>
+#include <cudnn.h>
+
+#include <functional>
+#include <initializer_list>
+#include <new>
+#include <utility>
+
+#include "base/cudnn/shapes.h"
+#include "emulator/dnn/tensor_values.h"
+#include "emulator/library/stream_work.h"
+
+// What a cudnnHandle_t points to.
+struct cudnnContext {
+  const torpor::emulator::DriverCalls* driver = nullptr;
+  CUstream stream = nullptr;
+};
+
+// What the C entries have in common.
+namespace torpor::emulator {
+
+// Runs `body`, which queues one call's work; lets no exception out.
+template <typename Body>
+cudnnStatus_t WithHandle(cudnnHandle_t handle, Body&& body) noexcept {
+  if (handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  try {
+    return std::forward<Body>(body)(*handle);
+  } catch (const std::bad_alloc&) {
+    return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  } catch (...) {
+    return CUDNN_STATUS_INTERNAL_ERROR;
+  }
+}
+
+// Whether all are there, valid, and of types that the emulator computes with.
+inline cudnnStatus_t CheckTensors(std::initializer_list<const DnnTensor*> tensors) {
+  for (const DnnTensor* tensor : tensors) {
+    if (tensor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+    if (!DnnIsValid(*tensor)) return CUDNN_STATUS_BAD_PARAM;
+    if (!IsComputable(tensor->type)) return CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE;
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+inline bool HaveOneShape(const DnnTensor& a, const DnnTensor& b) {
+  return a.rank == b.rank && a.dims == b.dims;
+}
+
+// A scalar of a call whose result has this type.
+inline double ReadScalar(const void* scalar, std::int32_t type) {
+  return type == CUDNN_DATA_DOUBLE ? *static_cast<const double*>(scalar)
+                                   : double{*static_cast<const float*>(scalar)};
+}
+
+// The two with which a result is put together with what is there.
+struct Blend {
+  double alpha = 1;
+  double beta = 0;
+
+  static Blend Read(const void* alpha, const void* beta, std::int32_t type) {
+    return {ReadScalar(alpha, type), ReadScalar(beta, type)};
+  }
+};
+
+inline cudnnStatus_t Queue(const cudnnContext& context, std::initializer_list<Extent> extents,
+                           std::function<void()> work) {
+  const bool queued = QueueWork(*context.driver, context.stream, {extents.begin(), extents.size()},
+                                std::move(work));
+  return queued ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
+}
+
+// Runs body(float) or body(double): what results of this type are computed in.
+template <typename Body>
+auto InTypeOf(std::int32_t type, Body&& body) {
+  return type == CUDNN_DATA_DOUBLE ? body(double{}) : body(float{});
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "emulator/dnn/tensor_values.h"
+
+namespace torpor::emulator {
+
+// `outer` times `inner` groups of `count` values each: those of a group are `inner` apart.
+struct Groups {
+  std::size_t outer = 1;
+  std::size_t count = 1;
+  std::size_t inner = 1;
+};
+
+// Over all of an image, or over its channels at each point.
+inline Groups SoftmaxGroups(const DnnTensor& shape, cudnnSoftmaxMode_t mode) {
+  const std::size_t all = CountOf(shape);
+  const auto images = static_cast<std::size_t>(shape.dims[0]);
+  if (mode == CUDNN_SOFTMAX_MODE_INSTANCE || shape.rank < 2) return {images, all / images, 1};
+  const auto channels = static_cast<std::size_t>(shape.dims[1]);
+  return {images, channels, all / images / channels};
+}
+
+// Calls visit(place of the first) for each group.
+template <typename Visit>
+void ForEachGroup(const Groups& groups, Visit visit) {
+  for (std::size_t i = 0; i < groups.outer; ++i) {
+    for (std::size_t j = 0; j < groups.inner; ++j) visit(i * groups.count * groups.inner + j);
+  }
+}
+
+template <typename T>
+void Softmax(cudnnSoftmaxAlgorithm_t algorithm, const Groups& groups, std::vector<T>& values) {
+  ForEachGroup(groups, [&](std::size_t first) {
+    const auto at = [&](std::size_t i) -> T& { return values[first + i * groups.inner]; };
+    T largest = 0;  // the fast one does without
+    if (algorithm != CUDNN_SOFTMAX_FAST) {
+      largest = at(0);
+      for (std::size_t i = 1; i < groups.count; ++i) largest = std::max(largest, at(i));
+    }
+    T sum = 0;
+    for (std::size_t i = 0; i < groups.count; ++i) sum += std::exp(at(i) - largest);
+    for (std::size_t i = 0; i < groups.count; ++i) {
+      const T shifted = at(i) - largest;
+      at(i) = algorithm == CUDNN_SOFTMAX_LOG ? shifted - std::log(sum) : std::exp(shifted) / sum;
+    }
+  });
+}
+
+// Turns the gradient of the result `y` into that of what it was made of.
+template <typename T>
+void SoftmaxGradient(cudnnSoftmaxAlgorithm_t algorithm, const Groups& groups,
+                     const std::vector<T>& y, std::vector<T>& gradient) {
+  const bool is_log = algorithm == CUDNN_SOFTMAX_LOG;
+  ForEachGroup(groups, [&](std::size_t first) {
+    T sum = 0;
+    for (std::size_t i = 0; i < groups.count; ++i) {
+      const std::size_t at = first + i * groups.inner;
+      sum += is_log ? gradient[at] : gradient[at] * y[at];
+    }
+    for (std::size_t i = 0; i < groups.count; ++i) {
+      const std::size_t at = first + i * groups.inner;
+      gradient[at] = is_log ? gradient[at] - std::exp(y[at]) * sum : y[at] * (gradient[at] - sum);
+    }
+  });
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+
+#include "proto/cuda_api/cudnn_dispatch.h"
+#include "server/executor/cudnn_descriptors.h"
+#include "server/executor/cudnn_library.h"
+#include "server/executor/session_device_memory.h"
+#include "server/executor/stream_set.h"
+
+namespace torpor::executor {
+
+// The cuDNN calls of one session, all on one real handle, which it has while it runs. The calls
+// themselves are generated. Of one thread at a time, on which the device is current.
+class CudnnCalls final : public cuda_api::CudnnHandler {
+ public:
+  // All outlive this.
+  CudnnCalls(CudnnPool& pool, StreamSet& streams, SessionMemory& memory)
+      : pool_(pool), streams_(streams), memory_(memory), descriptors_(pool.functions()) {}
+  // The session's work is done.
+  ~CudnnCalls() override { ReleaseHandle(); }
+
+  // Gives the real handle back. The session's work is done.
+  void ReleaseHandle();
+
+  cuda_api::CallStatus CudnnConvolutionAlgorithms(
+      const wire::CudnnConvolutionAlgorithms& command,
+      wire::CudnnConvolutionAlgorithmsResult& result) override;
+
+  const cuda_api::CudnnFunctions& functions() const override { return pool_.functions(); }
+  void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
+    return memory_.Resolve(address, bytes, access);
+  }
+  cudnnHandle_t BeginCall(std::uint64_t stream) override;
+
+  cudnnTensorDescriptor_t Real(const DnnTensor& value) override { return descriptors_.Get(value); }
+  cudnnFilterDescriptor_t Real(const DnnFilter& value) override { return descriptors_.Get(value); }
+  cudnnConvolutionDescriptor_t Real(const DnnConvolution& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnPoolingDescriptor_t Real(const DnnPooling& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnActivationDescriptor_t Real(const DnnActivation& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnOpTensorDescriptor_t Real(const DnnOpTensor& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnReduceTensorDescriptor_t Real(const DnnReduceTensor& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnLRNDescriptor_t Real(const DnnLrn& value) override { return descriptors_.Get(value); }
+
+ private:
+  CudnnPool& pool_;
+  StreamSet& streams_;
+  SessionDeviceMemory memory_;
+  CudnnDescriptors descriptors_;
+  cudnnHandle_t handle_ = nullptr;
+  CUstream handle_stream_ = nullptr;  // that is set on it
+};
+
+}  // namespace torpor::executor

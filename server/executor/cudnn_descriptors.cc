@@ -1,0 +1,159 @@
+#include "server/executor/cudnn_descriptors.h"
+
+#include <utility>
+#include <vector>
+
+#include "proto/wire/codec.h"
+
+namespace torpor::executor {
+namespace {
+
+// Of each kind; a model has hundreds of shapes.
+constexpr std::size_t kMostDescriptors = 4096;
+
+// Calls what the library has; one that it lacks is refused.
+template <typename... Parameters, typename... Arguments>
+cudnnStatus_t Do(cudnnStatus_t (*function)(Parameters...), Arguments... arguments) {
+  return function == nullptr ? CUDNN_STATUS_NOT_SUPPORTED : function(arguments...);
+}
+
+bool AllDone(std::initializer_list<cudnnStatus_t> statuses) {
+  for (const cudnnStatus_t status : statuses) {
+    if (status != CUDNN_STATUS_SUCCESS) return false;
+  }
+  return true;
+}
+
+cudnnDataType_t Type(std::int32_t type) { return static_cast<cudnnDataType_t>(type); }
+cudnnNanPropagation_t Nan(std::int32_t nan) { return static_cast<cudnnNanPropagation_t>(nan); }
+
+}  // namespace
+
+template <typename Real, typename Value, typename Set>
+Real CudnnDescriptors::Find(ByValue<Real>& known, cudnnStatus_t (*create)(Real*),
+                            cudnnStatus_t (*destroy)(Real), const Value& value, Set set) {
+  const std::vector<std::uint8_t> encoded = wire::Encoded(value);
+  std::string key(encoded.begin(), encoded.end());
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  Real real = nullptr;
+  if (create == nullptr || destroy == nullptr || create(&real) != CUDNN_STATUS_SUCCESS) {
+    return nullptr;
+  }
+  if (!set(real)) {
+    destroy(real);
+    return nullptr;
+  }
+  known.emplace(std::move(key), real);
+  return real;
+}
+
+cudnnTensorDescriptor_t CudnnDescriptors::Get(const DnnTensor& value) {
+  return Find(tensors_, functions_.cudnnCreateTensorDescriptor,
+              functions_.cudnnDestroyTensorDescriptor, value, [&](cudnnTensorDescriptor_t real) {
+                return AllDone({Do(functions_.cudnnSetTensorNdDescriptor, real, Type(value.type),
+                                   value.rank, value.dims.data(), value.strides.data())});
+              });
+}
+
+cudnnFilterDescriptor_t CudnnDescriptors::Get(const DnnFilter& value) {
+  return Find(filters_, functions_.cudnnCreateFilterDescriptor,
+              functions_.cudnnDestroyFilterDescriptor, value, [&](cudnnFilterDescriptor_t real) {
+                return AllDone({Do(functions_.cudnnSetFilterNdDescriptor, real, Type(value.type),
+                                   static_cast<cudnnTensorFormat_t>(value.format), value.rank,
+                                   value.dims.data())});
+              });
+}
+
+cudnnConvolutionDescriptor_t CudnnDescriptors::Get(const DnnConvolution& value) {
+  return Find(convolutions_, functions_.cudnnCreateConvolutionDescriptor,
+              functions_.cudnnDestroyConvolutionDescriptor, value,
+              [&](cudnnConvolutionDescriptor_t real) {
+                return AllDone(
+                    {Do(functions_.cudnnSetConvolutionNdDescriptor, real, value.rank,
+                        value.padding.data(), value.strides.data(), value.dilation.data(),
+                        static_cast<cudnnConvolutionMode_t>(value.mode), Type(value.compute_type)),
+                     Do(functions_.cudnnSetConvolutionMathType, real,
+                        static_cast<cudnnMathType_t>(value.math_type)),
+                     Do(functions_.cudnnSetConvolutionGroupCount, real, value.groups),
+                     Do(functions_.cudnnSetConvolutionReorderType, real,
+                        static_cast<cudnnReorderType_t>(value.reorder))});
+              });
+}
+
+cudnnPoolingDescriptor_t CudnnDescriptors::Get(const DnnPooling& value) {
+  return Find(
+      poolings_, functions_.cudnnCreatePoolingDescriptor, functions_.cudnnDestroyPoolingDescriptor,
+      value, [&](cudnnPoolingDescriptor_t real) {
+        return AllDone({Do(functions_.cudnnSetPoolingNdDescriptor, real,
+                           static_cast<cudnnPoolingMode_t>(value.mode), Nan(value.nan), value.rank,
+                           value.window.data(), value.padding.data(), value.strides.data())});
+      });
+}
+
+cudnnActivationDescriptor_t CudnnDescriptors::Get(const DnnActivation& value) {
+  return Find(
+      activations_, functions_.cudnnCreateActivationDescriptor,
+      functions_.cudnnDestroyActivationDescriptor, value, [&](cudnnActivationDescriptor_t real) {
+        const bool is_swish = value.mode == CUDNN_ACTIVATION_SWISH;
+        return AllDone(
+            {Do(functions_.cudnnSetActivationDescriptor, real,
+                static_cast<cudnnActivationMode_t>(value.mode), Nan(value.nan), value.coefficient),
+             is_swish ? Do(functions_.cudnnSetActivationDescriptorSwishBeta, real, value.swish_beta)
+                      : CUDNN_STATUS_SUCCESS});
+      });
+}
+
+cudnnOpTensorDescriptor_t CudnnDescriptors::Get(const DnnOpTensor& value) {
+  return Find(operations_, functions_.cudnnCreateOpTensorDescriptor,
+              functions_.cudnnDestroyOpTensorDescriptor, value,
+              [&](cudnnOpTensorDescriptor_t real) {
+                return AllDone({Do(functions_.cudnnSetOpTensorDescriptor, real,
+                                   static_cast<cudnnOpTensorOp_t>(value.operation),
+                                   Type(value.compute_type), Nan(value.nan))});
+              });
+}
+
+cudnnReduceTensorDescriptor_t CudnnDescriptors::Get(const DnnReduceTensor& value) {
+  return Find(reductions_, functions_.cudnnCreateReduceTensorDescriptor,
+              functions_.cudnnDestroyReduceTensorDescriptor, value,
+              [&](cudnnReduceTensorDescriptor_t real) {
+                return AllDone({Do(functions_.cudnnSetReduceTensorDescriptor, real,
+                                   static_cast<cudnnReduceTensorOp_t>(value.operation),
+                                   Type(value.compute_type), Nan(value.nan),
+                                   static_cast<cudnnReduceTensorIndices_t>(value.indices),
+                                   static_cast<cudnnIndicesType_t>(value.indices_type))});
+              });
+}
+
+cudnnLRNDescriptor_t CudnnDescriptors::Get(const DnnLrn& value) {
+  return Find(lrns_, functions_.cudnnCreateLRNDescriptor, functions_.cudnnDestroyLRNDescriptor,
+              value, [&](cudnnLRNDescriptor_t real) {
+                return AllDone({Do(functions_.cudnnSetLRNDescriptor, real, value.size, value.alpha,
+                                   value.beta, value.k)});
+              });
+}
+
+void CudnnDescriptors::Trim() {
+  for (const std::size_t count :
+       {tensors_.size(), filters_.size(), convolutions_.size(), poolings_.size(),
+        activations_.size(), operations_.size(), reductions_.size(), lrns_.size()}) {
+    if (count >= kMostDescriptors) return Clear();
+  }
+}
+
+void CudnnDescriptors::Clear() {
+  const auto clear = [](auto& known, auto destroy) {
+    for (const auto& [value, real] : known) destroy(real);
+    known.clear();
+  };
+  clear(tensors_, functions_.cudnnDestroyTensorDescriptor);
+  clear(filters_, functions_.cudnnDestroyFilterDescriptor);
+  clear(convolutions_, functions_.cudnnDestroyConvolutionDescriptor);
+  clear(poolings_, functions_.cudnnDestroyPoolingDescriptor);
+  clear(activations_, functions_.cudnnDestroyActivationDescriptor);
+  clear(operations_, functions_.cudnnDestroyOpTensorDescriptor);
+  clear(reductions_, functions_.cudnnDestroyReduceTensorDescriptor);
+  clear(lrns_, functions_.cudnnDestroyLRNDescriptor);
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/cudnn/descriptors.h"
+#include "proto/cuda_api/cudnn_functions.h"
+
+namespace torpor::executor {
+
+// Real descriptors of values, made once each. Of one thread at a time.
+class CudnnDescriptors {
+ public:
+  // `functions` outlives this.
+  explicit CudnnDescriptors(const cuda_api::CudnnFunctions& functions) : functions_(functions) {}
+  ~CudnnDescriptors() { Clear(); }
+  CudnnDescriptors(const CudnnDescriptors&) = delete;
+  CudnnDescriptors& operator=(const CudnnDescriptors&) = delete;
+
+  // Null if the library refuses it, or lacks such descriptors. Good until Trim.
+  cudnnTensorDescriptor_t Get(const DnnTensor& value);
+  cudnnFilterDescriptor_t Get(const DnnFilter& value);
+  cudnnConvolutionDescriptor_t Get(const DnnConvolution& value);
+  cudnnPoolingDescriptor_t Get(const DnnPooling& value);
+  cudnnActivationDescriptor_t Get(const DnnActivation& value);
+  cudnnOpTensorDescriptor_t Get(const DnnOpTensor& value);
+  cudnnReduceTensorDescriptor_t Get(const DnnReduceTensor& value);
+  cudnnLRNDescriptor_t Get(const DnnLrn& value);
+
+  // Destroys all if there are too many; between calls.
+  void Trim();
+
+ private:
+  template <typename Real>
+  using ByValue = absl::flat_hash_map<std::string, Real>;  // by the encoded value
+
+  // `set` gives a new descriptor its value.
+  template <typename Real, typename Value, typename Set>
+  Real Find(ByValue<Real>& known, cudnnStatus_t (*create)(Real*), cudnnStatus_t (*destroy)(Real),
+            const Value& value, Set set);
+  void Clear();
+
+  const cuda_api::CudnnFunctions& functions_;
+  ByValue<cudnnTensorDescriptor_t> tensors_;
+  ByValue<cudnnFilterDescriptor_t> filters_;
+  ByValue<cudnnConvolutionDescriptor_t> convolutions_;
+  ByValue<cudnnPoolingDescriptor_t> poolings_;
+  ByValue<cudnnActivationDescriptor_t> activations_;
+  ByValue<cudnnOpTensorDescriptor_t> operations_;
+  ByValue<cudnnReduceTensorDescriptor_t> reductions_;
+  ByValue<cudnnLRNDescriptor_t> lrns_;
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,175 @@
+#include <cudnn.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "proto/cuda_api/cudnn_commands.h"
+#include "tests/client_shim/surface/fake_client_core.h"
+
+extern "C" torpor::shim::ClientCore* torpor_client_core() {
+  return &torpor::shim::FakeClientCore::Get();
+}
+
+namespace torpor::shim {
+namespace {
+
+void* Device(std::uint64_t offset) { return reinterpret_cast<void*>(0x2000'0000'0000 + offset); }
+
+class CudnnClientTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    core_.Forget();
+    ASSERT_EQ(cudnnCreate(&handle_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnCreateTensorDescriptor(&x_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnCreateTensorDescriptor(&y_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF, 2, 3, 4, 5),
+              CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnSetTensor4dDescriptor(y_, CUDNN_TENSOR_NCHW, CUDNN_DATA_DOUBLE, 2, 3, 4, 5),
+              CUDNN_STATUS_SUCCESS);
+  }
+  void TearDown() override {
+    cudnnDestroyTensorDescriptor(x_);
+    cudnnDestroyTensorDescriptor(y_);
+    cudnnDestroy(handle_);
+  }
+
+  cudnnStatus_t Softmax(const void* alpha, const void* beta) {
+    return cudnnSoftmaxForward(handle_, CUDNN_SOFTMAX_LOG, CUDNN_SOFTMAX_MODE_CHANNEL, alpha, x_,
+                               Device(0), beta, y_, Device(256));
+  }
+
+  FakeClientCore& core_ = FakeClientCore::Get();
+  cudnnHandle_t handle_ = nullptr;
+  cudnnTensorDescriptor_t x_ = nullptr;
+  cudnnTensorDescriptor_t y_ = nullptr;
+};
+
+TEST_F(CudnnClientTest, DescriptorsTravelByValue) {
+  const double alpha = 1.5;
+  const double beta = 0.5;  // as the result's type asks
+  ASSERT_EQ(Softmax(&alpha, &beta), CUDNN_STATUS_SUCCESS);
+  const auto sent = core_.Only<wire::CudnnSoftmaxForward>();
+  EXPECT_EQ(sent.stream, 0u);
+  EXPECT_EQ(sent.algo, CUDNN_SOFTMAX_LOG);
+  EXPECT_EQ(sent.xDesc.type, CUDNN_DATA_HALF);
+  EXPECT_EQ(sent.xDesc.strides[1], 1);
+  EXPECT_EQ(sent.xDesc.strides[3], 3);
+  EXPECT_EQ(sent.yDesc.strides[0], 60);
+  EXPECT_EQ(sent.y, 0x2000'0000'0100u);
+  double value = 0;
+  std::memcpy(&value, sent.beta.data(), sizeof value);
+  EXPECT_EQ(value, 0.5);
+}
+
+TEST_F(CudnnClientTest, NonsenseIsRefusedAtOnce) {
+  const double one = 1;
+  EXPECT_EQ(Softmax(nullptr, &one), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  EXPECT_EQ(cudnnScaleTensor(handle_, nullptr, Device(0), &one),
+            CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  EXPECT_EQ(cudnnScaleTensor(nullptr, y_, Device(0), &one), CUDNN_STATUS_NOT_INITIALIZED);
+  cudnnTensorDescriptor_t unset = nullptr;
+  ASSERT_EQ(cudnnCreateTensorDescriptor(&unset), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(cudnnScaleTensor(handle_, unset, Device(0), &one), CUDNN_STATUS_BAD_PARAM);
+  cudnnDestroyTensorDescriptor(unset);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
+TEST_F(CudnnClientTest, TheHandlesStreamIsThatOfItsCalls) {
+  const std::uint64_t stream = core_.MintHandle(HandleKind::kStream);
+  EXPECT_EQ(cudnnSetStream(handle_, reinterpret_cast<cudaStream_t>(stream)),
+            CUDNN_STATUS_BAD_PARAM);
+  core_.live.insert(stream);
+  ASSERT_EQ(cudnnSetStream(handle_, reinterpret_cast<cudaStream_t>(stream)), CUDNN_STATUS_SUCCESS);
+  const double one = 1;
+  ASSERT_EQ(cudnnScaleTensor(handle_, y_, Device(0), &one), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(core_.Only<wire::CudnnScaleTensor>().stream, stream);
+  core_.sent.clear();
+  ASSERT_EQ(cudnnSetStream(handle_, cudaStreamPerThread), CUDNN_STATUS_SUCCESS);
+  core_.per_thread_stream += 1;
+  ASSERT_EQ(cudnnScaleTensor(handle_, y_, Device(0), &one), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(core_.Only<wire::CudnnScaleTensor>().stream, core_.per_thread_stream);
+}
+
+class CudnnQuestionsTest : public CudnnClientTest {
+ protected:
+  // Every test asks about a shape of its own: answers are kept for the process's life.
+  void Describe(int images) {
+    ASSERT_EQ(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, images, 2, 5, 5),
+              CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnSetTensor4dDescriptor(y_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, images, 4, 3, 3),
+              CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnCreateFilterDescriptor(&w_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnSetFilter4dDescriptor(w_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 4, 2, 3, 3),
+              CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnCreateConvolutionDescriptor(&convolution_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnSetConvolution2dDescriptor(convolution_, 0, 0, 1, 1, 1, 1, CUDNN_CONVOLUTION,
+                                              CUDNN_DATA_FLOAT),
+              CUDNN_STATUS_SUCCESS);
+  }
+  void TearDown() override {
+    cudnnDestroyFilterDescriptor(w_);
+    cudnnDestroyConvolutionDescriptor(convolution_);
+    CudnnClientTest::TearDown();
+  }
+  cudnnStatus_t AskSize(std::size_t* bytes) {
+    return cudnnGetConvolutionForwardWorkspaceSize(handle_, x_, w_, convolution_, y_,
+                                                   CUDNN_CONVOLUTION_FWD_ALGO_GEMM, bytes);
+  }
+
+  cudnnFilterDescriptor_t w_ = nullptr;
+  cudnnConvolutionDescriptor_t convolution_ = nullptr;
+};
+
+TEST_F(CudnnQuestionsTest, AWorkspaceIsAskedForOnce) {
+  ASSERT_NO_FATAL_FAILURE(Describe(1));
+  wire::CudnnGetConvolutionForwardWorkspaceSizeResult answer;
+  answer.bytes = 4096;
+  core_.reply.result = wire::Encoded(answer);
+  std::size_t bytes = 0;
+  ASSERT_EQ(AskSize(&bytes), CUDNN_STATUS_SUCCESS);
+  bytes = 0;
+  ASSERT_EQ(AskSize(&bytes), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(bytes, 4096u);
+  EXPECT_EQ(core_.sent.size(), 1u);
+}
+
+TEST_F(CudnnQuestionsTest, ARefusalIsRemembered) {
+  ASSERT_NO_FATAL_FAILURE(Describe(2));
+  core_.reply.status = CUDNN_STATUS_NOT_SUPPORTED;
+  std::size_t bytes = 0;
+  EXPECT_EQ(AskSize(&bytes), CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(AskSize(&bytes), CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(core_.sent.size(), 1u);
+}
+
+TEST_F(CudnnQuestionsTest, AlgorithmsAreTheLibrarysAnswer) {
+  ASSERT_NO_FATAL_FAILURE(Describe(3));
+  wire::CudnnConvolutionAlgorithmsResult answer;
+  answer.algorithms = {{.algorithm = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3,
+                        .time_ms = 0.5f,
+                        .workspace_bytes = 128,
+                        .determinism = CUDNN_DETERMINISTIC}};
+  core_.reply.result = wire::Encoded(answer);
+  cudnnConvolutionBwdFilterAlgoPerf_t found[2];
+  int count = 0;
+  ASSERT_EQ(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_, x_, y_, convolution_, w_, 2,
+                                                          &count, found),
+            CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(count, 1);
+  EXPECT_EQ(found[0].algo, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3);
+  EXPECT_EQ(found[0].memory, 128u);
+  const auto sent = core_.Only<wire::CudnnConvolutionAlgorithms>();
+  EXPECT_EQ(sent.direction, 2u);
+  EXPECT_EQ(sent.x.dims[1], 2);
+  EXPECT_EQ(sent.y.dims[1], 4);
+  EXPECT_EQ(sent.requested, 2u);
+}
+
+TEST_F(CudnnClientTest, WhatIsMissingSaysSo) {
+  EXPECT_EQ(cudnnBackendFinalize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(core_.warnings, std::vector<std::string>{"cudnnBackendFinalize"});
+  EXPECT_STREQ(cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_NULL_POINTER), "CUDNN_STATUS_BAD_PARAM");
+}
+
+}  // namespace
+}  // namespace torpor::shim
