@@ -16,6 +16,11 @@ class BitSet {
   bool Contains(std::size_t i) const { return ((words_[i / 64] >> (i % 64)) & 1) != 0; }
   void Insert(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
   void Erase(std::size_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
+  std::size_t Count() const {
+    std::size_t count = 0;
+    for (const std::uint64_t word : words_) count += static_cast<std::size_t>(std::popcount(word));
+    return count;
+  }
   bool empty() const {
     for (const std::uint64_t word : words_) {
       if (word != 0) return false;

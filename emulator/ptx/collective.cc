@@ -11,6 +11,9 @@
 namespace torpor::ptx {
 namespace {
 
+// Each place where lanes may wait keeps account of all others: code grows with the square.
+constexpr std::size_t kMostWrittenOut = 12;
+
 Operand Label(std::uint32_t label) {
   Operand operand;
   operand.kind = Operand::Kind::kLabel;
@@ -136,6 +139,7 @@ Function ConvergeCollectives(const Module& module, std::uint32_t index, const Bl
   while (true) {
     const Expansion expansion(original, chosen);
     if (!Choose(module, expansion, shape, local_stride, chosen)) return expansion.function();
+    if (chosen.Count() > kMostWrittenOut) return original;
   }
 }
 

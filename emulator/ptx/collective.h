@@ -23,7 +23,8 @@ bool IsCollective(const Instruction& instruction);
 //         bar.warp.sync members;         // until all have read it
 //   AFTER:
 //
-// Guarded operations stay as they are: lanes that are elsewhere take no part in them.
+// Guarded operations stay as they are: lanes that are elsewhere take no part in them. So do all of
+// a function that would have more than a dozen written out.
 Function ConvergeCollectives(const Module& module, std::uint32_t index, const BlockShape& shape,
                              std::int64_t local_stride);
 

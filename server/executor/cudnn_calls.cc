@@ -23,7 +23,7 @@ CallStatus Answers(const CudnnInvocation& invocation, std::uint32_t requested, A
                    wire::CudnnConvolutionAlgorithmsResult& result) {
   std::vector<Performance> found(requested);
   int count = 0;
-  const CallStatus status = invocation.Done(ask(static_cast<int>(requested), &count, found.data()));
+  CallStatus status = invocation.Done(ask(static_cast<int>(requested), &count, found.data()));
   if (!status.ok()) return status;
   found.resize(static_cast<std::size_t>(std::clamp(count, 0, static_cast<int>(requested))));
   for (const Performance& one : found) {
@@ -80,7 +80,7 @@ CallStatus CudnnCalls::CudnnConvolutionAlgorithms(const wire::CudnnConvolutionAl
   const auto w = invocation.Real(command.w);
   const auto convolution = invocation.Real(command.convolution);
   const auto y = invocation.Real(command.y);
-  if (!invocation.ok()) return invocation.refusal();
+  if (!exists || !invocation.ok()) return invocation.refusal();
   switch (command.direction) {
     case 0:
       return Answers<cudnnConvolutionFwdAlgoPerf_t>(

@@ -55,12 +55,14 @@ llvm::Value* DirectedRounding::Emit(RoundedOperation operation, Rounding roundin
                                     const std::vector<Value*>& inputs) {
   const bool is_vector = inputs[0]->getType()->isVectorTy();
   std::vector<Value*> vectors;
+  vectors.reserve(inputs.size());
   for (Value* input : inputs) vectors.push_back(is_vector ? input : Widen(input));
   const auto* const type = llvm::cast<llvm::FixedVectorType>(vectors[0]->getType());
   const unsigned step = kRegisterBits / type->getScalarSizeInBits();
   std::vector<Value*> results;
   for (unsigned begin = 0; begin < type->getNumElements(); begin += step) {
     std::vector<Value*> registers;
+    registers.reserve(vectors.size());
     for (Value* vector : vectors) registers.push_back(Part(vector, begin, step));
     results.push_back(EmitRegister(operation, rounding, registers));
   }

@@ -143,7 +143,8 @@ std::vector<llvm::Value*> FunctionEmitter::LoadContiguous(const Address& address
 void FunctionEmitter::PrefetchNextTile(const Address& address, const Access& access) {
   constexpr std::uint64_t kAhead = 2048;
   constexpr std::uint64_t kCacheLine = 64;
-  for (std::uint64_t line = 0; line < kWarpLanes * access.bytes(); line += kCacheLine) {
+  for (std::uint64_t line = 0; line < std::uint64_t{kWarpLanes} * access.bytes();
+       line += kCacheLine) {
     const Address ahead = Advanced(address, kAhead + line);
     b_.CreateIntrinsic(
         llvm::Intrinsic::prefetch, {b_.getPtrTy()},
