@@ -17,7 +17,6 @@ namespace torpor::shim {
 namespace {
 
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::Not;
 
 constexpr auto kFetch = wire::MemcpyFromSymbol::kCallId;
