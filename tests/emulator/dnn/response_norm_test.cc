@@ -15,14 +15,18 @@ class ResponseNormTest : public DnnTest, public testing::WithParamInterface<cudn
 
 INSTANTIATE_TEST_SUITE_P(Types, ResponseNormTest, testing::ValuesIn(kFloatingTypes));
 
+// The place of a value in an NCHW tensor of one image.
+std::size_t PlaceOf(int channel, int point) {
+  return static_cast<std::size_t>(channel) * kPoints + static_cast<std::size_t>(point);
+}
+
 double Normalised(const std::vector<double>& x, int channel, int point) {
   double sum = 0;
   for (int near = channel - 1; near <= channel + 2; ++near) {
     if (near < 0 || near >= kChannels) continue;
-    sum += std::pow(x[static_cast<std::size_t>(near * kPoints + point)], 2);
+    sum += std::pow(x[PlaceOf(near, point)], 2);
   }
-  return x[static_cast<std::size_t>(channel * kPoints + point)] *
-         std::pow(kK + kAlpha / kWidth * sum, -kBeta);
+  return x[PlaceOf(channel, point)] * std::pow(kK + kAlpha / kWidth * sum, -kBeta);
 }
 
 TEST_P(ResponseNormTest, ForwardAndItsGradient) {
@@ -38,7 +42,7 @@ TEST_P(ResponseNormTest, ForwardAndItsGradient) {
   std::vector<double> expected(x.values().size());
   for (int c = 0; c < kChannels; ++c) {
     for (int p = 0; p < kPoints; ++p) {
-      expected[static_cast<std::size_t>(c * kPoints + p)] = Normalised(x.values(), c, p);
+      expected[PlaceOf(c, p)] = Normalised(x.values(), c, p);
     }
   }
   ASSERT_DNN(cudnnLRNCrossChannelForward(handle_, norm, CUDNN_LRN_CROSS_CHANNEL_DIM1, one.get(),
@@ -60,8 +64,8 @@ TEST_P(ResponseNormTest, ForwardAndItsGradient) {
       std::vector<double> less = x.values();
       more[i] += kStep;
       less[i] -= kStep;
-      slope += dy[static_cast<std::size_t>(c * kPoints + point)] *
-               (Normalised(more, c, point) - Normalised(less, c, point)) / (2 * kStep);
+      slope += dy[PlaceOf(c, point)] * (Normalised(more, c, point) - Normalised(less, c, point)) /
+               (2 * kStep);
     }
     ASSERT_NEAR(dx[i], slope, std::fmax(ToleranceOf(type), 1e-8));
   }
