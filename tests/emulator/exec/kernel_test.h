@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -99,8 +100,9 @@ class KernelTest : public ::testing::Test {
                    const T& argument) {
     static_assert(std::is_trivially_copyable_v<T>);
     ASSERT_LT(index, info.parameters.size());
-    ASSERT_EQ(info.parameters[index].size, sizeof(T)) << info.name << " " << index;
-    std::memcpy(&packed[info.parameters[index].offset], &argument, sizeof(T));
+    const auto bytes = std::as_bytes(std::span(&argument, 1));
+    ASSERT_EQ(info.parameters[index].size, bytes.size()) << info.name << " " << index;
+    std::memcpy(&packed[info.parameters[index].offset], bytes.data(), bytes.size());
     ++index;
   }
 };
