@@ -76,7 +76,7 @@ CublasLtFunctions FakeLibrary() {
   return f;
 }
 
-constexpr Bytes kMatrixBytes = 64 * 64 * sizeof(float);
+constexpr Bytes kMatrixBytes = Bytes{64} * 64 * sizeof(float);
 
 class CublasLtCallsTest : public testing::Test {
  protected:
