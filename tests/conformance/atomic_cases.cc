@@ -6,6 +6,7 @@
 
 #include "tests/conformance/address_space.h"
 #include "tests/conformance/ptx_case.h"
+#include "tests/conformance/word_operations.h"
 
 namespace torpor::conformance {
 namespace {
@@ -50,21 +51,9 @@ void Add64(const std::string& name, std::vector<PtxCase>& cases) {
       Word64<kModel, true>));
 }
 
-U32 Sum(U32 a, U32 b) { return a + b; }
-U32 And(U32 a, U32 b) { return a & b; }
-U32 Or(U32 a, U32 b) { return a | b; }
-U32 Xor(U32 a, U32 b) { return a ^ b; }
 U32 Second(U32, U32 b) { return b; }
 U32 Incremented(U32 a, U32 b) { return a >= b ? 0 : a + 1; }
 U32 Decremented(U32 a, U32 b) { return a == 0 || a > b ? b : a - 1; }
-template <typename T>
-T Least(T a, T b) {
-  return a < b ? a : b;
-}
-template <typename T>
-T Greatest(T a, T b) {
-  return a > b ? a : b;
-}
 U64 Sum64(U64 a, U64 b) { return a + b; }
 U64 And64(U64 a, U64 b) { return a & b; }
 U64 Or64(U64 a, U64 b) { return a | b; }

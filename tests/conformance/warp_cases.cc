@@ -3,6 +3,7 @@
 
 #include "tests/conformance/address_space.h"
 #include "tests/conformance/ptx_case.h"
+#include "tests/conformance/word_operations.h"
 
 namespace torpor::conformance {
 namespace {
@@ -148,19 +149,6 @@ T Reduced(int, const Lanes<T>& a) {
 template <typename T, T (*kModel)(T, T)>
 void AddReduction(const std::string& name, std::vector<PtxCase>& cases) {
   cases.push_back(Together("redux", "redux.sync." + name + " D, A, -1;", Reduced<T, kModel>));
-}
-
-U32 Sum(U32 a, U32 b) { return a + b; }
-U32 And(U32 a, U32 b) { return a & b; }
-U32 Or(U32 a, U32 b) { return a | b; }
-U32 Xor(U32 a, U32 b) { return a ^ b; }
-template <typename T>
-T Least(T a, T b) {
-  return a < b ? a : b;
-}
-template <typename T>
-T Greatest(T a, T b) {
-  return a > b ? a : b;
 }
 
 void AddReductions(std::vector<PtxCase>& cases) {
