@@ -13,10 +13,7 @@ class CollectiveTest : public KernelTest {
  protected:
   // out[lane] of one warp; %r3 is the lane.
   std::vector<std::uint32_t> RunWarp(const std::string& body) {
-    LoadBody("mov.u32 %r3, %laneid;\n" + body);
-    DeviceArray<std::uint32_t> out(memory_, kLanes);
-    MustRun("k", {1, 1, 1}, {kLanes, 1, 1}, out.data());
-    return {out.data(), out.data() + kLanes};
+    return KernelTest::RunWarp("mov.u32 %r3, %laneid;\n" + body);
   }
 };
 

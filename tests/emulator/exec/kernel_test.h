@@ -79,6 +79,15 @@ class KernelTest : public ::testing::Test {
     ASSERT_TRUE(result) << result.failure().message;
   }
 
+  // What LoadBody's kernel leaves in out[tid] for one warp.
+  std::vector<std::uint32_t> RunWarp(const std::string& body, const std::string& before = "") {
+    constexpr std::uint32_t kLanes = 32;
+    LoadBody(body, before);
+    DeviceArray<std::uint32_t> out(memory_, kLanes);
+    MustRun("k", {1, 1, 1}, {kLanes, 1, 1}, out.data());
+    return {out.data(), out.data() + kLanes};
+  }
+
   template <typename... Arguments>
   void MustFail(ExecError code, const std::string& kernel, Dim3 block, Arguments... arguments) {
     LaunchConfig config;
