@@ -4,10 +4,10 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <vector>
 
-#define ASSERT_CUDA(call) ASSERT_EQ((call), CUDA_SUCCESS)
+#include "tests/emulator/library/stream_test.h"
+
 #define ASSERT_BLAS(call) ASSERT_EQ((call), CUBLAS_STATUS_SUCCESS)
 
 namespace torpor::emulator {
@@ -41,25 +41,19 @@ class Array {
   CUdeviceptr address_ = 0;
 };
 
-class BlasTest : public testing::Test {
+class BlasTest : public StreamTest {
  protected:
   void SetUp() override {
-    setenv("TORPOR_EMULATOR_MEMORY", "256MiB", 1);
-    ASSERT_CUDA(cuInit(0));
-    CUcontext context = nullptr;
-    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context, 0));
-    ASSERT_CUDA(cuCtxSetCurrent(context));
-    ASSERT_CUDA(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    ASSERT_NO_FATAL_FAILURE(StreamTest::SetUp());
     ASSERT_BLAS(cublasCreate(&handle_));
     ASSERT_BLAS(cublasSetStream(handle_, stream_));
   }
   void TearDown() override {
     cublasDestroy(handle_);
-    cuDevicePrimaryCtxReset(0);
+    StreamTest::TearDown();
   }
 
   cublasHandle_t handle_ = nullptr;
-  CUstream stream_ = nullptr;
 };
 
 }  // namespace torpor::emulator

@@ -215,20 +215,15 @@ class Product {
   cublasLtMatmulDescOpaque_t matmul_{};
 };
 
-class LtMatmulTest : public testing::Test {
+class LtMatmulTest : public StreamTest {
  protected:
   void SetUp() override {
-    setenv("TORPOR_EMULATOR_MEMORY", "256MiB", 1);
-    ASSERT_CUDA(cuInit(0));
-    CUcontext context = nullptr;
-    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context, 0));
-    ASSERT_CUDA(cuCtxSetCurrent(context));
-    ASSERT_CUDA(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    ASSERT_NO_FATAL_FAILURE(StreamTest::SetUp());
     ASSERT_BLAS(cublasLtCreate(&handle_));
   }
   void TearDown() override {
     cublasLtDestroy(handle_);
-    cuDevicePrimaryCtxReset(0);
+    StreamTest::TearDown();
   }
 
   // Without an epilogue.
@@ -241,7 +236,6 @@ class LtMatmulTest : public testing::Test {
   }
 
   cublasLtHandle_t handle_ = nullptr;
-  CUstream stream_ = nullptr;
 };
 
 TEST_F(LtMatmulTest, EveryOperationOrderAndBatch) {

@@ -7,10 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
+
+#include "tests/emulator/library/stream_test.h"
 
 #define ASSERT_DNN(call) ASSERT_EQ((call), CUDNN_STATUS_SUCCESS)
 
@@ -197,25 +198,19 @@ class ScalarOf {
 inline constexpr cudnnDataType_t kFloatingTypes[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE,
                                                      CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16};
 
-class DnnTest : public testing::Test {
+class DnnTest : public StreamTest {
  protected:
   void SetUp() override {
-    setenv("TORPOR_EMULATOR_MEMORY", "256MiB", 1);
-    ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
-    CUcontext context = nullptr;
-    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
-    ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
-    ASSERT_EQ(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    ASSERT_NO_FATAL_FAILURE(StreamTest::SetUp());
     ASSERT_DNN(cudnnCreate(&handle_));
     ASSERT_DNN(cudnnSetStream(handle_, stream_));
   }
   void TearDown() override {
     cudnnDestroy(handle_);
-    cuDevicePrimaryCtxReset(0);
+    StreamTest::TearDown();
   }
 
   cudnnHandle_t handle_ = nullptr;
-  CUstream stream_ = nullptr;
 };
 
 }  // namespace torpor::emulator
