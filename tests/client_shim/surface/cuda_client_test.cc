@@ -60,9 +60,9 @@ TEST_F(CudaClientTest, ErrorsOfTheRuntimeAreToldInTheDriversWords) {
   EXPECT_EQ(ToCuResult(cudaErrorNotReady), CUDA_ERROR_NOT_READY);
 }
 
-// What follows is of programs that use the driver API only; tests that use both come later.
+// Of programs that use the driver API only: ctest gives every case a process of its own.
 TEST_F(CudaClientTest, AThreadsEndIsNoUseOfTheRuntime) {
-  if (Seam().process_uses_runtime()) GTEST_SKIP() << "an earlier test has used it";
+  ASSERT_FALSE(Seam().process_uses_runtime());
   core_.per_thread_stream = FakeClientCore::kPerThreadStream + 1;
   CUcontext primary = nullptr;
   ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
@@ -74,7 +74,7 @@ TEST_F(CudaClientTest, AThreadsEndIsNoUseOfTheRuntime) {
 }
 
 TEST_F(CudaClientTest, ReservedAddressesBelongToNoContext) {
-  if (Seam().process_uses_runtime()) GTEST_SKIP() << "an earlier test has used it";
+  ASSERT_FALSE(Seam().process_uses_runtime());
   constexpr std::size_t kReserved = std::size_t{2} << 20;
   CUcontext context = nullptr;
   ASSERT_EQ(cuCtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
