@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/sha256.h"
-#include "client_shim/cudart/overrides.h"
 #include "proto/cuda_api/cudart_commands.h"
 #include "proto/wire/relocatable_module.h"
 #include "tests/client_shim/surface/fake_client_core.h"
 #include "tests/client_shim/surface/fake_device.h"
+#include "tests/client_shim/surface/program_module.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
   return &torpor::shim::FakeClientCore::Get();
@@ -50,17 +50,9 @@ class LaunchTest : public CudartClientTest {
     core_.reply.result = wire::Encoded(loaded);
   }
   static bool Register() {
-    static constexpr std::array<std::uint8_t, 16> kFatbin = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};
-    static const struct {
-      int magic = 0x466243B1;
-      int version = 1;
-      const void* data = kFatbin.data();
-      void* prelinked = nullptr;
-    } wrapper;
-    void** const handle =
-        __cudaRegisterFatBinary(const_cast<void*>(static_cast<const void*>(&wrapper)));
-    __cudaRegisterFunction(handle, &kHostFunction, nullptr, "kernel", -1, nullptr, nullptr, nullptr,
-                           nullptr, nullptr);
+    static constexpr FatbinWrapper kWrapper;
+    void** const handle = RegisterModule(kWrapper);
+    RegisterKernel(handle, &kHostFunction, "kernel");
     __cudaRegisterVar(handle, host_variable, nullptr, "variable", 0, sizeof host_variable, 0, 0);
     __cudaRegisterFatBinaryEnd(handle);
     return handle != nullptr;
@@ -126,20 +118,11 @@ TEST_F(LaunchTest, AModuleIsLoadedOnce) {
 }
 
 TEST_F(LaunchTest, RelocatableDeviceCodeIsOneModuleOfItsParts) {
-  static constexpr std::array<std::uint8_t, 16> kLinked = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};
   static constexpr std::array<std::uint8_t, 24> kPart = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0, 8};
-  static const std::array<const void*, 3> parts = {kPart.data(), kLinked.data(), nullptr};
-  static const struct {
-    int magic = 0x466243B1;
-    int version = 2;
-    const void* data = kLinked.data();
-    const void* const* relocatable = parts.data();
-  } wrapper;
+  static constexpr std::array<const void*, 3> kParts = {kPart.data(), kEmptyFatbin.data(), nullptr};
+  static constexpr FatbinWrapper kWrapper = {.version = 2, .relocatable = kParts.data()};
   static constexpr char kFunction = 0;
-  void** const handle =
-      __cudaRegisterFatBinary(const_cast<void*>(static_cast<const void*>(&wrapper)));
-  __cudaRegisterFunction(handle, &kFunction, nullptr, "kernel", -1, nullptr, nullptr, nullptr,
-                         nullptr, nullptr);
+  RegisterKernel(RegisterModule(kWrapper), &kFunction, "kernel");
   cudaFuncAttributes attributes{};
   (void)cudaFuncGetAttributes(&attributes, &kFunction);
   ASSERT_FALSE(core_.sent.empty());
@@ -148,8 +131,8 @@ TEST_F(LaunchTest, RelocatableDeviceCodeIsOneModuleOfItsParts) {
   reader(load);
   ASSERT_TRUE(reader.done());
   wire::RelocatableModule module;
-  module.linked = kLinked;
-  module.parts = {kPart, kLinked};
+  module.linked = kEmptyFatbin;
+  module.parts = {kPart, kEmptyFatbin};
   const std::vector<std::uint8_t> image = wire::Encoded(module);
   EXPECT_EQ(load.hash, Sha256(image.data(), image.size()));
 }

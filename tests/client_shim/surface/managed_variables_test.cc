@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "client_shim/cudart/overrides.h"
 #include "proto/cuda_api/cudart_commands.h"
 #include "tests/client_shim/surface/fake_client_core.h"
 #include "tests/client_shim/surface/fake_device.h"
+#include "tests/client_shim/surface/program_module.h"
 
 namespace torpor::shim {
 namespace {
@@ -52,17 +52,9 @@ class ManagedVariablesTest : public testing::Test {
     variable_pointer = nullptr;
   }
   static void** Register() {
-    static constexpr std::array<std::uint8_t, 16> kFatbin = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0};
-    static const struct {
-      int magic = 0x466243B1;
-      int version = 1;
-      const void* data = kFatbin.data();
-      void* prelinked = nullptr;
-    } wrapper;
-    void** const handle =
-        __cudaRegisterFatBinary(const_cast<void*>(static_cast<const void*>(&wrapper)));
-    __cudaRegisterFunction(handle, &kFunction, nullptr, "kernel", -1, nullptr, nullptr, nullptr,
-                           nullptr, nullptr);
+    static constexpr FatbinWrapper kWrapper;
+    void** const handle = RegisterModule(kWrapper);
+    RegisterKernel(handle, &kFunction, "kernel");
     __cudaRegisterManagedVar(handle, &variable_pointer, nullptr, "variable", 0, kVariableBytes, 0,
                              0);
     return handle;
