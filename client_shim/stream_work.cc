@@ -2,8 +2,7 @@
 
 namespace torpor::shim {
 
-bool ResolveStream(cudaStream_t stream, std::uint64_t& handle) {
-  ClientCore& core = *torpor_client_core();
+bool ResolveStream(ClientCore& core, cudaStream_t stream, std::uint64_t& handle) {
   if (!stream || stream == cudaStreamLegacy) {
     handle = 0;
     return true;
@@ -16,18 +15,19 @@ bool ResolveStream(cudaStream_t stream, std::uint64_t& handle) {
   return KindOf(handle) == HandleKind::kStream && core.IsLive(handle);
 }
 
-cudaError_t EnqueueOn(std::uint64_t stream, const Command& command) {
-  ClientCore& core = *torpor_client_core();
-  if (StreamGate* const gate = core.stream_gate()) {
+StreamGate* GateOf(ClientCore& core) { return core.OfDevice(0)->stream_gate(); }
+
+cudaError_t EnqueueOn(ClientCore& core, std::uint64_t stream, const Command& command) {
+  if (StreamGate* const gate = GateOf(core)) {
     if (gate->IsCapturing(stream)) return gate->Capture(stream, command, nullptr);
     if (const cudaError_t error = gate->Await(stream)) return error;
   }
   return core.Enqueue(command);
 }
 
-cudaError_t CallOn(std::uint64_t stream, const Command& command, CallReply& reply) {
-  ClientCore& core = *torpor_client_core();
-  if (StreamGate* const gate = core.stream_gate())
+cudaError_t CallOn(ClientCore& core, std::uint64_t stream, const Command& command,
+                   CallReply& reply) {
+  if (StreamGate* const gate = GateOf(core))
     if (const cudaError_t error = gate->Await(stream)) return error;
   return core.Call(command, reply);
 }

@@ -79,7 +79,8 @@ class StreamGate {
   virtual cudaError_t Await(std::uint64_t stream) = 0;
 };
 
-// Thread-safe. Every function that can fail returns a cudaError_t: cudaErrorNoDevice where no
+// The session for one device of the program. Handles are unique in the process, addresses on the
+// node. Thread-safe. Every function that can fail returns a cudaError_t: cudaErrorNoDevice where no
 // daemon answers, the session's sticky error once there is one, an initialisation error in a
 // forked child. None hangs for ever.
 class ClientCore {
@@ -89,8 +90,18 @@ class ClientCore {
   // Opens the session if it is not open yet. Called first by every entry point that needs it.
   virtual cudaError_t Start() = 0;
 
+  // Whether Start has succeeded.
+  virtual bool IsOpen() const = 0;
+
   // What the daemon said of the session; valid after Start succeeded.
   virtual const wire::HelloReply& session() const = 0;
+
+  // The device's index in session().devices, and the core of another one: null if there is none of
+  // that index. Valid after Start succeeded; what it gives is started by itself.
+  virtual int device() const = 0;
+  virtual ClientCore* OfDevice(int device) = 0;
+  // torpor_client_core() is this one from now on, on the calling thread.
+  virtual void MakeCurrent() = 0;
 
   virtual std::uint64_t MintHandle(HandleKind kind) = 0;
 
@@ -152,17 +163,19 @@ class ClientCore {
   virtual cudaError_t Free(std::uint64_t address) = 0;
   virtual cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address) = 0;
   virtual cudaError_t HostFree(std::uint64_t address) = 0;
-  // Frees all device and pinned memory of the session, which nothing uses any more. Stops at the
-  // first error.
+  // Frees all device and pinned memory that was allocated here, which nothing uses any more. Stops
+  // at the first error. Free and HostFree take any device's.
   virtual cudaError_t FreeAll() = 0;
   virtual cudaError_t MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) = 0;
 
-  // Where an address lies: the live allocation [begin, begin + bytes) that contains it, and
-  // whether it is device or host-arena memory. False: no memory of this session.
+  // Where an address lies: the live allocation [begin, begin + bytes) that contains it, whether it
+  // is device or host-arena memory, and for which device it was allocated. False: no memory of
+  // this process.
   struct Allocation {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;
     bool on_device = false;
+    int device = 0;
   };
   virtual bool FindAllocation(std::uint64_t address, Allocation& allocation) const = 0;
 
@@ -173,7 +186,8 @@ class ClientCore {
   // A line on stderr, prefixed, at most once for the same `key`.
   virtual void WarnOnce(const std::string& key, const std::string& message) = 0;
 
-  // Null until a program first captures or queues a function of its own; then the same for ever.
+  // Of the first device's core, for all. Null until a program first captures or queues a function
+  // of its own; then the same for ever.
   StreamGate* stream_gate() const { return stream_gate_.load(std::memory_order_acquire); }
   void SetStreamGate(StreamGate* gate) { stream_gate_ = gate; }
 
@@ -183,6 +197,6 @@ class ClientCore {
 
 }  // namespace torpor::shim
 
-// The one function that libtorpor_client.so exports (version node TORPOR_CLIENT_1). Never null;
-// nothing is started before ClientCore::Start.
+// The one function that libtorpor_client.so exports (version node TORPOR_CLIENT_1): the core of the
+// calling thread's current device. Never null; nothing is started before ClientCore::Start.
 extern "C" torpor::shim::ClientCore* torpor_client_core();

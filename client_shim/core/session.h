@@ -17,6 +17,7 @@
 #include "client_shim/core/batch.h"
 #include "client_shim/core/client_core.h"
 #include "client_shim/core/completion_slots.h"
+#include "client_shim/core/current_core.h"
 #include "client_shim/core/executor_link.h"
 #include "client_shim/core/grpc_stream.h"
 #include "client_shim/core/journal.h"
@@ -27,9 +28,10 @@
 
 namespace torpor::shim {
 
-// The session of this process. One mutex guards it all but the order of output: a call holds it
-// for the microsecond that it takes to append a command or to hand a frame to the socket, never
-// while it waits.
+// The session of this process for one device. The first has what all share: the program's
+// allocations, the host arena, the further sessions. One mutex guards it all but the order of
+// output: a call holds it for the microsecond that it takes to append a command or to hand a frame
+// to the socket, never while it waits.
 //
 // A thread that waits for a reply reads the executor's socket itself, and then on behalf of all
 // that wait; only what nobody waits for (grants, revokes, the flush timer, the return of an idle
@@ -42,11 +44,18 @@ namespace torpor::shim {
 // acknowledgement, and counts as lost.
 class Session final : public ClientCore {
  public:
+  // For the program's first device.
   explicit Session(std::function<Settings()> read_settings);
   ~Session() override;
 
   cudaError_t Start() override;
+  bool IsOpen() const override {
+    return started_.load(std::memory_order_acquire) && start_error_ == cudaSuccess;
+  }
   const wire::HelloReply& session() const override { return hello_; }
+  int device() const override { return device_; }
+  ClientCore* OfDevice(int device) override;
+  void MakeCurrent() override { SetCurrentCore(this); }
   std::uint64_t MintHandle(HandleKind kind) override;
   cudaError_t Enqueue(const Command& command) override;
   cudaError_t Call(const Command& command, CallReply& reply) override;
@@ -100,6 +109,9 @@ class Session final : public ClientCore {
     wire::ServerMessage reply;
     std::condition_variable changed;
   };
+
+  // For a further device.
+  Session(Session& first, int device);
 
   // session_open.cc: the handshake, on the thread of the first call.
   cudaError_t Open();
@@ -158,11 +170,14 @@ class Session final : public ClientCore {
   void SendControl(const wire::ClientMessage& message);
   cudaError_t Ask(std::uint64_t request_id, const wire::ClientMessage& request,
                   wire::ServerMessage& reply);
+  cudaError_t AllocateHost(std::uint64_t bytes, int device, std::uint64_t& address);
   cudaError_t AskAddress(std::uint64_t request_id, const wire::ClientMessage& request,
                          std::uint64_t& address);
   bool Forget(std::uint64_t address, bool on_device);
   void OnMemoryAnswer(std::uint64_t request_id, wire::ServerMessage reply);
 
+  Session& first_;
+  const int device_ = 0;
   const std::function<Settings()> read_settings_;
   Settings settings_;
   mutable Log log_;
@@ -178,8 +193,10 @@ class Session final : public ClientCore {
   SharedRegions regions_;
   CompletionSlots slots_;
   PayloadRing ring_{slots_};
-  AllocationMap allocations_;
-  std::atomic<std::uint64_t> next_serial_{1};
+  AllocationMap allocations_;                  // the first's
+  std::atomic<std::uint64_t> next_serial_{1};  // the first's
+  std::mutex further_mutex_;
+  std::map<int, std::unique_ptr<Session>> further_;  // the first's; guarded by further_mutex_
   std::atomic<std::uint64_t> next_request_{1};
 
   std::mutex print_mutex_;    // one thread prints at a time, in order; taken before mutex_

@@ -47,7 +47,7 @@ cudaError_t Session::Usable() const {
 
 std::uint64_t Session::MintHandle(HandleKind kind) {
   return static_cast<std::uint64_t>(kind) << kHandleSerialBits |
-         next_serial_.fetch_add(1, std::memory_order_relaxed);
+         first_.next_serial_.fetch_add(1, std::memory_order_relaxed);
 }
 
 cudaError_t Session::AwaitLease(Lock& lock, bool tells_program) {
@@ -293,7 +293,7 @@ cudaError_t Session::AcquireWindow(std::uint64_t bytes, WindowPiece& piece) {
 void Session::ReleaseWindow(const WindowPiece& piece) { ring_.Release(piece); }
 
 bool Session::FindAllocation(std::uint64_t address, Allocation& allocation) const {
-  return allocations_.Find(address, allocation);
+  return first_.allocations_.Find(address, allocation);
 }
 
 void Session::WarnOnce(const std::string& key, const std::string& message) {

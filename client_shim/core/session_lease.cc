@@ -17,19 +17,24 @@ constexpr std::chrono::seconds kConnectPatience{2};
 
 constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std::uint32_t>(call); }
 
-// The thread's default stream. Trivial, so that calls from exit handlers may still use it.
+// The thread's default stream on each device. Trivial, so that calls from exit handlers may still
+// use it.
 struct ThreadStream {
   ClientCore* owner;
   std::uint64_t handle;
 };
-thread_local ThreadStream my_stream{nullptr, 0};
+thread_local ThreadStream my_streams[wire::kMostDevices];
 
-// What the thread has put on its stream still runs: executors let a destroyed stream finish.
-void DestroyThreadStream(void* thread_stream) {
-  // A destructor of the program that runs later may want a new one.
-  const ThreadStream old = std::exchange(*static_cast<ThreadStream*>(thread_stream), {});
-  const auto fields = wire::Encoded(wire::StreamDestroy{old.handle});
-  old.owner->Destroy(old.handle, {wire::StreamDestroy::kCallId, fields});
+// What the thread has put on its streams still runs: executors let a destroyed stream finish.
+void DestroyThreadStreams(void* streams) {
+  auto* const stream = static_cast<ThreadStream*>(streams);
+  for (int device = 0; device < wire::kMostDevices; ++device) {
+    // A destructor of the program that runs later may want a new one.
+    const ThreadStream old = std::exchange(stream[device], {});
+    if (!old.owner) continue;
+    const auto fields = wire::Encoded(wire::StreamDestroy{old.handle});
+    old.owner->Destroy(old.handle, {wire::StreamDestroy::kCallId, fields});
+  }
 }
 
 }  // namespace
@@ -253,15 +258,16 @@ bool Session::IsLive(std::uint64_t handle) const {
 }
 
 std::uint64_t Session::PerThreadStream() {
-  if (my_stream.owner == this) return my_stream.handle;
+  ThreadStream& mine = my_streams[device_];
+  if (mine.owner == this) return mine.handle;
   const std::uint64_t handle = MintHandle(HandleKind::kStream);
   wire::StreamCreate create;
   create.stream = handle;
   const auto fields = wire::Encoded(create);
   Create(handle, {wire::StreamCreate::kCallId, fields});
-  my_stream = {this, handle};
-  static const ThreadEnd thread_end(&DestroyThreadStream);
-  thread_end.Arm(&my_stream);
+  mine = {this, handle};
+  static const ThreadEnd thread_end(&DestroyThreadStreams);
+  thread_end.Arm(my_streams);
   return handle;
 }
 

@@ -50,25 +50,32 @@ cudaError_t Session::AskAddress(std::uint64_t request_id, const wire::ClientMess
 cudaError_t Session::Malloc(std::uint64_t bytes, std::uint64_t& address) {
   const std::uint64_t id = next_request_++;
   const cudaError_t error = AskAddress(id, wire::Malloc{id, bytes}, address);
-  if (error == cudaSuccess) allocations_.Insert({address, bytes, true});
+  if (error == cudaSuccess) first_.allocations_.Insert({address, bytes, true, device_});
   return error;
 }
 
 cudaError_t Session::HostAlloc(std::uint64_t bytes, std::uint64_t& address) {
+  return first_.AllocateHost(bytes, device_, address);
+}
+
+cudaError_t Session::AllocateHost(std::uint64_t bytes, int device, std::uint64_t& address) {
   const std::uint64_t id = next_request_++;
   const cudaError_t error = AskAddress(id, wire::HostAlloc{id, bytes}, address);
-  if (error == cudaSuccess) allocations_.Insert({address, bytes, false});
+  if (error == cudaSuccess) allocations_.Insert({address, bytes, false, device});
   return error;
 }
 
 // The map forgets first, so that of two threads that free the same address one fails.
 bool Session::Forget(std::uint64_t address, bool on_device) {
   Allocation allocation;
-  return allocations_.Find(address, allocation) && allocation.begin == address &&
-         allocation.on_device == on_device && allocations_.Erase(address);
+  return first_.allocations_.Find(address, allocation) && allocation.begin == address &&
+         allocation.on_device == on_device && first_.allocations_.Erase(address);
 }
 
 cudaError_t Session::Free(std::uint64_t address) {
+  Allocation allocation;
+  if (FindAllocation(address, allocation) && allocation.on_device && allocation.device != device_)
+    return OfDevice(allocation.device)->Free(address);
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   if (!Forget(address, true)) return cudaErrorInvalidValue;
   const std::uint64_t id = next_request_++;
@@ -77,6 +84,7 @@ cudaError_t Session::Free(std::uint64_t address) {
 }
 
 cudaError_t Session::HostFree(std::uint64_t address) {
+  if (this != &first_) return first_.HostFree(address);
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   if (!Forget(address, false)) return cudaErrorInvalidValue;
   const std::uint64_t id = next_request_++;
@@ -85,7 +93,8 @@ cudaError_t Session::HostFree(std::uint64_t address) {
 }
 
 cudaError_t Session::FreeAll() {
-  for (const Allocation& allocation : allocations_.All()) {
+  for (const Allocation& allocation : first_.allocations_.All()) {
+    if (allocation.device != device_) continue;
     const cudaError_t error =
         allocation.on_device ? Free(allocation.begin) : HostFree(allocation.begin);
     if (error != cudaSuccess) return error;

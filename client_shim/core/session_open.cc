@@ -22,9 +22,13 @@ constexpr char kHowToStart[] =
 }  // namespace
 
 Session::Session(std::function<Settings()> read_settings)
-    : read_settings_(std::move(read_settings)) {}
+    : first_(*this), read_settings_(std::move(read_settings)) {}
+
+Session::Session(Session& first, int device)
+    : first_(first), device_(device), read_settings_(first.read_settings_) {}
 
 Session::~Session() {
+  further_.clear();
   {
     Lock lock(mutex_);
     stopping_ = true;
@@ -48,6 +52,16 @@ cudaError_t Session::Start() {
   return fatal_.load(std::memory_order_relaxed);
 }
 
+ClientCore* Session::OfDevice(int device) {
+  if (device == 0) return &first_;
+  const bool exists = device > 0 && static_cast<std::size_t>(device) < first_.hello_.devices.size();
+  if (!exists) return nullptr;
+  std::lock_guard lock(first_.further_mutex_);
+  std::unique_ptr<Session>& further = first_.further_[device];
+  if (!further) further.reset(new Session(first_, device));
+  return further.get();
+}
+
 cudaError_t Session::OpenFailed(cudaError_t error, const std::string& why) {
   log_.Warn(why);
   control_.reset();
@@ -69,7 +83,11 @@ cudaError_t Session::Open() {
   hello.token = settings_.token;
   hello.process_id = static_cast<std::uint64_t>(getpid());
   hello.program = program_invocation_short_name;
-  SendControl(hello);
+  if (device_ == 0)
+    SendControl(hello);
+  else
+    SendControl(
+        wire::DeviceHello{hello, first_.hello_.session_id, first_.hello_.session_key, device_});
   if (const cudaError_t error = AwaitHelloReply(deadline); error != cudaSuccess) return error;
   if (const cudaError_t error = MapRegions(deadline); error != cudaSuccess) return error;
   SendControl(wire::HelloAck{});
@@ -132,6 +150,8 @@ cudaError_t Session::MapRegions(Time deadline) {
   regions_ = std::move(regions).value();
   slots_.Attach(regions_.page());
   ring_.Attach(regions_.window(), wire::kCompletionPageBytes, hello_.window_bytes);
+  hello_.host_base = first_.hello_.host_base;
+  hello_.host_bytes = first_.hello_.host_bytes;
   return cudaSuccess;
 }
 

@@ -33,12 +33,12 @@ cudaError_t CapturedHandle::Find(ClientCore& core, const CublasSettings& setting
   made->handle_.wanted = settings;
   // A graph's commands run on the streams of its launches.
   made->handle_.wanted.stream = 0;
-  if (const cudaError_t error = made->handle_.SendSettings(core)) return error;
+  if (const cudaError_t error = made->handle_.SendSettings()) return error;
   table.handles[settings] = made;
   found = made;
   return cudaSuccess;
 }
 
-CapturedHandle::~CapturedHandle() { handle_.Destroy(core_); }
+CapturedHandle::~CapturedHandle() { handle_.Destroy(); }
 
 }  // namespace torpor::shim

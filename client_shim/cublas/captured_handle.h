@@ -13,11 +13,11 @@ namespace torpor::shim {
 class CapturedHandle {
  public:
   // That with these settings; calls that are captured on different streams, which may run side by
-  // side, never share one. Thread-safe.
+  // side or on different devices, never share one. Thread-safe.
   static cudaError_t Find(ClientCore& core, const CublasSettings& settings,
                           std::shared_ptr<const CapturedHandle>& found);
 
-  CapturedHandle(ClientCore& core, std::uint64_t id) : core_(core), handle_(id) {}
+  CapturedHandle(ClientCore& core, std::uint64_t id) : handle_(core, id) {}
   ~CapturedHandle();
   CapturedHandle(const CapturedHandle&) = delete;
   CapturedHandle& operator=(const CapturedHandle&) = delete;
@@ -25,7 +25,6 @@ class CapturedHandle {
   std::uint64_t id() const { return handle_.id(); }
 
  private:
-  ClientCore& core_;
   CublasHandle handle_;
 };
 

@@ -27,7 +27,7 @@ cublasStatus_t CreateHandle(cublasHandle_t* handle) {
   if (const cudaError_t error = core.Start()) return CublasStatusOf(error);
   std::uint64_t id = 0;
   if (const cudaError_t error = CublasHandle::Create(core, id)) return CublasStatusOf(error);
-  *handle = CublasHandleTable::Get().Add(id);
+  *handle = CublasHandleTable::Get().Add(core, id);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -63,7 +63,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return WithHandle(handle, [&](CublasHandle& found) {
     const cublasStatus_t status =
-        Guarded([&] { return torpor::shim::CublasStatusOf(found.Destroy(*torpor_client_core())); });
+        Guarded([&] { return torpor::shim::CublasStatusOf(found.Destroy()); });
     torpor::shim::CublasHandleTable::Get().Remove(handle);
     return status;
   });
@@ -72,7 +72,8 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId) {
   return WithHandle(handle, [&](CublasHandle& found) {
     std::uint64_t stream = 0;
-    if (!torpor::shim::ResolveStream(streamId, stream)) return CUBLAS_STATUS_INVALID_VALUE;
+    if (!torpor::shim::ResolveStream(found.core(), streamId, stream))
+      return CUBLAS_STATUS_INVALID_VALUE;
     found.program_stream = streamId;
     found.wanted.stream = stream;
     found.wanted.workspace = found.wanted.workspace_bytes = 0;  // as cuBLAS documents

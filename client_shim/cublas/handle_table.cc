@@ -23,21 +23,22 @@ cudaError_t CublasHandle::Create(ClientCore& core, std::uint64_t& id) {
   return core.Create(id, {wire::CublasCreate::kCallId, wire::Encoded(wire::CublasCreate{id})});
 }
 
-cudaError_t CublasHandle::Destroy(ClientCore& core) const {
-  return core.Destroy(id_, {wire::CublasDestroy::kCallId, wire::Encoded(wire::CublasDestroy{id_})});
+cudaError_t CublasHandle::Destroy() const {
+  return core_.Destroy(id_,
+                       {wire::CublasDestroy::kCallId, wire::Encoded(wire::CublasDestroy{id_})});
 }
 
-std::uint64_t CublasHandle::CurrentStream(ClientCore& core) {
+std::uint64_t CublasHandle::CurrentStream() {
   // The calling thread's, which need not be the one that set the stream.
-  if (program_stream == cudaStreamPerThread) wanted.stream = core.PerThreadStream();
+  if (program_stream == cudaStreamPerThread) wanted.stream = core_.PerThreadStream();
   return wanted.stream;
 }
 
-cudaError_t CublasHandle::SendSettings(ClientCore& core) {
-  CurrentStream(core);
+cudaError_t CublasHandle::SendSettings() {
+  CurrentStream();
   if (wanted.stream != sent_.stream) {
     if (const cudaError_t error =
-            Configure(core, id_, wire::CublasSetStream{.handle = 0, .stream = wanted.stream}))
+            Configure(core_, id_, wire::CublasSetStream{.handle = 0, .stream = wanted.stream}))
       return error;
     sent_.stream = wanted.stream;
     // cuBLAS goes back to its own workspace when the stream changes.
@@ -45,7 +46,7 @@ cudaError_t CublasHandle::SendSettings(ClientCore& core) {
   }
   if (wanted.workspace != sent_.workspace || wanted.workspace_bytes != sent_.workspace_bytes) {
     if (const cudaError_t error = Configure(
-            core, id_,
+            core_, id_,
             wire::CublasSetWorkspace{
                 .handle = 0, .address = wanted.workspace, .bytes = wanted.workspace_bytes}))
       return error;
@@ -54,19 +55,19 @@ cudaError_t CublasHandle::SendSettings(ClientCore& core) {
   }
   if (wanted.math_mode != sent_.math_mode) {
     if (const cudaError_t error =
-            Configure(core, id_, wire::CublasSetMathMode{.handle = 0, .mode = wanted.math_mode}))
+            Configure(core_, id_, wire::CublasSetMathMode{.handle = 0, .mode = wanted.math_mode}))
       return error;
     sent_.math_mode = wanted.math_mode;
   }
   if (wanted.atomics_mode != sent_.atomics_mode) {
     if (const cudaError_t error = Configure(
-            core, id_, wire::CublasSetAtomicsMode{.handle = 0, .mode = wanted.atomics_mode}))
+            core_, id_, wire::CublasSetAtomicsMode{.handle = 0, .mode = wanted.atomics_mode}))
       return error;
     sent_.atomics_mode = wanted.atomics_mode;
   }
   if (wanted.sm_count_target != sent_.sm_count_target) {
     if (const cudaError_t error = Configure(
-            core, id_, wire::CublasSetSmCountTarget{.handle = 0, .count = wanted.sm_count_target}))
+            core_, id_, wire::CublasSetSmCountTarget{.handle = 0, .count = wanted.sm_count_target}))
       return error;
     sent_.sm_count_target = wanted.sm_count_target;
   }
@@ -78,10 +79,10 @@ CublasHandleTable& CublasHandleTable::Get() {
   return *table;
 }
 
-cublasHandle_t CublasHandleTable::Add(std::uint64_t id) {
+cublasHandle_t CublasHandleTable::Add(ClientCore& core, std::uint64_t id) {
   const auto handle = reinterpret_cast<cublasHandle_t>(id);
   const std::unique_lock lock(mutex_);
-  handles_.emplace(handle, std::make_unique<CublasHandle>(id));
+  handles_.emplace(handle, std::make_unique<CublasHandle>(core, id));
   return handle;
 }
 

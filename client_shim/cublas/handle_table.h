@@ -28,27 +28,30 @@ struct CublasSettings {
 // A handle of this process. As with cuBLAS's own, one thread at a time uses one.
 class CublasHandle {
  public:
-  explicit CublasHandle(std::uint64_t id) : id_(id) {}
+  CublasHandle(ClientCore& core, std::uint64_t id) : core_(core), id_(id) {}
 
   // Makes one of the session.
   static cudaError_t Create(ClientCore& core, std::uint64_t& id);
   // Sends that the session's is gone; the settings are not to be sent any more.
-  cudaError_t Destroy(ClientCore& core) const;
+  cudaError_t Destroy() const;
 
   std::uint64_t id() const { return id_; }
+  // Of the device that was current when it was created.
+  ClientCore& core() const { return core_; }
 
   // The stream of a call that is made now.
-  std::uint64_t CurrentStream(ClientCore& core);
+  std::uint64_t CurrentStream();
 
   // Sends those of `wanted` that the executor does not know yet, so that what is set again and
   // again to the same value (PyTorch does so around every call) costs nothing.
-  cudaError_t SendSettings(ClientCore& core);
+  cudaError_t SendSettings();
 
   CublasSettings wanted;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   cudaStream_t program_stream = nullptr;  // as the program named it
 
  private:
+  ClientCore& core_;
   const std::uint64_t id_;
   CublasSettings sent_;
 };
@@ -59,7 +62,7 @@ class CublasHandleTable {
   // Never destroyed: programs destroy handles from destructors of their own globals.
   static CublasHandleTable& Get();
 
-  cublasHandle_t Add(std::uint64_t id);
+  cublasHandle_t Add(ClientCore& core, std::uint64_t id);
   // Null if there is no such handle. The pointer lives until the handle is removed.
   CublasHandle* Find(cublasHandle_t handle) const;
   bool Remove(cublasHandle_t handle);

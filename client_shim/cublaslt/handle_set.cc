@@ -1,9 +1,20 @@
 #include "client_shim/cublaslt/handle_set.h"
 
-#include "client_shim/core/client_core.h"
 #include "client_shim/cublas/status.h"
 
 namespace torpor::shim {
+namespace {
+
+// Handles of cuBLAS are known to the core that made them.
+ClientCore* CoreWith(std::uint64_t cublas_handle) {
+  ClientCore& first = *torpor_client_core()->OfDevice(0);
+  if (!first.IsOpen()) return nullptr;
+  for (int device = 0; ClientCore* const core = first.OfDevice(device); ++device)
+    if (core->IsLive(cublas_handle)) return core;
+  return nullptr;
+}
+
+}  // namespace
 
 CublasLtHandles& CublasLtHandles::Get() {
   static auto* const handles = new CublasLtHandles;
@@ -15,7 +26,7 @@ cublasStatus_t CublasLtHandles::Create(cublasLtHandle_t& handle) {
   if (const cudaError_t error = core.Start()) return CublasStatusOf(error);
   handle = reinterpret_cast<cublasLtHandle_t>(core.MintHandle(HandleKind::kCublasLt));
   const std::lock_guard lock(mutex_);
-  handles_.insert(handle);
+  handles_.emplace(handle, &core);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -24,11 +35,12 @@ bool CublasLtHandles::Destroy(cublasLtHandle_t handle) {
   return handles_.erase(handle) == 1;
 }
 
-bool CublasLtHandles::IsLive(cublasLtHandle_t handle) const {
+ClientCore* CublasLtHandles::FindCore(cublasLtHandle_t handle) const {
   const auto id = reinterpret_cast<std::uint64_t>(handle);
-  if (KindOf(id) == HandleKind::kCublas) return torpor_client_core()->IsLive(id);
+  if (KindOf(id) == HandleKind::kCublas) return CoreWith(id);
   const std::lock_guard lock(mutex_);
-  return handles_.contains(handle);
+  const auto found = handles_.find(handle);
+  return found == handles_.end() ? nullptr : found->second;
 }
 
 }  // namespace torpor::shim

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
+
+#include "client_shim/core/client_core.h"
 
 namespace torpor::shim {
 
-// The live handles of cuBLASLt. Nothing but a name is behind one. Thread-safe.
+// The live handles of cuBLASLt. Nothing but a name and its device is behind one. Thread-safe.
 class CublasLtHandles {
  public:
   // Never destroyed: programs destroy handles from destructors of their own globals.
@@ -17,12 +19,13 @@ class CublasLtHandles {
   // Opens the session if it is not open yet.
   cublasStatus_t Create(cublasLtHandle_t& handle);
   bool Destroy(cublasLtHandle_t handle);
-  // A handle of cuBLAS is one of cuBLASLt, too.
-  bool IsLive(cublasLtHandle_t handle) const;
+  // The core of the device that was current when the handle was created; null if it is none. A
+  // handle of cuBLAS is one of cuBLASLt, too.
+  ClientCore* FindCore(cublasLtHandle_t handle) const;
 
  private:
   mutable std::mutex mutex_;
-  std::unordered_set<cublasLtHandle_t> handles_;
+  std::unordered_map<cublasLtHandle_t, ClientCore*> handles_;
 };
 
 }  // namespace torpor::shim

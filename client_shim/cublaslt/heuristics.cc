@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "client_shim/core/client_core.h"
 #include "client_shim/cublas/status.h"
 
 namespace torpor::shim {
@@ -12,7 +11,7 @@ CublasLtHeuristics& CublasLtHeuristics::Get() {
   return *heuristics;
 }
 
-cublasStatus_t CublasLtHeuristics::Ask(const wire::CublasLtProblem& problem,
+cublasStatus_t CublasLtHeuristics::Ask(ClientCore& core, const wire::CublasLtProblem& problem,
                                        const LtMatmulPreference& preference,
                                        std::uint32_t requested,
                                        std::vector<wire::CublasLtAnswer>& answers) {
@@ -21,11 +20,11 @@ cublasStatus_t CublasLtHeuristics::Ask(const wire::CublasLtProblem& problem,
   command.preference = preference;
   command.requested = requested;
   const std::vector<std::uint8_t> fields = wire::Encoded(command);
-  std::string question(fields.begin(), fields.end());
+  std::string question = std::to_string(core.device()) + ":";
+  question.append(fields.begin(), fields.end());
   Known known;
   if (!Find(question, known)) {
     CallReply reply;
-    ClientCore& core = *torpor_client_core();
     if (const cudaError_t error = core.Call({command.kCallId, fields}, reply))
       return CublasStatusOf(error);
     if (!reply.message.empty()) core.WarnOnce(reply.message, reply.message);

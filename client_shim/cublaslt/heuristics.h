@@ -8,20 +8,22 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client_shim/core/client_core.h"
 #include "proto/cuda_api/cublaslt_commands.h"
 
 namespace torpor::shim {
 
 // What the executor's library answers to questions for algorithms. Programs ask before every
-// product, so each question is sent once. Thread-safe.
+// product, so each question is sent once for a device. Thread-safe.
 class CublasLtHeuristics {
  public:
   // Never destroyed.
   static CublasLtHeuristics& Get();
 
   // At most `requested` answers, best first; a status where the library finds none.
-  cublasStatus_t Ask(const wire::CublasLtProblem& problem, const LtMatmulPreference& preference,
-                     std::uint32_t requested, std::vector<wire::CublasLtAnswer>& answers);
+  cublasStatus_t Ask(ClientCore& core, const wire::CublasLtProblem& problem,
+                     const LtMatmulPreference& preference, std::uint32_t requested,
+                     std::vector<wire::CublasLtAnswer>& answers);
 
   // As cublasLtHeuristicsCacheGetCapacity and ...SetCapacity; in questions.
   std::size_t capacity() const;
@@ -37,8 +39,8 @@ class CublasLtHeuristics {
   void Keep(std::string question, Known known);
 
   mutable std::mutex mutex_;
-  std::size_t capacity_ = 8192;  // cuBLASLt's own
-  std::unordered_map<std::string, Known> known_;
+  std::size_t capacity_ = 8192;                   // cuBLASLt's own
+  std::unordered_map<std::string, Known> known_;  // by device and question
 };
 
 }  // namespace torpor::shim

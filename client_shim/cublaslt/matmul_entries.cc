@@ -27,7 +27,8 @@ cublasStatus_t Guarded(Body body) noexcept {
 template <typename Body>
 cublasStatus_t WithHandle(cublasLtHandle_t handle, Body body) {
   return Guarded([&] {
-    return CublasLtHandles::Get().IsLive(handle) ? body() : CUBLAS_STATUS_NOT_INITIALIZED;
+    ClientCore* const core = CublasLtHandles::Get().FindCore(handle);
+    return core ? body(*core) : CUBLAS_STATUS_NOT_INITIALIZED;
   });
 }
 
@@ -75,14 +76,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
                               const void* C, cublasLtMatrixLayout_t Cdesc, void* D,
                               cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t* algo,
                               void* workspace, size_t workspaceSizeInBytes, cudaStream_t stream) {
-  return WithHandle(lightHandle, [&] {
+  return WithHandle(lightHandle, [&](ClientCore& core) {
     wire::CublasLtMatmul command;
     const cublasStatus_t status =
         ReadProblem(computeDesc, Adesc, Bdesc, Cdesc, Ddesc, command.problem);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     const LtMatmulDescriptor& matmul = command.problem.matmul;
     if (!ReadScalar(matmul, alpha, command.alpha) || !ReadScalar(matmul, beta, command.beta) ||
-        !ResolveStream(stream, command.stream)) {
+        !ResolveStream(core, stream, command.stream)) {
       return CUBLAS_STATUS_INVALID_VALUE;
     }
     command.A = AddressOf(A);
@@ -93,7 +94,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
     command.workspace = AddressOf(workspace);
     command.workspace_bytes = workspace ? workspaceSizeInBytes : 0;
     const std::vector<std::uint8_t> fields = wire::Encoded(command);
-    return CublasStatusOf(EnqueueOn(command.stream, {command.kCallId, fields}));
+    return CublasStatusOf(EnqueueOn(core, command.stream, {command.kCallId, fields}));
   });
 }
 
@@ -102,7 +103,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
     cublasLtMatmulPreference_t preference, int requestedAlgoCount,
     cublasLtMatmulHeuristicResult_t* heuristicResultsArray, int* returnAlgoCount) {
-  return WithHandle(lightHandle, [&] {
+  return WithHandle(lightHandle, [&](ClientCore& core) {
     if (!heuristicResultsArray || !returnAlgoCount || requestedAlgoCount < 1)
       return CUBLAS_STATUS_INVALID_VALUE;
     *returnAlgoCount = 0;
@@ -116,8 +117,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     algorithm.requested =
         std::min(static_cast<std::uint32_t>(requestedAlgoCount), wire::kMostLtAlgorithms);
     std::vector<wire::CublasLtAnswer> answers;
-    status =
-        CublasLtHeuristics::Get().Ask(problem, algorithm.preference, algorithm.requested, answers);
+    status = CublasLtHeuristics::Get().Ask(core, problem, algorithm.preference, algorithm.requested,
+                                           answers);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     for (const wire::CublasLtAnswer& answer : answers) {
       heuristicResultsArray[algorithm.place] = ResultOf(answer, algorithm);
@@ -134,7 +135,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle,
                                        cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
                                        const cublasLtMatmulAlgo_t* algo,
                                        cublasLtMatmulHeuristicResult_t* result) {
-  return WithHandle(lightHandle, [&] {
+  return WithHandle(lightHandle, [&](ClientCore& core) {
     if (!algo || !result) return CUBLAS_STATUS_INVALID_VALUE;
     const auto algorithm = FromOpaque(*algo);
     if (!algorithm) return CUBLAS_STATUS_INVALID_VALUE;
@@ -142,8 +143,8 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle,
     cublasStatus_t status = ReadProblem(operationDesc, Adesc, Bdesc, Cdesc, Ddesc, problem);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     std::vector<wire::CublasLtAnswer> answers;
-    status = CublasLtHeuristics::Get().Ask(problem, algorithm->preference, algorithm->requested,
-                                           answers);
+    status = CublasLtHeuristics::Get().Ask(core, problem, algorithm->preference,
+                                           algorithm->requested, answers);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     if (algorithm->place >= answers.size()) return CUBLAS_STATUS_NOT_SUPPORTED;
     *result = ResultOf(answers[algorithm->place], *algorithm);

@@ -27,7 +27,6 @@ class Contexts {
     std::lock_guard lock(mutex_);
     const CUcontext handle = Mint();
     contexts_[handle] = {device, flags};
-    ++created_;
     return handle;
   }
   // False: no context that was created.
@@ -35,9 +34,7 @@ class Contexts {
     std::lock_guard lock(mutex_);
     for (const auto& [device, primary] : primaries_)
       if (primary.handle == handle) return false;
-    if (contexts_.erase(handle) == 0) return false;
-    --created_;
-    return true;
+    return contexts_.erase(handle) > 0;
   }
   std::optional<Context> Find(CUcontext handle) {
     std::lock_guard lock(mutex_);
@@ -72,11 +69,13 @@ class Contexts {
     std::lock_guard lock(mutex_);
     return PrimaryLocked(device).holders > 0;
   }
-  bool AnyInUse() {
+  bool AnyInUse(CUdevice device) {
     std::lock_guard lock(mutex_);
-    for (const auto& [device, primary] : primaries_)
-      if (primary.holders > 0) return true;
-    return created_ > 0;
+    const Held& primary = PrimaryLocked(device);
+    if (primary.holders > 0) return true;
+    for (const auto& [handle, context] : contexts_)
+      if (context.device == device && handle != primary.handle) return true;
+    return false;
   }
 
  private:
@@ -102,7 +101,6 @@ class Contexts {
   std::map<CUcontext, Context> contexts_;
   std::map<CUdevice, Held> primaries_;
   std::uintptr_t minted_ = 0;
-  int created_ = 0;
 };
 
 Contexts& TheContexts() {
@@ -120,8 +118,28 @@ thread_local Stack stack;
 
 CUcontext Current() {
   if (stack.depth > 0) return stack.contexts[stack.depth - 1];
-  constexpr CUdevice kDevice = 0;  // a session has one
-  return Seam().thread_uses_runtime() ? TheContexts().Primary(kDevice) : nullptr;
+  int device = 0;
+  const bool has_primary =
+      Seam().thread_uses_runtime() && Runtime().cudaGetDevice(&device) == cudaSuccess;
+  return has_primary ? TheContexts().Primary(device) : nullptr;
+}
+
+// The runtime's current device is that of the context on top.
+CUresult FollowTop() {
+  if (stack.depth == 0) return CUDA_SUCCESS;
+  const std::optional<Context> top = TheContexts().Find(stack.contexts[stack.depth - 1]);
+  return top ? ToCuResult(Runtime().cudaSetDevice(top->device)) : CUDA_SUCCESS;
+}
+
+// Does `body` with the device as the runtime's current one.
+template <typename Body>
+CUresult OnDevice(CUdevice device, const Body& body) {
+  int before = 0;
+  TORPOR_CU_TRY(Runtime().cudaGetDevice(&before));
+  TORPOR_CU_TRY(Runtime().cudaSetDevice(device));
+  const CUresult result = ToCuResult(body());
+  TORPOR_CU_TRY(Runtime().cudaSetDevice(before));
+  return result;
 }
 
 CUresult FindContext(CUcontext handle, Context& context) {
@@ -131,11 +149,10 @@ CUresult FindContext(CUcontext handle, Context& context) {
   return CUDA_SUCCESS;
 }
 
-CUresult ResetIfUnused() {
+CUresult ResetIfUnused(CUdevice device) {
   const bool is_used =
-      TheContexts().AnyInUse() || Seam().process_uses_runtime() || HasReservations();
-  if (is_used) return CUDA_SUCCESS;
-  return ToCuResult(Runtime().cudaDeviceReset());
+      TheContexts().AnyInUse(device) || Seam().process_uses_runtime() || HasReservations(device);
+  return is_used ? CUDA_SUCCESS : OnDevice(device, Runtime().cudaDeviceReset);
 }
 
 }  // namespace
@@ -157,11 +174,13 @@ bool IsPlain(const CUctxCreateParams* parameters) {
 }
 
 CUresult DestroyContext(CUcontext context) {
-  if (!TheContexts().Find(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  const CUresult earlier = ToCuResult(Runtime().cudaDeviceSynchronize());
+  const std::optional<Context> found = TheContexts().Find(context);
+  if (!found) return CUDA_ERROR_INVALID_CONTEXT;
+  const CUresult earlier = OnDevice(found->device, Runtime().cudaDeviceSynchronize);
   if (!TheContexts().Destroy(context)) return CUDA_ERROR_INVALID_CONTEXT;
   if (stack.depth > 0 && stack.contexts[stack.depth - 1] == context) --stack.depth;
-  const CUresult reset = ResetIfUnused();
+  TORPOR_CU_TRY(FollowTop());
+  const CUresult reset = ResetIfUnused(found->device);
   return earlier != CUDA_SUCCESS ? earlier : reset;
 }
 
@@ -174,13 +193,13 @@ CUresult RetainPrimary(CUcontext* context, CUdevice device) {
 
 CUresult ReleasePrimary(CUdevice device) {
   TORPOR_CU_TRY(CheckDevice(device));
-  return TheContexts().Release(device) ? ResetIfUnused() : CUDA_ERROR_INVALID_CONTEXT;
+  return TheContexts().Release(device) ? ResetIfUnused(device) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult ResetPrimary(CUdevice device) {
   TORPOR_CU_TRY(CheckDevice(device));
-  TORPOR_CU_TRY(Runtime().cudaDeviceReset());
-  ForgetReservations();
+  TORPOR_CU_TRY(OnDevice(device, Runtime().cudaDeviceReset));
+  ForgetReservations(device);
   return CUDA_SUCCESS;
 }
 
@@ -203,14 +222,14 @@ CUresult PushContext(CUcontext context) {
   if (!TheContexts().Find(context)) return CUDA_ERROR_INVALID_CONTEXT;
   if (stack.depth == kMostOnStack) return CUDA_ERROR_OUT_OF_MEMORY;
   stack.contexts[stack.depth++] = context;
-  return CUDA_SUCCESS;
+  return FollowTop();
 }
 
 CUresult PopContext(CUcontext* context) {
   if (stack.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
   --stack.depth;
   if (context) *context = stack.contexts[stack.depth];
-  return CUDA_SUCCESS;
+  return FollowTop();
 }
 
 CUresult SetContext(CUcontext context) {
@@ -270,9 +289,17 @@ CUresult SetContextFlags(unsigned flags) {
 }
 
 CUresult GetStreamContext(CUstream stream, CUcontext* context) {
-  unsigned flags = 0;
-  TORPOR_CU_TRY(Runtime().cudaStreamGetFlags(stream, &flags));
-  return GetContext(context);
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  int device = 0;
+  TORPOR_CU_TRY(Runtime().cudaStreamGetDevice(stream, &device));
+  *context = ContextOnDevice(device);
+  return CUDA_SUCCESS;
+}
+
+CUcontext ContextOnDevice(CUdevice device) {
+  Context current;
+  const bool is_current = FindContext(nullptr, current) == CUDA_SUCCESS && current.device == device;
+  return is_current ? Current() : TheContexts().Primary(device);
 }
 
 CUresult EnablePeer(CUcontext peer, unsigned flags) {

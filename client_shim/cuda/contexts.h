@@ -2,7 +2,7 @@
 
 #include <cuda.h>
 
-// Contexts, of which a session really has one: a device's primary context. One that a program
+// Contexts, of which each device really has one: its primary context. One that a program
 // creates is another handle over the same memory, streams and modules, with a place of its own on
 // the stacks of threads. When nothing holds a context any more (no created one, no retained
 // primary one, no use of the runtime) everything that the process has on the device goes.
@@ -19,7 +19,8 @@ CUresult ResetPrimary(CUdevice device);
 CUresult SetPrimaryFlags(CUdevice device, unsigned flags);
 CUresult GetPrimaryState(CUdevice device, unsigned* flags, int* active);
 
-// The calling thread's stack. SetContext replaces its top; null takes it away.
+// The calling thread's stack, whose top decides on the runtime's current device. SetContext
+// replaces the top; null takes it away.
 CUresult PushContext(CUcontext context);
 CUresult PopContext(CUcontext* context);
 CUresult SetContext(CUcontext context);
@@ -34,8 +35,10 @@ CUresult GetContextId(CUcontext context, unsigned long long* id);
 CUresult GetContextVersion(CUcontext context, unsigned* version);
 CUresult GetContextFlags(unsigned* flags);
 CUresult SetContextFlags(unsigned flags);
-// The context of every stream, which is the current one.
+// The context of a stream: the current one if it is of its device, else the device's primary one.
 CUresult GetStreamContext(CUstream stream, CUcontext* context);
+// The same for memory and whatever else is of a device.
+CUcontext ContextOnDevice(CUdevice device);
 
 CUresult EnablePeer(CUcontext peer, unsigned flags);
 CUresult DisablePeer(CUcontext peer);

@@ -35,11 +35,9 @@ CUresult WriteAttribute(const Pointer& pointer, CUpointer_attribute attribute, v
   const bool is_known = pointer.is_known();
   const bool is_host = pointer.runtime.type == cudaMemoryTypeHost;
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: {
-      CUcontext context = nullptr;
-      if (is_known) TORPOR_CU_TRY(GetContext(&context));
-      return Write(data, reinterpret_cast<std::uintptr_t>(context));
-    }
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return Write(data, reinterpret_cast<std::uintptr_t>(
+                             is_known ? ContextOnDevice(pointer.runtime.device) : nullptr));
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return Write(data,
                    !is_known ? 0u : unsigned{is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE});

@@ -15,6 +15,7 @@ constexpr std::size_t kGranularity = std::size_t{2} << 20;
 
 struct Reservation {
   std::size_t bytes = 0;
+  CUdevice device = 0;
   void* allocation = nullptr;  // may begin earlier, for the alignment
 };
 
@@ -105,16 +106,18 @@ class VirtualMemory {
     return address - begin < mapping.bytes;
   }
 
-  bool has_reservations() {
+  bool HasReservations(CUdevice device) {
     std::lock_guard lock(mutex_);
-    return !reservations_.empty();
+    return std::any_of(reservations_.begin(), reservations_.end(),
+                       [&](const auto& entry) { return entry.second.device == device; });
   }
-  void ForgetReservations() {
+  void ForgetReservations(CUdevice device) {
     std::lock_guard lock(mutex_);
-    reservations_.clear();
-    mappings_.clear();
-    std::erase_if(physical_, [](const auto& physical) { return physical.second.is_released; });
-    for (auto& [handle, physical] : physical_) physical = {.bytes = physical.bytes};
+    std::erase_if(reservations_, [&](const auto& entry) {
+      if (entry.second.device != device) return false;
+      ForgetMappings(entry.first, entry.second.bytes);
+      return true;
+    });
   }
 
  private:
@@ -122,6 +125,17 @@ class VirtualMemory {
 
   void ForgetUnused(Handles::iterator physical) {
     if (physical->second.is_released && !physical->second.is_mapped) physical_.erase(physical);
+  }
+  void ForgetMappings(CUdeviceptr begin, std::size_t bytes) {
+    mappings_.erase(mappings_.lower_bound(begin), mappings_.lower_bound(begin + bytes));
+    const auto was_here = [&](const Physical& physical) {
+      return physical.mapped_at >= begin && physical.mapped_at - begin < bytes;
+    };
+    std::erase_if(physical_, [&](const auto& entry) {
+      return entry.second.is_released && was_here(entry.second);
+    });
+    for (auto& [handle, physical] : physical_)
+      if (was_here(physical)) physical = {.bytes = physical.bytes};
   }
   bool IsReserved(CUdeviceptr address, std::size_t bytes) const {
     const auto after = reservations_.upper_bound(address);
@@ -169,8 +183,8 @@ CUresult CheckProperties(const CUmemAllocationProp* properties) {
 
 }  // namespace
 
-bool HasReservations() { return TheMemory().has_reservations(); }
-void ForgetReservations() { TheMemory().ForgetReservations(); }
+bool HasReservations(CUdevice device) { return TheMemory().HasReservations(device); }
+void ForgetReservations(CUdevice device) { TheMemory().ForgetReservations(device); }
 
 CUresult ReserveAddresses(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                           CUdeviceptr, unsigned long long flags) {
@@ -178,7 +192,8 @@ CUresult ReserveAddresses(CUdeviceptr* address, std::size_t bytes, std::size_t a
       (alignment & (alignment - 1)) != 0)
     return CUDA_ERROR_INVALID_VALUE;
   alignment = std::max(alignment, kGranularity);
-  Reservation reservation{bytes};
+  Reservation reservation{.bytes = bytes};
+  TORPOR_CU_TRY(Runtime().cudaGetDevice(&reservation.device));
   TORPOR_CU_TRY(Runtime().cudaMalloc(&reservation.allocation, bytes));
   if (AddressOf(reservation.allocation) % alignment != 0) {
     TORPOR_CU_TRY(Runtime().cudaFree(reservation.allocation));

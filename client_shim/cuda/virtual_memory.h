@@ -5,9 +5,9 @@
 #include <cstddef>
 
 // The driver's virtual memory calls, as far as a session's one address range allows: a reservation
-// is memory at once, which is counted from then on, and memory that is created is where it is
-// first mapped. What cannot be so (the same memory at two addresses, or shared with another
-// process) is refused.
+// is memory of the current device at once, which is counted from then on, and memory that is
+// created is where it is first mapped. What cannot be so (the same memory at two addresses, or
+// shared with another process) is refused.
 namespace torpor::shim {
 
 CUresult ReserveAddresses(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
@@ -29,9 +29,9 @@ CUresult GetAccess(unsigned long long* flags, const CUmemLocation* location, CUd
 CUresult GetGranularity(std::size_t* bytes, const CUmemAllocationProp* properties,
                         CUmemAllocationGranularity_flags option);
 
-// Whether addresses are reserved, which belong to no context.
-bool HasReservations();
-// All device memory was freed, that of reservations too: they and their mappings are gone.
-void ForgetReservations();
+// Whether addresses of the device are reserved, which belong to no context.
+bool HasReservations(CUdevice device);
+// All memory of the device was freed, that of reservations too: they and their mappings are gone.
+void ForgetReservations(CUdevice device);
 
 }  // namespace torpor::shim

@@ -38,9 +38,15 @@ class Handles {
     const auto found = objects_.find(handle);
     return found == objects_.end() ? nullptr : found->second;
   }
-  std::unordered_map<std::uint64_t, std::shared_ptr<const T>> TakeAll() {
+  std::vector<std::shared_ptr<const T>> TakeAllOf(int device) {
     std::unique_lock lock(mutex_);
-    return std::exchange(objects_, {});
+    std::vector<std::shared_ptr<const T>> taken;
+    std::erase_if(objects_, [&](const auto& entry) {
+      if (entry.second->device != device) return false;
+      taken.push_back(entry.second);
+      return true;
+    });
+    return taken;
   }
 
  private:
@@ -107,6 +113,7 @@ Array LevelOf(const Wanted& wanted, std::uint32_t level) {
     return extent == 0 ? 0 : std::max<std::size_t>(extent >> level, 1);
   };
   Array array;
+  array.device = DeviceInUse();
   array.level = level;
   array.description = wanted.description;
   array.format = wanted.format;
@@ -173,6 +180,7 @@ cudaError_t AllocateMipmapped(cudaMipmappedArray_t* out, const cudaChannelFormat
   for (std::uint32_t i = 0; i < wanted.levels; ++i)
     bytes += arrays.emplace_back(LevelOf(wanted, i)).bytes();
   auto mipmapped = std::make_shared<MipmappedArray>();
+  mipmapped->device = DeviceInUse();
   TORPOR_TRY(CreateWire(wanted, bytes, mipmapped->wire, mipmapped->block));
   for (Array& array : arrays) {
     array.wire = mipmapped->wire;
@@ -197,6 +205,7 @@ cudaError_t ReleaseArray(cudaArray_t handle) {
   ArrayPtr array;
   TORPOR_TRY(FindArray(handle, array));
   if (array->is_level) return cudaErrorInvalidValue;  // it goes with its mipmapped array
+  UseDevice(array->device);
   return FreeUnused([&] {
     return TheArrays().Take(Address(handle)) ? FreeWire(array->wire, array->block)
                                              : cudaErrorInvalidResourceHandle;
@@ -208,6 +217,7 @@ cudaError_t ReleaseMipmapped(cudaMipmappedArray_t handle) {
   if (!handle) return cudaSuccess;
   MipmappedArrayPtr mipmapped;
   TORPOR_TRY(FindMipmappedArray(handle, mipmapped));
+  UseDevice(mipmapped->device);
   return FreeUnused([&] {
     if (!TheMipmappedArrays().Take(Address(handle))) return cudaErrorInvalidResourceHandle;
     for (const std::uint64_t level : mipmapped->levels) TheArrays().Take(level);
@@ -249,9 +259,9 @@ cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, MipmappedArray
 }
 
 cudaError_t DestroyAllArrays() {
-  for (const auto& [handle, array] : TheArrays().TakeAll())
+  for (const ArrayPtr& array : TheArrays().TakeAllOf(DeviceInUse()))
     if (!array->is_level) TORPOR_TRY(DestroyWire(array->wire));
-  for (const auto& [handle, array] : TheMipmappedArrays().TakeAll())
+  for (const MipmappedArrayPtr& array : TheMipmappedArrays().TakeAllOf(DeviceInUse()))
     TORPOR_TRY(DestroyWire(array->wire));
   return cudaSuccess;
 }

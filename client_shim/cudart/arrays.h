@@ -15,6 +15,7 @@ namespace torpor::shim {
 
 // An array, or one level of a mipmapped one.
 struct Array {
+  int device = 0;
   std::uint64_t wire = 0;  // as commands name it; that of the whole for a level
   std::uint32_t level = 0;
   cudaChannelFormatDesc description{};
@@ -32,6 +33,7 @@ struct Array {
 using ArrayPtr = std::shared_ptr<const Array>;
 
 struct MipmappedArray {
+  int device = 0;
   std::uint64_t wire = 0;
   std::uint64_t block = 0;
   std::vector<std::uint64_t> levels;  // the handles of the levels' arrays
@@ -42,7 +44,7 @@ using MipmappedArrayPtr = std::shared_ptr<const MipmappedArray>;
 cudaError_t FindArray(cudaArray_const_t handle, ArrayPtr& array);
 cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, MipmappedArrayPtr& array);
 
-// For cudaDeviceReset, which frees the blocks with all other memory.
+// Those of the device in use, for cudaDeviceReset, which frees the blocks with all other memory.
 cudaError_t DestroyAllArrays();
 
 }  // namespace torpor::shim

@@ -97,7 +97,7 @@ cudaError_t FindRoute(void* to, std::uint64_t to_bytes, const void* from, std::u
   const Place source = PlaceOf(from);
   if (to_bytes > target.room || from_bytes > source.room) return cudaErrorInvalidValue;
   TORPOR_TRY(CheckDirection(kind, source.side, target.side));
-  route = {source.side, target.side};
+  route = {source.side, target.side, source.device, target.device};
   return cudaSuccess;
 }
 

@@ -57,6 +57,8 @@ cudaError_t CheckDirection(cudaMemcpyKind kind, Side from, Side to);
 struct Route {
   Side from = Side::kPageable;
   Side to = Side::kPageable;
+  int from_device = 0;
+  int to_device = 0;
 };
 cudaError_t FindRoute(void* to, std::uint64_t to_bytes, const void* from, std::uint64_t from_bytes,
                       cudaMemcpyKind kind, Route& route);

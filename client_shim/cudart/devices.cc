@@ -2,6 +2,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <utility>
 
 #include "client_shim/cudart/arrays.h"
 #include "client_shim/cudart/device_attributes.h"
@@ -24,7 +27,6 @@
 namespace torpor::shim {
 namespace {
 
-thread_local int current_device = 0;
 std::atomic<unsigned> device_flags{cudaDeviceScheduleAuto};
 
 const std::vector<wire::DeviceDescription>& Devices() { return Core().session().devices; }
@@ -33,10 +35,13 @@ bool IsDevice(int device) {
   return device >= 0 && static_cast<std::size_t>(device) < Devices().size();
 }
 
-cudaError_t UseDevice(int device) {
+cudaError_t SetDevice(int device) {
   TORPOR_TRY(Begin());
   if (!IsDevice(device)) return cudaErrorInvalidDevice;
-  current_device = device;
+  ClientCore& core = *Core().OfDevice(device);
+  TORPOR_TRY(core.Start());
+  core.MakeCurrent();
+  thread_cores.current = {&core, device};
   return cudaSuccess;
 }
 
@@ -86,8 +91,41 @@ cudaError_t SynchronizeDevice() {
   return FetchManagedVariables();
 }
 
-// Everything that the process has on the device goes. What remains: the session, the limits, and
-// handles of the other libraries, which CUDA leaves undefined.
+bool IsOfThisDevice(std::uint64_t address) {
+  ClientCore::Allocation allocation;
+  return Core().FindAllocation(address, allocation) && allocation.device == DeviceInUse();
+}
+
+// Memory of one device is where the others reach it from the start: what is enabled is only
+// remembered.
+class Peers {
+ public:
+  // False: it was so already.
+  bool Enable(int device, int peer) {
+    std::lock_guard lock(mutex_);
+    return enabled_.insert({device, peer}).second;
+  }
+  bool Disable(int device, int peer) {
+    std::lock_guard lock(mutex_);
+    return enabled_.erase({device, peer}) > 0;
+  }
+  void DisableAll(int device) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(enabled_, [&](const auto& pair) { return pair.first == device; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::pair<int, int>> enabled_;  // device and peer
+};
+
+Peers& ThePeers() {
+  static auto* const peers = new Peers();
+  return *peers;
+}
+
+// Everything that the process has on the current device goes. What remains: the session, the
+// limits, and handles of the other libraries, which CUDA leaves undefined.
 cudaError_t ResetDevice() {
   TORPOR_TRY(SynchronizeDevice());
   AbandonCaptures();
@@ -100,7 +138,8 @@ cudaError_t ResetDevice() {
   ForgetSymbolAddresses();
   ForgetPools();
   ForgetGraphMemory();
-  TheManagedRanges().Clear();
+  TheManagedRanges().RemoveIf(IsOfThisDevice);
+  ThePeers().DisableAll(DeviceInUse());
   device_flags = cudaDeviceScheduleAuto;
   // Nothing that the executor still knows may name the memory.
   TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
@@ -134,6 +173,15 @@ cudaError_t GetLimit(std::size_t* value, cudaLimit limit) {
 cudaError_t CheckDevicePair(int a, int b) {
   TORPOR_TRY(Begin());
   return IsDevice(a) && IsDevice(b) ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+cudaError_t EnablePeerAccess(int peer, unsigned flags) {
+  if (flags != 0) return cudaErrorInvalidValue;
+  TORPOR_TRY(CheckDevicePair(peer, peer));
+  if (peer == DeviceInUse()) return cudaErrorInvalidDevice;
+  if (!Core().session().has_peer_access) return cudaErrorPeerAccessUnsupported;
+  TORPOR_TRY(Core().OfDevice(peer)->Start());
+  return ThePeers().Enable(DeviceInUse(), peer) ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
 }
 
 }  // namespace
@@ -173,30 +221,30 @@ cudaError_t cudaGetDevice(int* device) {
   return Entry([&]() -> cudaError_t {
     if (!device) return cudaErrorInvalidValue;
     TORPOR_TRY(Begin());
-    *device = current_device;
+    *device = DeviceInUse();
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaSetDevice(int device) {
-  return Entry([&] { return UseDevice(device); });
+  return Entry([&] { return SetDevice(device); });
 }
 
 cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
   return Entry([&]() -> cudaError_t {
     TORPOR_TRY(Begin());
-    return IsDevice(device) ? cudaSuccess : cudaErrorInvalidDevice;
+    return IsDevice(device) ? Core().OfDevice(device)->Start() : cudaErrorInvalidDevice;
   });
 }
 
-// One device: whatever list a program prefers, it is that one or nothing.
+// All are alike: whatever list a program prefers, the first that it names will do.
 cudaError_t cudaSetValidDevices(int* devices, int count) {
   return Entry([&]() -> cudaError_t {
     if (count < 0 || (count > 0 && !devices)) return cudaErrorInvalidValue;
     TORPOR_TRY(Begin());
     for (int i = 0; i < count; ++i)
       if (!IsDevice(devices[i])) return cudaErrorInvalidDevice;
-    return cudaSuccess;
+    return count > 0 ? SetDevice(devices[0]) : cudaSuccess;
   });
 }
 
@@ -254,23 +302,31 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
   return Entry([&]() -> cudaError_t {
     if (!can_access) return cudaErrorInvalidValue;
     TORPOR_TRY(CheckDevicePair(device, peer));
-    *can_access = 0;
+    *can_access = device != peer && Core().session().has_peer_access ? 1 : 0;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribute, int device,
+                                      int peer) {
+  return Entry([&]() -> cudaError_t {
+    if (!value) return cudaErrorInvalidValue;
+    TORPOR_TRY(CheckDevicePair(device, peer));
+    if (device == peer) return cudaErrorInvalidDevice;
+    const bool is_reachable = Core().session().has_peer_access;
+    *value = attribute == cudaDevP2PAttrAccessSupported && is_reachable ? 1 : 0;
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
-  return Entry([&]() -> cudaError_t {
-    if (flags != 0) return cudaErrorInvalidValue;
-    TORPOR_TRY(CheckDevicePair(peer, peer));
-    return peer == current_device ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported;
-  });
+  return Entry([&] { return EnablePeerAccess(peer, flags); });
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   return Entry([&]() -> cudaError_t {
     TORPOR_TRY(CheckDevicePair(peer, peer));
-    return cudaErrorPeerAccessNotEnabled;
+    return ThePeers().Disable(DeviceInUse(), peer) ? cudaSuccess : cudaErrorPeerAccessNotEnabled;
   });
 }
 

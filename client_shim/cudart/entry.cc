@@ -6,6 +6,9 @@
 #include "client_shim/core/thread_end.h"
 
 namespace torpor::shim {
+
+constinit thread_local ThreadCores thread_cores;
+
 namespace {
 
 // A launch with many parameters still fits without growing.

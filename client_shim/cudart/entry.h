@@ -15,14 +15,72 @@
 // What the hand-written entry points share: the edge to C, and commands on their way to the core.
 namespace torpor::shim {
 
+struct CoreUse {
+  ClientCore* core = nullptr;
+  int device = 0;  // its index
+};
+struct ThreadCores {
+  CoreUse in_use;   // nothing: the current one's
+  CoreUse current;  // of the thread's current device; nothing before its first call
+};
+extern constinit thread_local ThreadCores thread_cores;
+
+inline void UseCore(ClientCore& core) {
+  CoreUse& in_use = thread_cores.in_use;
+  if (in_use.core != &core) in_use = {&core, core.device()};
+}
+inline void UseCurrentCore() {
+  ThreadCores& cores = thread_cores;
+  if (!cores.current.core) {
+    ClientCore* const core = torpor_client_core();
+    cores.current = {core, core->device()};
+  }
+  cores.in_use = cores.current;
+}
+// The core of the device that the call at hand is about: of the thread's current one, until the
+// call turns to another for its rest.
 inline ClientCore& Core() {
-  static ClientCore* const core = torpor_client_core();
-  return *core;
+  if (!thread_cores.in_use.core) UseCurrentCore();
+  return *thread_cores.in_use.core;
+}
+inline int DeviceInUse() {
+  if (!thread_cores.in_use.core) UseCurrentCore();
+  return thread_cores.in_use.device;
+}
+// Of a device whose index some object of it gave.
+inline void UseDevice(int device) {
+  if (DeviceInUse() != device) UseCore(*Core().OfDevice(device));
+}
+
+// A call, or another piece of work, in which the device may change. It begins with the thread's
+// current one.
+class CoreScope {
+ public:
+  CoreScope() : before_(std::exchange(thread_cores.in_use, thread_cores.current)) {}
+  ~CoreScope() { thread_cores.in_use = before_; }
+  CoreScope(const CoreScope&) = delete;
+  CoreScope& operator=(const CoreScope&) = delete;
+
+ private:
+  const CoreUse before_;
+};
+
+// Does `body` for each device that the program has used, until one fails.
+template <typename Body>
+cudaError_t ForEachDevice(const Body& body) {
+  const CoreScope scope;
+  for (int device = 0; ClientCore* const core = Core().OfDevice(device); ++device) {
+    if (!core->IsOpen()) continue;
+    UseCore(*core);
+    if (const cudaError_t error = body(); error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
 // The body of an entry point: its error becomes the thread's last error, nothing is thrown.
 template <typename Body>
 cudaError_t Entry(Body&& body) noexcept {
+  const CoreScope scope;
   try {
     return RecordError(body());
   } catch (const std::bad_alloc&) {

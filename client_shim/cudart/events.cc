@@ -5,6 +5,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
@@ -16,6 +17,7 @@ namespace torpor::shim {
 namespace {
 
 struct Event {
+  ClientCore* core = nullptr;  // of its device
   std::uint64_t wire = 0;
   unsigned flags = 0;
   // 0 where the page has no slot left: such an event's queries wait.
@@ -38,9 +40,15 @@ class Events {
     std::unique_lock lock(mutex_);
     return by_wire_.erase(wire) > 0;
   }
-  std::unordered_map<std::uint64_t, EventPtr> TakeAll() {
+  std::vector<EventPtr> TakeAllOf(const ClientCore& core) {
     std::unique_lock lock(mutex_);
-    return std::exchange(by_wire_, {});
+    std::vector<EventPtr> taken;
+    std::erase_if(by_wire_, [&](const auto& entry) {
+      if (entry.second->core != &core) return false;
+      taken.push_back(entry.second);
+      return true;
+    });
+    return taken;
   }
   EventPtr Find(std::uint64_t wire) {
     std::shared_lock lock(mutex_);
@@ -61,12 +69,14 @@ Events& TheEvents() {
 cudaError_t FindEvent(cudaEvent_t handle, EventPtr& event) {
   TORPOR_TRY(Begin());
   event = TheEvents().Find(Address(handle));
-  return event ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  if (!event) return cudaErrorInvalidResourceHandle;
+  UseCore(*event->core);
+  return cudaSuccess;
 }
 
 bool IsComplete(const Event& event) {
   return !event.is_recorded ||
-         (event.slot != 0 && Core().SlotValue(event.slot) >= event.recorded_value);
+         (event.slot != 0 && event.core->SlotValue(event.slot) >= event.recorded_value);
 }
 
 cudaError_t CreateEvent(cudaEvent_t* out, unsigned flags) {
@@ -76,6 +86,7 @@ cudaError_t CreateEvent(cudaEvent_t* out, unsigned flags) {
   if ((flags & cudaEventInterprocess) != 0) return cudaErrorNotSupported;
   TORPOR_TRY(Begin());
   const auto event = std::make_shared<Event>();
+  event->core = &Core();
   event->wire = Core().MintHandle(HandleKind::kEvent);
   event->flags = flags;
   event->slot = Core().AllotSlot();
@@ -86,6 +97,7 @@ cudaError_t CreateEvent(cudaEvent_t* out, unsigned flags) {
 }
 
 cudaError_t Destroy(const Event& event) {
+  UseCore(*event.core);
   Core().FreeSlot(event.slot);
   return Core().Destroy(event.wire, Encode(wire::EventDestroy{event.wire}));
 }
@@ -98,6 +110,7 @@ cudaError_t DestroyEvent(cudaEvent_t handle) {
 }
 
 cudaError_t RecordOn(Event& event, const Stream& stream, unsigned flags) {
+  if (event.core != &Core()) return cudaErrorInvalidResourceHandle;
   const std::uint64_t value = event.slot == 0 ? 0 : Core().NextSlotValue(event.slot);
   TORPOR_TRY(Send(wire::EventRecord{event.wire, stream.wire, flags, event.slot, value}));
   event.recorded_value = value;  // nobody reaches a record that was not sent
@@ -150,7 +163,8 @@ cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
   TORPOR_TRY(FindEvent(end_handle, end));
   if (start->is_captured || end->is_captured) return cudaErrorCapturedEvent;
   const bool timed = ((start->flags | end->flags) & cudaEventDisableTiming) == 0;
-  if (!timed || !start->is_recorded || !end->is_recorded) return cudaErrorInvalidResourceHandle;
+  const bool is_comparable = start->core == end->core && start->is_recorded && end->is_recorded;
+  if (!timed || !is_comparable) return cudaErrorInvalidResourceHandle;
   // The page may be ahead of the batch, never behind what an executor answered.
   TORPOR_TRY(Core().Flush());
   const bool known = start->slot != 0 && end->slot != 0;
@@ -161,8 +175,23 @@ cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
   return cudaSuccess;
 }
 
+// The other device's executor writes the event's mark where the stream's own device waits for it.
+cudaError_t WaitOnOtherDevice(const Event& event, const Stream& stream) {
+  if (IsComplete(event)) return cudaSuccess;
+  if (event.slot == 0) {
+    const CoreScope scope;
+    UseCore(*event.core);
+    return Ask(wire::EventSynchronize{event.wire});
+  }
+  // The record goes first, or the wait might be for what waits in our own batch for ever.
+  TORPOR_TRY(event.core->Flush());
+  return Send(wire::StreamWaitMark{stream.wire, event.core->session().session_id, event.slot,
+                                   event.recorded_value});
+}
+
 cudaError_t WaitOn(const Event& event, const Stream& stream) {
   if (!event.is_recorded) return cudaSuccess;
+  if (event.core != &Core()) return WaitOnOtherDevice(event, stream);
   return Send(wire::StreamWaitEvent{stream.wire, event.wire, cudaEventWaitDefault});
 }
 
@@ -184,14 +213,18 @@ cudaError_t StreamWait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned 
 }  // namespace
 
 cudaError_t RecordEvent(cudaEvent_t handle, const Stream& stream) {
+  ClientCore& core = Core();
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  UseCore(core);
   return RecordOn(*event, stream, cudaEventRecordDefault);
 }
 
 cudaError_t AwaitEvent(cudaEvent_t handle, const Stream& stream) {
+  ClientCore& core = Core();
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  UseCore(core);
   return WaitOn(*event, stream);
 }
 
@@ -201,7 +234,7 @@ cudaError_t CheckEvent(cudaEvent_t handle) {
 }
 
 cudaError_t DestroyAllEvents() {
-  for (const auto& [wire, event] : TheEvents().TakeAll()) TORPOR_TRY(Destroy(*event));
+  for (const EventPtr& event : TheEvents().TakeAllOf(Core())) TORPOR_TRY(Destroy(*event));
   return cudaSuccess;
 }
 

@@ -12,7 +12,9 @@ template <typename Free>
 cudaError_t FreeUnused(const Free& free) {
   TORPOR_TRY(RefuseUnsafe());
   TORPOR_TRY(AwaitAllHostFunctions());
-  const cudaError_t earlier = Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
+  // Another device may use it as well.
+  const cudaError_t earlier = ForEachDevice(
+      [] { return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{}); });
   const cudaError_t freed = free();
   return earlier != cudaSuccess ? earlier : freed;
 }

@@ -18,7 +18,7 @@ cudaError_t GetAttributes(cudaFuncAttributes* out, const void* function) {
   Kernel* kernel = nullptr;
   TORPOR_TRY(UseKernel(function, kernel));
   wire::FuncGetAttributesResult result;
-  TORPOR_TRY(Ask(wire::FuncGetAttributes{kernel->wire}, result));
+  TORPOR_TRY(Ask(wire::FuncGetAttributes{kernel->here().wire}, result));
   const auto value = [&](CUfunction_attribute attribute) {
     const auto index = static_cast<std::size_t>(attribute);
     return index < result.values.size() ? result.values[index] : 0;
@@ -35,7 +35,7 @@ cudaError_t GetAttributes(cudaFuncAttributes* out, const void* function) {
   out->ptxVersion = value(CU_FUNC_ATTRIBUTE_PTX_VERSION);
   out->binaryVersion = value(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
   out->cacheModeCA = value(CU_FUNC_ATTRIBUTE_CACHE_MODE_CA);
-  out->maxDynamicSharedSizeBytes = static_cast<int>(kernel->max_dynamic_shared.load());
+  out->maxDynamicSharedSizeBytes = static_cast<int>(kernel->here().max_dynamic_shared.load());
   out->preferredShmemCarveout = value(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
   out->clusterDimMustBeSet = value(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET);
   out->requiredClusterWidth = value(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
@@ -94,13 +94,13 @@ cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int 
   if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
     const auto most = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
     if (value < 0 || value > most - kernel->entry.static_shared_bytes) return cudaErrorInvalidValue;
-    kernel->max_dynamic_shared = static_cast<std::uint64_t>(value);
+    kernel->here().max_dynamic_shared = static_cast<std::uint64_t>(value);
   }
   // The runtime's attributes have the driver's numbers.
-  const cudaError_t error =
-      Core().Configure(kernel->wire, Encode(wire::FuncSetAttribute{kernel->wire, attribute, value}),
-                       static_cast<std::uint64_t>(attribute));
-  TheAnswers().Forget(kernel->wire);
+  const cudaError_t error = Core().Configure(
+      kernel->here().wire, Encode(wire::FuncSetAttribute{kernel->here().wire, attribute, value}),
+      static_cast<std::uint64_t>(attribute));
+  TheAnswers().Forget(kernel->here().wire);
   return error;
 }
 
@@ -110,11 +110,12 @@ cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::si
   TORPOR_TRY(Begin());
   Kernel* kernel = nullptr;
   TORPOR_TRY(UseKernel(function, kernel));
-  const OccupancyQuestion question{kernel->wire, block_size, shared, flags};
+  const OccupancyQuestion question{kernel->here().wire, block_size, shared, flags};
   if (TheAnswers().Find(question, *blocks)) return cudaSuccess;
   const std::uint64_t asked_at = TheAnswers().age();
   wire::OccupancyMaxActiveBlocksResult result;
-  TORPOR_TRY(Ask(wire::OccupancyMaxActiveBlocks{kernel->wire, block_size, shared, flags}, result));
+  TORPOR_TRY(
+      Ask(wire::OccupancyMaxActiveBlocks{kernel->here().wire, block_size, shared, flags}, result));
   TheAnswers().Remember(question, result.blocks, asked_at);
   *blocks = result.blocks;
   return cudaSuccess;

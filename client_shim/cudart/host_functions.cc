@@ -16,6 +16,7 @@ constexpr std::chrono::microseconds kPoll{50};
 
 struct Queued {
   StreamPtr stream;
+  ClientCore* core = nullptr;
   std::uint32_t slot = 0;
   std::uint64_t value = 0;
   std::function<void(cudaError_t)> run;
@@ -59,13 +60,13 @@ class Queue {
   }
 
   // The first entry of its stream that the stream has come to, if there is one.
-  std::list<Queued>::iterator Ready(cudaError_t state) {
+  std::list<Queued>::iterator Ready() {
     for (auto entry = queue_.begin(); entry != queue_.end(); ++entry) {
       const bool is_first = std::none_of(queue_.begin(), entry, [&](const Queued& earlier) {
         return earlier.stream == entry->stream;
       });
-      const bool reached = Core().SlotValue(entry->slot) >= entry->value;
-      if (is_first && (reached || state != cudaSuccess)) return entry;
+      const bool reached = entry->core->SlotValue(entry->slot) >= entry->value;
+      if (is_first && (reached || entry->core->Start() != cudaSuccess)) return entry;
     }
     return queue_.end();
   }
@@ -75,8 +76,7 @@ class Queue {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return !queue_.empty(); });
-      const cudaError_t state = Core().Start();
-      const auto ready = Ready(state);
+      const auto ready = Ready();
       if (ready == queue_.end()) {
         lock.unlock();
         std::this_thread::sleep_for(kPoll);
@@ -86,8 +86,9 @@ class Queue {
       const Queued entry = std::move(*ready);
       queue_.erase(ready);
       lock.unlock();
-      entry.run(state);
-      Core().FreeSlot(entry.slot);
+      UseCore(*entry.core);
+      entry.run(entry.core->Start());
+      entry.core->FreeSlot(entry.slot);
       lock.lock();
       Count(*entry.stream, -1);
       changed_.notify_all();
@@ -122,7 +123,7 @@ cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaEr
     return error;
   }
   OpenStreamGate();
-  TheQueue().Add({stream, slot, value, std::move(run)});
+  TheQueue().Add({stream, &Core(), slot, value, std::move(run)});
   return cudaSuccess;
 }
 

@@ -48,12 +48,14 @@ class Registered {
     return registration.block == 0 ? cudaSuccess : Core().HostFree(registration.block);
   }
 
-  // Of a program whose session frees all memory.
   cudaError_t RemoveAll() {
     std::lock_guard lock(mutex_);
-    for (const auto& [begin, registration] : ranges_)
-      if (registration.block != 0 && !UnsharePages(registration.pages, registration.pages_bytes))
+    for (const auto& [begin, registration] : ranges_) {
+      if (registration.block == 0) continue;
+      if (!UnsharePages(registration.pages, registration.pages_bytes))
         return cudaErrorMemoryAllocation;
+      TORPOR_TRY(Core().HostFree(registration.block));
+    }
     ranges_.clear();
     exposed_ = 0;
     return cudaSuccess;

@@ -10,6 +10,7 @@
 
 #include "client_shim/cudart/arrays.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/per_device.h"
 
 namespace torpor::shim {
 namespace {
@@ -52,14 +53,15 @@ class ImageObjects {
   std::unordered_map<std::uint64_t, ImageObject> objects_;
 };
 
+// Of the device in use: drivers give objects of different GPUs the same value.
 ImageObjects& TheTextures() {
-  static auto* const textures = new ImageObjects();
-  return *textures;
+  static auto* const textures = new PerDevice<ImageObjects>();
+  return textures->here();
 }
 
 ImageObjects& TheSurfaces() {
-  static auto* const surfaces = new ImageObjects();
-  return *surfaces;
+  static auto* const surfaces = new PerDevice<ImageObjects>();
+  return surfaces->here();
 }
 
 cudaError_t DestroyWire(std::uint64_t wire) {

@@ -35,6 +35,7 @@ bool Inside(const dim3& dims, const dim3& most) {
 }
 
 cudaError_t SendLaunch(Kernel& kernel, const Launch& launch, void** arguments) {
+  const ClientCore& core = Core();
   std::array<std::uint8_t, kMaxParameterBytes> parameters;
   std::size_t filled = 0;
   TORPOR_TRY(PackArguments(kernel, arguments, parameters, filled));
@@ -49,8 +50,9 @@ cudaError_t SendLaunch(Kernel& kernel, const Launch& launch, void** arguments) {
   }
   StreamPtr stream;
   TORPOR_TRY(UseStream(launch.stream, stream));
+  if (&core != &Core()) return cudaErrorInvalidResourceHandle;  // it is another device's
   wire::LaunchKernel command;
-  command.kernel = kernel.wire;
+  command.kernel = kernel.here().wire;
   command.stream = stream->wire;
   command.grid = {launch.grid.x, launch.grid.y, launch.grid.z};
   command.block = {launch.block.x, launch.block.y, launch.block.z};
@@ -93,7 +95,7 @@ cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
   if (kernel.entry.max_threads > 0 &&
       threads > static_cast<std::uint64_t>(kernel.entry.max_threads))
     return cudaErrorLaunchOutOfResources;
-  if (launch.shared_bytes > kernel.max_dynamic_shared) return cudaErrorInvalidValue;
+  if (launch.shared_bytes > kernel.here().max_dynamic_shared) return cudaErrorInvalidValue;
   return cudaSuccess;
 }
 

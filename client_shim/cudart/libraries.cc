@@ -114,25 +114,30 @@ cudaError_t LoadFile(cudaLibrary_t* library, const char* path, const JitOptions&
 }
 
 // Nothing that the executor still knows may name the block.
-cudaError_t FreeVariables(const Module& module) {
-  if (module.variables_block == 0) return cudaSuccess;
+cudaError_t FreeVariables(Module& module) {
+  const std::uint64_t block = std::exchange(module.variables_block.here(), 0);
+  if (block == 0) return cudaSuccess;
   TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
-  return Core().Free(module.variables_block);
+  return Core().Free(block);
+}
+
+// From the device in use.
+cudaError_t UnloadFrom(Library& library) {
+  for (auto& [name, kernel] : library.kernels) TORPOR_TRY(ForgetKernel(kernel));
+  for (const auto& [name, variable] : library.variables) ForgetSymbolAddress(&variable);
+  const bool was_loaded = library.module.loaded_on.HasCurrent();
+  TORPOR_TRY(UnloadModule(library.module));
+  return was_loaded ? FreeVariables(library.module) : cudaSuccess;
 }
 
 cudaError_t Unload(cudaLibrary_t handle) {
   TORPOR_TRY(Begin());
   const LibraryPtr library = TheLibraries().Take(handle);
   if (!library) return cudaErrorInvalidResourceHandle;
-  Module& module = library->module;
-  RemoveModule(&module);
-  const bool was_loaded = module.is_loaded;
+  RemoveModule(&library->module);
   for (auto& [name, kernel] : library->kernels) RemoveKernel(&kernel);
-  LeaveUnloaded(module);
-  for (auto& [name, kernel] : library->kernels) TORPOR_TRY(ForgetKernel(kernel));
-  for (const auto& [name, variable] : library->variables) ForgetSymbolAddress(&variable);
-  TORPOR_TRY(UnloadModule(module));
-  return was_loaded ? FreeVariables(module) : cudaSuccess;
+  LeaveUnloaded(library->module);
+  return ForEachDevice([&] { return UnloadFrom(*library); });
 }
 
 cudaError_t GetKernel(cudaKernel_t* kernel, cudaLibrary_t handle, const char* name) {

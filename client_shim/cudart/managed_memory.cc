@@ -10,8 +10,6 @@
 namespace torpor::shim {
 namespace {
 
-constexpr int kOnlyDevice = 0;
-
 cudaError_t Allocate(void** out, std::uint64_t bytes, unsigned flags) {
   const bool is_known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost;
   if (!out || bytes == 0 || !is_known) return cudaErrorInvalidValue;
@@ -27,7 +25,7 @@ cudaError_t Allocate(void** out, std::uint64_t bytes, unsigned flags) {
 cudaError_t CheckLocation(const cudaMemLocation& location) {
   switch (location.type) {
     case cudaMemLocationTypeDevice:
-      return location.id == kOnlyDevice ? cudaSuccess : cudaErrorInvalidDevice;
+      return Core().OfDevice(location.id) ? cudaSuccess : cudaErrorInvalidDevice;
     case cudaMemLocationTypeHost:
     case cudaMemLocationTypeHostNuma:
     case cudaMemLocationTypeHostNumaCurrent:
@@ -50,8 +48,8 @@ cudaError_t Advise(const void* pointer, std::uint64_t bytes, cudaMemoryAdvise ad
     return cudaErrorInvalidValue;
   if (HasLocation(advice)) TORPOR_TRY(CheckLocation(location));
   const auto change = [&](ManagedAdvice& kept) {
-    bool& accessed_by = location.type == cudaMemLocationTypeDevice ? kept.accessed_by_device
-                                                                   : kept.accessed_by_host;
+    const bool is_device = location.type == cudaMemLocationTypeDevice;
+    const auto accessor = static_cast<std::size_t>(is_device ? location.id : kHostAccessor);
     switch (advice) {
       case cudaMemAdviseSetReadMostly:
       case cudaMemAdviseUnsetReadMostly:
@@ -65,7 +63,7 @@ cudaError_t Advise(const void* pointer, std::uint64_t bytes, cudaMemoryAdvise ad
         break;
       case cudaMemAdviseSetAccessedBy:
       case cudaMemAdviseUnsetAccessedBy:
-        accessed_by = advice == cudaMemAdviseSetAccessedBy;
+        kept.accessed_by[accessor] = advice == cudaMemAdviseSetAccessedBy;
         break;
     }
   };
@@ -140,13 +138,13 @@ int DeviceOf(const cudaMemLocation& location) {
 
 void PutAccessedBy(const std::vector<ManagedAdvice>& parts, int* out, std::size_t count) {
   std::fill_n(out, count, cudaInvalidDeviceId);
-  const auto all = [&](bool ManagedAdvice::*flag) {
-    return std::all_of(parts.begin(), parts.end(),
-                       [&](const ManagedAdvice& part) { return part.*flag; });
-  };
   std::size_t next = 0;
-  if (all(&ManagedAdvice::accessed_by_device)) out[next++] = kOnlyDevice;
-  if (all(&ManagedAdvice::accessed_by_host) && next < count) out[next] = cudaCpuDeviceId;
+  for (int accessor = 0; accessor <= kHostAccessor && next < count; ++accessor) {
+    const bool of_all = std::all_of(parts.begin(), parts.end(), [&](const ManagedAdvice& part) {
+      return part.accessed_by[static_cast<std::size_t>(accessor)];
+    });
+    if (of_all) out[next++] = accessor == kHostAccessor ? cudaCpuDeviceId : accessor;
+  }
 }
 
 cudaError_t GetAttribute(void* data, std::size_t data_bytes, cudaMemRangeAttribute attribute,

@@ -25,9 +25,9 @@ bool ManagedRanges::Remove(std::uint64_t begin) {
   return allocations_.erase(begin) > 0;
 }
 
-void ManagedRanges::Clear() {
+void ManagedRanges::RemoveIf(const std::function<bool(std::uint64_t begin)>& condition) {
   std::lock_guard lock(mutex_);
-  allocations_.clear();
+  std::erase_if(allocations_, [&](const auto& allocation) { return condition(allocation.first); });
 }
 
 ManagedRanges::Allocations::const_iterator ManagedRanges::Find(std::uint64_t begin,

@@ -2,20 +2,24 @@
 
 #include <cuda_runtime_api.h>
 
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "proto/wire/control_messages.h"
+
 namespace torpor::shim {
+
+constexpr int kHostAccessor = wire::kMostDevices;
 
 // What a program has said of managed memory (cudaMemAdvise, cudaMemPrefetchAsync). It lies where
 // host and device both reach it, whatever the advice: kept only to be asked for.
 struct ManagedAdvice {
   bool read_mostly = false;
-  bool accessed_by_device = false;
-  bool accessed_by_host = false;
+  std::bitset<wire::kMostDevices + 1> accessed_by;  // by device; kHostAccessor is the host
   cudaMemLocation preferred{cudaMemLocationTypeInvalid, 0};
   cudaMemLocation prefetched{cudaMemLocationTypeInvalid, 0};
 };
@@ -26,7 +30,7 @@ class ManagedRanges {
   void Add(std::uint64_t begin, std::uint64_t bytes);
   // False: none begins there.
   bool Remove(std::uint64_t begin);
-  void Clear();
+  void RemoveIf(const std::function<bool(std::uint64_t begin)>& condition);
   bool Contains(std::uint64_t address) const;
   // Whether [begin, begin + bytes) lies in one allocation; bytes > 0.
   bool Contains(std::uint64_t begin, std::uint64_t bytes) const;

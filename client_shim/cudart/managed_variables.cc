@@ -11,6 +11,7 @@
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/managed_memory.h"
 #include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/per_device.h"
 #include "client_shim/cudart/variable_copies.h"
 
 namespace torpor::shim {
@@ -23,7 +24,10 @@ struct ManagedVariable {
   void** host_pointer = nullptr;  // nvcc's: null until the variable is the program's
   std::string name;
   std::uint64_t bytes = 0;
-  std::vector<std::uint8_t> sent;  // what both sides had when they were last equal
+  int home = 0;  // the device that was current when the program got its copy
+  // What both sides had when they were last equal; nothing where the device does not know the
+  // program's copy yet.
+  PerDevice<std::vector<std::uint8_t>> sent;
 
   std::uint8_t* block() const { return static_cast<std::uint8_t*>(*host_pointer); }
 };
@@ -45,16 +49,20 @@ class ManagedVariables {
   cudaError_t Send() {
     if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
     std::lock_guard lock(mutex_);
-    if (is_on_device_) return cudaSuccess;
+    if (holder_ == DeviceInUse()) return cudaSuccess;
+    TORPOR_TRY(FetchAll());
     bool has_sent = false;
     for (ManagedVariable& variable : variables_) {
-      if (!*variable.host_pointer ||
-          std::memcmp(variable.block(), variable.sent.data(), variable.bytes) == 0)
-        continue;
+      if (!*variable.host_pointer) continue;
+      std::vector<std::uint8_t>& sent = variable.sent.here();
+      if (sent.empty()) TORPOR_TRY(Bind(variable));
+      const bool is_equal =
+          !sent.empty() && std::memcmp(variable.block(), sent.data(), variable.bytes) == 0;
+      if (is_equal) continue;
       TORPOR_TRY(Upload(variable));
       has_sent = true;
     }
-    is_on_device_ = true;
+    holder_ = DeviceInUse();
     // The launch may be on any stream.
     return has_sent ? Ask(wire::StreamSynchronize{kLegacyStream}) : cudaSuccess;
   }
@@ -76,7 +84,7 @@ class ManagedVariables {
   void NoteUsed() {
     if (!is_used_.load(std::memory_order_acquire)) return;
     std::lock_guard lock(mutex_);
-    is_on_device_ = true;
+    holder_ = DeviceInUse();
   }
 
   bool Meets(std::uint64_t begin, std::uint64_t bytes) {
@@ -95,25 +103,24 @@ class ManagedVariables {
 
   cudaError_t Reset() {
     std::lock_guard lock(mutex_);
-    is_on_device_ = false;
-    for (ManagedVariable& variable : variables_)
+    if (holder_ == DeviceInUse()) holder_ = kProgram;
+    for (ManagedVariable& variable : variables_) {
+      variable.sent.here().clear();
+      if (variable.home != DeviceInUse()) continue;
       if (std::exchange(*variable.host_pointer, nullptr)) TORPOR_TRY(InitOne(variable));
+    }
     return cudaSuccess;
   }
 
  private:
   cudaError_t InitOne(ManagedVariable& variable) {
     TORPOR_TRY(Begin());
-    const Variable* registered = nullptr;
-    TORPOR_TRY(UseVariable(variable.host_pointer, registered));
     std::uint64_t block = 0;
     TORPOR_TRY(Core().HostAlloc(variable.bytes, block));
-    TORPOR_TRY(Core().Configure(
-        variable.module->wire,
-        Encode(wire::SymbolPublish{variable.module->wire, variable.name, block}), block));
     TheManagedRanges().Add(block, variable.bytes);
-    variable.sent.resize(variable.bytes);
     *variable.host_pointer = reinterpret_cast<void*>(block);
+    variable.home = DeviceInUse();
+    TORPOR_TRY(Bind(variable));
     is_used_ = true;
     return Download(variable);
   }
@@ -125,33 +132,49 @@ class ManagedVariables {
     });
   }
 
+  // The device in use knows the variable by the address of the program's copy.
+  static cudaError_t Bind(const ManagedVariable& variable) {
+    TORPOR_TRY(LoadModule(*variable.module));
+    const std::uint64_t module = variable.module->wire.here();
+    const std::uint64_t block = Address(variable.block());
+    return Core().Configure(module, Encode(wire::SymbolPublish{module, variable.name, block}),
+                            block);
+  }
+
   cudaError_t FetchAll() {
-    if (!is_on_device_) return cudaSuccess;
+    if (holder_ == kProgram) return cudaSuccess;
+    const CoreScope scope;
+    UseDevice(holder_);
     TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
     for (ManagedVariable& variable : variables_)
       if (*variable.host_pointer) TORPOR_TRY(Download(variable));
-    is_on_device_ = false;
+    holder_ = kProgram;
     return cudaSuccess;
   }
 
   static VariablePart WholeOf(const ManagedVariable& variable) {
-    return {.module = variable.module->wire, .name = variable.name};
+    return {.module = variable.module->wire.here(), .name = variable.name};
   }
 
   static cudaError_t Upload(ManagedVariable& variable) {
-    std::memcpy(variable.sent.data(), variable.block(), variable.bytes);
-    return UploadToVariable(WholeOf(variable), variable.sent.data(), variable.bytes);
+    std::vector<std::uint8_t>& sent = variable.sent.here();
+    sent.assign(variable.block(), variable.block() + variable.bytes);
+    return UploadToVariable(WholeOf(variable), sent.data(), variable.bytes);
   }
 
   static cudaError_t Download(ManagedVariable& variable) {
-    TORPOR_TRY(DownloadFromVariable(WholeOf(variable), variable.sent.data(), variable.bytes));
-    std::memcpy(variable.block(), variable.sent.data(), variable.bytes);
+    std::vector<std::uint8_t>& sent = variable.sent.here();
+    sent.resize(variable.bytes);
+    TORPOR_TRY(DownloadFromVariable(WholeOf(variable), sent.data(), variable.bytes));
+    std::memcpy(variable.block(), sent.data(), variable.bytes);
     return cudaSuccess;
   }
 
   std::mutex mutex_;
   std::vector<ManagedVariable> variables_;
-  bool is_on_device_ = false;  // kernels may have changed them since they were last fetched
+  // The device whose kernels may have changed them since they were last fetched.
+  static constexpr int kProgram = -1;
+  int holder_ = kProgram;
   std::atomic<bool> is_used_{false};
 };
 
@@ -164,7 +187,7 @@ ManagedVariables& TheManagedVariables() {
 
 void RegisterManagedVariable(Module* module, void** host_pointer, const char* name,
                              std::uint64_t bytes) {
-  TheManagedVariables().Register({module, host_pointer, name, bytes, {}});
+  TheManagedVariables().Register({module, host_pointer, name, bytes, 0, {}});
 }
 
 cudaError_t InitManagedVariables(Module* module) { return TheManagedVariables().Init(module); }

@@ -72,14 +72,14 @@ cudaError_t Release(void* pointer) {
   cudaError_t freed = cudaSuccess;
   if (FreeGraphMemory(Address(pointer), freed)) return freed;
   std::uint64_t bytes = 0;
-  if (FindInPools(Address(pointer), bytes))
-    return FreeUnused([&] { return FreeUnusedToPool(pointer); });
   if (TheManagedRanges().BeginsAt(Address(pointer), bytes))
     return FreeUnused([&] { return ReleaseManaged(Address(pointer)); });
   ClientCore::Allocation allocation;
-  const bool found = Core().FindAllocation(Address(pointer), allocation);
-  if (!found || !allocation.on_device || allocation.begin != Address(pointer))
-    return cudaErrorInvalidValue;
+  if (!Core().FindAllocation(Address(pointer), allocation)) return cudaErrorInvalidValue;
+  UseDevice(allocation.device);
+  if (FindInPools(allocation, Address(pointer), bytes))
+    return FreeUnused([&] { return FreeUnusedToPool(pointer); });
+  if (!allocation.on_device || allocation.begin != Address(pointer)) return cudaErrorInvalidValue;
   return FreeUnused([&] { return Core().Free(Address(pointer)); });
 }
 
@@ -93,7 +93,10 @@ cudaError_t CaptureFree(void* pointer, cudaStream_t stream) {
 cudaError_t ReleaseInOrder(void* pointer, cudaStream_t stream) {
   TORPOR_TRY(Begin());
   std::uint64_t room = 0;
-  return FindInPools(Address(pointer), room) ? FreeToPool(pointer, stream) : Release(pointer);
+  ClientCore::Allocation allocation;
+  const bool is_pooled = Core().FindAllocation(Address(pointer), allocation) &&
+                         FindInPools(allocation, Address(pointer), room);
+  return is_pooled ? FreeToPool(pointer, stream) : Release(pointer);
 }
 
 cudaError_t AllocatePitched(void** out, std::size_t* pitch, std::size_t width, std::size_t height) {
@@ -151,14 +154,14 @@ cudaError_t DescribePointer(cudaPointerAttributes* attributes, const void* point
   if (place.is_wild || place.side == Side::kPageable) {
     const bool is_registered = IsRegistered(pointer);
     attributes->type = is_registered ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
-    if (is_registered) attributes->device = 0;
+    if (is_registered) attributes->device = DeviceInUse();
     if (const void* const alias = ArenaAlias(pointer); alias != pointer)
       attributes->devicePointer = const_cast<void*>(alias);
     return cudaSuccess;
   }
   const bool on_device = place.side == Side::kDevice;
   const cudaMemoryType host_type = IsManaged(pointer) ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
-  attributes->device = 0;
+  attributes->device = place.device;
   attributes->type = on_device ? cudaMemoryTypeDevice : host_type;
   attributes->devicePointer = address;
   if (on_device) attributes->hostPointer = nullptr;

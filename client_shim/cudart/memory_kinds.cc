@@ -8,6 +8,7 @@
 
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/memory_pools.h"
+#include "client_shim/cudart/per_device.h"
 
 namespace torpor::shim {
 namespace {
@@ -59,9 +60,19 @@ class SymbolAddresses {
   std::unordered_map<const Variable*, std::uint64_t> addresses_;
 };
 
+// Of the device in use: drivers give variables of different GPUs the same address.
 SymbolAddresses& TheSymbolAddresses() {
-  static auto* const addresses = new SymbolAddresses();
-  return *addresses;
+  static auto* const addresses = new PerDevice<SymbolAddresses>();
+  return addresses->here();
+}
+
+// A device address that no allocation contains.
+bool IsWild(std::uint64_t address, int& device) {
+  for (device = 0; ClientCore* const core = Core().OfDevice(device); ++device) {
+    if (!core->IsOpen()) continue;
+    if (address - core->session().device_base < core->session().device_bytes) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -69,16 +80,18 @@ SymbolAddresses& TheSymbolAddresses() {
 Place PlaceOf(const void* pointer) {
   const std::uint64_t address = Address(pointer);
   ClientCore::Allocation allocation;
-  if (std::uint64_t room = 0; FindInPools(address, room)) return {Side::kDevice, room, room == 0};
   if (Core().FindAllocation(address, allocation)) {
+    std::uint64_t room = 0;
+    if (FindInPools(allocation, address, room))
+      return {Side::kDevice, room, room == 0, allocation.device};
     const Side side = allocation.on_device ? Side::kDevice : Side::kArena;
-    return {side, allocation.begin + allocation.bytes - address, false};
+    return {side, allocation.begin + allocation.bytes - address, false, allocation.device};
   }
   const wire::HelloReply& session = Core().session();
-  if (address - session.device_base < session.device_bytes) return {Side::kDevice, 0, true};
-  if (address - session.host_base < session.host_bytes) return {Side::kArena, 0, true};
+  if (int device = 0; IsWild(address, device)) return {Side::kDevice, 0, true, device};
+  if (address - session.host_base < session.host_bytes) return {Side::kArena, 0, true, 0};
   if (const std::uint64_t room = TheSymbolAddresses().Room(address); room > 0)
-    return {Side::kDevice, room, false};
+    return {Side::kDevice, room, false, DeviceInUse()};
   return {};
 }
 

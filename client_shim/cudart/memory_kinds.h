@@ -13,6 +13,7 @@ struct Place {
   Side side = Side::kPageable;
   std::uint64_t room = ~std::uint64_t{0};  // bytes from the pointer to its allocation's end
   bool is_wild = false;                    // a device address that no allocation contains
+  int device = 0;                          // for which it was allocated
 };
 
 Place PlaceOf(const void* pointer);

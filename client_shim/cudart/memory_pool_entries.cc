@@ -4,34 +4,37 @@
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/graph/make_work.h"
 #include "client_shim/cudart/memory_pools.h"
+#include "client_shim/cudart/streams.h"
 
 // Pools of device memory; those of host and managed memory are not supported.
 namespace torpor::shim {
 namespace {
 
-constexpr int kOnlyDevice = 0;
+bool Exists(int device) { return Core().OfDevice(device) != nullptr; }
 
-cudaError_t CheckDevice(int device) {
+// Turns to the device.
+cudaError_t UsePoolsOf(int device) {
   TORPOR_TRY(Begin());
-  return device == kOnlyDevice ? cudaSuccess : cudaErrorInvalidDevice;
+  if (!Exists(device)) return cudaErrorInvalidDevice;
+  UseDevice(device);
+  return Core().Start();
 }
 
-bool IsOnDevice(const cudaMemLocation& location) {
-  return location.type == cudaMemLocationTypeDevice && location.id == kOnlyDevice;
+bool IsDevice(const cudaMemLocation& location) {
+  return location.type == cudaMemLocationTypeDevice;
 }
 
-cudaError_t CheckKind(const cudaMemLocation& location, cudaMemAllocationType type) {
+// Turns to the device whose memory such a pool has.
+cudaError_t UseKind(const cudaMemLocation& location, cudaMemAllocationType type) {
   TORPOR_TRY(Begin());
-  if (location.type == cudaMemLocationTypeDevice && location.id != kOnlyDevice)
-    return cudaErrorInvalidDevice;
-  if (IsOnDevice(location) && type == cudaMemAllocationTypePinned) return cudaSuccess;
+  if (IsDevice(location) && type == cudaMemAllocationTypePinned) return UsePoolsOf(location.id);
   Core().WarnOnce("pool kind", "memory pools of host or managed memory are not supported");
   return cudaErrorNotSupported;
 }
 
 cudaError_t Create(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   if (!pool || !properties) return cudaErrorInvalidValue;
-  TORPOR_TRY(CheckKind(properties->location, properties->allocType));
+  TORPOR_TRY(UseKind(properties->location, properties->allocType));
   if (properties->handleTypes != cudaMemHandleTypeNone) {
     Core().WarnOnce("pool handles", "memory pools cannot be exported to other processes");
     return cudaErrorNotSupported;
@@ -39,16 +42,19 @@ cudaError_t Create(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   return CreatePool(properties->maxSize, *pool);
 }
 
-// The only device can always read and write.
+// Every device can always read and write all memory that it reaches.
 cudaError_t SetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descriptions,
                       std::size_t count) {
   TORPOR_TRY(CheckPool(pool));
   if (!descriptions && count > 0) return cudaErrorInvalidValue;
   for (std::size_t i = 0; i < count; ++i) {
     const cudaMemAccessDesc& wanted = descriptions[i];
-    if (wanted.location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
-    if (wanted.location.id != kOnlyDevice) return cudaErrorInvalidDevice;
-    if (wanted.flags != cudaMemAccessFlagsProtReadWrite) return cudaErrorInvalidValue;
+    if (!IsDevice(wanted.location)) return cudaErrorInvalidValue;
+    if (!Exists(wanted.location.id)) return cudaErrorInvalidDevice;
+    const bool is_known = wanted.flags == cudaMemAccessFlagsProtReadWrite ||
+                          wanted.flags == cudaMemAccessFlagsProtRead ||
+                          wanted.flags == cudaMemAccessFlagsProtNone;
+    if (!is_known) return cudaErrorInvalidValue;
   }
   return cudaSuccess;
 }
@@ -57,9 +63,8 @@ cudaError_t GetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
                       const cudaMemLocation* location) {
   if (!flags || !location) return cudaErrorInvalidValue;
   TORPOR_TRY(CheckPool(pool));
-  if (location->type == cudaMemLocationTypeDevice && location->id != kOnlyDevice)
-    return cudaErrorInvalidDevice;
-  *flags = IsOnDevice(*location) ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
+  if (IsDevice(*location) && !Exists(location->id)) return cudaErrorInvalidDevice;
+  *flags = IsDevice(*location) ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
   return cudaSuccess;
 }
 
@@ -69,6 +74,7 @@ cudaError_t CaptureAllocation(void** out, std::uint64_t bytes, cudaStream_t stre
   cudaMemAllocNodeParams parameters{};
   parameters.poolProps.allocType = cudaMemAllocationTypePinned;
   parameters.poolProps.location.type = cudaMemLocationTypeDevice;
+  parameters.poolProps.location.id = DeviceInUse();
   parameters.bytesize = bytes;
   NodeWork work;
   TORPOR_TRY(MakeAllocationWork(parameters, work));
@@ -84,7 +90,7 @@ using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entr
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   return Entry([&]() -> cudaError_t {
     if (!pool) return cudaErrorInvalidValue;
-    TORPOR_TRY(CheckDevice(device));
+    TORPOR_TRY(UsePoolsOf(device));
     *pool = DefaultPool();
     return cudaSuccess;
   });
@@ -93,7 +99,7 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
   return Entry([&]() -> cudaError_t {
     if (!pool) return cudaErrorInvalidValue;
-    TORPOR_TRY(CheckDevice(device));
+    TORPOR_TRY(UsePoolsOf(device));
     *pool = CurrentPool();
     return cudaSuccess;
   });
@@ -101,7 +107,7 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return Entry([&]() -> cudaError_t {
-    TORPOR_TRY(CheckDevice(device));
+    TORPOR_TRY(UsePoolsOf(device));
     return SetCurrentPool(pool);
   });
 }
@@ -110,7 +116,7 @@ cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t* pool, struct cudaMemLocation
                                      enum cudaMemAllocationType type) {
   return Entry([&]() -> cudaError_t {
     if (!pool || !location) return cudaErrorInvalidValue;
-    TORPOR_TRY(CheckKind(*location, type));
+    TORPOR_TRY(UseKind(*location, type));
     *pool = DefaultPool();
     return cudaSuccess;
   });
@@ -120,7 +126,7 @@ cudaError_t cudaMemGetMemPool(cudaMemPool_t* pool, struct cudaMemLocation* locat
                               enum cudaMemAllocationType type) {
   return Entry([&]() -> cudaError_t {
     if (!pool || !location) return cudaErrorInvalidValue;
-    TORPOR_TRY(CheckKind(*location, type));
+    TORPOR_TRY(UseKind(*location, type));
     *pool = CurrentPool();
     return cudaSuccess;
   });
@@ -130,7 +136,7 @@ cudaError_t cudaMemSetMemPool(struct cudaMemLocation* location, enum cudaMemAllo
                               cudaMemPool_t pool) {
   return Entry([&]() -> cudaError_t {
     if (!location) return cudaErrorInvalidValue;
-    TORPOR_TRY(CheckKind(*location, type));
+    TORPOR_TRY(UseKind(*location, type));
     return SetCurrentPool(pool);
   });
 }
@@ -173,6 +179,8 @@ cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   return Entry([&]() -> cudaError_t {
     TORPOR_TRY(Begin());
     if (IsCapturing(stream)) return CaptureAllocation(pointer, bytes, stream);
+    StreamPtr used;
+    TORPOR_TRY(FindStream(stream, used));  // of its device's pool
     return AllocateFromPool(CurrentPool(), bytes, stream, pointer);
   });
 }

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/per_device.h"
 #include "client_shim/cudart/pool_memory.h"
 #include "client_shim/cudart/streams.h"
 
@@ -34,13 +35,15 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;  // no sum of these
 // The completion slot in which a stream's frees leave their marks.
 class FreeMarks {
  public:
-  explicit FreeMarks(std::uint32_t slot) : slot_(slot) {}
-  ~FreeMarks() { Core().FreeSlot(slot_); }
+  FreeMarks(ClientCore& core, std::uint32_t slot) : core_(core), slot_(slot) {}
+  ~FreeMarks() { core_.FreeSlot(slot_); }
   FreeMarks(const FreeMarks&) = delete;
   FreeMarks& operator=(const FreeMarks&) = delete;
   std::uint32_t slot() const { return slot_; }
+  bool HasReached(std::uint64_t value) const { return core_.SlotValue(slot_) >= value; }
 
  private:
+  ClientCore& core_;
   const std::uint32_t slot_;
 };
 using FreeMarksPtr = std::shared_ptr<const FreeMarks>;
@@ -49,14 +52,22 @@ class MarkedPoint final : public FreePoint {
  public:
   MarkedPoint(std::uint64_t stream, FreeMarksPtr marks, std::uint64_t value)
       : FreePoint(stream), marks_(std::move(marks)), value_(value) {}
-  bool IsPassed() const override { return Core().SlotValue(marks_->slot()) >= value_; }
+  bool IsPassed() const override { return marks_->HasReached(value_); }
 
  private:
   const FreeMarksPtr marks_;
   const std::uint64_t value_;
 };
 
-// One mutex for all pools: allocations are rare beside launches.
+// Names streams across devices. The legacy streams have the devices' indices, which no handle is.
+std::uint64_t NameOf(const Stream& stream) {
+  return IsLegacy(stream) ? static_cast<std::uint64_t>(DeviceInUse()) : stream.wire;
+}
+std::uint64_t WireOf(std::uint64_t name) {
+  return name < static_cast<std::uint64_t>(wire::kMostDevices) ? 0 : name;
+}
+
+// The pools of one device. One mutex for all: allocations are rare beside launches.
 class Pools {
  public:
   Pools() : default_(pools_.emplace_back(std::make_unique<MemoryPool>()).get()) {}
@@ -113,21 +124,27 @@ class Pools {
     return is_known && !pool->is_destroyed ? use(*pool) : cudaErrorInvalidValue;
   }
 
-  cudaError_t Allocate(cudaMemPool_t handle, std::uint64_t bytes, const Stream& stream,
+  bool Knows(cudaMemPool_t handle) {
+    return WithPool(handle, [](const MemoryPool&) { return cudaSuccess; }) == cudaSuccess;
+  }
+
+  // `stream`: its name. The device in use is the pool's.
+  cudaError_t Allocate(cudaMemPool_t handle, std::uint64_t bytes, std::uint64_t stream,
                        std::uint64_t& address) {
     return WithPool(handle, [&](MemoryPool& pool) -> cudaError_t {
       if (bytes > kMostBytes) return cudaErrorMemoryAllocation;
-      address = pool.memory.Take(bytes, stream.wire);
+      address = pool.memory.Take(bytes, stream);
       if (address != 0) return cudaSuccess;
       cudaError_t error = Reserve(pool, bytes);
       if (error == cudaErrorMemoryAllocation)
         error = ReserveWithoutRoom(pool, bytes, stream, address);
       if (error != cudaSuccess || address != 0) return error;
-      address = pool.memory.Take(bytes, stream.wire);
+      address = pool.memory.Take(bytes, stream);
       return cudaSuccess;
     });
   }
 
+  // The device in use is the stream's.
   cudaError_t Free(std::uint64_t address, const Stream& stream) {
     std::lock_guard lock(mutex_);
     FreePointPtr point;
@@ -192,15 +209,15 @@ class Pools {
 
   // In CUDA's order: memory that another stream has yet to leave, then all that a synchronisation
   // sets free in any pool.
-  cudaError_t ReserveWithoutRoom(MemoryPool& pool, std::uint64_t bytes, const Stream& stream,
+  cudaError_t ReserveWithoutRoom(MemoryPool& pool, std::uint64_t bytes, std::uint64_t stream,
                                  std::uint64_t& address) {
     if (pool.may_add_dependencies != 0) {
       FreePointPtr after;
       address = pool.memory.TakeAfter(bytes, after);
-      if (address != 0) return after ? ComeBehind(stream, after->stream()) : cudaSuccess;
+      if (address != 0) return after ? AwaitInStream(*after, stream) : cudaSuccess;
     }
     TORPOR_TRY(Settle());
-    address = pool.memory.Take(bytes, stream.wire);
+    address = pool.memory.Take(bytes, stream);
     if (address != 0) return cudaSuccess;
     GiveBackUnused();
     return Reserve(pool, bytes);
@@ -211,14 +228,25 @@ class Pools {
     return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
   }
 
+  // Has what `stream` does from now on wait for what the point's stream has been given.
+  static cudaError_t AwaitInStream(const FreePoint& point, std::uint64_t stream) {
+    const auto is_here = [](std::uint64_t name) {
+      return name == static_cast<std::uint64_t>(DeviceInUse()) || Core().IsLive(name);
+    };
+    const bool are_here = is_here(point.stream()) && is_here(stream);
+    return are_here ? ComeBehind(WireOf(stream), WireOf(point.stream()))
+                    : ForEachDevice([] { return Settle(); });
+  }
+
   // No point if the stream has already come to the free.
   cudaError_t MarkFree(const Stream& stream, FreePointPtr& point) {
     if (Core().IsDrained()) return cudaSuccess;
-    const FreeMarksPtr marks = MarksOf(stream.wire);
+    const std::uint64_t name = NameOf(stream);
+    const FreeMarksPtr marks = MarksOf(name);
     if (!marks) return Ask(wire::StreamSynchronize{stream.wire});
     const std::uint64_t value = Core().NextSlotValue(marks->slot());
     TORPOR_TRY(Send(wire::StreamMark{stream.wire, marks->slot(), value}));
-    point = std::make_shared<MarkedPoint>(stream.wire, marks, value);
+    point = std::make_shared<MarkedPoint>(name, marks, value);
     return cudaSuccess;
   }
 
@@ -229,7 +257,7 @@ class Pools {
     std::erase_if(marks_, [](const auto& entry) { return entry.second.expired(); });
     const std::uint32_t slot = Core().AllotSlot();
     if (slot == 0) return nullptr;
-    auto marks = std::make_shared<const FreeMarks>(slot);
+    auto marks = std::make_shared<const FreeMarks>(Core(), slot);
     marks_[stream] = marks;
     return marks;
   }
@@ -279,9 +307,23 @@ class Pools {
   std::atomic<bool> has_excess_{false};  // a synchronisation may set memory free to be given back
 };
 
-Pools& ThePools() {
-  static Pools* const pools = new Pools();
+PerDevice<Pools>& AllPools() {
+  static auto* const pools = new PerDevice<Pools>();
   return *pools;
+}
+
+// Of the device in use.
+Pools& ThePools() { return AllPools().here(); }
+
+// Turns to the device of the pool.
+cudaError_t UsePool(cudaMemPool_t handle) {
+  if (ThePools().Knows(handle)) return cudaSuccess;
+  for (int device = 0; device < wire::kMostDevices; ++device) {
+    if (!AllPools().of(device).Knows(handle)) continue;
+    UseDevice(device);
+    return Core().Start();
+  }
+  return cudaErrorInvalidValue;
 }
 
 cudaMemPool_t Handle(MemoryPool* pool) { return reinterpret_cast<cudaMemPool_t>(pool); }
@@ -356,21 +398,30 @@ cudaError_t CreatePool(std::uint64_t max_bytes, cudaMemPool_t& pool) {
   return cudaSuccess;
 }
 
-cudaError_t DestroyPool(cudaMemPool_t pool) { return ThePools().Destroy(pool); }
+cudaError_t DestroyPool(cudaMemPool_t pool) {
+  TORPOR_TRY(UsePool(pool));
+  return ThePools().Destroy(pool);
+}
 
 cudaError_t CheckPool(cudaMemPool_t pool) {
-  return ThePools().WithPool(pool, [](const MemoryPool&) { return cudaSuccess; });
+  const CoreScope scope;
+  return UsePool(pool);
 }
 
 cudaError_t GetPoolAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  TORPOR_TRY(UsePool(pool));
   return ThePools().WithPool(pool, [&](MemoryPool& found) { return Get(found, attribute, value); });
 }
 
 cudaError_t SetPoolAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, const void* value) {
+  TORPOR_TRY(UsePool(pool));
   return ThePools().WithPool(pool, [&](MemoryPool& found) { return Set(found, attribute, value); });
 }
 
-cudaError_t TrimPool(cudaMemPool_t pool, std::uint64_t keep) { return ThePools().Trim(pool, keep); }
+cudaError_t TrimPool(cudaMemPool_t pool, std::uint64_t keep) {
+  TORPOR_TRY(UsePool(pool));
+  return ThePools().Trim(pool, keep);
+}
 
 cudaError_t AllocateFromPool(cudaMemPool_t pool, std::uint64_t bytes, cudaStream_t stream_handle,
                              void** out) {
@@ -378,9 +429,11 @@ cudaError_t AllocateFromPool(cudaMemPool_t pool, std::uint64_t bytes, cudaStream
   StreamPtr stream;
   TORPOR_TRY(FindStream(stream_handle, stream));
   *out = nullptr;
-  if (bytes == 0) return CheckPool(pool);
+  const std::uint64_t name = NameOf(*stream);
+  TORPOR_TRY(UsePool(pool));
+  if (bytes == 0) return cudaSuccess;
   std::uint64_t address = 0;
-  TORPOR_TRY(ThePools().Allocate(pool, bytes, *stream, address));
+  TORPOR_TRY(ThePools().Allocate(pool, bytes, name, address));
   *out = reinterpret_cast<void*>(address);
   return cudaSuccess;
 }
@@ -388,13 +441,17 @@ cudaError_t AllocateFromPool(cudaMemPool_t pool, std::uint64_t bytes, cudaStream
 cudaError_t FreeToPool(void* pointer, cudaStream_t stream_handle) {
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  return ThePools().Free(Address(pointer), *stream);
+  ClientCore::Allocation allocation;
+  if (!Core().FindAllocation(Address(pointer), allocation)) return cudaErrorInvalidValue;
+  return AllPools().of(allocation.device).Free(Address(pointer), *stream);
 }
 
 cudaError_t FreeUnusedToPool(void* pointer) { return ThePools().FreeUnused(Address(pointer)); }
 
-bool FindInPools(std::uint64_t address, std::uint64_t& room) {
-  return ThePools().has_segments() && ThePools().FindRoom(address, room);
+bool FindInPools(const ClientCore::Allocation& allocation, std::uint64_t address,
+                 std::uint64_t& room) {
+  Pools& pools = AllPools().of(allocation.device);
+  return allocation.on_device && pools.has_segments() && pools.FindRoom(address, room);
 }
 
 cudaError_t ReleasePoolMemory() { return ThePools().ReleaseExcess(); }

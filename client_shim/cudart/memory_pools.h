@@ -4,9 +4,12 @@
 
 #include <cstdint>
 
+#include "client_shim/core/client_core.h"
+
 // Stream-ordered allocation. A pool's memory is device memory of the session that the client cuts
 // into blocks by itself (pool_memory.h); what reuses a block in another stream than the one that
-// freed it waits for that stream's completion slot, or makes its own stream wait.
+// freed it waits for that stream's completion slot, or makes its own stream wait. Each device has
+// pools of its own: what names no pool is about those of the device in use.
 namespace torpor::shim {
 
 // What a cudaMemPool_t names: the pool itself. Only for the functions below.
@@ -30,19 +33,20 @@ cudaError_t AllocateFromPool(cudaMemPool_t pool, std::uint64_t bytes, cudaStream
                              void** out);
 // cudaErrorInvalidValue if no pool's memory in use begins there.
 cudaError_t FreeToPool(void* pointer, cudaStream_t stream);
-// The same for memory that nothing uses any more.
+// The same for memory of the device in use that nothing uses any more.
 cudaError_t FreeUnusedToPool(void* pointer);
 
-// Whether `address` lies in a pool's memory; `room` is what is left there of the block in use, 0 if
-// it is free.
-bool FindInPools(std::uint64_t address, std::uint64_t& room);
+// Whether `address`, which lies in `allocation`, is in a pool's memory; `room` is what is left
+// there of the block in use, 0 if it is free.
+bool FindInPools(const ClientCore::Allocation& allocation, std::uint64_t address,
+                 std::uint64_t& room);
 
-// Gives back what pools hold beyond their release thresholds. Nothing of the session runs.
+// Gives back what they hold beyond their release thresholds. Nothing of the session runs.
 cudaError_t ReleasePoolMemory();
 // Waits for the device and gives back all that is unused, since somebody else lacks memory. False:
 // there was none.
 bool ReleaseAllPoolMemory();
-// All pools are as in the beginning: the session's memory is freed by others (cudaDeviceReset).
+// All are as in the beginning: the session's memory is freed by others (cudaDeviceReset).
 void ForgetPools();
 
 }  // namespace torpor::shim

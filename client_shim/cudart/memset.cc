@@ -81,6 +81,7 @@ cudaError_t CheckFill(const cudaMemsetParams& fill, std::uint64_t& span) {
 
 cudaError_t SetElements(void* to, std::uint32_t value, std::uint32_t element_bytes,
                         std::uint64_t count, cudaStream_t handle) {
+  const CoreScope scope;
   TORPOR_TRY(Begin());
   if (count == 0) return cudaSuccess;
   const FillWork fill = FillRows(to, 0, value, element_bytes, count, 1);

@@ -133,6 +133,19 @@ cudaError_t AskLoad(const wire::ModuleLoad& load, wire::ModuleLoadResult& result
   return reader.done() ? cudaSuccess : cudaErrorUnknown;
 }
 
+// Fills in what is the same on all devices, from the layout that the module's load gave.
+cudaError_t Describe(Kernel& kernel) {
+  const Module& module = *kernel.module;
+  const auto found = module.kernels.find(kernel.name);
+  if (found == module.kernels.end()) return cudaErrorInvalidDeviceFunction;
+  kernel.entry = found->second;
+  for (const wire::KernelParameter& parameter : kernel.entry.parameters)
+    kernel.parameter_bytes = std::max(kernel.parameter_bytes, parameter.offset + parameter.bytes);
+  kernel.on_devices = std::make_unique<PerDevice<KernelOnDevice>>();
+  kernel.is_described = true;
+  return cudaSuccess;
+}
+
 cudaError_t LoadLocked(Module& module, std::string* reason) {
   std::vector<std::uint8_t> copy;
   const std::span<const std::uint8_t> image = ImageOf(module, copy);
@@ -151,13 +164,13 @@ cudaError_t LoadLocked(Module& module, std::string* reason) {
   TORPOR_TRY(Core().Create(
       load.module,
       Encode(wire::ModuleUse{load.module, load.hash, load.variables, load.finds_variables})));
-  TORPOR_TRY(BindGlobals(load.module, result.globals_bytes, module.variables_block));
-  module.wire = load.module;
+  TORPOR_TRY(BindGlobals(load.module, result.globals_bytes, module.variables_block.here()));
+  module.wire.here() = load.module;
   for (wire::KernelEntry& kernel : result.kernels) {
     const std::string name = kernel.name;
-    module.kernels.emplace(name, std::move(kernel));
+    module.kernels.emplace(name, std::move(kernel));  // those of another device are the same
   }
-  module.is_loaded.store(true, std::memory_order_release);
+  module.loaded_on.AddCurrent();
   return cudaSuccess;
 }
 
@@ -198,22 +211,19 @@ cudaError_t UseKernel(const void* function, Kernel*& kernel) {
 }
 
 cudaError_t PrepareKernel(Kernel& kernel) {
-  if (kernel.is_ready.load(std::memory_order_acquire)) return cudaSuccess;
+  if (kernel.ready_on.HasCurrent()) return cudaSuccess;
   Module& module = *kernel.module;
   TORPOR_TRY(LoadModule(module));
   std::lock_guard lock(module.mutex);
-  if (kernel.is_ready) return cudaSuccess;
-  const auto found = module.kernels.find(kernel.name);
-  if (found == module.kernels.end()) return cudaErrorInvalidDeviceFunction;
-  kernel.entry = found->second;
-  for (const wire::KernelParameter& parameter : kernel.entry.parameters)
-    kernel.parameter_bytes = std::max(kernel.parameter_bytes, parameter.offset + parameter.bytes);
+  if (kernel.ready_on.HasCurrent()) return cudaSuccess;
+  if (!kernel.is_described) TORPOR_TRY(Describe(kernel));
   const auto static_shared = static_cast<std::uint64_t>(kernel.entry.static_shared_bytes);
-  kernel.max_dynamic_shared = kDefaultSharedBytes - std::min(kDefaultSharedBytes, static_shared);
-  kernel.wire = Core().MintHandle(HandleKind::kKernel);
-  TORPOR_TRY(Core().Create(kernel.wire,
-                           Encode(wire::KernelCreate{kernel.wire, module.wire, kernel.name})));
-  kernel.is_ready.store(true, std::memory_order_release);
+  kernel.here().max_dynamic_shared =
+      kDefaultSharedBytes - std::min(kDefaultSharedBytes, static_shared);
+  const std::uint64_t wire = kernel.here().wire = Core().MintHandle(HandleKind::kKernel);
+  TORPOR_TRY(
+      Core().Create(wire, Encode(wire::KernelCreate{wire, module.wire.here(), kernel.name})));
+  kernel.ready_on.AddCurrent();
   return cudaSuccess;
 }
 
@@ -221,18 +231,18 @@ cudaError_t PrepareKernel(Kernel& kernel) {
 std::shared_ptr<Kernel> Hold(Kernel& kernel) { return {kernel.library.lock(), &kernel}; }
 
 cudaError_t LoadModule(Module& module, std::string* reason) {
-  if (module.is_loaded.load(std::memory_order_acquire)) return cudaSuccess;
+  if (module.loaded_on.HasCurrent()) return cudaSuccess;
   TORPOR_TRY(Begin());
   std::lock_guard lock(module.mutex);
   if (module.is_gone) return cudaErrorInvalidResourceHandle;
-  return module.is_loaded ? cudaSuccess : LoadLocked(module, reason);
+  return module.loaded_on.HasCurrent() ? cudaSuccess : LoadLocked(module, reason);
 }
 
 cudaError_t UnloadModule(Module& module) {
   std::lock_guard lock(module.mutex);
-  if (!module.is_loaded.exchange(false)) return cudaSuccess;
-  module.kernels.clear();
-  return Core().Destroy(module.wire, Encode(wire::ModuleUnload{module.wire}));
+  if (!module.loaded_on.RemoveCurrent()) return cudaSuccess;
+  const std::uint64_t wire = module.wire.here();
+  return Core().Destroy(wire, Encode(wire::ModuleUnload{wire}));
 }
 
 void LeaveUnloaded(Module& module) {
@@ -241,9 +251,8 @@ void LeaveUnloaded(Module& module) {
 }
 
 cudaError_t ForgetKernel(Kernel& kernel) {
-  if (!kernel.is_ready.exchange(false)) return cudaSuccess;
-  kernel.parameter_bytes = 0;
-  return Core().Destroy(kernel.wire, {});  // its module takes it along
+  if (!kernel.ready_on.RemoveCurrent()) return cudaSuccess;
+  return Core().Destroy(kernel.here().wire, {});  // its module takes it along
 }
 
 cudaError_t UnloadAllModules() {

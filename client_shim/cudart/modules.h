@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client_shim/cudart/per_device.h"
 #include "proto/cuda_api/cudart_commands.h"
 
 // What a program registers before main, and what becomes of it at first use. Registering only
@@ -19,6 +20,11 @@ namespace torpor::shim {
 
 struct Module;
 
+struct KernelOnDevice {
+  std::uint64_t wire = 0;
+  std::atomic<std::uint64_t> max_dynamic_shared{0};
+};
+
 // A kernel; the cudaKernel_t that programs hold is its address. Registered ones are never freed.
 struct Kernel {
   Module* module = nullptr;
@@ -26,11 +32,15 @@ struct Kernel {
   const void* host_function = nullptr;
   std::weak_ptr<void> library;  // that it lives in; none if it is registered
 
-  std::atomic<bool> is_ready{false};  // then the rest is filled in
-  std::uint64_t wire = 0;
+  bool is_described = false;  // then these are filled in; guarded by the module's mutex
   wire::KernelEntry entry;
   std::uint32_t parameter_bytes = 0;
-  std::atomic<std::uint64_t> max_dynamic_shared{0};
+
+  // Made with these, since most kernels of a program are never used.
+  std::unique_ptr<PerDevice<KernelOnDevice>> on_devices;
+
+  DeviceSet ready_on;  // there its executor knows it
+  KernelOnDevice& here() const { return on_devices->here(); }
 };
 
 struct Variable {
@@ -49,10 +59,10 @@ struct Module {
   bool finds_variables = false;  // it has variables that nothing has registered
 
   std::mutex mutex;  // guards loading
-  std::atomic<bool> is_loaded{false};
+  DeviceSet loaded_on;
   bool is_gone = false;  // the program has unloaded it for good
-  std::uint64_t wire = 0;
-  std::uint64_t variables_block = 0;  // address; 0: it has no variables
+  PerDevice<std::uint64_t> wire;
+  PerDevice<std::uint64_t> variables_block;  // address; 0: it has no variables
   std::unordered_map<std::string, wire::KernelEntry> kernels;
 };
 
@@ -67,9 +77,10 @@ void RemoveModule(Module* module);
 void AddKernel(Kernel* kernel);
 void RemoveKernel(Kernel* kernel);
 
-// Makes the executor load the module, if it has not. `reason` is set where the executor gives one.
+// Makes the executor of the device in use load the module, if it has not. `reason` is set where the
+// executor gives one.
 cudaError_t LoadModule(Module& module, std::string* reason = nullptr);
-// What is used of it again is loaded again.
+// From the device in use; what is used of it again is loaded again.
 cudaError_t UnloadModule(Module& module);
 // The module is not loaded again, even if a graph still knows its kernels:
 // cudaErrorInvalidResourceHandle.
@@ -87,8 +98,8 @@ std::shared_ptr<Kernel> Hold(Kernel& kernel);
 // The variable whose host shadow is at `symbol`, its module loaded. cudaErrorInvalidSymbol.
 cudaError_t UseVariable(const void* symbol, const Variable*& variable);
 
-// Unloads every module; what is used of it again is loaded again, with the first values of its
-// variables. No other thread uses CUDA meanwhile.
+// Unloads every module from the device in use; what is used of it again is loaded again, with the
+// first values of its variables. No other thread uses CUDA meanwhile.
 cudaError_t UnloadAllModules();
 
 }  // namespace torpor::shim

@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 
+#include "client_shim/core/client_core.h"
+
 namespace torpor::shim {
 
 struct StreamCapture;
@@ -15,7 +17,8 @@ struct StreamCapture;
 // What the client knows of a stream. Shared: a stream may be destroyed while another thread
 // still names it.
 struct Stream {
-  std::uint64_t wire = 0;  // as commands name it; 0 is the legacy default stream
+  ClientCore* core = nullptr;  // of its device; the legacy stream, which each device has, has none
+  std::uint64_t wire = 0;      // as commands name it; 0 is the legacy default stream
   unsigned flags = 0;
   int priority = 0;
   bool is_default = false;             // the legacy stream or a thread's

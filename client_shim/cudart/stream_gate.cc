@@ -15,15 +15,20 @@ cudaStream_t StreamOf(std::uint64_t handle) { return reinterpret_cast<cudaStream
 
 class RuntimesGate final : public StreamGate {
  public:
-  bool IsCapturing(std::uint64_t stream) override { return shim::IsCapturing(StreamOf(stream)); }
+  bool IsCapturing(std::uint64_t stream) override {
+    const CoreScope scope;
+    return shim::IsCapturing(StreamOf(stream));
+  }
   cudaError_t Capture(std::uint64_t stream, const Command& command,
                       std::shared_ptr<const void> needed) override {
+    const CoreScope scope;
     return shim::Capture(
         StreamOf(stream),
         LibraryWork{
             command.call_id, {command.fields.begin(), command.fields.end()}, std::move(needed)});
   }
   cudaError_t Await(std::uint64_t handle) override {
+    const CoreScope scope;
     const OwnCalls own_calls;
     StreamPtr stream;
     const cudaError_t error = UseStream(StreamOf(handle), stream);
@@ -36,7 +41,7 @@ class RuntimesGate final : public StreamGate {
 
 void OpenStreamGate() {
   static auto* const gate = new RuntimesGate();  // until the process ends
-  Core().SetStreamGate(gate);
+  Core().OfDevice(0)->SetStreamGate(gate);
 }
 
 }  // namespace torpor::shim

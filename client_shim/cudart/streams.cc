@@ -1,9 +1,11 @@
 #include "client_shim/cudart/streams.h"
 
+#include <array>
 #include <chrono>
 #include <shared_mutex>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "client_shim/core/thread_end.h"
@@ -22,9 +24,14 @@ constexpr std::chrono::microseconds kMarkPoll{20};
 
 class Streams {
  public:
-  Streams() : legacy_(std::make_shared<Stream>()) { legacy_->is_default = true; }
+  Streams() {
+    for (StreamPtr& legacy : legacy_) {
+      legacy = std::make_shared<Stream>();
+      legacy->is_default = true;
+    }
+  }
 
-  StreamPtr legacy() const { return legacy_; }
+  const StreamPtr& legacy(int device) const { return legacy_[static_cast<std::size_t>(device)]; }
 
   void Insert(const StreamPtr& stream) {
     std::unique_lock lock(mutex_);
@@ -47,7 +54,7 @@ class Streams {
   }
 
  private:
-  const StreamPtr legacy_;
+  std::array<StreamPtr, wire::kMostDevices> legacy_;  // by device
   std::shared_mutex mutex_;
   std::unordered_map<std::uint64_t, StreamPtr> by_wire_;
 };
@@ -57,16 +64,25 @@ Streams& TheStreams() {
   return *streams;
 }
 
+// By device. Trivial, so that calls from exit handlers may still use it.
+using PerThreadStreams = std::uint64_t[wire::kMostDevices];
+thread_local PerThreadStreams per_thread_streams;
+
 // The core destroys a thread's default stream when the thread ends; what is kept of it here goes
 // then too.
-void ForgetPerThread(void* wire) {
-  const OwnCalls own_calls;
+void ForgetPerThread(std::uint64_t wire) {
   if (Begin() != cudaSuccess) return;  // a forked child may not take a lock
-  const StreamPtr stream = TheStreams().Find(Address(wire));
+  const StreamPtr stream = TheStreams().Find(wire);
   if (!stream) return;
   AbandonCapture(stream);
   TheStreams().Erase(stream->wire);
-  Core().FreeSlot(stream->slot);
+  stream->core->FreeSlot(stream->slot);
+}
+
+void ForgetAllPerThread(void* wires) {
+  const OwnCalls own_calls;
+  for (std::uint64_t& wire : *static_cast<PerThreadStreams*>(wires))
+    if (wire != 0) ForgetPerThread(std::exchange(wire, 0));
 }
 
 StreamPtr PerThread() {
@@ -74,10 +90,12 @@ StreamPtr PerThread() {
   if (StreamPtr known = TheStreams().Find(wire)) return known;
   auto stream = std::make_shared<Stream>();
   stream->wire = wire;
+  stream->core = &Core();
   stream->is_default = true;
   TheStreams().Insert(stream);
-  static const ThreadEnd thread_end(&ForgetPerThread);
-  thread_end.Arm(reinterpret_cast<void*>(wire));
+  per_thread_streams[DeviceInUse()] = wire;
+  static const ThreadEnd thread_end(&ForgetAllPerThread);
+  thread_end.Arm(&per_thread_streams);
   return stream;
 }
 
@@ -85,6 +103,7 @@ cudaError_t CreateStream(cudaStream_t* out, unsigned flags, int priority) {
   if (!out || (flags & ~unsigned{cudaStreamNonBlocking}) != 0) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
   const auto stream = std::make_shared<Stream>();
+  stream->core = &Core();
   stream->wire = Core().MintHandle(HandleKind::kStream);
   stream->flags = flags;
   stream->priority = priority;
@@ -96,6 +115,7 @@ cudaError_t CreateStream(cudaStream_t* out, unsigned flags, int priority) {
 }
 
 cudaError_t Destroy(const Stream& stream) {
+  UseCore(*stream.core);
   TheStreams().Erase(stream.wire);
   Core().FreeSlot(stream.slot);
   return Core().Destroy(stream.wire, Encode(wire::StreamDestroy{stream.wire}));
@@ -175,14 +195,15 @@ cudaError_t LaunchHostFunction(cudaStream_t handle, cudaHostFn_t function, void*
 
 cudaError_t FindStream(cudaStream_t stream, StreamPtr& found) {
   TORPOR_TRY(Begin());
-  if (stream == nullptr || stream == cudaStreamLegacy) {
-    found = TheStreams().legacy();
-  } else if (stream == cudaStreamPerThread) {
-    found = PerThread();
-  } else {
-    found = TheStreams().Find(Address(stream));
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
+    UseCurrentCore();
+    found = stream == cudaStreamPerThread ? PerThread() : TheStreams().legacy(DeviceInUse());
+    return cudaSuccess;
   }
-  return found ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  found = TheStreams().Find(Address(stream));
+  if (!found) return cudaErrorInvalidResourceHandle;
+  UseCore(*found->core);
+  return cudaSuccess;
 }
 
 cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
@@ -191,21 +212,21 @@ cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
   return AwaitHostFunctions(*use);
 }
 
-cudaError_t ComeBehind(const Stream& stream, std::uint64_t earlier) {
+cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier) {
   const bool is_live = earlier == 0 || Core().IsLive(earlier);
   if (!is_live) return Ask(wire::DeviceSynchronize{});
   const std::uint64_t event = Core().MintHandle(HandleKind::kEvent);
   TORPOR_TRY(Core().Create(event, Encode(wire::EventCreate{event, cudaEventDisableTiming})));
   cudaError_t error = Send(wire::EventRecord{event, earlier, cudaEventRecordDefault, 0, 0});
   if (error == cudaSuccess)
-    error = Send(wire::StreamWaitEvent{stream.wire, event, cudaEventWaitDefault});
+    error = Send(wire::StreamWaitEvent{stream, event, cudaEventWaitDefault});
   const cudaError_t destroyed = Core().Destroy(event, Encode(wire::EventDestroy{event}));
   return error != cudaSuccess ? error : destroyed;
 }
 
 cudaError_t DestroyAllStreams() {
   for (const StreamPtr& stream : TheStreams().All())
-    if (!stream->is_default) TORPOR_TRY(Destroy(*stream));
+    if (!stream->is_default && stream->core == &Core()) TORPOR_TRY(Destroy(*stream));
   return cudaSuccess;
 }
 
@@ -265,7 +286,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
     if (!device) return cudaErrorInvalidValue;
     StreamPtr stream;
     TORPOR_TRY(FindStream(handle, stream));
-    *device = 0;
+    *device = DeviceInUse();
     return cudaSuccess;
   });
 }

@@ -13,8 +13,9 @@ cudaError_t UseStream(cudaStream_t stream, StreamPtr& use);
 // The stream, without waiting for anything.
 cudaError_t FindStream(cudaStream_t stream, StreamPtr& found);
 
-// What comes to `stream` from now on waits for what `earlier`, by its wire name, has been given.
-cudaError_t ComeBehind(const Stream& stream, std::uint64_t earlier);
+// What comes to `stream` from now on waits for what `earlier` has been given. Both by their wire
+// names, of the device in use.
+cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier);
 
 // Destroys every stream that the program made, whose work is done.
 cudaError_t DestroyAllStreams();

@@ -24,7 +24,7 @@ cudaError_t UseRange(const void* symbol, std::uint64_t offset, std::uint64_t byt
 
 // The address on the GPU that serves us now; the journal tells every other one what it stands for.
 cudaError_t AskAddress(const Variable& variable, std::uint64_t& address, std::uint64_t& bytes) {
-  const std::uint64_t module = variable.module->wire;
+  const std::uint64_t module = variable.module->wire.here();
   wire::SymbolAddressResult result;
   TORPOR_TRY(Ask(wire::SymbolAddress{module, variable.name}, result));
   bytes = result.bytes;
@@ -87,6 +87,12 @@ struct SymbolCopy {
   Wait wait;
 };
 
+// The stream, which must be of the device whose variable is meant.
+cudaError_t UseStreamOf(const ClientCore& core, cudaStream_t handle, StreamPtr& stream) {
+  TORPOR_TRY(UseStream(handle, stream));
+  return &core == &Core() ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
 // Sends a copy to the variable from memory that executors see.
 cudaError_t SendToVariable(const VariablePart& part, const void* from, Side side,
                            std::uint64_t bytes) {
@@ -121,6 +127,7 @@ cudaError_t ToSymbol(const void* from, const SymbolCopy& copy) {
   if (managed) return CopyLinear(managed, from, copy.bytes, copy.kind, copy.stream, copy.wait);
   const Variable* variable = nullptr;
   TORPOR_TRY(UseRange(copy.symbol, copy.offset, copy.bytes, variable));
+  const ClientCore& core = Core();
   from = ArenaAlias(from);
   const Place source = PlaceOf(from);
   if (copy.bytes > source.room) return cudaErrorInvalidValue;
@@ -132,8 +139,8 @@ cudaError_t ToSymbol(const void* from, const SymbolCopy& copy) {
     return Capture(copy.stream, LinearCopy(to, from, copy.bytes, copy.kind));
   }
   StreamPtr stream;
-  TORPOR_TRY(UseStream(copy.stream, stream));
-  const VariablePart part{variable->module->wire, variable->name, copy.offset, stream->wire};
+  TORPOR_TRY(UseStreamOf(core, copy.stream, stream));
+  const VariablePart part{variable->module->wire.here(), variable->name, copy.offset, stream->wire};
   return CopyBesideVariables(nullptr, 0, from, copy.bytes, copy.wait, [&](Wait wait) {
     return ToVariable(part, from, source.side, copy.bytes, wait);
   });
@@ -155,6 +162,7 @@ cudaError_t FromSymbol(void* to, const SymbolCopy& copy) {
   if (managed) return CopyLinear(to, managed, copy.bytes, copy.kind, copy.stream, copy.wait);
   const Variable* variable = nullptr;
   TORPOR_TRY(UseRange(copy.symbol, copy.offset, copy.bytes, variable));
+  const ClientCore& core = Core();
   const Place target = PlaceOf(to);
   if (copy.bytes > target.room) return cudaErrorInvalidValue;
   if (!IsDirection(copy.kind, cudaMemcpyDeviceToHost)) return cudaErrorInvalidMemcpyDirection;
@@ -165,8 +173,8 @@ cudaError_t FromSymbol(void* to, const SymbolCopy& copy) {
     return Capture(copy.stream, LinearCopy(to, from, copy.bytes, copy.kind));
   }
   StreamPtr stream;
-  TORPOR_TRY(UseStream(copy.stream, stream));
-  const VariablePart part{variable->module->wire, variable->name, copy.offset, stream->wire};
+  TORPOR_TRY(UseStreamOf(core, copy.stream, stream));
+  const VariablePart part{variable->module->wire.here(), variable->name, copy.offset, stream->wire};
   return CopyBesideVariables(to, copy.bytes, nullptr, 0, copy.wait,
                              [&](Wait) { return FromVariable(part, to, target.side, copy); });
 }

@@ -23,12 +23,12 @@ struct Convolution {
 };
 
 template <typename Performance>
-cudnnStatus_t Ask(wire::CudnnConvolutionAlgorithms& command, int* returned,
+cudnnStatus_t Ask(ClientCore& core, wire::CudnnConvolutionAlgorithms& command, int* returned,
                   Performance* performances) {
   const std::vector<std::uint8_t> fields = wire::Encoded(command);
   std::vector<std::uint8_t> encoded;
   const cudnnStatus_t status =
-      CudnnQuestions::Get().Ask(wire::CudnnConvolutionAlgorithms::kCallId, fields, encoded);
+      CudnnQuestions::Get().Ask(core, wire::CudnnConvolutionAlgorithms::kCallId, fields, encoded);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   wire::CudnnConvolutionAlgorithmsResult result;
   wire::Reader reader(encoded);
@@ -53,7 +53,8 @@ template <typename Performance>
 cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_measured,
                          const Convolution& given, int requested, int* returned,
                          Performance* performances) noexcept {
-  if (!CudnnHandleTable::Get().Find(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
+  const CudnnHandle* const found = CudnnHandleTable::Get().Find(handle);
+  if (!found) return CUDNN_STATUS_NOT_INITIALIZED;
   if (!given.x || !given.w || !given.convolution || !given.y || !returned || !performances)
     return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   if (requested < 1 || !DnnIsValid(*given.x) || !DnnIsValid(*given.w) ||
@@ -69,7 +70,7 @@ cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_meas
     command.convolution = *given.convolution;
     command.y = *given.y;
     command.requested = static_cast<std::uint32_t>(std::min(requested, wire::kMostDnnAlgorithms));
-    return Ask(command, returned, performances);
+    return Ask(*found->core, command, returned, performances);
   } catch (...) {  // an allocation
     return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
   }

@@ -8,13 +8,13 @@ void CudnnCall::Stream(std::uint64_t& field) {
   if (!handle_) return;
   // The calling thread's, which need not be the one that set the stream.
   if (handle_->program_stream == cudaStreamPerThread)
-    handle_->stream = torpor_client_core()->PerThreadStream();
+    handle_->stream = handle_->core->PerThreadStream();
   field = handle_->stream;
 }
 
 cudnnStatus_t CudnnCall::Enqueue(std::uint32_t call_id, std::uint64_t stream,
                                  std::span<const std::uint8_t> fields) {
-  return CudnnStatusOf(EnqueueOn(stream, {call_id, fields}));
+  return CudnnStatusOf(EnqueueOn(*handle_->core, stream, {call_id, fields}));
 }
 
 }  // namespace torpor::shim

@@ -62,8 +62,8 @@ class CudnnCall {
     command.stream = 0;
     return Guarded([&] {
       std::vector<std::uint8_t> result;
-      const cudnnStatus_t status =
-          CudnnQuestions::Get().Ask(Command::kCallId, wire::Encoded(command), result);
+      const cudnnStatus_t status = CudnnQuestions::Get().Ask(*handle_->core, Command::kCallId,
+                                                             wire::Encoded(command), result);
       if (status != CUDNN_STATUS_SUCCESS) return status;
       Answer answer;
       wire::Reader reader(result);
@@ -96,8 +96,8 @@ class CudnnCall {
     }
   }
 
-  static cudnnStatus_t Enqueue(std::uint32_t call_id, std::uint64_t stream,
-                               std::span<const std::uint8_t> fields);
+  cudnnStatus_t Enqueue(std::uint32_t call_id, std::uint64_t stream,
+                        std::span<const std::uint8_t> fields);
 
   CudnnHandle* const handle_;
   cudnnStatus_t status_;

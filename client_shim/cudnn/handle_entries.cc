@@ -24,7 +24,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t streamId) {
   CudnnHandle* const found = CudnnHandleTable::Get().Find(handle);
   if (!found) return CUDNN_STATUS_NOT_INITIALIZED;
   std::uint64_t stream = 0;
-  if (!torpor::shim::ResolveStream(streamId, stream)) return CUDNN_STATUS_BAD_PARAM;
+  if (!torpor::shim::ResolveStream(*found->core, streamId, stream)) return CUDNN_STATUS_BAD_PARAM;
   found->program_stream = streamId;
   found->stream = stream;
   return CUDNN_STATUS_SUCCESS;

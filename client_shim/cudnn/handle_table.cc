@@ -14,7 +14,7 @@ cudnnStatus_t CudnnHandleTable::Create(cudnnHandle_t& handle) {
   if (const cudaError_t error = core.Start()) return CudnnStatusOf(error);
   handle = reinterpret_cast<cudnnHandle_t>(core.MintHandle(HandleKind::kCudnn));
   const std::unique_lock lock(mutex_);
-  handles_.emplace(handle, std::make_unique<CudnnHandle>());
+  handles_.emplace(handle, std::make_unique<CudnnHandle>(CudnnHandle{&core}));
   return CUDNN_STATUS_SUCCESS;
 }
 

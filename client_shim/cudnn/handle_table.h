@@ -11,9 +11,10 @@
 
 namespace torpor::shim {
 
-// A handle of this process: nothing but the stream that was set on it. As with cuDNN's own, one
-// thread at a time uses one.
+// A handle of this process: nothing but its device and the stream that was set on it. As with
+// cuDNN's own, one thread at a time uses one.
 struct CudnnHandle {
+  ClientCore* core = nullptr;             // of the device that was current when it was created
   cudaStream_t program_stream = nullptr;  // as the program named it
   std::uint64_t stream = 0;               // the session's; 0 is the legacy default stream
 };

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "client_shim/core/client_core.h"
 #include "client_shim/cudnn/handle_table.h"
 
 namespace torpor::shim {
@@ -12,9 +11,10 @@ CudnnQuestions& CudnnQuestions::Get() {
   return *questions;
 }
 
-cudnnStatus_t CudnnQuestions::Ask(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+cudnnStatus_t CudnnQuestions::Ask(ClientCore& core, std::uint32_t call_id,
+                                  std::span<const std::uint8_t> fields,
                                   std::vector<std::uint8_t>& result) {
-  std::string question = std::to_string(call_id) + ":";
+  std::string question = std::to_string(core.device()) + ":" + std::to_string(call_id) + ":";
   question.append(fields.begin(), fields.end());
   {
     const std::lock_guard lock(mutex_);
@@ -23,7 +23,6 @@ cudnnStatus_t CudnnQuestions::Ask(std::uint32_t call_id, std::span<const std::ui
       return found->second.status;
     }
   }
-  ClientCore& core = *torpor_client_core();
   CallReply reply;
   if (const cudaError_t error = core.Call({call_id, fields}, reply)) return CudnnStatusOf(error);
   if (!reply.message.empty()) core.WarnOnce(reply.message, reply.message);

@@ -9,17 +9,19 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client_shim/core/client_core.h"
+
 namespace torpor::shim {
 
 // Questions that only the library on the GPU can answer (workspaces, algorithms) and that have one
-// answer for the same descriptors: each is sent once. Thread-safe.
+// answer for the same descriptors: each is sent once for a device. Thread-safe.
 class CudnnQuestions {
  public:
   // Never destroyed.
   static CudnnQuestions& Get();
 
   // `result` is the encoded answer, where the library had one.
-  cudnnStatus_t Ask(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+  cudnnStatus_t Ask(ClientCore& core, std::uint32_t call_id, std::span<const std::uint8_t> fields,
                     std::vector<std::uint8_t>& result);
 
  private:
@@ -31,7 +33,7 @@ class CudnnQuestions {
   static constexpr std::size_t kMost = 8192;
 
   std::mutex mutex_;
-  std::unordered_map<std::string, Known> known_;  // by call id and fields
+  std::unordered_map<std::string, Known> known_;  // by device, call id and fields
 };
 
 }  // namespace torpor::shim

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -208,8 +209,15 @@ TopologyResult<Topology> TopologyFromEnvironment() {
     if (!parsed.ok()) return parsed;
     topology = std::move(parsed).value();
   } else {
+    std::size_t count = 1;
+    if (const char* gpus = std::getenv("TORPOR_EMULATOR_GPUS"); gpus != nullptr) {
+      const auto [end, error] = std::from_chars(gpus, gpus + std::strlen(gpus), count);
+      if (error != std::errc() || *end != 0 || count < 1 || count > kMaxGpus) {
+        return Invalid("TORPOR_EMULATOR_GPUS must be 1 to 64, not '" + std::string(gpus) + "'");
+      }
+    }
     GpuSpec spec;
-    spec.memory = HalfOfHostMemory();
+    spec.memory = std::max(RoundDown(HalfOfHostMemory() / count, kMinMemory), kMinMemory);
     if (const char* memory = std::getenv("TORPOR_EMULATOR_MEMORY"); memory != nullptr) {
       const auto bytes = ParseBytes(memory);
       if (!bytes.ok() || *bytes < kMinMemory || *bytes > kMaxMemory) {
@@ -218,7 +226,7 @@ TopologyResult<Topology> TopologyFromEnvironment() {
       }
       spec.memory = *bytes;
     }
-    topology.gpus.push_back(spec);
+    for (; topology.gpus.size() < count; ++spec.place) topology.gpus.push_back(spec);
   }
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
     return SelectVisible(topology, visible);

@@ -96,6 +96,9 @@ COMMANDS = [
     command(85, "DeviceSetLimit", STREAM, limit=u32, value=u64, note="`limit` is a cudaLimit."),
     command(86, "SymbolPublish", STREAM, module=u64, variable=string, address=u64,
             note="Journal: by which address the client knows the variable, on whatever GPU."),
+    command(87, "StreamWaitMark", STREAM, stream=u64, session=u64, slot=u32, value=u64,
+            note="Later work of the stream waits until the slot of another session of the process"
+                 " has come to `value`."),
     # Arrays, textures and surfaces: 160 to 199. `format` is a CUarray_format. A level is 0 for
     # arrays that are not mipmapped.
     command(160, "ArrayCreate", STREAM, array=u64, width=u64, height=u64, depth=u64, format=u32,
@@ -175,7 +178,8 @@ COMMANDS = [
 _CUSTOM = {
     LOCAL: """
 cudaGetDeviceCount cudaGetDevice cudaSetDevice cudaGetDeviceProperties cudaDeviceGetAttribute
-cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess
+cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceGetP2PAttribute
+cudaDeviceEnablePeerAccess
 cudaDeviceDisablePeerAccess cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaSetDeviceFlags
 cudaGetDeviceFlags cudaChooseDevice cudaSetValidDevices cudaInitDevice cudaDriverGetVersion
 cudaGetLastError cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
@@ -295,7 +299,6 @@ SYMBOLS += [
     local("cudaDeviceGetSharedMemConfig", pConfig="cudaSharedMemBankSizeFourByte"),
     local("cudaFuncSetSharedMemConfig"),
     local("cudaCtxResetPersistingL2Cache"),
-    local("cudaDeviceGetP2PAttribute", value="0"),
     value("cudaCreateChannelDesc", "{x, y, z, w, f}"),
 ]
 

@@ -22,6 +22,8 @@
 //   daemon  LeaseRevoke                explicit: the request is over; implicit: somebody waits
 //   client  LeaseReturned              all batches flushed, the executor drained
 //   daemon  LeaseLost                  the executor died; calls of this lease fail
+// A program that sees several devices opens a session for each: the first as above; a further one
+// when it first uses the device, with a DeviceHello that names the first.
 // Requests with a request_id get exactly one reply with the same id, in any order.
 namespace torpor::wire {
 
@@ -29,7 +31,8 @@ namespace torpor::wire {
 // message or a command has got other fields, since both sides refuse what they cannot decode whole;
 // new commands do not need it. What says that the versions differ stays as it is in all of them:
 // Hello, and a HelloReply that refuses.
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr int kMostDevices = 16;  // that one program sees
 
 // A device as the client presents it to its program.
 struct DeviceDescription {
@@ -58,6 +61,19 @@ struct Hello {
   }
 };
 
+// In place of Hello, for a further device of a process.
+struct DeviceHello {
+  Hello hello;
+  std::uint64_t first_session = 0;  // the process's, with its key
+  std::array<std::uint8_t, 16> first_key{};
+  std::int32_t device = 0;  // index in the first session's HelloReply::devices; not 0
+
+  template <typename V>
+  void Visit(V& v) {
+    v(hello), v(first_session), v(first_key), v(device);
+  }
+};
+
 // A refusal ends behind `message`.
 struct HelloReply {
   std::int32_t error = 0;  // cudaError_t; 0, or the session is not open and `message` says why
@@ -68,12 +84,13 @@ struct HelloReply {
   std::string descriptor_socket;  // path of the descriptor socket
   std::uint64_t device_base = 0;  // keep free: [device_base, device_base + device_bytes)
   std::uint64_t device_bytes = 0;
-  std::uint64_t memory_limit = 0;  // bytes the session's function may allocate
-  std::uint64_t host_base = 0;     // map the host arena here
-  std::uint64_t host_bytes = 0;
+  std::uint64_t memory_limit = 0;          // bytes the session's function may allocate
+  std::uint64_t host_base = 0;             // map the host arena here
+  std::uint64_t host_bytes = 0;            // 0 for a further device: the first session's serves all
   std::uint64_t window_bytes = 0;          // completion page and payload ring, anywhere
-  std::vector<DeviceDescription> devices;  // what cudaGetDeviceCount counts; one for now
+  std::vector<DeviceDescription> devices;  // what cudaGetDeviceCount counts
   bool is_emulated = false;                // the devices run PTX, no machine code
+  bool has_peer_access = false;            // devices reach each other's memory
 
   template <typename V>
   void Visit(V& v) {
@@ -81,7 +98,7 @@ struct HelloReply {
     if (error != 0) return;
     v(session_id), v(session_key), v(function), v(descriptor_socket);
     v(device_base), v(device_bytes), v(memory_limit), v(host_base), v(host_bytes), v(window_bytes);
-    v(devices), v(is_emulated);
+    v(devices), v(is_emulated), v(has_peer_access);
   }
 };
 
@@ -230,7 +247,7 @@ struct MemGetInfoReply {
 
 // Append only: the index is the type on the wire.
 using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc,
-                                   Free, HostAlloc, HostFree, MemGetInfo>;
+                                   Free, HostAlloc, HostFree, MemGetInfo, DeviceHello>;
 using ServerMessage =
     std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply>;
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/status_macros.h"
+#include "proto/wire/control_messages.h"
 #include "server/config/setting_values.h"
 
 namespace torpor::server {
@@ -247,6 +248,8 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
      SetText<&FunctionConfig::token_file>},
     {"max_in_flight", "COUNT", "1", "Requests that it serves at one time", false,
      SetCount<&FunctionConfig::max_in_flight, 1024>},
+    {"gpus", "COUNT", "1", "GPUs that it sees, and holds at one time", false,
+     SetCount<&FunctionConfig::gpus, wire::kMostDevices>},
     {"keeps_state", "BOOL", "false", "It gathers state in GPU memory from one request to the next",
      false, SetKeepsState},
     {"tenant", "NAME", "default", "Who pays for it: a label in the metrics", false, SetTenant},

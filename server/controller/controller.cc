@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -33,7 +34,16 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
     Instance& instance = instances_[id];
     instance.id = id;
     instance.config = function;
-    Feed(scheduler::InstanceAdded{id, function.max_in_flight, {}});
+  }
+  for (auto& [id, instance] : instances_) {
+    scheduler::InstanceAdded added{id, instance.config.max_in_flight, {}};
+    for (int gpu = 1; gpu < instance.config.gpus; ++gpu) {
+      added.companions.push_back(InstanceId{next_instance++});
+    }
+    instance.parts = added.companions;
+    instance.parts.insert(instance.parts.begin(), id);
+    for (const InstanceId part : instance.parts) parts_[part] = id;
+    Feed(added);
   }
 }
 
@@ -66,13 +76,15 @@ void Controller::NotePlacements() {
     if (tenant == gpu.tenant) continue;
     tenant = gpu.tenant;
     if (!tenant) continue;
-    instances_.at(tenant).placed_at = loop_.Now();
-    instances_.at(tenant).is_swapped = false;
+    Instance& instance = *PartOf(tenant).instance;
+    instance.placed_at = loop_.Now();
+    instance.is_swapped = false;
   }
 }
 
 void Controller::Obey(const scheduler::SwapIn& action) {
-  Instance& instance = instances_.at(action.instance);
+  const Part part = PartOf(action.instance);
+  Instance& instance = *part.instance;
   instance.is_swapped = true;
   ++instance.swaps_in;
   ++swaps_in_;
@@ -81,7 +93,7 @@ void Controller::Obey(const scheduler::SwapIn& action) {
     bool is_lost = false;
     absl::Status status;
   };
-  const std::vector<SessionPtr> sessions = SessionsOf(instance);
+  const std::vector<SessionPtr> sessions = SessionsOf(part);
   auto outcome = std::make_shared<Outcome>();
   outcome->open = sessions.size() + 1;
   const auto one_done = [this, action, outcome](const OperationResult& result) {
@@ -90,14 +102,14 @@ void Controller::Obey(const scheduler::SwapIn& action) {
     if (--outcome->open > 0 || outcome->is_lost) return;
     if (outcome->status.ok()) return Feed(scheduler::SwapInDone{action.instance, action.gpu, true});
     spdlog::error("GPU {}: swap-in of {} failed: {}", action.gpu.value,
-                  instances_.at(action.instance).config.name, outcome->status.ToString());
+                  PartOf(action.instance).instance->config.name, outcome->status.ToString());
     // Sessions of the instance that did get in must not stay: their room is somebody else's.
     auto left = std::make_shared<std::size_t>(1);
     const auto one_out = [this, action, left](const OperationResult& out) {
       if (out.is_executor_lost || --*left > 0) return;
       Feed(scheduler::SwapInDone{action.instance, action.gpu, false});
     };
-    for (const SessionPtr& session : SessionsOf(instances_.at(action.instance))) {
+    for (const SessionPtr& session : SessionsOf(PartOf(action.instance))) {
       ++*left;
       SwapOutSession(session, action.gpu, true, one_out);
     }
@@ -108,7 +120,8 @@ void Controller::Obey(const scheduler::SwapIn& action) {
 }
 
 void Controller::Obey(const scheduler::SwapOut& action) {
-  Instance& instance = instances_.at(action.instance);
+  const Part part = PartOf(action.instance);
+  const Instance& instance = *part.instance;
   ++swaps_out_;
   telemetry_.OnEviction(instance.config.name, action.gpu,
                         action.reason == scheduler::SwapOutReason::kMove
@@ -119,7 +132,7 @@ void Controller::Obey(const scheduler::SwapOut& action) {
     if (result.is_executor_lost || !result.status.ok()) return;
     if (--*left == 0) Feed(scheduler::SwapOutDone{action.instance, action.gpu});
   };
-  for (const SessionPtr& session : SessionsOf(instance)) {
+  for (const SessionPtr& session : SessionsOf(part)) {
     ++*left;
     SwapOutSession(session, action.gpu, true, one_done);
   }
@@ -151,7 +164,8 @@ void Controller::Obey(const scheduler::Grant& action) {
   TORPOR_CHECK(!instance.lease);
   Lease& lease = instance.lease.emplace();
   lease.id = LeaseId{next_lease_++};
-  lease.gpu = action.gpu;
+  lease.gpus = action.companion_gpus;
+  lease.gpus.insert(lease.gpus.begin(), action.gpu);
   lease.is_explicit = !is_implicit;
   lease.since = loop_.Now();
   lease.source = instance.is_swapped ? SwapSource::kHost : SwapSource::kResident;
@@ -201,6 +215,16 @@ void Controller::Obey(const scheduler::WakeUp& action) {
   loop_.RunAt(action.when, [this] { Feed(scheduler::TimePassed{}); });
 }
 
+Controller::Part Controller::PartOf(InstanceId part) {
+  Instance& instance = instances_.at(parts_.at(part));
+  const auto found = std::find(instance.parts.begin(), instance.parts.end(), part);
+  return {&instance, static_cast<int>(found - instance.parts.begin())};
+}
+
+InstanceId Controller::PartOf(const Session& session) const {
+  return instances_.at(session.instance).parts.at(static_cast<std::size_t>(session.device_index));
+}
+
 Controller::Instance* Controller::InstanceOf(const std::string& function) {
   for (auto& [id, instance] : instances_) {
     if (instance.config.name == function) return &instance;
@@ -216,6 +240,14 @@ Controller::SessionPtr Controller::FindSession(SessionId id) const {
 std::vector<Controller::SessionPtr> Controller::SessionsOf(const Instance& instance) const {
   std::vector<SessionPtr> sessions;
   for (const SessionId id : instance.sessions) sessions.push_back(sessions_.at(id));
+  return sessions;
+}
+
+std::vector<Controller::SessionPtr> Controller::SessionsOf(const Part& part) const {
+  std::vector<SessionPtr> sessions = SessionsOf(*part.instance);
+  std::erase_if(sessions, [&](const SessionPtr& session) {
+    return session->device_index != part.device_index;
+  });
   return sessions;
 }
 

@@ -73,6 +73,8 @@ class Controller {
  private:
   struct Instance {
     InstanceId id;
+    // How the scheduler knows its image on each of its devices; the first is `id`.
+    std::vector<InstanceId> parts;
     FunctionConfig config;
     std::set<SessionId> sessions;  // all that are not gone altogether, those that close included
     std::optional<Lease> lease;
@@ -118,13 +120,22 @@ class Controller {
   void Obey(const scheduler::AllowGrowth& action);
   void Obey(const scheduler::RefuseGrowth& action);
   void Obey(const scheduler::WakeUp& action);
+  // A part of an instance, by the scheduler's name for it.
+  struct Part {
+    Instance* instance = nullptr;
+    int device_index = 0;
+  };
+  Part PartOf(InstanceId part);
+  InstanceId PartOf(const Session& session) const;
   Instance* InstanceOf(const std::string& function);
   SessionPtr FindSession(SessionId id) const;
   std::vector<SessionPtr> SessionsOf(const Instance& instance) const;
+  std::vector<SessionPtr> SessionsOf(const Part& part) const;
   std::vector<SessionPtr> AbleSessionsOf(const Instance& instance) const;
 
   // controller_sessions.cc: a session's life.
   void Handle(const SessionPtr& session, const wire::Hello& hello);
+  void Handle(const SessionPtr& session, const wire::DeviceHello& hello);
   void Handle(const SessionPtr& session, const wire::HelloAck& ack);
   void Handle(const SessionPtr& session, const wire::LeaseRequest& request);
   void Handle(const SessionPtr& session, const wire::LeaseAck& ack);
@@ -134,11 +145,16 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::HostAlloc& call);
   void Handle(const SessionPtr& session, const wire::HostFree& call);
   void Handle(const SessionPtr& session, const wire::MemGetInfo& call);
+  // `further`: null for a process's first session.
+  void Greet(const SessionPtr& session, const wire::Hello& hello, const wire::DeviceHello* further);
   Instance* InstanceForToken(const std::string& token);
+  // Makes it a member of the family that it names; why that cannot be, else.
+  absl::Status JoinFamily(Session& session, const wire::DeviceHello& hello);
   void Refuse(const SessionPtr& session, std::int32_t error, const std::string& message);
   void OpenWaitingSessions();
   void Open(const SessionPtr& session);
   absl::Status CreateMemory(Session& session, const Instance& instance);
+  void ReleaseAddresses(const Session& session);
   void OfferHello(const SessionPtr& session);
   void CloseSession(const SessionPtr& session, const std::string& reason);
   // `then` comes when no executor holds anything of it any more.
@@ -147,9 +163,33 @@ class Controller {
   v1::DaemonMessage OpenSessionMessage(const Session& session) const;
   std::vector<wire::DeviceDescription> DescribeDevices(const Instance& instance) const;
 
+  // controller_families.cc: sessions of one process, for several devices.
+  std::vector<SessionPtr> FamilyOf(const Session& session) const;
+  // Whether devices of this node reach each other's memory.
+  bool HasPeerAccess() const;
+  // Sends `message`, whose map_peer is filled in here, to the executor of `gpu`.
+  void MapPeer(const Session& session, GpuIndex gpu, bool nothing, const Executor::OnDone& then);
+  // The image has become resident: its family reaches it, and it them. `then` gets the first
+  // failure.
+  void ShareWithFamily(const SessionPtr& session, const std::function<void(absl::Status)>& then);
+  // The image has grown: those that reach it reach all of it.
+  void UpdatePeers(const SessionPtr& session, const std::function<void(absl::Status)>& then);
+  // The image is about to lose chunks: with `nothing` all, else those that are live no more. An
+  // executor that does not let go of them is ended first.
+  void WithdrawFromPeers(const SessionPtr& session, bool nothing, const TaskLoop::Task& then);
+  // What it has mapped of its family there, which it leaves.
+  void ForgetFamilyAt(const SessionPtr& session, GpuIndex gpu, const TaskLoop::Task& then);
+  // The executor on which the image was has died; what others keep of it holds the GPU's memory.
+  void ReleasePeersOf(const SessionPtr& session);
+  // Ends the work of all the family, which may use the memory of each.
+  void QuiesceFamily(const SessionPtr& session, const TaskLoop::Task& then);
+  // Brings every member of the family to its GPU.
+  void SwapInFamily(const SessionPtr& session, const Lease& lease, const TaskLoop::Task& then);
+
   // controller_memory.cc
   Bytes MemoryLimit(const Instance& instance) const;
-  Bytes LiveBytes(const Instance& instance) const;
+  // Of all processes together, on one of its devices.
+  Bytes LiveBytes(const Instance& instance, int device_index) const;
   void MallocNow(const SessionPtr& session, const wire::Malloc& call,
                  const StepQueue::Finish& finish);
   void Grow(const Allocation& what);
@@ -176,6 +216,8 @@ class Controller {
   void SwapInSession(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& then);
   void SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
                       const Executor::OnDone& then);
+  void WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop, const Executor::OnDone& then,
+                 const StepQueue::Finish& finish);
 
   // controller_leases.cc
   void AddMember(Instance& instance, const SessionPtr& session);
@@ -188,9 +230,12 @@ class Controller {
   void EndLease(Instance& instance);
   // The lease's executor has died. Requests whose caller does not run yet are `requeued`.
   void LoseLease(Instance& instance, std::vector<RequestId>& requeued);
+  // A member whose own executor lives has its lease ended there.
+  void EndLeaseOnSurvivors(const Instance& instance, const Lease& lease);
   bool LosesState(const Session& session) const;
   void LoseMember(const SessionPtr& session, MemberState state, const Lease& lease);
   void AccountLease(Instance& instance, const Lease& lease);
+  static GpuIndex GpuOf(const Lease& lease, const Session& session);
   void RequestImplicitLease(const SessionPtr& session);
   void WithdrawImplicitRequest(Session& session);
   // A session whose wish for a lease was not met by the one that has ended.
@@ -249,6 +294,7 @@ class Controller {
   std::map<GpuIndex, Executor> executors_;
   std::map<const ExecutorLink*, GpuIndex> executor_links_;
   std::map<InstanceId, Instance> instances_;
+  std::map<InstanceId, InstanceId> parts_;  // the instance of each part
   std::map<SessionId, SessionPtr> sessions_;
   std::map<const SessionLink*, SessionPtr> session_links_;
   std::map<RequestId, Request> requests_;

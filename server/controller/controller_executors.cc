@@ -169,7 +169,7 @@ void Controller::LoseExecutor(Executor& executor, const std::string& why) {
   const std::map<std::uint64_t, Executor::OnDone> unanswered = executor.OnLost();
   std::vector<RequestId> requeued;
   for (auto& [id, instance] : instances_) {
-    if (instance.lease && instance.lease->gpu == gpu) LoseLease(instance, requeued);
+    if (instance.lease && instance.lease->IsOn(gpu)) LoseLease(instance, requeued);
   }
   LoseResidents(gpu);
   tenants_[gpu] = {};
@@ -181,8 +181,10 @@ void Controller::LoseExecutor(Executor& executor, const std::string& why) {
 void Controller::LoseResidents(GpuIndex gpu) {
   for (const auto& [id, session] : sessions_) {
     session->image_holders.erase(gpu);
+    session->peer_holders.erase(gpu);
     if (session->resident != gpu) continue;
     session->resident.reset();
+    ReleasePeersOf(session);
     const bool is_usable = !session->unsaved_lease && !LosesState(*session);
     if (is_usable || session->is_lost) continue;
     LoseSession(session, {session->unsaved_lease.value, kCudaErrorDevicesUnavailable, true,

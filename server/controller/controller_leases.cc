@@ -26,8 +26,11 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseRequest&) {
 void Controller::RequestImplicitLease(const SessionPtr& session) {
   session->wants_lease = false;
   Instance& instance = instances_.at(session->instance);
-  if (instance.lease && instance.lease->is_explicit && !instance.lease->is_revoked) {
-    // A process of the function that came to CUDA only while the request was running.
+  // A process of the function that came to CUDA only while the request was running, or another
+  // device of those that the function has now.
+  const bool may_join =
+      instance.lease && (instance.lease->is_explicit || instance.parts.size() > 1);
+  if (may_join && !instance.lease->is_revoked) {
     session->wants_lease = true;
     instance.lease->members[session->id] = MemberState::kPreparing;
     return AddMember(instance, session);
@@ -62,13 +65,21 @@ void Controller::LoseSession(const SessionPtr& session, const wire::LeaseLost& l
 void Controller::AddMember(Instance& instance, const SessionPtr& session) {
   Lease& lease = *instance.lease;
   session->lease = lease.id;
-  const GpuIndex gpu = lease.gpu;
+  const GpuIndex gpu = GpuOf(lease, *session);
   const LeaseId id = lease.id;
+  const auto prepare = [this, session, id, gpu] {
+    session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
+      PrepareMember(session, id, gpu, finish);
+    });
+  };
   // Of an instance whose image was resident already, this session may be new.
+  if (instance.parts.size() > 1) return SwapInFamily(session, lease, prepare);
   SwapInSession(session, gpu, [](const OperationResult&) {});
-  session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
-    PrepareMember(session, id, gpu, finish);
-  });
+  prepare();
+}
+
+GpuIndex Controller::GpuOf(const Lease& lease, const Session& session) {
+  return lease.gpus.at(static_cast<std::size_t>(session.device_index));
 }
 
 void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
@@ -96,7 +107,8 @@ void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuInde
 }
 
 void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
-  const Executor& executor = *ExecutorOf(lease.gpu);
+  const GpuIndex gpu = GpuOf(lease, *session);
+  const Executor& executor = *ExecutorOf(gpu);
   // Whatever lease it gets, it waits for none any more.
   const RequestId waiting = std::exchange(session->implicit_request, {});
   implicit_requests_.erase(waiting);
@@ -105,7 +117,7 @@ void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
   if (!lease.is_explicit || !session->was_saved) session->unsaved_lease = lease.id;
   session->has_changes = true;
   lease.members[session->id] = MemberState::kOffered;
-  session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, lease.gpu.value,
+  session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, gpu.value,
                                        executor.epoch(), executor.registration().socket_path()});
   const LeaseId id = lease.id;
   loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id] {
@@ -147,7 +159,7 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& re
   MemberState& state = lease->members.at(session->id);
   if (state != MemberState::kOffered && state != MemberState::kAcked) return;
   state = MemberState::kReturning;
-  const GpuIndex gpu = lease->gpu;
+  const GpuIndex gpu = GpuOf(*lease, *session);
   session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
     if (!LeaseOf(*session, id)) return finish();
     v1::DaemonMessage message;
@@ -186,9 +198,11 @@ void Controller::EndMember(const SessionPtr& session, LeaseId lease) {
 
 void Controller::AccountLease(Instance& instance, const Lease& lease) {
   const Duration held = loop_.Now() - lease.since;
-  instance.gpu_seconds += ToSeconds(held);
-  busy_seconds_[lease.gpu] += ToSeconds(held);
-  telemetry_.OnLeaseEnded(instance.config.name, lease.gpu, held, lease.is_explicit);
+  for (const GpuIndex gpu : lease.gpus) {
+    instance.gpu_seconds += ToSeconds(held);
+    busy_seconds_[gpu] += ToSeconds(held);
+    telemetry_.OnLeaseEnded(instance.config.name, gpu, held, lease.is_explicit);
+  }
 }
 
 void Controller::EndLease(Instance& instance) {
@@ -202,9 +216,9 @@ void Controller::EndLease(Instance& instance) {
   // Before anything that the scheduler may decide now for the same session.
   for (const SessionPtr& session : AbleSessionsOf(instance)) {
     if (!session->unsaved_lease) continue;
-    SwapOutSession(session, lease.gpu, false, [](const OperationResult&) {});
+    SwapOutSession(session, GpuOf(lease, *session), false, [](const OperationResult&) {});
   }
-  tenants_[lease.gpu] = {};
+  for (const GpuIndex gpu : lease.gpus) tenants_[gpu] = {};
   Feed(scheduler::LeaseEnded{instance.id});
 }
 
@@ -219,6 +233,7 @@ void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued)
     if (state != MemberState::kPreparing) harmed.push_back(id);
     LoseMember(session, state, lease);
   }
+  EndLeaseOnSurvivors(instance, lease);
   for (const RequestId id : lease.requests) {
     const auto found = requests_.find(id);
     const bool is_waiting = found != requests_.end()
@@ -236,6 +251,25 @@ void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued)
     if (is_own_fault) continue;
     ++instance.errors;
     found->second.on_lost(absl::UnavailableError("the executor died while the request ran"));
+  }
+}
+
+void Controller::EndLeaseOnSurvivors(const Instance& instance, const Lease& lease) {
+  for (const auto& [id, state] : lease.members) {
+    const SessionPtr session = FindSession(id);
+    const GpuIndex gpu = GpuOf(lease, *session);
+    if (instance.parts.size() == 1 || !ExecutorOf(gpu)->is_attached()) continue;
+    session->steps.Add([this, session, gpu, id = lease.id](const StepQueue::Finish& finish) {
+      v1::DaemonMessage message;
+      message.mutable_end_lease()->set_lease_id(id.value);
+      message.mutable_end_lease()->set_session_id(session->id.value);
+      Run(gpu, message, [this, gpu, finish](const OperationResult& result) {
+        if (absl::IsDeadlineExceeded(result.status)) {
+          Condemn(*ExecutorOf(gpu), "the work of a lost lease does not end");
+        }
+        finish();
+      });
+    });
   }
 }
 

@@ -7,6 +7,7 @@
 #include "memory/extent_set.h"
 #include "server/controller/controller.h"
 #include "server/controller/cuda_errors.h"
+#include "server/controller/extents.h"
 
 // Allocations of sessions, on the device and in the host arena.
 namespace torpor::server {
@@ -15,30 +16,17 @@ namespace {
 constexpr Bytes kHostAlignment = 4 * kKiB;
 // Bounds what one session can make the daemon remember.
 constexpr std::size_t kMaxBlocks = 1 << 20;
-// More pieces than this travel as whole chunks.
-constexpr std::size_t kMaxExtentsSent = 4096;
-
-void SetExtent(v1::Extent& extent, memory::Block block) {
-  extent.set_offset(block.offset);
-  extent.set_bytes(block.bytes);
-}
-
-void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
-             const memory::RangeAllocator& allocator) {
-  for (const memory::Block block : allocator.LiveBlocks(kMaxExtentsSent)) {
-    SetExtent(*live.Add(), block);
-  }
-}
-
 }  // namespace
 
 Bytes Controller::MemoryLimit(const Instance& instance) const {
   return instance.config.memory_limit > 0 ? instance.config.memory_limit : LargestPool();
 }
 
-Bytes Controller::LiveBytes(const Instance& instance) const {
+Bytes Controller::LiveBytes(const Instance& instance, int device_index) const {
   Bytes bytes = 0;
-  for (const SessionId id : instance.sessions) bytes += sessions_.at(id)->device->live_bytes();
+  for (const SessionPtr& session : SessionsOf(instance)) {
+    if (session->device_index == device_index) bytes += session->device->live_bytes();
+  }
   return bytes;
 }
 
@@ -50,7 +38,7 @@ void Controller::Reply(Session& session, std::uint64_t request, std::int32_t err
 void Controller::Handle(const SessionPtr& session, const wire::MemGetInfo& call) {
   const Instance& instance = instances_.at(session->instance);
   const Bytes limit = MemoryLimit(instance);
-  const Bytes live = std::min(limit, LiveBytes(instance));
+  const Bytes live = std::min(limit, LiveBytes(instance, session->device_index));
   session->link->Send(wire::MemGetInfoReply{call.request_id, limit - live, limit});
 }
 
@@ -69,7 +57,7 @@ void Controller::MallocNow(const SessionPtr& session, const wire::Malloc& call,
   };
   if (sessions_.count(session->id) == 0) return refuse("the session is closed");
   const Bytes limit = MemoryLimit(instance);
-  const Bytes live = LiveBytes(instance);
+  const Bytes live = LiveBytes(instance, session->device_index);
   const bool fits = call.bytes <= limit && live <= limit - call.bytes;
   if (call.bytes == 0 || !fits || session->device->live_count() >= kMaxBlocks) {
     return refuse(absl::StrCat("cannot allocate ", call.bytes, " bytes: function ",
@@ -90,13 +78,13 @@ void Controller::MallocNow(const SessionPtr& session, const wire::Malloc& call,
     allocation.session->unanswered_growth = 0;
     if (sessions_.count(allocation.session->id) == 0) {
       // It was forgotten, with all that it had, while the growth waited.
-      if (is_allowed) Feed(scheduler::ImageShrunk{allocation.session->instance, chunks});
+      if (is_allowed) Feed(scheduler::ImageShrunk{PartOf(*allocation.session), chunks});
       return allocation.finish();
     }
     if (is_allowed) return Grow(allocation);
     UndoMalloc(allocation, chunks, "the image would be larger than a GPU");
   };
-  Feed(scheduler::GrowthWanted{growth, instance.id, chunks});
+  Feed(scheduler::GrowthWanted{growth, PartOf(*session), chunks});
 }
 
 void Controller::Grow(const Allocation& what) {
@@ -112,10 +100,16 @@ void Controller::Grow(const Allocation& what) {
     v1::DaemonMessage message;
     message.mutable_grow()->set_session_id(session->id.value);
     SetExtent(*message.mutable_grow()->mutable_extent(), what.block);
-    Run(*session->resident, message, [=, this](const OperationResult& result) {
-      if (result.status.ok() || result.is_executor_lost) return succeed();
-      UndoMalloc(what, 0, std::string(result.status.message()));
+    const auto fail = [this, what, finish_step](const absl::Status& status) {
+      UndoMalloc(what, 0, std::string(status.message()));
       finish_step();
+    };
+    Run(*session->resident, message, [=, this](const OperationResult& result) {
+      if (result.is_executor_lost) return succeed();
+      if (!result.status.ok()) return fail(result.status);
+      UpdatePeers(what.session, [succeed, fail](const absl::Status& status) {
+        status.ok() ? succeed() : fail(status);
+      });
     });
   });
 }
@@ -123,7 +117,7 @@ void Controller::Grow(const Allocation& what) {
 void Controller::UndoMalloc(const Allocation& what, Bytes uncharged, const std::string& message) {
   const Bytes freed = FreeBlock(*what.session, what.block.offset);
   // Another block of the same chunks may have gone meanwhile.
-  if (freed > uncharged) Feed(scheduler::ImageShrunk{what.session->instance, freed - uncharged});
+  if (freed > uncharged) Feed(scheduler::ImageShrunk{PartOf(*what.session), freed - uncharged});
   Reply(*what.session, what.request, kCudaErrorMemoryAllocation, message, 0);
   what.finish();
 }
@@ -152,7 +146,7 @@ void Controller::FreeNow(const SessionPtr& session, const wire::Free& call,
   const Bytes chunks = before - session->device->occupied_bytes();
   const memory::Block emptied = session->device->EmptiedChunks(*block);
   const auto done = [this, session, call, block, emptied, chunks, finish] {
-    if (chunks > 0) Feed(scheduler::ImageShrunk{session->instance, chunks});
+    if (chunks > 0) Feed(scheduler::ImageShrunk{PartOf(*session), chunks});
     DiscardImage(session, *block, emptied, [session, call, finish] {
       Reply(*session, call.request_id, kCudaSuccess, "", 0);
       finish();
@@ -163,12 +157,15 @@ void Controller::FreeNow(const SessionPtr& session, const wire::Free& call,
   message.mutable_shrink()->set_session_id(session->id.value);
   SetExtent(*message.mutable_shrink()->mutable_extent(), *block);
   SetLive(*message.mutable_shrink()->mutable_live(), *session->device);
-  Run(*session->resident, message, [this, session, done](const OperationResult& result) {
-    // Room that is only believed to be free would make later swaps fail.
-    if (!result.status.ok() && !result.is_executor_lost) {
-      Condemn(*ExecutorOf(*session->resident), result.status.ToString());
-    }
-    done();
+  WithdrawFromPeers(session, /*nothing=*/false, [this, session, message, done] {
+    if (!session->resident) return done();  // its executor has died meanwhile
+    Run(*session->resident, message, [this, session, done](const OperationResult& result) {
+      // Room that is only believed to be free would make later swaps fail.
+      if (!result.status.ok() && !result.is_executor_lost) {
+        Condemn(*ExecutorOf(*session->resident), result.status.ToString());
+      }
+      done();
+    });
   });
 }
 
@@ -213,7 +210,8 @@ void Controller::Handle(const SessionPtr& session, const wire::HostAlloc& call) 
 
 void Controller::HostAllocNow(const SessionPtr& session, const wire::HostAlloc& call,
                               const StepQueue::Finish& finish) {
-  const bool is_sane = call.bytes <= kHostArenaBytes && session->host_blocks.size() < kMaxBlocks;
+  const bool is_sane =
+      session->host && call.bytes <= kHostArenaBytes && session->host_blocks.size() < kMaxBlocks;
   const std::optional<memory::Block> block =
       is_sane ? session->host->Allocate(RoundUp(call.bytes, kHostAlignment)) : std::nullopt;
   if (!block) {
@@ -251,7 +249,8 @@ void Controller::Handle(const SessionPtr& session, const wire::HostFree& call) {
 
 void Controller::HostFreeNow(const SessionPtr& session, const wire::HostFree& call,
                              const StepQueue::Finish& finish) {
-  const std::optional<memory::Block> block = session->host->Free(call.address - session->host_base);
+  const std::optional<memory::Block> block =
+      session->host ? session->host->Free(call.address - session->host_base) : std::nullopt;
   if (!block) {
     Reply(*session, call.request_id, kCudaErrorInvalidValue,
           absl::StrCat("no host allocation begins at 0x", absl::Hex(call.address)), 0);
@@ -294,13 +293,19 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
     SetLive(*message.mutable_swap_in()->mutable_live(), *session->device);
     session->image_holders.insert(gpu);
     Run(gpu, message, [this, session, gpu, then, finish](const OperationResult& result) {
-      if (result.status.ok()) {
-        session->resident = gpu;
-        telemetry_.OnSwapIn({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
-                             result.bytes_to_device, result.duration});
+      if (!result.status.ok()) {
+        then(result);
+        return finish();
       }
-      then(result);
-      finish();
+      session->resident = gpu;
+      telemetry_.OnSwapIn({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
+                           result.bytes_to_device, result.duration});
+      ShareWithFamily(session, [result, then, finish](const absl::Status& status) {
+        OperationResult shared = result;
+        shared.status = status;
+        then(shared);
+        finish();
+      });
     });
   });
 }
@@ -312,25 +317,35 @@ void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool dr
       then({});
       return finish();
     }
-    const LeaseId saved = session->unsaved_lease;
-    v1::DaemonMessage message;
-    message.mutable_swap_out()->set_session_id(session->id.value);
-    message.mutable_swap_out()->set_drop(drop);
-    Run(gpu, message, [=, this](const OperationResult& result) {
-      if (result.status.ok()) {
-        if (drop) session->resident.reset();
-        if (session->unsaved_lease == saved) session->unsaved_lease = {};
-        session->was_saved = true;
-        session->has_changes = false;
-        telemetry_.OnSwapOut({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
-                              result.bytes_to_host, result.duration});
-      } else if (!result.is_executor_lost) {
-        // What is on the GPU can be neither kept nor trusted; the host's image remains.
-        Condemn(*ExecutorOf(gpu), absl::StrCat("swap-out failed: ", result.status.ToString()));
-      }
-      then(result);
-      finish();
+    if (!drop) return WriteBack(session, gpu, false, then, finish);
+    session->is_leaving = true;
+    WithdrawFromPeers(session, /*nothing=*/true, [=, this] {
+      ForgetFamilyAt(session, gpu, [=, this] { WriteBack(session, gpu, true, then, finish); });
     });
+  });
+}
+
+void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop,
+                           const Executor::OnDone& then, const StepQueue::Finish& finish) {
+  const LeaseId saved = session->unsaved_lease;
+  v1::DaemonMessage message;
+  message.mutable_swap_out()->set_session_id(session->id.value);
+  message.mutable_swap_out()->set_drop(drop);
+  Run(gpu, message, [=, this](const OperationResult& result) {
+    if (drop) session->is_leaving = false;
+    if (result.status.ok()) {
+      if (drop) session->resident.reset();
+      if (session->unsaved_lease == saved) session->unsaved_lease = {};
+      session->was_saved = true;
+      session->has_changes = false;
+      telemetry_.OnSwapOut({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
+                            result.bytes_to_host, result.duration});
+    } else if (!result.is_executor_lost) {
+      // What is on the GPU can be neither kept nor trusted; the host's image remains.
+      Condemn(*ExecutorOf(gpu), absl::StrCat("swap-out failed: ", result.status.ToString()));
+    }
+    then(result);
+    finish();
   });
 }
 

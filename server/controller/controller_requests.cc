@@ -55,14 +55,15 @@ void Controller::ConfirmLease(RequestId request, const std::function<void()>& do
   if (found == requests_.end()) return done();
   const std::optional<Lease>& lease = instances_.at(found->second.instance).lease;
   if (!lease || lease->requests.count(request) == 0) return done();
-  // Either it answers, or its death is noticed first; one that hangs is not waited for.
+  // Either they answer, or their death is noticed first; one that hangs is not waited for.
   const auto is_done = std::make_shared<bool>(false);
   const auto finish = [is_done, done] {
     if (!std::exchange(*is_done, true)) done();
   };
   v1::DaemonMessage message;
   message.mutable_ping();
-  Run(lease->gpu, message, [finish](const OperationResult&) { finish(); });
+  const std::set<GpuIndex> gpus(lease->gpus.begin(), lease->gpus.end());
+  RunOn(gpus, message, [finish](const absl::Status&) { finish(); });
   loop_.RunAt(loop_.Now() + kConfirmPatience, finish);
 }
 
@@ -81,7 +82,7 @@ void Controller::FlushGrants(Instance& instance) {
     const TimePoint decided = std::max(request.arrival, instance.placed_at);
     const Grant grant = {.request = id,
                          .lease = instance.lease->id,
-                         .gpu = instance.lease->gpu,
+                         .gpu = instance.lease->gpus.front(),
                          .source = instance.lease->source,
                          .queue = decided - request.arrival,
                          .swap = loop_.Now() - decided};

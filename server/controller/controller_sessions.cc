@@ -33,7 +33,9 @@ void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
   const SessionPtr held = session;
   const bool is_first = held->state == Session::State::kNew;
   if (held->state == Session::State::kClosing) return;
-  if (is_first != std::holds_alternative<wire::Hello>(message)) {
+  const bool is_hello = std::holds_alternative<wire::Hello>(message) ||
+                        std::holds_alternative<wire::DeviceHello>(message);
+  if (is_first != is_hello) {
     return CloseSession(held, "a session says Hello once, and first");
   }
   const bool is_early =
@@ -49,6 +51,15 @@ void Controller::OnSessionClosed(const std::shared_ptr<SessionLink>& link) {
 }
 
 void Controller::Handle(const SessionPtr& session, const wire::Hello& hello) {
+  Greet(session, hello, nullptr);
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::DeviceHello& hello) {
+  Greet(session, hello.hello, &hello);
+}
+
+void Controller::Greet(const SessionPtr& session, const wire::Hello& hello,
+                       const wire::DeviceHello* further) {
   session->process_id = hello.process_id;
   session->program = hello.program.substr(0, 256);
   if (hello.protocol_version != wire::kProtocolVersion) {
@@ -68,6 +79,9 @@ void Controller::Handle(const SessionPtr& session, const wire::Hello& hello) {
     return Refuse(session, kCudaErrorDevicesUnavailable, "torpord is shutting down");
   }
   session->instance = instance->id;
+  session->first = session->id;
+  const absl::Status joined = further ? JoinFamily(*session, *further) : absl::OkStatus();
+  if (!joined.ok()) return Refuse(session, kCudaErrorInvalidValue, std::string(joined.message()));
   session->state = Session::State::kOpening;
   loop_.RunAt(loop_.Now() + options_.hello_timeout, [this, session] {
     if (session->state != Session::State::kOpening) return;
@@ -101,7 +115,10 @@ void Controller::OpenWaitingSessions() {
   if (!is_any_ready) return;
   const auto sessions = sessions_;
   for (const auto& [id, session] : sessions) {
-    if (session->state == Session::State::kOpening && !session->memory) Open(session);
+    if (session->state != Session::State::kOpening || session->memory) continue;
+    const Instance& instance = instances_.at(session->instance);
+    // Until then it is not known what the further ones are.
+    if (DescribeDevices(instance).size() == instance.parts.size()) Open(session);
   }
 }
 
@@ -132,7 +149,8 @@ absl::Status Controller::CreateMemory(Session& session, const Instance& instance
   // Room for fragmentation, so that a program can really allocate all of its limit.
   session.device_bytes =
       RoundUp(std::max(options_.config.address_range, limit + limit / 8), ChunkBytes());
-  const auto address = addresses_.Reserve(session.device_bytes + kHostArenaBytes);
+  const Bytes host_bytes = session.has_arena() ? kHostArenaBytes : 0;
+  const auto address = addresses_.Reserve(session.device_bytes + host_bytes);
   if (!address) {
     return absl::ResourceExhaustedError(
         "no addresses are left for another session; close some, or lower address_range");
@@ -140,18 +158,24 @@ absl::Status Controller::CreateMemory(Session& session, const Instance& instance
   session.device_base = *address;
   session.host_base = *address + session.device_bytes;
   session.key = NewSessionKey();
+  session.peer_key = NewSessionKey();
   auto memory = repository_.Create(session.id, session.key,
                                    {.image = session.device_bytes,
-                                    .host_arena = kHostArenaBytes,
+                                    .host_arena = host_bytes,
                                     .window = options_.config.window_bytes});
   if (!memory.ok()) {
-    addresses_.Release(session.device_base, session.device_bytes + kHostArenaBytes);
+    ReleaseAddresses(session);
     return memory.status();
   }
   session.memory = *std::move(memory);
   session.device.emplace(session.device_bytes, ChunkBytes());
-  session.host.emplace(kHostArenaBytes, ChunkBytes());
+  if (session.has_arena()) session.host.emplace(kHostArenaBytes, ChunkBytes());
   return absl::OkStatus();
+}
+
+void Controller::ReleaseAddresses(const Session& session) {
+  const Bytes host_bytes = session.has_arena() ? kHostArenaBytes : 0;
+  addresses_.Release(session.device_base, session.device_bytes + host_bytes);
 }
 
 v1::DaemonMessage Controller::OpenSessionMessage(const Session& session) const {
@@ -163,8 +187,10 @@ v1::DaemonMessage Controller::OpenSessionMessage(const Session& session) const {
   what.set_device_base(session.device_base);
   what.set_device_bytes(session.device_bytes);
   what.set_host_base(session.host_base);
-  what.set_host_bytes(kHostArenaBytes);
+  what.set_host_bytes(session.has_arena() ? kHostArenaBytes : 0);
   what.set_window_bytes(options_.config.window_bytes);
+  if (session.first != session.id) what.set_first_session_id(session.first.value);
+  what.set_peer_key(session.peer_key.data(), session.peer_key.size());
   return message;
 }
 
@@ -179,16 +205,19 @@ void Controller::OfferHello(const SessionPtr& session) {
   reply.device_bytes = session->device_bytes;
   reply.memory_limit = MemoryLimit(instance);
   reply.host_base = session->host_base;
-  reply.host_bytes = kHostArenaBytes;
+  reply.host_bytes = session->has_arena() ? kHostArenaBytes : 0;
   reply.window_bytes = options_.config.window_bytes;
   reply.devices = DescribeDevices(instance);
   reply.is_emulated = options_.config.is_emulated;
+  reply.has_peer_access = HasPeerAccess();
   session->state = Session::State::kOffered;
   session->link->Send(reply);
 }
 
 std::vector<wire::DeviceDescription> Controller::DescribeDevices(const Instance& instance) const {
+  std::vector<wire::DeviceDescription> devices;
   for (const auto& [gpu, executor] : executors_) {
+    if (devices.size() == instance.parts.size()) break;
     const v1::DeviceDescription& from = executor.registration().device();
     if (executor.registration().pool_bytes() == 0) continue;  // has never registered
     wire::DeviceDescription device;
@@ -199,9 +228,9 @@ std::vector<wire::DeviceDescription> Controller::DescribeDevices(const Instance&
     device.attributes.assign(from.attributes().begin(), from.attributes().end());
     device.driver_version = from.driver_version();
     device.pci_bus_id = from.pci_bus_id();
-    return {device};
+    devices.push_back(std::move(device));
   }
-  return {};
+  return devices;
 }
 
 void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
@@ -217,16 +246,23 @@ void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
 
 void Controller::CloseSession(const SessionPtr& session, const std::string& reason) {
   if (session->state == Session::State::kClosing) return;
+  const bool takes_family_along = session->state == Session::State::kOpen || session->has_arena();
   session->state = Session::State::kClosing;
   spdlog::info("{} closed: {}", Describe(*session), reason);
   session->link->Close(reason);
   WithdrawImplicitRequest(*session);
   if (!session->memory) return ForgetSession(session);
+  for (const SessionPtr& member : FamilyOf(*session)) {
+    if (!takes_family_along) break;
+    CloseSession(member, "another session of its process has closed");
+  }
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
-    session->is_announced = false;
-    CloseOnExecutors(session, [this, session, finish] {
-      ForgetSession(session);
-      finish();
+    QuiesceFamily(session, [this, session, finish] {
+      session->is_announced = false;
+      CloseOnExecutors(session, [this, session, finish] {
+        ForgetSession(session);
+        finish();
+      });
     });
   });
 }
@@ -261,12 +297,12 @@ void Controller::ForgetSession(const SessionPtr& session) {
   session_links_.erase(session->link.get());
   sessions_.erase(session->id);
   if (!session->memory) return;
-  const InstanceId instance = session->instance;
-  instances_.at(instance).sessions.erase(session->id);
+  const InstanceId part = PartOf(*session);
+  instances_.at(session->instance).sessions.erase(session->id);
   const Bytes charged = session->device->occupied_bytes() - session->unanswered_growth;
-  Feed(scheduler::ImageShrunk{instance, charged});
+  Feed(scheduler::ImageShrunk{part, charged});
   repository_.Remove(session->id);
-  addresses_.Release(session->device_base, session->device_bytes + kHostArenaBytes);
+  ReleaseAddresses(*session);
   // The last reference frees the memory itself, which can take as long as a swap.
   auto memory = std::make_shared<std::shared_ptr<SessionMemory>>(std::move(session->memory));
   loop_.InBackground([memory] { memory->reset(); }, [] {});

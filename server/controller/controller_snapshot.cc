@@ -40,7 +40,7 @@ GpuSnapshot Controller::SnapshotOf(const Executor& executor) const {
     gpu.used_bytes = found->second.used;
   }
   for (const auto& [id, instance] : instances_) {
-    if (!instance.lease || instance.lease->gpu != executor.gpu()) continue;
+    if (!instance.lease || !instance.lease->IsOn(executor.gpu())) continue;
     gpu.leased_to = instance.config.name;
     gpu.busy_seconds += ToSeconds(loop_.Now() - instance.lease->since);
   }
@@ -61,14 +61,16 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
                    : is_queued              ? "queued"
                    : function.sessions == 0 ? "absent"
                                             : "idle";
-  const scheduler::Instance& placed = scheduler_.node().instances.at(instance.id);
-  // To the scheduler the memory of a function without processes is present where it ran last.
-  for (const auto& [gpu, copy] : placed.copies) {
-    const bool is_resident =
-        copy.state == scheduler::Copy::State::kPresent && function.sessions > 0;
-    if (is_resident) function.resident_gpus.push_back(gpu.value);
+  for (const InstanceId part : instance.parts) {
+    const scheduler::Instance& placed = scheduler_.node().instances.at(part);
+    // To the scheduler the memory of a function without processes is present where it ran last.
+    for (const auto& [gpu, copy] : placed.copies) {
+      const bool is_resident =
+          copy.state == scheduler::Copy::State::kPresent && function.sessions > 0;
+      if (is_resident) function.resident_gpus.push_back(gpu.value);
+    }
+    function.image_bytes += placed.image_bytes;
   }
-  function.image_bytes = placed.image_bytes;
   function.requests = instance.requests;
   function.errors = instance.errors;
   function.gpu_seconds = instance.gpu_seconds;

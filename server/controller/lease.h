@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
@@ -20,13 +22,15 @@ enum class MemberState {
 // The lease of an instance, shared by its sessions.
 struct Lease {
   LeaseId id;
-  GpuIndex gpu;
+  std::vector<GpuIndex> gpus;  // by the index of the device that sessions use
   bool is_explicit = false;
   bool is_revoked = false;
   TimePoint since;
   SwapSource source = SwapSource::kResident;
   std::map<SessionId, MemberState> members;
   std::set<RequestId> requests;
+
+  bool IsOn(GpuIndex gpu) const { return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end(); }
 };
 
 }  // namespace torpor::server

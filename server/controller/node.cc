@@ -94,6 +94,16 @@ absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::
   return gpus;
 }
 
+absl::Status CheckGpuCounts(const Config& config, std::size_t served) {
+  for (const auto& [name, function] : config.functions) {
+    if (static_cast<std::size_t>(function.gpus) <= served) continue;
+    return absl::InvalidArgumentError(absl::StrCat("function ", name, " asks for ", function.gpus,
+                                                   " GPUs, and this node serves ", served,
+                                                   "; lower the function's gpus"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(grpc::Service& service, const std::string& path,
                                                     mode_t mode) {
   grpc::ServerBuilder builder;
@@ -117,6 +127,7 @@ class LiveNode final : public Node,
     Controller::Options options;
     TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
     TORPOR_ASSIGN_OR_RETURN(options.gpus, FindGpus(config_, executor_program));
+    TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
     options.config = config_;
     options.descriptor_socket = config_.run_dir + "/descriptors.sock";
     Supervisor::Options processes;

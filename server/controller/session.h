@@ -17,7 +17,7 @@ namespace torpor::server {
 // What cudaHostAlloc can give to a session; sparse, so that it costs only addresses.
 inline constexpr Bytes kHostArenaBytes = 64 * kGiB;
 
-// One client process, as the controller knows it. On the controller's thread.
+// One device of one client process, as the controller knows it. On the controller's thread.
 struct Session {
   enum class State {
     kNew,      // has not said Hello
@@ -31,6 +31,10 @@ struct Session {
   State state = State::kNew;
   std::shared_ptr<SessionLink> link;
   InstanceId instance;
+  // The process's sessions are a family: the first, for its device 0, and those for the further
+  // devices that it has used.
+  SessionId first;
+  int device_index = 0;
   std::uint64_t process_id = 0;
   std::string program;
 
@@ -43,6 +47,9 @@ struct Session {
   std::optional<memory::RangeAllocator> host;
   std::map<Bytes, Bytes> host_blocks;  // live ones, as the executors have them: offset -> bytes
 
+  // The arena of a family is the first session's.
+  bool has_arena() const { return first == id; }
+
   // Whether it can take a lease.
   bool is_able() const { return state == State::kOpen && !is_lost; }
 
@@ -50,8 +57,12 @@ struct Session {
   bool is_announced = false;
   // The executor on which the image is.
   std::optional<GpuIndex> resident;
+  bool is_leaving = false;  // and is dropped there
   // The executors that have had it since they were started, and so keep pages of its file.
   std::set<GpuIndex> image_holders;
+  // The executors, of the family's other devices, that reach the image where it is resident.
+  std::set<GpuIndex> peer_holders;
+  SessionKey peer_key{};
   LeaseId lease;               // none: the session has no part in one
   RequestId implicit_request;  // waits for an implicit lease
   bool wants_lease = false;    // asked for one and waits, but not in the scheduler's queue

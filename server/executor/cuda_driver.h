@@ -24,6 +24,7 @@ struct CudaDriver {
   decltype(&::cuDeviceTotalMem_v2) DeviceTotalMem = nullptr;
   decltype(&::cuDeviceGetAttribute) DeviceGetAttribute = nullptr;
   decltype(&::cuDeviceGetPCIBusId) DeviceGetPciBusId = nullptr;
+  decltype(&::cuDeviceCanAccessPeer) DeviceCanAccessPeer = nullptr;
   decltype(&::cuDevicePrimaryCtxRetain) DevicePrimaryCtxRetain = nullptr;
   decltype(&::cuDevicePrimaryCtxRelease_v2) DevicePrimaryCtxRelease = nullptr;
   decltype(&::cuCtxSetCurrent) CtxSetCurrent = nullptr;
@@ -38,6 +39,8 @@ struct CudaDriver {
   decltype(&::cuMemMap) MemMap = nullptr;
   decltype(&::cuMemUnmap) MemUnmap = nullptr;
   decltype(&::cuMemSetAccess) MemSetAccess = nullptr;
+  decltype(&::cuMemExportToShareableHandle) MemExportToShareableHandle = nullptr;
+  decltype(&::cuMemImportFromShareableHandle) MemImportFromShareableHandle = nullptr;
   decltype(&::cuMemHostRegister_v2) MemHostRegister = nullptr;
   decltype(&::cuMemHostUnregister) MemHostUnregister = nullptr;
   decltype(&::cuMemHostGetDevicePointer_v2) MemHostGetDevicePointer = nullptr;
@@ -69,6 +72,7 @@ struct CudaDriver {
   decltype(&::cuStreamQuery) StreamQuery = nullptr;
   decltype(&::cuStreamWaitEvent) StreamWaitEvent = nullptr;
   decltype(&::cuStreamWriteValue64_v2) StreamWriteValue64 = nullptr;
+  decltype(&::cuStreamWaitValue64_v2) StreamWaitValue64 = nullptr;
   decltype(&::cuLaunchHostFunc) LaunchHostFunc = nullptr;
   decltype(&::cuEventCreate) EventCreate = nullptr;
   decltype(&::cuEventDestroy_v2) EventDestroy = nullptr;

@@ -39,6 +39,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus StreamDestroy(const wire::StreamDestroy& command) override;
   cuda_api::CallStatus StreamWaitEvent(const wire::StreamWaitEvent& command) override;
   cuda_api::CallStatus StreamMark(const wire::StreamMark& command) override;
+  cuda_api::CallStatus StreamWaitMark(const wire::StreamWaitMark& command) override;
   cuda_api::CallStatus StreamSynchronize(const wire::StreamSynchronize& command,
                                          wire::StreamSynchronizeResult& result) override;
   cuda_api::CallStatus EventCreate(const wire::EventCreate& command) override;

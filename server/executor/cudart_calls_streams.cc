@@ -79,6 +79,15 @@ CallStatus CudartCalls::EventCreate(const wire::EventCreate& command) {
   return Outcome(events_.Create(command.event, command.flags), "cudaEventCreate");
 }
 
+CallStatus CudartCalls::StreamWaitMark(const wire::StreamWaitMark& command) {
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = memory_.AwaitMark({command.session}, stream, command.slot, command.value);
+  }
+  return Outcome(result, "waiting for an event of another device");
+}
+
 CallStatus CudartCalls::EventDestroy(const wire::EventDestroy& command) {
   return Outcome(events_.Destroy(command.event), "cudaEventDestroy");
 }

@@ -1,8 +1,6 @@
 #include "server/executor/descriptor_client.h"
 
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,31 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/executor/packet_socket.h"
 
 namespace torpor::executor {
 namespace {
 
-constexpr timeval kPatience{5, 0};
-
 absl::Status SystemError(const std::string& what, int error) {
   return absl::ErrnoToStatus(error, what);
-}
-
-absl::StatusOr<UniqueFd> Dial(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return absl::InvalidArgumentError(absl::StrCat("the socket path ", path, " is too long"));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  UniqueFd connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!connection) return SystemError("socket", errno);
-  setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-  if (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return SystemError(absl::StrCat("cannot reach the descriptor socket ", path), errno);
-  }
-  return connection;
 }
 
 // The reply, and the descriptor that came with it if one did.
@@ -67,7 +47,7 @@ absl::StatusOr<UniqueFd> ReceiveReply(const UniqueFd& connection, wire::Descript
 absl::StatusOr<UniqueFd> FetchDescriptor(const std::string& socket_path, SessionId session,
                                          const std::array<std::uint8_t, 16>& key,
                                          wire::SharedMemory what) {
-  TORPOR_ASSIGN_OR_RETURN(const UniqueFd connection, Dial(socket_path));
+  TORPOR_ASSIGN_OR_RETURN(const UniqueFd connection, DialPacketSocket(socket_path));
   wire::DescriptorRequest request;
   request.session_id = session.value;
   request.key = key;

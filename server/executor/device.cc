@@ -82,6 +82,22 @@ std::int32_t Device::attribute(CUdevice_attribute which) const {
   return properties_.attributes[static_cast<std::size_t>(which)];
 }
 
+std::vector<int> Device::ReachablePeers() const {
+  std::vector<int> peers;
+  int count = 0;
+  const bool can_share =
+      attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+  if (!can_share || driver_.DeviceGetCount(&count) != CUDA_SUCCESS) return peers;
+  for (int index = 0; index < count; ++index) {
+    CUdevice peer = 0;
+    int can_access = 0;
+    if (driver_.DeviceGet(&peer, index) != CUDA_SUCCESS || peer == handle_) continue;
+    const CUresult asked = driver_.DeviceCanAccessPeer(&can_access, handle_, peer);
+    if (asked == CUDA_SUCCESS && can_access != 0) peers.push_back(index);
+  }
+  return peers;
+}
+
 absl::Status Device::MakeCurrent() const {
   return Status(driver_.CtxSetCurrent(context_), "cuCtxSetCurrent");
 }

@@ -42,6 +42,10 @@ class Device {
   // Where a physical chunk of this device lies, for cuMemCreate and cuMemSetAccess.
   CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, handle_}; }
 
+  // The other GPUs of the machine, by index, whose memory kernels of this one can reach when their
+  // processes export it.
+  std::vector<int> ReachablePeers() const;
+
   // Every thread calls this before its first call of the driver.
   absl::Status MakeCurrent() const;
 

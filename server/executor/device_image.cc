@@ -74,6 +74,7 @@ DeviceImage::~DeviceImage() {
 }
 
 absl::StatusOr<Bytes> DeviceImage::SwapIn(const memory::ExtentSet& live, CUstream stream) {
+  if (is_peer_) return absl::FailedPreconditionError("the image is still another GPU's");
   const std::vector<memory::Extent> extents = live.extents();
   for (const memory::Extent& extent : extents) TORPOR_RETURN_IF_ERROR(CheckInside(extent));
   const std::vector<std::uint64_t> missing = MissingChunks(extents);
@@ -111,6 +112,7 @@ absl::StatusOr<Bytes> DeviceImage::WriteBack(CUstream stream) {
 
 absl::Status DeviceImage::Drop() {
   SetResident({});
+  is_peer_ = false;
   std::vector<std::uint64_t> all;
   all.reserve(chunks_.size());
   for (const auto& [index, chunk] : chunks_) all.push_back(index);
@@ -141,6 +143,73 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
+}
+
+absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {
+  if (!is_peer_ && !chunks_.empty()) {
+    return absl::FailedPreconditionError("the image is resident on this GPU itself");
+  }
+  const std::vector<memory::Extent> extents = live.extents();
+  for (const memory::Extent& extent : extents) TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  is_peer_ = !extents.empty();
+  const std::vector<std::uint64_t> wanted = ChunksOf(extents, chunk_bytes_);
+  std::vector<std::uint64_t> unused;
+  for (const auto& [index, chunk] : chunks_) {
+    if (!std::binary_search(wanted.begin(), wanted.end(), index)) unused.push_back(index);
+  }
+  {
+    MutexLock lock(&mutex_);
+    for (const std::uint64_t index : unused) {
+      resident_.Remove({index * chunk_bytes_, (index + 1) * chunk_bytes_});
+    }
+  }
+  TORPOR_RETURN_IF_ERROR(UnmapChunks(unused));
+  const std::vector<std::uint64_t> missing = MissingChunks(extents);
+  if (!missing.empty()) {
+    TORPOR_ASSIGN_OR_RETURN(const auto fetched, owner.Fetch(missing));
+    for (const auto& [index, chunk] : fetched) TORPOR_RETURN_IF_ERROR(ImportChunk(index, chunk));
+  }
+  memory::ExtentSet reachable;
+  for (const auto& [index, chunk] : chunks_) {
+    const memory::Extent whole{index * chunk_bytes_, (index + 1) * chunk_bytes_};
+    for (const memory::Extent& part : live.Within(whole)) reachable.Add(part);
+  }
+  SetResident(std::move(reachable));
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::ImportChunk(std::uint64_t index, const UniqueFd& chunk) {
+  const CudaDriver& driver = device_.driver();
+  // The driver takes the descriptor as if it were a pointer.
+  void* const source = reinterpret_cast<void*>(static_cast<std::intptr_t>(chunk.get()));
+  CUmemGenericAllocationHandle handle = 0;
+  TORPOR_RETURN_IF_ERROR(
+      device_.Status(driver.MemImportFromShareableHandle(&handle, source,
+                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+                     "cuMemImportFromShareableHandle"));
+  const CUresult mapped = driver.MemMap(base_ + index * chunk_bytes_, chunk_bytes_, 0, handle, 0);
+  driver.MemRelease(handle);
+  TORPOR_RETURN_IF_ERROR(device_.Status(mapped, "cuMemMap of a peer's memory"));
+  {
+    MutexLock lock(&mutex_);
+    chunks_.emplace(index, kImported);
+  }
+  return AllowAccess({index});
+}
+
+absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
+  MutexLock lock(&mutex_);
+  const auto found = chunks_.find(chunk);
+  if (found == chunks_.end() || found->second == kImported) {
+    return absl::NotFoundError("the chunk is not resident here");
+  }
+  int fd = -1;
+  TORPOR_RETURN_IF_ERROR(
+      device_.Status(device_.driver().MemExportToShareableHandle(
+                         &fd, found->second, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+                     "cuMemExportToShareableHandle"));
+  is_exported_ = true;
+  return UniqueFd(fd);
 }
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
@@ -203,6 +272,7 @@ absl::Status DeviceImage::MapChunks(const std::vector<std::uint64_t>& indices) {
                                                     chunk_bytes_, 0, taken[mapped], 0),
                             "cuMemMap");
     if (!status.ok()) break;
+    MutexLock lock(&mutex_);
     chunks_.emplace(indices[mapped], taken[mapped]);
   }
   if (status.ok()) status = AllowAccess(indices);
@@ -234,8 +304,13 @@ absl::Status DeviceImage::UnmapChunks(const std::vector<std::uint64_t>& indices)
     std::vector<CUmemGenericAllocationHandle> freed;
     const auto begin = chunks_.find(first);
     const auto end = chunks_.upper_bound(last);
-    for (auto chunk = begin; chunk != end; ++chunk) freed.push_back(chunk->second);
-    chunks_.erase(begin, end);
+    for (auto chunk = begin; chunk != end; ++chunk) {
+      if (chunk->second != kImported) freed.push_back(chunk->second);
+    }
+    {
+      MutexLock lock(&mutex_);
+      chunks_.erase(begin, end);
+    }
     pool_.Return(freed);
   }
   return absl::OkStatus();

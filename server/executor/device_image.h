@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/unique_fd.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
 #include "server/executor/device.h"
@@ -19,6 +20,15 @@
 #include "server/executor/shared_mapping.h"
 
 namespace torpor::executor {
+
+// The executor on whose GPU an image is resident.
+class ChunkOwner {
+ public:
+  virtual ~ChunkOwner() = default;
+  // Descriptors of those of the chunks (ascending) that it has.
+  virtual absl::StatusOr<std::map<std::uint64_t, UniqueFd>> Fetch(
+      const std::vector<std::uint64_t>& chunks) = 0;
+};
 
 // A session's device memory on this GPU: its range of addresses, the physical chunks mapped
 // there, and the host image to copy from and back to. Extents are bytes from the range's begin.
@@ -37,7 +47,8 @@ class DeviceImage {
   DeviceImage& operator=(const DeviceImage&) = delete;
 
   // Makes exactly `live` resident: what is not there yet is copied from the host. Gives the bytes
-  // copied. ResourceExhausted leaves everything as it was.
+  // copied. ResourceExhausted leaves everything as it was; FailedPrecondition while it is reachable
+  // as another GPU's.
   absl::StatusOr<Bytes> SwapIn(const memory::ExtentSet& live, CUstream stream);
   // Makes the host image equal to the device's if that may have changed. Gives the bytes copied.
   absl::StatusOr<Bytes> WriteBack(CUstream stream);
@@ -46,6 +57,14 @@ class DeviceImage {
 
   // A new allocation, zeroed.
   absl::Status Grow(memory::Extent extent, CUstream stream);
+  // The image is resident on another GPU: makes the chunks of exactly `live` reachable from this
+  // one, where their owner has them yet. With nothing live lets go of all; then `owner` is not
+  // asked. FailedPrecondition if it is resident here.
+  absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
+  // A descriptor of the chunk for another executor, the caller's; NotFound if it is not resident.
+  // Any thread. From now on others may change the image.
+  absl::StatusOr<UniqueFd> Export(std::uint64_t chunk);
+
   // An allocation is gone; chunks that hold nothing of `live` are given back.
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
 
@@ -63,10 +82,12 @@ class DeviceImage {
 
   std::uint64_t base() const { return base_; }
   memory::ExtentSet resident() const;
-  bool dirty() const { return dirty_.load(std::memory_order_relaxed); }
+  bool dirty() const { return dirty_.load(std::memory_order_relaxed) || is_exported_.load(); }
 
  private:
-  using Chunks = std::map<std::uint64_t, CUmemGenericAllocationHandle>;  // by chunk index
+  // By chunk index. An imported one has no handle: its mapping is all that keeps it.
+  using Chunks = std::map<std::uint64_t, CUmemGenericAllocationHandle>;
+  static constexpr CUmemGenericAllocationHandle kImported = 0;
 
   DeviceImage(const Device& device, PhysicalPool& pool, std::uint64_t base, Bytes bytes,
               SharedMapping host_image);
@@ -76,6 +97,7 @@ class DeviceImage {
   // Maps new chunks at `indices` (ascending); all or none.
   absl::Status MapChunks(const std::vector<std::uint64_t>& indices);
   absl::Status AllowAccess(const std::vector<std::uint64_t>& indices);
+  absl::Status ImportChunk(std::uint64_t index, const UniqueFd& chunk);
   absl::Status UnmapChunks(const std::vector<std::uint64_t>& indices);
   // Zeroes what `keep` does not cover of the chunks: they may hold another function's bytes.
   absl::Status ClearOutside(const std::vector<std::uint64_t>& indices,
@@ -93,10 +115,13 @@ class DeviceImage {
   const SharedMapping host_image_;
   PinnedMemory pinned_;
   std::atomic<bool> dirty_{false};
-  Chunks chunks_;  // of the swapping thread
+  std::atomic<bool> is_exported_{false};
+  bool is_peer_ = false;  // what is mapped is another GPU's
 
   mutable Mutex mutex_;
-  memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);  // written by the swapping thread only
+  // Both written by the swapping thread only, which reads chunks_ without the mutex.
+  memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);
+  Chunks chunks_;
 };
 
 }  // namespace torpor::executor

@@ -14,6 +14,7 @@
 #include "server/executor/kernel_output.h"
 #include "server/executor/math_libraries.h"
 #include "server/executor/node_link.h"
+#include "server/executor/peer_server.h"
 
 namespace torpor::executor {
 namespace {
@@ -25,6 +26,8 @@ constexpr auto kFarewell = std::chrono::milliseconds(200);
 // only when its work is done, so that nobody waits as long for an honest one.
 constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
 
+std::string PeerSocket(const ExecutorOptions& options) { return options.socket + ".peers"; }
+
 v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& device,
                                  const PhysicalPool& pool) {
   v1::ExecutorMessage message;
@@ -35,6 +38,8 @@ v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& d
   registration.set_pool_bytes(pool.pool_bytes());
   registration.set_chunk_bytes(pool.chunk_bytes());
   registration.set_socket_path(options.socket);
+  registration.set_peer_socket_path(PeerSocket(options));
+  for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
   const DeviceProperties& properties = device.properties();
   v1::DeviceDescription& description = *registration.mutable_device();
   description.set_name(properties.name);
@@ -94,10 +99,12 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
                           .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder))};
   KernelOutput output;
   TORPOR_RETURN_IF_ERROR(output.TakeOver(driver));
+  MemoryDirectory directory;
   SessionRegistry registry;
   FaultRelay faults;
   const OperationEnvironment environment{{*device, *pool, modules, libraries, output, faults},
                                          registry,
+                                         directory,
                                          options.descriptor_socket,
                                          kLeaseEndPatience};
   NodeLink link(options.daemon_socket);
@@ -107,6 +114,8 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   ExecutionService service(*device, registry);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,
                           Serve(service, options.socket, options.socket_mode));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
+                          PeerServer::Start(PeerSocket(options), *device, directory));
   link.Start(Registration(options, *device, *pool), loop);
   spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", options.gpu,
                device->properties().name, pool->pool_bytes() / kMiB, pool->chunk_bytes() / kKiB,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/executor/peer_client.h"
 
 namespace torpor::executor {
 namespace {
@@ -36,8 +37,16 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
         absl::StrCat("a session key has 16 bytes, not ", description.session_key().size()));
   }
   identity.id = {description.session_id()};
+  identity.first =
+      description.first_session_id() == 0 ? identity.id : SessionId{description.first_session_id()};
   std::copy(description.session_key().begin(), description.session_key().end(),
             identity.key.begin());
+  // An empty key would be one that everybody knows.
+  if (description.peer_key().size() != identity.peer_key.size()) {
+    return absl::InvalidArgumentError("a session needs a peer key of 16 bytes");
+  }
+  std::copy(description.peer_key().begin(), description.peer_key().end(),
+            identity.peer_key.begin());
   identity.function = description.function();
   identity.device_base = description.device_base();
   identity.device_bytes = description.device_bytes();
@@ -54,7 +63,7 @@ absl::Status OpenSession(const OperationEnvironment& environment,
                           OpenSessionFiles(environment.descriptor_socket, identity));
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionMemory> memory,
                           SessionMemory::Open(environment.session.device, environment.session.pool,
-                                              identity, std::move(files)));
+                                              identity, std::move(files), environment.directory));
   return environment.registry.Add(
       std::make_unique<Session>(environment.session, std::move(identity), std::move(memory)));
 }
@@ -107,7 +116,14 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     case DaemonMessage::kBeginLease:
       return session.BeginLease({operation.begin_lease().lease_id()});
     case DaemonMessage::kEndLease:
-      return session.EndLease({operation.end_lease().lease_id()}, deadline);
+      return session.EndLease({operation.end_lease().lease_id()}, deadline,
+                              operation.end_lease().is_last());
+    case DaemonMessage::kMapPeer: {
+      TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
+                              ToExtentSet(operation.map_peer().live()));
+      PeerClient owner(operation.map_peer().socket_path(), session.identity());
+      return session.MapPeer(live, owner);
+    }
     default:
       return absl::UnimplementedError(
           absl::StrCat("operation ", operation.kind_case(), " is unknown to this executor"));
@@ -140,6 +156,8 @@ SessionId SessionOf(const DaemonMessage& operation) {
       return {operation.begin_lease().session_id()};
     case DaemonMessage::kEndLease:
       return {operation.end_lease().session_id()};
+    case DaemonMessage::kMapPeer:
+      return {operation.map_peer().session_id()};
     default:
       return {};
   }

@@ -15,6 +15,7 @@ namespace torpor::executor {
 struct OperationEnvironment {
   SessionEnvironment session;
   SessionRegistry& registry;
+  MemoryDirectory& directory;
   std::string descriptor_socket;
   Duration lease_end_patience{};  // for a session's work to end
 };

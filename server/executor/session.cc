@@ -71,6 +71,10 @@ absl::StatusOr<SwapCost> Session::SwapOut(bool drop, CUstream stream) {
   return cost;
 }
 
+absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {
+  return memory_->image().MapPeer(live, owner);
+}
+
 absl::Status Session::Grow(memory::Extent extent, CUstream stream) {
   return memory_->image().Grow(extent, stream);
 }
@@ -86,13 +90,18 @@ absl::Status Session::BeginLease(LeaseId lease) {
   return absl::OkStatus();
 }
 
-absl::Status Session::EndLease(LeaseId lease, TimePoint deadline) {
-  if (lease_.load(std::memory_order_acquire) != lease.value) {
+absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) {
+  if (!is_last && lease_.load(std::memory_order_acquire) != lease.value) {
     return absl::FailedPreconditionError(
         absl::StrCat("session ", identity_.id.value, " does not hold lease ", lease.value));
   }
   lease_.store(0, std::memory_order_release);
-  return Drain(deadline);
+  if (!is_last) return Drain(deadline);
+  // What waits may be what is drained; and a mark that was on its way may have undone the first.
+  memory_->window().ReachAll();
+  const absl::Status drained = Drain(deadline);
+  memory_->window().ReachAll();
+  return drained;
 }
 
 absl::Status Session::ReleaseImage(memory::Extent extent, TimePoint deadline) {

@@ -56,6 +56,7 @@ class Session {
   // A swap-in of a session that has nothing on the GPU leaves nothing there when it fails.
   absl::StatusOr<SwapCost> SwapIn(const memory::ExtentSet& live, CUstream stream);
   absl::StatusOr<SwapCost> SwapOut(bool drop, CUstream stream);
+  absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
   // Host memory of the image that is about to leave its file. Waits until all work is done;
@@ -65,7 +66,9 @@ class Session {
   absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
   absl::Status BeginLease(LeaseId lease);
   // Refuses batches from now on and waits until all work is done; DeadlineExceeded if it is not.
-  absl::Status EndLease(LeaseId lease, TimePoint deadline);
+  // `is_last`: nobody waits any more for marks that its work would have set; and the lease may have
+  // ended already.
+  absl::Status EndLease(LeaseId lease, TimePoint deadline, bool is_last = false);
   // Ends whatever lease there is, closes the stream, and gives the device memory back.
   absl::Status Close(TimePoint deadline);
 

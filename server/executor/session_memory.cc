@@ -23,8 +23,10 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
   SessionFiles files;
   TORPOR_ASSIGN_OR_RETURN(files.window,
                           open(wire::SharedMemory::kWindow, identity.window_bytes, 0));
-  TORPOR_ASSIGN_OR_RETURN(
-      files.arena, open(wire::SharedMemory::kHostArena, identity.host_bytes, identity.host_base));
+  if (identity.host_bytes > 0) {
+    TORPOR_ASSIGN_OR_RETURN(
+        files.arena, open(wire::SharedMemory::kHostArena, identity.host_bytes, identity.host_base));
+  }
   TORPOR_ASSIGN_OR_RETURN(files.image, open(wire::SharedMemory::kImage, identity.device_bytes, 0));
   return files;
 }
@@ -32,30 +34,71 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
 absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(const Device& device,
                                                                    PhysicalPool& pool,
                                                                    const SessionIdentity& identity,
-                                                                   SessionFiles files) {
+                                                                   SessionFiles files,
+                                                                   MemoryDirectory& directory) {
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionWindow> window,
                           SessionWindow::Open(device, std::move(files.window)));
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<DeviceImage> image,
                           DeviceImage::Open(device, pool, identity.device_base,
                                             identity.device_bytes, std::move(files.image)));
-  return std::unique_ptr<SessionMemory>(
-      new SessionMemory(device, std::move(files.arena), std::move(image), std::move(window)));
+  return std::unique_ptr<SessionMemory>(new SessionMemory(
+      device, identity, std::move(files.arena), std::move(image), std::move(window), directory));
 }
 
-SessionMemory::SessionMemory(const Device& device, SharedMapping arena,
-                             std::unique_ptr<DeviceImage> image,
-                             std::unique_ptr<SessionWindow> window)
-    : arena_(std::move(arena)),
+SessionMemory::SessionMemory(const Device& device, const SessionIdentity& identity,
+                             SharedMapping arena, std::unique_ptr<DeviceImage> image,
+                             std::unique_ptr<SessionWindow> window, MemoryDirectory& directory)
+    : id_(identity.id),
+      first_(identity.first),
+      directory_(directory),
+      arena_(std::move(arena)),
       arena_pins_(device, arena_.data(), arena_.bytes(), kPageBytes),
       image_(std::move(image)),
-      window_(std::move(window)) {}
+      window_(std::move(window)) {
+  directory_.Add(id_, first_, identity.peer_key, *this);
+}
+
+SessionMemory::~SessionMemory() { directory_.Remove(id_); }
 
 bool SessionMemory::IsAddressable(std::uint64_t address, Bytes bytes) const {
+  return IsOwn(address, bytes) ||
+         directory_.UseFamily(first_, id_, [address, bytes](const SessionMemory& memory) {
+           return memory.IsOwn(address, bytes);
+         });
+}
+
+bool SessionMemory::IsOwn(std::uint64_t address, Bytes bytes) const {
   if (image_->Contains(address, bytes)) return true;
-  const std::uint8_t* const pinned = ArenaAt(address, bytes);
-  if (pinned == nullptr) return false;
-  const auto begin = static_cast<Bytes>(pinned - arena_.data());
+  const auto base = reinterpret_cast<std::uint64_t>(arena_.data());
+  if (address < base || !arena_.Holds(address - base, bytes)) return false;
+  const Bytes begin = address - base;
   return arena_pins_.Contains({begin, begin + bytes});
+}
+
+std::uint8_t* SessionMemory::Arena(std::uint64_t offset, Bytes bytes) const {
+  if (id_ == first_) return arena_.Holds(offset, bytes) ? arena_.data() + offset : nullptr;
+  // The family's sessions are closed together, when none of them has work left.
+  std::uint8_t* found = nullptr;
+  directory_.UseMember(first_, first_, [&](const SessionMemory& first) {
+    found = first.Arena(offset, bytes);
+    return true;
+  });
+  return found;
+}
+
+std::uint8_t* SessionMemory::ArenaAt(std::uint64_t address, Bytes bytes) const {
+  const auto base = reinterpret_cast<std::uint64_t>(Arena(0, 0));
+  return address < base ? nullptr : Arena(address - base, bytes);
+}
+
+CUresult SessionMemory::AwaitMark(SessionId session, CUstream stream, std::uint32_t slot,
+                                  std::uint64_t value) const {
+  CUresult result = CUDA_ERROR_INVALID_HANDLE;
+  directory_.UseMember(first_, session, [&](SessionMemory& memory) {
+    result = memory.window().Await(stream, slot, value);
+    return true;
+  });
+  return result;
 }
 
 }  // namespace torpor::executor

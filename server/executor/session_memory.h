@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "memory/extent_set.h"
 #include "server/executor/device_image.h"
+#include "server/executor/memory_directory.h"
 #include "server/executor/pinned_memory.h"
 #include "server/executor/session_window.h"
 #include "server/executor/shared_mapping.h"
@@ -20,7 +21,9 @@ namespace torpor::executor {
 // What torpord says of a session when it opens it (SessionDescription of node.proto).
 struct SessionIdentity {
   SessionId id;
+  SessionId first;  // of the same process; its arena serves all
   std::array<std::uint8_t, 16> key{};
+  std::array<std::uint8_t, 16> peer_key{};  // shown by other executors
   std::string function;
   std::uint64_t device_base = 0;
   Bytes device_bytes = 0;
@@ -47,7 +50,11 @@ class SessionMemory {
   static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(const Device& device,
                                                              PhysicalPool& pool,
                                                              const SessionIdentity& identity,
-                                                             SessionFiles files);
+                                                             SessionFiles files,
+                                                             MemoryDirectory& directory);
+  ~SessionMemory();
+  SessionMemory(const SessionMemory&) = delete;
+  SessionMemory& operator=(const SessionMemory&) = delete;
 
   DeviceImage& image() { return *image_; }
   SessionWindow& window() { return *window_; }
@@ -56,25 +63,33 @@ class SessionMemory {
   absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
 
-  // Whether the device may use [address, address + bytes): resident memory of the image, or pinned
-  // memory of the arena, which kernels reach at its own address. For any numbers.
+  // Whether the device may use [address, address + bytes): memory of the session's image, or of
+  // its family's, that is resident or reachable; or pinned memory of the arena, which kernels reach
+  // at its own address. For any numbers.
   bool IsAddressable(std::uint64_t address, Bytes bytes) const;
 
   // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
-  std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const {
-    return arena_.Holds(offset, bytes) ? arena_.data() + offset : nullptr;
-  }
+  std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const;
   // The same by address, which is the client's own.
-  std::uint8_t* ArenaAt(std::uint64_t address, Bytes bytes) const {
-    const auto base = reinterpret_cast<std::uint64_t>(arena_.data());
-    return address < base ? nullptr : Arena(address - base, bytes);
-  }
+  std::uint8_t* ArenaAt(std::uint64_t address, Bytes bytes) const;
+
+  // Later work of `stream` waits for a mark of another session of the family; see SessionWindow.
+  // CUDA_ERROR_INVALID_HANDLE if there is no such session.
+  CUresult AwaitMark(SessionId session, CUstream stream, std::uint32_t slot,
+                     std::uint64_t value) const;
 
  private:
-  SessionMemory(const Device& device, SharedMapping arena, std::unique_ptr<DeviceImage> image,
-                std::unique_ptr<SessionWindow> window);
+  SessionMemory(const Device& device, const SessionIdentity& identity, SharedMapping arena,
+                std::unique_ptr<DeviceImage> image, std::unique_ptr<SessionWindow> window,
+                MemoryDirectory& directory);
 
-  const SharedMapping arena_;
+  // Whether it is memory of this very session.
+  bool IsOwn(std::uint64_t address, Bytes bytes) const;
+
+  const SessionId id_;
+  const SessionId first_;
+  MemoryDirectory& directory_;
+  const SharedMapping arena_;  // nothing, but for the first of a family
   PinnedMemory arena_pins_;
   const std::unique_ptr<DeviceImage> image_;
   const std::unique_ptr<SessionWindow> window_;

@@ -1,6 +1,7 @@
 #include "server/executor/session_window.h"
 
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,9 +57,27 @@ CUresult SessionWindow::Mark(CUstream stream, std::uint32_t slot, std::uint64_t 
     if (result == CUDA_SUCCESS) mark.release();  // NOLINT: WriteHostMark frees it
     return result;
   }
-  const std::size_t at = offsetof(wire::CompletionPage, slots) + slot * sizeof(std::uint64_t);
-  return device_.driver().StreamWriteValue64(stream, device_address_ + at, value,
+  return device_.driver().StreamWriteValue64(stream, AddressOf(slot), value,
                                              CU_STREAM_WRITE_VALUE_DEFAULT);
+}
+
+CUresult SessionWindow::Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const {
+  if (slot >= wire::kCompletionSlots) return CUDA_ERROR_INVALID_VALUE;
+  if (device_address_ == 0) return CUDA_ERROR_NOT_SUPPORTED;
+  return device_.driver().StreamWaitValue64(stream, AddressOf(slot), value,
+                                            CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+void SessionWindow::ReachAll() {
+  // The driver compares the difference, as a signed number, with 0.
+  constexpr auto kBeyondAll = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  for (std::atomic<std::uint64_t>& slot : page().slots) {
+    slot.store(kBeyondAll, std::memory_order_release);
+  }
+}
+
+CUdeviceptr SessionWindow::AddressOf(std::uint32_t slot) const {
+  return device_address_ + offsetof(wire::CompletionPage, slots) + slot * sizeof(std::uint64_t);
 }
 
 void SessionWindow::SetStickyError(std::uint32_t cuda_error) {

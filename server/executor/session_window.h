@@ -23,6 +23,13 @@ class SessionWindow {
   // once. `value` 0 asks for nothing. CUDA_ERROR_INVALID_VALUE: there is no such slot.
   CUresult Mark(CUstream stream, std::uint32_t slot, std::uint64_t value);
 
+  // Later work of `stream` waits until the slot has come to `value`. CUDA_ERROR_NOT_SUPPORTED where
+  // the device cannot wait for values in stream order.
+  CUresult Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const;
+
+  // Nobody waits for a value any more, on whatever device: whoever would have written it is gone.
+  void ReachAll();
+
   // The client sees it without asking.
   void SetStickyError(std::uint32_t cuda_error);
 
@@ -34,6 +41,8 @@ class SessionWindow {
   wire::CompletionPage& page() const {
     return *reinterpret_cast<wire::CompletionPage*>(mapping_.data());
   }
+
+  CUdeviceptr AddressOf(std::uint32_t slot) const;
 
   const Device& device_;
   const SharedMapping mapping_;

@@ -130,7 +130,7 @@ wire::HelloReply FakeDaemon::HelloAnswer() const {
   reply.host_base = kHostBase;
   reply.host_bytes = kHostBytes;
   reply.window_bytes = script_.window_bytes;
-  reply.devices.resize(1);
+  reply.devices.resize(script_.devices);
   reply.devices[0].name = "Fake GPU";
   reply.devices[0].total_bytes = kDeviceBytes;
   reply.devices[0].attributes.assign(150, 1024);
@@ -141,7 +141,9 @@ wire::HelloReply FakeDaemon::HelloAnswer() const {
 
 void FakeDaemon::OnMessage(const wire::ClientMessage& message) {
   FakeExecutor* executor = nullptr;
-  if (std::holds_alternative<wire::Hello>(message) && script_.answers_hello) Send(HelloAnswer());
+  const bool is_hello = std::holds_alternative<wire::Hello>(message) ||
+                        std::holds_alternative<wire::DeviceHello>(message);
+  if (is_hello && script_.answers_hello) Send(HelloAnswer());
   if (script_.answers_memory) AnswerMemory(message);
   {
     std::lock_guard lock(mutex_);

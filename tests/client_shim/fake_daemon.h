@@ -29,6 +29,7 @@ class FakeDaemon final : public v1::Control::Service {
     std::string hello_message;
     FakeExecutor* auto_grant = nullptr;
     std::uint64_t window_bytes = std::uint64_t{1} << 20;
+    std::size_t devices = 1;
   };
 
   explicit FakeDaemon(Script script);

@@ -59,6 +59,34 @@ TEST_F(RefusingDaemonTest, ARefusalIsTheErrorOfEveryCall) {
   EXPECT_EQ(Launch(), cudaErrorInsufficientDriver);
 }
 
+class TwoDevicesTest : public SessionTest {
+ protected:
+  TwoDevicesTest() : SessionTest(Two()) {}
+  static FakeDaemon::Script Two() {
+    FakeDaemon::Script script;
+    script.devices = 2;
+    return script;
+  }
+};
+TEST_F(TwoDevicesTest, AFurtherDevicesSessionNamesTheFirstAndItsKey) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  EXPECT_EQ(session_->OfDevice(0), session_.get());
+  EXPECT_EQ(session_->OfDevice(2), nullptr);
+  EXPECT_EQ(session_->OfDevice(-1), nullptr);
+  ClientCore* const further = session_->OfDevice(1);
+  ASSERT_NE(further, nullptr);
+  EXPECT_EQ(further, session_->OfDevice(1));
+  EXPECT_EQ(further->device(), 1);
+  EXPECT_FALSE(further->IsOpen());
+  // The fake daemon gives it the addresses that the first has already.
+  EXPECT_EQ(further->Start(), cudaErrorMemoryAllocation);
+  const auto hello = daemon_.Await<wire::DeviceHello>();
+  EXPECT_EQ(hello.device, 1);
+  EXPECT_EQ(hello.first_session, session_->session().session_id);
+  EXPECT_EQ(hello.first_key, session_->session().session_key);
+  EXPECT_NE(session_->MintHandle(HandleKind::kStream), further->MintHandle(HandleKind::kStream));
+}
+
 class SilentDaemonTest : public SessionTest {
  protected:
   SilentDaemonTest() : SessionTest(Silent()) {

@@ -37,7 +37,7 @@ std::vector<int> FreePorts(std::size_t count) {
 }  // namespace
 
 EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
-                           const std::string& settings) {
+                           const std::string& settings, int gpus) {
   folder_.Write("topology.yaml", topology);
   std::string yaml =
       "version: v1\n"
@@ -56,6 +56,7 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
     yaml += "    upstream: 127.0.0.1:" + std::to_string(ports[i]) + "\n";
     yaml += "    memory_limit: 1GiB\n    deadline: 1s\n    upstream_timeout: 60s\n";
     yaml += "    token_file: " + functions[i] + ".token\n";
+    if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
   }
   config_path_ = folder_.Write("config.yaml", yaml);
 }

@@ -15,9 +15,10 @@ namespace torpor::e2e {
 // fails to start is a failure of the test (check HasFatalFailure).
 class EmulatedNode {
  public:
-  // `settings` are further lines of the configuration.
+  // `settings` are further lines of the configuration; `gpus`, how many GPUs the first function
+  // has.
   EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
-               const std::string& settings = "");
+               const std::string& settings = "", int gpus = 1);
 
   void Start();
   // Starts an instance of the function and waits until it listens.

@@ -64,8 +64,8 @@ int RunningOn(const nlohmann::json& status, const std::string& function) {
 class Node : public testing::Test {
  protected:
   void Start(const std::string& topology, const std::vector<std::string>& functions,
-             const std::vector<std::string>& started) {
-    node_ = std::make_unique<EmulatedNode>(topology, functions);
+             const std::vector<std::string>& started, int gpus = 1) {
+    node_ = std::make_unique<EmulatedNode>(topology, functions, "", gpus);
     node_->Start();
     for (const std::string& name : started) {
       if (!HasFatalFailure()) node_->StartFunction(name, StateServer());
@@ -338,6 +338,29 @@ TEST_P(MovingPrograms, FindWhatIsTheirsWhenOthersHaveHadTheGpu) {
 
 INSTANTIATE_TEST_SUITE_P(E2e, MovingPrograms,
                          testing::Values("symbol_address", "moving_textures", "moved_graph"),
+                         [](const auto& info) { return std::string(info.param); });
+
+class ProgramsOfTwoGpus : public MovingPrograms {};
+
+TEST_P(ProgramsOfTwoGpus, KeepTheirStateWhenAnotherHasHadAGpu) {
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"pair", "b"}, {}, 2));
+  ASSERT_NO_FATAL_FAILURE(StartHalf("pair"));
+  WaitUntilIdle("pair");
+  ASSERT_NO_FATAL_FAILURE(node_->StartFunction("b", StateServer()));
+  EXPECT_EQ(node_->PostOne(AddPath("b"), Value(1)).body, Sum(1));
+  FinishAll();
+}
+
+TEST_P(ProgramsOfTwoGpus, KeepWhatWasSavedWhenAGpuDies) {
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"pair"}, {}, 2));
+  ASSERT_NO_FATAL_FAILURE(StartHalf("pair"));
+  WaitUntilIdle("pair");
+  const auto first_gpu = node_->Status().at("gpus").at(0);
+  ASSERT_EQ(kill(first_gpu.at("executor_pid").get<pid_t>(), SIGKILL), 0);
+  FinishAll();
+}
+
+INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfTwoGpus, testing::Values("moving_peers"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Node, ProgramsRunBesideTheFunctionsAndTakeTheGpuInTurns) {

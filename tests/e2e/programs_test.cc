@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/child_process.h"
 
@@ -20,19 +21,30 @@ gpus:
 
 class Programs : public testing::TestWithParam<const char*> {
  protected:
+  void ExpectPass(const std::vector<std::string>& options) {
+    std::vector<std::string> command = {std::string(TORPOR_BIN_DIR) + "/torporctl", "run",
+                                        "--standalone"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"--", std::string(PROGRAM_DIR) + "/" + GetParam()});
+    ChildProcess program(command, {folder_.path(), {}});
+    const auto status = program.Wait(kPatience);
+    EXPECT_EQ(status, 0) << program.Stderr();
+    // The program's stdout passes through untouched.
+    EXPECT_EQ(program.Stdout(), "PASS\n") << program.Stderr();
+  }
+
   TemporaryFolder folder_;
 };
 
-TEST_P(Programs, Pass) {
-  ChildProcess program({std::string(TORPOR_BIN_DIR) + "/torporctl", "run", "--standalone",
-                        "--topology", folder_.Write("topology.yaml", kTopology), "--",
-                        std::string(PROGRAM_DIR) + "/" + GetParam()},
-                       {folder_.path(), {}});
-  const auto status = program.Wait(kPatience);
-  EXPECT_EQ(status, 0) << program.Stderr();
-  // The program's stdout passes through untouched.
-  EXPECT_EQ(program.Stdout(), "PASS\n") << program.Stderr();
-}
+TEST_P(Programs, Pass) { ExpectPass({"--topology", folder_.Write("topology.yaml", kTopology)}); }
+
+using ProgramsOfSeveralGpus = Programs;
+
+TEST_P(ProgramsOfSeveralGpus, PassWithTwo) { ExpectPass({"--gpus", "2"}); }
+TEST_P(ProgramsOfSeveralGpus, PassWithFour) { ExpectPass({"--gpus", "4"}); }
+
+INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfSeveralGpus, testing::Values("several_gpus"),
+                         [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(
     E2e, Programs,

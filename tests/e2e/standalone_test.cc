@@ -135,6 +135,14 @@ TEST_F(Standalone, ServesTheGpusOfTheTopologyFile) {
   EXPECT_GT(gpus[2].at("pool_bytes"), gpus[1].at("pool_bytes"));
 }
 
+TEST_F(Standalone, AProgramCannotHaveMoreGpusThanThereAre) {
+  const auto run = Start({kVectorAdd},
+                         {"--gpus", "4", "--topology", folder_.Write("topology.yaml", kThreeGpus)});
+  EXPECT_EQ(run->Wait(kPatience), 125);
+  EXPECT_THAT(run->Stderr(), HasSubstr("asks for 4 GPUs, and this node serves 3"));
+  EXPECT_EQ(Start({kVectorAdd}, {"--gpus", "0"})->Wait(kPatience), 2);
+}
+
 TEST_F(Standalone, SeveralRunAtOnce) {
   std::vector<std::unique_ptr<ChildProcess>> runs;
   runs.reserve(4);

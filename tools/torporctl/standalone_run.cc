@@ -143,7 +143,8 @@ class StandaloneRun {
     std::string text = "version: v1\n";
     // An emulated driver needs little for itself, but arrays are in its part.
     if (IsEmulated()) text += "driver_reserve: 512MiB\n";
-    return text + fmt::format("functions:\n  - name: {}\n    memory_limit: 0\n", kFunction);
+    return text + fmt::format("functions:\n  - name: {}\n    memory_limit: 0\n    gpus: {}\n",
+                              kFunction, options_.gpus);
   }
 
   // What the daemon will find; where it finds nothing, it is the one to say so.
@@ -171,6 +172,9 @@ class StandaloneRun {
       dup2(log, STDOUT_FILENO);
       dup2(log, STDERR_FILENO);
     }
+    // An emulated node that nobody has described has as many as are asked for.
+    constexpr int kKeep = 0;
+    setenv("TORPOR_EMULATOR_GPUS", fmt::format("{}", options_.gpus).c_str(), kKeep);
     setenv("NOTIFY_SOCKET", PathOf("notify").c_str(), 1);
     unsetenv("WATCHDOG_USEC");
     _exit(Execute(torpord));

@@ -8,6 +8,7 @@ namespace torpor::torporctl {
 
 struct StandaloneOptions {
   std::string topology;  // file of the emulated node; empty: the machine's GPU, or the default
+  int gpus = 1;          // that the program sees
   bool verbose = false;  // the daemon's log goes to stderr; else it is shown after a failure
 };
 

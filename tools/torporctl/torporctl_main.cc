@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/wire/control_messages.h"
 #include "server/config/config_loader.h"
 #include "server/version.h"
 #include "tools/torporctl/cuda_linkage.h"
@@ -173,6 +174,13 @@ void AddRunOptions(CLI::App& command, Options& options) {
                   "With --standalone: the emulated node (docs/emulator.md)")
       ->type_name("FILE")
       ->check(CLI::ExistingFile)
+      ->needs(standalone);
+  command
+      .add_option("--gpus", options.standalone.gpus,
+                  "With --standalone: how many GPUs the program sees")
+      ->type_name("COUNT")
+      ->check(CLI::Range(1, wire::kMostDevices))
+      ->capture_default_str()
       ->needs(standalone);
   command
       .add_flag("--verbose", options.standalone.verbose,

@@ -74,10 +74,11 @@ cudaError_t FindCapture(cudaStream_t handle, StreamPtr& stream) {
   return stream->capture->sequence->is_valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
 }
 
-// What comes to the legacy stream waits for all blocking ones, which hold nothing yet.
+// What comes to the legacy stream of the device in use waits for its blocking ones, which hold
+// nothing yet.
 bool IsDisturbedByLegacy(const CaptureSequence& sequence) {
   return std::any_of(sequence.streams.begin(), sequence.streams.end(),
-                     [](const StreamPtr& one) { return IsBlocking(*one); });
+                     [](const StreamPtr& one) { return one->core == &Core() && IsBlocking(*one); });
 }
 
 }  // namespace
@@ -123,6 +124,11 @@ cudaError_t CaptureWait(cudaStream_t handle, const CapturedRecord& record) {
   TORPOR_TRY(FindStream(handle, stream));
   if (!stream->capture) {
     if (IsLegacy(*stream)) return cudaErrorStreamCaptureImplicit;
+    if (stream->core != sequence->streams.front()->core) {
+      Core().WarnOnce("capture device", "a graph of several devices is not supported");
+      sequence->is_valid = false;
+      return cudaErrorNotSupported;
+    }
     Enter(stream, sequence, record.front);
     return cudaSuccess;
   }
@@ -184,7 +190,9 @@ void AbandonCapture(const StreamPtr& stream) {
 
 void AbandonCaptures() {
   const GraphLock lock;
-  while (!TheCaptures().empty()) Finish(CapturePtr(TheCaptures().back()));
+  const std::vector<CapturePtr> captures = TheCaptures();
+  for (const CapturePtr& sequence : captures)
+    if (sequence->streams.front()->core == &Core()) Finish(sequence);
 }
 
 cudaError_t RefuseUnsafe() {

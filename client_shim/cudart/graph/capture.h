@@ -48,7 +48,7 @@ cudaError_t RefuseCaptured(const StreamPtr& stream);
 cudaError_t LeaveCapture(const StreamPtr& stream);
 // The stream ends with its thread: a capture that it began does too.
 void AbandonCapture(const StreamPtr& stream);
-// All end, and their graphs with them (cudaDeviceReset).
+// Those of the device in use end, and their graphs with them (cudaDeviceReset).
 void AbandonCaptures();
 // For a call that may synchronise without a word: refused while this thread captures, or any
 // other in global mode, unless this thread has said that it knows (relaxed mode).

@@ -49,9 +49,11 @@ cudaError_t ExecPlan::Make(const Graph& graph, const Nodes& disabled,
   return cudaSuccess;
 }
 
+ExecPlan::ExecPlan() : core_(Core()) {}
+
 ExecPlan::~ExecPlan() {
   for (const Part& part : parts_)
-    if (part.wire != 0) (void)Core().Destroy(part.wire, Encode(wire::GraphDestroy{part.wire}));
+    if (part.wire != 0) (void)core_.Destroy(part.wire, Encode(wire::GraphDestroy{part.wire}));
 }
 
 std::vector<const GraphNode*> ExecPlan::nodes() const {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "client_shim/core/client_core.h"
 #include "client_shim/cudart/graph/graph.h"
 #include "client_shim/cudart/graph/plan.h"
 #include "proto/cuda_api/cudart_commands.h"
@@ -15,7 +16,7 @@
 namespace torpor::shim {
 
 // What is made of a graph to launch it: its stages (plan.h), of which the executor's parts are
-// objects of the session. The graph must live as long. Not thread-safe.
+// objects of the session of the device in use. The graph must live as long. Not thread-safe.
 class ExecPlan {
  public:
   using Nodes = std::unordered_set<const GraphNode*>;
@@ -53,10 +54,11 @@ class ExecPlan {
     std::vector<std::vector<wire::GraphCommand>> sent;
   };
 
-  ExecPlan() = default;
+  ExecPlan();
   cudaError_t CreateParts(const Nodes& disabled);
   cudaError_t CreatePart(const Stage& stage, const Nodes& disabled, Part& part);
 
+  ClientCore& core_;
   std::vector<Stage> stages_;
   std::unordered_map<const GraphNode*, Planned> planned_;
   std::vector<Part> parts_;  // one a stage

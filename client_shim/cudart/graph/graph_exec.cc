@@ -34,9 +34,16 @@ class LiveExecs {
     execs_.erase(found);
     return exec;
   }
-  std::map<const void*, std::shared_ptr<GraphExec>> TakeAll() {
+  template <typename Condition>
+  std::vector<std::shared_ptr<GraphExec>> TakeIf(const Condition& condition) {
     std::lock_guard lock(mutex_);
-    return std::exchange(execs_, {});
+    std::vector<std::shared_ptr<GraphExec>> taken;
+    std::erase_if(execs_, [&](const auto& entry) {
+      if (!condition(*entry.second)) return false;
+      taken.push_back(entry.second);
+      return true;
+    });
+    return taken;
   }
 
  private:
@@ -66,7 +73,7 @@ cudaError_t GraphExec::Instantiate(const Graph& graph, unsigned long long flags,
 }
 
 GraphExec::GraphExec(const Graph& graph, unsigned long long flags)
-    : flags_(flags), graph_(graph.Clone()) {
+    : core_(Core()), flags_(flags), graph_(graph.Clone()) {
   IndexOriginals(*graph_);
 }
 
@@ -76,7 +83,9 @@ std::shared_ptr<GraphExec> GraphExec::Find(cudaGraphExec_t handle) {
 
 bool GraphExec::Destroy(cudaGraphExec_t handle) { return TheExecs().Take(handle) != nullptr; }
 
-void GraphExec::DestroyAll() { TheExecs().TakeAll(); }
+void GraphExec::DestroyAll() {
+  TheExecs().TakeIf([](const GraphExec& exec) { return &exec.core_ == &Core(); });
+}
 
 std::unique_ptr<Graph> GraphExec::CloneGraph() {
   const auto lock = AwaitIdle();
@@ -96,6 +105,7 @@ GraphNode* GraphExec::FindOwn(cudaGraphNode_t node) {
 }
 
 std::unique_lock<std::mutex> GraphExec::AwaitIdle() {
+  UseCore(core_);
   std::unique_lock lock(mutex_);
   became_idle_.wait(lock, [&] { return !is_launching_; });
   return lock;
@@ -186,10 +196,15 @@ cudaError_t GraphExec::BeginMemory() {
 cudaError_t GraphExec::FollowLastLaunch(const Stream& stream) {
   const auto last = std::exchange(last_stream_, stream.wire);
   if (!last || *last == stream.wire || plan_->is_one_command()) return cudaSuccess;
-  return ComeBehind(stream, *last);
+  return ComeBehind(stream.wire, *last);
 }
 
 cudaError_t GraphExec::Launch(const StreamPtr& stream) {
+  if (&core_ != &Core()) {
+    Core().WarnOnce("graph device",
+                    "a graph runs on the device that was current when it was instantiated");
+    return cudaErrorInvalidValue;
+  }
   const auto lock = AwaitIdle();
   TORPOR_TRY(FollowLastLaunch(*stream));
   TORPOR_TRY(BeginMemory());

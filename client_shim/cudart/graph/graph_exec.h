@@ -31,6 +31,7 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
   cudaGraphExec_t handle() { return reinterpret_cast<cudaGraphExec_t>(this); }
   // False: it was destroyed already. What is launched goes on.
   static bool Destroy(cudaGraphExec_t handle);
+  // Those of the device in use.
   static void DestroyAll();
 
   // A graph of the same work as it is now.
@@ -38,7 +39,7 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
 
   unsigned long long flags() const { return flags_; }
 
-  // On a stream that is ready for a command.
+  // On a stream, of the device that it was instantiated for, that is ready for a command.
   cudaError_t Launch(const StreamPtr& stream);
 
   // `node`: of the graph that this was instantiated from; the new work is of the node's kind.
@@ -59,6 +60,7 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
 
   void IndexOriginals(const Graph& graph);
   GraphNode* FindOwn(cudaGraphNode_t node);
+  // Turns to the graph's device too.
   std::unique_lock<std::mutex> AwaitIdle();
 
   // Makes the plan anew; the old one stays if that fails.
@@ -76,6 +78,7 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
   cudaError_t Continue(const StreamPtr& stream, Position position, bool has_arrived, bool& is_done);
   void Resume(const StreamPtr& stream, Position position, cudaError_t state);
 
+  ClientCore& core_;  // of the device that was current at its making
   const unsigned long long flags_;
   std::unique_ptr<Graph> graph_;
 

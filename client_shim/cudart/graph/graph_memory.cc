@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "client_shim/cudart/entry.h"
 
@@ -53,13 +54,20 @@ class Memories {
     in_use_.erase(found);
     return held;
   }
-  // The references that were held, likewise.
-  std::map<std::uint64_t, std::shared_ptr<GraphMemory>> ForgetAll() {
+  // All of one device. The references that were held, likewise.
+  std::vector<std::shared_ptr<GraphMemory>> ForgetOf(const ClientCore& core) {
     std::lock_guard lock(mutex_);
-    known_.clear();
-    counted_.clear();
-    use_ = {};
-    return std::exchange(in_use_, {});
+    std::vector<std::shared_ptr<GraphMemory>> held;
+    std::erase_if(known_, [&](const auto& entry) {
+      const GraphMemory& memory = *entry.second.memory;
+      if (&memory.core() != &core) return false;
+      use_.reserved -= memory.bytes();
+      if (counted_.erase(entry.first) == 1) use_.used -= memory.bytes();
+      if (auto in_use = in_use_.extract(entry.first)) held.push_back(std::move(in_use.mapped()));
+      return true;
+    });
+    if (known_.empty()) use_ = {};
+    return held;
   }
   void Trim() {
     std::lock_guard lock(mutex_);
@@ -106,7 +114,7 @@ cudaError_t GraphMemory::Allocate(std::uint64_t bytes, std::shared_ptr<GraphMemo
   if (bytes == 0) return cudaErrorInvalidValue;
   std::uint64_t address = 0;
   TORPOR_TRY(Core().Malloc(bytes, address));
-  memory.reset(new GraphMemory(address, bytes));
+  memory.reset(new GraphMemory(Core(), address, bytes));
   TheMemories().Add(memory);
   return cudaSuccess;
 }
@@ -115,11 +123,13 @@ std::shared_ptr<GraphMemory> GraphMemory::Find(std::uint64_t address) {
   return TheMemories().Find(address);
 }
 
-GraphMemory::GraphMemory(std::uint64_t address, std::uint64_t bytes)
-    : address_(address), bytes_(bytes) {}
+GraphMemory::GraphMemory(ClientCore& core, std::uint64_t address, std::uint64_t bytes)
+    : core_(core), address_(address), bytes_(bytes) {}
 
 GraphMemory::~GraphMemory() {
   if (!TheMemories().Remove(*this)) return;
+  const CoreScope scope;
+  UseCore(core_);
   const OwnCalls own_calls;  // an error of earlier work is told by the program's next call
   if (!Core().IsDrained()) (void)Ask(wire::DeviceSynchronize{});
   (void)Core().Free(address_);
@@ -142,7 +152,7 @@ bool FreeGraphMemory(std::uint64_t address, cudaError_t& result) {
   return true;
 }
 
-void ForgetGraphMemory() { TheMemories().ForgetAll(); }
+void ForgetGraphMemory() { TheMemories().ForgetOf(Core()); }
 
 GraphMemoryUse CurrentGraphMemoryUse() {
   return TheMemories().WithUse([](GraphMemoryUse&) {});

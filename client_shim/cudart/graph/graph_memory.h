@@ -5,20 +5,25 @@
 #include <cstdint>
 #include <memory>
 
+#include "client_shim/core/client_core.h"
+
 namespace torpor::shim {
 
 // Device memory of an allocation node. Its address is the node's from the beginning; it is kept
 // as long as a graph has the node, and while the program has what a launch has allocated.
 class GraphMemory {
  public:
+  // Of the device in use.
   static cudaError_t Allocate(std::uint64_t bytes, std::shared_ptr<GraphMemory>& memory);
   // That begins at `address`; null if none does.
   static std::shared_ptr<GraphMemory> Find(std::uint64_t address);
-  // Waits for the session's work, which may use it. Nothing if it was forgotten.
+  // Waits for the device's work, which may use it. Nothing if it was forgotten.
   ~GraphMemory();
   GraphMemory(const GraphMemory&) = delete;
   GraphMemory& operator=(const GraphMemory&) = delete;
 
+  // Of its device.
+  const ClientCore& core() const { return core_; }
   std::uint64_t address() const { return address_; }
   std::uint64_t bytes() const { return bytes_; }
 
@@ -27,8 +32,9 @@ class GraphMemory {
   bool is_in_use() const;
 
  private:
-  GraphMemory(std::uint64_t address, std::uint64_t bytes);
+  GraphMemory(ClientCore& core, std::uint64_t address, std::uint64_t bytes);
 
+  ClientCore& core_;
   const std::uint64_t address_;
   const std::uint64_t bytes_;
 };
@@ -36,8 +42,8 @@ class GraphMemory {
 // For cudaFree: frees what a launch has allocated. False: nothing of a graph begins there.
 bool FreeGraphMemory(std::uint64_t address, cudaError_t& result);
 
-// What there is was freed with all memory of the session (cudaDeviceReset): graphs that still have
-// it can do no harm.
+// What there is on the device in use was freed with all of its memory (cudaDeviceReset): graphs
+// that still have it can do no harm.
 void ForgetGraphMemory();
 
 // Bytes of all allocation nodes (reserved), and of those that a launch has allocated since the last

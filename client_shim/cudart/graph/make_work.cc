@@ -81,6 +81,11 @@ cudaError_t MakeAllocationWork(cudaMemAllocNodeParams& parameters, NodeWork& wor
                         parameters.poolProps.handleTypes == cudaMemHandleTypeNone &&
                         parameters.poolProps.location.type == cudaMemLocationTypeDevice;
   if (!is_plain) return cudaErrorInvalidValue;
+  const int device = parameters.poolProps.location.id;
+  if (!Core().OfDevice(device)) return cudaErrorInvalidDevice;
+  const CoreScope scope;
+  UseDevice(device);
+  TORPOR_TRY(Core().Start());
   AllocationWork allocation;
   TORPOR_TRY(GraphMemory::Allocate(parameters.bytesize, allocation.memory));
   parameters.dptr = reinterpret_cast<void*>(allocation.memory->address());

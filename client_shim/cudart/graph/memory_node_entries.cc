@@ -7,8 +7,9 @@
 namespace torpor::shim {
 namespace {
 
+// The account is one for all devices.
 cudaError_t TellUse(int device, cudaGraphMemAttributeType attribute, void* value) {
-  if (device != 0) return cudaErrorInvalidDevice;
+  if (!Core().OfDevice(device)) return cudaErrorInvalidDevice;
   if (!value) return cudaErrorInvalidValue;
   const GraphMemoryUse use = CurrentGraphMemoryUse();
   auto& bytes = *static_cast<std::uint64_t*>(value);
@@ -31,7 +32,7 @@ cudaError_t TellUse(int device, cudaGraphMemAttributeType attribute, void* value
 
 // Only the high-water marks can be set, and only back.
 cudaError_t ResetUse(int device, cudaGraphMemAttributeType attribute, const void* value) {
-  if (device != 0) return cudaErrorInvalidDevice;
+  if (!Core().OfDevice(device)) return cudaErrorInvalidDevice;
   if (!value || *static_cast<const std::uint64_t*>(value) != 0) return cudaErrorInvalidValue;
   if (attribute == cudaGraphMemAttrUsedMemHigh)
     ResetMostUsed();
@@ -86,7 +87,7 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 
 cudaError_t cudaDeviceGraphMemTrim(int device) {
   return Entry([&] {
-    if (device != 0) return cudaErrorInvalidDevice;
+    if (!Core().OfDevice(device)) return cudaErrorInvalidDevice;
     TrimGraphMemory();
     return cudaSuccess;
   });

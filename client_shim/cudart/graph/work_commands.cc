@@ -5,6 +5,7 @@
 #include "client_shim/cudart/graph/linear_volume.h"
 #include "client_shim/cudart/managed_variables.h"
 #include "client_shim/cudart/memcpy.h"
+#include "client_shim/cudart/modules.h"
 
 namespace torpor::shim {
 namespace {
@@ -28,9 +29,10 @@ class Encoder {
   explicit Encoder(std::vector<wire::GraphCommand>& commands) : commands_(commands) {}
 
   cudaError_t operator()(const KernelWork& kernel) {
-    TORPOR_TRY(PrepareKernel(*kernel.kernel));  // again, if the device was reset
+    // The device may have been reset, or only another one may know it.
+    TORPOR_TRY(PrepareKernel(*kernel.kernel));
     wire::LaunchKernel command;
-    command.kernel = kernel.kernel->wire;
+    command.kernel = kernel.kernel->here().wire;
     command.grid = {kernel.grid.x, kernel.grid.y, kernel.grid.z};
     command.block = {kernel.block.x, kernel.block.y, kernel.block.z};
     command.shared_bytes = kernel.shared_bytes;

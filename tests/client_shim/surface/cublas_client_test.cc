@@ -10,7 +10,7 @@
 #include "tests/client_shim/surface/fake_client_core.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
-  return &torpor::shim::FakeClientCore::Get();
+  return &torpor::shim::FakeClientCore::Current();
 }
 
 namespace torpor::shim {
@@ -326,6 +326,43 @@ TEST_F(CublasClientTest, WhatHasNoLineSaysSo) {
                           CUDA_C_32F, 1, &beta_, nullptr, CUDA_C_32F, 1),
             CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(core_.warnings, std::vector<std::string>{"cublasCherkEx"});
+}
+
+TEST_F(CublasClientTest, CallsGoToTheDeviceThatTheHandleWasCreatedOn) {
+  FakeClientCore& second = FakeClientCore::BeginSecond();
+  cublasHandle_t other = nullptr;
+  ASSERT_EQ(cublasCreate(&other), CUBLAS_STATUS_SUCCESS);
+  core_.MakeCurrent();
+  EXPECT_EQ(cublasSscal(other, 4, &alpha_, Device<float>(0), 1), CUBLAS_STATUS_SUCCESS);
+  EXPECT_TRUE(core_.sent.empty());
+  EXPECT_EQ(second.sent.size(), 1u);
+  // A stream of one device is none of the other's.
+  const std::uint64_t stream = core_.MintHandle(HandleKind::kStream);
+  core_.live.insert(stream);
+  const auto program_stream = reinterpret_cast<cudaStream_t>(stream);
+  EXPECT_EQ(cublasSetStream(other, program_stream), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasSetStream(handle_, program_stream), CUBLAS_STATUS_SUCCESS);
+  core_.live.erase(stream);
+  EXPECT_EQ(cublasDestroy(other), CUBLAS_STATUS_SUCCESS);
+  EXPECT_TRUE(second.live.empty());
+  core_.hello = {};
+}
+
+TEST_F(CublasClientTest, TheFirstDevicesGateIsForAll) {
+  FakeGate gate;
+  core_.SetStreamGate(&gate);
+  FakeClientCore& second = FakeClientCore::BeginSecond();
+  cublasHandle_t other = nullptr;
+  ASSERT_EQ(cublasCreate(&other), CUBLAS_STATUS_SUCCESS);
+  gate.is_capturing = true;
+  EXPECT_EQ(cublasSscal(other, 4, &alpha_, Device<float>(0), 1), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(gate.captured.size(), 1u);
+  EXPECT_EQ(second.live.size(), 2u) << "the graph's own handle is of the same device";
+  core_.SetStreamGate(nullptr);
+  gate.held.clear();
+  EXPECT_EQ(cublasDestroy(other), CUBLAS_STATUS_SUCCESS);
+  EXPECT_TRUE(second.live.empty());
+  core_.hello = {};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "tests/client_shim/surface/fake_client_core.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
-  return &torpor::shim::FakeClientCore::Get();
+  return &torpor::shim::FakeClientCore::Current();
 }
 
 namespace torpor::shim {
@@ -143,6 +143,31 @@ TEST_F(CublasLtClientTest, OnlyLiveHandlesServe) {
   core_.live.erase(cublas);
   EXPECT_EQ(Multiply(), CUBLAS_STATUS_NOT_INITIALIZED);
   ASSERT_EQ(cublasLtCreate(&handle_), CUBLAS_STATUS_SUCCESS);
+}
+
+TEST_F(CublasLtClientTest, CallsAndQuestionsGoToTheHandlesDevice) {
+  AnswerWith({{CUBLAS_STATUS_SUCCESS, 0.5f, 4096}});
+  int returned = 0;
+  ASSERT_EQ(Ask(&returned), CUBLAS_STATUS_SUCCESS);
+  FakeClientCore& second = FakeClientCore::BeginSecond();
+  second.reply = core_.reply;
+  const cublasLtHandle_t first_handle = handle_;
+  ASSERT_EQ(cublasLtCreate(&handle_), CUBLAS_STATUS_SUCCESS);
+  core_.MakeCurrent();
+  EXPECT_EQ(Ask(&returned), CUBLAS_STATUS_SUCCESS) << "each device is asked";
+  EXPECT_EQ(Multiply(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(second.sent.size(), 2u);
+  EXPECT_EQ(cublasLtDestroy(handle_), CUBLAS_STATUS_SUCCESS);
+  // One of cuBLAS is of a device as well.
+  const std::uint64_t cublas = second.MintHandle(HandleKind::kCublas);
+  second.live.insert(cublas);
+  handle_ = reinterpret_cast<cublasLtHandle_t>(cublas);
+  EXPECT_EQ(Multiply(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(second.sent.size(), 3u);
+  EXPECT_EQ(core_.sent.size(), 1u);
+  second.live.erase(cublas);
+  handle_ = first_handle;
+  core_.hello = {};
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "tests/client_shim/surface/program_module.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
-  return &torpor::shim::FakeClientCore::Get();
+  return &torpor::shim::FakeClientCore::Current();
 }
 
 namespace torpor::shim {

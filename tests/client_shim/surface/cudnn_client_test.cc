@@ -7,7 +7,7 @@
 #include "tests/client_shim/surface/fake_client_core.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
-  return &torpor::shim::FakeClientCore::Get();
+  return &torpor::shim::FakeClientCore::Current();
 }
 
 namespace torpor::shim {
@@ -169,6 +169,20 @@ TEST_F(CudnnClientTest, WhatIsMissingSaysSo) {
   EXPECT_EQ(cudnnBackendFinalize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(core_.warnings, std::vector<std::string>{"cudnnBackendFinalize"});
   EXPECT_STREQ(cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_NULL_POINTER), "CUDNN_STATUS_BAD_PARAM");
+}
+
+TEST_F(CudnnClientTest, CallsGoToTheDeviceThatTheHandleWasCreatedOn) {
+  FakeClientCore& second = FakeClientCore::BeginSecond();
+  const cudnnHandle_t first_handle = handle_;
+  ASSERT_EQ(cudnnCreate(&handle_), CUDNN_STATUS_SUCCESS);
+  core_.MakeCurrent();
+  const double one = 1;
+  EXPECT_EQ(Softmax(&one, &one), CUDNN_STATUS_SUCCESS);
+  EXPECT_TRUE(core_.sent.empty());
+  EXPECT_EQ(second.sent.size(), 1u);
+  EXPECT_EQ(cudnnDestroy(handle_), CUDNN_STATUS_SUCCESS);
+  handle_ = first_handle;
+  core_.hello = {};
 }
 
 }  // namespace

@@ -34,7 +34,24 @@ class FakeClientCore : public ClientCore {
     static FakeClientCore core;
     return core;
   }
+  // Of device 1, which there is if the hello of the first names it.
+  static FakeClientCore& Second() {
+    static FakeClientCore core;
+    return core;
+  }
+  // As the calling thread's current one from now on.
+  static FakeClientCore& BeginSecond() {
+    Second().Forget();
+    Get().hello.devices.resize(2);
+    current_ = &Second();
+    return Second();
+  }
+  // Of the calling thread's current device.
+  static FakeClientCore& Current() { return current_ ? *current_ : Get(); }
+
   void Forget() {
+    current_ = nullptr;
+    flushes = 0;
     sent.clear();
     settings.clear();
     configured.clear();
@@ -100,6 +117,7 @@ class FakeClientCore : public ClientCore {
   std::atomic<bool> slots_stall{false};       // no command reaches its slot's value
   mutable std::atomic<int> stalled_looks{0};  // ... but after so many looks at it, if not 0
   std::atomic<int> freed_slots{0};
+  int flushes = 0;
   std::uint64_t per_thread_stream = kPerThreadStream;
   std::array<std::uint8_t, 8192> window{};
 
@@ -107,7 +125,14 @@ class FakeClientCore : public ClientCore {
   static constexpr std::uint64_t kEndless = std::uint64_t{1} << 48;
 
   cudaError_t Start() override { return failure; }
+  bool IsOpen() const override { return failure == cudaSuccess; }
   const wire::HelloReply& session() const override { return hello; }
+  int device() const override { return this == &Second() ? 1 : 0; }
+  ClientCore* OfDevice(int device) override {
+    if (device == 0) return &Get();
+    return device == 1 && Get().hello.devices.size() > 1 ? &Second() : nullptr;
+  }
+  void MakeCurrent() override { current_ = this; }
   std::uint64_t MintHandle(HandleKind kind) override {
     return (static_cast<std::uint64_t>(kind) << kHandleSerialBits) | ++minted_;
   }
@@ -126,7 +151,10 @@ class FakeClientCore : public ClientCore {
       answer.result = result->second;
     return Enqueue(command);
   }
-  cudaError_t Flush() override { return failure; }
+  cudaError_t Flush() override {
+    ++flushes;
+    return failure;
+  }
   std::uint64_t CommandCount() const override { return 0; }
   bool IsDrained() const override { return is_drained; }
   cudaError_t Create(std::uint64_t handle, const Command&) override {
@@ -169,7 +197,7 @@ class FakeClientCore : public ClientCore {
     room -= bytes;
     address = next_address_;
     next_address_ += bytes + (std::uint64_t{1} << 20);
-    allocations.push_back({address, bytes, true});
+    allocations.push_back({address, bytes, true, 0});
     return cudaSuccess;
   }
   cudaError_t Free(std::uint64_t address) override {
@@ -209,7 +237,8 @@ class FakeClientCore : public ClientCore {
  private:
   static inline thread_local bool is_quiet_ = false;
   std::mutex mutex_;  // guards `sent`
-  std::uint64_t minted_ = 0;
+  inline static thread_local FakeClientCore* current_ = nullptr;
+  inline static std::atomic<std::uint64_t> minted_{0};  // unique in the process
   std::atomic<std::uint64_t> issued_{0};
   mutable std::atomic<std::uint64_t> reached_{0};
   std::uint64_t next_address_ = 0x2080'0000'0000;

@@ -40,6 +40,7 @@ functions:
     upstream_timeout: 2m
     token_file: tokens/digits
     max_in_flight: 2
+    gpus: 4
     keeps_state: true
     tenant: mail
 )",
@@ -62,6 +63,7 @@ functions:
   EXPECT_EQ(digits.upstream_timeout, std::chrono::minutes(2));
   EXPECT_EQ(digits.token_file, "/etc/torpor/tokens/digits");
   EXPECT_EQ(digits.max_in_flight, 2);
+  EXPECT_EQ(digits.gpus, 4);
   EXPECT_TRUE(digits.keeps_state);
   EXPECT_EQ(digits.tenant, "mail");
 }

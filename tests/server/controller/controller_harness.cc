@@ -15,6 +15,12 @@ ControllerHarness::ControllerHarness(int gpus) {
     options.config.functions[name] = function;
     options.tokens[name] = absl::StrCat("token-", name);
   }
+  if (gpus > 1) {
+    options.config.functions["pair"] = options.config.functions["a"];
+    options.config.functions["pair"].name = "pair";
+    options.config.functions["pair"].gpus = 2;
+    options.tokens["pair"] = "token-pair";
+  }
   options.config.functions["c"].max_in_flight = 2;
   options.config.functions["c"].keeps_state = true;
   options.config.address_range = 256 * kMiB;
@@ -44,6 +50,10 @@ void ControllerHarness::Register(int gpu) {
   what.set_pool_bytes(kPool);
   what.set_chunk_bytes(kChunk);
   what.set_socket_path(absl::StrCat("/nowhere/executor-", gpu, ".sock"));
+  what.set_peer_socket_path(absl::StrCat("/nowhere/peers-", gpu, ".sock"));
+  for (int peer = 0; peer < 4; ++peer) {
+    if (peer != gpu) what.add_peers(peer);
+  }
   what.mutable_device()->set_name("Fake GPU");
   controller_->OnExecutorMessage(executor.link, message);
   Settle();
@@ -102,7 +112,15 @@ void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& oper
     }
     executor.leases[session] = operation.begin_lease().lease_id();
   } else if (operation.has_end_lease()) {
-    EXPECT_EQ(executor.leases.erase(operation.end_lease().session_id()), 1u);
+    const std::size_t ended = executor.leases.erase(operation.end_lease().session_id());
+    EXPECT_TRUE(ended == 1 || operation.end_lease().is_last());
+  } else if (operation.has_map_peer() && status.ok()) {
+    const v1::DaemonMessage::MapPeer& what = operation.map_peer();
+    EXPECT_FALSE(executor.resident.count(what.session_id())) << "it is the session's own GPU";
+    EXPECT_TRUE(what.live().empty() || !what.socket_path().empty());
+    Bytes& reached = executor.reached[what.session_id()] = 0;
+    for (const v1::Extent& extent : what.live()) reached += extent.bytes();
+    if (what.live().empty()) executor.reached.erase(what.session_id());
   }
   v1::ExecutorMessage message;
   message.mutable_operation_done()->set_operation_id(operation.operation_id());
@@ -123,7 +141,28 @@ ControllerHarness::Client ControllerHarness::Hello(const std::string& token) {
 }
 
 ControllerHarness::Client ControllerHarness::Connect(const std::string& token) {
-  Client client = Hello(token);
+  return Open(Hello(token));
+}
+
+ControllerHarness::Client ControllerHarness::HelloForDevice(const std::string& token,
+                                                            const Client& first, int device) {
+  Client client;
+  client.link = std::make_shared<FakeSessionLink>();
+  wire::DeviceHello hello;
+  hello.hello.token = token;
+  hello.first_session = first.hello.session_id;
+  hello.first_key = first.hello.session_key;
+  hello.device = device;
+  Say(client, hello);
+  return client;
+}
+
+ControllerHarness::Client ControllerHarness::ConnectDevice(const std::string& token,
+                                                           const Client& first, int device) {
+  return Open(HelloForDevice(token, first, device));
+}
+
+ControllerHarness::Client ControllerHarness::Open(Client client) {
   const auto reply = client.link->Take<wire::HelloReply>();
   EXPECT_TRUE(reply && reply->error == 0);
   if (reply) client.hello = *reply;

@@ -16,8 +16,9 @@
 
 namespace torpor::server {
 
-// A controller with functions a, b, c (tokens "token-a", ...; c keeps state), on fake GPUs of 64
-// MiB, everything on the test's thread. Executors answer what they are told unless `answers` says
+// A controller with functions a, b, c (tokens "token-a", ...; c keeps state) and, where there are
+// several GPUs, pair, which uses two at a time; on fake GPUs of 64 MiB that reach each other,
+// everything on the test's thread. Executors answer what they are told unless `answers` says
 // otherwise.
 class ControllerHarness : public testing::Test {
  protected:
@@ -30,6 +31,7 @@ class ControllerHarness : public testing::Test {
     std::map<std::uint64_t, std::uint64_t> leases;  // session -> lease
     std::set<std::uint64_t> sessions;
     std::set<std::uint64_t> resident;
+    std::map<std::uint64_t, Bytes> reached;  // other GPUs' images: session -> live bytes
   };
   struct Client {
     std::shared_ptr<FakeSessionLink> link;
@@ -71,6 +73,10 @@ class ControllerHarness : public testing::Test {
   // A client that has said Hello; `Connect` one that is open.
   Client Hello(const std::string& token);
   Client Connect(const std::string& token);
+  // The same for a further device of the client's process.
+  Client HelloForDevice(const std::string& token, const Client& first, int device);
+  Client ConnectDevice(const std::string& token, const Client& first, int device);
+  Client Open(Client client);
   template <typename Message>
   void Say(const Client& client, Message message) {
     controller_->OnSessionMessage(client.link, wire::ClientMessage(std::move(message)));

@@ -159,6 +159,7 @@ class ExecutorProcess : public testing::Test {
     v1::SessionDescription& description = *message.mutable_open_session()->mutable_session();
     description.set_session_id(session.id);
     description.set_session_key(session.key.data(), session.key.size());
+    description.set_peer_key(std::string(16, 'p'));
     description.set_device_base(session.device_base());
     description.set_device_bytes(kDeviceBytes);
     description.set_host_base(session.host_base());

@@ -74,6 +74,19 @@ struct FakeDriverFunctions {
     fake->chunk_files_.erase(handle);
     return CUDA_SUCCESS;
   }
+  static CUresult Export(void* target, CUmemGenericAllocationHandle handle,
+                         CUmemAllocationHandleType, unsigned long long) {
+    std::lock_guard lock(chunk_mutex);
+    *static_cast<int*>(target) = dup(fake->chunk_files_.at(handle));
+    return Ok();
+  }
+  static CUresult Import(CUmemGenericAllocationHandle* handle, void* source,
+                         CUmemAllocationHandleType) {
+    std::lock_guard lock(chunk_mutex);
+    *handle = fake->next_chunk_++;
+    fake->chunk_files_[*handle] = dup(static_cast<int>(reinterpret_cast<std::intptr_t>(source)));
+    return Ok();
+  }
   static CUresult Reserve(CUdeviceptr* address, std::size_t, std::size_t, CUdeviceptr hint,
                           unsigned long long) {
     *address = fake->misplace_ ? hint + FakeCuda::kChunk : hint;
@@ -433,6 +446,8 @@ FakeCuda::FakeCuda() {
              .MemMap = F::Map,
              .MemUnmap = F::Unmap,
              .MemSetAccess = F::SetAccess,
+             .MemExportToShareableHandle = F::Export,
+             .MemImportFromShareableHandle = F::Import,
              .MemHostRegister = F::Register,
              .MemHostUnregister = F::Unregister,
              .MemHostGetDevicePointer = F::DevicePointer,

@@ -52,6 +52,7 @@ struct FakeSession {
     store = std::make_unique<ModuleStore>(folder);
     modules = std::make_unique<ModuleLibrary>(*device, *store);
     identity.id = {1};
+    identity.first = identity.id;
     identity.key.fill(9);
     // Where both AddressSanitizer and ThreadSanitizer allow mappings.
     identity.device_base = 0x5500'0000'0000;
@@ -59,7 +60,8 @@ struct FakeSession {
     identity.host_base = 0x5510'0000'0000;
     identity.host_bytes = 16 * kMiB;
     identity.window_bytes = 1 * kMiB;
-    auto opened = *SessionMemory::Open(*device, *pool, identity, MakeSessionFiles(identity));
+    auto opened =
+        *SessionMemory::Open(*device, *pool, identity, MakeSessionFiles(identity), directory);
     memory = opened.get();
     session = std::make_unique<Session>(
         SessionEnvironment{*device, *pool, *modules, libraries, output, faults}, identity,
@@ -86,6 +88,7 @@ struct FakeSession {
   MathLibraries libraries;
   KernelOutput output;
   IgnoreFaults faults;
+  MemoryDirectory directory;
   ReplyList replies;
   SessionIdentity identity;
   SessionMemory* memory = nullptr;

@@ -1,0 +1,49 @@
+#include "server/executor/memory_directory.h"
+
+#include <string_view>
+
+#include "base/secret.h"
+
+namespace torpor::executor {
+namespace {
+
+std::string_view AsText(const MemoryDirectory::Key& key) {
+  return {reinterpret_cast<const char*>(key.data()), key.size()};
+}
+
+}  // namespace
+
+void MemoryDirectory::Add(SessionId session, SessionId first, const Key& peer_key,
+                          SessionMemory& memory) {
+  MutexLock lock(&mutex_);
+  entries_[session] = {first, peer_key, &memory};
+}
+
+void MemoryDirectory::Remove(SessionId session) {
+  MutexLock lock(&mutex_);
+  entries_.erase(session);
+}
+
+bool MemoryDirectory::UseFamily(SessionId first, SessionId except, const Use& use) const {
+  ReaderMutexLock lock(&mutex_);
+  for (const auto& [id, entry] : entries_) {
+    if (entry.first == first && id != except && use(*entry.memory)) return true;
+  }
+  return false;
+}
+
+bool MemoryDirectory::UseMember(SessionId first, SessionId session, const Use& use) const {
+  ReaderMutexLock lock(&mutex_);
+  const auto found = entries_.find(session);
+  return found != entries_.end() && found->second.first == first && use(*found->second.memory);
+}
+
+bool MemoryDirectory::UseAsPeer(SessionId session, const Key& peer_key, const Use& use) const {
+  ReaderMutexLock lock(&mutex_);
+  const auto found = entries_.find(session);
+  return found != entries_.end() &&
+         SecretsEqual(AsText(found->second.peer_key), AsText(peer_key)) &&
+         use(*found->second.memory);
+}
+
+}  // namespace torpor::executor

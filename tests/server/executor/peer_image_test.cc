@@ -1,0 +1,166 @@
+// An image that is resident on one GPU and reachable from another, and the executors' talk about
+// it.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "server/executor/peer_client.h"
+#include "server/executor/peer_server.h"
+#include "tests/server/executor/fake_cuda.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr std::uint64_t kOwnerBase = 0x5500'0000'0000;  // where the sanitizers allow mappings
+constexpr std::uint64_t kPeerBase = 0x5520'0000'0000;
+constexpr Bytes kRange = 64 * kMiB;
+constexpr Bytes kChunk = FakeCuda::kChunk;
+
+SharedMapping NewFile(Bytes bytes) {
+  const UniqueFd file(memfd_create("file", MFD_CLOEXEC));
+  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
+  return *SharedMapping::Map(file, bytes);
+}
+
+memory::ExtentSet Live(std::initializer_list<memory::Extent> extents) {
+  memory::ExtentSet set;
+  for (const memory::Extent& extent : extents) set.Add(extent);
+  return set;
+}
+
+// Both GPUs are in one process here, so that the peer's addresses are others than the owner's.
+class PeerImageTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    device_ = *Device::Open(cuda_.driver(), 0);
+    pool_ = *PhysicalPool::Create(*device_, 8 * kChunk, kChunk);
+    pool_->Return(*pool_->Take(8));  // waits until the pool is full
+    identity_.id = identity_.first = {7};
+    identity_.peer_key.fill(3);
+    identity_.device_base = kOwnerBase;
+    identity_.device_bytes = kRange;
+    identity_.window_bytes = kMiB;
+    SessionFiles files;
+    files.window = NewFile(kMiB);
+    files.image = NewFile(kRange);
+    owner_ = *SessionMemory::Open(*device_, *pool_, identity_, std::move(files), directory_);
+    peer_ = *DeviceImage::Open(*device_, *pool_, kPeerBase, kRange, NewFile(kRange));
+    stream_ = *device_->CreateStream();
+    socket_ = testing::TempDir() + "peers." + std::to_string(getpid()) + ".sock";
+    server_ = *PeerServer::Start(socket_, *device_, directory_);
+  }
+  void TearDown() override {
+    ASSERT_TRUE(peer_->Drop().ok());
+    server_.reset();
+  }
+
+  absl::Status MapPeer(const memory::ExtentSet& live) {
+    PeerClient owner(socket_, identity_);
+    return peer_->MapPeer(live, owner);
+  }
+  static std::uint8_t* OnOwner(Bytes offset) {
+    return reinterpret_cast<std::uint8_t*>(kOwnerBase + offset);
+  }
+  static std::uint8_t* OnPeer(Bytes offset) {
+    return reinterpret_cast<std::uint8_t*>(kPeerBase + offset);
+  }
+
+  FakeCuda cuda_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<PhysicalPool> pool_;
+  MemoryDirectory directory_;
+  SessionIdentity identity_;
+  std::unique_ptr<SessionMemory> owner_;
+  std::unique_ptr<DeviceImage> peer_;
+  CUstream stream_ = nullptr;
+  std::string socket_;
+  std::unique_ptr<PeerServer> server_;
+};
+
+TEST_F(PeerImageTest, IsTheSameMemory) {
+  const auto live = Live({{0, 3 * kChunk}, {5 * kChunk + 512, 5 * kChunk + 1024}});
+  ASSERT_TRUE(owner_->image().SwapIn(live, stream_).ok());
+  ASSERT_TRUE(MapPeer(live).ok());
+  OnOwner(2 * kChunk)[5] = 42;
+  EXPECT_EQ(OnPeer(2 * kChunk)[5], 42);
+  OnPeer(5 * kChunk)[600] = 43;
+  EXPECT_EQ(OnOwner(5 * kChunk)[600], 43);
+  EXPECT_TRUE(peer_->Contains(kPeerBase + 5 * kChunk + 512, 512));
+  EXPECT_FALSE(peer_->Contains(kPeerBase + 5 * kChunk, 1024));
+  EXPECT_EQ(pool_->free_chunks(), 4u) << "the peer takes none of its own";
+}
+
+TEST_F(PeerImageTest, FollowsTheOwnerAsItGrowsAndShrinks) {
+  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(MapPeer(Live({{0, kChunk}})).ok());
+  ASSERT_TRUE(owner_->image().Grow({kChunk, 2 * kChunk}, stream_).ok());
+  ASSERT_TRUE(MapPeer(Live({{0, 2 * kChunk}})).ok());
+  OnPeer(kChunk)[0] = 9;
+  EXPECT_EQ(OnOwner(kChunk)[0], 9);
+  ASSERT_TRUE(MapPeer(Live({{kChunk, 2 * kChunk}})).ok());
+  EXPECT_FALSE(peer_->Contains(kPeerBase, 1));
+  EXPECT_TRUE(peer_->Contains(kPeerBase + kChunk, 1));
+  ASSERT_TRUE(MapPeer({}).ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 2u) << "the owner's";
+}
+
+TEST_F(PeerImageTest, WhatTheOwnerHasNotYetComesLater) {
+  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(MapPeer(Live({{0, 2 * kChunk}})).ok());
+  EXPECT_FALSE(peer_->Contains(kPeerBase + kChunk, 1));
+}
+
+TEST_F(PeerImageTest, WhatPeersMayHaveChangedIsWrittenBack) {
+  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, 1000}}), stream_).ok());
+  EXPECT_EQ(*owner_->image().WriteBack(stream_), 0u);
+  ASSERT_TRUE(MapPeer(Live({{0, 1000}})).ok());
+  EXPECT_EQ(*owner_->image().WriteBack(stream_), 1000u);
+  EXPECT_EQ(*owner_->image().WriteBack(stream_), 1000u) << "at any time";
+}
+
+TEST_F(PeerImageTest, IsEitherResidentOrAPeers) {
+  ASSERT_TRUE(peer_->SwapIn(Live({{0, kChunk}}), stream_).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(MapPeer(Live({{0, kChunk}}))));
+  ASSERT_TRUE(peer_->Drop().ok());
+  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(MapPeer(Live({{0, kChunk}})).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(peer_->SwapIn(Live({{0, kChunk}}), stream_).status()));
+}
+
+TEST_F(PeerImageTest, NobodyGetsMemoryWithoutThePeerKey) {
+  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  identity_.peer_key.fill(4);
+  EXPECT_FALSE(MapPeer(Live({{0, kChunk}})).ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 1u);
+}
+
+TEST_F(PeerImageTest, WithoutItsOwnerThereIsNoMemory) {
+  server_.reset();
+  EXPECT_FALSE(MapPeer(Live({{0, kChunk}})).ok());
+}
+
+TEST_F(PeerImageTest, AFamilyReachesItsMembersMemoryAndTheFirstsArena) {
+  SessionIdentity other = identity_;
+  other.id = {8};
+  other.device_base = 0x5540'0000'0000;
+  SessionFiles files;
+  files.window = NewFile(kMiB);
+  files.image = NewFile(kRange);
+  const auto further = *SessionMemory::Open(*device_, *pool_, other, std::move(files), directory_);
+  SessionIdentity stranger = other;
+  stranger.id = stranger.first = {9};
+  stranger.device_base = 0x5560'0000'0000;
+  files.window = NewFile(kMiB);
+  files.image = NewFile(kRange);
+  const auto unrelated =
+      *SessionMemory::Open(*device_, *pool_, stranger, std::move(files), directory_);
+  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, 1000}}), stream_).ok());
+  EXPECT_TRUE(further->IsAddressable(kOwnerBase, 1000));
+  EXPECT_FALSE(further->IsAddressable(kOwnerBase, 1001));
+  EXPECT_FALSE(unrelated->IsAddressable(kOwnerBase, 1000));
+  EXPECT_EQ(unrelated->AwaitMark({7}, stream_, 1, 1), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(further->AwaitMark({7}, stream_, 1u << 30, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace torpor::executor
