@@ -14,9 +14,9 @@ namespace {
 // A launch with many parameters still fits without growing.
 constexpr std::size_t kEncodeBytes = 1024;
 
-thread_local std::vector<std::uint8_t>* encode_buffer = nullptr;
-thread_local bool inside_driver_call = false;
-thread_local bool thread_uses_runtime = false;
+[[gnu::tls_model("initial-exec")]] thread_local std::vector<std::uint8_t>* encode_buffer = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local bool inside_driver_call = false;
+[[gnu::tls_model("initial-exec")]] thread_local bool thread_uses_runtime = false;
 std::atomic<bool> process_uses_runtime{false};
 
 void DeleteBuffer(void* buffer) {

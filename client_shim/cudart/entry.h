@@ -23,7 +23,10 @@ struct ThreadCores {
   CoreUse in_use;   // nothing: the current one's
   CoreUse current;  // of the thread's current device; nothing before its first call
 };
-extern constinit thread_local ThreadCores thread_cores;
+// What a launch looks up again and again is at an offset that the loader knows ("initial-exec"),
+// not behind a call. Libraries that a program opens late have little room for such variables
+// together: bigger ones are not kept so.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadCores thread_cores;
 
 inline void UseCore(ClientCore& core) {
   CoreUse& in_use = thread_cores.in_use;

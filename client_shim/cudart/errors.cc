@@ -6,7 +6,7 @@
 namespace torpor::shim {
 namespace {
 
-thread_local cudaError_t last_error = cudaSuccess;
+[[gnu::tls_model("initial-exec")]] thread_local cudaError_t last_error = cudaSuccess;
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -46,55 +47,39 @@ class ManagedVariables {
     return cudaSuccess;
   }
 
-  cudaError_t Send() {
-    if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
+  bool is_used() const { return is_used_.load(std::memory_order_acquire); }
+
+  // Under the mutex throughout: what another thread launches on another device comes behind, and
+  // what a synchronisation fetches has this launch in it or comes before it.
+  cudaError_t Launch(const std::function<cudaError_t()>& queue) {
     std::lock_guard lock(mutex_);
-    if (holder_ == DeviceInUse()) return cudaSuccess;
-    TORPOR_TRY(FetchAll());
-    bool has_sent = false;
-    for (ManagedVariable& variable : variables_) {
-      if (!*variable.host_pointer) continue;
-      std::vector<std::uint8_t>& sent = variable.sent.here();
-      if (sent.empty()) TORPOR_TRY(Bind(variable));
-      const bool is_equal =
-          !sent.empty() && std::memcmp(variable.block(), sent.data(), variable.bytes) == 0;
-      if (is_equal) continue;
-      TORPOR_TRY(Upload(variable));
-      has_sent = true;
-    }
+    if (holder_ != DeviceInUse()) TORPOR_TRY(Send());
     holder_ = DeviceInUse();
-    // The launch may be on any stream.
-    return has_sent ? Ask(wire::StreamSynchronize{kLegacyStream}) : cudaSuccess;
+    return queue();
   }
 
   cudaError_t Fetch() {
-    if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
+    if (!is_used()) return cudaSuccess;
     std::lock_guard lock(mutex_);
     return FetchAll();
   }
 
   cudaError_t FetchAt(std::uint64_t begin, std::uint64_t bytes, bool& meets_one) {
-    if (!is_used_.load(std::memory_order_acquire)) return cudaSuccess;
+    if (!is_used()) return cudaSuccess;
     std::lock_guard lock(mutex_);
     if (!MeetsOne(begin, bytes)) return cudaSuccess;
     meets_one = true;
     return FetchAll();
   }
 
-  void NoteUsed() {
-    if (!is_used_.load(std::memory_order_acquire)) return;
-    std::lock_guard lock(mutex_);
-    holder_ = DeviceInUse();
-  }
-
   bool Meets(std::uint64_t begin, std::uint64_t bytes) {
-    if (!is_used_.load(std::memory_order_acquire)) return false;
+    if (!is_used()) return false;
     std::lock_guard lock(mutex_);
     return MeetsOne(begin, bytes);
   }
 
   std::uint64_t BytesAt(std::uint64_t block) {
-    if (!is_used_.load(std::memory_order_acquire)) return 0;
+    if (!is_used()) return 0;
     std::lock_guard lock(mutex_);
     for (const ManagedVariable& variable : variables_)
       if (block != 0 && Address(*variable.host_pointer) == block) return variable.bytes;
@@ -139,6 +124,24 @@ class ManagedVariables {
     const std::uint64_t block = Address(variable.block());
     return Core().Configure(module, Encode(wire::SymbolPublish{module, variable.name, block}),
                             block);
+  }
+
+  // The device in use gets what differs from what it has.
+  cudaError_t Send() {
+    TORPOR_TRY(FetchAll());
+    bool has_sent = false;
+    for (ManagedVariable& variable : variables_) {
+      if (!*variable.host_pointer) continue;
+      std::vector<std::uint8_t>& sent = variable.sent.here();
+      if (sent.empty()) TORPOR_TRY(Bind(variable));
+      const bool is_equal =
+          !sent.empty() && std::memcmp(variable.block(), sent.data(), variable.bytes) == 0;
+      if (is_equal) continue;
+      TORPOR_TRY(Upload(variable));
+      has_sent = true;
+    }
+    // The launch may be on any stream.
+    return has_sent ? Ask(wire::StreamSynchronize{kLegacyStream}) : cudaSuccess;
   }
 
   cudaError_t FetchAll() {
@@ -191,14 +194,15 @@ void RegisterManagedVariable(Module* module, void** host_pointer, const char* na
 }
 
 cudaError_t InitManagedVariables(Module* module) { return TheManagedVariables().Init(module); }
-cudaError_t SendManagedVariables() { return TheManagedVariables().Send(); }
+bool UsesManagedVariables() { return TheManagedVariables().is_used(); }
+cudaError_t LaunchBesideVariables(const std::function<cudaError_t()>& queue) {
+  return TheManagedVariables().Launch(queue);
+}
 cudaError_t FetchManagedVariables() { return TheManagedVariables().Fetch(); }
 
 cudaError_t FetchManagedVariablesAt(const void* pointer, std::uint64_t bytes, bool& meets_one) {
   return TheManagedVariables().FetchAt(Address(pointer), bytes, meets_one);
 }
-
-void NoteManagedVariablesUsed() { TheManagedVariables().NoteUsed(); }
 
 std::uint64_t ManagedVariableBytes(const void* symbol) {
   return TheManagedVariables().BytesAt(Address(symbol));

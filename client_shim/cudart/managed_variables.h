@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
 
 #include "client_shim/cudart/copies.h"
 
@@ -21,17 +22,14 @@ void RegisterManagedVariable(Module* module, void** host_pointer, const char* na
 // set. Called at the program's first use of one.
 cudaError_t InitManagedVariables(Module* module);
 
-// Before a launch: the GPU gets what the program has written.
-cudaError_t SendManagedVariables();
-// Behind a launch, which a synchronisation of another thread may have come before: there is news.
-void NoteManagedVariablesUsed();
-// Queues a launch by `queue` between the two.
+// Whether any variable is the program's.
+bool UsesManagedVariables();
+// Queues a launch by `queue` once the device in use has what the program has written, or another
+// device's kernels, which are waited for. One launch at a time.
+cudaError_t LaunchBesideVariables(const std::function<cudaError_t()>& queue);
 template <typename Queue>
 cudaError_t LaunchWithVariables(const Queue& queue) {
-  cudaError_t error = SendManagedVariables();
-  if (error == cudaSuccess) error = queue();
-  if (error == cudaSuccess) NoteManagedVariablesUsed();
-  return error;
+  return UsesManagedVariables() ? LaunchBesideVariables(queue) : queue();
 }
 
 // After a synchronisation: waits for the device, and the program gets what kernels have written.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "client_shim/cudart/device_order.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/host_register.h"
@@ -81,37 +82,6 @@ cudaError_t Run(const Copy& copy, const Route& route, Wait wait) {
   return cudaSuccess;
 }
 
-// Copies between devices are made by one of them, which reaches the other's memory.
-cudaError_t CheckPeers() {
-  if (Core().session().has_peer_access) return cudaSuccess;
-  Core().WarnOnce("peer copy",
-                  "the GPUs of this node do not reach each other's memory: copies between them are"
-                  " not supported");
-  return cudaErrorNotSupported;
-}
-
-bool IsBetweenDevices(const Route& route) {
-  return route.from == Side::kDevice && route.to == Side::kDevice &&
-         route.from_device != route.to_device;
-}
-
-// A copy that the caller waits for comes behind the work of every device whose memory it names, and
-// before what they are given next.
-cudaError_t OrderWithDevices(const Route& route, const StreamPtr& stream) {
-  if (!IsLegacy(*stream)) return cudaSuccess;
-  if (!IsBetweenDevices(route)) {
-    if (route.to == Side::kDevice) UseDevice(route.to_device);
-    if (route.from == Side::kDevice) UseDevice(route.from_device);
-    return cudaSuccess;
-  }
-  for (const int device : {route.from_device, route.to_device}) {
-    const CoreScope scope;
-    UseDevice(device);
-    if (!Core().IsDrained()) TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
-  }
-  return cudaSuccess;
-}
-
 // One after another. Sources outside of CUDA's memory are read now, whatever order is asked for.
 cudaError_t CopyBatch(void* const* to, const void* const* from, const std::size_t* sizes,
                       std::size_t count, const cudaMemcpyAttributes* attributes,
@@ -178,8 +148,10 @@ cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpy
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
   return CopyBesideVariables(
-      to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), wait,
-      [&](Wait needed) { return RunRows(to, from, rows, route, stream, needed); });
+      to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), wait, [&](Wait needed) {
+        return CopyAmongDevices(route, *stream, needed,
+                                [&] { return RunRows(to, from, rows, route, stream, needed); });
+      });
 }
 
 }  // namespace
@@ -196,12 +168,8 @@ cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemc
     return Capture(stream, LinearCopy(to, from, bytes, kind));
   Copy copy{to, from, bytes, nullptr};
   TORPOR_TRY(UseStream(stream, copy.stream));
-  const bool is_between_devices = IsBetweenDevices(route);
-  if (is_between_devices) TORPOR_TRY(CheckPeers());
-  if (wait == Wait::kYes) TORPOR_TRY(OrderWithDevices(route, copy.stream));
-  return CopyBesideVariables(to, bytes, from, bytes, wait, [&](Wait needed) -> cudaError_t {
-    TORPOR_TRY(Run(copy, route, needed));
-    return is_between_devices ? Finish(*copy.stream, needed) : cudaSuccess;
+  return CopyBesideVariables(to, bytes, from, bytes, wait, [&](Wait needed) {
+    return CopyAmongDevices(route, *copy.stream, needed, [&] { return Run(copy, route, needed); });
   });
 }
 

@@ -60,7 +60,7 @@ cudaError_t Copy3D(const cudaMemcpy3DParms* parameters, cudaStream_t stream, Wai
   return parameters ? Copy(parameters, parameters->kind, stream, wait) : cudaErrorInvalidValue;
 }
 
-// The session has one device: its arrays and addresses say where they are.
+// Arrays and addresses say themselves which device's they are.
 cudaError_t Copy3DPeer(const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream, Wait wait) {
   return parameters ? Copy(parameters, cudaMemcpyDefault, stream, wait) : cudaErrorInvalidValue;
 }

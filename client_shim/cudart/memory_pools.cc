@@ -4,11 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "base/units.h"
 #include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/free_marks.h"
 #include "client_shim/cudart/per_device.h"
 #include "client_shim/cudart/pool_memory.h"
 #include "client_shim/cudart/streams.h"
@@ -32,41 +32,6 @@ namespace {
 constexpr std::uint64_t kSegmentBytes = 2 * kMiB;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;  // no sum of these overflows
 
-// The completion slot in which a stream's frees leave their marks.
-class FreeMarks {
- public:
-  FreeMarks(ClientCore& core, std::uint32_t slot) : core_(core), slot_(slot) {}
-  ~FreeMarks() { core_.FreeSlot(slot_); }
-  FreeMarks(const FreeMarks&) = delete;
-  FreeMarks& operator=(const FreeMarks&) = delete;
-  std::uint32_t slot() const { return slot_; }
-  bool HasReached(std::uint64_t value) const { return core_.SlotValue(slot_) >= value; }
-
- private:
-  ClientCore& core_;
-  const std::uint32_t slot_;
-};
-using FreeMarksPtr = std::shared_ptr<const FreeMarks>;
-
-class MarkedPoint final : public FreePoint {
- public:
-  MarkedPoint(std::uint64_t stream, FreeMarksPtr marks, std::uint64_t value)
-      : FreePoint(stream), marks_(std::move(marks)), value_(value) {}
-  bool IsPassed() const override { return marks_->HasReached(value_); }
-
- private:
-  const FreeMarksPtr marks_;
-  const std::uint64_t value_;
-};
-
-// Names streams across devices. The legacy streams have the devices' indices, which no handle is.
-std::uint64_t NameOf(const Stream& stream) {
-  return IsLegacy(stream) ? static_cast<std::uint64_t>(DeviceInUse()) : stream.wire;
-}
-std::uint64_t WireOf(std::uint64_t name) {
-  return name < static_cast<std::uint64_t>(wire::kMostDevices) ? 0 : name;
-}
-
 // The pools of one device. One mutex for all: allocations are rare beside launches.
 class Pools {
  public:
@@ -76,7 +41,7 @@ class Pools {
     std::lock_guard lock(mutex_);
     pools_.resize(1);
     *default_ = MemoryPool();
-    marks_.clear();
+    marks_.Forget();
     current_ = default_;
     segments_ = 0;
     has_excess_ = false;
@@ -150,7 +115,7 @@ class Pools {
     FreePointPtr point;
     MemoryPool* const pool = FindOwner(address);
     if (!pool) return cudaErrorInvalidValue;
-    TORPOR_TRY(MarkFree(stream, point));
+    TORPOR_TRY(marks_.Mark(stream, point));
     return FreeIn(*pool, address, std::move(point));
   }
 
@@ -230,36 +195,9 @@ class Pools {
 
   // Has what `stream` does from now on wait for what the point's stream has been given.
   static cudaError_t AwaitInStream(const FreePoint& point, std::uint64_t stream) {
-    const auto is_here = [](std::uint64_t name) {
-      return name == static_cast<std::uint64_t>(DeviceInUse()) || Core().IsLive(name);
-    };
-    const bool are_here = is_here(point.stream()) && is_here(stream);
+    const bool are_here = IsStreamHere(point.stream()) && IsStreamHere(stream);
     return are_here ? ComeBehind(WireOf(stream), WireOf(point.stream()))
                     : ForEachDevice([] { return Settle(); });
-  }
-
-  // No point if the stream has already come to the free.
-  cudaError_t MarkFree(const Stream& stream, FreePointPtr& point) {
-    if (Core().IsDrained()) return cudaSuccess;
-    const std::uint64_t name = NameOf(stream);
-    const FreeMarksPtr marks = MarksOf(name);
-    if (!marks) return Ask(wire::StreamSynchronize{stream.wire});
-    const std::uint64_t value = Core().NextSlotValue(marks->slot());
-    TORPOR_TRY(Send(wire::StreamMark{stream.wire, marks->slot(), value}));
-    point = std::make_shared<MarkedPoint>(name, marks, value);
-    return cudaSuccess;
-  }
-
-  // Null if the page has no slot left.
-  FreeMarksPtr MarksOf(std::uint64_t stream) {
-    if (const auto known = marks_.find(stream); known != marks_.end())
-      if (FreeMarksPtr marks = known->second.lock()) return marks;
-    std::erase_if(marks_, [](const auto& entry) { return entry.second.expired(); });
-    const std::uint32_t slot = Core().AllotSlot();
-    if (slot == 0) return nullptr;
-    auto marks = std::make_shared<const FreeMarks>(Core(), slot);
-    marks_[stream] = marks;
-    return marks;
   }
 
   MemoryPool* FindOwner(std::uint64_t address) {
@@ -300,7 +238,7 @@ class Pools {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<MemoryPool>> pools_;
-  std::unordered_map<std::uint64_t, std::weak_ptr<const FreeMarks>> marks_;  // by stream
+  FreeMarks marks_;
   MemoryPool* const default_;  // the first, which programs may keep for ever
   MemoryPool* current_ = default_;
   std::atomic<int> segments_{0};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "client_shim/cudart/device_order.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/host_register.h"
 #include "client_shim/cudart/managed_variables.h"
@@ -38,12 +39,13 @@ bool SpanBytes(const CopyPlace& place, const CopyVolume& volume, std::uint64_t& 
 // Completes a place and finds on which side of the bus it is, if all of the volume is there.
 // `span`: its bytes in memory.
 cudaError_t Locate(const CopyVolume& volume, LocatedPlace& located, std::uint64_t& span) {
-  auto& [place, side] = located;
+  auto& [place, side, device] = located;
   Complete(volume, place);
   span = 0;
   if (place.array) {
     const Array& array = *place.array;
     side = Side::kDevice;
+    device = array.device;
     const std::uint64_t texel = array.format.texel_bytes();
     const bool inside = Fits(place.x, volume.width, array.row_bytes()) &&
                         Fits(place.y, volume.height, array.rows()) &&
@@ -55,6 +57,7 @@ cudaError_t Locate(const CopyVolume& volume, LocatedPlace& located, std::uint64_
   place.memory = static_cast<std::uint8_t*>(const_cast<void*>(ArenaAlias(place.memory)));
   const Place found = PlaceOf(place.memory);
   side = found.side;
+  device = found.device;
   return span <= found.room ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -120,6 +123,22 @@ cudaError_t CopyStaged(const LocatedPlace& to, const LocatedPlace& from, const C
   return error != cudaSuccess ? error : freed;
 }
 
+// An array is known to its own device only.
+cudaError_t UseArrays(const LocatedPlace& to, const LocatedPlace& from, const Stream& stream,
+                      Wait wait) {
+  const bool may_turn = wait == Wait::kYes && IsLegacy(stream);
+  for (const LocatedPlace* const side : {&from, &to})
+    if (side->place.array && may_turn) UseDevice(side->device);
+  const auto is_reached = [](const LocatedPlace& side) {
+    return !side.place.array || side.device == DeviceInUse();
+  };
+  if (is_reached(to) && is_reached(from)) return cudaSuccess;
+  Core().WarnOnce("array of another device",
+                  "copies of an array in a stream of another device, and between arrays of two"
+                  " devices, are not supported");
+  return cudaErrorNotSupported;
+}
+
 }  // namespace
 
 cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const LocatedPlace& from,
@@ -149,9 +168,15 @@ cudaError_t CopyVolumes(CopyPlace to, CopyPlace from, const CopyVolume& volume, 
   TORPOR_TRY(CheckDirection(kind, source.side, target.side));
   StreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  return CopyBesideVariables(
-      target.place.memory, target_span, source.place.memory, source_span, wait,
-      [&](Wait needed) { return CopyVolumeOn(*stream, target, source, volume, needed); });
+  const Route route{source.side, target.side, source.device, target.device};
+  const auto copy = [&](Wait needed) {
+    return CopyAmongDevices(route, *stream, needed, [&]() -> cudaError_t {
+      TORPOR_TRY(UseArrays(target, source, *stream, needed));
+      return CopyVolumeOn(*stream, target, source, volume, needed);
+    });
+  };
+  return CopyBesideVariables(target.place.memory, target_span, source.place.memory, source_span,
+                             wait, copy);
 }
 
 }  // namespace torpor::shim

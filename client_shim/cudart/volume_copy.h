@@ -34,6 +34,7 @@ struct CopyVolume {
 struct LocatedPlace {
   CopyPlace place;
   Side side = Side::kPageable;
+  int device = 0;  // where it is one's
 };
 
 // The copy, in the place that it has in `stream`, once it is known where its sides are. Between the
@@ -42,7 +43,7 @@ cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const Loc
                          const CopyVolume& volume, Wait wait);
 
 // Copies nothing of an empty volume. cudaErrorInvalidValue where a side is not all there or rows
-// overlap.
+// overlap, cudaErrorNotSupported where an array is another device's than the one that is to copy.
 cudaError_t CopyVolumes(CopyPlace to, CopyPlace from, const CopyVolume& volume, cudaMemcpyKind kind,
                         cudaStream_t stream, Wait wait);
 

@@ -63,12 +63,18 @@ int RunningOn(const nlohmann::json& status, const std::string& function) {
 
 class Node : public testing::Test {
  protected:
+  // Those that are started have given back the GPU that they held while they came up: who holds one
+  // later does so for a request.
   void Start(const std::string& topology, const std::vector<std::string>& functions,
-             const std::vector<std::string>& started, int gpus = 1) {
-    node_ = std::make_unique<EmulatedNode>(topology, functions, "", gpus);
+             const std::vector<std::string>& started, int gpus = 1,
+             const std::string& settings = "") {
+    node_ = std::make_unique<EmulatedNode>(topology, functions, settings, gpus);
     node_->Start();
     for (const std::string& name : started) {
       if (!HasFatalFailure()) node_->StartFunction(name, StateServer());
+    }
+    for (const std::string& name : started) {
+      if (!HasFatalFailure()) WaitUntilIdle(name);
     }
   }
 
@@ -231,11 +237,7 @@ TEST_F(Node, SigtermDrains) {
 }
 
 TEST_F(Node, ARequestThatDoesNotEndIsWaitedForOnce) {
-  node_ = std::make_unique<EmulatedNode>(kOneSmallGpu, std::vector<std::string>{"a"},
-                                         "drain_timeout: 100ms\n");
-  node_->Start();
-  ASSERT_FALSE(HasFatalFailure());
-  ASSERT_NO_FATAL_FAILURE(node_->StartFunction("a", StateServer()));
+  ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {"a"}, 1, "drain_timeout: 100ms\n"));
   std::thread request([&] { node_->PostOne(WorkPath("a"), R"({"ms":[60000]})"); });
   WaitUntilRunning("a");
   node_->daemon().Signal(SIGTERM);

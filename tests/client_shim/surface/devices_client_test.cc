@@ -53,6 +53,12 @@ class DevicesClientTest : public testing::Test {
     reader(command);
     return command;
   }
+  // The first device's copy `call_id`, between the two.
+  void ExpectBehindBoth(std::uint32_t call_id) {
+    EXPECT_EQ(first_.Calls(), (std::vector<std::uint32_t>{wire::DeviceSynchronize::kCallId, call_id,
+                                                          wire::StreamSynchronize::kCallId}));
+    EXPECT_EQ(second_.Calls(), std::vector<std::uint32_t>{wire::DeviceSynchronize::kCallId});
+  }
   cudaStream_t StreamOn(int device) {
     EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
     cudaStream_t stream = nullptr;
@@ -182,12 +188,43 @@ TEST_F(DevicesClientTest, ACopyThatIsWaitedForIsMadeByTheMemorysDevice) {
 
 TEST_F(DevicesClientTest, ACopyBetweenDevicesComesBehindTheWorkOfBoth) {
   ASSERT_EQ(cudaMemcpyPeer(At(kSecondBase), 1, At(kFirstBase), 0, 64), cudaSuccess);
-  ASSERT_EQ(first_.sent.size(), 3u);
-  EXPECT_EQ(first_.sent[0].call_id, wire::DeviceSynchronize::kCallId);
-  EXPECT_EQ(first_.sent[1].call_id, wire::MemcpyDtoD::kCallId);
-  EXPECT_EQ(first_.sent[2].call_id, wire::StreamSynchronize::kCallId);
-  ASSERT_EQ(second_.sent.size(), 1u);
-  EXPECT_EQ(second_.sent[0].call_id, wire::DeviceSynchronize::kCallId);
+  ExpectBehindBoth(wire::MemcpyDtoD::kCallId);
+}
+
+TEST_F(DevicesClientTest, ACopyOfRowsBetweenDevicesComesBehindTheWorkOfBoth) {
+  ASSERT_EQ(cudaMemcpy2D(At(kSecondBase), 64, At(kFirstBase), 64, 32, 4, cudaMemcpyDefault),
+            cudaSuccess);
+  ExpectBehindBoth(wire::Memcpy2D::kCallId);
+}
+
+TEST_F(DevicesClientTest, ACopyOfAVolumeBetweenDevicesComesBehindTheWorkOfBoth) {
+  cudaMemcpy3DPeerParms volume{};
+  volume.srcPtr = {At(kFirstBase), 64, 32, 4};
+  volume.dstPtr = {At(kSecondBase), 64, 32, 4};
+  volume.dstDevice = 1;
+  volume.extent = {32, 4, 2};
+  ASSERT_EQ(cudaMemcpy3DPeer(&volume), cudaSuccess);
+  ExpectBehindBoth(wire::Memcpy3D::kCallId);
+}
+
+TEST_F(DevicesClientTest, AnArrayIsCopiedByItsOwnDevice) {
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  const cudaChannelFormatDesc texel{32, 0, 0, 0, cudaChannelFormatKindSigned};
+  cudaArray_t array = nullptr;
+  ASSERT_EQ(cudaMallocArray(&array, &texel, 8, 8), cudaSuccess);
+  second_.sent.clear();
+  const cudaStream_t stream = StreamOn(0);
+  ASSERT_EQ(cudaMemcpy2DToArray(array, 0, 0, At(kFirstBase), 32, 32, 8, cudaMemcpyDefault),
+            cudaSuccess);
+  EXPECT_EQ(second_.Calls(),
+            (std::vector<std::uint32_t>{wire::DeviceSynchronize::kCallId, wire::Memcpy3D::kCallId,
+                                        wire::StreamSynchronize::kCallId}));
+  EXPECT_EQ(
+      cudaMemcpy2DToArrayAsync(array, 0, 0, At(kFirstBase), 32, 32, 8, cudaMemcpyDefault, stream),
+      cudaErrorNotSupported);
+  EXPECT_EQ(first_.warnings, std::vector<std::string>{"array of another device"});
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
 }
 
 TEST_F(DevicesClientTest, GpusThatDoNotReachEachOtherSaySo) {

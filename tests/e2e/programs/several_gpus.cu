@@ -168,6 +168,23 @@ void TestManagedVariable(const std::vector<Gpu>& gpus) {
   }
 }
 
+// Nothing is lost where threads have their GPUs count at once: the launches come one after another.
+void TestManagedVariableInThreads(const std::vector<Gpu>& gpus) {
+  constexpr int kLaunches = 50;
+  managed_count = 0;
+  std::vector<std::thread> threads;
+  for (const Gpu& gpu : gpus) {
+    threads.emplace_back([&gpu] {
+      CUDA(cudaSetDevice(gpu.index));
+      for (int i = 0; i < kLaunches; ++i) Count<<<1, 1, 0, gpu.stream>>>(1);
+      CUDA(cudaGetLastError());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Gpu& gpu : gpus) CUDA(cudaStreamSynchronize(gpu.stream));
+  REQUIRE(managed_count == kLaunches * static_cast<int>(gpus.size()));
+}
+
 // Around all GPUs: each waits for the one before it and adds one to what that has written.
 void TestEventsBetweenDevices(const std::vector<Gpu>& gpus) {
   constexpr int kRounds = 5;
@@ -243,6 +260,51 @@ void TestPeerCopies(const std::vector<Gpu>& gpus) {
   CUDA(cudaStreamSynchronize(other.stream));
   REQUIRE(Fetch(other.memory)[1] == 400);
   REQUIRE(Fetch(one.memory)[0] == -1);
+}
+
+// Copies of rows, of volumes and of arrays come behind the work of both devices too, without a word
+// of the program's.
+void TestPeerCopiesOfRows(const std::vector<Gpu>& gpus) {
+  constexpr std::size_t kSide = 256;
+  constexpr std::size_t kRow = kSide * sizeof(int);
+  const Gpu& one = gpus[0];
+  const Gpu& other = gpus[1];
+  const auto begin = [&](int value) {
+    CUDA(cudaSetDevice(0));
+    Spin<<<1, 1, 0, one.stream>>>(200000);
+    Fill<<<kCount / kBlock, kBlock, 0, one.stream>>>(one.memory, value);
+    CUDA(cudaSetDevice(1));
+    Spin<<<1, 1, 0, other.stream>>>(200000);
+    CUDA(cudaMemsetAsync(other.memory, 0, kBytes, other.stream));
+  };
+  begin(600);
+  CUDA(cudaMemcpy2D(other.memory, kRow, one.memory, kRow, kRow / 2, kSide, cudaMemcpyDefault));
+  std::vector<int> values = Fetch(other.memory);
+  REQUIRE(values[kSide + 3] == 600 + static_cast<int>(kSide) + 3 && values[kSide - 1] == 0);
+
+  begin(700);
+  cudaMemcpy3DPeerParms volume{};
+  volume.srcPtr = make_cudaPitchedPtr(one.memory, kRow, kSide, kSide);
+  volume.dstPtr = make_cudaPitchedPtr(other.memory, kRow, kSide, kSide);
+  volume.dstDevice = 1;
+  volume.extent = make_cudaExtent(kRow / 2, kSide, 1);
+  CUDA(cudaMemcpy3DPeer(&volume));
+  values = Fetch(other.memory);
+  REQUIRE(values[kSide + 3] == 700 + static_cast<int>(kSide) + 3 && values[kSide - 1] == 0);
+
+  begin(800);
+  const cudaChannelFormatDesc texel = cudaCreateChannelDesc<int>();
+  cudaArray_t array = nullptr;
+  CUDA(cudaMallocArray(&array, &texel, kSide, kSide));
+  CUDA(cudaMemcpy2DToArray(array, 0, 0, one.memory, kRow, kRow, kSide, cudaMemcpyDefault));
+  CUDA(cudaSetDevice(0));
+  CUDA(cudaMemcpy2DFromArray(values.data(), kRow, array, 0, 0, kRow, kSide, cudaMemcpyDefault));
+  ExpectSequence(values, 800);
+  EXPECT_CUDA(cudaMemcpy2DToArrayAsync(array, 0, 0, one.memory, kRow, kRow, kSide,
+                                       cudaMemcpyDefault, one.stream),
+              cudaErrorNotSupported);
+  (void)cudaGetLastError();
+  CUDA(cudaFreeArray(array));
 }
 
 // Pinned and managed memory is every device's.
@@ -336,9 +398,11 @@ int main() {
   TestIndependentWork(gpus);
   TestVariables(gpus);
   TestManagedVariable(gpus);
+  TestManagedVariableInThreads(gpus);
   TestEventsBetweenDevices(gpus);
   TestPeerAccess(gpus);
   TestPeerCopies(gpus);
+  TestPeerCopiesOfRows(gpus);
   TestHostMemory(gpus);
   TestPools(gpus);
   TestThreads(gpus);
