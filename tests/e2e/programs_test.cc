@@ -21,11 +21,11 @@ gpus:
 
 class Programs : public testing::TestWithParam<const char*> {
  protected:
-  void ExpectPass(const std::vector<std::string>& options) {
+  void ExpectPass(const std::string& name, const std::vector<std::string>& options) {
     std::vector<std::string> command = {std::string(TORPOR_BIN_DIR) + "/torporctl", "run",
                                         "--standalone"};
     command.insert(command.end(), options.begin(), options.end());
-    command.insert(command.end(), {"--", std::string(PROGRAM_DIR) + "/" + GetParam()});
+    command.insert(command.end(), {"--", std::string(PROGRAM_DIR) + "/" + name});
     ChildProcess program(command, {folder_.path(), {}});
     const auto status = program.Wait(kPatience);
     EXPECT_EQ(status, 0) << program.Stderr();
@@ -36,14 +36,21 @@ class Programs : public testing::TestWithParam<const char*> {
   TemporaryFolder folder_;
 };
 
-TEST_P(Programs, Pass) { ExpectPass({"--topology", folder_.Write("topology.yaml", kTopology)}); }
+TEST_P(Programs, Pass) {
+  ExpectPass(GetParam(), {"--topology", folder_.Write("topology.yaml", kTopology)});
+}
 
-using ProgramsOfSeveralGpus = Programs;
+class ProgramsOfSeveralGpus : public Programs {
+ protected:
+  void ExpectPassWith(const std::string& gpus) {
+    ExpectPass(std::string("../e2e_several_gpus/") + GetParam(), {"--gpus", gpus});
+  }
+};
 
-TEST_P(ProgramsOfSeveralGpus, PassWithTwo) { ExpectPass({"--gpus", "2"}); }
-TEST_P(ProgramsOfSeveralGpus, PassWithFour) { ExpectPass({"--gpus", "4"}); }
+TEST_P(ProgramsOfSeveralGpus, PassWithTwo) { ExpectPassWith("2"); }
+TEST_P(ProgramsOfSeveralGpus, PassWithFour) { ExpectPassWith("4"); }
 
-INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfSeveralGpus, testing::Values("several_gpus"),
+INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfSeveralGpus, testing::Values("several_gpus", "peer_memory"),
                          [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(

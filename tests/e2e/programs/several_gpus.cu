@@ -1,71 +1,21 @@
-// A program that sees several GPUs: each has memory, streams, modules and variables of its own;
-// events order their work, and they reach each other's memory.
+// A program that sees several GPUs: each has memory, streams, modules and variables of its own, and
+// events order their work.
 #include <algorithm>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "tests/e2e/programs/check.h"
+#include "tests/e2e/programs/several_gpus.h"
 
 namespace {
-
-constexpr int kCount = 1 << 16;
-constexpr int kBlock = 256;
-constexpr std::size_t kBytes = kCount * sizeof(int);
 
 __device__ int device_number = -1;
 __managed__ int managed_count = 5;
 
-__global__ void Fill(int* to, int value) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  to[i] = value + i;
-}
-
-__global__ void Add(int* to, const int* from, int value) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  to[i] = from[i] + value;
-}
-
 __global__ void Count(int by) { managed_count += by; }
 
 __global__ void ReadNumber(int* to) { *to = device_number; }
-
-__global__ void Spin(long long clocks) {
-  const long long begin = clock64();
-  while (clock64() - begin < clocks) {
-  }
-}
-
-// What the program has on one GPU.
-struct Gpu {
-  int index = 0;
-  cudaStream_t stream = nullptr;
-  cudaEvent_t event = nullptr;
-  int* memory = nullptr;
-
-  explicit Gpu(int device) : index(device) {
-    CUDA(cudaSetDevice(device));
-    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CUDA(cudaEventCreate(&event));
-    CUDA(cudaMalloc(&memory, kBytes));
-  }
-  void Free() const {
-    CUDA(cudaSetDevice(index));
-    CUDA(cudaStreamDestroy(stream));
-    CUDA(cudaEventDestroy(event));
-    CUDA(cudaFree(memory));
-  }
-};
-
-void ExpectSequence(const std::vector<int>& values, int first) {
-  for (int i = 0; i < kCount; ++i) REQUIRE(values[static_cast<std::size_t>(i)] == first + i);
-}
-
-std::vector<int> Fetch(const int* memory) {
-  std::vector<int> values(kCount);
-  CUDA(cudaMemcpy(values.data(), memory, kBytes, cudaMemcpyDeviceToHost));
-  return values;
-}
 
 void TestDescriptions(int count) {
   std::vector<cudaDeviceProp> properties(static_cast<std::size_t>(count));
@@ -209,104 +159,6 @@ void TestEventsBetweenDevices(const std::vector<Gpu>& gpus) {
   ExpectSequence(Fetch(before->memory), added);
 }
 
-void TestPeerAccess(const std::vector<Gpu>& gpus) {
-  for (const Gpu& gpu : gpus) {
-    for (const Gpu& peer : gpus) {
-      int can = -1;
-      CUDA(cudaDeviceCanAccessPeer(&can, gpu.index, peer.index));
-      REQUIRE(can == (gpu.index == peer.index ? 0 : 1));
-      if (gpu.index == peer.index) continue;
-      CUDA(cudaSetDevice(gpu.index));
-      CUDA(cudaDeviceEnablePeerAccess(peer.index, 0));
-      EXPECT_CUDA(cudaDeviceEnablePeerAccess(peer.index, 0), cudaErrorPeerAccessAlreadyEnabled);
-      (void)cudaGetLastError();
-    }
-  }
-  // Memory that is allocated, and freed, while another device already reaches the rest.
-  for (int round = 0; round < 3; ++round) {
-    CUDA(cudaSetDevice(1));
-    int* late = nullptr;
-    CUDA(cudaMalloc(&late, kBytes));
-    CUDA(cudaSetDevice(0));
-    Fill<<<kCount / kBlock, kBlock>>>(late, 5 + round);
-    CUDA(cudaDeviceSynchronize());
-    ExpectSequence(Fetch(late), 5 + round);
-    CUDA(cudaFree(late));
-  }
-  CUDA(cudaSetDevice(0));
-  CUDA(cudaDeviceDisablePeerAccess(1));
-  EXPECT_CUDA(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
-  (void)cudaGetLastError();
-}
-
-void TestPeerCopies(const std::vector<Gpu>& gpus) {
-  const Gpu& one = gpus[0];
-  const Gpu& other = gpus[1];
-  CUDA(cudaSetDevice(0));
-  Fill<<<kCount / kBlock, kBlock>>>(one.memory, 300);
-  CUDA(cudaMemcpyPeer(other.memory, 1, one.memory, 0, kBytes));
-  ExpectSequence(Fetch(other.memory), 300);
-  CUDA(cudaMemset(one.memory, 0, kBytes));
-  CUDA(cudaMemcpy(one.memory, other.memory, kBytes, cudaMemcpyDefault));
-  ExpectSequence(Fetch(one.memory), 300);
-  CUDA(cudaSetDevice(1));
-  Fill<<<kCount / kBlock, kBlock, 0, other.stream>>>(other.memory, 400);
-  CUDA(cudaMemcpyPeerAsync(one.memory, 0, other.memory, 1, kBytes, other.stream));
-  CUDA(cudaStreamSynchronize(other.stream));
-  ExpectSequence(Fetch(one.memory), 400);
-  CUDA(cudaMemcpyAsync(other.memory + 1, one.memory, kBytes / 2, cudaMemcpyDeviceToDevice,
-                       other.stream));
-  CUDA(cudaMemsetAsync(one.memory, 0xff, sizeof(int), other.stream));
-  CUDA(cudaStreamSynchronize(other.stream));
-  REQUIRE(Fetch(other.memory)[1] == 400);
-  REQUIRE(Fetch(one.memory)[0] == -1);
-}
-
-// Copies of rows, of volumes and of arrays come behind the work of both devices too, without a word
-// of the program's.
-void TestPeerCopiesOfRows(const std::vector<Gpu>& gpus) {
-  constexpr std::size_t kSide = 256;
-  constexpr std::size_t kRow = kSide * sizeof(int);
-  const Gpu& one = gpus[0];
-  const Gpu& other = gpus[1];
-  const auto begin = [&](int value) {
-    CUDA(cudaSetDevice(0));
-    Spin<<<1, 1, 0, one.stream>>>(200000);
-    Fill<<<kCount / kBlock, kBlock, 0, one.stream>>>(one.memory, value);
-    CUDA(cudaSetDevice(1));
-    Spin<<<1, 1, 0, other.stream>>>(200000);
-    CUDA(cudaMemsetAsync(other.memory, 0, kBytes, other.stream));
-  };
-  begin(600);
-  CUDA(cudaMemcpy2D(other.memory, kRow, one.memory, kRow, kRow / 2, kSide, cudaMemcpyDefault));
-  std::vector<int> values = Fetch(other.memory);
-  REQUIRE(values[kSide + 3] == 600 + static_cast<int>(kSide) + 3 && values[kSide - 1] == 0);
-
-  begin(700);
-  cudaMemcpy3DPeerParms volume{};
-  volume.srcPtr = make_cudaPitchedPtr(one.memory, kRow, kSide, kSide);
-  volume.dstPtr = make_cudaPitchedPtr(other.memory, kRow, kSide, kSide);
-  volume.dstDevice = 1;
-  volume.extent = make_cudaExtent(kRow / 2, kSide, 1);
-  CUDA(cudaMemcpy3DPeer(&volume));
-  values = Fetch(other.memory);
-  REQUIRE(values[kSide + 3] == 700 + static_cast<int>(kSide) + 3 && values[kSide - 1] == 0);
-
-  begin(800);
-  const cudaChannelFormatDesc texel = cudaCreateChannelDesc<int>();
-  cudaArray_t array = nullptr;
-  CUDA(cudaMallocArray(&array, &texel, kSide, kSide));
-  CUDA(cudaMemcpy2DToArray(array, 0, 0, one.memory, kRow, kRow, kSide, cudaMemcpyDefault));
-  CUDA(cudaSetDevice(0));
-  CUDA(cudaMemcpy2DFromArray(values.data(), kRow, array, 0, 0, kRow, kSide, cudaMemcpyDefault));
-  ExpectSequence(values, 800);
-  EXPECT_CUDA(cudaMemcpy2DToArrayAsync(array, 0, 0, one.memory, kRow, kRow, kSide,
-                                       cudaMemcpyDefault, one.stream),
-              cudaErrorNotSupported);
-  (void)cudaGetLastError();
-  CUDA(cudaFreeArray(array));
-}
-
 // Pinned and managed memory is every device's.
 void TestHostMemory(const std::vector<Gpu>& gpus) {
   int* pinned = nullptr;
@@ -388,21 +240,14 @@ void TestReset(const std::vector<Gpu>& gpus) {
 }  // namespace
 
 int main() {
-  int count = 0;
-  CUDA(cudaGetDeviceCount(&count));
-  REQUIRE(count >= 2);
-  TestDescriptions(count);
+  const std::vector<Gpu> gpus = AllGpus();
+  TestDescriptions(static_cast<int>(gpus.size()));
   TestCurrentDeviceIsAThreads();
-  std::vector<Gpu> gpus;
-  for (int i = 0; i < count; ++i) gpus.emplace_back(i);
   TestIndependentWork(gpus);
   TestVariables(gpus);
   TestManagedVariable(gpus);
   TestManagedVariableInThreads(gpus);
   TestEventsBetweenDevices(gpus);
-  TestPeerAccess(gpus);
-  TestPeerCopies(gpus);
-  TestPeerCopiesOfRows(gpus);
   TestHostMemory(gpus);
   TestPools(gpus);
   TestThreads(gpus);
