@@ -24,8 +24,8 @@ struct ThreadCores {
   CoreUse current;  // of the thread's current device; nothing before its first call
 };
 // What a launch looks up again and again is at an offset that the loader knows ("initial-exec"),
-// not behind a call. Libraries that a program opens late have little room for such variables
-// together: bigger ones are not kept so.
+// not behind a call. Then all thread-locals of the library must find room in what the loader sets
+// aside for those that a program opens late, 1664 bytes for all of them: big ones are pointers.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadCores thread_cores;
 
 inline void UseCore(ClientCore& core) {

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstring>
+#include <new>
 
+#include "client_shim/core/thread_end.h"
 #include "client_shim/cudart/devices.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/graph/capture.h"
@@ -22,12 +24,27 @@ struct Configuration {
   cudaStream_t stream;
 };
 constexpr std::size_t kMaxConfigurations = 32;
-// Zero-initialised and without destructor, so that exit handlers may launch.
 struct ConfigurationStack {
-  std::size_t depth;
-  alignas(Configuration) unsigned char storage[kMaxConfigurations * sizeof(Configuration)];
+  std::size_t depth = 0;
+  std::array<Configuration, kMaxConfigurations> configurations{};
 };
-thread_local ConfigurationStack configurations;
+thread_local ConfigurationStack* configuration_stack = nullptr;
+
+void DeleteStack(void* stack) {
+  configuration_stack = nullptr;
+  delete static_cast<ConfigurationStack*>(stack);
+}
+
+// The calling thread's, made at its first launch; null if there is no memory for it. Exit handlers
+// may launch too.
+ConfigurationStack* Configurations() {
+  if (!configuration_stack) {
+    configuration_stack = new (std::nothrow) ConfigurationStack();
+    static const ThreadEnd thread_end(&DeleteStack);
+    if (configuration_stack) thread_end.Arm(configuration_stack);
+  }
+  return configuration_stack;
+}
 
 bool Inside(const dim3& dims, const dim3& most) {
   const auto inside = [](unsigned value, unsigned limit) { return value >= 1 && value <= limit; };
@@ -148,23 +165,18 @@ using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entr
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                      struct CUstream_st* stream) {
-  if (configurations.depth == kMaxConfigurations) return 1;
-  const Configuration configuration{grid, block, shared_bytes, stream};
-  std::memcpy(configurations.storage + configurations.depth * sizeof configuration, &configuration,
-              sizeof configuration);
-  ++configurations.depth;
+  ConfigurationStack* const stack = Configurations();
+  if (!stack || stack->depth == kMaxConfigurations) return 1;
+  stack->configurations[stack->depth++] = {grid, block, shared_bytes, stream};
   return 0;
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_bytes,
                                        void* stream) {
   return Entry([&] {
-    if (configurations.depth == 0) return cudaErrorMissingConfiguration;
-    --configurations.depth;
-    Configuration configuration;
-    std::memcpy(&configuration,
-                configurations.storage + configurations.depth * sizeof configuration,
-                sizeof configuration);
+    ConfigurationStack* const stack = Configurations();
+    if (!stack || stack->depth == 0) return cudaErrorMissingConfiguration;
+    const Configuration& configuration = stack->configurations[--stack->depth];
     *grid = configuration.grid;
     *block = configuration.block;
     *shared_bytes = configuration.shared_bytes;

@@ -20,6 +20,9 @@ MAY_NEED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2",
 # libcuda is thin over libcudart, which shows it one function more.
 MAY_NEED_TOO = {"libcuda.so.1": {"libcudart.so.13"}}
 PRIVATE = {"libcudart.so.13": {"torpor_driver_seam": "TORPOR_CUDART_1"}}
+# Of what the loader keeps for the thread-locals of libraries that are opened late (1664 bytes), to
+# leave room for others'.
+MOST_STATIC_TLS = 512
 # What NVIDIA's library exports, but no header declares.
 UNDECLARED = {"__nvrtcCPEx"}
 
@@ -114,6 +117,15 @@ class Needs(unittest.TestCase):
                 if match:
                     with self.subTest(library=library.name, symbol=name):
                         self.assertLessEqual((int(match[1]), int(match[2])), NEWEST_GLIBC)
+
+    def test_thread_locals_leave_room_for_others(self):
+        used = 0
+        for library in self.ours():
+            if "STATIC_TLS" not in readelf("-d", library):
+                continue
+            segment = re.search(r"^ +TLS +(?:0x\w+ +){4}(0x\w+)", readelf("-l", library), re.M)
+            used += int(segment[1], 16)
+        self.assertLess(used, MOST_STATIC_TLS)
 
     def test_the_programs_libstdcxx_is_left_alone(self):
         for library in self.ours():
