@@ -203,15 +203,14 @@ void BlockRunner::Run(std::uint64_t index) {
 
 // All warps of the block are to run from its beginning.
 void BlockRunner::Enqueue(ResidentBlock& block) {
-  const std::uint32_t warps = job_->warps();
-  for (std::uint32_t i = 0; i < warps; ++i) {
-    Warp& warp = block.warps[i];
-    if (!job_->resumable && warp.resume == nullptr) {
-      warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
-    }
-    ready_.Push(warp);
+  const std::span<Warp> warps(block.warps.data(), job_->warps());
+  ready_.PushAll(warps);
+  unfinished_ += warps.size();
+  if (job_->resumable) return;
+  for (Warp& warp : warps) {
+    if (warp.resume != nullptr) continue;
+    warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
   }
-  unfinished_ += warps;
 }
 
 void BlockRunner::RunInTurns() {
@@ -300,11 +299,7 @@ void BlockRunner::FiberMain(context::transfer_t transfer) {
   }
 }
 
-void BlockRunner::Finish(Warp& warp) {
-  --unfinished_;
-  ResidentBlock& block = *warp.block;
-  --block.live_warps;
-  if (block.incomplete_barriers == 0) return;
+void BlockRunner::ReleaseAfterEnd(ResidentBlock& block) {
   for (BlockBarrier& barrier : block.barriers) {
     if (barrier.arrived > 0 && IsComplete(block, barrier)) Release(block, barrier);
   }
@@ -344,24 +339,10 @@ bool BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std:
     barrier.count += static_cast<std::uint32_t>(__builtin_popcount(predicates));
     barrier.all = barrier.all && predicates == mask;
   }
-  barrier.expected_warps = (threads + kWarpLanes - 1) / kWarpLanes;
-  if (++barrier.arrived == 1) ++block.incomplete_barriers;
-  // The last to come has no need to wait for its turn; a warp alone has nobody to wait for.
-  if (IsComplete(block, barrier) || !job_->switches) {
-    warp.barrier_result = PackedResult(barrier);
-    Release(block, barrier);
-  } else if (mode != BarrierMode::kArrive) {
-    barrier.waiting.Push(warp);
-    if (job_->resumable) return false;
-    SwitchFrom(&warp);
-  }
-  return true;
-}
-
-bool BlockRunner::IsComplete(const ResidentBlock& block, const BlockBarrier& barrier) {
-  const std::uint32_t expected =
-      barrier.expected_warps == 0 ? block.live_warps : barrier.expected_warps;
-  return barrier.arrived >= expected;
+  // Of the last to come; Release tells the others.
+  warp.barrier_result = PackedResult(barrier);
+  const std::uint32_t expected_warps = (threads + kWarpLanes - 1) / kWarpLanes;
+  return Arrive(warp, barrier, expected_warps, mode != BarrierMode::kArrive);
 }
 
 void BlockRunner::Release(ResidentBlock& block, BlockBarrier& barrier) {

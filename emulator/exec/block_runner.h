@@ -5,6 +5,7 @@
 #include <csetjmp>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,13 @@ class WarpQueue {
     Warp* const warp = first_;
     if (warp != nullptr) first_ = warp->next_in_queue;
     return warp;
+  }
+  // All of them, in their order.
+  void PushAll(std::span<Warp> warps) {
+    for (std::size_t i = 0; i + 1 < warps.size(); ++i) warps[i].next_in_queue = &warps[i + 1];
+    warps.back().next_in_queue = nullptr;
+    (first_ == nullptr ? first_ : last_->next_in_queue) = &warps.front();
+    last_ = &warps.back();
   }
   // Takes all of `others`, in their order.
   void Append(WarpQueue& others) {
@@ -133,6 +141,8 @@ class BlockRunner {
   bool TakeTurns(Warp& warp);
   bool Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
             std::uint32_t predicates, BarrierMode mode);
+  // What Wait does at barrier 0 for all of the block.
+  bool WaitForBlock(Warp& warp) { return Arrive(warp, warp.block->barriers[0], 0, true); }
   KernelJob& job() { return *job_; }
 
  private:
@@ -153,8 +163,18 @@ class BlockRunner {
   void AbandonBlocks();
   void SwitchFrom(Warp* warp);
   void KeepLeaver(boost::context::detail::transfer_t transfer);
-  void Finish(Warp& warp);
-  static bool IsComplete(const ResidentBlock& block, const BlockBarrier& barrier);
+  void Finish(Warp& warp) {
+    --unfinished_;
+    ResidentBlock& block = *warp.block;
+    --block.live_warps;
+    if (block.incomplete_barriers > 0) ReleaseAfterEnd(block);
+  }
+  void ReleaseAfterEnd(ResidentBlock& block);
+  bool Arrive(Warp& warp, BlockBarrier& barrier, std::uint32_t expected_warps, bool waits);
+  static bool IsComplete(const ResidentBlock& block, const BlockBarrier& barrier) {
+    return barrier.arrived >=
+           (barrier.expected_warps == 0 ? block.live_warps : barrier.expected_warps);
+  }
   void Release(ResidentBlock& block, BlockBarrier& barrier);
   std::string Describe(const Warp& warp, int lane) const;
   void ReportFault();
@@ -174,5 +194,22 @@ class BlockRunner {
   int fault_signal_ = 0;
   std::uint64_t fault_address_ = 0;
 };
+
+// Generated code spends much of its time here where blocks are small.
+inline bool BlockRunner::Arrive(Warp& warp, BlockBarrier& barrier, std::uint32_t expected_warps,
+                                bool waits) {
+  ResidentBlock& block = *warp.block;
+  barrier.expected_warps = expected_warps;
+  if (++barrier.arrived == 1) ++block.incomplete_barriers;
+  // The last to come has no need to wait for its turn; a warp alone has nobody to wait for.
+  if (IsComplete(block, barrier) || !job_->switches) {
+    Release(block, barrier);
+  } else if (waits) {
+    barrier.waiting.Push(warp);
+    if (job_->resumable) return false;
+    SwitchFrom(&warp);
+  }
+  return true;
+}
 
 }  // namespace torpor::emulator

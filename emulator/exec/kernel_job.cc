@@ -25,9 +25,8 @@ void KernelJob::FillLaneTids() {
   }
 }
 
-Dim3 KernelJob::Coordinates(std::uint64_t index) const {
+Dim3 KernelJob::CoordinatesInRows(std::uint64_t index) const {
   const Dim3& grid = config.grid;
-  if (index < grid.x && band == 1) return {static_cast<std::uint32_t>(index), 0, 0};
   if (band == 1) {
     const std::uint64_t row = index / grid.x;
     return {static_cast<std::uint32_t>(index % grid.x), static_cast<std::uint32_t>(row % grid.y),

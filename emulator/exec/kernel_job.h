@@ -47,7 +47,11 @@ struct KernelJob {
   }
   void FillLaneTids();
   // Of the block that is to be run as number `index`.
-  Dim3 Coordinates(std::uint64_t index) const;
+  Dim3 Coordinates(std::uint64_t index) const {
+    if (index < config.grid.x && band == 1) return {static_cast<std::uint32_t>(index), 0, 0};
+    return CoordinatesInRows(index);
+  }
+  Dim3 CoordinatesInRows(std::uint64_t index) const;
 
   // What a block takes on one core: as the kernel's last launch found, or 0, then as this one did.
   Duration block_time = {};

@@ -63,6 +63,11 @@ std::uint32_t Barrier(WarpContext* context, std::uint32_t id, std::uint32_t thre
   return goes_on ? 1 : 0;
 }
 
+std::uint32_t WaitForBlock(WarpContext* context) {
+  Warp& warp = WarpOf(context);
+  return warp.runner->WaitForBlock(warp) ? 1 : 0;
+}
+
 std::uint32_t Yield(WarpContext* context) {
   return WarpOf(context).runner->Yield(WarpOf(context)) ? 1 : 0;
 }
@@ -165,6 +170,7 @@ const RuntimeCalls& Runtime() {
       .check_access = &CheckAccess,
       .misaligned_shared = &MisalignedShared,
       .barrier = &Barrier,
+      .block_barrier = &WaitForBlock,
       .yield = &Yield,
       .take_turns = &TakeTurns,
       .trap = &Trap,

@@ -51,12 +51,14 @@ struct RuntimeCalls {
   void (*check_access)(WarpContext*, std::uint32_t mask, const std::uint64_t* addresses,
                        std::uint32_t bytes);
   void (*misaligned_shared)(WarpContext*, std::uint32_t mask);
-  // The next three return 0 only to resumable code: the warp must wait, so the code has to save
+  // The next four return 0 only to resumable code: the warp must wait, so the code has to save
   // its state and return.
   // `threads` 0 means the whole block. When the warp goes on, the reduction of the kPopc, kAnd and
   // kOr modes is in barrier_result.
   std::uint32_t (*barrier)(WarpContext*, std::uint32_t id, std::uint32_t threads,
                            std::uint32_t mask, std::uint32_t predicates, std::uint32_t mode);
+  // `barrier` 0 of the whole block in kSync mode, as __syncthreads has it.
+  std::uint32_t (*block_barrier)(WarpContext*);
   // The warp can go on only when another one, perhaps of another block, has done something.
   std::uint32_t (*yield)(WarpContext*);
   // The warp has gone far through memory; its neighbours should follow. Of resumable code only.

@@ -371,6 +371,7 @@ class FunctionEmitter {
 
   // warp.cc
   void EmitBarrier(const Instruction& instruction);
+  void EmitBlockBarrier(const Instruction& instruction);
   void WaitAtBarrier(const Instruction& instruction, const std::vector<Value*>& arguments);
   void WriteBarrierResult(const Instruction& instruction, BarrierMode mode);
   void EmitShuffle(const Instruction& instruction);

@@ -139,16 +139,18 @@ std::vector<llvm::Value*> FunctionEmitter::LoadContiguous(const Address& address
 }
 
 // The blocks of a grid usually read one tile of memory after the other, but each tile warp by warp
-// in several parts, which processors do not recognise as the stream that it is.
+// in several parts, which processors do not recognise as the stream that it is. The lines go to the
+// second cache: into the first one, whose sets these streams share, they would displace each other.
 void FunctionEmitter::PrefetchNextTile(const Address& address, const Access& access) {
-  constexpr std::uint64_t kAhead = 2048;
+  constexpr std::uint64_t kAhead = 6144;  // a few blocks, whose time is memory's latency
+  constexpr std::uint32_t kSecondCache = 2;
   constexpr std::uint64_t kCacheLine = 64;
   for (std::uint64_t line = 0; line < std::uint64_t{kWarpLanes} * access.bytes();
        line += kCacheLine) {
     const Address ahead = Advanced(address, kAhead + line);
     b_.CreateIntrinsic(
         llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-        {Pointer(ahead, ahead.value), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+        {Pointer(ahead, ahead.value), b_.getInt32(0), b_.getInt32(kSecondCache), b_.getInt32(1)});
   }
 }
 

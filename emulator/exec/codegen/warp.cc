@@ -18,6 +18,10 @@ void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
   std::size_t next = reduce ? 1 : 0;
   const std::size_t end = instruction.operands.size() - (reduce ? 1 : 0);
   if (instruction.operands.size() < (reduce ? 3U : 1U)) return Unsupported(instruction, "operands");
+  const bool whole_block = !reduce && !instruction.Has(Modifier::kArrive) &&
+                           instruction.operands.size() == 1 &&
+                           lanes_.ConstantOf(instruction.operands[0]) == 0U;
+  if (whole_block) return EmitBlockBarrier(instruction);
   Value* id = ReadScalar(instruction.operands[next++], Type::kU32);
   Value* threads = next < end ? ReadScalar(instruction.operands[next], Type::kU32) : b_.getInt32(0);
   BarrierMode mode = instruction.Has(Modifier::kArrive) ? BarrierMode::kArrive : BarrierMode::kSync;
@@ -34,6 +38,15 @@ void FunctionEmitter::EmitBarrier(const Instruction& instruction) {
     WaitAtBarrier(instruction, {context_, id, threads, MaskBits(mask), predicates,
                                 b_.getInt32(static_cast<std::uint32_t>(mode))});
     if (reduce) WriteBarrierResult(instruction, mode);
+  });
+  ReloadMask();
+}
+
+// bar.sync 0: __syncthreads.
+void FunctionEmitter::EmitBlockBarrier(const Instruction& instruction) {
+  IfAny(ActiveMask(instruction), [&] {
+    WaitUnless(CallRuntime(offsetof(RuntimeCalls, block_barrier), b_.getInt32Ty(), {context_}),
+               instruction);
   });
   ReloadMask();
 }
