@@ -36,6 +36,23 @@ llvm::Value* FunctionEmitter::AsyncWord(const Operand& fourth, Address from, std
   return keep == nullptr ? copied : b_.CreateAnd(copied, keep);
 }
 
+// Copies whose addresses follow no pattern, which mostly a part of the lanes do.
+void FunctionEmitter::CopyByLane(const Address& to, const Address& from, unsigned words,
+                                 Value* mask) {
+  const auto bytes = words * 4;
+  CheckAccess(from, bytes, mask);
+  CheckAccess(to, bytes, mask);
+  llvm::Type* type = llvm::FixedVectorType::get(b_.getInt32Ty(), words);
+  Value* sources = Spill(LaneAddresses(from));
+  Value* targets = Spill(LaneAddresses(to));
+  ForEachLane(mask, [&](Value* lane) {
+    Value* source = b_.CreateLoad(b_.getInt64Ty(), LaneSlot(sources, b_.getInt64Ty(), lane));
+    Value* target = b_.CreateLoad(b_.getInt32Ty(), LaneSlot(targets, b_.getInt32Ty(), lane));
+    Value* copied = b_.CreateAlignedLoad(type, Pointer(from, source), llvm::Align(bytes));
+    b_.CreateAlignedStore(copied, Pointer(to, target), llvm::Align(4));
+  });
+}
+
 // cp.async.ca.shared.global [to], [from], bytes{, source bytes or whether to ignore the source}
 void FunctionEmitter::EmitAsyncCopy(const Instruction& instruction) {
   if (!instruction.Has(Modifier::kAsync)) return Unsupported(instruction);
@@ -59,7 +76,11 @@ void FunctionEmitter::EmitAsyncCopy(const Instruction& instruction) {
     const Address to = AddressOf(operands[0], Space::kShared);
     const Address from = AddressOf(operands[1], Space::kGlobal);
     if (to.value == nullptr || from.value == nullptr) return;
-    if (operands.size() == 3) return Store(to, access, Load(from, access, mask), mask);
+    const bool copies_all = operands.size() == 3 || lanes_.ConstantOf(operands[3]) >= bytes;
+    if (copies_all && !IsContiguous(from, access) && words > 1) {
+      return CopyByLane(to, from, words, mask);
+    }
+    if (copies_all) return Store(to, access, Load(from, access, mask), mask);
     // What the source lacks is zero.
     for (unsigned i = 0; i < words; ++i) {
       const std::uint64_t offset = std::uint64_t{4} * i;

@@ -259,6 +259,7 @@ class FunctionEmitter {
   Value* Pointer(const Address& address, Value* value);
   std::vector<Value*> Load(const Address& address, const Access& access, Value* mask);
   std::vector<Value*> LoadContiguous(const Address& address, const Access& access, Value* mask);
+  std::vector<Value*> PartElements(Value* all, const Access& access);
   void PrefetchNextTile(const Address& address, const Access& access);
   bool IsContiguous(const Address& address, const Access& access) const;
   bool HasContiguousRows(const Address& address, const Access& access) const;
@@ -267,7 +268,8 @@ class FunctionEmitter {
   Value* RowStarts(const Address& address);
   Value* RowPart(Value* lanes, unsigned row);  // the lanes of one row
   std::vector<Value*> LoadRows(const Address& address, const Access& access, Value* mask);
-  Value* LoadRowScalar(const Address& row, const Access& access, Value* mask);
+  std::vector<Value*> LoadRowScalars(const Address& row, const Access& access, Value* mask);
+  std::vector<Value*> LoadUniformRows(const Address& address, const Access& access, Value* mask);
   void StoreRows(const Address& address, const Access& access, Value* value, Value* mask);
   Value* Concatenate(std::vector<Value*> parts);
   std::vector<Value*> Gather(const Address& address, const Access& access, Value* mask);
@@ -303,6 +305,7 @@ class FunctionEmitter {
 
   // async_copy.cc: done at once, so that waiting for it is nothing.
   void EmitAsyncCopy(const Instruction& instruction);
+  void CopyByLane(const Address& to, const Address& from, unsigned words, Value* mask);
   Value* AsyncWord(const Operand& fourth, Address from, std::uint64_t offset, Value* mask);
 
   // dynamic_stack.cc

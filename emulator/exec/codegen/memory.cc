@@ -98,8 +98,9 @@ llvm::Value* FunctionEmitter::Pointer(const Address& address, Value* value) {
 
 llvm::Value* FunctionEmitter::Repeat(Value* mask, unsigned count) {
   if (count == 1) return mask;
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements();
   std::vector<int> indices;
-  for (unsigned i = 0; i < kWarpLanes * count; ++i) indices.push_back(static_cast<int>(i / count));
+  for (unsigned i = 0; i < lanes * count; ++i) indices.push_back(static_cast<int>(i / count));
   return b_.CreateShuffleVector(mask, indices);
 }
 
@@ -126,6 +127,11 @@ std::vector<llvm::Value*> FunctionEmitter::LoadContiguous(const Address& address
   if (in_tile_) PrefetchNextTile(address, access);
   Value* all = b_.CreateMaskedLoad(type, Pointer(address, address.value),
                                    llvm::Align(access.element_bytes), Repeat(mask, access.count));
+  return PartElements(all, access);
+}
+
+// What lanes have loaded one after the other, element by element.
+std::vector<llvm::Value*> FunctionEmitter::PartElements(Value* all, const Access& access) {
   if (access.count == 1) return {all};
   std::vector<Value*> values;
   for (unsigned i = 0; i < access.count; ++i) {
@@ -189,7 +195,7 @@ void FunctionEmitter::Store(const Address& address, const Access& access,
   CheckAccess(address, access.bytes(), mask);
   if (address.shape.uniform()) return StoreUniform(address, access, values, mask);
   if (IsContiguous(address, access)) return StoreContiguous(address, access, values, mask);
-  if (HasContiguousRows(address, access) && address.shape.stride != 0) {
+  if (HasContiguousRows(address, access) && address.shape.stride != 0 && access.count == 1) {
     return StoreRows(address, access, Vector(values[0]), mask);
   }
   Scatter(address, access, values, mask);

@@ -12,8 +12,8 @@ bool FunctionEmitter::IsContiguous(const Address& address, const Access& access)
 
 bool FunctionEmitter::HasContiguousRows(const Address& address, const Access& access) const {
   const std::int64_t stride = address.shape.stride;
-  return address.shape.stepped() && row_lanes() < kWarpLanes && access.count == 1 &&
-         access.element_bytes >= 4 && (stride == 0 || stride == access.bytes());
+  return address.shape.stepped() && row_lanes() < kWarpLanes && access.element_bytes >= 4 &&
+         (stride == 0 || stride == access.bytes());
 }
 
 // The addresses of the first lanes of all rows, which are not linear.
@@ -45,50 +45,75 @@ llvm::Value* FunctionEmitter::RowPart(Value* lanes, unsigned row) {
   return b_.CreateShuffleVector(lanes, indices);
 }
 
-// One value for all lanes of a row; none is loaded where no lane wants it.
-llvm::Value* FunctionEmitter::LoadRowScalar(const Address& row, const Access& access, Value* mask) {
-  const llvm::Align align(access.element_bytes);
-  if (const auto* constant = llvm::dyn_cast<llvm::Constant>(mask)) {
-    if (constant->isAllOnesValue()) {
-      return b_.CreateAlignedLoad(access.element, Pointer(row, row.value), align);
+// The elements that all lanes of a row load; none is loaded where no lane wants it.
+std::vector<llvm::Value*> FunctionEmitter::LoadRowScalars(const Address& row, const Access& access,
+                                                          Value* mask) {
+  const auto load = [&] {
+    std::vector<Value*> values;
+    for (unsigned i = 0; i < access.count; ++i) {
+      const Address at = Advanced(row, std::uint64_t{i} * access.element_bytes);
+      values.push_back(b_.CreateAlignedLoad(access.element, Pointer(at, at.value),
+                                            llvm::Align(access.element_bytes)));
     }
+    return values;
+  };
+  if (const auto* constant = llvm::dyn_cast<llvm::Constant>(mask)) {
+    if (constant->isAllOnesValue()) return load();
   }
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* wanted = NewBlock("row");
   llvm::BasicBlock* after = NewBlock("row_done");
   b_.CreateCondBr(b_.CreateOrReduce(mask), wanted, after);
   b_.SetInsertPoint(wanted);
-  Value* loaded = b_.CreateAlignedLoad(access.element, Pointer(row, row.value), align);
+  std::vector<Value*> values = load();
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
-  llvm::PHINode* value = b_.CreatePHI(access.element, 2);
-  value->addIncoming(loaded, wanted);
-  value->addIncoming(llvm::PoisonValue::get(access.element), before);
-  return value;
+  for (Value*& value : values) {
+    llvm::PHINode* either = b_.CreatePHI(access.element, 2);
+    either->addIncoming(value, wanted);
+    either->addIncoming(llvm::PoisonValue::get(access.element), before);
+    value = either;
+  }
+  return values;
+}
+
+std::vector<llvm::Value*> FunctionEmitter::LoadUniformRows(const Address& address,
+                                                           const Access& access, Value* mask) {
+  std::vector<std::vector<Value*>> parts(access.count);  // of each element, by row
+  for (unsigned row = 0; row < kWarpLanes / row_lanes(); ++row) {
+    const std::vector<Value*> scalars =
+        LoadRowScalars(RowOf(address, row), access, RowPart(mask, row));
+    for (unsigned i = 0; i < access.count; ++i) {
+      parts[i].push_back(b_.CreateVectorSplat(row_lanes(), scalars[i]));
+    }
+  }
+  std::vector<Value*> values;
+  for (std::vector<Value*>& of_element : parts) {
+    values.push_back(Concatenate(std::move(of_element)));
+  }
+  return values;
 }
 
 std::vector<llvm::Value*> FunctionEmitter::LoadRows(const Address& address, const Access& access,
                                                     Value* mask) {
-  const unsigned width = row_lanes();
-  const unsigned rows = kWarpLanes / width;
-  auto* row_type = llvm::FixedVectorType::get(access.element, width);
-  const llvm::Align align(access.element_bytes);
+  if (address.shape.stride == 0) return LoadUniformRows(address, access, mask);
+  const unsigned rows = kWarpLanes / row_lanes();
+  auto* row_type = llvm::FixedVectorType::get(access.element, row_lanes() * access.count);
+  const auto load = [&](const Address& at, Value* row_mask) {
+    return b_.CreateMaskedLoad(row_type, Pointer(at, at.value), llvm::Align(access.element_bytes),
+                               Repeat(row_mask, access.count));
+  };
   std::vector<Value*> parts;
-  const bool same_rows = address.linear() && address.shape.row_stride == 0;
-  if (same_rows) {
+  if (address.linear() && address.shape.row_stride == 0) {
     Value* any = RowPart(mask, 0);
     for (unsigned row = 1; row < rows; ++row) any = b_.CreateOr(any, RowPart(mask, row));
-    Value* once = b_.CreateMaskedLoad(row_type, Pointer(address, address.value), align, any);
-    parts.assign(rows, once);
+    parts.assign(rows, load(address, any));
+  } else {
+    for (unsigned row = 0; row < rows; ++row) {
+      parts.push_back(load(RowOf(address, row), RowPart(mask, row)));
+    }
   }
-  for (unsigned row = 0; row < rows && !same_rows; ++row) {
-    const Address at = RowOf(address, row);
-    Value* row_mask = RowPart(mask, row);
-    parts.push_back(address.shape.stride == 0
-                        ? b_.CreateVectorSplat(width, LoadRowScalar(at, access, row_mask))
-                        : b_.CreateMaskedLoad(row_type, Pointer(at, at.value), align, row_mask));
-  }
-  return {Concatenate(std::move(parts))};
+  return PartElements(Concatenate(std::move(parts)), access);
 }
 
 // Later rows win where they overlap, as lanes do in a scatter.

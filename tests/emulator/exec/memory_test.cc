@@ -276,6 +276,56 @@ TEST_F(MemoryTest, DynamicSharedMemoryIsAlignedAndWhole) {
   }
 }
 
+// In rows of 16 threads: each thread adds four words that its row shares to two of its own, which
+// lie next to those of its neighbours, and the last of four words that it copies to shared memory
+// from a place of its own.
+constexpr char kVectorsInRows[] =
+    ".visible .entry rows(.param .u64 in, .param .u64 out, .param .u32 limit)\n{\n"
+    ".reg .b64 %rd<8>; .reg .b32 %r<20>; .reg .pred %p; .shared .align 16 .b8 tile[4096];\n"
+    "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.u32 %r1, [limit];\n"
+    "mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.y; mov.u32 %r4, %ntid.x;\n"
+    "mad.lo.u32 %r5, %r3, %r4, %r2;\n"
+    "mul.wide.u32 %rd3, %r3, 16; add.u64 %rd3, %rd1, %rd3;\n"
+    "mad.lo.s32 %r7, %r3, 40, %r2; mul.wide.s32 %rd4, %r7, 8; add.u64 %rd4, %rd1, %rd4;\n"
+    "mul.lo.u32 %r8, %r5, %r5; and.b32 %r8, %r8, 63;\n"
+    "mul.wide.u32 %rd5, %r8, 16; add.u64 %rd5, %rd1, %rd5;\n"
+    "shl.b32 %r9, %r5, 4; mov.u32 %r10, tile; add.u32 %r9, %r9, %r10;\n"
+    "mul.wide.u32 %rd6, %r5, 4; add.u64 %rd6, %rd2, %rd6;\n"
+    "setp.ge.u32 %p, %r2, %r1; @%p bra done;\n"
+    "ld.global.v4.u32 {%r11, %r12, %r13, %r14}, [%rd3];\n"
+    "ld.global.v2.u32 {%r15, %r16}, [%rd4];\n"
+    "cp.async.cg.shared.global [%r9], [%rd5], 16, 16; cp.async.wait_all;\n"
+    "ld.shared.u32 %r17, [%r9+12];\n"
+    "mad.lo.u32 %r11, %r12, 3, %r11; mad.lo.u32 %r11, %r13, 5, %r11;\n"
+    "mad.lo.u32 %r11, %r14, 7, %r11; mad.lo.u32 %r11, %r15, 11, %r11;\n"
+    "mad.lo.u32 %r11, %r16, 13, %r11; mad.lo.u32 %r11, %r17, 17, %r11;\n"
+    "st.global.u32 [%rd6], %r11;\ndone: ret;\n}\n";
+
+TEST_F(MemoryTest, VectorsInShortRows) {
+  LoadText(std::string(kPtxHeader) + kVectorsInRows);
+  DeviceArray<std::uint32_t> in(memory_, 4096);
+  DeviceArray<std::uint32_t> out(memory_, 256);
+  for (std::uint32_t i = 0; i < 4096; ++i) in[i] = i * 2654435761U;
+  for (const std::uint32_t width : {1U, 2U, 4U, 8U, 16U, 32U}) {
+    for (const std::uint32_t limit : {1U, 3U, 32U}) {
+      const std::uint32_t height = 128 / width;
+      if (height * 40 > 2000) continue;
+      std::fill_n(out.data(), 256, 0U);
+      MustRun("rows", {1, 1, 1}, {width, height, 1}, in.data(), out.data(), limit);
+      for (std::uint32_t i = 0; i < 128; ++i) {
+        const std::uint32_t x = i % width;
+        const std::uint32_t y = i / width;
+        const std::uint32_t* const shared = &in[4 * y];
+        const std::uint32_t* const own = &in[2 * (40 * y + x)];
+        const std::uint32_t copied = in[4 * (i * i % 64) + 3];
+        const std::uint32_t sum = shared[0] + 3 * shared[1] + 5 * shared[2] + 7 * shared[3] +
+                                  11 * own[0] + 13 * own[1] + 17 * copied;
+        ASSERT_EQ(out[i], x < limit ? sum : 0) << width << " " << limit << " " << i;
+      }
+    }
+  }
+}
+
 TEST_F(MemoryTest, FreedMemoryFaults) {
   DeviceArray<int> keep(memory_, 64);
   std::int64_t offset = 0;
