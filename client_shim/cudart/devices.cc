@@ -82,11 +82,19 @@ cudaError_t GetByPciBusId(int* device, const char* id) {
   return cudaErrorInvalidDevice;
 }
 
+cudaError_t AwaitDevice() {
+  if (Core().IsDrained()) return Core().TakeAsyncError();
+  const std::uint64_t commands = Core().CommandCount();
+  TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
+  NoteIdleDevice(commands + 1);
+  return cudaSuccess;
+}
+
 cudaError_t SynchronizeDevice() {
   TORPOR_TRY(Begin());
   TORPOR_TRY(RefuseUnsafe());
   TORPOR_TRY(AwaitAllHostFunctions());
-  TORPOR_TRY(Core().IsDrained() ? Core().TakeAsyncError() : Ask(wire::DeviceSynchronize{}));
+  TORPOR_TRY(AwaitDevice());
   TORPOR_TRY(ReleasePoolMemory());
   return FetchManagedVariables();
 }

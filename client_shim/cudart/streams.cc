@@ -1,6 +1,7 @@
 #include "client_shim/cudart/streams.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <shared_mutex>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "client_shim/cudart/graph/capture.h"
 #include "client_shim/cudart/host_functions.h"
 #include "client_shim/cudart/managed_variables.h"
+#include "client_shim/cudart/per_device.h"
 
 namespace torpor::shim {
 namespace {
@@ -133,16 +135,28 @@ cudaError_t DestroyStream(cudaStream_t handle) {
 cudaError_t Synchronize(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
+  const std::uint64_t commands = Core().CommandCount();
   TORPOR_TRY(Ask(wire::StreamSynchronize{stream->wire}));
+  stream->idle_commands = commands + 1;
   return FetchManagedVariables();
+}
+
+// The core's count of commands when the whole device was last known to be idle.
+PerDevice<std::atomic<std::uint64_t>> device_idle_commands;
+
+// Whether it was synchronised, or its device, and nothing at all was enqueued since, by whichever
+// library.
+bool IsKnownIdle(const Stream& stream) {
+  const std::uint64_t commands = Core().CommandCount();
+  return stream.idle_commands == commands || device_idle_commands.here() == commands;
 }
 
 bool MarkIsReached(const Stream& stream) {
   return Core().SlotValue(stream.slot) >= stream.marked_value;
 }
 
-// Puts a mark behind everything that was enqueued so far, and gives an idle stream the time to
-// reach it: a query right behind a synchronisation must find the stream ready.
+// Puts a mark behind everything that was enqueued so far, and gives a stream that is idle the time
+// to reach it.
 cudaError_t PlaceMark(Stream& stream) {
   const std::uint64_t commands = Core().CommandCount();
   const std::uint64_t value = Core().NextSlotValue(stream.slot);
@@ -164,7 +178,7 @@ cudaError_t Query(cudaStream_t handle) {
   TORPOR_TRY(FindStream(handle, stream));
   TORPOR_TRY(RefuseCaptured(stream));
   if (stream->host_functions.load() != 0) return cudaErrorNotReady;
-  if (Core().IsDrained()) return Core().TakeAsyncError();
+  if (Core().IsDrained() || IsKnownIdle(*stream)) return Core().TakeAsyncError();
   std::lock_guard lock(stream->mutex);
   if (stream->slot == 0) stream->slot = Core().AllotSlot();
   if (stream->slot == 0) return Ask(wire::StreamSynchronize{stream->wire});
@@ -223,6 +237,8 @@ cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier) {
   const cudaError_t destroyed = Core().Destroy(event, Encode(wire::EventDestroy{event}));
   return error != cudaSuccess ? error : destroyed;
 }
+
+void NoteIdleDevice(std::uint64_t commands) { device_idle_commands.here() = commands; }
 
 cudaError_t DestroyAllStreams() {
   for (const StreamPtr& stream : TheStreams().All())

@@ -17,6 +17,10 @@ cudaError_t FindStream(cudaStream_t stream, StreamPtr& found);
 // names, of the device in use.
 cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier);
 
+// All work of the device in use was done when the core counted `commands`: what queries of its
+// streams find until more is enqueued.
+void NoteIdleDevice(std::uint64_t commands);
+
 // Destroys every stream that the program made, whose work is done.
 cudaError_t DestroyAllStreams();
 

@@ -359,6 +359,25 @@ TEST_F(CudartClientTest, WhatCouldNotBeSentIsNotAwaited) {
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
+// However long the executor takes to reach a mark.
+TEST_F(CudartClientTest, AQueryRightBehindASynchronisationFindsTheStreamReady) {
+  core_.is_drained = false;
+  core_.has_slots = true;
+  core_.slots_stall = true;
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(At(kDevice), 0, 4, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady) << "only the other stream is known";
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(At(kDevice), 0, 4, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 TEST_F(CudartClientTest, AThreadsDefaultStreamGivesItsSlotBack) {
   core_.is_drained = false;
   core_.has_slots = true;

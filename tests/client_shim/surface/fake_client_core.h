@@ -141,6 +141,7 @@ class FakeClientCore : public ClientCore {
     if (send_failure != cudaSuccess) return send_failure;
     if (before_enqueue) before_enqueue(command.call_id);
     const std::lock_guard lock(mutex_);
+    ++commands_;
     sent.push_back({command.call_id, {command.fields.begin(), command.fields.end()}});
     if (!slots_stall) reached_ = issued_.load();
     return cudaSuccess;
@@ -155,7 +156,7 @@ class FakeClientCore : public ClientCore {
     ++flushes;
     return failure;
   }
-  std::uint64_t CommandCount() const override { return 0; }
+  std::uint64_t CommandCount() const override { return commands_; }
   bool IsDrained() const override { return is_drained; }
   cudaError_t Create(std::uint64_t handle, const Command&) override {
     live.insert(handle);
@@ -239,6 +240,7 @@ class FakeClientCore : public ClientCore {
   std::mutex mutex_;  // guards `sent`
   inline static thread_local FakeClientCore* current_ = nullptr;
   inline static std::atomic<std::uint64_t> minted_{0};  // unique in the process
+  std::atomic<std::uint64_t> commands_{0};
   std::atomic<std::uint64_t> issued_{0};
   mutable std::atomic<std::uint64_t> reached_{0};
   std::uint64_t next_address_ = 0x2080'0000'0000;
