@@ -72,7 +72,7 @@ class CublasCall {
   template <typename Command>
   cublasStatus_t Send(Command& command) {
     if (!IsSendable(command)) return status_;
-    return Guarded([&](std::vector<std::uint8_t>& fields) {
+    return WithFields([&](std::vector<std::uint8_t>& fields) {
       std::shared_ptr<const CapturedHandle> captured;
       if (const cublasStatus_t status = FindCaptured(captured)) return status;
       if (captured) command.handle = captured->id();
@@ -99,7 +99,7 @@ class CublasCall {
                           std::uint64_t bytes) {
     if (!result) Fail(CUBLAS_STATUS_INVALID_VALUE);
     if (!IsSendable(command)) return status_;
-    return Guarded([&](std::vector<std::uint8_t>& fields) {
+    return WithFields([&](std::vector<std::uint8_t>& fields) {
       wire::Writer{fields}(command);
       std::vector<std::uint8_t> reply;
       const cublasStatus_t status = Call(Command::kCallId, fields, reply);
@@ -124,16 +124,14 @@ class CublasCall {
     return status_ == CUBLAS_STATUS_SUCCESS;
   }
 
-  // No exception may cross the C entry; only an allocation can throw here.
+  // With room for the command's fields.
   template <typename Body>
-  cublasStatus_t Guarded(Body body) noexcept {
-    try {
+  static cublasStatus_t WithFields(Body body) noexcept {
+    return Guarded([&] {
       std::vector<std::uint8_t> fields;
       fields.reserve(kExpectedBytes);
       return body(fields);
-    } catch (...) {
-      return CUBLAS_STATUS_ALLOC_FAILED;
-    }
+    });
   }
 
   // What a call uses in place of the program's handle if its stream captures; else null.

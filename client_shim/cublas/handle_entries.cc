@@ -31,16 +31,6 @@ cublasStatus_t CreateHandle(cublasHandle_t* handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// No exception may cross the C entry; only an allocation can throw here.
-template <typename Body>
-cublasStatus_t Guarded(Body body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    return CUBLAS_STATUS_ALLOC_FAILED;
-  }
-}
-
 constexpr std::int32_t kMathModes = CUBLAS_TENSOR_OP_MATH | CUBLAS_PEDANTIC_MATH |
                                     CUBLAS_TF32_TENSOR_OP_MATH | CUBLAS_FP32_EMULATED_BF16X9_MATH |
                                     CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH |

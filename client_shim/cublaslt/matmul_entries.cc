@@ -14,16 +14,6 @@
 namespace torpor::shim {
 namespace {
 
-// No exception may cross the C entry; only an allocation can throw here.
-template <typename Body>
-cublasStatus_t Guarded(Body body) noexcept {
-  try {
-    return body();
-  } catch (...) {
-    return CUBLAS_STATUS_ALLOC_FAILED;
-  }
-}
-
 template <typename Body>
 cublasStatus_t WithHandle(cublasLtHandle_t handle, Body body) {
   return Guarded([&] {

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "base/cudnn/shapes.h"
+#include "client_shim/c_entry.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/cudnn/questions.h"
@@ -61,7 +62,7 @@ cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_meas
       !DnnIsValid(*given.convolution) || !DnnIsValid(*given.y)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
-  try {
+  return WithoutExceptions<CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED>([&] {
     wire::CudnnConvolutionAlgorithms command;
     command.direction = direction;
     command.is_measured = is_measured ? 1 : 0;
@@ -71,9 +72,7 @@ cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_meas
     command.y = *given.y;
     command.requested = static_cast<std::uint32_t>(std::min(requested, wire::kMostDnnAlgorithms));
     return Ask(*found->core, command, returned, performances);
-  } catch (...) {  // an allocation
-    return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-  }
+  });
 }
 
 cudnnStatus_t PutCount(cudnnHandle_t handle, int value, int* count) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/cudnn/descriptors.h"
+#include "client_shim/c_entry.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/questions.h"
 #include "proto/wire/codec.h"
@@ -48,7 +49,7 @@ class CudnnCall {
   template <typename Command>
   cudnnStatus_t Send(Command& command) {
     if (!IsSendable(command)) return status_;
-    return Guarded([&] {
+    return WithoutExceptions<CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED>([&] {
       const std::vector<std::uint8_t> fields = wire::Encoded(command);
       return Enqueue(Command::kCallId, command.stream, fields);
     });
@@ -60,7 +61,7 @@ class CudnnCall {
     if (!size) Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
     if (!IsSendable(command)) return status_;
     command.stream = 0;
-    return Guarded([&] {
+    return WithoutExceptions<CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED>([&] {
       std::vector<std::uint8_t> result;
       const cudnnStatus_t status = CudnnQuestions::Get().Ask(*handle_->core, Command::kCallId,
                                                              wire::Encoded(command), result);
@@ -84,16 +85,6 @@ class CudnnCall {
     if (status_ == CUDNN_STATUS_SUCCESS && !FieldsAreValid(command))
       status_ = CUDNN_STATUS_BAD_PARAM;
     return status_ == CUDNN_STATUS_SUCCESS;
-  }
-
-  // No exception may cross the C entry; only an allocation can throw here.
-  template <typename Body>
-  cudnnStatus_t Guarded(Body body) noexcept {
-    try {
-      return body();
-    } catch (...) {
-      return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-    }
   }
 
   cudnnStatus_t Enqueue(std::uint32_t call_id, std::uint64_t stream,

@@ -1,3 +1,4 @@
+#include "client_shim/c_entry.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/stream_work.h"
@@ -8,11 +9,8 @@ using torpor::shim::CudnnHandleTable;
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (!handle) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  try {
-    return CudnnHandleTable::Get().Create(*handle);
-  } catch (...) {  // an allocation
-    return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-  }
+  return torpor::shim::WithoutExceptions<CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED>(
+      [&] { return CudnnHandleTable::Get().Create(*handle); });
 }
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
