@@ -22,6 +22,13 @@ SharedMapping NewFile(Bytes bytes) {
   return *SharedMapping::Map(file, bytes);
 }
 
+SessionFiles NewFiles() {
+  SessionFiles files;
+  files.window = NewFile(kMiB);
+  files.image = NewFile(kRange);
+  return files;
+}
+
 memory::ExtentSet Live(std::initializer_list<memory::Extent> extents) {
   memory::ExtentSet set;
   for (const memory::Extent& extent : extents) set.Add(extent);
@@ -40,10 +47,7 @@ class PeerImageTest : public testing::Test {
     identity_.device_base = kOwnerBase;
     identity_.device_bytes = kRange;
     identity_.window_bytes = kMiB;
-    SessionFiles files;
-    files.window = NewFile(kMiB);
-    files.image = NewFile(kRange);
-    owner_ = *SessionMemory::Open(*device_, *pool_, identity_, std::move(files), directory_);
+    owner_ = *SessionMemory::Open(*device_, *pool_, identity_, NewFiles(), directory_);
     peer_ = *DeviceImage::Open(*device_, *pool_, kPeerBase, kRange, NewFile(kRange));
     stream_ = *device_->CreateStream();
     socket_ = testing::TempDir() + "peers." + std::to_string(getpid()) + ".sock";
@@ -143,17 +147,11 @@ TEST_F(PeerImageTest, AFamilyReachesItsMembersMemoryAndTheFirstsArena) {
   SessionIdentity other = identity_;
   other.id = {8};
   other.device_base = 0x5540'0000'0000;
-  SessionFiles files;
-  files.window = NewFile(kMiB);
-  files.image = NewFile(kRange);
-  const auto further = *SessionMemory::Open(*device_, *pool_, other, std::move(files), directory_);
+  const auto further = *SessionMemory::Open(*device_, *pool_, other, NewFiles(), directory_);
   SessionIdentity stranger = other;
   stranger.id = stranger.first = {9};
   stranger.device_base = 0x5560'0000'0000;
-  files.window = NewFile(kMiB);
-  files.image = NewFile(kRange);
-  const auto unrelated =
-      *SessionMemory::Open(*device_, *pool_, stranger, std::move(files), directory_);
+  const auto unrelated = *SessionMemory::Open(*device_, *pool_, stranger, NewFiles(), directory_);
   ASSERT_TRUE(owner_->image().SwapIn(Live({{0, 1000}}), stream_).ok());
   EXPECT_TRUE(further->IsAddressable(kOwnerBase, 1000));
   EXPECT_FALSE(further->IsAddressable(kOwnerBase, 1001));
