@@ -8,6 +8,7 @@
 
 #include "emulator/exec/block_runner.h"
 #include "emulator/exec/image/image_table.h"
+#include "emulator/exec/image/plane_sampler.h"
 #include "emulator/exec/image/texel.h"
 
 namespace torpor::emulator {
@@ -47,13 +48,27 @@ class Objects {
   const Object* object_ = nullptr;
 };
 
+std::uint32_t FirstLane(std::uint32_t mask) {
+  return static_cast<std::uint32_t>(std::countr_zero(mask));
+}
+
+// `mask` is not 0.
+bool HaveOneHandle(const ImageLanes& lanes, std::uint32_t mask) {
+  const std::uint64_t first = lanes.handles[FirstLane(mask)];
+  std::uint64_t difference = 0;
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if (((mask >> lane) & 1) != 0) difference |= lanes.handles[lane] ^ first;
+  }
+  return difference == 0;
+}
+
 constexpr char kNoTexture[] = "no texture object ";
 constexpr char kNoSurface[] = "no surface object ";
 
 template <typename Visit>
 void ForEachLane(std::uint32_t mask, Visit visit) {
   for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-    visit(static_cast<std::uint32_t>(std::countr_zero(rest)));
+    visit(FirstLane(rest));
   }
 }
 
@@ -212,6 +227,12 @@ void AccessTexture(WarpContext* context, std::uint32_t mask, ImageLanes* lanes,
                    std::uint64_t bits) {
   const auto instruction = std::bit_cast<TextureInstruction>(bits);
   Objects<Texture> textures(context, *lanes, kNoTexture);
+  const bool in_plane =
+      !instruction.gathers && !instruction.is_integer && instruction.geometry == ImageGeometry::k2d;
+  if (in_plane && HaveOneHandle(*lanes, mask) &&
+      SamplePlane(textures.Of(FirstLane(mask)), mask, *lanes)) {
+    return;
+  }
   ForEachLane(mask, [&](std::uint32_t lane) {
     const Texture& texture = textures.Of(lane);
     const SampleRequest request = RequestOf(instruction, *lanes, lane);
