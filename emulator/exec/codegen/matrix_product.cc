@@ -35,8 +35,7 @@ class ProductBuilder {
   void Build() {
     entry_ = llvm::BasicBlock::Create(b_.getContext(), "entry", &function_);
     b_.SetInsertPoint(entry_);
-    a_ = Scratch(matrix_.m * depth_);
-    WidenInto(a_, MatrixPart::kA);
+    a_ = ArrangeA();
     b_rows_ = Scratch(depth_ * matrix_.n);
     ArrangeB();
     c_rows_ = HasRows(MatrixPart::kC) ? Argument(MatrixPart::kC) : ArrangeC();
@@ -47,6 +46,9 @@ class ProductBuilder {
   }
 
  private:
+  // That are computed at once, since each is a chain in which every step waits for the one before.
+  static constexpr unsigned kRows = 8;
+
   bool IsBits() const { return matrix_.a == Type::kB1; }
   // Elements in a register of a lane; words of bits count as elements.
   unsigned Packed(MatrixPart part) const {
@@ -189,6 +191,15 @@ class ProductBuilder {
     }
   }
 
+  // Doubles are in their fragment as they are computed with. D may lie where A does, and is written
+  // after all rows that are computed at once.
+  Value* ArrangeA() {
+    if (matrix_.a == Type::kF64 && matrix_.m == kRows) return Argument(MatrixPart::kA);
+    Value* numbers = Scratch(matrix_.m * depth_);
+    WidenInto(numbers, MatrixPart::kA);
+    return numbers;
+  }
+
   void ArrangeB() {
     if (matrix_.wmma && !matrix_.b_column) return WidenInto(b_rows_, MatrixPart::kB);
     const unsigned block = matrix_.n * BlockDepth(MatrixPart::kB);
@@ -266,9 +277,7 @@ class ProductBuilder {
     return k / block * matrix_.m * block + k % block;
   }
 
-  // Several rows at once, since each is a chain in which every step waits for the one before.
   void MultiplyRows() {
-    constexpr unsigned kRows = 4;
     llvm::BasicBlock* before = b_.GetInsertBlock();
     llvm::BasicBlock* loop = llvm::BasicBlock::Create(b_.getContext(), "rows", &function_);
     llvm::BasicBlock* after = llvm::BasicBlock::Create(b_.getContext(), "done", &function_);
