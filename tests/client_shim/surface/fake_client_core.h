@@ -240,7 +240,7 @@ class FakeClientCore : public ClientCore {
   std::mutex mutex_;  // guards `sent`
   inline static thread_local FakeClientCore* current_ = nullptr;
   inline static std::atomic<std::uint64_t> minted_{0};  // unique in the process
-  std::atomic<std::uint64_t> commands_{1};  // the session is not new
+  std::atomic<std::uint64_t> commands_{1};              // the session is not new
   std::atomic<std::uint64_t> issued_{0};
   mutable std::atomic<std::uint64_t> reached_{0};
   std::uint64_t next_address_ = 0x2080'0000'0000;
