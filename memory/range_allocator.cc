@@ -76,6 +76,12 @@ std::optional<Block> RangeAllocator::Allocate(Bytes bytes) {
   return block;
 }
 
+std::optional<Block> RangeAllocator::Find(Bytes offset) const {
+  const auto found = live_.find(offset);
+  if (found == live_.end()) return std::nullopt;
+  return Block{found->first, found->second};
+}
+
 std::optional<Block> RangeAllocator::Free(Bytes offset) {
   const auto live = live_.find(offset);
   if (live == live_.end()) return std::nullopt;

@@ -57,6 +57,9 @@ class RangeAllocator {
   // The piece that was handed out at `offset`, now free; nothing if none was.
   std::optional<Block> Free(Bytes offset);
 
+  // The live piece that begins at `offset`.
+  std::optional<Block> Find(Bytes offset) const;
+
   // What all live pieces amount to, each rounded up to kAlignment.
   Bytes live_bytes() const { return live_bytes_; }
   std::size_t live_count() const { return live_.size(); }

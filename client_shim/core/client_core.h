@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -163,8 +164,8 @@ class ClientCore {
   virtual cudaError_t Free(std::uint64_t address) = 0;
   virtual cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address) = 0;
   virtual cudaError_t HostFree(std::uint64_t address) = 0;
-  // Frees all device and pinned memory that was allocated here, which nothing uses any more. Stops
-  // at the first error. Free and HostFree take any device's.
+  // Frees all device and pinned memory that was allocated here, and closes what is open, which
+  // nothing uses any more. Stops at the first error. Free and HostFree take any device's.
   virtual cudaError_t FreeAll() = 0;
   virtual cudaError_t MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) = 0;
 
@@ -176,8 +177,22 @@ class ClientCore {
     std::uint64_t bytes = 0;
     bool on_device = false;
     int device = 0;
+    bool is_foreign = false;  // another process's, which this one has open
   };
   virtual bool FindAllocation(std::uint64_t address, Allocation& allocation) const = 0;
+
+  // Memory that processes of the function share. The handle lets others open the allocation of this
+  // device that begins at `address`; with OpenMemory it is one of theirs too, at the same address,
+  // until as many CloseMemory, when nothing of theirs uses it any more.
+  // cudaErrorDeviceUninitialized from the process that allocated it.
+  struct MemoryHandle {
+    std::uint64_t owner_session = 0;
+    std::uint64_t address = 0;
+    std::array<std::uint8_t, 16> token{};
+  };
+  virtual cudaError_t ShareMemory(std::uint64_t address, MemoryHandle& handle) = 0;
+  virtual cudaError_t OpenMemory(const MemoryHandle& handle, Allocation& opened) = 0;
+  virtual cudaError_t CloseMemory(std::uint64_t address) = 0;
 
   // The handle of the calling thread's per-thread default stream, created at first use and
   // destroyed with the thread, which a core that can end must outlive.

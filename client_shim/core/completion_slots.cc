@@ -28,8 +28,11 @@ std::uint64_t CompletionSlots::NextValue(std::uint32_t slot) {
 
 void CompletionSlots::CompleteAll() {
   std::lock_guard lock(mutex_);
-  for (std::size_t slot = 1; slot < issued_.size(); ++slot)
-    page_->slots[slot].store(issued_[slot], std::memory_order_release);
+  for (std::size_t slot = 1; slot < issued_.size(); ++slot) {
+    // What has more is of an event that other processes use too (SharedEvent), and not ours to set.
+    if (Value(static_cast<std::uint32_t>(slot)) < issued_[slot])
+      page_->slots[slot].store(issued_[slot], std::memory_order_release);
+  }
 }
 
 }  // namespace torpor::shim

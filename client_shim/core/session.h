@@ -19,6 +19,7 @@
 #include "client_shim/core/completion_slots.h"
 #include "client_shim/core/current_core.h"
 #include "client_shim/core/executor_link.h"
+#include "client_shim/core/foreign_memory.h"
 #include "client_shim/core/grpc_stream.h"
 #include "client_shim/core/journal.h"
 #include "client_shim/core/log.h"
@@ -82,6 +83,9 @@ class Session final : public ClientCore {
   cudaError_t FreeAll() override;
   cudaError_t MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) override;
   bool FindAllocation(std::uint64_t address, Allocation& allocation) const override;
+  cudaError_t ShareMemory(std::uint64_t address, MemoryHandle& handle) override;
+  cudaError_t OpenMemory(const MemoryHandle& handle, Allocation& opened) override;
+  cudaError_t CloseMemory(std::uint64_t address) override;
   std::uint64_t PerThreadStream() override;
   void WarnOnce(const std::string& key, const std::string& message) override;
 
@@ -174,6 +178,14 @@ class Session final : public ClientCore {
   cudaError_t AskAddress(std::uint64_t request_id, const wire::ClientMessage& request,
                          std::uint64_t& address);
   bool Forget(std::uint64_t address, bool on_device);
+  cudaError_t Release(const Allocation& allocation);
+
+  // session_shared_memory.cc
+  cudaError_t AskToOpen(const MemoryHandle& handle, Allocation& opened);
+  cudaError_t AskToClose(const MemoryHandle& handle);
+  // However often it was opened.
+  cudaError_t CloseWholly(std::uint64_t address);
+  cudaError_t CloseLast(std::uint64_t address);
   void OnMemoryAnswer(std::uint64_t request_id, wire::ServerMessage reply);
 
   Session& first_;
@@ -194,6 +206,8 @@ class Session final : public ClientCore {
   CompletionSlots slots_;
   PayloadRing ring_{slots_};
   AllocationMap allocations_;                  // the first's
+  std::mutex foreign_mutex_;                   // held while the daemon is asked
+  ForeignMemory foreign_;                      // the first's; guarded by foreign_mutex_
   std::atomic<std::uint64_t> next_serial_{1};  // the first's
   std::mutex further_mutex_;
   std::map<int, std::unique_ptr<Session>> further_;  // the first's; guarded by further_mutex_

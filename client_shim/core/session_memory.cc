@@ -69,7 +69,8 @@ cudaError_t Session::AllocateHost(std::uint64_t bytes, int device, std::uint64_t
 bool Session::Forget(std::uint64_t address, bool on_device) {
   Allocation allocation;
   return first_.allocations_.Find(address, allocation) && allocation.begin == address &&
-         allocation.on_device == on_device && first_.allocations_.Erase(address);
+         allocation.on_device == on_device && !allocation.is_foreign &&
+         first_.allocations_.Erase(address);
 }
 
 cudaError_t Session::Free(std::uint64_t address) {
@@ -92,11 +93,15 @@ cudaError_t Session::HostFree(std::uint64_t address) {
   return AskAddress(id, wire::HostFree{id, address}, ignored);
 }
 
+cudaError_t Session::Release(const Allocation& allocation) {
+  if (allocation.is_foreign) return CloseWholly(allocation.begin);
+  return allocation.on_device ? Free(allocation.begin) : HostFree(allocation.begin);
+}
+
 cudaError_t Session::FreeAll() {
   for (const Allocation& allocation : first_.allocations_.All()) {
     if (allocation.device != device_) continue;
-    const cudaError_t error =
-        allocation.on_device ? Free(allocation.begin) : HostFree(allocation.begin);
+    const cudaError_t error = Release(allocation);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

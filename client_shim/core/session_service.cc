@@ -138,6 +138,10 @@ void Session::OnControl(Lock& lock, std::span<const std::uint8_t> payload) {
     return OnMemoryAnswer(memory->request_id, std::move(message));
   if (const auto* info = std::get_if<wire::MemGetInfoReply>(&message))
     return OnMemoryAnswer(info->request_id, std::move(message));
+  if (const auto* shared = std::get_if<wire::ShareMemoryReply>(&message))
+    return OnMemoryAnswer(shared->request_id, std::move(message));
+  if (const auto* opened = std::get_if<wire::OpenMemoryReply>(&message))
+    return OnMemoryAnswer(opened->request_id, std::move(message));
   LoseDaemon("it opened the session twice");
 }
 

@@ -34,15 +34,37 @@ void* MapFixed(std::uint64_t address, std::uint64_t bytes, int protection, int f
 
 }  // namespace
 
+Result<AddressReservation, int> AddressReservation::Make(std::uint64_t base, std::uint64_t bytes) {
+  AddressReservation reservation;
+  reservation.begin_ = MapFixed(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (!reservation.begin_) return AtAddress("device memory", base, bytes);
+  reservation.bytes_ = bytes;
+  return reservation;
+}
+
+AddressReservation::AddressReservation(AddressReservation&& other) noexcept {
+  *this = std::move(other);
+}
+
+AddressReservation& AddressReservation::operator=(AddressReservation&& other) noexcept {
+  std::swap(begin_, other.begin_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+AddressReservation::~AddressReservation() {
+  if (begin_) munmap(begin_, bytes_);
+}
+
 Result<SharedRegions, int> SharedRegions::Map(const wire::HelloReply& session, Deadline deadline) {
   SharedRegions regions;
   if (session.window_bytes <= wire::kCompletionPageBytes || session.device_bytes == 0)
     return Failure<int>{EPROTO, "the daemon named no window or no device addresses"};
 
-  void* device = MapFixed(session.device_base, session.device_bytes, PROT_NONE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  if (!device) return AtAddress("device memory", session.device_base, session.device_bytes);
-  regions.device_ = {device, session.device_bytes};
+  Result<AddressReservation, int> device =
+      AddressReservation::Make(session.device_base, session.device_bytes);
+  if (!device) return device.failure();
+  regions.device_ = std::move(device).value();
 
   Result<UniqueFd, int> window =
       FetchDescriptor(session, wire::SharedMemory::kWindow, session.window_bytes, deadline);
@@ -77,7 +99,7 @@ void SharedRegions::Swap(SharedRegions& other) noexcept {
 }
 
 SharedRegions::~SharedRegions() {
-  for (const Mapping& mapping : {device_, window_, arena_})
+  for (const Mapping& mapping : {window_, arena_})
     if (mapping.begin) munmap(mapping.begin, mapping.bytes);
 }
 

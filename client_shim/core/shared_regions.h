@@ -10,6 +10,22 @@
 
 namespace torpor::shim {
 
+// Addresses at which nothing of this process may be: device memory's. Free again with its end.
+class AddressReservation {
+ public:
+  // The failure's code is an errno.
+  static Result<AddressReservation, int> Make(std::uint64_t base, std::uint64_t bytes);
+
+  AddressReservation() = default;
+  AddressReservation(AddressReservation&& other) noexcept;
+  AddressReservation& operator=(AddressReservation&& other) noexcept;
+  ~AddressReservation();
+
+ private:
+  void* begin_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
 // The session's addresses in this process: the range that only the GPU may hold memory at, the
 // window and the host arena. Unmapped by the destructor.
 class SharedRegions {
@@ -32,7 +48,7 @@ class SharedRegions {
   };
   void Swap(SharedRegions& other) noexcept;
 
-  Mapping device_;
+  AddressReservation device_;
   Mapping window_;
   Mapping arena_;
 };

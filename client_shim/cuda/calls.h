@@ -1,6 +1,8 @@
 #pragma once
 
 // What the expressions of proto/cuda_api/cuda.py call.
+#include <bit>
+
 #include "client_shim/cuda/contexts.h"
 #include "client_shim/cuda/copies.h"
 #include "client_shim/cuda/devices.h"

@@ -60,8 +60,13 @@ CUresult WriteAttribute(const Pointer& pointer, CUpointer_attribute attribute, v
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return Write(data, is_known ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
                                   : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: {
+      cudaIpcMemHandle_t handle;
+      const bool is_device = pointer.runtime.type == cudaMemoryTypeDevice;
+      return Write(data, is_device && Runtime().cudaIpcGetMemHandle(&handle, At(pointer.address)) ==
+                                          cudaSuccess);
+    }
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return Write(data, false);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:

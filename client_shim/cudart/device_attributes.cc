@@ -1,10 +1,13 @@
 #include "client_shim/cudart/device_attributes.h"
 
+#include <cuda.h>
+
 #include <cstddef>
 
 namespace torpor::shim {
 
 int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute) {
+  auto index = static_cast<std::size_t>(attribute);
   switch (attribute) {
     // Pools are the client's; managed memory is pinned memory that both sides reach at any time.
     case cudaDevAttrMemoryPoolsSupported:
@@ -20,7 +23,6 @@ int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute)
     case cudaDevAttrCanUseHostPointerForRegisteredMem:
     // Not offered.
     case cudaDevAttrMemoryPoolSupportedHandleTypes:
-    case cudaDevAttrIpcEventSupport:
     case cudaDevAttrGPUDirectRDMASupported:
     case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
     case cudaDevAttrGPUDirectRDMAWritesOrdering:
@@ -28,10 +30,13 @@ int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute)
     case cudaDevAttrDeferredMappingCudaArraySupported:
     case cudaDevAttrTimelineSemaphoreInteropSupported:
       return 0;
+    // An event of another process is waited for by its word in shared memory.
+    case cudaDevAttrIpcEventSupport:
+      index = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
+      break;
     default:
       break;
   }
-  const auto index = static_cast<std::size_t>(attribute);
   return index < device.attributes.size() ? device.attributes[index] : 0;
 }
 

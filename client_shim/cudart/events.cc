@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
@@ -27,6 +28,10 @@ struct Event {
   // Set where its latest record was captured: then it stands for nodes, not for a moment.
   std::atomic<bool> is_captured{false};
   CapturedRecord captured;
+  // Of an event that processes share, which has nothing of the above but core and flags; `wire` is
+  // only its name in this process.
+  std::optional<SharedEvent> shared;
+  bool is_foreign = false;  // another process has created it
 };
 using EventPtr = std::shared_ptr<Event>;
 
@@ -79,25 +84,45 @@ bool IsComplete(const Event& event) {
          (event.slot != 0 && event.core->SlotValue(event.slot) >= event.recorded_value);
 }
 
+EventPtr NewEvent(unsigned flags) {
+  auto event = std::make_shared<Event>();
+  event->core = &Core();
+  event->wire = Core().MintHandle(HandleKind::kEvent);
+  event->flags = flags;
+  return event;
+}
+
+cudaEvent_t HandleOf(const Event& event) { return reinterpret_cast<cudaEvent_t>(event.wire); }
+
+cudaError_t CreateSharedEvent(cudaEvent_t& out, unsigned flags) {
+  if ((flags & cudaEventDisableTiming) == 0) return cudaErrorInvalidValue;
+  const EventPtr event = NewEvent(flags);
+  TORPOR_TRY(AllotSharedEvent(event->shared.emplace()));
+  TheEvents().Insert(event);
+  out = HandleOf(*event);
+  return cudaSuccess;
+}
+
 cudaError_t CreateEvent(cudaEvent_t* out, unsigned flags) {
   constexpr unsigned kKnown =
       cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if (!out || (flags & ~kKnown) != 0) return cudaErrorInvalidValue;
-  if ((flags & cudaEventInterprocess) != 0) return cudaErrorNotSupported;
   TORPOR_TRY(Begin());
-  const auto event = std::make_shared<Event>();
-  event->core = &Core();
-  event->wire = Core().MintHandle(HandleKind::kEvent);
-  event->flags = flags;
+  if ((flags & cudaEventInterprocess) != 0) return CreateSharedEvent(*out, flags);
+  const EventPtr event = NewEvent(flags);
   event->slot = Core().AllotSlot();
   TORPOR_TRY(Core().Create(event->wire, Encode(wire::EventCreate{event->wire, flags})));
   TheEvents().Insert(event);
-  *out = reinterpret_cast<cudaEvent_t>(event->wire);
+  *out = HandleOf(*event);
   return cudaSuccess;
 }
 
 cudaError_t Destroy(const Event& event) {
   UseCore(*event.core);
+  if (event.shared) {
+    if (!event.is_foreign) FreeSharedEvent(*event.shared);
+    return cudaSuccess;
+  }
   Core().FreeSlot(event.slot);
   return Core().Destroy(event.wire, Encode(wire::EventDestroy{event.wire}));
 }
@@ -111,6 +136,7 @@ cudaError_t DestroyEvent(cudaEvent_t handle) {
 
 cudaError_t RecordOn(Event& event, const Stream& stream, unsigned flags) {
   if (event.core != &Core()) return cudaErrorInvalidResourceHandle;
+  if (event.shared) return RecordSharedEvent(*event.shared, stream);
   const std::uint64_t value = event.slot == 0 ? 0 : Core().NextSlotValue(event.slot);
   TORPOR_TRY(Send(wire::EventRecord{event.wire, stream.wire, flags, event.slot, value}));
   event.recorded_value = value;  // nobody reaches a record that was not sent
@@ -120,8 +146,9 @@ cudaError_t RecordOn(Event& event, const Stream& stream, unsigned flags) {
 }
 
 cudaError_t CaptureRecordOf(Event& event, cudaStream_t stream, unsigned flags) {
+  if (event.shared) return InvalidateCapture(stream, cudaErrorNotSupported);
   if ((flags & cudaEventRecordExternal) != 0)
-    return Capture(stream, EventRecordWork{reinterpret_cast<cudaEvent_t>(event.wire)});
+    return Capture(stream, EventRecordWork{HandleOf(event)});
   TORPOR_TRY(CaptureRecord(stream, event.captured));
   event.is_captured = true;
   return cudaSuccess;
@@ -140,6 +167,7 @@ cudaError_t Record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned flag
 cudaError_t Query(cudaEvent_t handle) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  if (event->shared) return QuerySharedEvent(*event->shared);
   if (event->is_captured) return cudaErrorCapturedEvent;
   if (IsComplete(*event)) return Core().TakeAsyncError();
   if (event->slot == 0) return Ask(wire::EventSynchronize{event->wire});
@@ -150,6 +178,7 @@ cudaError_t Query(cudaEvent_t handle) {
 cudaError_t Synchronize(cudaEvent_t handle) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
+  if (event->shared) return SynchronizeSharedEvent(*event->shared);
   if (event->is_captured) return cudaErrorCapturedEvent;
   if (IsComplete(*event)) return Core().TakeAsyncError();
   return Ask(wire::EventSynchronize{event->wire});
@@ -190,6 +219,7 @@ cudaError_t WaitOnOtherDevice(const Event& event, const Stream& stream) {
 }
 
 cudaError_t WaitOn(const Event& event, const Stream& stream) {
+  if (event.shared) return AwaitSharedEvent(*event.shared, stream);
   if (!event.is_recorded) return cudaSuccess;
   if (event.core != &Core()) return WaitOnOtherDevice(event, stream);
   return Send(wire::StreamWaitEvent{stream.wire, event.wire, cudaEventWaitDefault});
@@ -200,6 +230,7 @@ cudaError_t StreamWait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned 
   TORPOR_TRY(FindEvent(handle, event));
   if (event->is_captured) return CaptureWait(stream_handle, event->captured);
   if (IsCapturing(stream_handle)) {
+    if (event->shared) return InvalidateCapture(stream_handle, cudaErrorNotSupported);
     if ((flags & cudaEventWaitExternal) == 0)
       return InvalidateCapture(stream_handle, cudaErrorStreamCaptureIsolation);
     return Capture(stream_handle, EventWaitWork{handle});
@@ -230,7 +261,33 @@ cudaError_t AwaitEvent(cudaEvent_t handle, const Stream& stream) {
 
 cudaError_t CheckEvent(cudaEvent_t handle) {
   EventPtr event;
-  return FindEvent(handle, event);
+  TORPOR_TRY(FindEvent(handle, event));
+  return event->shared ? cudaErrorNotSupported : cudaSuccess;
+}
+
+cudaError_t FindSharedEvent(cudaEvent_t handle, SharedEvent& shared) {
+  EventPtr event;
+  TORPOR_TRY(FindEvent(handle, event));
+  if (!event->shared || event->is_foreign) return cudaErrorInvalidResourceHandle;
+  shared = *event->shared;
+  return cudaSuccess;
+}
+
+cudaError_t OpenSharedEvent(const SharedEvent& shared, cudaEvent_t& out) {
+  const cudaError_t own = ForEachDevice([&] {
+    const bool is_own = Core().session().session_id == shared.owner;
+    return is_own ? cudaErrorDeviceUninitialized : cudaSuccess;
+  });
+  TORPOR_TRY(own);
+  // The executor knows whether there is such a process, of this function.
+  const cudaError_t found = QuerySharedEvent(shared);
+  if (found != cudaSuccess && found != cudaErrorNotReady) return found;
+  const EventPtr event = NewEvent(cudaEventDisableTiming | cudaEventInterprocess);
+  event->shared = shared;
+  event->is_foreign = true;
+  TheEvents().Insert(event);
+  out = HandleOf(*event);
+  return cudaSuccess;
 }
 
 cudaError_t DestroyAllEvents() {

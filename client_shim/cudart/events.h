@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "client_shim/cudart/shared_events.h"
 #include "client_shim/cudart/stream.h"
 
 namespace torpor::shim {
@@ -10,8 +11,15 @@ namespace torpor::shim {
 cudaError_t RecordEvent(cudaEvent_t event, const Stream& stream);
 cudaError_t AwaitEvent(cudaEvent_t event, const Stream& stream);
 
-// cudaErrorInvalidResourceHandle if there is no such event.
+// For a graph's node: cudaErrorInvalidResourceHandle if there is no such event,
+// cudaErrorNotSupported if it is shared among processes.
 cudaError_t CheckEvent(cudaEvent_t event);
+
+// What lets other processes open an event that this one has created with cudaEventInterprocess;
+// cudaErrorInvalidResourceHandle for any other.
+cudaError_t FindSharedEvent(cudaEvent_t event, SharedEvent& shared);
+// An event of the device in use; CUDA's error if it is this process's own, or no process has it.
+cudaError_t OpenSharedEvent(const SharedEvent& shared, cudaEvent_t& event);
 
 // Destroys every event that the program made.
 cudaError_t DestroyAllEvents();

@@ -79,7 +79,8 @@ cudaError_t Release(void* pointer) {
   UseDevice(allocation.device);
   if (FindInPools(allocation, Address(pointer), bytes))
     return FreeUnused([&] { return FreeUnusedToPool(pointer); });
-  if (!allocation.on_device || allocation.begin != Address(pointer)) return cudaErrorInvalidValue;
+  const bool is_own = allocation.on_device && !allocation.is_foreign;
+  if (!is_own || allocation.begin != Address(pointer)) return cudaErrorInvalidValue;
   return FreeUnused([&] { return Core().Free(Address(pointer)); });
 }
 

@@ -173,6 +173,12 @@ _MEMORY = {
     "cuMemHostUnregister": "cudaHostUnregister(p)",
     "cuMemAllocAsync": "cudaMallocAsync(AsPointers(dptr), bytesize, hStream)",
     "cuMemFreeAsync": "cudaFreeAsync(At(dptr), hStream)",
+    "cuIpcGetMemHandle":
+        "cudaIpcGetMemHandle(reinterpret_cast<cudaIpcMemHandle_t*>(pHandle), At(dptr))",
+    "cuIpcOpenMemHandle_v2":
+        "cudaIpcOpenMemHandle(AsPointers(pdptr), std::bit_cast<cudaIpcMemHandle_t>(handle),"
+        " Flags)",
+    "cuIpcCloseMemHandle": "cudaIpcCloseMemHandle(At(dptr))",
     "cuPointerGetAttribute": "GetPointerAttribute(data, attribute, ptr)",
     "cuPointerGetAttributes": "GetPointerAttributes(numAttributes, attributes, data, ptr)",
     "cuMemcpy": "cudaMemcpy{ptds}(At(dst), At(src), ByteCount, cudaMemcpyDefault)",
@@ -252,6 +258,10 @@ _STREAMS_AND_EVENTS = {
     "cuEventQuery": "cudaEventQuery(hEvent)",
     "cuEventSynchronize": "cudaEventSynchronize(hEvent)",
     "cuEventDestroy_v2": "cudaEventDestroy(hEvent)",
+    "cuIpcGetEventHandle":
+        "cudaIpcGetEventHandle(reinterpret_cast<cudaIpcEventHandle_t*>(pHandle), event)",
+    "cuIpcOpenEventHandle":
+        "cudaIpcOpenEventHandle(phEvent, std::bit_cast<cudaIpcEventHandle_t>(handle))",
     "cuEventElapsedTime_v2": "cudaEventElapsedTime(pMilliseconds, hStart, hEnd)",
 }
 

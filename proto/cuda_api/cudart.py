@@ -47,6 +47,10 @@ CONSTANTS = [
     Constant("kLaunchCooperative", "Bit of LaunchKernel::flags.", u32, "1"),
 ]
 
+# An event that processes share: words of the completion page of the session that created it, which
+# is of the same function. One slot says which record was the latest, the other which has completed.
+SHARED_EVENT = dict(owner=u64, issued_slot=u32, done_slot=u32)
+
 COMMANDS = [
     # Streams and events. (slot, value): written to the completion page in stream order;
     # value 0 asks for none.
@@ -99,6 +103,12 @@ COMMANDS = [
     command(87, "StreamWaitMark", STREAM, stream=u64, session=u64, slot=u32, value=u64,
             note="Later work of the stream waits until the slot of another session of the process"
                  " has come to `value`."),
+    # Events among processes. They are answered, so that a process may tell another of its record as
+    # soon as the call has returned.
+    command(140, "SharedEventRecord", SYNC, **SHARED_EVENT, stream=u64),
+    command(141, "SharedEventWait", SYNC, **SHARED_EVENT, stream=u64,
+            note="Later work of the stream waits for the latest record."),
+    command(142, "SharedEventQuery", SYNC, **SHARED_EVENT, returns=dict(is_complete=u32)),
     # Arrays, textures and surfaces: 160 to 199. `format` is a CUarray_format. A level is 0 for
     # arrays that are not mipmapped.
     command(160, "ArrayCreate", STREAM, array=u64, width=u64, height=u64, depth=u64, format=u32,
@@ -185,7 +195,7 @@ cudaGetDeviceFlags cudaChooseDevice cudaSetValidDevices cudaInitDevice cudaDrive
 cudaGetLastError cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
 cudaStreamQuery cudaStreamGetFlags cudaStreamGetPriority cudaStreamGetDevice cudaStreamGetId
 cudaStreamSetAttribute cudaStreamGetAttribute cudaStreamCopyAttributes
-cudaEventQuery
+cudaEventQuery cudaIpcGetEventHandle
 cudaHostGetDevicePointer cudaHostGetFlags
 cudaStreamBeginCapture cudaStreamBeginCaptureToGraph cudaStreamEndCapture cudaStreamIsCapturing
 cudaStreamGetCaptureInfo cudaStreamUpdateCaptureDependencies cudaThreadExchangeStreamCaptureMode
@@ -246,6 +256,7 @@ cudaMallocAsync cudaMallocFromPoolAsync cudaFreeAsync
     SYNC: """
 cudaDeviceSynchronize cudaDeviceReset cudaDeviceGetLimit cudaStreamSynchronize
 cudaEventSynchronize cudaEventElapsedTime
+cudaIpcGetMemHandle cudaIpcOpenMemHandle cudaIpcCloseMemHandle cudaIpcOpenEventHandle
 cudaGraphAddMemAllocNode
 cudaMalloc cudaFree cudaMallocPitch cudaMallocManaged cudaMemGetInfo cudaMemPoolTrimTo
 cudaMallocHost cudaFreeHost cudaHostAlloc cudaMalloc3D

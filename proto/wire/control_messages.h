@@ -245,11 +245,77 @@ struct MemGetInfoReply {
   }
 };
 
+// Lets other processes of the function open the device memory of which `address` is the begin.
+struct ShareMemory {
+  std::uint64_t request_id = 0;
+  std::uint64_t address = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(address);
+  }
+};
+
+struct ShareMemoryReply {
+  std::uint64_t request_id = 0;
+  std::int32_t error = 0;  // cudaError_t
+  std::string message;
+  std::array<std::uint8_t, 16> token{};  // the same each time, as long as the memory is allocated
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(error), v(message), v(token);
+  }
+};
+
+// Opens what another process of the function has shared. Once a process, whatever its devices: its
+// first session says it.
+struct OpenMemory {
+  std::uint64_t request_id = 0;
+  std::uint64_t owner_session = 0;
+  std::uint64_t address = 0;
+  std::array<std::uint8_t, 16> token{};
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(owner_session), v(address), v(token);
+  }
+};
+
+struct OpenMemoryReply {
+  std::uint64_t request_id = 0;
+  std::int32_t error = 0;  // cudaError_t
+  std::string message;
+  std::uint64_t bytes = 0;       // from the address on, which is the owner's and everybody's
+  std::int32_t device = 0;       // on which it is, as the function counts them
+  std::uint64_t range_base = 0;  // the owner's addresses: keep them free
+  std::uint64_t range_bytes = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(error), v(message), v(bytes), v(device);
+    v(range_base), v(range_bytes);
+  }
+};
+
+// The caller has synchronised, as for Free. Answered by a MemoryReply.
+struct CloseMemory {
+  std::uint64_t request_id = 0;
+  std::uint64_t owner_session = 0;
+  std::uint64_t address = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(request_id), v(owner_session), v(address);
+  }
+};
+
 // Append only: the index is the type on the wire.
-using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc,
-                                   Free, HostAlloc, HostFree, MemGetInfo, DeviceHello>;
-using ServerMessage =
-    std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply>;
+using ClientMessage =
+    std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc, Free, HostAlloc,
+                 HostFree, MemGetInfo, DeviceHello, ShareMemory, OpenMemory, CloseMemory>;
+using ServerMessage = std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply,
+                                   MemGetInfoReply, ShareMemoryReply, OpenMemoryReply>;
 
 template <typename Message>
 std::vector<std::uint8_t> EncodeMessage(const Message& message) {

@@ -77,6 +77,8 @@ class Controller {
     std::vector<InstanceId> parts;
     FunctionConfig config;
     std::set<SessionId> sessions;  // all that are not gone altogether, those that close included
+    // Its processes share memory: all of them must be on the GPU for one to run.
+    bool is_sharing = false;
     std::optional<Lease> lease;
     TimePoint placed_at{};    // when it was given its GPU
     bool is_swapped = false;  // since then
@@ -145,6 +147,9 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::HostAlloc& call);
   void Handle(const SessionPtr& session, const wire::HostFree& call);
   void Handle(const SessionPtr& session, const wire::MemGetInfo& call);
+  void Handle(const SessionPtr& session, const wire::ShareMemory& call);
+  void Handle(const SessionPtr& session, const wire::OpenMemory& call);
+  void Handle(const SessionPtr& session, const wire::CloseMemory& call);
   // `further`: null for a process's first session.
   void Greet(const SessionPtr& session, const wire::Hello& hello, const wire::DeviceHello* further);
   Instance* InstanceForToken(const std::string& token);
@@ -157,6 +162,8 @@ class Controller {
   void ReleaseAddresses(const Session& session);
   void OfferHello(const SessionPtr& session);
   void CloseSession(const SessionPtr& session, const std::string& reason);
+  // The last steps: executors let go of it, and it is forgotten.
+  void FinishClosing(const SessionPtr& session, const StepQueue::Finish& finish);
   // `then` comes when no executor holds anything of it any more.
   void CloseOnExecutors(const SessionPtr& session, const TaskLoop::Task& then);
   void ForgetSession(const SessionPtr& session);
@@ -167,24 +174,46 @@ class Controller {
   std::vector<SessionPtr> FamilyOf(const Session& session) const;
   // Whether devices of this node reach each other's memory.
   bool HasPeerAccess() const;
+  // The sessions whose memory this one may use: its family, and all of a function that shares
+  // memory among its processes.
+  std::vector<SessionPtr> PeersOf(const Session& session) const;
   // Sends `message`, whose map_peer is filled in here, to the executor of `gpu`.
   void MapPeer(const Session& session, GpuIndex gpu, bool nothing, const Executor::OnDone& then);
-  // The image has become resident: its family reaches it, and it them. `then` gets the first
-  // failure.
-  void ShareWithFamily(const SessionPtr& session, const std::function<void(absl::Status)>& then);
+  // The image has become resident: its peers reach it, and it them. `then` gets the first failure.
+  void ShareWithPeers(const SessionPtr& session, const std::function<void(absl::Status)>& then);
   // The image has grown: those that reach it reach all of it.
   void UpdatePeers(const SessionPtr& session, const std::function<void(absl::Status)>& then);
   // The image is about to lose chunks: with `nothing` all, else those that are live no more. An
   // executor that does not let go of them is ended first.
   void WithdrawFromPeers(const SessionPtr& session, bool nothing, const TaskLoop::Task& then);
-  // What it has mapped of its family there, which it leaves.
-  void ForgetFamilyAt(const SessionPtr& session, GpuIndex gpu, const TaskLoop::Task& then);
+  // What it has mapped of its peers there, which it leaves.
+  void ForgetPeersAt(const SessionPtr& session, GpuIndex gpu, const TaskLoop::Task& then);
   // The executor on which the image was has died; what others keep of it holds the GPU's memory.
   void ReleasePeersOf(const SessionPtr& session);
-  // Ends the work of all the family, which may use the memory of each.
+  // Ends the work of all the family, which may use the memory of each; of a lone session only if
+  // others have its memory open.
   void QuiesceFamily(const SessionPtr& session, const TaskLoop::Task& then);
-  // Brings every member of the family to its GPU.
-  void SwapInFamily(const SessionPtr& session, const Lease& lease, const TaskLoop::Task& then);
+  // Brings it and every peer to its GPU.
+  void SwapInPeers(const SessionPtr& session, const Lease& lease, const TaskLoop::Task& then);
+
+  // controller_shared_memory.cc: what processes of a function have open of each other.
+  // The block that `call` names, with its session; nothing if `session` may not open it.
+  struct Shared {
+    SessionPtr owner;
+    Bytes offset = 0;
+  };
+  std::optional<Shared> FindShared(const Session& session, const wire::OpenMemory& call) const;
+  // `then`: the peers' GPUs reach the owner's image, if the function has a lease.
+  void MakeReachable(const SessionPtr& owner, const std::function<void(absl::Status)>& then);
+  static bool IsOpenedByOthers(const Session& session);
+  // What its owner's freeing of a block leads to: as long as others have it open it stays.
+  enum class FreeTime { kNow, kWhenClosed, kFreedAlready };
+  static FreeTime NoteFree(Session& session, Bytes offset);
+  // `opener` closes the block.
+  void CloseShared(SessionId owner, Bytes offset, SessionId opener);
+  void CloseAllShared(Session& opener);
+  // The sessions whose memory the process of `session` has open.
+  std::vector<SessionPtr> OwnersOpenedBy(const Session& session) const;
 
   // controller_memory.cc
   Bytes MemoryLimit(const Instance& instance) const;
@@ -196,7 +225,8 @@ class Controller {
   // `uncharged`: what the scheduler has not set aside of it.
   void UndoMalloc(const Allocation& what, Bytes uncharged, const std::string& message);
   static Bytes FreeBlock(Session& session, Bytes offset);
-  void FreeNow(const SessionPtr& session, const wire::Free& call, const StepQueue::Finish& finish);
+  // `then` gets whether there is a block there.
+  void FreeNow(const SessionPtr& session, Bytes offset, const std::function<void(bool)>& then);
   // `emptied`: the chunks of the image in which `block` was the last.
   void DiscardImage(const SessionPtr& session, memory::Block block, memory::Block emptied,
                     const TaskLoop::Task& then);
@@ -221,9 +251,13 @@ class Controller {
 
   // controller_leases.cc
   void AddMember(Instance& instance, const SessionPtr& session);
+  // Whether its image, and what it has open of others, is where the lease is.
+  bool HasItsMemory(const Session& session, const Lease& lease) const;
   void PrepareMember(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
                      const StepQueue::Finish& finish);
   void OfferLease(const SessionPtr& session, Lease& lease);
+  // The session's image may be changed under the lease.
+  static void NoteChanges(Session& session, const Lease& lease);
   void RevokeMember(const SessionPtr& session, Lease& lease);
   void CloseUnless(SessionId session, LeaseId lease, MemberState passed, const char* reason);
   void EndMember(const SessionPtr& session, LeaseId lease);

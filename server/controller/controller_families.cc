@@ -76,6 +76,14 @@ std::vector<Controller::SessionPtr> Controller::FamilyOf(const Session& session)
   return family;
 }
 
+std::vector<Controller::SessionPtr> Controller::PeersOf(const Session& session) const {
+  const auto instance = instances_.find(session.instance);
+  if (instance == instances_.end() || !instance->second.is_sharing) return FamilyOf(session);
+  std::vector<SessionPtr> peers = SessionsOf(instance->second);
+  std::erase_if(peers, [&](const SessionPtr& peer) { return peer->id == session.id; });
+  return peers;
+}
+
 bool Controller::HasPeerAccess() const {
   const auto reaches_all = [this](const Executor& executor) {
     const auto& peers = executor.registration().peers();
@@ -102,8 +110,8 @@ void Controller::MapPeer(const Session& session, GpuIndex gpu, bool nothing,
   Run(gpu, message, then);
 }
 
-void Controller::ShareWithFamily(const SessionPtr& session,
-                                 const std::function<void(absl::Status)>& then) {
+void Controller::ShareWithPeers(const SessionPtr& session,
+                                const std::function<void(absl::Status)>& then) {
   const auto gathering = std::make_shared<Gathering>(then);
   const auto share = [&](const SessionPtr& owner, GpuIndex holder) {
     owner->peer_holders.insert(holder);
@@ -111,12 +119,14 @@ void Controller::ShareWithFamily(const SessionPtr& session,
     MapPeer(*owner, holder, /*nothing=*/false,
             [gathering](const OperationResult& result) { gathering->Done(StatusOf(result)); });
   };
-  const std::vector<SessionPtr> family =
-      HasPeerAccess() ? FamilyOf(*session) : std::vector<SessionPtr>();
-  for (const SessionPtr& member : family) {
-    if (!member->resident || member->is_leaving) continue;
-    share(session, *member->resident);
-    share(member, *session->resident);
+  const std::vector<SessionPtr> peers =
+      HasPeerAccess() ? PeersOf(*session) : std::vector<SessionPtr>();
+  for (const SessionPtr& peer : peers) {
+    // What is on the same GPU is mapped there already.
+    const bool is_elsewhere = peer->resident && peer->resident != session->resident;
+    if (!is_elsewhere || peer->is_leaving || !peer->is_announced) continue;
+    share(session, *peer->resident);
+    share(peer, *session->resident);
   }
   gathering->Done(absl::OkStatus());
 }
@@ -152,13 +162,13 @@ void Controller::WithdrawFromPeers(const SessionPtr& session, bool nothing,
   gathering->Done(absl::OkStatus());
 }
 
-void Controller::ForgetFamilyAt(const SessionPtr& session, GpuIndex gpu,
-                                const TaskLoop::Task& then) {
+void Controller::ForgetPeersAt(const SessionPtr& session, GpuIndex gpu,
+                               const TaskLoop::Task& then) {
   const auto gathering = std::make_shared<Gathering>([then](const absl::Status&) { then(); });
-  for (const SessionPtr& member : FamilyOf(*session)) {
-    if (member->peer_holders.erase(gpu) == 0) continue;
+  for (const SessionPtr& peer : PeersOf(*session)) {
+    if (peer->peer_holders.erase(gpu) == 0) continue;
     gathering->Add();
-    MapPeer(*member, gpu, /*nothing=*/true,
+    MapPeer(*peer, gpu, /*nothing=*/true,
             [gathering](const OperationResult&) { gathering->Done(absl::OkStatus()); });
   }
   gathering->Done(absl::OkStatus());
@@ -171,7 +181,7 @@ void Controller::ReleasePeersOf(const SessionPtr& session) {
 void Controller::QuiesceFamily(const SessionPtr& session, const TaskLoop::Task& then) {
   const auto gathering = std::make_shared<Gathering>([then](const absl::Status&) { then(); });
   std::vector<SessionPtr> family = FamilyOf(*session);
-  if (!family.empty()) family.push_back(session);
+  if (!family.empty() || IsOpenedByOthers(*session)) family.push_back(session);
   for (const SessionPtr& member : family) {
     Lease* const lease = LeaseOf(*member, member->lease);
     if (!lease) continue;
@@ -193,14 +203,14 @@ void Controller::QuiesceFamily(const SessionPtr& session, const TaskLoop::Task& 
   gathering->Done(absl::OkStatus());
 }
 
-void Controller::SwapInFamily(const SessionPtr& session, const Lease& lease,
-                              const TaskLoop::Task& then) {
+void Controller::SwapInPeers(const SessionPtr& session, const Lease& lease,
+                             const TaskLoop::Task& then) {
   const auto gathering = std::make_shared<Gathering>([then](const absl::Status&) { then(); });
-  std::vector<SessionPtr> family = FamilyOf(*session);
-  family.push_back(session);
-  for (const SessionPtr& member : family) {
+  std::vector<SessionPtr> peers = PeersOf(*session);
+  peers.push_back(session);
+  for (const SessionPtr& peer : peers) {
     gathering->Add();
-    SwapInSession(member, GpuOf(lease, *member),
+    SwapInSession(peer, GpuOf(lease, *peer),
                   [gathering](const OperationResult& result) { gathering->Done(result.status); });
   }
   gathering->Done(absl::OkStatus());

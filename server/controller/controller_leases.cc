@@ -1,5 +1,6 @@
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,9 +28,9 @@ void Controller::RequestImplicitLease(const SessionPtr& session) {
   session->wants_lease = false;
   Instance& instance = instances_.at(session->instance);
   // A process of the function that came to CUDA only while the request was running, or another
-  // device of those that the function has now.
-  const bool may_join =
-      instance.lease && (instance.lease->is_explicit || instance.parts.size() > 1);
+  // device of those that the function has now; or it waits for the work of one that runs.
+  const bool may_join = instance.lease && (instance.lease->is_explicit ||
+                                           instance.parts.size() > 1 || instance.is_sharing);
   if (may_join && !instance.lease->is_revoked) {
     session->wants_lease = true;
     instance.lease->members[session->id] = MemberState::kPreparing;
@@ -73,7 +74,9 @@ void Controller::AddMember(Instance& instance, const SessionPtr& session) {
     });
   };
   // Of an instance whose image was resident already, this session may be new.
-  if (instance.parts.size() > 1) return SwapInFamily(session, lease, prepare);
+  if (instance.parts.size() > 1 || instance.is_sharing) {
+    return SwapInPeers(session, lease, prepare);
+  }
   SwapInSession(session, gpu, [](const OperationResult&) {});
   prepare();
 }
@@ -82,10 +85,19 @@ GpuIndex Controller::GpuOf(const Lease& lease, const Session& session) {
   return lease.gpus.at(static_cast<std::size_t>(session.device_index));
 }
 
+bool Controller::HasItsMemory(const Session& session, const Lease& lease) const {
+  const std::vector<SessionPtr> owners = OwnersOpenedBy(session);
+  return session.resident == GpuOf(lease, session) &&
+         std::all_of(owners.begin(), owners.end(), [&](const SessionPtr& owner) {
+           return owner->resident == GpuOf(lease, *owner);
+         });
+}
+
 void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
                                const StepQueue::Finish& finish) {
-  if (!LeaseOf(*session, lease)) return finish();
-  if (!session->is_able() || session->resident != gpu) {
+  const Lease* const held = LeaseOf(*session, lease);
+  if (!held) return finish();
+  if (!session->is_able() || !HasItsMemory(*session, *held)) {
     if (session->is_able()) DenyLease(session, "its memory could not be brought to the GPU");
     EndMember(session, lease);
     return finish();
@@ -113,9 +125,8 @@ void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
   const RequestId waiting = std::exchange(session->implicit_request, {});
   implicit_requests_.erase(waiting);
   session->wants_lease = false;
-  // A function that loads its model in its first request must not do so again, either.
-  if (!lease.is_explicit || !session->was_saved) session->unsaved_lease = lease.id;
-  session->has_changes = true;
+  NoteChanges(*session, lease);
+  for (const SessionPtr& owner : OwnersOpenedBy(*session)) NoteChanges(*owner, lease);
   lease.members[session->id] = MemberState::kOffered;
   session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, gpu.value,
                                        executor.epoch(), executor.registration().socket_path()});
@@ -125,6 +136,12 @@ void Controller::OfferLease(const SessionPtr& session, Lease& lease) {
   });
   if (lease.is_revoked) RevokeMember(session, lease);
   if (waiting && lease.requests.count(waiting) == 0) Feed(scheduler::RequestGone{waiting});
+}
+
+void Controller::NoteChanges(Session& session, const Lease& lease) {
+  // A function that loads its model in its first request must not do so again, either.
+  if (!lease.is_explicit || !session.was_saved) session.unsaved_lease = lease.id;
+  session.has_changes = true;
 }
 
 void Controller::RevokeMember(const SessionPtr& session, Lease& lease) {

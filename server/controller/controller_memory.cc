@@ -129,28 +129,30 @@ Bytes Controller::FreeBlock(Session& session, Bytes offset) {
 }
 
 void Controller::Handle(const SessionPtr& session, const wire::Free& call) {
-  session->steps.Add(
-      [this, session, call](const StepQueue::Finish& finish) { FreeNow(session, call, finish); });
+  session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
+    const Bytes offset = call.address - session->device_base;
+    const auto answer = [session, call, finish](bool is_known) {
+      const std::string why =
+          is_known ? "" : absl::StrCat("no allocation begins at 0x", absl::Hex(call.address));
+      Reply(*session, call.request_id, is_known ? kCudaSuccess : kCudaErrorInvalidValue, why, 0);
+      finish();
+    };
+    const FreeTime when = NoteFree(*session, offset);
+    if (when != FreeTime::kNow) return answer(when == FreeTime::kWhenClosed);
+    FreeNow(session, offset, answer);
+  });
 }
 
-void Controller::FreeNow(const SessionPtr& session, const wire::Free& call,
-                         const StepQueue::Finish& finish) {
+void Controller::FreeNow(const SessionPtr& session, Bytes offset,
+                         const std::function<void(bool)>& then) {
   const Bytes before = session->device->occupied_bytes();
-  const std::optional<memory::Block> block =
-      session->device->Free(call.address - session->device_base);
-  if (!block) {
-    Reply(*session, call.request_id, kCudaErrorInvalidValue,
-          absl::StrCat("no allocation begins at 0x", absl::Hex(call.address)), 0);
-    return finish();
-  }
+  const std::optional<memory::Block> block = session->device->Free(offset);
+  if (!block) return then(false);
   const Bytes chunks = before - session->device->occupied_bytes();
   const memory::Block emptied = session->device->EmptiedChunks(*block);
-  const auto done = [this, session, call, block, emptied, chunks, finish] {
+  const auto done = [this, session, block, emptied, chunks, then] {
     if (chunks > 0) Feed(scheduler::ImageShrunk{PartOf(*session), chunks});
-    DiscardImage(session, *block, emptied, [session, call, finish] {
-      Reply(*session, call.request_id, kCudaSuccess, "", 0);
-      finish();
-    });
+    DiscardImage(session, *block, emptied, [then] { then(true); });
   };
   if (!session->resident) return done();
   v1::DaemonMessage message;
@@ -283,7 +285,8 @@ void Controller::AddSwap(const SessionPtr& session, GpuIndex gpu, const Executor
 void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
                                const Executor::OnDone& then) {
   AddSwap(session, gpu, then, [this, session, gpu, then](const StepQueue::Finish& finish) {
-    const bool is_needed = session->is_announced && !session->is_lost && session->resident != gpu;
+    const bool is_used = !session->is_lost || IsOpenedByOthers(*session);
+    const bool is_needed = session->is_announced && is_used && session->resident != gpu;
     if (!is_needed) {
       then({});
       return finish();
@@ -300,7 +303,7 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
       session->resident = gpu;
       telemetry_.OnSwapIn({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
                            result.bytes_to_device, result.duration});
-      ShareWithFamily(session, [result, then, finish](const absl::Status& status) {
+      ShareWithPeers(session, [result, then, finish](const absl::Status& status) {
         OperationResult shared = result;
         shared.status = status;
         then(shared);
@@ -320,7 +323,7 @@ void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool dr
     if (!drop) return WriteBack(session, gpu, false, then, finish);
     session->is_leaving = true;
     WithdrawFromPeers(session, /*nothing=*/true, [=, this] {
-      ForgetFamilyAt(session, gpu, [=, this] { WriteBack(session, gpu, true, then, finish); });
+      ForgetPeersAt(session, gpu, [=, this] { WriteBack(session, gpu, true, then, finish); });
     });
   });
 }
@@ -331,6 +334,7 @@ void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop,
   v1::DaemonMessage message;
   message.mutable_swap_out()->set_session_id(session->id.value);
   message.mutable_swap_out()->set_drop(drop);
+  message.mutable_swap_out()->set_is_shared(session->was_opened);
   Run(gpu, message, [=, this](const OperationResult& result) {
     if (drop) session->is_leaving = false;
     if (result.status.ok()) {

@@ -258,12 +258,19 @@ void Controller::CloseSession(const SessionPtr& session, const std::string& reas
   }
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
     QuiesceFamily(session, [this, session, finish] {
-      session->is_announced = false;
-      CloseOnExecutors(session, [this, session, finish] {
-        ForgetSession(session);
-        finish();
-      });
+      session->is_kept = IsOpenedByOthers(*session);
+      if (!session->is_kept) return FinishClosing(session, finish);
+      if (session->lease) EndMember(session, session->lease);
+      finish();
     });
+  });
+}
+
+void Controller::FinishClosing(const SessionPtr& session, const StepQueue::Finish& finish) {
+  session->is_announced = false;
+  CloseOnExecutors(session, [this, session, finish] {
+    ForgetSession(session);
+    finish();
   });
 }
 
@@ -297,6 +304,7 @@ void Controller::ForgetSession(const SessionPtr& session) {
   session_links_.erase(session->link.get());
   sessions_.erase(session->id);
   if (!session->memory) return;
+  CloseAllShared(*session);
   const InstanceId part = PartOf(*session);
   instances_.at(session->instance).sessions.erase(session->id);
   const Bytes charged = session->device->occupied_bytes() - session->unanswered_growth;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/ids.h"
 #include "memory/range_allocator.h"
@@ -16,6 +17,13 @@ namespace torpor::server {
 
 // What cudaHostAlloc can give to a session; sparse, so that it costs only addresses.
 inline constexpr Bytes kHostArenaBytes = 64 * kGiB;
+
+// An allocation that other processes of the function may open.
+struct SharedBlock {
+  SessionKey token{};
+  std::set<SessionId> openers;  // those that have it open: their first sessions
+  bool is_freed = false;        // by its owner; it goes when nobody has it open any more
+};
 
 // One device of one client process, as the controller knows it. On the controller's thread.
 struct Session {
@@ -72,6 +80,15 @@ struct Session {
   bool was_saved = false;    // its image has been written back
   bool has_changes = false;  // may differ on the GPU from its image: it has had a lease since
   bool is_lost = false;      // has been told of a sticky error: takes no lease ever again
+
+  // Of its allocations, by offset.
+  std::map<Bytes, SharedBlock> shared_blocks;
+  bool was_opened = false;  // others may have changed its image
+  // Of other processes' allocations those that this one has open, by session and offset; the
+  // process's first session has them.
+  std::set<std::pair<SessionId, Bytes>> opened_blocks;
+  // Its process has gone, and others have its memory open: its image goes on.
+  bool is_kept = false;
 
   StepQueue mallocs;
   Bytes unanswered_growth = 0;  // chunks that the allocation in hand asked the scheduler for

@@ -58,6 +58,7 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame) {
 }
 
 absl::Status BatchRunner::Run(const Batch& batch, ReplySink& replies) {
+  cudart_.SetLease({batch.header.lease_id});
   std::span<const std::uint8_t> rest = batch.commands;
   for (std::uint32_t i = 0; i < batch.header.command_count; ++i) {
     std::span<const std::uint8_t> fields;
@@ -126,6 +127,7 @@ void BatchRunner::RunDrain() {
   wire::DeviceSynchronizeResult nothing;
   outcome_.status = cudart_.DeviceSynchronize({}, nothing);
   if (!outcome_.status.ok()) return;
+  cudart_.ForgetWork();
   ReleaseLibraryHandles();
   // An event whose time the driver does not tell is left out; the work is done all the same.
   cudart_.events().TakeCompleted(drained.events);
@@ -143,7 +145,10 @@ CUresult BatchRunner::Drain(TimePoint deadline) {
   // All is done; but what kernels printed is written by calls that synchronise only, and must not
   // come out in another session.
   if (result == CUDA_SUCCESS) result = cudart_.streams().Synchronize();
-  if (result == CUDA_SUCCESS) ReleaseLibraryHandles();
+  if (result == CUDA_SUCCESS) {
+    cudart_.ForgetWork();
+    ReleaseLibraryHandles();
+  }
   output_.Discard();
   return result;
 }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +32,11 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // The session's work is done.
   ~CudartCalls() override = default;
 
+  // Under which lease the calls come from now on.
+  void SetLease(LeaseId lease) { lease_ = lease; }
+  // All of the session's work is done.
+  void ForgetWork() { windows_in_use_.clear(); }
+
   StreamSet& streams() { return streams_; }
   EventSet& events() { return events_; }
   SessionModules& modules() { return modules_; }
@@ -48,6 +55,12 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus EventImport(const wire::EventImport& command) override;
   cuda_api::CallStatus EventSynchronize(const wire::EventSynchronize& command,
                                         wire::EventSynchronizeResult& result) override;
+  cuda_api::CallStatus SharedEventRecord(const wire::SharedEventRecord& command,
+                                         wire::SharedEventRecordResult& result) override;
+  cuda_api::CallStatus SharedEventWait(const wire::SharedEventWait& command,
+                                       wire::SharedEventWaitResult& result) override;
+  cuda_api::CallStatus SharedEventQuery(const wire::SharedEventQuery& command,
+                                        wire::SharedEventQueryResult& result) override;
   cuda_api::CallStatus EventElapsedTime(const wire::EventElapsedTime& command,
                                         wire::EventElapsedTimeResult& result) override;
   cuda_api::CallStatus DeviceSynchronize(const wire::DeviceSynchronize& command,
@@ -112,6 +125,13 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus Marked(cuda_api::CallStatus status, std::uint64_t stream, std::uint32_t slot,
                               std::uint64_t value);
 
+  // The window of a session of the function, kept until the work in hand is done; null if there is
+  // no such session.
+  SessionWindow* UseWindowOf(SessionId session);
+  // What `use` makes of the event, shared by sessions, that a command is about.
+  template <typename Command, typename Use>
+  CUresult OnSharedEvent(const Command& command, const Use& use);
+
   // Where the client's memory [address, address + bytes) is for this GPU: there, be it device or
   // pinned memory, or in a variable that has another address here. 0 if it is not the session's.
   CUdeviceptr DeviceMemory(std::uint64_t address, Bytes bytes) const;
@@ -143,6 +163,9 @@ class CudartCalls final : public cuda_api::CudartHandler {
   const Device& device_;
   ModuleLibrary& library_;
   SessionMemory& memory_;
+  LeaseId lease_;
+  // Of other sessions too: what waits for their slots, or writes them, may outlive these.
+  std::set<std::shared_ptr<SessionWindow>> windows_in_use_;
   // The modules are unloaded last: kernels may still wait in destroyed streams.
   SessionModules modules_;
   SessionArrays arrays_;

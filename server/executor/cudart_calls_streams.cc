@@ -1,11 +1,13 @@
 // Streams, events, synchronisation and limits.
 #include <driver_types.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/executor/call_status.h"
 #include "server/executor/cudart_calls.h"
+#include "server/executor/shared_event.h"
 
 namespace torpor::executor {
 
@@ -83,9 +85,55 @@ CallStatus CudartCalls::StreamWaitMark(const wire::StreamWaitMark& command) {
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
-    result = memory_.AwaitMark({command.session}, stream, command.slot, command.value);
+    const SessionWindow* const window = UseWindowOf({command.session});
+    result = window == nullptr ? CUDA_ERROR_INVALID_HANDLE
+                               : window->Await(stream, command.slot, command.value);
   }
   return Outcome(result, "waiting for an event of another device");
+}
+
+SessionWindow* CudartCalls::UseWindowOf(SessionId session) {
+  const std::shared_ptr<SessionWindow> window = memory_.WindowOf(session);
+  if (window) windows_in_use_.insert(window);
+  return window.get();
+}
+
+template <typename Command, typename Use>
+CUresult CudartCalls::OnSharedEvent(const Command& command, const Use& use) {
+  SessionWindow* const window = UseWindowOf({command.owner});
+  if (window == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const std::optional<SharedEvent> event =
+      SharedEvent::At(*window, command.issued_slot, command.done_slot, lease_);
+  return event ? use(*event) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CallStatus CudartCalls::SharedEventRecord(const wire::SharedEventRecord& command,
+                                          wire::SharedEventRecordResult&) {
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = OnSharedEvent(command, [&](const SharedEvent& event) { return event.Record(stream); });
+  }
+  return Outcome(result, "recording an event among processes");
+}
+
+CallStatus CudartCalls::SharedEventWait(const wire::SharedEventWait& command,
+                                        wire::SharedEventWaitResult&) {
+  CUstream stream = nullptr;
+  CUresult result = streams_.Use(command.stream, stream);
+  if (result == CUDA_SUCCESS) {
+    result = OnSharedEvent(command, [&](const SharedEvent& event) { return event.Await(stream); });
+  }
+  return Outcome(result, "waiting for an event among processes");
+}
+
+CallStatus CudartCalls::SharedEventQuery(const wire::SharedEventQuery& command,
+                                         wire::SharedEventQueryResult& result) {
+  const CUresult found = OnSharedEvent(command, [&](const SharedEvent& event) {
+    result.is_complete = event.IsComplete() ? 1 : 0;
+    return CUDA_SUCCESS;
+  });
+  return Outcome(found, "querying an event among processes");
 }
 
 CallStatus CudartCalls::EventDestroy(const wire::EventDestroy& command) {

@@ -13,10 +13,10 @@ std::string_view AsText(const MemoryDirectory::Key& key) {
 
 }  // namespace
 
-void MemoryDirectory::Add(SessionId session, SessionId first, const Key& peer_key,
+void MemoryDirectory::Add(SessionId session, const std::string& function, const Key& peer_key,
                           SessionMemory& memory) {
   MutexLock lock(&mutex_);
-  entries_[session] = {first, peer_key, &memory};
+  entries_[session] = {function, peer_key, &memory};
 }
 
 void MemoryDirectory::Remove(SessionId session) {
@@ -24,18 +24,21 @@ void MemoryDirectory::Remove(SessionId session) {
   entries_.erase(session);
 }
 
-bool MemoryDirectory::UseFamily(SessionId first, SessionId except, const Use& use) const {
+bool MemoryDirectory::UseSiblings(const std::string& function, SessionId except,
+                                  const Use& use) const {
   ReaderMutexLock lock(&mutex_);
   for (const auto& [id, entry] : entries_) {
-    if (entry.first == first && id != except && use(*entry.memory)) return true;
+    if (entry.function == function && id != except && use(*entry.memory)) return true;
   }
   return false;
 }
 
-bool MemoryDirectory::UseMember(SessionId first, SessionId session, const Use& use) const {
+bool MemoryDirectory::UseSibling(const std::string& function, SessionId session,
+                                 const Use& use) const {
   ReaderMutexLock lock(&mutex_);
   const auto found = entries_.find(session);
-  return found != entries_.end() && found->second.first == first && use(*found->second.memory);
+  return found != entries_.end() && found->second.function == function &&
+         use(*found->second.memory);
 }
 
 bool MemoryDirectory::UseAsPeer(SessionId session, const Key& peer_key, const Use& use) const {

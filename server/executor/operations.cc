@@ -87,7 +87,8 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
       return absl::OkStatus();
     }
     case DaemonMessage::kSwapOut: {
-      TORPOR_ASSIGN_OR_RETURN(cost, session.SwapOut(operation.swap_out().drop(), stream));
+      TORPOR_ASSIGN_OR_RETURN(cost, session.SwapOut(operation.swap_out().drop(),
+                                                    operation.swap_out().is_shared(), stream));
       return absl::OkStatus();
     }
     case DaemonMessage::kGrow: {

@@ -58,9 +58,10 @@ absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, C
   return status;
 }
 
-absl::StatusOr<SwapCost> Session::SwapOut(bool drop, CUstream stream) {
+absl::StatusOr<SwapCost> Session::SwapOut(bool drop, bool is_shared, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
   MutexLock lock(&run_mutex_);
+  if (is_shared) memory_->image().MarkDirty();
   if (memory_->image().dirty()) {
     TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
     TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));

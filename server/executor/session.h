@@ -55,7 +55,8 @@ class Session {
   // torpord's operations. FailedPrecondition: not in this state of the lease.
   // A swap-in of a session that has nothing on the GPU leaves nothing there when it fails.
   absl::StatusOr<SwapCost> SwapIn(const memory::ExtentSet& live, CUstream stream);
-  absl::StatusOr<SwapCost> SwapOut(bool drop, CUstream stream);
+  // `is_shared`: other sessions have had its memory open, and may have changed it.
+  absl::StatusOr<SwapCost> SwapOut(bool drop, bool is_shared, CUstream stream);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);

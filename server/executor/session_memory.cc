@@ -47,22 +47,23 @@ absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(const Device&
 
 SessionMemory::SessionMemory(const Device& device, const SessionIdentity& identity,
                              SharedMapping arena, std::unique_ptr<DeviceImage> image,
-                             std::unique_ptr<SessionWindow> window, MemoryDirectory& directory)
+                             std::shared_ptr<SessionWindow> window, MemoryDirectory& directory)
     : id_(identity.id),
       first_(identity.first),
+      function_(identity.function),
       directory_(directory),
       arena_(std::move(arena)),
       arena_pins_(device, arena_.data(), arena_.bytes(), kPageBytes),
       image_(std::move(image)),
       window_(std::move(window)) {
-  directory_.Add(id_, first_, identity.peer_key, *this);
+  directory_.Add(id_, function_, identity.peer_key, *this);
 }
 
 SessionMemory::~SessionMemory() { directory_.Remove(id_); }
 
 bool SessionMemory::IsAddressable(std::uint64_t address, Bytes bytes) const {
   return IsOwn(address, bytes) ||
-         directory_.UseFamily(first_, id_, [address, bytes](const SessionMemory& memory) {
+         directory_.UseSiblings(function_, id_, [address, bytes](const SessionMemory& memory) {
            return memory.IsOwn(address, bytes);
          });
 }
@@ -79,7 +80,7 @@ std::uint8_t* SessionMemory::Arena(std::uint64_t offset, Bytes bytes) const {
   if (id_ == first_) return arena_.Holds(offset, bytes) ? arena_.data() + offset : nullptr;
   // The family's sessions are closed together, when none of them has work left.
   std::uint8_t* found = nullptr;
-  directory_.UseMember(first_, first_, [&](const SessionMemory& first) {
+  directory_.UseSibling(function_, first_, [&](const SessionMemory& first) {
     found = first.Arena(offset, bytes);
     return true;
   });
@@ -91,14 +92,13 @@ std::uint8_t* SessionMemory::ArenaAt(std::uint64_t address, Bytes bytes) const {
   return address < base ? nullptr : Arena(address - base, bytes);
 }
 
-CUresult SessionMemory::AwaitMark(SessionId session, CUstream stream, std::uint32_t slot,
-                                  std::uint64_t value) const {
-  CUresult result = CUDA_ERROR_INVALID_HANDLE;
-  directory_.UseMember(first_, session, [&](SessionMemory& memory) {
-    result = memory.window().Await(stream, slot, value);
+std::shared_ptr<SessionWindow> SessionMemory::WindowOf(SessionId session) const {
+  std::shared_ptr<SessionWindow> window;
+  directory_.UseSibling(function_, session, [&](const SessionMemory& memory) {
+    window = memory.window_;
     return true;
   });
-  return result;
+  return window;
 }
 
 }  // namespace torpor::executor

@@ -63,9 +63,9 @@ class SessionMemory {
   absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
 
-  // Whether the device may use [address, address + bytes): memory of the session's image, or of
-  // its family's, that is resident or reachable; or pinned memory of the arena, which kernels reach
-  // at its own address. For any numbers.
+  // Whether the device may use [address, address + bytes): memory of the image of a session of the
+  // function, be it this one, that is resident or reachable; or pinned memory of its arena, which
+  // kernels reach at its own address. For any numbers.
   bool IsAddressable(std::uint64_t address, Bytes bytes) const;
 
   // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
@@ -73,14 +73,13 @@ class SessionMemory {
   // The same by address, which is the client's own.
   std::uint8_t* ArenaAt(std::uint64_t address, Bytes bytes) const;
 
-  // Later work of `stream` waits for a mark of another session of the family; see SessionWindow.
-  // CUDA_ERROR_INVALID_HANDLE if there is no such session.
-  CUresult AwaitMark(SessionId session, CUstream stream, std::uint32_t slot,
-                     std::uint64_t value) const;
+  // The window of a session of the same function, be it this one; null if there is no such session.
+  // Work that names it keeps it until that work is done.
+  std::shared_ptr<SessionWindow> WindowOf(SessionId session) const;
 
  private:
   SessionMemory(const Device& device, const SessionIdentity& identity, SharedMapping arena,
-                std::unique_ptr<DeviceImage> image, std::unique_ptr<SessionWindow> window,
+                std::unique_ptr<DeviceImage> image, std::shared_ptr<SessionWindow> window,
                 MemoryDirectory& directory);
 
   // Whether it is memory of this very session.
@@ -88,11 +87,12 @@ class SessionMemory {
 
   const SessionId id_;
   const SessionId first_;
+  const std::string function_;
   MemoryDirectory& directory_;
   const SharedMapping arena_;  // nothing, but for the first of a family
   PinnedMemory arena_pins_;
   const std::unique_ptr<DeviceImage> image_;
-  const std::unique_ptr<SessionWindow> window_;
+  const std::shared_ptr<SessionWindow> window_;
 };
 
 }  // namespace torpor::executor

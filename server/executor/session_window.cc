@@ -68,6 +68,10 @@ CUresult SessionWindow::Await(CUstream stream, std::uint32_t slot, std::uint64_t
                                             CU_STREAM_WAIT_VALUE_GEQ);
 }
 
+std::atomic<std::uint64_t>* SessionWindow::Slot(std::uint32_t slot) const {
+  return slot < wire::kCompletionSlots ? &page().slots[slot] : nullptr;
+}
+
 void SessionWindow::ReachAll() {
   // The driver compares the difference, as a signed number, with 0.
   constexpr auto kBeyondAll = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -26,6 +27,9 @@ class SessionWindow {
   // Later work of `stream` waits until the slot has come to `value`. CUDA_ERROR_NOT_SUPPORTED where
   // the device cannot wait for values in stream order.
   CUresult Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const;
+
+  // The slot itself; null if there is no such.
+  std::atomic<std::uint64_t>* Slot(std::uint32_t slot) const;
 
   // Nobody waits for a value any more, on whatever device: whoever would have written it is gone.
   void ReachAll();

@@ -167,6 +167,13 @@ void FakeDaemon::AnswerMemory(const wire::ClientMessage& message) {
     Send(wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::HostFree>(&message))
     Send(wire::MemoryReply{ask->request_id, 0, "", 0});
+  if (const auto* ask = std::get_if<wire::ShareMemory>(&message))
+    Send(wire::ShareMemoryReply{ask->request_id, 0, "", {1, 2, 3}});
+  if (const auto* ask = std::get_if<wire::OpenMemory>(&message))
+    Send(wire::OpenMemoryReply{ask->request_id, script_.open_error, "", kForeignBytes, 0,
+                               kForeignBase, kDeviceBytes});
+  if (const auto* ask = std::get_if<wire::CloseMemory>(&message))
+    Send(wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::MemGetInfo>(&message))
     Send(wire::MemGetInfoReply{ask->request_id, kDeviceBytes / 2, kDeviceBytes});
 }

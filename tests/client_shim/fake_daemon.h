@@ -30,6 +30,7 @@ class FakeDaemon final : public v1::Control::Service {
     FakeExecutor* auto_grant = nullptr;
     std::uint64_t window_bytes = std::uint64_t{1} << 20;
     std::size_t devices = 1;
+    std::int32_t open_error = 0;  // of memory of another process
   };
 
   explicit FakeDaemon(Script script);
@@ -77,6 +78,9 @@ class FakeDaemon final : public v1::Control::Service {
   static constexpr std::uint64_t kDeviceBytes = 0x4000'0000;
   static constexpr std::uint64_t kHostBase = kDeviceBase + 0x8'0000'0000;
   static constexpr std::uint64_t kHostBytes = 0x100'0000;
+  // Another session's device addresses, and what it shares at their begin.
+  static constexpr std::uint64_t kForeignBase = kDeviceBase + 0x10'0000'0000;
+  static constexpr std::uint64_t kForeignBytes = 4096;
 
  private:
   using Stream = grpc::ServerReaderWriter<v1::Frame, v1::Frame>;

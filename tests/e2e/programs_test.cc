@@ -50,6 +50,15 @@ class ProgramsOfSeveralGpus : public Programs {
 TEST_P(ProgramsOfSeveralGpus, PassWithTwo) { ExpectPassWith("2"); }
 TEST_P(ProgramsOfSeveralGpus, PassWithFour) { ExpectPassWith("4"); }
 
+// Those that make do with one, too.
+using ProgramsOfAnyGpus = Programs;
+
+TEST_P(ProgramsOfAnyGpus, PassWithTwo) { ExpectPass(GetParam(), {"--gpus", "2"}); }
+TEST_P(ProgramsOfAnyGpus, PassWithFour) { ExpectPass(GetParam(), {"--gpus", "4"}); }
+
+INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfAnyGpus, testing::Values("processes"),
+                         [](const auto& info) { return std::string(info.param); });
+
 INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfSeveralGpus, testing::Values("several_gpus", "peer_memory"),
                          [](const auto& info) { return std::string(info.param); });
 
@@ -63,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "texture_kinds", "blas", "blas_families", "separate_units",
                     "separate_units_ptx", "device_launch", "tensor_cores", "block_barriers",
                     "device_calls", "graphs", "graph_capture", "graph_blas", "blas_lt",
-                    "memory_pools", "managed_memory", "managed_variables"),
+                    "memory_pools", "managed_memory", "managed_variables", "processes"),
     [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api"),

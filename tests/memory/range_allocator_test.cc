@@ -55,6 +55,15 @@ TEST(RangeAllocator, FreeWantsTheBegin) {
   EXPECT_FALSE(allocator.Free(block.offset));
 }
 
+TEST(RangeAllocator, FindsLivePiecesByTheirBegin) {
+  RangeAllocator allocator(16 * kMiB, kChunk);
+  const Block block = *allocator.Allocate(3 * kMiB);
+  EXPECT_EQ(allocator.Find(block.offset), block);
+  EXPECT_FALSE(allocator.Find(block.offset + 512));
+  allocator.Free(block.offset);
+  EXPECT_FALSE(allocator.Find(block.offset));
+}
+
 TEST(RangeAllocator, SmallPiecesShareChunksOfTheirOwn) {
   RangeAllocator allocator(64 * kMiB, kChunk);
   const Block small = *allocator.Allocate(512);

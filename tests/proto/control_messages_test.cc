@@ -28,6 +28,22 @@ TEST(ControlMessagesTest, RoundTrip) {
   EXPECT_EQ(got->devices[1].attributes, reply.devices[1].attributes);
 }
 
+TEST(ControlMessagesTest, SharedMemoryTravels) {
+  ClientMessage from_client;
+  ASSERT_TRUE(
+      DecodeMessage(EncodeMessage(ClientMessage(OpenMemory{1, 2, 3, {4, 5}})), from_client));
+  EXPECT_EQ(std::get<OpenMemory>(from_client).owner_session, 2u);
+  EXPECT_EQ(std::get<OpenMemory>(from_client).address, 3u);
+  EXPECT_EQ(std::get<OpenMemory>(from_client).token[1], 5u);
+  ServerMessage from_server;
+  const OpenMemoryReply reply{1, 2, "no", 3, 4, 5, 6};
+  ASSERT_TRUE(DecodeMessage(EncodeMessage(ServerMessage(reply)), from_server));
+  EXPECT_EQ(std::get<OpenMemoryReply>(from_server).bytes, 3u);
+  EXPECT_EQ(std::get<OpenMemoryReply>(from_server).device, 4);
+  EXPECT_EQ(std::get<OpenMemoryReply>(from_server).range_base, 5u);
+  EXPECT_EQ(std::get<OpenMemoryReply>(from_server).range_bytes, 6u);
+}
+
 // Whatever its later fields are in that version.
 TEST(ControlMessagesTest, ARefusalIsUnderstoodByAnyVersion) {
   std::vector<std::uint8_t> bytes;

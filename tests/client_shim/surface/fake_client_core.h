@@ -69,6 +69,7 @@ class FakeClientCore : public ClientCore {
     stalled_looks = 0;
     is_drained = true;
     has_slots = false;
+    foreign_device = 0;
     freed_slots = 0;
     per_thread_stream = kPerThreadStream;
   }
@@ -118,6 +119,7 @@ class FakeClientCore : public ClientCore {
   mutable std::atomic<int> stalled_looks{0};  // ... but after so many looks at it, if not 0
   std::atomic<int> freed_slots{0};
   int flushes = 0;
+  int foreign_device = 0;
   std::uint64_t per_thread_stream = kPerThreadStream;
   std::array<std::uint8_t, 8192> window{};
 
@@ -232,6 +234,18 @@ class FakeClientCore : public ClientCore {
     }
     return false;
   }
+  cudaError_t ShareMemory(std::uint64_t address, MemoryHandle& handle) override {
+    handle = {hello.session_id, address, {1, 2, 3}};
+    return failure;
+  }
+  // Another process's memory, which is of `foreign_device`.
+  cudaError_t OpenMemory(const MemoryHandle& handle, Allocation& opened) override {
+    if (failure != cudaSuccess) return failure;
+    opened = {handle.address, 4096, true, foreign_device, true};
+    allocations.push_back(opened);
+    return cudaSuccess;
+  }
+  cudaError_t CloseMemory(std::uint64_t address) override { return Free(address); }
   std::uint64_t PerThreadStream() override { return per_thread_stream; }
   void WarnOnce(const std::string& key, const std::string&) override { warnings.push_back(key); }
 

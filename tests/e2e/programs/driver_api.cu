@@ -296,6 +296,31 @@ static void VirtualMemory(CUdevice device) {
 static void CUDA_CB Count(void* counter) { ++*static_cast<int*>(counter); }
 
 // What either API makes the other uses.
+// What a process shares it does not open itself (processes.cu has two).
+static void Sharing() {
+  CUdeviceptr memory = 0;
+  CU(cuMemAlloc(&memory, 4096));
+  CUipcMemHandle memory_handle;
+  CU(cuIpcGetMemHandle(&memory_handle, memory));
+  int is_shareable = 0;
+  CU(cuPointerGetAttribute(&is_shareable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, memory));
+  REQUIRE((is_shareable & 0xff) == 1);
+  CUdeviceptr opened = 0;
+  EXPECT_CU(cuIpcOpenMemHandle(&opened, memory_handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+            CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_CU(cuIpcCloseMemHandle(memory), CUDA_ERROR_INVALID_VALUE);
+  CU(cuMemFree(memory));
+  CUevent event = nullptr;
+  CU(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+  CUipcEventHandle event_handle;
+  CU(cuIpcGetEventHandle(&event_handle, event));
+  CU(cuEventRecord(event, nullptr));
+  CU(cuEventSynchronize(event));
+  CUevent opened_event = nullptr;
+  EXPECT_CU(cuIpcOpenEventHandle(&opened_event, event_handle), CUDA_ERROR_INVALID_CONTEXT);
+  CU(cuEventDestroy(event));
+}
+
 static void WithTheRuntime() {
   int* memory = nullptr;
   CUDA(cudaMalloc(&memory, kThreads * sizeof(int)));
@@ -347,6 +372,7 @@ int main() {
   Memory();
   VirtualMemory(device);
   Symbols();
+  Sharing();
   WithTheRuntime();
   CU(cuDevicePrimaryCtxRelease(device));
   return Pass();

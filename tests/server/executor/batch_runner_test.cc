@@ -191,7 +191,7 @@ TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
   write.variable_offset = 1;
   EXPECT_EQ(ErrorOf(write), cudaErrorInvalidSymbol);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
-  ASSERT_TRUE(s_.session->SwapOut(true, s_.stream).ok());
+  ASSERT_TRUE(s_.session->SwapOut(true, false, s_.stream).ok());
 
   memory::ExtentSet live;
   live.Add({0, 4096});
@@ -205,7 +205,7 @@ TEST_F(BatchRunnerTest, ASwapInThatFailsLeavesNothing) {
   s_.cuda.SetVariable(42);
   EXPECT_EQ(ErrorOf(wire::ModuleBindGlobals{1, base()}), cudaSuccess);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
-  ASSERT_TRUE(s_.session->SwapOut(true, s_.stream).ok());
+  ASSERT_TRUE(s_.session->SwapOut(true, false, s_.stream).ok());
   memory::ExtentSet live;
   live.Add({0, 4096});
   s_.cuda.RefuseDeviceCopies(true);
@@ -289,7 +289,7 @@ TEST_F(BatchRunnerTest, AVariablesAddressOfAnotherGpuIsTranslated) {
 }
 
 TEST_F(BatchRunnerTest, AnEndedLeaseRefusesAndASwapNeedsItsEnd) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->SwapOut(true, s_.stream).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->SwapOut(true, false, s_.stream).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->BeginLease({6})));
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->EndLease({6}, TimePoint::max())));
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());

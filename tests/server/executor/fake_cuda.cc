@@ -323,6 +323,11 @@ struct FakeDriverFunctions {
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kWrite, at, 0, 0, value});
     return Ok();
   }
+  static CUresult WaitValue(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags) {
+    TORPOR_CHECK(flags == CU_STREAM_WAIT_VALUE_GEQ);
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kAwait, at, 0, 0, value});
+    return Ok();
+  }
   static CUresult HostFunc(CUstream, CUhostFn function, void* data) {
     function(data);
     return Ok();
@@ -477,6 +482,7 @@ FakeCuda::FakeCuda() {
              .StreamQuery = F::StreamQuery,
              .StreamWaitEvent = F::StreamWait,
              .StreamWriteValue64 = F::WriteValue,
+             .StreamWaitValue64 = F::WaitValue,
              .LaunchHostFunc = F::HostFunc,
              .EventCreate = F::EventCreate,
              .EventDestroy = F::EventDestroy,
@@ -537,6 +543,13 @@ bool FakeCuda::RunFront(Stream& stream) {
     case Work::Kind::kWrite:
       std::memcpy(Pointer(work.to), &work.value, sizeof work.value);
       break;
+    case Work::Kind::kAwait: {
+      std::uint64_t present = 0;
+      std::memcpy(&present, Pointer(work.to), sizeof present);
+      const bool is_reached = static_cast<std::int64_t>(present - work.value) >= 0;
+      if (!is_reached && !ignore_waits_for_values_) return false;
+      break;
+    }
     case Work::Kind::kRecord:
       work.event->completed = work.value;
       break;

@@ -49,6 +49,8 @@ class FakeCuda {
 
   // Launches do nothing from now on.
   void IgnoreLaunches() { ignore_launches_ = true; }
+  // Nobody waits for a value, reached or not.
+  void IgnoreWaitsForValues() { ignore_waits_for_values_ = true; }
 
   // Tells whoever listens to the driver's log.
   void Say(const std::string& message) { hear_(message); }
@@ -87,7 +89,7 @@ class FakeCuda {
     std::uint64_t completed = 0;  // times that one was reached
   };
   struct Work {
-    enum class Kind { kCopy, kFill, kLaunch, kWrite, kRecord, kWait } kind = Kind::kCopy;
+    enum class Kind { kCopy, kFill, kLaunch, kWrite, kAwait, kRecord, kWait } kind = Kind::kCopy;
     std::uint64_t to = 0;
     std::uint64_t from = 0;
     std::uint64_t bytes = 0;
@@ -113,6 +115,7 @@ class FakeCuda {
   bool misplace_ = false;
   bool hold_ = false;
   bool ignore_launches_ = false;
+  bool ignore_waits_for_values_ = false;
   bool has_machine_code_ = false;
   std::vector<std::vector<std::uint8_t>> linked_;
   int chunks_left_ = 1 << 20;

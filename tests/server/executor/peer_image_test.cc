@@ -43,6 +43,7 @@ class PeerImageTest : public testing::Test {
     pool_ = *PhysicalPool::Create(*device_, 8 * kChunk, kChunk);
     pool_->Return(*pool_->Take(8));  // waits until the pool is full
     identity_.id = identity_.first = {7};
+    identity_.function = "one";
     identity_.peer_key.fill(3);
     identity_.device_base = kOwnerBase;
     identity_.device_bytes = kRange;
@@ -143,21 +144,23 @@ TEST_F(PeerImageTest, WithoutItsOwnerThereIsNoMemory) {
   EXPECT_FALSE(MapPeer(Live({{0, kChunk}})).ok());
 }
 
-TEST_F(PeerImageTest, AFamilyReachesItsMembersMemoryAndTheFirstsArena) {
+TEST_F(PeerImageTest, SessionsOfAFunctionReachEachOthersMemory) {
   SessionIdentity other = identity_;
   other.id = {8};
   other.device_base = 0x5540'0000'0000;
   const auto further = *SessionMemory::Open(*device_, *pool_, other, NewFiles(), directory_);
   SessionIdentity stranger = other;
   stranger.id = stranger.first = {9};
+  stranger.function = "another";
   stranger.device_base = 0x5560'0000'0000;
   const auto unrelated = *SessionMemory::Open(*device_, *pool_, stranger, NewFiles(), directory_);
   ASSERT_TRUE(owner_->image().SwapIn(Live({{0, 1000}}), stream_).ok());
   EXPECT_TRUE(further->IsAddressable(kOwnerBase, 1000));
   EXPECT_FALSE(further->IsAddressable(kOwnerBase, 1001));
   EXPECT_FALSE(unrelated->IsAddressable(kOwnerBase, 1000));
-  EXPECT_EQ(unrelated->AwaitMark({7}, stream_, 1, 1), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(further->AwaitMark({7}, stream_, 1u << 30, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(unrelated->WindowOf({7}), nullptr);
+  EXPECT_EQ(further->WindowOf({6}), nullptr);
+  EXPECT_EQ(further->WindowOf({7}).get(), &owner_->window());
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class SessionArraysTest : public BatchTest {
   }
   void Leave() {
     ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-    ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, s_.stream).ok());
+    ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, /*is_shared=*/false, s_.stream).ok());
   }
   void Return() {
     memory::ExtentSet live;
