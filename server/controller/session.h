@@ -80,15 +80,14 @@ struct Session {
   bool was_saved = false;    // its image has been written back
   bool has_changes = false;  // may differ on the GPU from its image: it has had a lease since
   bool is_lost = false;      // has been told of a sticky error: takes no lease ever again
+  bool was_opened = false;   // others have had its memory open, and may have changed its image
+  bool is_kept = false;      // its process has gone, but others have its memory open
 
   // Of its allocations, by offset.
   std::map<Bytes, SharedBlock> shared_blocks;
-  bool was_opened = false;  // others may have changed its image
   // Of other processes' allocations those that this one has open, by session and offset; the
   // process's first session has them.
   std::set<std::pair<SessionId, Bytes>> opened_blocks;
-  // Its process has gone, and others have its memory open: its image goes on.
-  bool is_kept = false;
 
   StepQueue mallocs;
   Bytes unanswered_growth = 0;  // chunks that the allocation in hand asked the scheduler for
