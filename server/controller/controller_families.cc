@@ -42,9 +42,11 @@ absl::Status StatusOf(const OperationResult& result) {
 absl::Status Controller::JoinFamily(Session& session, const wire::DeviceHello& hello) {
   const Instance& instance = instances_.at(session.instance);
   const SessionPtr first = FindSession(SessionId{hello.first_session});
-  const bool is_known = first && first->instance == session.instance && first->has_arena() &&
-                        first->state == Session::State::kOpen &&
-                        SecretsEqual(AsText(first->key), AsText(hello.first_key));
+  // The first one's HelloAck may still be on its way: it comes by another stream.
+  const bool is_known =
+      first && first->instance == session.instance && first->has_arena() &&
+      (first->state == Session::State::kOffered || first->state == Session::State::kOpen) &&
+      SecretsEqual(AsText(first->key), AsText(hello.first_key));
   if (!is_known) {
     return absl::PermissionDeniedError("no open session of this function has that id and key");
   }

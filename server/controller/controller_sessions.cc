@@ -116,6 +116,8 @@ void Controller::OpenWaitingSessions() {
   const auto sessions = sessions_;
   for (const auto& [id, session] : sessions) {
     if (session->state != Session::State::kOpening || session->memory) continue;
+    const SessionPtr first = FindSession(session->first);
+    if (!first || (first != session && first->state != Session::State::kOpen)) continue;
     const Instance& instance = instances_.at(session->instance);
     // Until then it is not known what the further ones are.
     if (DescribeDevices(instance).size() == instance.parts.size()) Open(session);
@@ -242,6 +244,7 @@ void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
   }
   session->state = Session::State::kOpen;
   spdlog::info("{} of {} opened", Describe(*session), instances_.at(session->instance).config.name);
+  OpenWaitingSessions();
 }
 
 void Controller::CloseSession(const SessionPtr& session, const std::string& reason) {

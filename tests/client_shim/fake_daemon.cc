@@ -143,13 +143,13 @@ void FakeDaemon::OnMessage(const wire::ClientMessage& message) {
   FakeExecutor* executor = nullptr;
   const bool is_hello = std::holds_alternative<wire::Hello>(message) ||
                         std::holds_alternative<wire::DeviceHello>(message);
-  if (is_hello && script_.answers_hello) Send(HelloAnswer());
-  if (script_.answers_memory) AnswerMemory(message);
-  {
+  {  // whoever has an answer finds what it answers among what was received
     std::lock_guard lock(mutex_);
     received_.push_back(message);
     if (std::holds_alternative<wire::LeaseRequest>(message)) executor = auto_grant_;
   }
+  if (is_hello && script_.answers_hello) Send(HelloAnswer());
+  if (script_.answers_memory) AnswerMemory(message);
   changed_.notify_all();
   if (executor) Grant(*executor, /*is_explicit=*/false);
 }

@@ -45,6 +45,25 @@ TEST_F(ControllerFamilies, AProcessSeesAllItsDevices) {
   EXPECT_EQ(Connect("token-a").hello.devices.size(), 1u);
 }
 
+// By streams of their own, the first session's HelloAck may come after the second's DeviceHello.
+TEST_F(ControllerFamilies, AFurtherSessionWaitsUntilTheFirstIsOpen) {
+  first_ = Hello("token-pair");
+  first_.hello = *first_.link->Take<wire::HelloReply>();
+  second_ = HelloForDevice("token-pair", first_, 1);
+  EXPECT_FALSE(second_.link->Take<wire::HelloReply>());
+  Say(first_, wire::HelloAck{});
+  second_ = Open(second_);
+  EXPECT_EQ(second_.hello.devices.size(), 2u);
+}
+
+TEST_F(ControllerFamilies, AFurtherSessionGoesWithAFirstThatNeverOpens) {
+  first_ = Hello("token-pair");
+  first_.hello = *first_.link->Take<wire::HelloReply>();
+  second_ = HelloForDevice("token-pair", first_, 1);
+  Disconnect(first_);
+  EXPECT_TRUE(second_.link->closed);
+}
+
 TEST_F(ControllerFamilies, OnlyTheProcessItselfOpensItsFurtherDevices) {
   const auto refused = [this](const std::string& token, const Client& first, int device) {
     const auto reply = HelloForDevice(token, first, device).link->Take<wire::HelloReply>();
