@@ -88,6 +88,7 @@ std::vector<llvm::Value*> FunctionEmitter::LoadUniformRows(const Address& addres
     }
   }
   std::vector<Value*> values;
+  values.reserve(parts.size());
   for (std::vector<Value*>& of_element : parts) {
     values.push_back(Concatenate(std::move(of_element)));
   }

@@ -32,7 +32,7 @@ class PlaneSamplerTest : public ::testing::Test {
     level.data = bytes_.data();
     level.width = kWidth;
     level.height = kHeight;
-    level.row_pitch = kWidth * texture.format.bytes();
+    level.row_pitch = Bytes{kWidth} * texture.format.bytes();
     texture.levels.push_back(level);
     return texture;
   }
