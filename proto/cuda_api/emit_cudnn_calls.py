@@ -1,5 +1,6 @@
 """Emits the server's side of cuDNN: the function table, and from each command to its call."""
 
+import emit_functions
 from emit_checks import bind_fields
 from vocabulary import (
     Access, Bytes, Descriptor, DevicePtr, HostScalar, SizeAnswer, StreamHandle, Value,
@@ -13,38 +14,10 @@ INCLUDES = """\
 #include "proto/cuda_api/refusals.h"
 """
 
-_FUNCTIONS = """\
-// Generated from proto/cuda_api/{table}.py by generator.py. Do not edit.
-#pragma once
-
-#include <cudnn.h>
-
-namespace torpor::cuda_api {{
-
-// cuDNN as it was found at run time. What the library lacks stays null.
-struct CudnnFunctions {{
-{members}
-}};
-
-// `find(symbol)` returns the symbol's address or null, as dlsym does.
-template <typename Find>
-CudnnFunctions LoadCudnnFunctions(Find find) {{
-  CudnnFunctions functions;
-{loads}
-  return functions;
-}}
-
-}}  // namespace torpor::cuda_api
-"""
-
 
 def functions_header(library):
-    symbols = [*library.functions, *(call.symbol for call in library.calls)]
-    return _FUNCTIONS.format(
-        table=library.name,
-        members="\n".join(f"  decltype(&::{s}) {s} = nullptr;" for s in symbols),
-        loads="\n".join(f'  functions.{s} = reinterpret_cast<decltype(functions.{s})>(find("{s}"));'
-                        for s in symbols))
+    return emit_functions.functions_header(
+        library, "cudnn.h", "cuDNN", lambda symbol: f"decltype(&::{symbol}) {symbol}")
 
 
 def invoke_functions(library):

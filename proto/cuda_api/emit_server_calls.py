@@ -1,5 +1,6 @@
 """Emits the server's side of cuBLAS: the function table, and from each command to its call."""
 
+import emit_functions
 from emit_checks import bind_fields
 from vocabulary import (
     Access, DevicePtr, Handle, Matrix, Packed, ParameterInfo, Pointers, Scalar, ScalarResult, Value,
@@ -13,41 +14,17 @@ INCLUDES = """\
 #include "proto/cuda_api/refusals.h"
 """
 
-_FUNCTIONS = """\
-// Generated from proto/cuda_api/{table}.py by generator.py. Do not edit.
-#pragma once
-
-#include <cublas_api.h>
-
-namespace torpor::cuda_api {{
-
-// cuBLAS as it was found at run time. What the library lacks stays null.
-struct CublasFunctions {{
-{members}
-}};
-
-// `find(symbol)` returns the symbol's address or null, as dlsym does.
-template <typename Find>
-CublasFunctions LoadCublasFunctions(Find find) {{
-  CublasFunctions functions;
-{loads}
-  return functions;
-}}
-
-}}  // namespace torpor::cuda_api
-"""
-
 
 def functions_header(library):
-    members = [f"  decltype(&::{symbol}) {symbol} = nullptr;" for symbol in library.functions]
-    # Spelled out: cublas_api.h overloads some of these names.
-    members += [f"  cublasStatus_t (*{call.symbol})({_parameter_types(call)}) = nullptr;"
-                for call in library.calls]
-    symbols = [*library.functions, *(call.symbol for call in library.calls)]
-    return _FUNCTIONS.format(
-        table=library.name, members="\n".join(members),
-        loads="\n".join(f'  functions.{s} = reinterpret_cast<decltype(functions.{s})>(find("{s}"));'
-                        for s in symbols))
+    calls = {call.symbol: call for call in library.calls}
+
+    # Spelled out for calls: cublas_api.h overloads some of their names.
+    def type_of(symbol):
+        if symbol not in calls:
+            return f"decltype(&::{symbol}) {symbol}"
+        return f"cublasStatus_t (*{symbol})({_parameter_types(calls[symbol])})"
+
+    return emit_functions.functions_header(library, "cublas_api.h", "cuBLAS", type_of)
 
 
 def _parameter_types(call):
