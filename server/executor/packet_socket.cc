@@ -4,6 +4,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,22 @@ namespace torpor::executor {
 namespace {
 
 constexpr timeval kPatience{5, 0};
+
+// Whoever does not take them closes them.
+std::vector<UniqueFd> DescriptorsOf(msghdr& message) {
+  std::vector<UniqueFd> descriptors;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+      descriptors.emplace_back(fd);
+    }
+  }
+  return descriptors;
+}
 
 }  // namespace
 
@@ -31,6 +48,29 @@ absl::StatusOr<UniqueFd> DialPacketSocket(const std::string& path) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot reach the socket ", path));
   }
   return connection;
+}
+
+absl::StatusOr<std::vector<UniqueFd>> Ask(const UniqueFd& connection, absl::string_view who,
+                                          std::span<const std::byte> question,
+                                          std::span<std::byte> answer) {
+  if (send(connection.get(), question.data(), question.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(question.size())) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot ask ", who));
+  }
+  iovec data{answer.data(), answer.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t received = recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC);
+  if (received < 0) return absl::ErrnoToStatus(errno, absl::StrCat(who, " gave no answer"));
+  std::vector<UniqueFd> descriptors = DescriptorsOf(message);
+  if (received != static_cast<ssize_t>(answer.size())) {
+    return absl::DataLossError(absl::StrCat(who, " gave an answer of the wrong size"));
+  }
+  return descriptors;
 }
 
 }  // namespace torpor::executor
