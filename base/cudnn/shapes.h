@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/cudnn/descriptors.h"
@@ -20,9 +21,14 @@ constexpr std::uint64_t DnnPlus(std::uint64_t a, std::uint64_t b) {
 
 constexpr bool DnnRankIsValid(std::int32_t rank) { return rank >= 1 && rank <= kDnnMostDims; }
 
+// How many dimensions a descriptor of that rank has; none if it is not valid.
+constexpr std::size_t DnnDimensions(std::int32_t rank) {
+  return DnnRankIsValid(rank) ? static_cast<std::size_t>(rank) : 0;
+}
+
 constexpr bool DnnIsValid(const DnnTensor& x) {
   if (DnnTypeBytes(x.type) == 0 || !DnnRankIsValid(x.rank)) return false;
-  for (int i = 0; i < x.rank; ++i) {
+  for (std::size_t i = 0; i < DnnDimensions(x.rank); ++i) {
     if (x.dims[i] < 1 || x.strides[i] < 0) return false;
   }
   return true;
@@ -31,7 +37,7 @@ constexpr bool DnnIsValid(const DnnTensor& x) {
 // From the first element to the end of the last.
 constexpr std::uint64_t DnnBytes(const DnnTensor& x) {
   std::uint64_t last = 0;
-  for (int i = 0; i < x.rank; ++i) {
+  for (std::size_t i = 0; i < DnnDimensions(x.rank); ++i) {
     last = DnnPlus(last, DnnTimes(static_cast<std::uint64_t>(x.dims[i] - 1),
                                   static_cast<std::uint64_t>(x.strides[i])));
   }
@@ -40,7 +46,7 @@ constexpr std::uint64_t DnnBytes(const DnnTensor& x) {
 
 constexpr bool DnnIsValid(const DnnFilter& w) {
   if (DnnTypeBytes(w.type) == 0 || !DnnRankIsValid(w.rank) || w.rank < 3) return false;
-  for (int i = 0; i < w.rank; ++i) {
+  for (std::size_t i = 0; i < DnnDimensions(w.rank); ++i) {
     if (w.dims[i] < 1) return false;
   }
   return w.format == CUDNN_TENSOR_NCHW || w.format == CUDNN_TENSOR_NHWC;
@@ -48,7 +54,8 @@ constexpr bool DnnIsValid(const DnnFilter& w) {
 
 constexpr std::uint64_t DnnBytes(const DnnFilter& w) {
   std::uint64_t bytes = DnnTypeBytes(w.type);
-  for (int i = 0; i < w.rank; ++i) bytes = DnnTimes(bytes, static_cast<std::uint64_t>(w.dims[i]));
+  for (std::size_t i = 0; i < DnnDimensions(w.rank); ++i)
+    bytes = DnnTimes(bytes, static_cast<std::uint64_t>(w.dims[i]));
   return bytes;
 }
 
@@ -57,7 +64,7 @@ constexpr bool DnnWindowIsValid(std::int32_t rank) { return rank >= 1 && rank <=
 
 constexpr bool DnnIsValid(const DnnConvolution& c) {
   if (!DnnWindowIsValid(c.rank) || c.groups < 1 || DnnTypeBytes(c.compute_type) == 0) return false;
-  for (int i = 0; i < c.rank; ++i) {
+  for (std::size_t i = 0; i < DnnDimensions(c.rank); ++i) {
     if (c.padding[i] < 0 || c.strides[i] < 1 || c.dilation[i] < 1) return false;
   }
   return (c.mode == CUDNN_CONVOLUTION || c.mode == CUDNN_CROSS_CORRELATION) && c.math_type >= 0 &&
@@ -66,7 +73,7 @@ constexpr bool DnnIsValid(const DnnConvolution& c) {
 
 constexpr bool DnnIsValid(const DnnPooling& p) {
   if (!DnnWindowIsValid(p.rank)) return false;
-  for (int i = 0; i < p.rank; ++i) {
+  for (std::size_t i = 0; i < DnnDimensions(p.rank); ++i) {
     if (p.window[i] < 1 || p.padding[i] < 0 || p.strides[i] < 1) return false;
   }
   return p.mode >= CUDNN_POOLING_MAX && p.mode <= CUDNN_POOLING_MAX_DETERMINISTIC && p.nan >= 0 &&
@@ -97,13 +104,13 @@ constexpr DnnTensor DnnDense(std::int32_t type, std::int32_t format, std::int32_
                              const DnnDims& dims) {
   DnnTensor x{.type = type, .rank = rank, .dims = dims};
   std::int64_t stride = 1;
-  const auto take = [&](int i) {
+  const auto take = [&](std::size_t i) {
     x.strides[i] = stride > INT32_MAX ? -1 : static_cast<std::int32_t>(stride);
     if (stride <= INT32_MAX) stride *= dims[i];
   };
   const bool channels_last = format == CUDNN_TENSOR_NHWC && rank > 2;
   if (channels_last) take(1);
-  for (int i = rank - 1; i >= 0; --i) {
+  for (std::size_t i = DnnDimensions(rank); i-- > 0;) {
     if (!channels_last || i != 1) take(i);
   }
   return x;
@@ -119,7 +126,7 @@ constexpr bool DnnOutputDims(const DnnConvolution& c, const DnnTensor& x, const 
   }
   dims[0] = x.dims[0];
   dims[1] = w.dims[0];
-  for (int i = 0; i < c.rank; ++i) {
+  for (std::size_t i = 0; i < DnnDimensions(c.rank); ++i) {
     const std::int64_t window = (std::int64_t{w.dims[i + 2]} - 1) * c.dilation[i] + 1;
     const std::int64_t room = std::int64_t{x.dims[i + 2]} + 2 * std::int64_t{c.padding[i]} - window;
     if (room < 0) return false;
@@ -132,7 +139,7 @@ constexpr bool DnnOutputDims(const DnnPooling& p, const DnnTensor& x, DnnDims& d
   if (!DnnIsValid(p) || !DnnIsValid(x) || x.rank != p.rank + 2) return false;
   dims[0] = x.dims[0];
   dims[1] = x.dims[1];
-  for (int i = 0; i < p.rank; ++i) {
+  for (std::size_t i = 0; i < DnnDimensions(p.rank); ++i) {
     const std::int64_t room =
         std::int64_t{x.dims[i + 2]} + 2 * std::int64_t{p.padding[i]} - p.window[i];
     if (room < 0) return false;
