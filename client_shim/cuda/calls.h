@@ -3,11 +3,14 @@
 // What the expressions of proto/cuda_api/cuda.py call.
 #include <bit>
 
+#include "client_shim/cuda/arrays.h"
 #include "client_shim/cuda/contexts.h"
 #include "client_shim/cuda/copies.h"
 #include "client_shim/cuda/devices.h"
 #include "client_shim/cuda/entry.h"
 #include "client_shim/cuda/functions.h"
+#include "client_shim/cuda/image_descriptors.h"
+#include "client_shim/cuda/image_objects.h"
 #include "client_shim/cuda/initialization.h"
 #include "client_shim/cuda/launches.h"
 #include "client_shim/cuda/links.h"

@@ -2,33 +2,62 @@
 
 #include <cstdint>
 
+#include "client_shim/cuda/image_descriptors.h"
+
 namespace torpor::shim {
 namespace {
 
-// One side of a copy: where its first byte is, and how far apart rows and layers are.
+// One side of a copy.
 struct Side {
-  std::uint8_t* begin = nullptr;
-  std::size_t pitch = 0;
-  std::size_t layer = 0;
+  CUmemorytype type = CU_MEMORYTYPE_HOST;
+  const void* host = nullptr;  // which of these three, the type says
+  CUdeviceptr device = 0;
+  CUarray array = nullptr;
+  std::size_t x = 0;  // in bytes
+  std::size_t y = 0;
+  std::size_t z = 0;
+  std::size_t pitch = 0;  // bytes from row to row; of no meaning for arrays
+  std::size_t rows = 0;   // from slice to slice; the same
+
+  bool is_array() const { return type == CU_MEMORYTYPE_ARRAY; }
 };
 
-// The addresses of memory of type `type`. Null: it is of a type that is not addressed.
-std::uint8_t* BaseOf(CUmemorytype type, const void* host, CUdeviceptr device) {
-  switch (type) {
+// A pitch of zero means that rows lie one after another, a height of zero that slices do.
+Side SourceOf(const CUDA_MEMCPY3D& copy) {
+  return {copy.srcMemoryType,
+          copy.srcHost,
+          copy.srcDevice,
+          copy.srcArray,
+          copy.srcXInBytes,
+          copy.srcY,
+          copy.srcZ,
+          copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes,
+          copy.srcHeight != 0 ? copy.srcHeight : copy.Height};
+}
+
+Side TargetOf(const CUDA_MEMCPY3D& copy) {
+  return {copy.dstMemoryType,
+          copy.dstHost,
+          copy.dstDevice,
+          copy.dstArray,
+          copy.dstXInBytes,
+          copy.dstY,
+          copy.dstZ,
+          copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes,
+          copy.dstHeight != 0 ? copy.dstHeight : copy.Height};
+}
+
+// Null: of a type that there is not.
+std::uint8_t* BaseOf(const Side& side) {
+  switch (side.type) {
     case CU_MEMORYTYPE_HOST:
-      return static_cast<std::uint8_t*>(const_cast<void*>(host));
+      return static_cast<std::uint8_t*>(const_cast<void*>(side.host));
     case CU_MEMORYTYPE_DEVICE:
     case CU_MEMORYTYPE_UNIFIED:
-      return static_cast<std::uint8_t*>(At(device));
+      return static_cast<std::uint8_t*>(At(side.device));
     default:
       return nullptr;
   }
-}
-
-CUresult CopyRows(const Side& to, const Side& from, std::size_t width, std::size_t height,
-                  CUstream stream) {
-  return ToCuResult(Runtime().cudaMemcpy2DAsync(to.begin, to.pitch, from.begin, from.pitch, width,
-                                                height, cudaMemcpyDefault, stream));
 }
 
 CUresult Finish(CUstream stream, CopyWait wait) {
@@ -36,52 +65,107 @@ CUresult Finish(CUstream stream, CopyWait wait) {
                                 : CUDA_SUCCESS;
 }
 
-template <typename Copy>
-bool NamesArray(const Copy& copy) {
-  return copy.srcMemoryType == CU_MEMORYTYPE_ARRAY || copy.dstMemoryType == CU_MEMORYTYPE_ARRAY;
+// Slice by slice: the runtime's copies of rows need no pinned memory in between.
+CUresult CopyMemory(const Side& to, const Side& from, const cudaExtent& extent, CUstream stream,
+                    CopyWait wait) {
+  std::uint8_t* const target = BaseOf(to);
+  const std::uint8_t* const source = BaseOf(from);
+  if (!target || !source) return CUDA_ERROR_INVALID_VALUE;
+  const auto offset = [](const Side& side, std::size_t z) {
+    return ((side.z + z) * side.rows + side.y) * side.pitch + side.x;
+  };
+  for (std::size_t z = 0; z < extent.depth; ++z)
+    TORPOR_CU_TRY(Runtime().cudaMemcpy2DAsync(target + offset(to, z), to.pitch,
+                                              source + offset(from, z), from.pitch, extent.width,
+                                              extent.height, cudaMemcpyDefault, stream));
+  return Finish(stream, wait);
 }
 
-// A pitch of zero means that rows lie one after another.
-template <typename Copy>
-Side SourceOf(const Copy& copy) {
-  std::uint8_t* const base = BaseOf(copy.srcMemoryType, copy.srcHost, copy.srcDevice);
-  const std::size_t pitch = copy.srcPitch != 0 ? copy.srcPitch : copy.WidthInBytes;
-  return {base ? base + copy.srcY * pitch + copy.srcXInBytes : nullptr, pitch};
+// One side as the runtime has it, whose positions and widths are in texels where an array takes
+// part. `texel`: their bytes; 1 for memory.
+struct RuntimeSide {
+  cudaArray_t array = nullptr;
+  cudaPitchedPtr memory{};
+  cudaPos position{};
+  std::size_t texel = 1;
+};
+
+CUresult GetTexelBytes(cudaArray_t array, std::size_t& bytes) {
+  cudaChannelFormatDesc format{};
+  TORPOR_CU_TRY(Runtime().cudaGetChannelDesc(&format, array));
+  bytes = static_cast<std::size_t>(format.x + format.y + format.z + format.w) / 8;
+  return CUDA_SUCCESS;
 }
 
-template <typename Copy>
-Side TargetOf(const Copy& copy) {
-  std::uint8_t* const base = BaseOf(copy.dstMemoryType, copy.dstHost, copy.dstDevice);
-  const std::size_t pitch = copy.dstPitch != 0 ? copy.dstPitch : copy.WidthInBytes;
-  return {base ? base + copy.dstY * pitch + copy.dstXInBytes : nullptr, pitch};
+CUresult Locate(const Side& side, RuntimeSide& runtime) {
+  if (side.is_array()) {
+    runtime.array = AsRuntime(side.array);
+    TORPOR_CU_TRY(GetTexelBytes(runtime.array, runtime.texel));
+  } else {
+    runtime.memory = {BaseOf(side), side.pitch, side.pitch, side.rows};
+  }
+  runtime.position = {side.x / runtime.texel, side.y, side.z};
+  return side.x % runtime.texel == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CopyArrays(const Side& to, const Side& from, const cudaExtent& extent, CUstream stream,
+                    CopyWait wait) {
+  RuntimeSide target;
+  TORPOR_CU_TRY(Locate(to, target));
+  RuntimeSide source;
+  TORPOR_CU_TRY(Locate(from, source));
+  const std::size_t texel = to.is_array() ? target.texel : source.texel;
+  if (extent.width % texel != 0) return CUDA_ERROR_INVALID_VALUE;
+  const cudaMemcpy3DParms copy = {source.array,
+                                  source.position,
+                                  source.memory,
+                                  target.array,
+                                  target.position,
+                                  target.memory,
+                                  {extent.width / texel, extent.height, extent.depth},
+                                  cudaMemcpyDefault};
+  if (wait == CopyWait::kNo) return ToCuResult(Runtime().cudaMemcpy3DAsync(&copy, stream));
+  return ToCuResult(stream == cudaStreamPerThread ? Runtime().cudaMemcpy3D_ptds(&copy)
+                                                  : Runtime().cudaMemcpy3D(&copy));
+}
+
+CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY2D& rectangle) {
+  CUDA_MEMCPY3D box{};
+  box.srcXInBytes = rectangle.srcXInBytes;
+  box.srcY = rectangle.srcY;
+  box.srcMemoryType = rectangle.srcMemoryType;
+  box.srcHost = rectangle.srcHost;
+  box.srcDevice = rectangle.srcDevice;
+  box.srcArray = rectangle.srcArray;
+  box.srcPitch = rectangle.srcPitch;
+  box.dstXInBytes = rectangle.dstXInBytes;
+  box.dstY = rectangle.dstY;
+  box.dstMemoryType = rectangle.dstMemoryType;
+  box.dstHost = rectangle.dstHost;
+  box.dstDevice = rectangle.dstDevice;
+  box.dstArray = rectangle.dstArray;
+  box.dstPitch = rectangle.dstPitch;
+  box.WidthInBytes = rectangle.WidthInBytes;
+  box.Height = rectangle.Height;
+  box.Depth = 1;
+  return box;
 }
 
 }  // namespace
 
 CUresult CopyRectangle(const CUDA_MEMCPY2D* copy, CUstream stream, CopyWait wait) {
   if (!copy) return CUDA_ERROR_INVALID_VALUE;
-  if (NamesArray(*copy)) return Refuse("a driver API copy of CUDA arrays");
-  TORPOR_CU_TRY(
-      CopyRows(TargetOf(*copy), SourceOf(*copy), copy->WidthInBytes, copy->Height, stream));
-  return Finish(stream, wait);
+  const CUDA_MEMCPY3D box = AsBox(*copy);
+  return CopyBox(&box, stream, wait);
 }
 
 CUresult CopyBox(const CUDA_MEMCPY3D* copy, CUstream stream, CopyWait wait) {
   if (!copy || copy->srcLOD != 0 || copy->dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (NamesArray(*copy)) return Refuse("a driver API copy of CUDA arrays");
-  Side from = SourceOf(*copy);
-  Side to = TargetOf(*copy);
-  if (!from.begin || !to.begin) return CUDA_ERROR_INVALID_VALUE;
-  from.layer = from.pitch * (copy->srcHeight != 0 ? copy->srcHeight : copy->Height);
-  to.layer = to.pitch * (copy->dstHeight != 0 ? copy->dstHeight : copy->Height);
-  from.begin += copy->srcZ * from.layer;
-  to.begin += copy->dstZ * to.layer;
-  for (std::size_t z = 0; z < copy->Depth; ++z) {
-    TORPOR_CU_TRY(CopyRows(to, from, copy->WidthInBytes, copy->Height, stream));
-    from.begin += from.layer;
-    to.begin += to.layer;
-  }
-  return Finish(stream, wait);
+  const Side from = SourceOf(*copy);
+  const Side to = TargetOf(*copy);
+  const cudaExtent extent = {copy->WidthInBytes, copy->Height, copy->Depth};
+  return from.is_array() || to.is_array() ? CopyArrays(to, from, extent, stream, wait)
+                                          : CopyMemory(to, from, extent, stream, wait);
 }
 
 CUresult SetElements(CUdeviceptr to, unsigned value, unsigned element_bytes, std::size_t count,

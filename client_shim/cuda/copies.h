@@ -8,9 +8,10 @@
 
 namespace torpor::shim {
 
-enum class CopyWait { kNo, kYes };  // whether the call returns before the copy is done
+enum class CopyWait { kNo, kYes };  // whether the call returns when host memory is done with
 
-// Between host and device memory, any direction. Arrays are refused.
+// Between host memory, device memory and arrays, any direction. Where an array takes part, bytes
+// are whole texels.
 CUresult CopyRectangle(const CUDA_MEMCPY2D* copy, CUstream stream, CopyWait wait);
 CUresult CopyBox(const CUDA_MEMCPY3D* copy, CUstream stream, CopyWait wait);
 

@@ -227,6 +227,47 @@ _MEMORY = {
     "cuMemGetAccess": "GetAccess(flags, location, ptr)",
 }
 
+_ARRAYS_AND_IMAGES = {
+    "cuArrayCreate_v2": "CreateArray(pHandle, pAllocateArray)",
+    "cuArray3DCreate_v2": "CreateArray(pHandle, pAllocateArray)",
+    "cuArrayGetDescriptor_v2": "DescribeArray(pArrayDescriptor, hArray)",
+    "cuArray3DGetDescriptor_v2": "DescribeArray(pArrayDescriptor, hArray)",
+    "cuArrayDestroy": "DestroyArray(hArray)",
+    "cuMipmappedArrayCreate":
+        "CreateMipmappedArray(pHandle, pMipmappedArrayDesc, numMipmapLevels)",
+    "cuMipmappedArrayGetLevel": "GetLevel(pLevelArray, hMipmappedArray, level)",
+    "cuMipmappedArrayDestroy": "DestroyMipmappedArray(hMipmappedArray)",
+    "cuMemcpyHtoA_v2":
+        "cudaMemcpyToArray{ptds}(AsRuntime(dstArray), dstOffset, 0, srcHost, ByteCount,"
+        " cudaMemcpyHostToDevice)",
+    "cuMemcpyAtoH_v2":
+        "cudaMemcpyFromArray{ptds}(dstHost, AsRuntime(srcArray), srcOffset, 0, ByteCount,"
+        " cudaMemcpyDeviceToHost)",
+    "cuMemcpyDtoA_v2":
+        "cudaMemcpyToArray{ptds}(AsRuntime(dstArray), dstOffset, 0, At(srcDevice), ByteCount,"
+        " cudaMemcpyDeviceToDevice)",
+    "cuMemcpyAtoD_v2":
+        "cudaMemcpyFromArray{ptds}(At(dstDevice), AsRuntime(srcArray), srcOffset, 0, ByteCount,"
+        " cudaMemcpyDeviceToDevice)",
+    "cuMemcpyAtoA_v2":
+        "cudaMemcpyArrayToArray{ptds}(AsRuntime(dstArray), dstOffset, 0, AsRuntime(srcArray),"
+        " srcOffset, 0, ByteCount, cudaMemcpyDeviceToDevice)",
+    "cuMemcpyHtoAAsync_v2":
+        "cudaMemcpyToArrayAsync(AsRuntime(dstArray), dstOffset, 0, srcHost, ByteCount,"
+        " cudaMemcpyHostToDevice, hStream)",
+    "cuMemcpyAtoHAsync_v2":
+        "cudaMemcpyFromArrayAsync(dstHost, AsRuntime(srcArray), srcOffset, 0, ByteCount,"
+        " cudaMemcpyDeviceToHost, hStream)",
+    "cuTexObjectCreate": "CreateTexture(pTexObject, pResDesc, pTexDesc, pResViewDesc)",
+    "cuTexObjectDestroy": "cudaDestroyTextureObject(texObject)",
+    "cuTexObjectGetResourceDesc": "DescribeTextureResource(pResDesc, texObject)",
+    "cuTexObjectGetTextureDesc": "DescribeTexture(pTexDesc, texObject)",
+    "cuTexObjectGetResourceViewDesc": "DescribeTextureView(pResViewDesc, texObject)",
+    "cuSurfObjectCreate": "CreateSurface(pSurfObject, pResDesc)",
+    "cuSurfObjectDestroy": "cudaDestroySurfaceObject(surfObject)",
+    "cuSurfObjectGetResourceDesc": "DescribeSurfaceResource(pResDesc, surfObject)",
+}
+
 _STREAMS_AND_EVENTS = {
     "cuStreamCreate": "cudaStreamCreateWithFlags(phStream, Flags)",
     "cuStreamCreateWithPriority": "cudaStreamCreateWithPriority(phStream, flags, priority)",
@@ -271,7 +312,7 @@ SYMBOLS = [*_ANYTIME,
                       Needs.CONTEXT,
                       "CUresult (float * pMilliseconds, CUevent hStart, CUevent hEnd)"),
            *(translated(n, e) for lines in (_CONTEXTS, _MODULES, _LAUNCHES, _MEMORY,
-                                            _STREAMS_AND_EVENTS) for n, e in lines.items())]
+                                            _ARRAYS_AND_IMAGES, _STREAMS_AND_EVENTS) for n, e in lines.items())]
 
 LIBRARY = Library(name="cuda", prefix="Cuda", first_id=280, last_id=319, commands=[],
                   symbols=SYMBOLS, soname="libcuda.so.1", version_node="",

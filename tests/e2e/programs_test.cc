@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "memory_pools", "managed_memory", "managed_variables", "processes"),
     [](const auto& info) { return std::string(info.param); });
 
-INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api"),
+INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api", "driver_arrays"),
                          [](const auto& info) { return std::string(info.param); });
 
 #ifdef TORPOR_HAS_CUDNN

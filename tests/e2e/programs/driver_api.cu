@@ -5,20 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/e2e/programs/check.h"
-
-#define EXPECT_CU(call, expected)                                                         \
-  do {                                                                                    \
-    const CUresult result_ = (call);                                                      \
-    if (result_ != (expected)) {                                                          \
-      std::printf("FAIL %s:%d: %s gave %d, not %d\n", __FILE__, __LINE__, #call, result_, \
-                  expected);                                                              \
-      std::fflush(stdout);                                                                \
-      std::_Exit(1);                                                                      \
-    }                                                                                     \
-  } while (false)
-
-#define CU(call) EXPECT_CU(call, CUDA_SUCCESS)
+#include "tests/e2e/programs/check_driver.h"
 
 // out[i] = in[i] * factor, and how often that was done.
 static const char kPtx[] = R"(

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cuda.h>
+
+// Texture and surface objects, which have the same values in both APIs.
+namespace torpor::shim {
+
+// `view` may be null.
+CUresult CreateTexture(CUtexObject* object, const CUDA_RESOURCE_DESC* resource,
+                       const CUDA_TEXTURE_DESC* texture, const CUDA_RESOURCE_VIEW_DESC* view);
+CUresult DescribeTextureResource(CUDA_RESOURCE_DESC* resource, CUtexObject object);
+CUresult DescribeTexture(CUDA_TEXTURE_DESC* texture, CUtexObject object);
+// CUDA_ERROR_INVALID_VALUE if the texture has no view.
+CUresult DescribeTextureView(CUDA_RESOURCE_VIEW_DESC* view, CUtexObject object);
+
+CUresult CreateSurface(CUsurfObject* object, const CUDA_RESOURCE_DESC* resource);
+CUresult DescribeSurfaceResource(CUDA_RESOURCE_DESC* resource, CUsurfObject object);
+
+}  // namespace torpor::shim

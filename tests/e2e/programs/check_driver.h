@@ -1,0 +1,19 @@
+// check.h for calls of the driver API.
+#pragma once
+
+#include <cuda.h>
+
+#include "tests/e2e/programs/check.h"
+
+#define EXPECT_CU(call, expected)                                                         \
+  do {                                                                                    \
+    const CUresult result_ = (call);                                                      \
+    if (result_ != (expected)) {                                                          \
+      std::printf("FAIL %s:%d: %s gave %d, not %d\n", __FILE__, __LINE__, #call, result_, \
+                  expected);                                                              \
+      std::fflush(stdout);                                                                \
+      std::_Exit(1);                                                                      \
+    }                                                                                     \
+  } while (false)
+
+#define CU(call) EXPECT_CU(call, CUDA_SUCCESS)
