@@ -100,7 +100,7 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) 
   if (!is_last) return Drain(deadline);
   // What waits may be what is drained; and a mark that was on its way may have undone the first.
   memory_->window().ReachAll();
-  const absl::Status drained = Drain(deadline);
+  absl::Status drained = Drain(deadline);
   memory_->window().ReachAll();
   return drained;
 }

@@ -65,15 +65,20 @@ std::vector<std::uint8_t> Elf(const std::vector<std::string>& needed,
 }
 
 TEST(CudaLinkageTest, ASharedRuntimeIsFine) {
-  EXPECT_EQ(LinkageWarning(Elf({"libc.so.6", "libcudart.so.13"}, ".nv_fatbin")), "");
+  EXPECT_EQ(LinkageWarning(Elf({"libc.so.6", "libcudart.so.13"}, ".nvFatBinSegment")), "");
 }
 
 TEST(CudaLinkageTest, AStaticRuntimeIsNot) {
-  EXPECT_THAT(LinkageWarning(Elf({"libc.so.6"}, ".nv_fatbin")), HasSubstr("-cudart shared"));
+  EXPECT_THAT(LinkageWarning(Elf({"libc.so.6"}, ".nvFatBinSegment")), HasSubstr("-cudart shared"));
+}
+
+TEST(CudaLinkageTest, KernelsForTheDriverApiNeedNoRuntime) {
+  EXPECT_EQ(LinkageWarning(Elf({"libcuda.so.1", "libc.so.6"}, ".nv_fatbin")), "");
 }
 
 TEST(CudaLinkageTest, AnotherVersionIsNamed) {
-  EXPECT_THAT(LinkageWarning(Elf({"libcudart.so.12"}, ".nv_fatbin")), HasSubstr("libcudart.so.12"));
+  EXPECT_THAT(LinkageWarning(Elf({"libcudart.so.12"}, ".nvFatBinSegment")),
+              HasSubstr("libcudart.so.12"));
 }
 
 TEST(CudaLinkageTest, TheDriversLibraryIsFine) {
@@ -90,7 +95,7 @@ TEST(CudaLinkageTest, ProgramsWithoutCudaAndScriptsPass) {
 }
 
 TEST(CudaLinkageTest, ACutFileIsNoTrouble) {
-  const std::vector<std::uint8_t> whole = Elf({"libcudart.so.12"}, ".nv_fatbin");
+  const std::vector<std::uint8_t> whole = Elf({"libcudart.so.12"}, ".nvFatBinSegment");
   for (std::size_t size = 0; size < whole.size(); ++size) {
     LinkageWarning({whole.data(), size});
   }
