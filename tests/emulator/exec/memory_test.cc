@@ -315,8 +315,8 @@ TEST_F(MemoryTest, VectorsInShortRows) {
       for (std::uint32_t i = 0; i < 128; ++i) {
         const std::uint32_t x = i % width;
         const std::uint32_t y = i / width;
-        const std::uint32_t* const shared = &in[4 * y];
-        const std::uint32_t* const own = &in[2 * (40 * y + x)];
+        const std::uint32_t* const shared = &in[std::size_t{4} * y];
+        const std::uint32_t* const own = &in[2 * (std::size_t{40} * y + x)];
         const std::uint32_t copied = in[4 * (i * i % 64) + 3];
         const std::uint32_t sum = shared[0] + 3 * shared[1] + 5 * shared[2] + 7 * shared[3] +
                                   11 * own[0] + 13 * own[1] + 17 * copied;
