@@ -29,6 +29,8 @@ target_compile_options(torpor_warnings INTERFACE
 
 if(TORPOR_SANITIZER STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  # GCC documents that it warns falsely of instrumented code.
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=address,undefined)
 elseif(TORPOR_SANITIZER STREQUAL "thread")
   # TSan does not model fences; ours only order non-atomic publication.
