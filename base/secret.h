@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace torpor {
@@ -15,6 +16,12 @@ inline bool SecretsEqual(std::string_view a, std::string_view b) {
     difference = static_cast<std::uint8_t>(difference | (a[i] ^ b[i]));
   }
   return difference == 0;
+}
+inline bool SecretsEqual(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
+  const auto text = [](std::span<const std::uint8_t> bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  return SecretsEqual(text(a), text(b));
 }
 
 }  // namespace torpor

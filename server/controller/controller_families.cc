@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,10 +10,6 @@
 // and wait for each other's work.
 namespace torpor::server {
 namespace {
-
-std::string_view AsText(const SessionKey& key) {
-  return {reinterpret_cast<const char*>(key.data()), key.size()};
-}
 
 // Calls `then` with the first failure when as many parts as were added, and the whole, are done.
 class Gathering {
@@ -46,7 +41,7 @@ absl::Status Controller::JoinFamily(Session& session, const wire::DeviceHello& h
   const bool is_known =
       first && first->instance == session.instance && first->has_arena() &&
       (first->state == Session::State::kOffered || first->state == Session::State::kOpen) &&
-      SecretsEqual(AsText(first->key), AsText(hello.first_key));
+      SecretsEqual(first->key, hello.first_key);
   if (!is_known) {
     return absl::PermissionDeniedError("no open session of this function has that id and key");
   }

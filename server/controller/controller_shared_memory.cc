@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,14 +9,6 @@
 // Memory that processes of a function share: one names an allocation by a token, others open it.
 // It stays where its owner has it, in the owner's image and at its address.
 namespace torpor::server {
-namespace {
-
-std::string_view AsText(const SessionKey& key) {
-  return {reinterpret_cast<const char*>(key.data()), key.size()};
-}
-
-}  // namespace
-
 void Controller::Handle(const SessionPtr& session, const wire::ShareMemory& call) {
   const Bytes offset = call.address - session->device_base;
   const auto known = session->shared_blocks.find(offset);
@@ -46,7 +37,7 @@ std::optional<Controller::Shared> Controller::FindShared(const Session& session,
   const Bytes offset = call.address - owner->device_base;
   const auto block = owner->shared_blocks.find(offset);
   const bool is_it = block != owner->shared_blocks.end() && !block->second.is_freed &&
-                     SecretsEqual(AsText(block->second.token), AsText(call.token));
+                     SecretsEqual(block->second.token, call.token);
   return is_it ? std::optional(Shared{owner, offset}) : std::nullopt;
 }
 

@@ -16,6 +16,7 @@
 #include "server/executor/session_memory.h"
 #include "server/executor/session_modules.h"
 #include "server/executor/session_textures.h"
+#include "server/executor/shared_event.h"
 #include "server/executor/stream_set.h"
 
 namespace torpor::executor {
@@ -131,6 +132,10 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // What `use` makes of the event, shared by sessions, that a command is about.
   template <typename Command, typename Use>
   CUresult OnSharedEvent(const Command& command, const Use& use);
+  // `work` of that event, on the stream that the command names.
+  template <typename Command>
+  CUresult EnqueueSharedEvent(const Command& command,
+                              CUresult (SharedEvent::*work)(CUstream) const);
 
   // Where the client's memory [address, address + bytes) is for this GPU: there, be it device or
   // pinned memory, or in a variable that has another address here. 0 if it is not the session's.

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/executor/call_status.h"
 #include "server/executor/cudart_calls.h"
-#include "server/executor/shared_event.h"
 
 namespace torpor::executor {
 
@@ -107,24 +106,24 @@ CUresult CudartCalls::OnSharedEvent(const Command& command, const Use& use) {
   return event ? use(*event) : CUDA_ERROR_INVALID_HANDLE;
 }
 
+template <typename Command>
+CUresult CudartCalls::EnqueueSharedEvent(const Command& command,
+                                         CUresult (SharedEvent::*work)(CUstream) const) {
+  CUstream stream = nullptr;
+  if (const CUresult used = streams_.Use(command.stream, stream)) return used;
+  return OnSharedEvent(command, [&](const SharedEvent& event) { return (event.*work)(stream); });
+}
+
 CallStatus CudartCalls::SharedEventRecord(const wire::SharedEventRecord& command,
                                           wire::SharedEventRecordResult&) {
-  CUstream stream = nullptr;
-  CUresult result = streams_.Use(command.stream, stream);
-  if (result == CUDA_SUCCESS) {
-    result = OnSharedEvent(command, [&](const SharedEvent& event) { return event.Record(stream); });
-  }
-  return Outcome(result, "recording an event among processes");
+  return Outcome(EnqueueSharedEvent(command, &SharedEvent::Record),
+                 "recording an event among processes");
 }
 
 CallStatus CudartCalls::SharedEventWait(const wire::SharedEventWait& command,
                                         wire::SharedEventWaitResult&) {
-  CUstream stream = nullptr;
-  CUresult result = streams_.Use(command.stream, stream);
-  if (result == CUDA_SUCCESS) {
-    result = OnSharedEvent(command, [&](const SharedEvent& event) { return event.Await(stream); });
-  }
-  return Outcome(result, "waiting for an event among processes");
+  return Outcome(EnqueueSharedEvent(command, &SharedEvent::Await),
+                 "waiting for an event among processes");
 }
 
 CallStatus CudartCalls::SharedEventQuery(const wire::SharedEventQuery& command,

@@ -1,18 +1,8 @@
 #include "server/executor/memory_directory.h"
 
-#include <string_view>
-
 #include "base/secret.h"
 
 namespace torpor::executor {
-namespace {
-
-std::string_view AsText(const MemoryDirectory::Key& key) {
-  return {reinterpret_cast<const char*>(key.data()), key.size()};
-}
-
-}  // namespace
-
 void MemoryDirectory::Add(SessionId session, const std::string& function, const Key& peer_key,
                           SessionMemory& memory) {
   MutexLock lock(&mutex_);
@@ -44,8 +34,7 @@ bool MemoryDirectory::UseSibling(const std::string& function, SessionId session,
 bool MemoryDirectory::UseAsPeer(SessionId session, const Key& peer_key, const Use& use) const {
   ReaderMutexLock lock(&mutex_);
   const auto found = entries_.find(session);
-  return found != entries_.end() &&
-         SecretsEqual(AsText(found->second.peer_key), AsText(peer_key)) &&
+  return found != entries_.end() && SecretsEqual(found->second.peer_key, peer_key) &&
          use(*found->second.memory);
 }
 

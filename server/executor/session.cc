@@ -2,7 +2,6 @@
 
 #include <array>
 #include <chrono>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +14,6 @@ namespace {
 
 // For the work of a stream that broke, when its client comes again.
 constexpr Duration kResetPatience = std::chrono::seconds(10);
-
-std::string_view AsText(const std::array<std::uint8_t, 16>& key) {
-  return {reinterpret_cast<const char*>(key.data()), key.size()};
-}
 
 }  // namespace
 
@@ -148,8 +143,7 @@ absl::Status Session::Close(TimePoint deadline) {
 }
 
 absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> cancel) {
-  if (attach.session_id != identity_.id.value ||
-      !SecretsEqual(AsText(attach.session_key), AsText(identity_.key))) {
+  if (attach.session_id != identity_.id.value || !SecretsEqual(attach.session_key, identity_.key)) {
     return absl::PermissionDeniedError("no session has this id and key");
   }
   MutexLock lock(&stream_mutex_);

@@ -11,14 +11,6 @@
 #include "base/status_macros.h"
 
 namespace torpor::server {
-namespace {
-
-std::string_view AsText(const SessionKey& key) {
-  return {reinterpret_cast<const char*>(key.data()), key.size()};
-}
-
-}  // namespace
-
 SessionKey NewSessionKey() {
   SessionKey key{};
   TORPOR_CHECK(getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()));
@@ -45,7 +37,7 @@ absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Find(SessionId sessio
   if (entry == entries_.end()) {
     return absl::NotFoundError(absl::StrCat("no session ", session.value));
   }
-  if (!SecretsEqual(AsText(entry->second.key), AsText(key))) {
+  if (!SecretsEqual(entry->second.key, key)) {
     return absl::PermissionDeniedError(absl::StrCat("wrong key for session ", session.value));
   }
   return entry->second.memory;
