@@ -8,21 +8,18 @@
 #include <initializer_list>
 
 #include "proto/cuda_api/cudart_commands.h"
+#include "tests/client_shim/surface/array_copy.h"
 #include "tests/client_shim/surface/fake_client_core.h"
+#include "tests/client_shim/surface/fake_device.h"
 
 namespace torpor::shim {
 namespace {
-
-constexpr std::uint64_t kDevice = 0x2000'0000'0000;
-constexpr std::uint64_t kBytes = 4096;
 
 class CudaArraysTest : public testing::Test {
  protected:
   void SetUp() override {
     core_.Forget();
-    core_.hello.device_base = kDevice;
-    core_.hello.device_bytes = 1 << 20;
-    core_.hello.devices.resize(1);
+    core_.hello = OneDevice();
     core_.allocations = {{kDevice, kBytes, true}};
     ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
     CUcontext context = nullptr;
@@ -114,16 +111,7 @@ TEST_F(CudaArraysTest, CopiesOfBoxesAreInBytes) {
   copy.dstXInBytes = 16;
   copy.dstY = copy.dstZ = 1;
   ASSERT_EQ(cuMemcpy3D(&copy), CUDA_SUCCESS);
-  const auto sent = core_.Only<wire::Memcpy3D>();
-  EXPECT_EQ(sent.dst_side, wire::MemorySide::kArray);
-  EXPECT_EQ(sent.dst, reinterpret_cast<std::uint64_t>(array));
-  EXPECT_EQ(sent.dst_position, (std::array<std::uint64_t, 3>{16, 1, 1}));
-  EXPECT_EQ(sent.src, kDevice + 8 + std::uint64_t{5 + 1} * 64);
-  EXPECT_EQ(sent.src_pitch, 64u);
-  EXPECT_EQ(sent.src_rows, 5u);
-  EXPECT_EQ(sent.width, 12u);
-  EXPECT_EQ(sent.height, 2u);
-  EXPECT_EQ(sent.depth, 2u);
+  ExpectBoxIntoArray(core_.Only<wire::Memcpy3D>(), array, {16, 1, 1});
   EXPECT_EQ(cuArrayDestroy(array), CUDA_SUCCESS);
 }
 

@@ -7,6 +7,7 @@
 
 #include "client_shim/cudart/overrides.h"
 #include "proto/cuda_api/cudart_commands.h"
+#include "tests/client_shim/surface/array_copy.h"
 #include "tests/client_shim/surface/fake_client_core.h"
 
 // cudaMemcpyToArray is, and old programs call it.
@@ -101,16 +102,7 @@ TEST_F(CudartArraysTest, WidthsAreInTexelsWhereAnArrayTakesPart) {
   copy.extent = {3, 2, 2};
   copy.kind = cudaMemcpyDeviceToDevice;
   ASSERT_EQ(cudaMemcpy3D(&copy), cudaSuccess);
-  const auto sent = core_.Only<wire::Memcpy3D>();
-  EXPECT_EQ(sent.dst_side, wire::MemorySide::kArray);
-  EXPECT_EQ(sent.dst, reinterpret_cast<std::uint64_t>(array));
-  EXPECT_EQ(sent.dst_position, (std::array<std::uint64_t, 3>{8, 1, 1}));
-  EXPECT_EQ(sent.src, kDevice + 8 + std::uint64_t{5 + 1} * 64);
-  EXPECT_EQ(sent.src_pitch, 64u);
-  EXPECT_EQ(sent.src_rows, 5u);
-  EXPECT_EQ(sent.width, 12u);
-  EXPECT_EQ(sent.height, 2u);
-  EXPECT_EQ(sent.depth, 2u);
+  ExpectBoxIntoArray(core_.Only<wire::Memcpy3D>(), array, {8, 1, 1});
   EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
 }
 

@@ -1,7 +1,6 @@
 // A graph that was instantiated and changed on one GPU is launched on another. Its test moves the
 // program while it waits for the pipe that its argument names.
-#include <cstdio>
-
+#include "tests/e2e/driven/wait.h"
 #include "tests/e2e/programs/check.h"
 
 constexpr int kCount = 256;
@@ -9,14 +8,6 @@ constexpr int kCount = 256;
 __device__ int table[kCount];
 
 __global__ void AddTo(int* values, int term) { values[threadIdx.x] += term; }
-
-static void Wait(const char* pipe) {
-  std::puts("waiting");
-  std::fflush(stdout);
-  std::FILE* const file = std::fopen(pipe, "r");
-  REQUIRE(file != nullptr);
-  std::fclose(file);
-}
 
 static cudaKernelNodeParams Kernel(void** arguments) {
   cudaKernelNodeParams parameters{};

@@ -1,8 +1,8 @@
 // Two GPUs that have pointers into each other's memory. Its test takes the GPUs away while the
 // program waits for the pipe that its argument names.
-#include <cstdio>
 #include <vector>
 
+#include "tests/e2e/driven/wait.h"
 #include "tests/e2e/programs/check.h"
 
 constexpr int kGpus = 2;
@@ -19,14 +19,6 @@ __global__ void Fill(int* to, int first) {
 __global__ void AddToPeers(int* const* holder) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   (*holder)[i] += 1;
-}
-
-static void Wait(const char* pipe) {
-  std::puts("waiting");
-  std::fflush(stdout);
-  std::FILE* const file = std::fopen(pipe, "r");
-  REQUIRE(file != nullptr);
-  std::fclose(file);
 }
 
 struct Gpu {

@@ -1,7 +1,6 @@
 // Arrays, textures and surfaces stay good while the program moves from GPU to GPU. Its test does
 // that while the program waits for the pipe that its argument names.
-#include <cstdio>
-
+#include "tests/e2e/driven/wait.h"
 #include "tests/e2e/programs/check.h"
 
 constexpr int kSide = 64;
@@ -22,14 +21,6 @@ __global__ void Double(Images images) {
                                static_cast<float>(blockIdx.x) + 0.5f);
   surf2Dwrite(2 * texel, images.surface, static_cast<int>(threadIdx.x * sizeof(int)),
               static_cast<int>(blockIdx.x));
-}
-
-static void Wait(const char* pipe) {
-  std::puts("waiting");
-  std::fflush(stdout);
-  std::FILE* const file = std::fopen(pipe, "r");
-  REQUIRE(file != nullptr);
-  std::fclose(file);
 }
 
 static Images Create(cudaArray_t array) {

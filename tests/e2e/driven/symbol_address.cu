@@ -1,20 +1,11 @@
 // The address of a variable stays good while the program moves from GPU to GPU. Its test does
 // that while the program waits for the pipe that its argument names.
-#include <cstdio>
-
+#include "tests/e2e/driven/wait.h"
 #include "tests/e2e/programs/check.h"
 
 __device__ int table[256];
 
 __global__ void Double(int* values) { values[threadIdx.x] *= 2; }
-
-static void Wait(const char* pipe) {
-  std::puts("waiting");
-  std::fflush(stdout);
-  std::FILE* const file = std::fopen(pipe, "r");
-  REQUIRE(file != nullptr);
-  std::fclose(file);
-}
 
 int main(int count, char** arguments) {
   REQUIRE(count == 2);

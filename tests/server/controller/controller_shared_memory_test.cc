@@ -19,6 +19,13 @@ class ControllerSharedMemory : public ControllerHarness {
     token_ = Share(owner_, address_)->token;
   }
 
+  // It has had no lease.
+  void ShareFromALaterProcess() {
+    owner_ = Connect("token-a");
+    address_ = Malloc(owner_, kBytes)->address;
+    token_ = Share(owner_, address_)->token;
+  }
+
   std::optional<wire::ShareMemoryReply> Share(Client& client, std::uint64_t address) {
     Say(client, wire::ShareMemory{client.next_request++, address});
     return client.link->Take<wire::ShareMemoryReply>();
@@ -126,10 +133,7 @@ TEST_F(ControllerSharedMemory, WhoRunsHasTheOwnersMemoryThere) {
 
 TEST_F(ControllerSharedMemory, WhatIsOpenedUnderALeaseIsBroughtFirst) {
   ASSERT_TRUE(WantLease(opener_));
-  // An owner that comes later has had no lease.
-  owner_ = Connect("token-a");
-  address_ = Malloc(owner_, kBytes)->address;
-  token_ = Share(owner_, address_)->token;
+  ShareFromALaterProcess();
   Hold(&v1::DaemonMessage::has_swap_in);
   EXPECT_EQ(Open(opener_), -1) << "not yet";
   answers_ = nullptr;
@@ -142,9 +146,7 @@ TEST_F(ControllerSharedMemory, WhatIsOpenedUnderALeaseIsBroughtFirst) {
 
 TEST_F(ControllerSharedMemory, WhatCannotBeBroughtIsNotOpen) {
   ASSERT_TRUE(WantLease(opener_));
-  owner_ = Connect("token-a");
-  address_ = Malloc(owner_, kBytes)->address;
-  token_ = Share(owner_, address_)->token;
+  ShareFromALaterProcess();
   Refuse(&v1::DaemonMessage::has_swap_in, absl::ResourceExhaustedError("no"));
   EXPECT_EQ(Open(opener_), 2);
   answers_ = nullptr;
