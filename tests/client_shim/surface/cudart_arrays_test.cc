@@ -16,9 +16,6 @@
 namespace torpor::shim {
 namespace {
 
-constexpr std::uint64_t kDevice = 0x2000'0000'0000;
-constexpr std::uint64_t kHost = 0x2100'0000'0000;
-constexpr std::uint64_t kBytes = 4096;  // of either allocation
 constexpr cudaChannelFormatDesc kShort2 = {16, 16, 0, 0, cudaChannelFormatKindSigned};
 
 class CudartArraysTest : public testing::Test {
