@@ -34,3 +34,19 @@ function(torpor_cuda_program name source)
     COMMENT "nvcc ${name}" VERBATIM)
   add_custom_target(cuda_${name} ALL DEPENDS ${ARG_DIRECTORY}/${name})
 endfunction()
+
+# torpor_embedded_ptx(OUTPUT_VARIABLE SOURCE SYMBOL): a C++ source that defines
+# `extern const char SYMBOL[]` in namespace torpor::executor, the PTX of a .cu file. Every GPU that
+# the toolkit knows can run it.
+function(torpor_embedded_ptx output source symbol)
+  get_filename_component(name ${source} NAME_WE)
+  set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/${name}_ptx.cc)
+  add_custom_command(OUTPUT ${generated}
+    COMMAND ${NVCC} -ptx -std=c++17 -O3 -arch=compute_75 -o ${ptx} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/embed_text.py
+            ${ptx} torpor::executor ${symbol} ${generated}
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed_text.py
+    COMMENT "nvcc ${name}.ptx" VERBATIM)
+  set(${output} ${generated} PARENT_SCOPE)
+endfunction()

@@ -16,6 +16,21 @@ void CopyText(const std::string& text, char* target, int size) {
   target[count] = '\0';
 }
 
+// As of real GPUs: all of a node reach each other, but only NVLinks carry atomic operations.
+int PeerAttribute(CUdevice_P2PAttribute attribute, unsigned place, unsigned peer) {
+  const Topology& topology = Driver::Get().topology();
+  switch (attribute) {
+    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
+      return static_cast<int>(PeerRank(topology, place, peer));
+    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+      return 1;
+    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+      return topology.nvlinks.Between(place, peer) != 0 ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -96,7 +111,7 @@ CUresult CUDAAPI cuDeviceComputeCapability(int* major, int* minor, CUdevice devi
 CUresult CUDAAPI cuDeviceGetPCIBusId(char* id, int size, CUdevice device) {
   return OnDevice(device, [&](Device& found) {
     if (id == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
-    CopyText(found.pci_bus_id(), id, size);
+    CopyText(ToText(found.pci_address()), id, size);
     return CUDA_SUCCESS;
   });
 }
@@ -105,7 +120,7 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
   return Call([&](Driver& driver) {
     if (device == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
     for (const auto& candidate : driver.devices()) {
-      const std::string own = candidate->pci_bus_id();
+      const std::string own = ToText(candidate->pci_address());
       // The domain, the function and zeros in front may be left out.
       if (own != id && own.substr(5) != id && own.substr(0, own.size() - 2) != id) continue;
       *device = candidate->index();
@@ -126,12 +141,11 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer)
 
 CUresult CUDAAPI cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from,
                                          CUdevice to) {
-  return OnDevice(from, [&](Device&) {
+  return OnDevice(from, [&](Device& device) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (Driver::Get().device(to) == nullptr || from == to) return CUDA_ERROR_INVALID_DEVICE;
-    const bool supported = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ||
-                           attribute == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
-    *value = supported ? 1 : 0;
+    const Device* const peer = Driver::Get().device(to);
+    if (peer == nullptr || from == to) return CUDA_ERROR_INVALID_DEVICE;
+    *value = PeerAttribute(attribute, device.spec().place, peer->spec().place);
     return CUDA_SUCCESS;
   });
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "emulator/driver/api.h"
+#include "emulator/driver/model_clock.h"
 
 namespace torpor::emulator {
 namespace {
@@ -166,8 +167,13 @@ void Context::Record(const std::shared_ptr<Stream>& stream, Event& event) {
 void Context::WaitFor(const std::shared_ptr<Stream>& stream,
                       std::shared_ptr<Completion> completion) {
   if (completion == nullptr || completion->done()) return;
-  stream->Submit([completion = std::move(completion)] { completion->Wait(); },
-                 Dependencies(*stream), Stream::Placement::kQueue);
+  stream->Submit(
+      [completion = std::move(completion)] {
+        if (completion->done()) return;
+        completion->Wait();
+        ModelClock::BeginWork();
+      },
+      Dependencies(*stream), Stream::Placement::kQueue);
 }
 
 bool Context::Idle(const std::shared_ptr<Stream>& stream) const {

@@ -1,11 +1,11 @@
 #include "emulator/driver/copy.h"
 
-#include <sys/prctl.h>
-#include <time.h>
-
 #include <algorithm>
-#include <limits>
+#include <optional>
 #include <vector>
+
+#include "emulator/driver/transfer.h"
+#include "emulator/node/route.h"
 
 namespace torpor::emulator {
 namespace {
@@ -38,28 +38,12 @@ Place Locate(const CopyEnd& end, const std::shared_ptr<ImageMemory>& image) {
   return {};
 }
 
-bool Paced(const Place& to, const Place& from) {
-  if (to.device == from.device) return false;
-  return (to.device != nullptr && to.device->link().to_device.paced()) ||
-         (from.device != nullptr && from.device->link().to_host.paced());
-}
-
-// Copies between GPUs cross both links.
-TimePoint ReserveLinks(const Place& to, const Place& from, Bytes size) {
-  const TimePoint now = std::chrono::steady_clock::now();
-  TimePoint end = now;
-  if (to.device != nullptr) end = std::max(end, to.device->link().to_device.Reserve(size, now));
-  if (from.device != nullptr) end = std::max(end, from.device->link().to_host.Reserve(size, now));
-  return end;
-}
-
-void SleepUntil(TimePoint when) {
-  const auto ns = when.time_since_epoch().count();
-  const timespec deadline{.tv_sec = static_cast<time_t>(ns / 1'000'000'000),
-                          .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
-  while (std::chrono::steady_clock::now() < when) {
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr);
-  }
+Route RouteOf(const Place& to, const Place& from) {
+  const auto place = [](const Place& end) {
+    return end.device == nullptr ? std::nullopt : std::optional(end.device->spec().place);
+  };
+  Driver& driver = Driver::Get();
+  return RouteBetween(driver.topology(), driver.node(), place(from), place(to));
 }
 
 // Whether strides and addresses stay within 64 bits.
@@ -71,12 +55,13 @@ bool Representable(const CopyEnd& end, Bytes width, Bytes height, Bytes depth, B
          product(slice, depth) < kLimit;
 }
 
-CUresult CopyRows(const CopyRequest& request) {
-  const AddressSpace& space = Driver::Get().space();
+// Calls `copy` for every part of the copy that is contiguous at both ends, until one fails.
+template <typename Copy>
+CUresult ForEachRun(const CopyRequest& request, const Copy& copy) {
   const bool contiguous = request.depth == 1 && request.to_pitch == request.width &&
                           request.from_pitch == request.width;
   if (contiguous || request.height * request.depth == 1) {
-    return space.Copy(request.to, request.from, request.bytes());
+    return copy(request.to, request.from, request.bytes());
   }
   for (Bytes z = 0; z < request.depth; ++z) {
     for (Bytes y = 0; y < request.height; ++y) {
@@ -84,19 +69,36 @@ CUresult CopyRows(const CopyRequest& request) {
                        request.to.device};
       const CopyEnd from{request.from.address + z * request.from_slice + y * request.from_pitch,
                          request.from.device};
-      const CUresult result = space.Copy(to, from, request.width);
+      const CUresult result = copy(to, from, request.width);
       if (result != CUDA_SUCCESS) return result;
     }
   }
   return CUDA_SUCCESS;
 }
 
-CUresult Perform(const CopyRequest& request, const Place& to, const Place& from) {
-  if (!Paced(to, from)) return CopyRows(request);
-  const TimePoint end = ReserveLinks(to, from, request.bytes());
-  const CUresult result = CopyRows(request);
-  SleepUntil(end);
-  return result;
+CUresult CopyRun(const CopyEnd& to, const CopyEnd& from, Bytes size) {
+  return Driver::Get().space().Copy(to, from, size);
+}
+
+// Copies as much as the links let through at a time.
+CUresult CopyRunOverLinks(Transfer& transfer, CopyEnd to, CopyEnd from, Bytes size) {
+  while (size != 0) {
+    const Bytes piece = std::min(size, transfer.room());
+    if (const CUresult copied = CopyRun(to, from, piece); copied != CUDA_SUCCESS) return copied;
+    transfer.Pass(piece);
+    to.address += piece;
+    from.address += piece;
+    size -= piece;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Perform(const CopyRequest& request, const Route& route) {
+  if (!route.paced()) return ForEachRun(request, CopyRun);
+  Transfer transfer(route, request.bytes(), Driver::Get().node().copies_done);
+  return ForEachRun(request, [&](const CopyEnd& to, const CopyEnd& from, Bytes size) {
+    return CopyRunOverLinks(transfer, to, from, size);
+  });
 }
 
 // The last byte that a strided end touches, relative to its address.
@@ -134,14 +136,14 @@ CUresult Asynchronous(CUresult result) {
 }
 
 // Copies the bytes out of the caller's buffer now and into the device in stream order.
-void SubmitStaged(const StreamTarget& target, const CopyRequest& request, const Place& to) {
+void SubmitStaged(const StreamTarget& target, const CopyRequest& request, const Route& route) {
   const auto* source = reinterpret_cast<const char*>(request.from.address);
   target.context->Submit(
       target.stream,
-      [request, to, staged = std::vector<char>(source, source + request.width)] {
+      [request, route, staged = std::vector<char>(source, source + request.width)] {
         CopyRequest from_staging = request;
         from_staging.from.address = reinterpret_cast<std::uint64_t>(staged.data());
-        return Asynchronous(Perform(from_staging, to, {}));
+        return Asynchronous(Perform(from_staging, route));
       },
       Stream::Placement::kQueue);
 }
@@ -182,7 +184,8 @@ CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
   if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
   const Place to = Locate(request.to, request.to_image);
   const Place from = Locate(request.from, request.from_image);
-  return target.context->Run(target.stream, [&] { return Perform(request, to, from); });
+  const Route route = RouteOf(to, from);
+  return target.context->Run(target.stream, [&] { return Perform(request, route); });
 }
 
 CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
@@ -190,18 +193,19 @@ CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
   if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
   const Place to = Locate(request.to, request.to_image);
   const Place from = Locate(request.from, request.from_image);
+  const Route route = RouteOf(to, from);
   const bool flat = request.height * request.depth == 1;
   if (from.pageable && !to.pageable && flat && request.width <= kStagedBytes &&
       !target.stream->Idle()) {
-    SubmitStaged(target, request, to);
+    SubmitStaged(target, request, route);
     return CUDA_SUCCESS;
   }
   if (to.pageable || from.pageable) {
-    return target.context->Run(target.stream, [&] { return Perform(request, to, from); });
+    return target.context->Run(target.stream, [&] { return Perform(request, route); });
   }
-  const bool small = request.bytes() <= kInlineBytes && !Paced(to, from);
+  const bool small = request.bytes() <= kInlineBytes && !route.paced();
   target.context->Submit(
-      target.stream, [=] { return Asynchronous(Perform(request, to, from)); },
+      target.stream, [=] { return Asynchronous(Perform(request, route)); },
       small ? Stream::Placement::kInlineIfIdle : Stream::Placement::kQueue);
   return CUDA_SUCCESS;
 }

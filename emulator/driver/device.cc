@@ -1,7 +1,6 @@
 #include "emulator/driver/device.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -13,8 +12,6 @@
 
 namespace torpor::emulator {
 namespace {
-
-constexpr unsigned kPciBusBase = 1;
 
 constexpr int AsInt(std::uint64_t value) { return static_cast<int>(value); }
 
@@ -115,21 +112,13 @@ constexpr FixedAttribute kFixedAttributes[] = {
 
 }  // namespace
 
-TimePoint Link::Reserve(Bytes size, TimePoint now) {
-  if (!paced()) return now;
-  const Duration duration(
-      static_cast<std::int64_t>(static_cast<double>(size) * 1e9 / bytes_per_second_));
-  std::lock_guard lock(mutex_);
-  free_at_ = std::max(free_at_, now) + duration;
-  return free_at_;
-}
-
-Device::Device(CUdevice index, GpuSpec spec, std::shared_ptr<PcieLink> link, AddressSpace& space)
+Device::Device(CUdevice index, GpuSpec spec, PciAddress pci_address, NodeFile& node,
+               AddressSpace& space)
     : index_(index),
       spec_(std::move(spec)),
-      link_(std::move(link)),
+      pci_address_(pci_address),
       space_(space),
-      budget_(spec_.memory) {}
+      budget_(node, spec_.place, spec_.memory) {}
 
 DeviceTraits Device::traits() const {
   return {.multiprocessors = spec_.multiprocessors,
@@ -147,19 +136,15 @@ CUuuid Device::uuid() const {
   return uuid;
 }
 
-std::string Device::pci_bus_id() const {
-  char text[16];
-  std::snprintf(text, sizeof(text), "0000:%02x:00.0", (spec_.place + kPciBusBase) & 0xff);
-  return text;
-}
-
 std::optional<int> Device::Attribute(CUdevice_attribute attribute) const {
   if (attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return std::nullopt;
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       return static_cast<int>(spec_.multiprocessors);
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-      return static_cast<int>(spec_.place + kPciBusBase);
+      return static_cast<int>(pci_address_.bus);
+    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+      return static_cast<int>(pci_address_.domain);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
       return static_cast<int>(spec_.compute_capability / 10);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "emulator/driver/address_space.h"
-#include "emulator/driver/physical_memory.h"
-#include "emulator/driver/topology.h"
 #include "emulator/exec/program.h"
+#include "emulator/node/identity.h"
+#include "emulator/node/memory_budget.h"
+#include "emulator/node/topology.h"
 
 namespace torpor::emulator {
 
@@ -20,43 +20,20 @@ class Context;
 // Allocations count in these, the pages of the host.
 inline constexpr Bytes kAllocationUnit = 4 * kKiB;
 
-// One direction of a PCIe link: transfers follow one another at the link's rate. Thread-safe.
-class Link {
- public:
-  explicit Link(double bytes_per_second) : bytes_per_second_(bytes_per_second) {}
-
-  bool paced() const { return bytes_per_second_ > 0; }
-  // When a transfer of `size` that is ready `now` ends.
-  TimePoint Reserve(Bytes size, TimePoint now);
-
- private:
-  const double bytes_per_second_;
-  std::mutex mutex_;
-  TimePoint free_at_;
-};
-
-// Both directions, as seen from the GPU.
-struct PcieLink {
-  explicit PcieLink(double bytes_per_second)
-      : to_device(bytes_per_second), to_host(bytes_per_second) {}
-  Link to_device;
-  Link to_host;
-};
-
 // One emulated GPU. Thread-safe.
 class Device final : public DeviceMemory {
  public:
-  Device(CUdevice index, GpuSpec spec, std::shared_ptr<PcieLink> link, AddressSpace& space);
+  // `node` and `space` must outlive it.
+  Device(CUdevice index, GpuSpec spec, PciAddress pci_address, NodeFile& node, AddressSpace& space);
 
   CUdevice index() const { return index_; }
   const GpuSpec& spec() const { return spec_; }
   MemoryBudget& budget() { return budget_; }
-  PcieLink& link() { return *link_; }
   DeviceTraits traits() const;
   // Nothing for an attribute that cuda.h does not name.
   std::optional<int> Attribute(CUdevice_attribute attribute) const;
   CUuuid uuid() const;
-  std::string pci_bus_id() const;
+  PciAddress pci_address() const { return pci_address_; }
 
   // Memory that counts against the device; see Region::owner.
   DriverResult<std::uint64_t> AllocateMemory(Bytes size, RegionKind kind, CUcontext owner,
@@ -82,7 +59,7 @@ class Device final : public DeviceMemory {
  private:
   const CUdevice index_;
   const GpuSpec spec_;
-  const std::shared_ptr<PcieLink> link_;
+  const PciAddress pci_address_;
   AddressSpace& space_;
   MemoryBudget budget_;
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -13,6 +12,11 @@ namespace {
 
 // How long the end of a process waits for kernels that are running.
 constexpr Duration kExitPatience = std::chrono::seconds(1);
+
+NodeResult<std::unique_ptr<NodeFile>> JoinNode(const std::string& description) {
+  const char* const path = std::getenv("TORPOR_EMULATOR_NODE");
+  return path == nullptr || *path == 0 ? NodeFile::Private() : NodeFile::Join(path, description);
+}
 
 }  // namespace
 
@@ -25,26 +29,34 @@ CUresult Driver::Initialize() {
   std::lock_guard lock(mutex_);
   if (state() != CUDA_ERROR_NOT_INITIALIZED) return state();
   if (!devices_.empty()) return CUDA_ERROR_NOT_INITIALIZED;  // a forked child
-  const auto topology = TopologyFromEnvironment();
-  if (!topology.ok()) {
-    Say(topology.failure().message);
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  if (topology->gpus.empty()) return CUDA_ERROR_NO_DEVICE;
-  std::map<std::string, std::shared_ptr<PcieLink>> switches;
-  for (const GpuSpec& spec : topology->gpus) {
-    auto link = std::make_shared<PcieLink>(spec.pcie_gbps * 1e9);
-    if (!spec.pcie_switch.empty()) {
-      link = switches.try_emplace(spec.pcie_switch, std::move(link)).first->second;
-    }
-    const auto index = static_cast<CUdevice>(devices_.size());
-    devices_.push_back(std::make_unique<Device>(index, spec, std::move(link), space_));
+  if (const auto started = Start(); !started.ok()) {
+    if (!started.failure().message.empty()) Say(started.failure().message);
+    return started.failure().code;
   }
   std::atexit([] { Get().AtExit(); });
   pthread_atfork(nullptr, nullptr,
                  [] { Get().state_.store(CUDA_ERROR_NOT_INITIALIZED, std::memory_order_release); });
   state_.store(CUDA_SUCCESS, std::memory_order_release);
   return CUDA_SUCCESS;
+}
+
+DriverResult<void> Driver::Start() {
+  auto described = NodeFromEnvironment();
+  if (!described.ok()) {
+    return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, described.failure().message};
+  }
+  if (described->gpus.empty()) return Failure<CUresult>{CUDA_ERROR_NO_DEVICE, ""};
+  auto node = JoinNode(described->description);
+  if (!node.ok()) return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, node.failure().message};
+  node_ = std::move(*node);
+  topology_ = std::move(described->topology);
+  kernel_times_ = std::make_unique<KernelTimes>(topology_);
+  for (const GpuSpec& spec : described->gpus) {
+    devices_.push_back(std::make_unique<Device>(static_cast<CUdevice>(devices_.size()), spec,
+                                                PciAddressOf(topology_, spec.place), *node_,
+                                                space_));
+  }
+  return {};
 }
 
 void Driver::AtExit() {

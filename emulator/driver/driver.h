@@ -18,6 +18,9 @@
 #include "emulator/driver/messages.h"
 #include "emulator/driver/module.h"
 #include "emulator/driver/physical_memory.h"
+#include "emulator/node/environment.h"
+#include "emulator/node/kernel_times.h"
+#include "emulator/node/node_file.h"
 
 namespace torpor::emulator {
 
@@ -31,6 +34,11 @@ class Driver {
   CUresult Initialize();
   // CUDA_ERROR_NOT_INITIALIZED before cuInit, and in a forked child; DEINITIALIZED at exit.
   CUresult state() const { return state_.load(std::memory_order_acquire); }
+
+  // Of an initialised driver only.
+  const Topology& topology() const { return topology_; }
+  NodeState& node() { return node_->state(); }
+  KernelTimes& kernel_times() { return *kernel_times_; }
 
   AddressSpace& space() { return space_; }
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
@@ -59,11 +67,16 @@ class Driver {
 
  private:
   Driver() = default;
+  // What cuInit does, the first time. Fails with the answer of cuInit.
+  DriverResult<void> Start();
   void AtExit();
   void FreeMemoryOf(CUcontext context);
 
   std::atomic<CUresult> state_{CUDA_ERROR_NOT_INITIALIZED};
   std::mutex mutex_;
+  Topology topology_;
+  std::unique_ptr<NodeFile> node_;
+  std::unique_ptr<KernelTimes> kernel_times_;
   AddressSpace space_;
   std::vector<std::unique_ptr<Device>> devices_;
   HandleTable<Context, CUcontext> contexts_;

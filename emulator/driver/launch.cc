@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "emulator/driver/device_limits.h"
+#include "emulator/driver/model_clock.h"
+#include "emulator/node/model_account.h"
 
 namespace torpor::emulator {
 namespace {
@@ -73,6 +75,19 @@ CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest
   return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_LAUNCH_FAILED : result;
 }
 
+// Runs a kernel that takes `duration` in the model, in which such kernels of a GPU take turns.
+template <typename Run>
+CUresult RunModelled(unsigned place, Duration duration, const Run& run) {
+  NodeState& node = Driver::Get().node();
+  const TimePoint begun = std::chrono::steady_clock::now();
+  const TimePoint ready = ModelClock::Ready();
+  const TimePoint end = node.kernels[place].Reserve(ready, duration);
+  const CUresult result = run();
+  if (result != CUDA_SUCCESS) return result;
+  Note(node.kernels_done, end - ready, ModelClock::Reach(end) - begun);
+  return result;
+}
+
 }  // namespace
 
 CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchRequest& request,
@@ -103,8 +118,10 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
   if (const CUresult loaded = function->Load(request.block); loaded != CUDA_SUCCESS) return loaded;
   target.context->Submit(
       target.stream,
-      [program = function->program(), &info, request, parameters = std::move(parameters)] {
-        return RunKernel(*program, info, request, parameters);
+      [program = function->program(), &info, request, parameters = std::move(parameters),
+       modelled = Driver::Get().kernel_times().Of(info.name), place = device.spec().place] {
+        const auto run = [&] { return RunKernel(*program, info, request, parameters); };
+        return modelled ? RunModelled(place, *modelled, run) : run();
       },
       Stream::Placement::kQueue);
   return CUDA_SUCCESS;

@@ -37,14 +37,6 @@ int CreateFile(unsigned place) {
 
 }  // namespace
 
-bool MemoryBudget::Take(Bytes size) {
-  Bytes used = used_.load(std::memory_order_relaxed);
-  do {
-    if (size > total_ - used) return false;
-  } while (!used_.compare_exchange_weak(used, used + size, std::memory_order_relaxed));
-  return true;
-}
-
 std::shared_ptr<PhysicalMemory> PhysicalMemory::Create(Bytes size,
                                                        const CUmemAllocationProp& properties,
                                                        unsigned place, MemoryBudget& budget) {

@@ -2,30 +2,15 @@
 
 #include <cuda.h>
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "emulator/node/memory_budget.h"
 
 namespace torpor::emulator {
-
-// How much of a device's memory is in use. Thread-safe.
-class MemoryBudget {
- public:
-  explicit MemoryBudget(Bytes total) : total_(total) {}
-
-  bool Take(Bytes size);
-  void Return(Bytes size) { used_.fetch_sub(size, std::memory_order_relaxed); }
-  Bytes total() const { return total_; }
-  Bytes free() const { return total_ - used_.load(std::memory_order_relaxed); }
-
- private:
-  const Bytes total_;
-  std::atomic<Bytes> used_{0};
-};
 
 // What cuMemCreate makes: a memory file that can be mapped at several addresses and passed to
 // other processes. It counts against `budget` until handle and mappings are gone.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "emulator/driver/completion.h"
+#include "emulator/driver/model_clock.h"
 
 namespace torpor::emulator {
 namespace {
@@ -43,6 +44,7 @@ std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Pl
   std::lock_guard order(submit_mutex_);
   const std::uint64_t sequence = submitted_.load(std::memory_order_relaxed) + 1;
   if (placement == Placement::kInlineIfIdle && dependencies.empty() && Idle()) {
+    ModelClock::BeginWork();
     work();
     completed_.store(sequence, std::memory_order_release);
     submitted_.store(sequence, std::memory_order_release);
@@ -52,7 +54,7 @@ std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Pl
     std::lock_guard lock(mutex_);
     StartThreadLocked();
     submitted_.store(sequence, std::memory_order_release);
-    queue_.push_back({std::move(work), std::move(dependencies)});
+    queue_.push_back({std::move(work), std::move(dependencies), std::chrono::steady_clock::now()});
     queued_.store(queue_.size(), std::memory_order_release);
   }
   changed_.notify_one();
@@ -69,7 +71,7 @@ void Stream::StartThreadLocked() {
 void Stream::RunThread() {
   on_worker_thread = true;
   prctl(PR_SET_NAME, "cuda-stream");
-  prctl(PR_SET_TIMERSLACK, 1);  // paced copies sleep until a point in time
+  prctl(PR_SET_TIMERSLACK, 1);  // modelled work sleeps until a point in time
   while (true) {
     SpinFor([this] { return queued_.load(std::memory_order_acquire) != 0; });
     Item item;
@@ -81,13 +83,21 @@ void Stream::RunThread() {
       queue_.pop_front();
       queued_.store(queue_.size(), std::memory_order_release);
     }
-    for (const Dependency& dependency : item.dependencies) {
-      dependency.stream->Wait(dependency.sequence);
-    }
-    item.work();
+    RunItem(item);
     item = {};  // what the work holds is gone when it counts as done
     Complete();
   }
+}
+
+void Stream::RunItem(const Item& item) {
+  TimePoint earliest = item.submitted;
+  for (const Dependency& dependency : item.dependencies) {
+    if (dependency.stream->Finished(dependency.sequence)) continue;
+    dependency.stream->Wait(dependency.sequence);
+    earliest = std::chrono::steady_clock::now();
+  }
+  ModelClock::BeginWork(earliest);
+  item.work();
 }
 
 void Stream::Complete() {

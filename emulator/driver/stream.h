@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace torpor::emulator {
 
 // A queue of work that runs in order, on a thread of its own that starts with the first piece of
@@ -60,10 +62,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   struct Item {
     Work work;
     std::vector<Dependency> dependencies;
+    TimePoint submitted;
   };
 
   void StartThreadLocked();
   void RunThread();
+  static void RunItem(const Item& item);
   void Complete();
 
   const unsigned flags_;

@@ -25,6 +25,7 @@ cp "$build"/bin/examples/* "$root/bin/examples/"
 cp "$build"/tests/e2e_programs/* "$root/e2e/"
 cp -L "$build"/lib/torpor/client/*.so* "$root/lib/torpor/client/"
 strip --strip-unneeded "$root"/lib/torpor/client/*.so*
+cp -r "$build"/lib/torpor/topologies "$root/lib/torpor/"
 cp "$sources"/tools/gpu_check.sh "$sources"/LICENSE "$root/"
 
 # Shared libraries that Debian has only as such (spdlog, yaml-cpp, ...), found beside the programs.

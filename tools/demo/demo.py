@@ -22,16 +22,8 @@ import sys
 import tempfile
 import time
 
-# Two GPUs together hold about a third of the models; a copy takes as long as over a link of 4 GB/s.
-GPUS = 2
-GPU_MIB = 112
-TOPOLOGY = f"""version: v1
-gpus:
-  - name: Torpor Emulated GPU
-    memory: {GPU_MIB}MiB
-    pcie_gbps: 4
-    count: {GPUS}
-"""
+# Two GPUs with an NVLink, which together hold about a third of the models.
+TOPOLOGY = "demo-2gpu"
 
 START_PATIENCE_S = 40
 STOP_PATIENCE_S = 8
@@ -139,8 +131,8 @@ class Demo:
         shutil.rmtree(self.run_folder, ignore_errors=True)
 
     def run(self):
-        self.say(f"starting torpord on {GPUS} emulated GPUs of {GPU_MIB} MiB, and {len(FUNCTIONS)} "
-                 f"functions; logs in {self.output}/logs")
+        self.say(f"starting torpord on the emulated node {TOPOLOGY}, and {len(FUNCTIONS)} functions; "
+                 f"logs in {self.output}/logs")
         for function, port in zip(FUNCTIONS, free_ports(len(FUNCTIONS))):
             function.port = port
         self.write_configuration()
@@ -153,7 +145,8 @@ class Demo:
             for answer in answers:
                 answer.result()
         self.say(f"all are up, with {self.torporctl('status')['host_image_bytes'] >> 20} MiB of "
-                 f"models: they take turns on the GPUs")
+                 f"models: they take turns on {len(status['gpus'])} GPUs of "
+                 f"{status['gpus'][0]['pool_bytes'] >> 20} MiB")
         self.say(f"{self.duration_s:g} s of requests through http://{status['http_address']}; "
                  "every answer is checked")
         return self.load(status["http_address"])
@@ -162,10 +155,9 @@ class Demo:
         print(f"demo: {text}", flush=True)
 
     def write_configuration(self):
-        (self.output / "topology.yaml").write_text(TOPOLOGY)
         lines = ["version: v1", f"run_dir: {self.run_folder}", f"state_dir: {self.run_folder}/state",
                  "http_address: 127.0.0.1:0", "metrics_address: 127.0.0.1:0",
-                 f"emulator_topology: {self.output}/topology.yaml", "driver_reserve: 8MiB",
+                 f"emulator_topology: {TOPOLOGY}", "driver_reserve: 8MiB",
                  "functions:"]
         for function in FUNCTIONS:
             token = self.run_folder / f"{function.name}.token"

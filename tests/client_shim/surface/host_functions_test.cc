@@ -56,6 +56,7 @@ class HostFunctionsTest : public testing::Test {
   cudaStream_t blocking_ = nullptr;
   cudaStream_t other_blocking_ = nullptr;
   cudaStream_t free_ = nullptr;
+  std::atomic<bool> has_run_{false};  // here: what a test leaves behind runs when it is torn down
 };
 
 TEST_F(HostFunctionsTest, CommandsOfTheSameStreamWait) {
@@ -71,38 +72,35 @@ TEST_F(HostFunctionsTest, TheLegacyStreamAndBlockingOnesWaitForEachOther) {
 }
 
 TEST_F(HostFunctionsTest, OtherStreamsGoOn) {
-  std::atomic<bool> has_run{false};
-  ASSERT_EQ(cudaLaunchHostFunc(free_, Set, &has_run), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(free_, Set, &has_run_), cudaSuccess);
   EXPECT_EQ(Fill(nullptr), cudaSuccess);
   EXPECT_EQ(Fill(blocking_), cudaSuccess);
-  ASSERT_EQ(cudaLaunchHostFunc(blocking_, Set, &has_run), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(blocking_, Set, &has_run_), cudaSuccess);
   EXPECT_EQ(Fill(other_blocking_), cudaSuccess);
   LetStreamsRun(1);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   core_.slots_stall = true;
-  ASSERT_EQ(cudaLaunchHostFunc(nullptr, Set, &has_run), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, Set, &has_run_), cudaSuccess);
   EXPECT_EQ(Fill(free_), cudaSuccess);
 }
 
 TEST_F(HostFunctionsTest, OtherLibrariesWaitAtTheGate) {
-  std::atomic<bool> has_run{false};
-  ASSERT_EQ(cudaLaunchHostFunc(blocking_, Set, &has_run), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(blocking_, Set, &has_run_), cudaSuccess);
   StreamGate* const gate = core_.stream_gate();
   ASSERT_NE(gate, nullptr);
   const auto handle = reinterpret_cast<std::uint64_t>(blocking_);
   EXPECT_FALSE(gate->IsCapturing(handle));
   LetStreamsRun(kLooks);
   EXPECT_EQ(gate->Await(handle), cudaSuccess);
-  EXPECT_TRUE(has_run);
+  EXPECT_TRUE(has_run_);
 }
 
 TEST_F(HostFunctionsTest, AThreadsStreamThatOnlyOtherLibrariesUseIsKnownAtTheGate) {
-  std::atomic<bool> has_run{false};
   core_.per_thread_stream = FakeClientCore::kPerThreadStream + 1;
-  ASSERT_EQ(cudaLaunchHostFunc(nullptr, Set, &has_run), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, Set, &has_run_), cudaSuccess);
   LetStreamsRun(kLooks);
   EXPECT_EQ(core_.stream_gate()->Await(core_.per_thread_stream), cudaSuccess);
-  EXPECT_TRUE(has_run);
+  EXPECT_TRUE(has_run_);
 }
 
 TEST_F(HostFunctionsTest, AFunctionMayNotCallCuda) {
@@ -119,8 +117,7 @@ TEST_F(HostFunctionsTest, AFunctionMayNotCallCuda) {
 // The stream will never come to them.
 TEST_F(HostFunctionsTest, OfAFailedSessionOnlyCallbacksRunAndAreTold) {
   static std::atomic<cudaError_t> told{cudaSuccess};
-  std::atomic<bool> has_run{false};
-  ASSERT_EQ(cudaLaunchHostFunc(blocking_, Set, &has_run), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(blocking_, Set, &has_run_), cudaSuccess);
   ASSERT_EQ(cudaStreamAddCallback(
                 free_, [](cudaStream_t, cudaError_t state, void*) { told = state; }, nullptr, 0),
             cudaSuccess);
@@ -128,7 +125,7 @@ TEST_F(HostFunctionsTest, OfAFailedSessionOnlyCallbacksRunAndAreTold) {
   while (told == cudaSuccess) {
   }
   EXPECT_EQ(told, cudaErrorIllegalAddress);
-  EXPECT_FALSE(has_run);
+  EXPECT_FALSE(has_run_);
 }
 
 }  // namespace

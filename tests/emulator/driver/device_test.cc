@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tests/emulator/driver/cuda_test.h"
-#include "tests/emulator/driver/process.h"
+#include "tests/emulator/node/process.h"
 
 namespace torpor::emulator {
 namespace {

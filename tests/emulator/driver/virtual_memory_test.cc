@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/emulator/driver/cuda_test.h"
-#include "tests/emulator/driver/process.h"
+#include "tests/emulator/node/process.h"
 
 namespace torpor::emulator {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ class Process {
     std::_Exit(testing::Test::HasFailure() ? 1 : 0);
   }
   ~Process() {
+    if (child_ == 0) return;
     int status = -1;
     EXPECT_EQ(waitpid(child_, &status, 0), child_);
     EXPECT_EQ(status, 0) << "failures of the child are above";
@@ -26,8 +28,39 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  // Returns when it is gone; it may have been in the middle of anything.
+  void Kill() {
+    kill(child_, SIGKILL);
+    EXPECT_EQ(waitpid(child_, nullptr, 0), child_);
+    child_ = 0;
+  }
+
  private:
-  const pid_t child_;
+  pid_t child_;
+};
+
+// A channel of signals between processes.
+class Pipe {
+ public:
+  Pipe() { EXPECT_EQ(pipe(ends_), 0); }
+  ~Pipe() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  void Send() const {
+    const char byte = 0;
+    EXPECT_EQ(write(ends_[1], &byte, 1), 1);
+  }
+  void Await() const {
+    char byte = 0;
+    EXPECT_EQ(read(ends_[0], &byte, 1), 1);
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
 };
 
 }  // namespace torpor::emulator

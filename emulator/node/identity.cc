@@ -1,0 +1,59 @@
+#include "emulator/node/identity.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <set>
+
+namespace torpor::emulator {
+namespace {
+
+// A bus number has room for so many groups of kMaxGpusOfSwitch, the first being the host's own.
+constexpr unsigned kGroupsOfDomain = 0x100 / kMaxGpusOfSwitch - 1;
+
+bool SameGroup(const GpuSpec& a, const GpuSpec& b) {
+  return a.place == b.place || (a.pcie_switch && a.pcie_switch == b.pcie_switch);
+}
+
+}  // namespace
+
+PciAddress PciAddressOf(const Topology& topology, unsigned place) {
+  const GpuSpec& gpu = topology.gpus[place];
+  unsigned group = 0;  // groups that begin before this GPU's does
+  unsigned index = 0;  // GPUs before it in its own
+  bool has_begun = false;
+  for (unsigned i = 0; i < place; ++i) {
+    const GpuSpec& other = topology.gpus[i];
+    if (SameGroup(other, gpu)) {
+      has_begun = true;
+      ++index;
+      continue;
+    }
+    const bool is_first =
+        std::none_of(topology.gpus.begin(), topology.gpus.begin() + i,
+                     [&](const GpuSpec& earlier) { return SameGroup(earlier, other); });
+    if (is_first && !has_begun) ++group;
+  }
+  return {.domain = group / kGroupsOfDomain,
+          .bus = (group % kGroupsOfDomain + 1) * kMaxGpusOfSwitch + index};
+}
+
+std::string ToText(PciAddress address) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%04x:%02x:00.0", address.domain, address.bus);
+  return text;
+}
+
+unsigned PeerRank(const Topology& topology, unsigned place, unsigned peer) {
+  const unsigned links = topology.nvlinks.Between(place, peer);
+  std::set<unsigned> better;
+  for (const GpuSpec& a : topology.gpus) {
+    for (const GpuSpec& b : topology.gpus) {
+      const unsigned others = topology.nvlinks.Between(a.place, b.place);
+      if (others > links) better.insert(others);
+    }
+  }
+  return static_cast<unsigned>(better.size());
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,59 @@
+#include "emulator/node/memory_budget.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+namespace torpor::emulator {
+namespace {
+
+// Holds a mutex that processes share. Who dies with it leaves it to the next.
+class RobustLock {
+ public:
+  explicit RobustLock(pthread_mutex_t& mutex) : mutex_(mutex) {
+    if (pthread_mutex_lock(&mutex_) == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+  }
+  ~RobustLock() { pthread_mutex_unlock(&mutex_); }
+  RobustLock(const RobustLock&) = delete;
+  RobustLock& operator=(const RobustLock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+}  // namespace
+
+bool MemoryBudget::Take(Bytes size) {
+  const RobustLock lock(node_.state().memory.mutex);
+  if (TakeLocked(size)) return true;
+  node_.ReclaimOfDead(place_);
+  return TakeLocked(size);
+}
+
+bool MemoryBudget::TakeLocked(Bytes size) {
+  const Bytes used = Used();
+  if (used > total_ || size > total_ - used) return false;
+  node_.state().memory.taken[place_][node_.slot()].fetch_add(size, std::memory_order_relaxed);
+  return true;
+}
+
+void MemoryBudget::Return(Bytes size) {
+  node_.state().memory.taken[place_][node_.slot()].fetch_sub(size, std::memory_order_relaxed);
+}
+
+Bytes MemoryBudget::free() {
+  node_.ReclaimOfDead(place_);
+  return total_ - std::min(Used(), total_);
+}
+
+Bytes MemoryBudget::Used() const {
+  Bytes used = 0;
+  for (const auto& taken : node_.state().memory.taken[place_]) {
+    used += taken.load(std::memory_order_relaxed);
+  }
+  return used;
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,50 @@
+#include "emulator/node/route.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace torpor::emulator {
+
+TimePoint Route::Reserve(TimePoint ready, Bytes size) const {
+  TimePoint end = ready;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const double seconds = static_cast<double>(size) / hops_[i].bytes_per_second;
+    const Duration duration(std::llround(seconds * 1e9));
+    end = std::max(end, hops_[i].link->Reserve(ready, duration));
+  }
+  return end;
+}
+
+Route RouteBetween(const Topology& topology, NodeState& state, std::optional<unsigned> from,
+                   std::optional<unsigned> to) {
+  Route route;
+  if (from == to) return route;
+  const double bytes_per_gb = 1e9 / topology.time_scale;
+  if (from && to) {
+    if (const unsigned links = topology.nvlinks.Between(*from, *to); links != 0) {
+      route.Add(state.nvlink[*from][*to], links * topology.nvlinks.gbps_per_link * bytes_per_gb);
+      return route;
+    }
+  }
+  const auto switch_of = [&](std::optional<unsigned> place) {
+    return place ? topology.gpus[*place].pcie_switch : std::nullopt;
+  };
+  const auto add_gpu = [&](unsigned place, Timeline& link) {
+    if (const double gbps = topology.gpus[place].pcie_gbps; gbps > 0) {
+      route.Add(link, gbps * bytes_per_gb);
+    }
+  };
+  if (from) add_gpu(*from, state.gpu_up[*from]);
+  if (switch_of(from) != switch_of(to)) {
+    if (const auto up = switch_of(from)) {
+      route.Add(state.switch_up[*up], topology.switches[*up].gbps * bytes_per_gb);
+    }
+    if (const auto down = switch_of(to)) {
+      route.Add(state.switch_down[*down], topology.switches[*down].gbps * bytes_per_gb);
+    }
+  }
+  if (to) add_gpu(*to, state.gpu_down[*to]);
+  return route;
+}
+
+}  // namespace torpor::emulator

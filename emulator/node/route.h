@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "emulator/node/node_state.h"
+#include "emulator/node/topology.h"
+
+namespace torpor::emulator {
+
+// The links that a copy crosses.
+class Route {
+ public:
+  // A link of so many bytes a real second. At most four.
+  void Add(Timeline& link, double bytes_per_second) { hops_[count_++] = {&link, bytes_per_second}; }
+
+  // Whether there is a link; what crosses none takes as long as it takes.
+  bool paced() const { return count_ != 0; }
+
+  // Reserves all links for `size` bytes that are there at `ready`; gives when the last has them.
+  // What shares a link shares it fairly if everybody reserves small pieces, each when the one
+  // before it has passed.
+  TimePoint Reserve(TimePoint ready, Bytes size) const;
+
+ private:
+  struct Hop {
+    Timeline* link = nullptr;
+    double bytes_per_second = 0;
+  };
+
+  std::array<Hop, 4> hops_;
+  std::size_t count_ = 0;
+};
+
+// The way from the GPU at one place to that at another; no place is the host. GPUs with NVLinks
+// between them use these, others PCIe: their own links and, unless both are behind one switch,
+// those of their switches. `state` must outlive the route.
+Route RouteBetween(const Topology& topology, NodeState& state, std::optional<unsigned> from,
+                   std::optional<unsigned> to);
+
+}  // namespace torpor::emulator

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/node/node_result.h"
+
+namespace torpor::emulator {
+
+inline constexpr unsigned kMaxGpus = 64;
+inline constexpr unsigned kMaxSwitches = 64;
+inline constexpr unsigned kMaxGpusOfSwitch = 16;
+inline constexpr Bytes kMinGpuMemory = 2 * kMiB;
+inline constexpr Bytes kMaxGpuMemory = kGiB << 12;
+
+// A switch's link to the host, which its GPUs share. Rates are in 1e9 bytes a second and direction.
+struct PcieSwitch {
+  std::string name;
+  double gbps = 0;
+};
+
+// One emulated GPU as the topology file describes it.
+struct GpuSpec {
+  unsigned place = 0;  // index in the whole topology, whichever GPUs the process sees
+  std::string name = "Torpor Emulated GPU";
+  Bytes memory = 0;
+  double pcie_gbps = 0;                 // of its own link; 0 is not paced
+  std::optional<unsigned> pcie_switch;  // index of the switch that it is behind
+  unsigned compute_capability = 120;    // 10 * major + minor
+  unsigned multiprocessors = 16;
+};
+
+struct Nvlinks {
+  double gbps_per_link = 0;
+  // Links between the GPUs at two places: symmetric, or empty where there are none at all.
+  std::vector<std::vector<unsigned>> links;
+
+  unsigned Between(unsigned place, unsigned other) const {
+    return links.empty() ? 0 : links[place][other];
+  }
+};
+
+// Kernels whose names match take this long in the model.
+struct KernelTime {
+  std::string name;  // a glob
+  double us = 0;
+};
+
+struct Topology {
+  std::vector<GpuSpec> gpus;
+  std::vector<PcieSwitch> switches;
+  Nvlinks nvlinks;
+  std::vector<KernelTime> kernels;  // the first that matches counts
+  double time_scale = 1;            // real seconds in which a modelled one passes
+};
+
+// Parses the text of a topology file, version v1; docs/emulator.md describes it. `source` names
+// the file in messages.
+NodeResult<Topology> ParseTopology(const std::string& text, std::string_view source);
+
+}  // namespace torpor::emulator

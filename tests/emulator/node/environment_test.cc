@@ -1,0 +1,54 @@
+#include "emulator/node/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace torpor::emulator {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(EnvironmentTest, VisibleDevicesSelectAndReorder) {
+  std::vector<GpuSpec> gpus;
+  for (const char* name : {"a", "b", "c"}) {
+    gpus.emplace_back();
+    gpus.back().name = name;
+  }
+  const auto names = [&](const char* visible) {
+    std::string joined;
+    for (const GpuSpec& spec : SelectVisible(gpus, visible)) joined += spec.name;
+    return joined;
+  };
+  EXPECT_EQ(names("2,0"), "ca");
+  EXPECT_EQ(names("1,7,0"), "b");
+  EXPECT_EQ(names(""), "");
+  EXPECT_EQ(names("-1"), "");
+  EXPECT_EQ(names("0,0"), "a");
+}
+
+TEST(EnvironmentTest, CountAndMemoryMakeANode) {
+  setenv("TORPOR_EMULATOR_GPUS", "3", 1);
+  setenv("TORPOR_EMULATOR_MEMORY", "64MiB", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+  const auto node = NodeFromEnvironment();
+  ASSERT_TRUE(node.ok()) << node.failure().message;
+  EXPECT_EQ(node->topology.gpus.size(), 3U);
+  ASSERT_EQ(node->gpus.size(), 1U);
+  EXPECT_EQ(node->gpus[0].place, 2U);
+  EXPECT_EQ(node->gpus[0].memory, 64 * kMiB);
+}
+
+TEST(EnvironmentTest, BadValuesAreNamed) {
+  setenv("TORPOR_EMULATOR_GPUS", "65", 1);
+  EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("TORPOR_EMULATOR_GPUS"));
+  setenv("TORPOR_EMULATOR_GPUS", "2", 1);
+  setenv("TORPOR_EMULATOR_MEMORY", "lots", 1);
+  EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("TORPOR_EMULATOR_MEMORY"));
+  setenv("TORPOR_EMULATOR_TOPOLOGY", "/nonexistent/node.yaml", 1);
+  EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("/nonexistent/node.yaml"));
+}
+
+}  // namespace
+}  // namespace torpor::emulator

@@ -1,0 +1,88 @@
+#include "emulator/node/route.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/emulator/node/four_gpus.h"
+
+namespace torpor::emulator {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr TimePoint kStart = TimePoint(std::chrono::hours(1));
+constexpr std::nullopt_t kHost = std::nullopt;
+
+// Rates are in bytes a nanosecond: 12'000 bytes take 1 us over a link of 12 GB/s.
+class RouteTest : public testing::Test {
+ protected:
+  // How long `size` bytes take that are there at the start, behind what was reserved before.
+  Duration Reserve(std::optional<unsigned> from, std::optional<unsigned> to, Bytes size) {
+    return RouteBetween(topology_, node_.state(), from, to).Reserve(kStart, size) - kStart;
+  }
+
+  Topology topology_ = FourGpus();
+  PrivateNode node_;
+};
+
+TEST_F(RouteTest, AloneAGpuHasItsOwnRate) {
+  EXPECT_EQ(Reserve(kHost, 0, 12'000'000), microseconds(1000));
+  EXPECT_EQ(Reserve(3, kHost, 12'000'000), microseconds(1000));
+}
+
+TEST_F(RouteTest, GpusBehindASwitchShareItsRate) {
+  EXPECT_EQ(Reserve(kHost, 0, 13'000'000), Duration(1'083'333));  // at 12 GB/s
+  EXPECT_EQ(Reserve(kHost, 1, 13'000'000), microseconds(2000));   // at 13 GB/s, behind the other
+  EXPECT_EQ(Reserve(kHost, 2, 12'000'000), microseconds(1000));   // another switch
+}
+
+TEST_F(RouteTest, DirectionsAreIndependent) {
+  EXPECT_EQ(Reserve(kHost, 0, 12'000'000), microseconds(1000));
+  EXPECT_EQ(Reserve(0, kHost, 12'000'000), microseconds(1000));
+  EXPECT_EQ(Reserve(0, 3, 50'000'000), microseconds(1000));
+  EXPECT_EQ(Reserve(3, 0, 50'000'000), microseconds(1000));
+}
+
+TEST_F(RouteTest, NvlinksAreTakenWhereThereAreSome) {
+  EXPECT_EQ(Reserve(0, 1, 25'000'000), microseconds(1000));
+  EXPECT_EQ(Reserve(1, 2, 50'000'000), microseconds(1000));
+  EXPECT_EQ(Reserve(kHost, 1, 12'000'000), microseconds(1000));  // PCIe has seen nothing of it
+}
+
+TEST_F(RouteTest, WithoutNvlinksCopiesCrossBothGpusLinks) {
+  topology_.nvlinks = {};
+  EXPECT_EQ(Reserve(0, 2, 12'000'000), microseconds(1000));
+  EXPECT_EQ(Reserve(0, kHost, 12'000'000), microseconds(2000));
+  EXPECT_EQ(Reserve(kHost, 2, 12'000'000), microseconds(2000));
+  EXPECT_EQ(Reserve(1, kHost, 1'000'000), Duration(1'923'077));  // its switch carried the others
+}
+
+TEST_F(RouteTest, BehindOneSwitchCopiesDoNotUseItsLinkToTheHost) {
+  topology_.nvlinks = {};
+  EXPECT_EQ(Reserve(0, 1, 12'000'000), microseconds(1000));
+  topology_.gpus[0].pcie_gbps = topology_.gpus[1].pcie_gbps = 0;
+  EXPECT_EQ(Reserve(kHost, 1, 13'000'000), microseconds(1000));
+  EXPECT_FALSE(RouteBetween(topology_, node_.state(), 0, 1).paced());
+}
+
+TEST_F(RouteTest, TimeScaleStretches) {
+  topology_.time_scale = 10;
+  EXPECT_EQ(Reserve(kHost, 0, 12'000'000), microseconds(10'000));
+  EXPECT_EQ(Reserve(1, 2, 50'000'000), microseconds(10'000));
+}
+
+TEST_F(RouteTest, WithinAGpuNothingIsPaced) {
+  EXPECT_FALSE(RouteBetween(topology_, node_.state(), 1, 1).paced());
+  EXPECT_FALSE(RouteBetween(topology_, node_.state(), kHost, kHost).paced());
+}
+
+TEST_F(RouteTest, AnIdleLinkStartsWhenTheBytesAreThere) {
+  const Route route = RouteBetween(topology_, node_.state(), kHost, 0);
+  route.Reserve(kStart, 12'000'000);
+  const TimePoint later = kStart + microseconds(5000);
+  EXPECT_EQ(route.Reserve(later, 12'000), later + microseconds(1));
+}
+
+}  // namespace
+}  // namespace torpor::emulator
