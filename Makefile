@@ -4,7 +4,7 @@
 #   make demo       build, then serve a dozen functions on two emulated GPUs
 #   make test       build, all tests that need no GPU, formatting, clang-tidy, fuzzers for 10 s
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
-#   make bench      benchmarks; results in bench/results/*.json
+#   make bench      benchmarks; results and plots in bench/results/
 #   make bundle     a relocatable folder for a machine with a GPU: bundle/torpor.tar.xz
 #   make asan tsan  the tests under sanitizers (build-asan/, build-tsan/)
 #   make format     rewrite the sources in the project's format

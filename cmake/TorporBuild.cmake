@@ -12,13 +12,16 @@ endif()
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(TORPOR_CLIENT_DIR ${PROJECT_BINARY_DIR}/lib/torpor/client)
 set(TORPOR_EMULATOR_DIR ${PROJECT_BINARY_DIR}/lib/torpor/emulator)
+set(TORPOR_TOPOLOGY_DIR ${PROJECT_BINARY_DIR}/lib/torpor/topologies)
 
 set(TORPOR_SANITIZER "" CACHE STRING "address, thread, fuzzer or empty")
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # Checkouts in different folders share what is compiled.
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 add_library(torpor_warnings INTERFACE)
@@ -40,4 +43,10 @@ elseif(TORPOR_SANITIZER STREQUAL "fuzzer")
   # Clang builds this preset: every object carries coverage, fuzz targets link the driver.
   add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+endif()
+
+# Callers of the CUDA interfaces may put any number into an enumeration; compilers without
+# -fstrict-enums take it as that number.
+if(TORPOR_SANITIZER MATCHES "address|fuzzer")
+  add_compile_options(-fno-sanitize=enum)
 endif()
