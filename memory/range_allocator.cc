@@ -15,45 +15,6 @@ void Append(std::vector<Block>& blocks, Block block) {
 
 }  // namespace
 
-Block FreeBlocks::Add(Block block) {
-  const auto next = by_offset_.lower_bound(block.offset);
-  if (next != by_offset_.begin()) {
-    const auto [offset, bytes] = *std::prev(next);
-    if (offset + bytes == block.offset && MayJoin(block.offset)) {
-      Remove({offset, bytes});
-      block = {offset, bytes + block.bytes};
-    }
-  }
-  if (next != by_offset_.end() && block.offset + block.bytes == next->first &&
-      MayJoin(next->first)) {
-    const Block joined = {next->first, next->second};
-    Remove(joined);
-    block.bytes += joined.bytes;
-  }
-  by_offset_.emplace(block.offset, block.bytes);
-  by_size_.emplace(block.bytes, block.offset);
-  return block;
-}
-
-void FreeBlocks::Remove(Block block) {
-  by_offset_.erase(block.offset);
-  by_size_.erase({block.bytes, block.offset});
-}
-
-std::optional<Block> FreeBlocks::Take(Bytes bytes, Bytes alignment) {
-  for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end(); ++it) {
-    const Block whole = {it->second, it->first};
-    const Bytes begin = RoundUp(whole.offset, alignment);
-    const Bytes end = whole.offset + whole.bytes;
-    if (begin > end || end - begin < bytes) continue;
-    Remove(whole);
-    if (begin > whole.offset) Add({whole.offset, begin - whole.offset});
-    if (begin + bytes < end) Add({begin + bytes, end - begin - bytes});
-    return Block{begin, bytes};
-  }
-  return std::nullopt;
-}
-
 RangeAllocator::RangeAllocator(Bytes range_bytes, Bytes chunk_bytes)
     : range_bytes_(range_bytes),
       chunk_bytes_(chunk_bytes),
@@ -116,6 +77,13 @@ void RangeAllocator::Touch(Block block, bool is_live) {
       --occupied_chunks_;
     }
   }
+}
+
+std::vector<Block> RangeAllocator::Blocks() const {
+  std::vector<Block> blocks;
+  blocks.reserve(live_.size());
+  for (const auto& [offset, bytes] : live_) blocks.push_back({offset, bytes});
+  return blocks;
 }
 
 std::vector<Block> RangeAllocator::LiveBlocks(std::size_t max_blocks) const {

@@ -3,41 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "memory/free_blocks.h"
 
 namespace torpor::memory {
-
-// A piece of a session's address range.
-struct Block {
-  Bytes offset = 0;
-  Bytes bytes = 0;
-  friend bool operator==(const Block&, const Block&) = default;
-};
-
-// Free pieces of a range, in address order and in order of size. Neighbours coalesce, except
-// across multiples of `boundary` (0: everywhere).
-class FreeBlocks {
- public:
-  explicit FreeBlocks(Bytes boundary) : boundary_(boundary) {}
-
-  // Adds a free piece; returns the whole piece that it became part of.
-  Block Add(Block block);
-  void Remove(Block block);
-  // The smallest piece (the lowest of those) that holds `bytes` at a multiple of `alignment`, cut
-  // out. O(log n) where `alignment` is that of all pieces.
-  std::optional<Block> Take(Bytes bytes, Bytes alignment);
-
- private:
-  bool MayJoin(Bytes at) const { return boundary_ == 0 || at % boundary_ != 0; }
-
-  const Bytes boundary_;
-  std::map<Bytes, Bytes> by_offset_;
-  std::set<std::pair<Bytes, Bytes>> by_size_;  // (bytes, offset)
-};
 
 // Hands out pieces of a session's address range [0, range_bytes) and counts the chunks that they
 // touch, which is what the image occupies on a GPU. Small pieces share chunks of their own, so
@@ -67,7 +38,9 @@ class RangeAllocator {
   // The chunks that live pieces touch.
   Bytes occupied_bytes() const { return occupied_chunks_ * chunk_bytes_; }
 
-  // Live pieces in address order, neighbours joined. More than `max_blocks` become whole chunks.
+  // Live pieces in address order.
+  std::vector<Block> Blocks() const;
+  // The same, neighbours joined. More than `max_blocks` become whole chunks.
   std::vector<Block> LiveBlocks(std::size_t max_blocks) const;
   // Of the chunks that `freed`, a piece just freed, had a part in, those without a live piece now:
   // neighbours of each other. 0 bytes where there are none.

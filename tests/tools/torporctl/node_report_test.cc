@@ -22,11 +22,12 @@ TEST(NodeReportTest, FunctionsAreATableOrJson) {
   function.add_resident_gpus(1);
   function.set_image_bytes(1 << 20);
   function.set_requests(12);
+  function.set_is_pinned(true);
   EXPECT_EQ(FunctionsTable(functions),
-            "FUNCTION  STATE  RESIDENT ON   IMAGE  LIMIT  SESSIONS  REQUESTS  ERRORS  SWAPS IN  "
-            "GPU SECONDS  UPSTREAM\n"
-            "digits    idle   0,1          1.0MiB    gpu         0        12       0         0  "
-            "      0.000  -\n");
+            "FUNCTION  STATE  RESIDENT ON  PINNED   IMAGE  LIMIT  SESSIONS  REQUESTS  ERRORS  "
+            "SWAPS IN  GPU SECONDS  UPSTREAM\n"
+            "digits    idle   0,1          yes     1.0MiB    gpu         0        12       0  "
+            "       0        0.000  -\n");
   EXPECT_NE(FunctionsJson(functions).find("\"requests\": 12"), std::string::npos);
 }
 

@@ -1,0 +1,69 @@
+#include "memory/swap_planner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace torpor::memory {
+namespace {
+
+void Append(SwapGroup& group, Extent piece) {
+  if (!group.empty() && group.back().end == piece.begin) {
+    group.back().end = piece.end;
+  } else {
+    group.push_back(piece);
+  }
+}
+
+}  // namespace
+
+std::vector<Extent> OrderForSwapIn(std::span<const Extent> allocations,
+                                   std::span<const Bytes> touched, const ExtentSet& uploaded) {
+  std::vector<Extent> order;
+  order.reserve(allocations.size());
+  std::vector<bool> is_placed(allocations.size());
+  for (const Bytes offset : touched) {
+    const auto found = std::ranges::lower_bound(allocations, offset, {}, &Extent::begin);
+    const auto index = static_cast<std::size_t>(found - allocations.begin());
+    if (found == allocations.end() || found->begin != offset || is_placed[index]) continue;
+    is_placed[index] = true;
+    order.push_back(*found);
+  }
+  for (const bool wants_uploaded : {true, false}) {
+    for (std::size_t i = 0; i < allocations.size(); ++i) {
+      const bool is_uploaded = !uploaded.Within(allocations[i]).empty();
+      if (!is_placed[i] && is_uploaded == wants_uploaded) order.push_back(allocations[i]);
+    }
+  }
+  return order;
+}
+
+std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes) {
+  std::vector<SwapGroup> groups;
+  SwapGroup open;
+  Bytes open_bytes = 0;
+  for (Extent rest : extents) {
+    while (rest.bytes() > 0) {
+      const Bytes room = rest.bytes() <= group_bytes ? rest.bytes() : group_bytes - open_bytes;
+      const Extent piece{rest.begin, rest.begin + std::min(room, rest.bytes())};
+      Append(open, piece);
+      open_bytes += piece.bytes();
+      rest.begin = piece.end;
+      if (open_bytes < group_bytes) continue;
+      groups.push_back(std::exchange(open, {}));
+      open_bytes = 0;
+    }
+  }
+  if (!open.empty()) groups.push_back(std::move(open));
+  return groups;
+}
+
+std::vector<SwapGroup> GroupEach(std::span<const Extent> extents) {
+  std::vector<SwapGroup> groups;
+  groups.reserve(extents.size());
+  for (const Extent& extent : extents) {
+    if (extent.bytes() > 0) groups.push_back({extent});
+  }
+  return groups;
+}
+
+}  // namespace torpor::memory

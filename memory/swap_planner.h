@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "memory/extent_set.h"
+
+namespace torpor::memory {
+
+// Of one of a swap-in's copies. Pieces are in the order in which they are copied; those that lie
+// side by side and follow each other are one.
+using SwapGroup = std::vector<Extent>;
+
+// The allocations (ascending) in the order in which a swap-in should bring them. First come those
+// that begin at an offset of `touched`, in that order; what `touched` has besides is left out. Of
+// the others those of which `uploaded` has a byte come before those of which it has none.
+std::vector<Extent> OrderForSwapIn(std::span<const Extent> allocations,
+                                   std::span<const Bytes> touched, const ExtentSet& uploaded);
+
+// Groups of at least `group_bytes` (> 0), in the order of `extents`. An extent that is no larger is
+// never cut, so that a group may become almost twice as large; a larger one is.
+std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes);
+
+// A group an extent.
+std::vector<SwapGroup> GroupEach(std::span<const Extent> extents);
+
+}  // namespace torpor::memory

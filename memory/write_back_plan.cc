@@ -1,0 +1,41 @@
+#include "memory/write_back_plan.h"
+
+namespace torpor::memory {
+namespace {
+
+void Append(std::vector<Extent>& extents, Extent next) {
+  if (!extents.empty() && extents.back().end == next.begin) {
+    extents.back().end = next.end;
+  } else {
+    extents.push_back(next);
+  }
+}
+
+// Whether the host's bytes are the GPU's. Notes it of a block that was zeros all along.
+bool IsInStep(const HashedBlock& block, std::uint64_t zero_hash, BlockStates& states) {
+  if (states.IsInStep(block.block, block.hash)) return true;
+  if (block.hash != zero_hash || states.origin(block.block) != BlockOrigin::kUntouched) {
+    return false;
+  }
+  states.SetInStep(block.block, block.hash);
+  return true;
+}
+
+}  // namespace
+
+WriteBackPlan PlanWriteBack(const ExtentSet& live, std::span<const HashedBlock> hashes,
+                            std::uint64_t zero_hash, BlockStates& states) {
+  WriteBackPlan plan;
+  for (const HashedBlock& block : hashes) {
+    if (IsInStep(block, zero_hash, states)) continue;
+    const Bytes begin = block.block * states.block_bytes();
+    const std::vector<Extent> parts = live.Within({begin, begin + states.block_bytes()});
+    if (parts.empty()) continue;
+    states.NoteChanged(block.block);
+    plan.stale.push_back(block);
+    for (const Extent& part : parts) Append(plan.copies, part);
+  }
+  return plan;
+}
+
+}  // namespace torpor::memory

@@ -1,0 +1,88 @@
+#include "memory/block_states.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace torpor::memory {
+namespace {
+
+constexpr Bytes kBlock = 1024;
+constexpr std::uint64_t kHash = 0x1234'5678'9abc'def8;
+
+class BlockStatesTest : public testing::Test {
+ protected:
+  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(8);
+  BlockStates states_{words_, kBlock};
+};
+
+TEST_F(BlockStatesTest, NothingIsKnownOfANewImage) {
+  EXPECT_FALSE(states_.IsInStep(0, 0)) << "zeros are no hash";
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUntouched);
+}
+
+TEST_F(BlockStatesTest, ABlockIsInStepWithItsHashOnly) {
+  states_.SetInStep(3, kHash);
+  EXPECT_TRUE(states_.IsInStep(3, kHash));
+  EXPECT_FALSE(states_.IsInStep(3, kHash + 8));
+  EXPECT_FALSE(states_.IsInStep(2, kHash));
+}
+
+TEST_F(BlockStatesTest, AnUploadIsForgottenAboutUntilItIsHashed) {
+  states_.SetInStep(1, kHash);
+  states_.NoteUpload({kBlock + 10, kBlock + 20});
+  EXPECT_FALSE(states_.IsInStep(1, kHash));
+  EXPECT_EQ(states_.origin(1), BlockOrigin::kUploaded);
+  EXPECT_EQ(states_.origin(2), BlockOrigin::kUntouched);
+}
+
+TEST_F(BlockStatesTest, WhatTheGpuWroteIsScratchOrChanged) {
+  states_.NoteUpload({0, kBlock});
+  states_.SetInStep(0, kHash);
+  states_.NoteChanged(0);
+  states_.NoteChanged(1);
+  EXPECT_FALSE(states_.IsInStep(0, kHash));
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kChanged);
+  EXPECT_EQ(states_.origin(1), BlockOrigin::kScratch);
+}
+
+TEST_F(BlockStatesTest, AnUploadThatWasNotHashedYetIsNoChange) {
+  states_.NoteUpload({0, kBlock});
+  states_.NoteChanged(0);
+  states_.SetInStep(0, kHash);
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
+  EXPECT_TRUE(states_.IsInStep(0, kHash));
+}
+
+TEST_F(BlockStatesTest, OnlyAWholeUploadMakesAChangedBlockAnUploadedOne) {
+  states_.NoteUpload({0, kBlock});
+  states_.SetInStep(0, kHash);
+  states_.NoteChanged(0);
+  states_.NoteUpload({0, kBlock - 1});
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kChanged);
+  states_.NoteUpload({0, kBlock + 1});
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
+  EXPECT_EQ(states_.origin(1), BlockOrigin::kUploaded);
+}
+
+TEST_F(BlockStatesTest, MemoryThatIsFreedOrAllocatedIsUntouchedWhereItsBlocksAreItsOwn) {
+  states_.NoteUpload({0, 4 * kBlock});
+  for (std::size_t block = 0; block < 4; ++block) states_.SetInStep(block, kHash);
+  states_.Reset({kBlock / 2, 3 * kBlock + 1});
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded) << "others have bytes there";
+  EXPECT_EQ(states_.origin(1), BlockOrigin::kUntouched);
+  EXPECT_EQ(states_.origin(2), BlockOrigin::kUntouched);
+  EXPECT_EQ(states_.origin(3), BlockOrigin::kUploaded);
+  for (std::size_t block = 0; block < 4; ++block) EXPECT_FALSE(states_.IsInStep(block, kHash));
+}
+
+TEST_F(BlockStatesTest, ForgettingKeepsTheOrigin) {
+  states_.NoteUpload({0, kBlock});
+  states_.SetInStep(0, kHash);
+  states_.Forget({kBlock - 1, kBlock});
+  EXPECT_FALSE(states_.IsInStep(0, kHash));
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
+}
+
+}  // namespace
+}  // namespace torpor::memory

@@ -1,0 +1,127 @@
+#include "memory/write_back_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace torpor::memory {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Bytes kBlock = 64;
+constexpr std::uint64_t kZeros = 8;
+constexpr std::uint64_t kOnes = 16;
+
+ExtentSet Live(std::initializer_list<Extent> extents) {
+  ExtentSet set;
+  for (const Extent& extent : extents) set.Add(extent);
+  return set;
+}
+
+class WriteBackPlanTest : public testing::Test {
+ protected:
+  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(16);
+  BlockStates states_{words_, kBlock};
+};
+
+TEST_F(WriteBackPlanTest, CopiesTheLiveBytesOfBlocksThatDiffer) {
+  states_.SetInStep(0, kOnes);
+  states_.SetInStep(1, kOnes);
+  const std::vector<HashedBlock> hashes = {{0, kOnes}, {1, kOnes + 8}, {2, kOnes}};
+  const WriteBackPlan plan = PlanWriteBack(Live({{0, 100}, {120, 150}}), hashes, kZeros, states_);
+  EXPECT_THAT(plan.copies, ElementsAre(Extent{64, 100}, Extent{120, 150}));
+  ASSERT_EQ(plan.stale.size(), 2u);
+  EXPECT_EQ(plan.stale[0].block, 1u);
+  EXPECT_EQ(plan.stale[1].block, 2u);
+  EXPECT_FALSE(states_.IsInStep(1, kOnes)) << "until the copy has arrived";
+}
+
+TEST_F(WriteBackPlanTest, ZerosThatNobodyWroteAreNotCopied) {
+  const std::vector<HashedBlock> hashes = {{0, kZeros}, {1, kZeros}};
+  states_.NoteUpload({kBlock, 2 * kBlock});
+  const WriteBackPlan plan = PlanWriteBack(Live({{0, 2 * kBlock}}), hashes, kZeros, states_);
+  EXPECT_THAT(plan.copies, ElementsAre(Extent{kBlock, 2 * kBlock})) << "the upload's may be other";
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUntouched);
+  EXPECT_TRUE(states_.IsInStep(0, kZeros));
+}
+
+TEST_F(WriteBackPlanTest, BlocksWithoutLiveBytesStayUnknown) {
+  const std::vector<HashedBlock> hashes = {{4, kOnes}};
+  const WriteBackPlan plan = PlanWriteBack(Live({{0, kBlock}}), hashes, kZeros, states_);
+  EXPECT_TRUE(plan.stale.empty());
+  EXPECT_EQ(states_.origin(4), BlockOrigin::kUntouched);
+}
+
+// Whatever is uploaded, written, freed and written back, the image is the GPU's memory afterwards.
+TEST_F(WriteBackPlanTest, NothingIsLost) {
+  std::mt19937 random(11);
+  const auto extent = [&] {
+    const Bytes begin = random() % 1000;
+    return Extent{begin, begin + 1 + random() % (1024 - begin)};
+  };
+  const auto hash = [](const std::vector<std::uint8_t>& memory, std::size_t block) {
+    std::uint64_t sum = 0;
+    for (Bytes i = 0; i < kBlock; ++i)
+      sum = (sum ^ memory[block * kBlock + i]) * 0x9E3779B97F4A7C15;
+    return sum;
+  };
+  std::vector<std::uint8_t> gpu(1024);
+  std::vector<std::uint8_t> image(1024);
+  const std::uint64_t zero_hash = hash(gpu, 0);
+  ExtentSet live;
+  for (int step = 0; step < 20'000; ++step) {
+    const Extent where = extent();
+    const auto fill = [&](std::vector<std::uint8_t>& memory, int value) {
+      for (const Extent& part : live.Within(where)) {
+        std::fill(memory.begin() + static_cast<std::ptrdiff_t>(part.begin),
+                  memory.begin() + static_cast<std::ptrdiff_t>(part.end), value);
+      }
+    };
+    const int value = static_cast<int>(random() % 3);
+    switch (random() % 5) {
+      case 0:  // an allocation, zeroed, as free bytes of the image are
+        for (const Extent& gap : live.Gaps(where)) {
+          for (Bytes i = gap.begin; i < gap.end; ++i) gpu[i] = 0;
+          states_.Reset(gap);
+        }
+        live.Add(where);
+        break;
+      case 1:
+        fill(image, 0);
+        for (const Extent& part : live.Within(where)) states_.Reset(part);
+        live.Remove(where);
+        break;
+      case 2:
+        states_.NoteUpload(where);
+        fill(gpu, value);
+        fill(image, value);
+        break;
+      case 3:
+        fill(gpu, value);
+        break;
+      default: {
+        std::vector<HashedBlock> hashes;
+        for (std::size_t block = 0; block < 16; ++block)
+          hashes.push_back({block, hash(gpu, block)});
+        const WriteBackPlan plan = PlanWriteBack(live, hashes, zero_hash, states_);
+        for (const Extent& copy : plan.copies) {
+          std::copy_n(gpu.begin() + static_cast<std::ptrdiff_t>(copy.begin), copy.bytes(),
+                      image.begin() + static_cast<std::ptrdiff_t>(copy.begin));
+        }
+        for (const HashedBlock& block : plan.stale) states_.SetInStep(block.block, block.hash);
+        for (const Extent& part : live.extents()) {
+          for (Bytes i = part.begin; i < part.end; ++i) {
+            ASSERT_EQ(image[i], gpu[i]) << "step " << step << ", byte " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace torpor::memory

@@ -1,0 +1,53 @@
+"""What plot.py makes of benchmarks' plot data."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PLOT = pathlib.Path(__file__).resolve().parents[3] / "tools/dev/plot.py"
+CDF = {"kind": "cdf", "title": "Ours", "x_label": "ms", "log_x": True,
+       "series": [{"name": "it's", "points": [[0, 0], [1, 0.5], [2, 1]]}]}
+BARS = {"kind": "bars", "title": "Theirs", "y_label": "ms", "log_y": False,
+        "groups": ["ResNet 152", "Bert"],
+        "series": [{"name": "a", "values": [1, 2]}, {"name": "b", "values": [3, 4]}]}
+
+
+def run(plot, *arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "some.plot.json")
+        path.write_text(json.dumps(plot))
+        result = subprocess.run([sys.executable, str(PLOT), *arguments, str(path)],
+                                capture_output=True, text=True, check=False)
+        picture = pathlib.Path(folder, "some.svg")
+        return result, picture.read_text() if picture.exists() else ""
+
+
+class PlotTest(unittest.TestCase):
+    def test_draws_both_kinds(self):
+        for plot in CDF, BARS:
+            result, picture = run(plot)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("<svg", picture)
+            self.assertIn(plot["title"], picture)
+
+    def test_a_logarithmic_axis_has_no_zero(self):
+        script = run(CDF, "--script")[0].stdout
+        self.assertIn("set logscale x", script)
+        self.assertNotIn("\n0 0\n", script)
+        self.assertIn("title 'it''s'", script)
+
+    def test_bars_are_a_column_a_series(self):
+        self.assertIn('"ResNet 152" 1 3\n"Bert" 2 4\n', run(BARS, "--script")[0].stdout)
+
+    def test_says_what_it_cannot_draw(self):
+        result, picture = run({"kind": "pie"})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("some.plot.json: its kind is 'pie', not one of cdf, bars", result.stderr)
+        self.assertEqual(picture, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
