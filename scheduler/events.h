@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -85,12 +86,32 @@ struct ImageShrunk {
   Bytes bytes = 0;
 };
 
+// An administrator wants the image on that GPU, or on any, before a request comes for it. A hint:
+// requests go first, room is made as for them, and it is forgotten as soon as the image comes
+// there, a request has the instance, or there is no such GPU any more.
+struct LoadWanted {
+  InstanceId instance;
+  std::optional<GpuIndex> gpu;
+};
+
+// An administrator wants the image off all GPUs. Nothing happens to an image that is in use or that
+// is still coming.
+struct EvictionWanted {
+  InstanceId instance;
+};
+
+// A pinned image is evicted only where all others together leave too little room.
+struct PinChanged {
+  InstanceId instance;
+  bool is_pinned = false;
+};
+
 // The moment that WakeUp asked for.
 struct TimePassed {};
 
-using Event =
-    std::variant<ExecutorUp, ExecutorDown, InstanceAdded, RequestArrived, RequestGone, SwapInDone,
-                 SwapOutDone, LeaseEnded, GrowthWanted, ImageShrunk, TimePassed>;
+using Event = std::variant<ExecutorUp, ExecutorDown, InstanceAdded, RequestArrived, RequestGone,
+                           SwapInDone, SwapOutDone, LeaseEnded, GrowthWanted, ImageShrunk,
+                           LoadWanted, EvictionWanted, PinChanged, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 
@@ -100,7 +121,7 @@ struct SwapIn {
   GpuIndex gpu;
 };
 
-enum class SwapOutReason { kMemoryFull, kMove };
+enum class SwapOutReason { kMemoryFull, kMove, kRequested };
 
 // Write back what the GPU changed, then drop the image from it. The instance holds no lease.
 struct SwapOut {

@@ -40,6 +40,9 @@ struct Instance {
   int max_in_flight = 1;
   Bytes image_bytes = 0;
   std::map<GpuIndex, Copy> copies;
+  bool is_pinned = false;
+  bool is_load_wanted = false;
+  std::optional<GpuIndex> load_gpu;  // where to, once that is decided
   Phase phase = Phase::kIdle;
   GpuIndex gpu;  // while it is a tenant
   bool lease_is_implicit = false;

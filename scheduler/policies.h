@@ -22,8 +22,9 @@ class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
 
-  // One of `candidates` (never empty: GPUs without a tenant, large enough, in ascending order), or
-  // nothing if the instance had better wait.
+  // One of `candidates` (never empty: GPUs large enough, in ascending order, and without a tenant
+  // unless the image is only to be loaded ahead of its requests), or nothing if the instance had
+  // better wait.
   virtual std::optional<GpuIndex> Choose(const Instance& instance,
                                          const std::vector<GpuIndex>& candidates,
                                          const NodeState& node, TimePoint now) = 0;

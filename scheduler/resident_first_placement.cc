@@ -10,7 +10,7 @@ class ResidentFirstPlacement final : public PlacementPolicy {
     const Gpu* best = nullptr;
     for (const GpuIndex gpu : candidates) {
       const auto copy = instance.copies.find(gpu);
-      if (copy != instance.copies.end() && copy->second.state == Copy::State::kPresent) return gpu;
+      if (copy != instance.copies.end() && copy->second.state != Copy::State::kLeaving) return gpu;
       const Gpu& candidate = node.gpus.at(gpu);
       if (!best || candidate.free_bytes() > best->free_bytes()) best = &candidate;
     }

@@ -20,6 +20,7 @@ Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
     if (tenant.phase == Instance::Phase::kPlacing) Advance(tenant);
   }
   ServeQueue();
+  ServeLoads();
   return std::exchange(actions_, {});
 }
 
@@ -336,8 +337,11 @@ bool Scheduler::MakeRoom(Gpu& gpu, Bytes bytes) {
     if (copy->second.state == Copy::State::kPresent && is_idle) candidates.push_back(id);
   }
   if (free_later >= bytes) return false;
-  for (const InstanceId id :
-       policies_.eviction->Order(gpu.id, std::move(candidates), node_, now_)) {
+  std::vector<InstanceId> victims =
+      policies_.eviction->Order(gpu.id, std::move(candidates), node_, now_);
+  std::stable_partition(victims.begin(), victims.end(),
+                        [this](InstanceId id) { return !node_.instances.at(id).is_pinned; });
+  for (const InstanceId id : victims) {
     if (free_later >= bytes) break;
     Instance& victim = node_.instances.at(id);
     free_later += victim.copies.at(gpu.id).bytes;
@@ -381,6 +385,7 @@ bool Scheduler::TryGrow(const Growth& growth) {
     if (is_needed && !MakeRoom(node_.gpus.at(gpu), growth.bytes)) return false;
     // A copy that nobody runs on is not worth another's eviction: it comes back when it is needed.
     if (!is_needed && node_.gpus.at(gpu).free_bytes() < growth.bytes) {
+      if (copy.state == Copy::State::kComing) return false;
       EmitSwapOut(instance, gpu, SwapOutReason::kMemoryFull);
     }
   }

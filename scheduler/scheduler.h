@@ -51,6 +51,9 @@ class Scheduler {
   void Handle(const LeaseEnded& event);
   void Handle(const GrowthWanted& event);
   void Handle(const ImageShrunk& event);
+  void Handle(const LoadWanted& event);
+  void Handle(const EvictionWanted& event);
+  void Handle(const PinChanged& event);
   void Handle(const TimePassed& event);
 
   // Goes through the queue: places whom a GPU is free for, revokes implicit leases for the rest.
@@ -86,6 +89,12 @@ class Scheduler {
   void EmitSwapOut(Instance& instance, GpuIndex gpu, SwapOutReason reason);
   void Drop(Instance& instance, GpuIndex gpu);
   void Charge(Instance& instance, GpuIndex gpu, Bytes bytes);
+
+  // Goes through the images that an administrator wants on a GPU.
+  void ServeLoads();
+  // True where nothing is left to do for it.
+  bool Load(Instance& member);
+  std::optional<GpuIndex> ChooseLoadGpu(const Instance& member);
 
   void RetryGrowths();
   // True where the growth was answered.

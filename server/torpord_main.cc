@@ -20,6 +20,7 @@
 #include "server/daemon/cuda_libraries.h"
 #include "server/daemon/run_folder.h"
 #include "server/daemon/service_manager.h"
+#include "server/daemon/topology_preset.h"
 #include "server/log/structured_log.h"
 #include "server/metrics/metrics.h"
 #include "server/router/router.h"
@@ -143,9 +144,11 @@ class Daemon {
                                 .is_ready = [this] { return !is_draining_ && node_->Ready(); },
                                 .snapshot = [this] { return node_->Snapshot(); }}));
     TORPOR_ASSIGN_OR_RETURN(
-        admin_, AdminServer::Start(config_, {.snapshot = [this] { return Snapshot(); },
-                                             .http_address = router_->http_address(),
-                                             .metrics_address = router_->metrics_address()}));
+        admin_, AdminServer::Start(
+                    config_, {.snapshot = [this] { return Snapshot(); },
+                              .advise = [this](const Hint& hint) { return node_->Advise(hint); },
+                              .http_address = router_->http_address(),
+                              .metrics_address = router_->metrics_address()}));
     LogEvent(spdlog::level::info, "started",
              {{"version", Version()},
               {"http", router_->http_address()},
@@ -171,13 +174,20 @@ class Daemon {
   std::unique_ptr<AdminServer> admin_;
 };
 
+// The configuration, if the files that it names are as they should be.
+absl::StatusOr<Config> LoadCheckedConfig(const ConfigSources& sources) {
+  TORPOR_ASSIGN_OR_RETURN(Config config, LoadConfig(sources));
+  config.emulator_topology = FindTopology(config.emulator_topology, ProgramDirectory());
+  TORPOR_RETURN_IF_ERROR(CheckFiles(config));
+  return config;
+}
+
 void CheckConfigurationFile(const ConfigSources& sources) {
-  const absl::StatusOr<Config> config = LoadConfig(sources);
-  const absl::Status files = config.ok() ? CheckFiles(*config) : config.status();
-  if (!files.ok()) {
+  const absl::StatusOr<Config> config = LoadCheckedConfig(sources);
+  if (!config.ok()) {
     LogEvent(spdlog::level::err,
              "the configuration file is not valid; torpord goes on with what it has",
-             {{"error", std::string(files.message())}});
+             {{"error", std::string(config.status().message())}});
   } else {
     LogEvent(spdlog::level::warn, "the configuration file is valid; restart torpord to apply it",
              {{"file", sources.file.string()}});
@@ -215,10 +225,9 @@ int Run(int argc, char** argv) {
   if (const int* const exit_status = std::get_if<int>(&parsed)) return *exit_status;
   const CommandLine& line = std::get<CommandLine>(parsed);
 
-  const absl::StatusOr<Config> config = LoadConfig(line.sources);
-  const absl::Status checked = config.ok() ? CheckFiles(*config) : config.status();
-  if (!checked.ok()) {
-    PrintFailure(checked);
+  const absl::StatusOr<Config> config = LoadCheckedConfig(line.sources);
+  if (!config.ok()) {
+    PrintFailure(config.status());
     return kExitUsage;
   }
   if (line.check_config) {

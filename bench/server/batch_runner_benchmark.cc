@@ -40,7 +40,7 @@ void RunLaunches(benchmark::State& state, std::size_t parameter_bytes) {
   BatchBuilder batch;
   for (int i = 0; i < kLaunches; ++i) batch.Add(launch);
   const std::vector<std::uint8_t> frame = batch.Frame(kLease);
-  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
+  for ([[maybe_unused]] auto _ : state) {
     if (!session->Run(frame).ok()) state.SkipWithError("the batch was refused");
   }
   session->Run(BatchBuilder().Add(wire::DeviceSynchronize{}).Frame(kLease)).IgnoreError();

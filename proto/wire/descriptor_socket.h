@@ -15,7 +15,14 @@ enum class SharedMemory : std::uint32_t {
   kImage = 3,  // for executors only (torpord knows them by SO_PEERCRED): the image of the session's
                // device memory, sparse; the byte at offset x is the byte at device address
                // device_base + x
+  kBlockStates = 4,  // for executors only: what is known of each block of kImageBlockBytes of the
+                     // image (memory/block_states.h), 8 bytes a block
 };
+
+// A session's image, a multiple of this, is compared with the GPU's memory block by block. A hash
+// of 1/8192 of the image's size is cheap to keep, and one changed byte costs a copy of no more than
+// 64 KiB.
+inline constexpr std::uint64_t kImageBlockBytes = 64 << 10;
 
 struct DescriptorRequest {
   std::uint64_t session_id = 0;

@@ -40,6 +40,7 @@ void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
   status.set_sessions(function.sessions);
   status.set_upstream(config.upstream);
   status.set_deadline_ms(ToMilliseconds(config.deadline));
+  status.set_is_pinned(function.is_pinned);
 }
 
 class AdminService final : public v1::Admin::Service {
@@ -75,7 +76,36 @@ class AdminService final : public v1::Admin::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status Load(grpc::ServerContext*, const v1::LoadRequest* request,
+                    v1::HintResponse*) override {
+    Hint hint{.kind = Hint::Kind::kLoad, .function = request->function()};
+    if (request->has_gpu()) hint.gpu = GpuIndex{request->gpu()};
+    return Advise(hint);
+  }
+
+  grpc::Status Evict(grpc::ServerContext*, const v1::EvictRequest* request,
+                     v1::HintResponse*) override {
+    return Advise({.kind = Hint::Kind::kEvict, .function = request->function()});
+  }
+
+  grpc::Status Pin(grpc::ServerContext*, const v1::PinRequest* request,
+                   v1::HintResponse*) override {
+    return Advise({.kind = request->is_pinned() ? Hint::Kind::kPin : Hint::Kind::kUnpin,
+                   .function = request->function()});
+  }
+
+  grpc::Status Checkpoint(grpc::ServerContext*, const v1::CheckpointRequest* request,
+                          v1::HintResponse*) override {
+    return Advise({.kind = Hint::Kind::kCheckpoint, .function = request->function()});
+  }
+
  private:
+  grpc::Status Advise(const Hint& hint) {
+    const absl::Status status = sources_.advise(hint);
+    // Both count as google.rpc.Code does.
+    return {static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message())};
+  }
+
   const std::map<std::string, FunctionConfig> functions_;
   const AdminServer::Sources sources_;
   const TimePoint started_ = SteadyClock().Now();

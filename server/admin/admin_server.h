@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "server/config/config.h"
+#include "server/controller/hint.h"
 #include "server/controller/node_snapshot.h"
 
 namespace torpor::server {
@@ -15,8 +16,9 @@ namespace torpor::server {
 class AdminServer {
  public:
   struct Sources {
-    std::function<NodeSnapshot()> snapshot;  // called on the server's threads
-    std::string http_address;                // as bound; empty where there is none
+    std::function<NodeSnapshot()> snapshot;           // called on the server's threads
+    std::function<absl::Status(const Hint&)> advise;  // as Node::Advise; the same
+    std::string http_address;                         // as bound; empty where there is none
     std::string metrics_address;
   };
 

@@ -41,13 +41,17 @@ struct Config {
   // Folder of libcuda.so.1 and libcublas.so.13. Empty: NVIDIA's where there is a GPU, else the
   // emulator's beside the program.
   std::string cuda_library_dir;
-  bool is_emulated = false;         // no setting: whether that is the emulator's
-  std::string emulator_topology;    // path of the emulated node's YAML; empty: none
-  std::vector<int> gpus;            // indices to serve; empty: all
-  Bytes driver_reserve = 1 * kGiB;  // device memory left to the driver; at most a quarter of it
-  Bytes chunk_bytes = 2 * kMiB;     // unit in which images occupy device memory
-  Bytes window_bytes = 16 * kMiB;   // shared window of a session
-  Bytes address_range = 64 * kGiB;  // least range of addresses of a session
+  bool is_emulated = false;             // no setting: whether that is the emulator's
+  std::string emulator_topology;        // path of the emulated node's YAML; empty: none
+  std::vector<int> gpus;                // indices to serve; empty: all
+  Bytes driver_reserve = 1 * kGiB;      // device memory left to the driver; at most a quarter of it
+  Bytes chunk_bytes = 2 * kMiB;         // unit in which images occupy device memory
+  bool swap_pinned = true;              // images are pinned for copies
+  std::string swap_pipeline = "group";  // what runs while an image comes: none, parameter, group
+  Bytes swap_group_bytes = 2 * kMiB;    // size of a group
+  std::string swap_wait = "allocation";  // that a kernel's pointers make it wait for: or range
+  Bytes window_bytes = 16 * kMiB;        // shared window of a session
+  Bytes address_range = 64 * kGiB;       // least range of addresses of a session
   std::uint64_t address_base = 0x2000'0000'0000;
   std::string address_mode = "map";
   // Sessions without a token belong to a function of this name; empty: they are refused.

@@ -320,7 +320,8 @@ absl::Status CheckFiles(const Config& config) {
     }
   }
   if (!config.emulator_topology.empty() && access(config.emulator_topology.c_str(), R_OK) != 0) {
-    findings.Add(config.emulator_topology, "cannot be read; emulator_topology names it");
+    findings.Add(config.emulator_topology,
+                 "cannot be read; emulator_topology names it, and there is no preset of this name");
   }
   if (!config.cuda_library_dir.empty() &&
       !std::filesystem::exists(config.cuda_library_dir + "/libcuda.so.1")) {

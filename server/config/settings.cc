@@ -31,6 +31,15 @@ absl::Status SetText(Target<kMember>& target, std::string_view text) {
   return absl::OkStatus();
 }
 
+template <auto kMember>
+absl::Status SetFlag(Target<kMember>& target, std::string_view text) {
+  if (text != "true" && text != "false") {
+    return absl::InvalidArgumentError(fmt::format("\"{}\" is neither true nor false", text));
+  }
+  target.*kMember = text == "true";
+  return absl::OkStatus();
+}
+
 template <auto kMember, Bytes kLeast, Bytes kMost = kAnyBytes>
 absl::Status SetBytes(Target<kMember>& target, std::string_view text) {
   TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(text));
@@ -130,6 +139,24 @@ absl::Status SetAddressMode(Config& config, std::string_view text) {
   return absl::OkStatus();
 }
 
+absl::Status SetSwapPipeline(Config& config, std::string_view text) {
+  if (text != "none" && text != "parameter" && text != "group") {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no way to swap; use none, parameter or group", text));
+  }
+  config.swap_pipeline = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetSwapWait(Config& config, std::string_view text) {
+  if (text != "allocation" && text != "range") {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is nothing to wait for; use allocation or range", text));
+  }
+  config.swap_wait = text;
+  return absl::OkStatus();
+}
+
 absl::Status SetLogLevel(Config& config, std::string_view text) {
   constexpr std::array<std::string_view, 6> kLevels = {"trace", "debug", "info",
                                                        "warn",  "error", "off"};
@@ -153,14 +180,6 @@ absl::Status SetLogFormat(Config& config, std::string_view text) {
 absl::Status SetAnonymousFunction(Config& config, std::string_view text) {
   if (text.empty()) return SetText<&Config::anonymous_function>(config, text);
   return SetName(config.anonymous_function, text);
-}
-
-absl::Status SetKeepsState(FunctionConfig& function, std::string_view text) {
-  if (text != "true" && text != "false") {
-    return absl::InvalidArgumentError(fmt::format("\"{}\" is neither true nor false", text));
-  }
-  function.keeps_state = text == "true";
-  return absl::OkStatus();
 }
 
 absl::Status SetTenant(FunctionConfig& function, std::string_view text) {
@@ -193,13 +212,23 @@ constexpr Setting<Config> kNodeSettings[] = {
      "Folder of libcuda.so.1 and libcublas.so.13; empty: NVIDIA's where there is a GPU, else the "
      "emulator's",
      kIsPath, SetText<&Config::cuda_library_dir>},
-    {"emulator_topology", "FILE", "", "The emulated node (docs/emulator.md)", kIsPath,
+    {"emulator_topology", "FILE", "",
+     "The emulated node, or the name of a preset (docs/emulator.md)", kIsPath,
      SetText<&Config::emulator_topology>},
     {"gpus", "LIST", "", "Indices of the GPUs to serve, as 0,1; empty: all", false, SetGpus},
     {"driver_reserve", "SIZE", "1GiB", "Device memory left to the driver", false,
      SetBytes<&Config::driver_reserve, 0>},
     {"chunk_bytes", "SIZE", "2MiB", "Unit in which images occupy device memory", false,
      SetMultiple<&Config::chunk_bytes, 2 * kMiB>},
+    {"swap_pinned", "BOOL", "true", "Images are pinned for copies", false,
+     SetFlag<&Config::swap_pinned>},
+    {"swap_pipeline", "WHAT", "group",
+     "What is copied and waited for by itself when an image comes: none, parameter or group", false,
+     SetSwapPipeline},
+    {"swap_group_bytes", "SIZE", "2MiB", "Size of a group", false,
+     SetBytes<&Config::swap_group_bytes, 64 * kKiB, kGiB>},
+    {"swap_wait", "WHAT", "allocation",
+     "What a kernel's pointers make it wait for: allocation or range", false, SetSwapWait},
     {"window_bytes", "SIZE", "16MiB", "Memory that a session shares with the daemon", false,
      SetBytes<&Config::window_bytes, kMiB, kGiB>},
     {"address_range", "SIZE", "64GiB", "Least range of device addresses of a session", false,
@@ -251,7 +280,7 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
     {"gpus", "COUNT", "1", "GPUs that it sees, and holds at one time", false,
      SetCount<&FunctionConfig::gpus, wire::kMostDevices>},
     {"keeps_state", "BOOL", "false", "It gathers state in GPU memory from one request to the next",
-     false, SetKeepsState},
+     false, SetFlag<&FunctionConfig::keeps_state>},
     {"tenant", "NAME", "default", "Who pays for it: a label in the metrics", false, SetTenant},
 };
 

@@ -16,6 +16,18 @@ scheduler::Policies DefaultPolicies() {
           scheduler::MakeLruEviction()};
 }
 
+EvictionReason ReasonOf(const scheduler::SwapOut& action) {
+  switch (action.reason) {
+    case scheduler::SwapOutReason::kMemoryFull:
+      return EvictionReason::kMemoryFull;
+    case scheduler::SwapOutReason::kMove:
+      return EvictionReason::kMove;
+    case scheduler::SwapOutReason::kRequested:
+      return EvictionReason::kRequested;
+  }
+  return EvictionReason::kMemoryFull;
+}
+
 }  // namespace
 
 Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
@@ -68,6 +80,7 @@ void Controller::Feed(const scheduler::Event& event) {
     std::visit([this](const auto& a) { Obey(a); }, action);
   }
   is_acting_ = false;
+  AnswerHints();
 }
 
 void Controller::NotePlacements() {
@@ -123,10 +136,7 @@ void Controller::Obey(const scheduler::SwapOut& action) {
   const Part part = PartOf(action.instance);
   const Instance& instance = *part.instance;
   ++swaps_out_;
-  telemetry_.OnEviction(instance.config.name, action.gpu,
-                        action.reason == scheduler::SwapOutReason::kMove
-                            ? EvictionReason::kMove
-                            : EvictionReason::kMemoryFull);
+  telemetry_.OnEviction(instance.config.name, action.gpu, ReasonOf(action));
   auto left = std::make_shared<std::size_t>(1);
   const auto one_done = [this, action, left](const OperationResult& result) {
     if (result.is_executor_lost || !result.status.ok()) return;

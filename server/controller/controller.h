@@ -14,6 +14,7 @@
 #include "server/config/config.h"
 #include "server/controller/executor.h"
 #include "server/controller/executor_killer.h"
+#include "server/controller/hint.h"
 #include "server/controller/lease.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/request_broker.h"
@@ -61,6 +62,10 @@ class Controller {
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
   void Release(RequestId request);
+
+  // `done` gets the outcome, exactly once: OK when it is as asked for; NotFound, InvalidArgument,
+  // FailedPrecondition: why it cannot be; DeadlineExceeded: not yet.
+  void Advise(const Hint& hint, std::function<void(absl::Status)> done);
 
   NodeSnapshot Snapshot() const;
   bool IsReady() const;
@@ -244,6 +249,10 @@ class Controller {
                const StepQueue::Step& swap);
   // Nothing to do, and no error, where the image is or is not there already.
   void SwapInSession(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& then);
+  void OnSwapInComplete(const Executor& executor, const v1::ExecutorMessage::SwapInComplete& what);
+  static void LearnFromSwapOut(Session& session, const v1::Learned& learned);
+  // Nothing is copied to a GPU any more.
+  static void OnArrived(Session& session);
   void SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
                       const Executor::OnDone& then);
   void WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop, const Executor::OnDone& then,
@@ -259,6 +268,8 @@ class Controller {
   // The session's image may be changed under the lease.
   static void NoteChanges(Session& session, const Lease& lease);
   void RevokeMember(const SessionPtr& session, Lease& lease);
+  // In which order it has used the session's memory.
+  void LearnFromLease(Session& session, LeaseId id, const OperationResult& result);
   void CloseUnless(SessionId session, LeaseId lease, MemberState passed, const char* reason);
   void EndMember(const SessionPtr& session, LeaseId lease);
   void EndLease(Instance& instance);
@@ -311,6 +322,20 @@ class Controller {
   void FinishRequest(RequestId request);
   void CheckIdle();
 
+  // controller_hints.cc: an administrator's hints.
+  // Nothing as long as it has not come to an end.
+  using HintOutcome = std::function<std::optional<absl::Status>()>;
+  struct PendingHint {
+    TimePoint give_up;
+    HintOutcome outcome;
+    std::function<void(absl::Status)> done;
+  };
+  absl::StatusOr<HintOutcome> Follow(const Hint& hint, const Instance& instance);
+  absl::StatusOr<HintOutcome> FollowLoad(const Instance& instance, std::optional<GpuIndex> gpu);
+  absl::StatusOr<HintOutcome> FollowEvict(const Instance& instance);
+  HintOutcome FollowCheckpoint(InstanceId id);
+  void AnswerHints();
+
   // controller_snapshot.cc
   GpuSnapshot SnapshotOf(const Executor& executor) const;
   FunctionSnapshot SnapshotOf(const Instance& instance) const;
@@ -334,6 +359,7 @@ class Controller {
   std::map<RequestId, Request> requests_;
   std::map<RequestId, SessionId> implicit_requests_;
   std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;
+  std::vector<PendingHint> hints_;
   std::map<GpuIndex, InstanceId> tenants_;
   std::map<GpuIndex, double> busy_seconds_;
 

@@ -89,6 +89,7 @@ void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link,
   if (executor.link() != link) return;
   if (message.has_operation_done()) executor.OnOperationDone(message.operation_done());
   if (message.has_context_lost()) OnContextLost(executor, message.context_lost());
+  if (message.has_swap_in_complete()) OnSwapInComplete(executor, message.swap_in_complete());
 }
 
 void Controller::OnRegister(const std::shared_ptr<ExecutorLink>& link,
@@ -184,6 +185,9 @@ void Controller::LoseResidents(GpuIndex gpu) {
     session->peer_holders.erase(gpu);
     if (session->resident != gpu) continue;
     session->resident.reset();
+    // Uploads since the last write-back are in the host's image, and nobody has looked at them.
+    session->swaps.OnUnseenChanges();
+    OnArrived(*session);
     ReleasePeersOf(session);
     const bool is_usable = !session->unsaved_lease && !LosesState(*session);
     if (is_usable || session->is_lost) continue;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/controller/controller.h"
 #include "server/controller/cuda_errors.h"
+#include "server/controller/extents.h"
 
 // A lease, from the scheduler's grant until all sessions have given it back.
 namespace torpor::server {
@@ -105,6 +106,8 @@ void Controller::PrepareMember(const SessionPtr& session, LeaseId lease, GpuInde
   v1::DaemonMessage message;
   message.mutable_begin_lease()->set_lease_id(lease.value);
   message.mutable_begin_lease()->set_session_id(session->id.value);
+  session->is_told_all = session->swaps.is_learning();
+  message.mutable_begin_lease()->set_learn(session->is_told_all);
   Run(gpu, message, [this, session, lease, finish](const OperationResult& result) {
     Lease* const begun = LeaseOf(*session, lease);
     if (begun && result.status.ok()) {
@@ -187,10 +190,20 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& re
         // What still runs there may write into the next tenant's memory: the lease ends with it.
         Condemn(*ExecutorOf(gpu), absl::StrCat("a lease did not end: ", result.status.ToString()));
       }
-      if (result.status.ok()) EndMember(session, id);
+      if (result.status.ok()) {
+        LearnFromLease(*session, id, result);
+        EndMember(session, id);
+      }
       finish();
     });
   });
+}
+
+void Controller::LearnFromLease(Session& session, LeaseId id, const OperationResult& result) {
+  const Lease* const lease = LeaseOf(session, id);
+  if (!lease) return;
+  session.swaps.OnLease(OffsetsOf(result.learned.touched()), lease->is_explicit,
+                        session.is_told_all);
 }
 
 Lease* Controller::LeaseOf(const Session& session, LeaseId lease) {

@@ -124,6 +124,7 @@ void Controller::UndoMalloc(const Allocation& what, Bytes uncharged, const std::
 
 Bytes Controller::FreeBlock(Session& session, Bytes offset) {
   const Bytes before = session.device->occupied_bytes();
+  session.swaps.OnFreed(offset);
   session.device->Free(offset);
   return before - session.device->occupied_bytes();
 }
@@ -148,6 +149,7 @@ void Controller::FreeNow(const SessionPtr& session, Bytes offset,
   const Bytes before = session->device->occupied_bytes();
   const std::optional<memory::Block> block = session->device->Free(offset);
   if (!block) return then(false);
+  session->swaps.OnFreed(offset);
   const Bytes chunks = before - session->device->occupied_bytes();
   const memory::Block emptied = session->device->EmptiedChunks(*block);
   const auto done = [this, session, block, emptied, chunks, then] {
@@ -293,16 +295,18 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
     }
     v1::DaemonMessage message;
     message.mutable_swap_in()->set_session_id(session->id.value);
-    SetLive(*message.mutable_swap_in()->mutable_live(), *session->device);
+    SetPlan(*message.mutable_swap_in()->mutable_live(), *session->device, session->swaps);
+    // Only the session's own work knows what it has to wait for.
+    message.mutable_swap_in()->set_is_whole(!PeersOf(*session).empty());
     session->image_holders.insert(gpu);
+    session->is_arriving = true;
     Run(gpu, message, [this, session, gpu, then, finish](const OperationResult& result) {
       if (!result.status.ok()) {
+        OnArrived(*session);
         then(result);
         return finish();
       }
       session->resident = gpu;
-      telemetry_.OnSwapIn({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
-                           result.bytes_to_device, result.duration});
       ShareWithPeers(session, [result, then, finish](const absl::Status& status) {
         OperationResult shared = result;
         shared.status = status;
@@ -311,6 +315,26 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
       });
     });
   });
+}
+
+void Controller::LearnFromSwapOut(Session& session, const v1::Learned& learned) {
+  session.swaps.OnUploaded(OffsetsOf(learned.uploaded()));
+  session.swaps.OnLookedAt(OffsetsOf(learned.address_holders()), learned.looked_at_all());
+}
+
+void Controller::OnSwapInComplete(const Executor& executor,
+                                  const v1::ExecutorMessage::SwapInComplete& what) {
+  const SessionPtr session = FindSession(SessionId{what.session_id()});
+  if (!session) return;
+  telemetry_.OnSwapIn({instances_.at(session->instance).config.name, executor.gpu(),
+                       SwapPath::kPcie, what.bytes_to_device(),
+                       Duration(static_cast<Duration::rep>(what.duration_ns()))});
+  OnArrived(*session);
+}
+
+void Controller::OnArrived(Session& session) {
+  session.is_arriving = false;
+  for (const auto& task : std::exchange(session.on_arrival, {})) task();
 }
 
 void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
@@ -338,6 +362,7 @@ void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop,
   Run(gpu, message, [=, this](const OperationResult& result) {
     if (drop) session->is_leaving = false;
     if (result.status.ok()) {
+      LearnFromSwapOut(*session, result.learned);
       if (drop) session->resident.reset();
       if (session->unsaved_lease == saved) session->unsaved_lease = {};
       session->was_saved = true;

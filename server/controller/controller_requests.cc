@@ -142,6 +142,7 @@ void Controller::Shutdown() {
   }
   const auto sessions = sessions_;
   for (const auto& [id, session] : sessions) session->link->Close("torpord is shutting down");
+  AnswerHints();
 }
 
 bool Controller::IsReady() const {

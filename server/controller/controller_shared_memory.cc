@@ -87,8 +87,12 @@ void Controller::MakeReachable(const SessionPtr& owner,
         then(status);
         finish();
       };
-      if (!owner->resident || owner->is_leaving) return done(absl::OkStatus());
-      ShareWithPeers(owner, done);
+      const auto share = [this, owner, done] {
+        if (!owner->resident || owner->is_leaving) return done(absl::OkStatus());
+        ShareWithPeers(owner, done);
+      };
+      if (!owner->is_arriving) return share();
+      owner->on_arrival.push_back(share);
     });
   });
 }

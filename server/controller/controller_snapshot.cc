@@ -71,6 +71,7 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
     }
     function.image_bytes += placed.image_bytes;
   }
+  function.is_pinned = scheduler_.node().instances.at(instance.id).is_pinned;
   function.requests = instance.requests;
   function.errors = instance.errors;
   function.gpu_seconds = instance.gpu_seconds;

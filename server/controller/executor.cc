@@ -38,6 +38,7 @@ void Executor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer)
   result.bytes_to_device = answer.bytes_to_device();
   result.bytes_to_host = answer.bytes_to_host();
   result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
+  result.learned = answer.learned();
   done(result);
 }
 

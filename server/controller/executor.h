@@ -21,8 +21,14 @@ struct OperationResult {
   Bytes bytes_to_device = 0;
   Bytes bytes_to_host = 0;
   Duration duration{};
+  v1::Learned learned;
 
-  static OperationResult Lost() { return {absl::UnavailableError("the executor has died"), true}; }
+  static OperationResult Lost() {
+    OperationResult lost;
+    lost.status = absl::UnavailableError("the executor has died");
+    lost.is_executor_lost = true;
+    return lost;
+  }
 };
 
 // The controller's picture of one GPU's executor, over all its lives. On the controller's thread.

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "memory/range_allocator.h"
+#include "memory/swap_history.h"
 #include "proto/torpor/v1/node.pb.h"
 
 namespace torpor::server {
@@ -10,11 +15,38 @@ inline void SetExtent(v1::Extent& extent, memory::Block block) {
   extent.set_bytes(block.bytes);
 }
 
+// More pieces of an image than this travel joined, or as whole chunks.
+inline constexpr std::size_t kMostPiecesSent = 4096;
+
 // What of an image is live, as executors are told of it.
 inline void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
                     const memory::RangeAllocator& allocator) {
-  constexpr std::size_t kMostSent = 4096;  // more pieces than this travel as whole chunks
-  for (const memory::Block block : allocator.LiveBlocks(kMostSent)) SetExtent(*live.Add(), block);
+  for (const memory::Block block : allocator.LiveBlocks(kMostPiecesSent)) {
+    SetExtent(*live.Add(), block);
+  }
+}
+
+// The same, as a swap-in brings it.
+inline void SetPlan(google::protobuf::RepeatedPtrField<v1::Allocation>& live,
+                    const memory::RangeAllocator& allocator, const memory::SwapHistory& history) {
+  std::vector<memory::Extent> pieces;
+  for (const memory::Block block : allocator.live_count() <= kMostPiecesSent
+                                       ? allocator.Blocks()
+                                       : allocator.LiveBlocks(kMostPiecesSent)) {
+    pieces.push_back({block.offset, block.offset + block.bytes});
+  }
+  for (const memory::SwapAllocation& planned : history.Plan(pieces)) {
+    v1::Allocation& allocation = *live.Add();
+    allocation.set_offset(planned.extent.begin);
+    allocation.set_bytes(planned.extent.bytes());
+    allocation.set_holds_addresses(planned.holds_addresses);
+  }
+}
+
+// Offsets of allocations in a message.
+inline std::span<const Bytes> OffsetsOf(
+    const google::protobuf::RepeatedField<std::uint64_t>& field) {
+  return {field.data(), static_cast<std::size_t>(field.size())};
 }
 
 }  // namespace torpor::server

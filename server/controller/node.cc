@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -39,9 +40,20 @@ std::vector<std::string> LibraryArguments(const Config& config) {
   return {"--cuda-library-dir", config.cuda_library_dir};
 }
 
+// What the processes of an emulated node share; the emulator makes it.
+std::string EmulatorNodePath(const Config& config) { return config.run_dir + "/emulator-node"; }
+
+// NVIDIA's driver does not care.
 std::vector<std::string> ExecutorEnvironment(const Config& config) {
-  if (config.emulator_topology.empty()) return {};
-  return {absl::StrCat("TORPOR_EMULATOR_TOPOLOGY=", config.emulator_topology)};
+  std::vector<std::string> environment;
+  if (!config.emulator_topology.empty()) {
+    environment.push_back(absl::StrCat("TORPOR_EMULATOR_TOPOLOGY=", config.emulator_topology));
+  }
+  // Who sets it himself lets several daemons share a node.
+  if (std::getenv("TORPOR_EMULATOR_NODE") == nullptr) {
+    environment.push_back(absl::StrCat("TORPOR_EMULATOR_NODE=", EmulatorNodePath(config)));
+  }
+  return environment;
 }
 
 Command ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
@@ -58,6 +70,10 @@ Command ExecutorCommand(const Config& config, const std::string& program, GpuInd
       absl::StrCat("--module-dir=", config.state_dir, "/modules"),
       absl::StrCat("--driver-reserve=", config.driver_reserve),
       absl::StrCat("--chunk-bytes=", config.chunk_bytes),
+      absl::StrCat("--swap-pinned=", config.swap_pinned ? "true" : "false"),
+      absl::StrCat("--swap-pipeline=", config.swap_pipeline),
+      absl::StrCat("--swap-group-bytes=", config.swap_group_bytes),
+      absl::StrCat("--swap-wait=", config.swap_wait),
       absl::StrCat("--log-level=", config.log_level),
       absl::StrCat("--log-format=", config.log_format == LogFormat::kJson ? "json" : "text")};
   for (std::string& word : LibraryArguments(config)) command.arguments.push_back(std::move(word));
@@ -126,6 +142,7 @@ class LiveNode final : public Node,
   absl::Status StartParts(Telemetry& telemetry, const std::string& executor_program) {
     Controller::Options options;
     TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
+    unlink(EmulatorNodePath(config_).c_str());  // what a dead daemon left says nothing of this one
     TORPOR_ASSIGN_OR_RETURN(options.gpus, FindGpus(config_, executor_program));
     TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
     options.config = config_;
@@ -163,6 +180,15 @@ class LiveNode final : public Node,
     NodeSnapshot snapshot;
     if (!OnLoop([&] { snapshot = controller_->Snapshot(); })) snapshot.state = "draining";
     return snapshot;
+  }
+
+  absl::Status Advise(const Hint& hint) override {
+    auto outcome = std::make_shared<std::promise<absl::Status>>();
+    const bool is_asked = OnLoop([&] {
+      controller_->Advise(hint, [outcome](absl::Status s) { outcome->set_value(std::move(s)); });
+    });
+    if (!is_asked) return absl::UnavailableError("the node has stopped");
+    return outcome->get_future().get();
   }
 
   bool Ready() override {
@@ -297,6 +323,7 @@ void LiveNode::Stop() {
   loop_.Stop();
   unlink(config_.client_socket.c_str());
   unlink((config_.run_dir + "/node.sock").c_str());
+  unlink(EmulatorNodePath(config_).c_str());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/config/config.h"
+#include "server/controller/hint.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/request_broker.h"
 #include "server/controller/telemetry.h"
@@ -35,6 +36,10 @@ class Node {
 
   // Waits for the controller's thread: a moment, never a swap or a lease.
   virtual NodeSnapshot Snapshot() = 0;
+
+  // Waits until what is asked for has come true, or cannot; see Controller::Advise. At most about
+  // half a minute.
+  virtual absl::Status Advise(const Hint& hint) = 0;
 
   // At least one executor serves and the node is not draining.
   virtual bool Ready() = 0;

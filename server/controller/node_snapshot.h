@@ -26,6 +26,7 @@ struct FunctionSnapshot {
   std::string name;
   std::string state;  // absent, idle, queued, running
   std::vector<int> resident_gpus;
+  bool is_pinned = false;
   Bytes image_bytes = 0;
   std::uint64_t sessions = 0;
   std::uint64_t requests = 0;

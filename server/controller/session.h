@@ -1,14 +1,17 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/ids.h"
 #include "memory/range_allocator.h"
+#include "memory/swap_history.h"
 #include "server/controller/step_queue.h"
 #include "server/links/links.h"
 #include "server/repository/repository.h"
@@ -66,6 +69,11 @@ struct Session {
   // The executor on which the image is.
   std::optional<GpuIndex> resident;
   bool is_leaving = false;  // and is dropped there
+  // Its swap-in is still copying; what waits for the end of that.
+  bool is_arriving = false;
+  std::vector<std::function<void()>> on_arrival;
+  memory::SwapHistory swaps;
+  bool is_told_all = false;  // at the end of the present lease, of what it has used
   // The executors that have had it since they were started, and so keep pages of its file.
   std::set<GpuIndex> image_holders;
   // The executors, of the family's other devices, that reach the image where it is resident.

@@ -13,6 +13,7 @@ enum class SwapPath { kPcie, kNvlink };
 enum class EvictionReason {
   kMemoryFull,  // another image needed the room
   kMove,        // the image is wanted on another GPU
+  kRequested,   // an administrator asked for it
 };
 
 // One image, moved between a GPU and host memory (or a peer).

@@ -112,10 +112,11 @@ CallStatus CublasCalls::CublasSetSmCountTarget(const wire::CublasSetSmCountTarge
 cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode) {
   Handle* handle = Find(id);
   CUstream stream = nullptr;
-  if (handle == nullptr || streams_.Use(handle->stream, stream) != CUDA_SUCCESS) return nullptr;
+  if (handle == nullptr) return nullptr;
+  const bool owns_workspace = OwnsWorkspace(*handle);
+  if (streams_.Use(handle->stream, stream) != CUDA_SUCCESS) return nullptr;
   if (handle->real == nullptr) handle->real = pool_.Take();
   if (handle->real == nullptr) return nullptr;
-  const bool owns_workspace = OwnsWorkspace(*handle);
   if (!handle->configured || handle->real_stream != stream ||
       handle->real_workspace != owns_workspace) {
     if (!Configure(*handle, stream, owns_workspace)) return nullptr;
@@ -129,9 +130,9 @@ cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode
   return handle->real;
 }
 
-bool CublasCalls::OwnsWorkspace(const Handle& handle) const {
+bool CublasCalls::OwnsWorkspace(const Handle& handle) {
   return handle.workspace_bytes > 0 && functions().cublasSetWorkspace_v2 != nullptr &&
-         memory_.IsAddressable(handle.workspace, handle.workspace_bytes);
+         memory_.Use(handle.workspace, handle.workspace_bytes, cuda_api::Access::kWrite);
 }
 
 bool CublasCalls::Configure(Handle& handle, CUstream stream, bool with_workspace) {

@@ -58,7 +58,7 @@ class CublasCalls final : public cuda_api::CublasHandler {
   Handle* Find(std::uint64_t id);
   // Whether the client's workspace, if it has set one, is still its memory: cuBLAS would write into
   // what a freed one has become.
-  bool OwnsWorkspace(const Handle& handle) const;
+  bool OwnsWorkspace(const Handle& handle);
   // Gives the real handle all settings; false if cuBLAS refuses one.
   bool Configure(Handle& handle, CUstream stream, bool with_workspace);
   template <typename Change>

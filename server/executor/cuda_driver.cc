@@ -37,6 +37,8 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuMemSetAccess", driver.MemSetAccess},
       {"cuMemExportToShareableHandle", driver.MemExportToShareableHandle},
       {"cuMemImportFromShareableHandle", driver.MemImportFromShareableHandle},
+      {"cuMemHostAlloc", driver.MemHostAlloc},
+      {"cuMemFreeHost", driver.MemFreeHost},
       {"cuMemHostRegister_v2", driver.MemHostRegister},
       {"cuMemHostUnregister", driver.MemHostUnregister},
       {"cuMemHostGetDevicePointer_v2", driver.MemHostGetDevicePointer},

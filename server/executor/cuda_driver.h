@@ -41,6 +41,8 @@ struct CudaDriver {
   decltype(&::cuMemSetAccess) MemSetAccess = nullptr;
   decltype(&::cuMemExportToShareableHandle) MemExportToShareableHandle = nullptr;
   decltype(&::cuMemImportFromShareableHandle) MemImportFromShareableHandle = nullptr;
+  decltype(&::cuMemHostAlloc) MemHostAlloc = nullptr;
+  decltype(&::cuMemFreeHost) MemFreeHost = nullptr;
   decltype(&::cuMemHostRegister_v2) MemHostRegister = nullptr;
   decltype(&::cuMemHostUnregister) MemHostUnregister = nullptr;
   decltype(&::cuMemHostGetDevicePointer_v2) MemHostGetDevicePointer = nullptr;

@@ -137,9 +137,10 @@ class CudartCalls final : public cuda_api::CudartHandler {
   CUresult EnqueueSharedEvent(const Command& command,
                               CUresult (SharedEvent::*work)(CUstream) const);
 
-  // Where the client's memory [address, address + bytes) is for this GPU: there, be it device or
-  // pinned memory, or in a variable that has another address here. 0 if it is not the session's.
-  CUdeviceptr DeviceMemory(std::uint64_t address, Bytes bytes) const;
+  // Where the client's memory [address, address + bytes), which the command uses, is for this GPU:
+  // there, be it device or pinned memory, or in a variable that has another address here. 0 if it
+  // is not the session's.
+  CUdeviceptr DeviceMemory(std::uint64_t address, Bytes bytes, cuda_api::Access access) const;
   // Where a payload's bytes are; null if they are not all there.
   const std::uint8_t* PayloadBytes(wire::Payload kind, std::uint64_t offset, Bytes bytes,
                                    std::span<const std::uint8_t> data) const;
@@ -148,15 +149,20 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // Copies checked device memory to the window or into `data`, and waits.
   cuda_api::CallStatus Download(CUdeviceptr source, std::uint64_t stream, Bytes bytes,
                                 std::uint64_t window_offset, std::vector<std::uint8_t>& data);
-  // The address of [offset, offset + bytes) of a variable; 0 if there is no such thing.
+  // The address of [offset, offset + bytes) of a variable, which the command uses; 0 if there is no
+  // such thing.
   CUdeviceptr VariableBytes(std::uint64_t module, std::string_view variable, std::uint64_t offset,
                             Bytes bytes) const;
   // The packed parameters of a kernel with the addresses of variables, and the values of textures
   // and surfaces, as they are on this GPU.
   std::uint8_t* TranslatedParameters(std::span<const std::uint8_t> parameters);
+  // Says what a kernel uses.
+  void UseParameters(const SessionKernel& kernel, std::span<const std::uint8_t> parameters) const;
+  // Waits for what a swap-in still copies to the arrays and variables of the session.
+  cuda_api::CallStatus AwaitArrival(std::string_view what) const;
   // One side of a two-dimensional copy; false if it is not the session's.
-  bool Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent, CUmemorytype& type,
-              CUdeviceptr& device, void*& host) const;
+  bool Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent, cuda_api::Access access,
+              CUmemorytype& type, CUdeviceptr& device, void*& host) const;
 
   // One side of a three-dimensional copy, for the driver; false if it is not the session's.
   bool Side3D(const wire::Memcpy3D& copy, bool is_target, CUDA_MEMCPY3D& driver_copy);

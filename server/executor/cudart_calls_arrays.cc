@@ -98,6 +98,7 @@ bool TextureBytes(const wire::TextureCreate& command, Bytes& bytes) {
 }  // namespace
 
 CallStatus CudartCalls::ArrayCreate(const wire::ArrayCreate& command) {
+  memory_.image().touches().UseAll();
   CUstream stream = nullptr;
   const CUresult used = streams_.Use(StreamSet::kLegacy, stream);
   if (used != CUDA_SUCCESS) return Outcome(used, "creating an array");
@@ -105,6 +106,7 @@ CallStatus CudartCalls::ArrayCreate(const wire::ArrayCreate& command) {
 }
 
 CallStatus CudartCalls::ArrayDestroy(const wire::ArrayDestroy& command) {
+  if (CallStatus arrived = AwaitArrival("destroying an array"); !arrived.ok()) return arrived;
   const CUresult drained = streams_.Synchronize();
   if (drained != CUDA_SUCCESS) return Outcome(drained, "destroying an array");
   return ToCallStatus(arrays_.Destroy(command.array), "destroying an array");
@@ -121,6 +123,7 @@ bool CudartCalls::Side3D(const wire::Memcpy3D& copy, bool is_target, CUDA_MEMCPY
                                              copy.dst_position, copy.dst_pitch, copy.dst_rows}
                                   : CopySide{copy.src_side,     copy.src,       copy.src_level,
                                              copy.src_position, copy.src_pitch, copy.src_rows};
+  const auto access = is_target ? cuda_api::Access::kWrite : cuda_api::Access::kRead;
   CUmemorytype type = CU_MEMORYTYPE_ARRAY;
   CUdeviceptr device = 0;
   void* host = nullptr;
@@ -129,10 +132,11 @@ bool CudartCalls::Side3D(const wire::Memcpy3D& copy, bool is_target, CUDA_MEMCPY
     const SessionArrays::Level* level = arrays_.Find(side.what, side.level);
     if (level == nullptr || !Contains(*level, copy, side)) return false;
     array = level->array;
+    memory_.image().touches().UseAll();
   } else {
     Bytes extent = 0;
     if (!Extent3D(copy, side, extent) ||
-        !Side2D(side.kind, side.what, extent, type, device, host)) {
+        !Side2D(side.kind, side.what, extent, access, type, device, host)) {
       return false;
     }
   }
@@ -190,7 +194,7 @@ bool CudartCalls::MemoryResource(const wire::TextureCreate& command,
                                  CUDA_RESOURCE_DESC& resource) const {
   Bytes bytes = 0;
   if (!TextureBytes(command, bytes)) return false;
-  const CUdeviceptr address = DeviceMemory(command.source, bytes);
+  const CUdeviceptr address = DeviceMemory(command.source, bytes, cuda_api::Access::kRead);
   if (address == 0) return false;
   const auto format = static_cast<CUarray_format>(command.format);
   if (command.resource == wire::TextureResource::kLinear) {

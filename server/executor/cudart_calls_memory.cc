@@ -6,6 +6,7 @@
 
 namespace torpor::executor {
 
+using cuda_api::Access;
 using cuda_api::CallFailed;
 using cuda_api::CallStatus;
 
@@ -21,8 +22,9 @@ bool Extent2D(Bytes pitch, Bytes width, Bytes height, Bytes& extent) {
 
 }  // namespace
 
-CUdeviceptr CudartCalls::DeviceMemory(std::uint64_t address, Bytes bytes) const {
-  if (memory_.IsAddressable(address, bytes)) return address;
+CUdeviceptr CudartCalls::DeviceMemory(std::uint64_t address, Bytes bytes, Access access) const {
+  if (memory_.Use(address, bytes, access)) return address;
+  memory_.image().touches().UseAll();
   const CUdeviceptr variable = modules_.Translate(address);
   return modules_.OwnsVariable(variable, bytes) ? variable : 0;
 }
@@ -48,8 +50,9 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
   if (command.bytes == 0) return {};
   const std::uint8_t* source =
       PayloadBytes(command.payload, command.offset, command.bytes, command.data);
-  const CUdeviceptr target = DeviceMemory(command.dst, command.bytes);
+  const CUdeviceptr target = DeviceMemory(command.dst, command.bytes, Access::kWrite);
   if (source == nullptr || target == 0) return NotOwned("copy to the device");
+  memory_.image().NoteUpload(command.dst, {source, command.bytes});
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {
@@ -66,7 +69,7 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
 
 CallStatus CudartCalls::MemcpyDtoHArena(const wire::MemcpyDtoHArena& command) {
   std::uint8_t* destination = memory_.Arena(command.arena_offset, command.bytes);
-  const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
+  const CUdeviceptr source = DeviceMemory(command.src, command.bytes, Access::kRead);
   if (destination == nullptr || source == 0) return NotOwned("copy to pinned memory");
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
@@ -77,8 +80,8 @@ CallStatus CudartCalls::MemcpyDtoHArena(const wire::MemcpyDtoHArena& command) {
 }
 
 CallStatus CudartCalls::MemcpyDtoD(const wire::MemcpyDtoD& command) {
-  const CUdeviceptr target = DeviceMemory(command.dst, command.bytes);
-  const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
+  const CUdeviceptr target = DeviceMemory(command.dst, command.bytes, Access::kWrite);
+  const CUdeviceptr source = DeviceMemory(command.src, command.bytes, Access::kRead);
   if (target == 0 || source == 0) return NotOwned("copy on the device");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
@@ -89,12 +92,12 @@ CallStatus CudartCalls::MemcpyDtoD(const wire::MemcpyDtoD& command) {
   return Outcome(result, "copy on the device");
 }
 
-bool CudartCalls::Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent,
+bool CudartCalls::Side2D(wire::MemorySide side, std::uint64_t address, Bytes extent, Access access,
                          CUmemorytype& type, CUdeviceptr& device, void*& host) const {
   switch (side) {
     case wire::MemorySide::kDevice:
       type = CU_MEMORYTYPE_DEVICE;
-      device = DeviceMemory(address, extent);
+      device = DeviceMemory(address, extent, access);
       return device != 0;
     case wire::MemorySide::kArena:
       type = CU_MEMORYTYPE_HOST;
@@ -113,10 +116,10 @@ CallStatus CudartCalls::Memcpy2D(const wire::Memcpy2D& command) {
   void* source = nullptr;
   if (!Extent2D(command.dst_pitch, command.width, command.height, dst_extent) ||
       !Extent2D(command.src_pitch, command.width, command.height, src_extent) ||
-      !Side2D(command.src_side, command.src, src_extent, copy.srcMemoryType, copy.srcDevice,
-              source) ||
-      !Side2D(command.dst_side, command.dst, dst_extent, copy.dstMemoryType, copy.dstDevice,
-              copy.dstHost)) {
+      !Side2D(command.src_side, command.src, src_extent, Access::kRead, copy.srcMemoryType,
+              copy.srcDevice, source) ||
+      !Side2D(command.dst_side, command.dst, dst_extent, Access::kWrite, copy.dstMemoryType,
+              copy.dstDevice, copy.dstHost)) {
     return NotOwned("two-dimensional copy");
   }
   copy.srcHost = source;
@@ -136,7 +139,7 @@ CallStatus CudartCalls::Memset(const wire::Memset& command) {
   if (__builtin_mul_overflow(command.count, Bytes{command.element_bytes}, &bytes)) {
     return NotOwned("cudaMemset");
   }
-  const CUdeviceptr target = DeviceMemory(command.dst, bytes);
+  const CUdeviceptr target = DeviceMemory(command.dst, bytes, Access::kWrite);
   if (target == 0) return NotOwned("cudaMemset");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
@@ -167,7 +170,7 @@ CallStatus CudartCalls::Memset2D(const wire::Memset2D& command) {
       !Extent2D(command.pitch, row, command.height, extent)) {
     return NotOwned("cudaMemset2D");
   }
-  const CUdeviceptr target = DeviceMemory(command.dst, extent);
+  const CUdeviceptr target = DeviceMemory(command.dst, extent, Access::kWrite);
   if (target == 0) return NotOwned("cudaMemset2D");
   memory_.image().MarkDirty();
   CUstream stream = nullptr;
@@ -208,7 +211,7 @@ CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
   }
   const bool from_device = command.device_source != 0;
   const CUdeviceptr device_source =
-      from_device ? DeviceMemory(command.device_source, command.bytes) : 0;
+      from_device ? DeviceMemory(command.device_source, command.bytes, Access::kRead) : 0;
   const std::uint8_t* source =
       from_device ? nullptr
                   : PayloadBytes(command.payload, command.offset, command.bytes, command.data);
@@ -225,7 +228,7 @@ CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
 
 CallStatus CudartCalls::MemcpyDtoH(const wire::MemcpyDtoH& command,
                                    wire::MemcpyDtoHResult& result) {
-  const CUdeviceptr source = DeviceMemory(command.src, command.bytes);
+  const CUdeviceptr source = DeviceMemory(command.src, command.bytes, Access::kRead);
   if (source == 0) return NotOwned("copy to the host");
   return Download(source, command.stream, command.bytes, command.window_offset, result.data);
 }

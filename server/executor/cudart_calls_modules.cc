@@ -53,12 +53,14 @@ CallStatus CudartCalls::ModuleUpload(const wire::ModuleUpload& command, wire::Mo
 }
 
 CallStatus CudartCalls::ModuleUnload(const wire::ModuleUnload& command) {
+  if (CallStatus arrived = AwaitArrival("unloading a module"); !arrived.ok()) return arrived;
   const CUresult drained = streams_.Synchronize();
   if (drained != CUDA_SUCCESS) return Outcome(drained, "unloading a module");
   return ToCallStatus(modules_.Unload(command.module), "unloading a module");
 }
 
 CallStatus CudartCalls::ModuleBindGlobals(const wire::ModuleBindGlobals& command) {
+  memory_.image().touches().UseAll();
   CUstream stream = nullptr;
   const CUresult used = streams_.Use(StreamSet::kLegacy, stream);
   if (used != CUDA_SUCCESS) return Outcome(used, "binding variables");
@@ -121,6 +123,7 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
         absl::StrCat("kernel ", kernel.entry.name, " takes ", kernel.parameter_bytes,
                      " bytes of parameters, ", command.parameters.size(), " were sent"));
   }
+  if (memory_.image().touches().is_watching()) UseParameters(*found, command.parameters);
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result != CUDA_SUCCESS) return Outcome(result, "launching a kernel");
@@ -145,6 +148,21 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   return Outcome(result, "launching kernel " + kernel.entry.name);
 }
 
+void CudartCalls::UseParameters(const SessionKernel& kernel,
+                                std::span<const std::uint8_t> parameters) const {
+  memory_.UseParameters(parameters);
+  if (!memory_.image().arrival().is_pending()) return;
+  // A variable, of this module or of another to which there is a pointer, may hold addresses; and a
+  // texture's value looks like any number.
+  const bool reads_more = !kernel.module->variables().empty() || !textures_.empty() ||
+                          modules_.PointToVariable(parameters);
+  if (reads_more) memory_.image().touches().UseAll();
+}
+
+CallStatus CudartCalls::AwaitArrival(std::string_view what) const {
+  return ToCallStatus(memory_.image().arrival().Wait(), what);
+}
+
 std::uint8_t* CudartCalls::TranslatedParameters(std::span<const std::uint8_t> parameters) {
   translated_.assign(wire::Padded(parameters.size()) / sizeof(std::uint64_t), 0);
   if (!parameters.empty()) {
@@ -159,6 +177,7 @@ std::uint8_t* CudartCalls::TranslatedParameters(std::span<const std::uint8_t> pa
 
 CUdeviceptr CudartCalls::VariableBytes(std::uint64_t module, std::string_view variable,
                                        std::uint64_t offset, Bytes bytes) const {
+  memory_.image().touches().UseAll();
   const LoadedVariable* found = modules_.FindVariable(module, variable);
   if (found == nullptr || offset > found->bytes || bytes > found->bytes - offset) return 0;
   return found->address + offset;

@@ -30,7 +30,7 @@ CudartCalls::CudartCalls(const Device& device, ModuleLibrary& library, SessionMe
       arrays_(device, memory.image()),
       textures_(device),
       events_(device),
-      streams_(device),
+      streams_(device, &memory.image().arrival()),
       graphs_(device, streams_, std::move(run)) {}
 
 CallStatus CudartCalls::Outcome(CUresult result, std::string_view what) const {

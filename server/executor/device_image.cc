@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "server/executor/address_scan.h"
 
 namespace torpor::executor {
 namespace {
@@ -36,10 +37,9 @@ std::vector<std::uint64_t> ChunksOf(const std::vector<memory::Extent>& extents, 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DeviceImage>> DeviceImage::Open(const Device& device,
-                                                               PhysicalPool& pool,
-                                                               std::uint64_t base, Bytes bytes,
-                                                               SharedMapping host_image) {
+absl::StatusOr<std::unique_ptr<DeviceImage>> DeviceImage::Open(
+    const Device& device, PhysicalPool& pool, BlockHasher& hasher, std::uint64_t base, Bytes bytes,
+    ImageFiles files, const SwapOptions& options) {
   if (bytes == 0 || bytes % pool.chunk_bytes() != 0 || base % pool.chunk_bytes() != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "the range %#x of %d bytes is not whole chunks of %d", base, bytes, pool.chunk_bytes()));
@@ -53,76 +53,149 @@ absl::StatusOr<std::unique_ptr<DeviceImage>> DeviceImage::Open(const Device& dev
         absl::StrFormat("the driver reserved %#x instead of %#x", reserved, base));
   }
   return std::unique_ptr<DeviceImage>(
-      new DeviceImage(device, pool, base, bytes, std::move(host_image)));
+      new DeviceImage(device, pool, hasher, base, bytes, std::move(files), options));
 }
 
-DeviceImage::DeviceImage(const Device& device, PhysicalPool& pool, std::uint64_t base, Bytes bytes,
-                         SharedMapping host_image)
+DeviceImage::DeviceImage(const Device& device, PhysicalPool& pool, BlockHasher& hasher,
+                         std::uint64_t base, Bytes bytes, ImageFiles files,
+                         const SwapOptions& options)
     : device_(device),
       pool_(pool),
       base_(base),
       bytes_(bytes),
       chunk_bytes_(pool.chunk_bytes()),
-      host_image_(std::move(host_image)),
+      host_image_(std::move(files.image)),
+      options_(options),
       // Pinned as it is needed, chunk by chunk: pages that are pinned must stay the file's, and
       // only whole chunks without a live byte ever leave it.
-      pinned_(device, host_image_.data(), host_image_.bytes(), chunk_bytes_) {}
+      pinned_(device, host_image_.data(), host_image_.bytes(), chunk_bytes_),
+      blocks_(std::move(files.block_states), base, hasher),
+      arrival_(device),
+      touches_(arrival_, options.wait) {}
 
 DeviceImage::~DeviceImage() {
   Drop().IgnoreError();
   device_.driver().MemAddressFree(base_, bytes_);
 }
 
-absl::StatusOr<Bytes> DeviceImage::SwapIn(const memory::ExtentSet& live, CUstream stream) {
+absl::StatusOr<Bytes> DeviceImage::SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                          const ArrivalSteps& steps) {
   if (is_peer_) return absl::FailedPreconditionError("the image is still another GPU's");
-  const std::vector<memory::Extent> extents = live.extents();
-  for (const memory::Extent& extent : extents) TORPOR_RETURN_IF_ERROR(CheckInside(extent));
-  const std::vector<std::uint64_t> missing = MissingChunks(extents);
-  TORPOR_RETURN_IF_ERROR(MapChunks(missing));
-
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  memory::ExtentSet whole;
+  std::vector<memory::Extent> allocations;
+  for (const memory::SwapAllocation& allocation : live) {
+    TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent));
+    whole.Add(allocation.extent);
+    allocations.push_back(allocation.extent);
+  }
+  const std::vector<std::uint64_t> missing = MissingChunks(whole.extents());
   const memory::ExtentSet resident_before = resident();
-  absl::Status status = ClearOutside(missing, live, stream);
-  Bytes copied = 0;
-  for (const memory::Extent& extent : extents) {
-    for (const memory::Extent& absent : resident_before.Gaps(extent)) {
-      if (status.ok()) status = CopyIn(absent, stream);
-      copied += absent.bytes();
-    }
-  }
-  status.Update(Wait(stream));
-  if (!status.ok()) {
+  const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before);
+  TORPOR_RETURN_IF_ERROR(MapChunks(missing));
+  SetResident(whole);
+  touches_.Reset(allocations);
+  const absl::Status begun = arrival_.Begin(live, groups);
+  absl::StatusOr<Bytes> copied = begun.ok() ? EnqueueArrival(groups, missing, whole, steps) : begun;
+  if (!copied.ok()) {
+    arrival_.Wait().IgnoreError();
+    SetResident(resident_before);
     UnmapChunks(missing).IgnoreError();
-    return status;
   }
-  SetResident(live);
+  return copied;
+}
+
+std::vector<memory::SwapGroup> DeviceImage::GroupsOf(
+    const std::vector<memory::SwapAllocation>& live,
+    const memory::ExtentSet& resident_before) const {
+  std::vector<memory::Extent> absent;
+  for (const memory::SwapAllocation& allocation : live) {
+    for (const memory::Extent& gap : resident_before.Gaps(allocation.extent)) absent.push_back(gap);
+  }
+  switch (options_.pipeline) {
+    case SwapPipeline::kNone:
+      return memory::GroupBySize(absent, bytes_);
+    case SwapPipeline::kParameter:
+      return memory::GroupEach(absent);
+    case SwapPipeline::kGroup:
+      break;
+  }
+  return memory::GroupBySize(absent, options_.group_bytes);
+}
+
+absl::StatusOr<Bytes> DeviceImage::EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
+                                                  const std::vector<std::uint64_t>& new_chunks,
+                                                  const memory::ExtentSet& live,
+                                                  const ArrivalSteps& steps) {
+  TORPOR_RETURN_IF_ERROR(ClearOutside(new_chunks, live, arrival_.stream()));
+  TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
+  Bytes copied = 0;
+  for (const memory::SwapGroup& group : groups) {
+    for (const memory::Extent& piece : group) {
+      TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, Bring(piece, arrival_.stream()));
+      copied += bytes;
+    }
+    TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
+  }
+  if (steps.enqueue_last) TORPOR_RETURN_IF_ERROR(steps.enqueue_last(arrival_.stream()));
+  TORPOR_RETURN_IF_ERROR(arrival_.Finish([done = steps.on_complete, copied] {
+    if (done) done(copied);
+  }));
   return copied;
 }
 
 absl::StatusOr<Bytes> DeviceImage::WriteBack(CUstream stream) {
   if (!dirty()) return Bytes{0};
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
+                          blocks_.PlanWriteBack(resident(), stream));
   Bytes copied = 0;
-  for (const memory::Extent& extent : resident().extents()) {
+  for (const memory::Extent& extent : plan.copies) {
     TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
     copied += extent.bytes();
   }
   TORPOR_RETURN_IF_ERROR(Wait(stream));
+  blocks_.OnWrittenBack(plan);
   dirty_.store(false, std::memory_order_relaxed);
   return copied;
 }
 
+std::vector<Bytes> DeviceImage::AddressHolders(
+    const std::vector<memory::Extent>& allocations) const {
+  const memory::ExtentSet live = resident();
+  std::vector<Bytes> holders;
+  for (const memory::Extent& allocation : allocations) {
+    // To look at what nobody has written would make the system give it memory.
+    const std::vector<memory::Extent> written = blocks_.Written(allocation);
+    const bool holds = std::any_of(written.begin(), written.end(), [&](memory::Extent part) {
+      return HoldsAddress({host_image_.data() + part.begin, part.bytes()}, base_, live);
+    });
+    if (holds) holders.push_back(allocation.begin);
+  }
+  return holders;
+}
+
 absl::Status DeviceImage::Drop() {
+  // A copy into memory that is unmapped would cost the context.
+  absl::Status status = arrival_.Wait();
   SetResident({});
   is_peer_ = false;
   std::vector<std::uint64_t> all;
   all.reserve(chunks_.size());
   for (const auto& [index, chunk] : chunks_) all.push_back(index);
-  return UnmapChunks(all);
+  status.Update(UnmapChunks(all));
+  return status;
 }
 
 absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  // What is swapped in may, where it was told of whole chunks, lie over the new allocation, and
+  // what is cleared around it does.
+  TORPOR_RETURN_IF_ERROR(resident().Within(extent).empty() ? arrival_.AwaitPreparation(stream)
+                                                           : arrival_.Wait());
   const std::vector<std::uint64_t> missing = MissingChunks({extent});
   TORPOR_RETURN_IF_ERROR(MapChunks(missing));
+  blocks_.Forget(extent);
   absl::Status status = ClearOutside(missing, {}, stream);
   // What lies in chunks that were there already: another allocation may have left bytes there.
   memory::ExtentSet cleared;
@@ -130,9 +203,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
     cleared.Add({index * chunk_bytes_, (index + 1) * chunk_bytes_});
   }
   for (const memory::Extent& old : cleared.Gaps(extent)) {
-    if (!status.ok()) break;
-    status = device_.Status(
-        device_.driver().MemsetD8Async(base_ + old.begin, 0, old.bytes(), stream), "cuMemsetD8");
+    if (status.ok()) status = Clear(old, stream);
   }
   status.Update(Wait(stream));
   if (!status.ok()) {
@@ -140,6 +211,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
     return status;
   }
   MarkDirty();
+  touches_.Add(extent);
   MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
@@ -198,6 +270,8 @@ absl::Status DeviceImage::ImportChunk(std::uint64_t index, const UniqueFd& chunk
 }
 
 absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
+  // Others know nothing of what has not arrived yet.
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   MutexLock lock(&mutex_);
   const auto found = chunks_.find(chunk);
   if (found == chunks_.end() || found->second == kImported) {
@@ -214,6 +288,8 @@ absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  touches_.Remove(extent);
   {
     MutexLock lock(&mutex_);
     resident_.Remove(extent);
@@ -228,6 +304,7 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
 
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   return pinned_.UnregisterOverlapping(extent);
 }
 
@@ -238,9 +315,22 @@ bool DeviceImage::Contains(std::uint64_t address, Bytes bytes) const {
   return resident_.Contains({begin, begin + bytes});
 }
 
+void DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
+  if (!Contains(address, bytes.size())) return;
+  const Bytes begin = address - base_;
+  const memory::Extent extent{begin, begin + bytes.size()};
+  touches_.Upload(extent);
+  // Later it is looked for when the image leaves (AddressHolders).
+  if (arrival_.is_pending() && HoldsAddress(bytes, base_, resident())) {
+    arrival_.NoteAddresses(extent);
+  }
+}
+
 absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream stream) {
   const Bytes begin = address - base_;
-  return CopyOut({begin, begin + bytes}, stream);
+  const memory::Extent extent{begin, begin + bytes};
+  blocks_.OnUpload(extent);
+  return CopyOut(extent, stream);
 }
 
 memory::ExtentSet DeviceImage::resident() const {
@@ -320,15 +410,34 @@ absl::Status DeviceImage::ClearOutside(const std::vector<std::uint64_t>& indices
                                        const memory::ExtentSet& keep, CUstream stream) {
   for (const auto& [first, last] : Runs(indices)) {
     for (const memory::Extent& gap : keep.Gaps({first * chunk_bytes_, (last + 1) * chunk_bytes_})) {
-      TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemsetD8Async(base_ + gap.begin, 0, gap.bytes(), stream), "cuMemsetD8"));
+      TORPOR_RETURN_IF_ERROR(Clear(gap, stream));
     }
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<Bytes> DeviceImage::Bring(memory::Extent extent, CUstream stream) {
+  Bytes copied = 0;
+  Bytes cleared_to = extent.begin;
+  for (const memory::Extent& written : blocks_.Written(extent)) {
+    TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
+    TORPOR_RETURN_IF_ERROR(CopyIn(written, stream));
+    copied += written.bytes();
+    cleared_to = written.end;
+  }
+  TORPOR_RETURN_IF_ERROR(Clear({cleared_to, extent.end}, stream));
+  return copied;
+}
+
+absl::Status DeviceImage::Clear(memory::Extent extent, CUstream stream) {
+  if (extent.bytes() == 0) return absl::OkStatus();
+  return device_.Status(
+      device_.driver().MemsetD8Async(base_ + extent.begin, 0, extent.bytes(), stream),
+      "cuMemsetD8");
+}
+
 absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
-  TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
+  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
   for (const memory::Extent& part : pinned_.Split(extent)) {
     TORPOR_RETURN_IF_ERROR(
         device_.Status(device_.driver().MemcpyHtoDAsync(base_ + part.begin, pinned_.at(part.begin),
@@ -339,7 +448,7 @@ absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
 }
 
 absl::Status DeviceImage::CopyOut(memory::Extent extent, CUstream stream) {
-  TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
+  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
   for (const memory::Extent& part : pinned_.Split(extent)) {
     TORPOR_RETURN_IF_ERROR(
         device_.Status(device_.driver().MemcpyDtoHAsync(pinned_.at(part.begin), base_ + part.begin,

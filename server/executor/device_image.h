@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -14,10 +15,16 @@
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
+#include "memory/swap_history.h"
+#include "memory/swap_planner.h"
 #include "server/executor/device.h"
+#include "server/executor/image_arrival.h"
+#include "server/executor/image_blocks.h"
+#include "server/executor/image_touches.h"
 #include "server/executor/physical_pool.h"
 #include "server/executor/pinned_memory.h"
 #include "server/executor/shared_mapping.h"
+#include "server/executor/swap_options.h"
 
 namespace torpor::executor {
 
@@ -30,28 +37,50 @@ class ChunkOwner {
       const std::vector<std::uint64_t>& chunks) = 0;
 };
 
+// A session's memory files of its image, mapped.
+struct ImageFiles {
+  SharedMapping image;
+  SharedMapping block_states;
+};
+
 // A session's device memory on this GPU: its range of addresses, the physical chunks mapped
 // there, and the host image to copy from and back to. Extents are bytes from the range's begin.
 //
-// Swapping, growing and shrinking come from one thread at a time and block; `Contains`, `MarkDirty`
-// and `SaveRange` may be called meanwhile by the thread that executes the session's calls.
+// Swapping, growing and shrinking come from one thread at a time and block, but for a swap-in's
+// copies, which go on after it; `Contains`, `Use...`, `MarkDirty` and `SaveRange` may be called
+// meanwhile by the thread that executes the session's calls.
 class DeviceImage {
  public:
   // Reserves [base, base + bytes); AlreadyExists if the driver gives other addresses.
   static absl::StatusOr<std::unique_ptr<DeviceImage>> Open(const Device& device, PhysicalPool& pool,
-                                                           std::uint64_t base, Bytes bytes,
-                                                           SharedMapping host_image);
+                                                           BlockHasher& hasher, std::uint64_t base,
+                                                           Bytes bytes, ImageFiles files,
+                                                           const SwapOptions& options = {});
   // Nothing of the session runs any more; what was not written back is lost.
   ~DeviceImage();
   DeviceImage(const DeviceImage&) = delete;
   DeviceImage& operator=(const DeviceImage&) = delete;
 
-  // Makes exactly `live` resident: what is not there yet is copied from the host. Gives the bytes
-  // copied. ResourceExhausted leaves everything as it was; FailedPrecondition while it is reachable
-  // as another GPU's.
-  absl::StatusOr<Bytes> SwapIn(const memory::ExtentSet& live, CUstream stream);
-  // Makes the host image equal to the device's if that may have changed. Gives the bytes copied.
+  // What else a swap-in does. Either may be empty.
+  struct ArrivalSteps {
+    // Enqueues, with `live` resident, what is to follow the copies on their stream.
+    std::function<absl::Status(CUstream)> enqueue_last;
+    // Gets the bytes that were copied; see ImageArrival::Finish.
+    std::function<void(Bytes)> on_complete;
+  };
+  // Makes exactly `live` (apart) resident: what is not there yet is copied from the host, in this
+  // order. Returns as soon as the copies are enqueued: from then on work must say what it uses
+  // (touches()) before it is enqueued. Nothing of the session runs. Gives the bytes that are
+  // copied. Any error leaves everything as it was, ResourceExhausted for example;
+  // FailedPrecondition: it is reachable as another GPU's.
+  absl::StatusOr<Bytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
+                               const ArrivalSteps& steps = {});
+  // Makes the host image equal to the device's if that may have changed: copies the blocks that
+  // have. Gives the bytes copied.
   absl::StatusOr<Bytes> WriteBack(CUstream stream);
+  // Those of the allocations, by offset, in whose host image there are addresses of the session's
+  // resident memory.
+  std::vector<Bytes> AddressHolders(const std::vector<memory::Extent>& allocations) const;
   // Gives all chunks back. No work on the session's addresses is pending.
   absl::Status Drop();
 
@@ -76,12 +105,17 @@ class DeviceImage {
   bool Contains(std::uint64_t address, Bytes bytes) const;
   // The device may now differ from the host image.
   void MarkDirty() { dirty_.store(true, std::memory_order_relaxed); }
+  // `bytes` are about to be uploaded there, or at another place than in the image.
+  void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
   // Enqueues a copy of [address, address + bytes), which the stream has just written, to the host
   // image, so that uploaded bytes survive this process.
   absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
 
   std::uint64_t base() const { return base_; }
   memory::ExtentSet resident() const;
+  ImageArrival& arrival() { return arrival_; }
+  ImageTouches& touches() { return touches_; }
+  const SwapOptions& options() const { return options_; }
   bool dirty() const { return dirty_.load(std::memory_order_relaxed) || is_exported_.load(); }
 
  private:
@@ -89,8 +123,8 @@ class DeviceImage {
   using Chunks = std::map<std::uint64_t, CUmemGenericAllocationHandle>;
   static constexpr CUmemGenericAllocationHandle kImported = 0;
 
-  DeviceImage(const Device& device, PhysicalPool& pool, std::uint64_t base, Bytes bytes,
-              SharedMapping host_image);
+  DeviceImage(const Device& device, PhysicalPool& pool, BlockHasher& hasher, std::uint64_t base,
+              Bytes bytes, ImageFiles files, const SwapOptions& options);
 
   absl::Status CheckInside(memory::Extent extent) const;
   std::vector<std::uint64_t> MissingChunks(const std::vector<memory::Extent>& extents) const;
@@ -102,7 +136,17 @@ class DeviceImage {
   // Zeroes what `keep` does not cover of the chunks: they may hold another function's bytes.
   absl::Status ClearOutside(const std::vector<std::uint64_t>& indices,
                             const memory::ExtentSet& keep, CUstream stream);
+  // Groups of what is not there yet.
+  std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
+                                          const memory::ExtentSet& resident_before) const;
+  // Gives the bytes that are copied.
+  absl::StatusOr<Bytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
+                                       const std::vector<std::uint64_t>& new_chunks,
+                                       const memory::ExtentSet& live, const ArrivalSteps& steps);
+  // Gives the bytes that are copied; what nobody has written is cleared instead.
+  absl::StatusOr<Bytes> Bring(memory::Extent extent, CUstream stream);
   absl::Status CopyIn(memory::Extent extent, CUstream stream);
+  absl::Status Clear(memory::Extent extent, CUstream stream);
   absl::Status CopyOut(memory::Extent extent, CUstream stream);
   absl::Status Wait(CUstream stream) const;
   void SetResident(memory::ExtentSet resident) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -113,7 +157,9 @@ class DeviceImage {
   const Bytes bytes_;
   const Bytes chunk_bytes_;
   const SharedMapping host_image_;
+  const SwapOptions options_;
   PinnedMemory pinned_;
+  ImageBlocks blocks_;
   std::atomic<bool> dirty_{false};
   std::atomic<bool> is_exported_{false};
   bool is_peer_ = false;  // what is mapped is another GPU's
@@ -122,6 +168,8 @@ class DeviceImage {
   // Both written by the swapping thread only, which reads chunks_ without the mutex.
   memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);
   Chunks chunks_;
+  ImageArrival arrival_;
+  ImageTouches touches_;
 };
 
 }  // namespace torpor::executor

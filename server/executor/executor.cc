@@ -71,16 +71,19 @@ Functions Find(absl::StatusOr<Functions> (*load)(const std::string&), const char
   return {};
 }
 
-// Breaks the circle between the loop, which is told of faults, and what tells of them.
-class FaultRelay final : public FaultListener {
+// Breaks the circle between the loop, which is told of what happens in sessions, and what tells.
+class SessionRelay final : public SessionListener {
  public:
-  void Connect(FaultListener& listener) { listener_ = &listener; }
+  void Connect(SessionListener& listener) { listener_ = &listener; }
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override {
     listener_->OnContextLost(session, error);
   }
+  void OnArrival(SessionId session, Bytes bytes, Duration duration) override {
+    listener_->OnArrival(session, bytes, duration);
+  }
 
  private:
-  FaultListener* listener_ = nullptr;
+  SessionListener* listener_ = nullptr;
 };
 
 }  // namespace
@@ -91,6 +94,8 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   const Bytes pool_bytes = PoolBytes(options, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
                           PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
+                          KernelBlockHasher::Open(*device));
   const ModuleStore store(options.module_dir);
   ModuleLibrary modules(*device, store);
   const std::string& folder = options.cuda_library_dir;
@@ -101,15 +106,17 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   TORPOR_RETURN_IF_ERROR(output.TakeOver(driver));
   MemoryDirectory directory;
   SessionRegistry registry;
-  FaultRelay faults;
-  const OperationEnvironment environment{{*device, *pool, modules, libraries, output, faults},
-                                         registry,
-                                         directory,
-                                         options.descriptor_socket,
-                                         kLeaseEndPatience};
+  SessionRelay relay;
+  const OperationEnvironment environment{
+      {*device, *pool, *hasher, modules, libraries, output, relay},
+      registry,
+      directory,
+      options.descriptor_socket,
+      kLeaseEndPatience,
+      options.swap};
   NodeLink link(options.daemon_socket);
   ExecutorLoop loop(environment, link);
-  faults.Connect(loop);
+  relay.Connect(loop);
 
   ExecutionService service(*device, registry);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,

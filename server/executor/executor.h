@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "base/units.h"
 #include "server/executor/executor_loop.h"
+#include "server/executor/swap_options.h"
 
 namespace torpor::executor {
 
@@ -22,6 +23,7 @@ struct ExecutorOptions {
   Bytes driver_reserve = 1 * kGiB;
   Bytes pool_bytes = 0;  // 0: all but the reserve
   Bytes chunk_bytes = 2 * kMiB;
+  SwapOptions swap;
 };
 
 // Owns the GPU until there is a reason to end, and then ends the process with an ExitStatus.

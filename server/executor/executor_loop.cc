@@ -14,7 +14,7 @@ namespace {
 // Enough that a session that ends slowly does not hold up the swaps of others.
 constexpr int kWorkers = 4;
 
-// How often the driver is asked, while a session has a lease, whether the context still lives: a
+// How often the driver is asked, while a session is active, whether the context still lives: a
 // client that only polls its completion page would never hear of it otherwise.
 constexpr Duration kWatchInterval = std::chrono::milliseconds(5);
 
@@ -45,6 +45,10 @@ void ExecutorLoop::OnContextLost(SessionId session, const cuda_api::CallStatus& 
   Post(ContextLost{session, error});
 }
 
+void ExecutorLoop::OnArrival(SessionId session, Bytes bytes, Duration duration) {
+  Post(Arrival{session, bytes, duration});
+}
+
 void ExecutorLoop::Work() {
   const Device& device = environment_.session.device;
   absl::Status ready = device.MakeCurrent();
@@ -73,7 +77,7 @@ ExitStatus ExecutorLoop::Run() {
   }
   const SteadyClock clock;
   while (true) {
-    std::optional<LoopMessage> message = environment_.registry.any_lease()
+    std::optional<LoopMessage> message = environment_.registry.any_active()
                                              ? mailbox_.ReceiveUntil(clock.Now() + kWatchInterval)
                                              : mailbox_.Receive();
     const std::optional<ExitStatus> end = message ? Handle(*std::move(message)) : Watch();
@@ -86,6 +90,7 @@ std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
       Overloaded{[this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
                  [this](OperationResult& result) { return OnResult(result); },
                  [this](ContextLost& lost) { return OnLost(lost); },
+                 [this](Arrival& arrival) { return OnArrived(arrival); },
                  [](DaemonGone& gone) -> std::optional<ExitStatus> {
                    spdlog::warn("torpord has gone ({}): ending", gone.reason);
                    return ExitStatus::kDaemonLost;
@@ -151,6 +156,12 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   done.set_bytes_to_device(result.cost.to_device);
   done.set_bytes_to_host(result.cost.to_host);
   done.set_duration_ns(static_cast<std::uint64_t>(result.duration.count()));
+  v1::Learned& learned = *done.mutable_learned();
+  learned.mutable_touched()->Assign(result.seen.touched.begin(), result.seen.touched.end());
+  learned.mutable_uploaded()->Assign(result.seen.uploaded.begin(), result.seen.uploaded.end());
+  learned.mutable_address_holders()->Assign(result.seen.address_holders.begin(),
+                                            result.seen.address_holders.end());
+  learned.set_looked_at_all(result.seen.looked_at_all);
   uplink_.Send(message);
 }
 
@@ -173,6 +184,16 @@ std::optional<ExitStatus> ExecutorLoop::OnLost(const ContextLost& lost) {
   report.set_message(lost.error.message);
   uplink_.Send(message);
   return ExitStatus::kContextLost;
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnArrived(const Arrival& arrival) {
+  v1::ExecutorMessage message;
+  v1::ExecutorMessage::SwapInComplete& complete = *message.mutable_swap_in_complete();
+  complete.set_session_id(arrival.session.value);
+  complete.set_bytes_to_device(arrival.bytes);
+  complete.set_duration_ns(static_cast<std::uint64_t>(arrival.duration.count()));
+  uplink_.Send(message);
+  return std::nullopt;
 }
 
 std::optional<ExitStatus> ExecutorLoop::Watch() {

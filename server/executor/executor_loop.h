@@ -34,7 +34,14 @@ struct ContextLost {
   SessionId session;  // whose call showed it; may be none
   cuda_api::CallStatus error;
 };
-using LoopMessage = std::variant<v1::DaemonMessage, OperationResult, ContextLost, DaemonGone>;
+// All of a swap-in is there.
+struct Arrival {
+  SessionId session;
+  Bytes bytes = 0;
+  Duration duration{};
+};
+using LoopMessage =
+    std::variant<v1::DaemonMessage, OperationResult, ContextLost, Arrival, DaemonGone>;
 
 // Where the loop's words to torpord go. Called by the loop's thread only.
 class DaemonUplink {
@@ -46,17 +53,18 @@ class DaemonUplink {
 // The thread that decides: which of torpord's operations runs next on which worker (one at a time
 // a session, in the order they came), when the context is lost, when to end. It never blocks on
 // the GPU; the workers do.
-class ExecutorLoop final : public FaultListener {
+class ExecutorLoop final : public SessionListener {
  public:
   static constexpr std::size_t kMailboxCapacity = 4096;
 
-  // `environment` must name this loop as listener of faults. All outlive the loop.
+  // `environment` must name this loop as listener of sessions. All outlive the loop.
   ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink);
   ~ExecutorLoop() override;
 
   // Any thread. Waits while the loop is behind.
   void Post(LoopMessage message) { mailbox_.Send(std::move(message)); }
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override;
+  void OnArrival(SessionId session, Bytes bytes, Duration duration) override;
 
   // Runs until there is a reason to end. The device is current on the calling thread.
   ExitStatus Run();
@@ -73,6 +81,7 @@ class ExecutorLoop final : public FaultListener {
   std::optional<ExitStatus> OnOperation(v1::DaemonMessage operation);
   std::optional<ExitStatus> OnResult(const OperationResult& result);
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
+  std::optional<ExitStatus> OnArrived(const Arrival& arrival);
   // Asks the driver whether the context is still there.
   std::optional<ExitStatus> Watch();
   std::optional<ExitStatus> EndIfShutDown();

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
@@ -20,6 +21,9 @@ namespace {
 
 using torpor::executor::ExecutorOptions;
 using torpor::executor::ExitStatus;
+using torpor::executor::SwapOptions;
+using torpor::executor::SwapPipeline;
+using torpor::executor::SwapWait;
 
 constexpr const char* kDescription =
     "torpor-executor owns one GPU of the node: its memory, its copies and the kernels that "
@@ -41,6 +45,31 @@ struct CommandLine {
   std::string log_level = "info";
   std::string log_format = "text";
 };
+
+void AddSwapOptions(CLI::App& app, SwapOptions& swap) {
+  app.add_option("--swap-pinned", swap.pinned, "Whether images are pinned for copies")
+      ->type_name("BOOL")
+      ->capture_default_str();
+  const std::map<std::string, SwapPipeline> pipelines = {{"none", SwapPipeline::kNone},
+                                                         {"parameter", SwapPipeline::kParameter},
+                                                         {"group", SwapPipeline::kGroup}};
+  app.add_option("--swap-pipeline", swap.pipeline,
+                 "What runs while an image is swapped in: nothing, or what waits for allocations "
+                 "that are copied one by one, or in groups")
+      ->transform(CLI::CheckedTransformer(pipelines))
+      ->option_text("none|parameter|group [group]");
+  app.add_option("--swap-group-bytes", swap.group_bytes, "Size of a group")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("BYTES [2MiB]");
+  const std::map<std::string, SwapWait> waits = {{"allocation", SwapWait::kAllocation},
+                                                 {"range", SwapWait::kRange}};
+  app.add_option(
+         "--swap-wait", swap.wait,
+         "What a kernel waits for that has a pointer: the allocation, or the group in which "
+         "it points")
+      ->transform(CLI::CheckedTransformer(waits))
+      ->option_text("allocation|range [allocation]");
+}
 
 void AddOptions(CLI::App& app, CommandLine& line) {
   ExecutorOptions& options = line.options;
@@ -88,6 +117,7 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   app.add_option("--chunk-bytes", options.chunk_bytes, "Unit in which images occupy GPU memory")
       ->transform(CLI::AsSizeValue(false))
       ->option_text("BYTES [2MiB]");
+  AddSwapOptions(app, options.swap);
   app.add_option("--log-level", line.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
   app.add_option("--log-format", line.log_format, "Form of a line of the log")

@@ -40,8 +40,9 @@ void FindInText(std::span<const std::uint8_t> image, VariableNames& names) {
 
 absl::StatusOr<std::set<std::string>> VariablesOf(std::span<const std::uint8_t> image) {
   VariableNames names;
+  if (image.empty()) return std::move(names).Finish();
   std::uint32_t magic = 0;
-  if (!image.empty()) std::memcpy(&magic, image.data(), std::min(image.size(), sizeof magic));
+  std::memcpy(&magic, image.data(), std::min(image.size(), sizeof magic));
   if (magic == kFatbinMagic) {
     const auto entries = ReadFatbin(std::as_bytes(image));
     if (!entries.ok()) return std::set<std::string>();

@@ -12,7 +12,9 @@ namespace {
 
 using v1::DaemonMessage;
 
-absl::StatusOr<memory::Extent> ToExtent(const v1::Extent& extent) {
+// Of an Extent or an Allocation.
+template <typename Message>
+absl::StatusOr<memory::Extent> ToExtent(const Message& extent) {
   Bytes end = 0;
   if (__builtin_add_overflow(extent.offset(), extent.bytes(), &end)) {
     return absl::InvalidArgumentError("an extent ends beyond 64 bits");
@@ -28,6 +30,17 @@ absl::StatusOr<memory::ExtentSet> ToExtentSet(const Extents& extents) {
     set.Add(converted);
   }
   return set;
+}
+
+absl::StatusOr<std::vector<memory::SwapAllocation>> ToAllocations(
+    const google::protobuf::RepeatedPtrField<v1::Allocation>& messages) {
+  std::vector<memory::SwapAllocation> allocations;
+  allocations.reserve(static_cast<std::size_t>(messages.size()));
+  for (const v1::Allocation& message : messages) {
+    TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(message));
+    allocations.push_back({extent, message.holds_addresses()});
+  }
+  return allocations;
 }
 
 absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& description) {
@@ -61,9 +74,11 @@ absl::Status OpenSession(const OperationEnvironment& environment,
   TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
   TORPOR_ASSIGN_OR_RETURN(SessionFiles files,
                           OpenSessionFiles(environment.descriptor_socket, identity));
-  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionMemory> memory,
-                          SessionMemory::Open(environment.session.device, environment.session.pool,
-                                              identity, std::move(files), environment.directory));
+  TORPOR_ASSIGN_OR_RETURN(
+      std::unique_ptr<SessionMemory> memory,
+      SessionMemory::Open(environment.session.device, environment.session.pool,
+                          environment.session.hasher, identity, std::move(files),
+                          environment.directory, environment.swap));
   return environment.registry.Add(
       std::make_unique<Session>(environment.session, std::move(identity), std::move(memory)));
 }
@@ -76,19 +91,20 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
   return environment.registry.Remove(id).status();
 }
 
-// The operations on a session that is open.
+// The operations on a session that is open; fills in what `result` has beside its status.
 absl::Status RunOnSession(Session& session, const DaemonMessage& operation, TimePoint deadline,
-                          CUstream stream, SwapCost& cost) {
+                          CUstream stream, OperationResult& result) {
   switch (operation.kind_case()) {
     case DaemonMessage::kSwapIn: {
-      TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
-                              ToExtentSet(operation.swap_in().live()));
-      TORPOR_ASSIGN_OR_RETURN(cost, session.SwapIn(live, stream));
+      TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::SwapAllocation> live,
+                              ToAllocations(operation.swap_in().live()));
+      TORPOR_ASSIGN_OR_RETURN(result.cost, session.SwapIn(live, operation.swap_in().is_whole()));
       return absl::OkStatus();
     }
     case DaemonMessage::kSwapOut: {
-      TORPOR_ASSIGN_OR_RETURN(cost, session.SwapOut(operation.swap_out().drop(),
-                                                    operation.swap_out().is_shared(), stream));
+      TORPOR_ASSIGN_OR_RETURN(
+          result.cost, session.SwapOut(operation.swap_out().drop(),
+                                       operation.swap_out().is_shared(), stream, result.seen));
       return absl::OkStatus();
     }
     case DaemonMessage::kGrow: {
@@ -115,10 +131,14 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
       return session.UnmapHost(extent);
     }
     case DaemonMessage::kBeginLease:
-      return session.BeginLease({operation.begin_lease().lease_id()});
-    case DaemonMessage::kEndLease:
-      return session.EndLease({operation.end_lease().lease_id()}, deadline,
-                              operation.end_lease().is_last());
+      return session.BeginLease({operation.begin_lease().lease_id()},
+                                operation.begin_lease().learn());
+    case DaemonMessage::kEndLease: {
+      absl::Status ended = session.EndLease({operation.end_lease().lease_id()}, deadline,
+                                            operation.end_lease().is_last());
+      result.seen.touched = session.TakeTouched();
+      return ended;
+    }
     case DaemonMessage::kMapPeer: {
       TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
                               ToExtentSet(operation.map_peer().live()));
@@ -178,7 +198,7 @@ OperationResult RunOperation(const OperationEnvironment& environment,
     result.status = CloseSession(environment, result.session, deadline);
   } else {
     const absl::StatusOr<Session*> session = environment.registry.Find(result.session);
-    result.status = session.ok() ? RunOnSession(**session, operation, deadline, stream, result.cost)
+    result.status = session.ok() ? RunOnSession(**session, operation, deadline, stream, result)
                                  : session.status();
   }
   result.duration = clock.Now() - start;

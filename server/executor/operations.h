@@ -18,6 +18,7 @@ struct OperationEnvironment {
   MemoryDirectory& directory;
   std::string descriptor_socket;
   Duration lease_end_patience{};  // for a session's work to end
+  SwapOptions swap;
 };
 
 // The session that an operation is about; none for Shutdown.
@@ -29,6 +30,7 @@ struct OperationResult {
   SessionId session;
   absl::Status status;
   SwapCost cost;
+  SeenOfMemory seen;
   Duration duration{};
 };
 

@@ -31,38 +31,50 @@ absl::Status Session::CheckNoLease(const char* operation) const {
                                                     " while it holds lease ", lease_.load()));
 }
 
-absl::StatusOr<SwapCost> Session::SwapIn(const memory::ExtentSet& live, CUstream stream) {
+absl::StatusOr<SwapCost> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                         bool is_whole) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
+  const TimePoint start = SteadyClock().Now();
   MutexLock lock(&run_mutex_);
-  const memory::ExtentSet before = memory_->image().resident();
+  DeviceImage& image = memory_->image();
+  DeviceImage::ArrivalSteps steps;
+  steps.enqueue_last =
+      [&, before = image.resident()](CUstream stream)
+          ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_) { return RestoreObjects(before, stream); };
+  steps.on_complete = [this, start](Bytes bytes) {
+    environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
+  };
   SwapCost cost;
-  TORPOR_ASSIGN_OR_RETURN(cost.to_device, memory_->image().SwapIn(live, stream));
-  const absl::Status restored = RestoreObjects(before, stream);
-  if (restored.ok()) return cost;
-  // Nothing has run since the copy: the host image is as good, and torpord takes the chunks for
-  // free after a swap-in that failed.
-  if (before.empty()) memory_->image().Drop().IgnoreError();
-  return restored;
+  TORPOR_ASSIGN_OR_RETURN(cost.to_device, image.SwapIn(live, steps));
+  if (is_whole || image.options().pipeline == SwapPipeline::kNone) {
+    TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
+  }
+  return cost;
 }
 
 absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream) {
-  absl::Status status = runner_->modules().RestoreVariables(resident_before, stream);
-  status.Update(runner_->arrays().Restore(resident_before, stream));
-  status.Update(environment_.device.Status(environment_.device.driver().StreamSynchronize(stream),
-                                           "restoring variables and arrays"));
-  return status;
+  TORPOR_RETURN_IF_ERROR(runner_->modules().RestoreVariables(resident_before, stream));
+  return runner_->arrays().Restore(resident_before, stream);
 }
 
-absl::StatusOr<SwapCost> Session::SwapOut(bool drop, bool is_shared, CUstream stream) {
+absl::StatusOr<SwapCost> Session::SwapOut(bool drop, bool is_shared, CUstream stream,
+                                          SeenOfMemory& seen) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
   MutexLock lock(&run_mutex_);
   if (is_shared) memory_->image().MarkDirty();
   if (memory_->image().dirty()) {
+    // Variables and arrays are not saved before they have been restored.
+    TORPOR_RETURN_IF_ERROR(memory_->image().arrival().Wait());
     TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
     TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
   }
   SwapCost cost;
+  seen.looked_at_all = memory_->image().dirty();
   TORPOR_ASSIGN_OR_RETURN(cost.to_host, memory_->image().WriteBack(stream));
+  const std::vector<memory::Extent> uploaded = memory_->image().touches().TakeUploaded();
+  for (const memory::Extent& allocation : uploaded) seen.uploaded.push_back(allocation.begin);
+  seen.address_holders = memory_->image().AddressHolders(
+      seen.looked_at_all ? memory_->image().touches().allocations() : uploaded);
   if (drop) TORPOR_RETURN_IF_ERROR(memory_->image().Drop());
   return cost;
 }
@@ -79,9 +91,10 @@ absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& liv
   return memory_->image().Shrink(extent, live);
 }
 
-absl::Status Session::BeginLease(LeaseId lease) {
+absl::Status Session::BeginLease(LeaseId lease, bool learn) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("another lease"));
   if (!lease) return absl::InvalidArgumentError("a lease needs an id");
+  memory_->image().touches().Begin(learn);
   lease_.store(lease.value, std::memory_order_release);
   return absl::OkStatus();
 }
@@ -157,6 +170,7 @@ absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> c
 absl::Status Session::ResetObjects() {
   MutexLock lock(&run_mutex_);
   if (is_fresh_) return absl::OkStatus();
+  TORPOR_RETURN_IF_ERROR(memory_->image().arrival().Wait());
   const CUresult drained = runner_->Drain(SteadyClock().Now() + kResetPatience);
   TORPOR_RETURN_IF_ERROR(environment_.device.Status(drained, "ending an earlier stream"));
   TORPOR_ASSIGN_OR_RETURN(const CUstream stream, environment_.device.CreateStream());
@@ -191,7 +205,7 @@ absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& r
   const bool was_lost = runner_->lost().has_value();
   absl::Status status = runner_->Run(batch, replies);
   if (!was_lost && runner_->lost().has_value()) {
-    environment_.faults.OnContextLost(identity_.id, *runner_->lost());
+    environment_.listener.OnContextLost(identity_.id, *runner_->lost());
   }
   return status;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -19,27 +20,40 @@
 
 namespace torpor::executor {
 
-// Told when a session's work has cost the CUDA context. Called by any thread.
-class FaultListener {
+// How much a swap moved.
+struct SwapCost {
+  Bytes to_device = 0;
+  Bytes to_host = 0;
+};
+
+// What was seen of a session's memory; see Learned of node.proto.
+struct SeenOfMemory {
+  std::vector<Bytes> touched;
+  std::vector<Bytes> uploaded;
+  std::vector<Bytes> address_holders;
+  bool looked_at_all = false;
+};
+
+// Told of what happens in sessions outside of torpord's operations. Called by any thread, which may
+// be one that may not call the driver.
+class SessionListener {
  public:
-  virtual ~FaultListener() = default;
+  virtual ~SessionListener() = default;
+  // A session's work has cost the CUDA context.
   virtual void OnContextLost(SessionId session, const cuda_api::CallStatus& error) = 0;
+  // All that a swap-in copies is there, `duration` after the swap-in began.
+  virtual void OnArrival(SessionId session, Bytes bytes, Duration duration) = 0;
 };
 
 // What the sessions of an executor share. All outlive the sessions.
 struct SessionEnvironment {
   const Device& device;
   PhysicalPool& pool;
+  BlockHasher& hasher;
   ModuleLibrary& modules;
   MathLibraries& libraries;
   KernelOutput& output;
-  FaultListener& faults;
-};
-
-// How much a swap moved.
-struct SwapCost {
-  Bytes to_device = 0;
-  Bytes to_host = 0;
+  SessionListener& listener;
 };
 
 // One client process as this executor knows it. torpord's operations come from one thread at a
@@ -52,11 +66,16 @@ class Session {
   const SessionIdentity& identity() const { return identity_; }
   bool has_lease() const { return lease_.load(std::memory_order_acquire) != 0; }
 
+  // Whether a swap-in still copies, or a lease's work may run.
+  bool is_active() const { return has_lease() || memory_->image().arrival().is_pending(); }
+
   // torpord's operations. FailedPrecondition: not in this state of the lease.
-  // A swap-in of a session that has nothing on the GPU leaves nothing there when it fails.
-  absl::StatusOr<SwapCost> SwapIn(const memory::ExtentSet& live, CUstream stream);
+  // Brings the image in this order; the copies may still be under way afterwards, but for
+  // `is_whole`. A swap-in of a session that has nothing on the GPU leaves nothing there when it
+  // fails.
+  absl::StatusOr<SwapCost> SwapIn(const std::vector<memory::SwapAllocation>& live, bool is_whole);
   // `is_shared`: other sessions have had its memory open, and may have changed it.
-  absl::StatusOr<SwapCost> SwapOut(bool drop, bool is_shared, CUstream stream);
+  absl::StatusOr<SwapCost> SwapOut(bool drop, bool is_shared, CUstream stream, SeenOfMemory& seen);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
@@ -65,11 +84,14 @@ class Session {
   absl::Status ReleaseImage(memory::Extent extent, TimePoint deadline);
   absl::Status MapHost(memory::Extent extent) { return memory_->MapHost(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
-  absl::Status BeginLease(LeaseId lease);
+  // `learn`: EndLease is to tell of all allocations that are used.
+  absl::Status BeginLease(LeaseId lease, bool learn = false);
   // Refuses batches from now on and waits until all work is done; DeadlineExceeded if it is not.
   // `is_last`: nobody waits any more for marks that its work would have set; and the lease may have
   // ended already.
   absl::Status EndLease(LeaseId lease, TimePoint deadline, bool is_last = false);
+  // What the last lease used, in order.
+  std::vector<Bytes> TakeTouched() { return memory_->image().touches().End(); }
   // Ends whatever lease there is, closes the stream, and gives the device memory back.
   absl::Status Close(TimePoint deadline);
 
@@ -89,8 +111,8 @@ class Session {
 
  private:
   absl::Status CheckNoLease(const char* operation) const;
-  // Values of variables and texels from an image that has come since only `resident_before` was
-  // there.
+  // Enqueues copies of values of variables and texels from an image that comes where only
+  // `resident_before` was.
   absl::Status RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   // Waits for the batch that runs, if one does, and for the GPU.

@@ -12,7 +12,7 @@ class SessionDeviceMemory final : public cuda_api::DeviceMemory {
   explicit SessionDeviceMemory(SessionMemory& memory) : memory_(memory) {}
 
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
-    if (!memory_.IsAddressable(address, bytes)) return nullptr;
+    if (!memory_.Use(address, bytes, access)) return nullptr;
     if (access != cuda_api::Access::kRead) memory_.image().MarkDirty();
     return reinterpret_cast<void*>(address);
   }

@@ -1,5 +1,6 @@
 #include "server/executor/session_memory.h"
 
+#include <cstring>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -27,20 +28,24 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
     TORPOR_ASSIGN_OR_RETURN(
         files.arena, open(wire::SharedMemory::kHostArena, identity.host_bytes, identity.host_base));
   }
-  TORPOR_ASSIGN_OR_RETURN(files.image, open(wire::SharedMemory::kImage, identity.device_bytes, 0));
+  TORPOR_ASSIGN_OR_RETURN(files.image.image,
+                          open(wire::SharedMemory::kImage, identity.device_bytes, 0));
+  TORPOR_ASSIGN_OR_RETURN(
+      files.image.block_states,
+      open(wire::SharedMemory::kBlockStates,
+           identity.device_bytes / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock,
+           0));
   return files;
 }
 
-absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(const Device& device,
-                                                                   PhysicalPool& pool,
-                                                                   const SessionIdentity& identity,
-                                                                   SessionFiles files,
-                                                                   MemoryDirectory& directory) {
+absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(
+    const Device& device, PhysicalPool& pool, BlockHasher& hasher, const SessionIdentity& identity,
+    SessionFiles files, MemoryDirectory& directory, const SwapOptions& swap) {
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionWindow> window,
                           SessionWindow::Open(device, std::move(files.window)));
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<DeviceImage> image,
-                          DeviceImage::Open(device, pool, identity.device_base,
-                                            identity.device_bytes, std::move(files.image)));
+                          DeviceImage::Open(device, pool, hasher, identity.device_base,
+                                            identity.device_bytes, std::move(files.image), swap));
   return std::unique_ptr<SessionMemory>(new SessionMemory(
       device, identity, std::move(files.arena), std::move(image), std::move(window), directory));
 }
@@ -66,6 +71,29 @@ bool SessionMemory::IsAddressable(std::uint64_t address, Bytes bytes) const {
          directory_.UseSiblings(function_, id_, [address, bytes](const SessionMemory& memory) {
            return memory.IsOwn(address, bytes);
          });
+}
+
+bool SessionMemory::Use(std::uint64_t address, Bytes bytes, cuda_api::Access access) {
+  if (!IsAddressable(address, bytes)) return false;
+  ImageTouches& touches = image_->touches();
+  if (touches.is_watching() && image_->Contains(address, bytes)) {
+    const Bytes begin = address - image_->base();
+    touches.Use({begin, begin + bytes}, access != cuda_api::Access::kWrite);
+  }
+  return true;
+}
+
+void SessionMemory::UseParameters(std::span<const std::uint8_t> parameters) {
+  ImageTouches& touches = image_->touches();
+  std::uint64_t word = 0;
+  for (; parameters.size() >= sizeof word; parameters = parameters.subspan(sizeof word)) {
+    std::memcpy(&word, parameters.data(), sizeof word);
+    if (image_->Contains(word, 1)) {
+      touches.UsePointee(word - image_->base());
+    } else if (ArenaAt(word, 1) != nullptr) {
+      touches.UseAll();
+    }
+  }
 }
 
 bool SessionMemory::IsOwn(std::uint64_t address, Bytes bytes) const {

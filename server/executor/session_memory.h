@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,6 +11,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
+#include "proto/cuda_api/device_memory.h"
 #include "server/executor/device_image.h"
 #include "server/executor/memory_directory.h"
 #include "server/executor/pinned_memory.h"
@@ -36,7 +38,7 @@ struct SessionIdentity {
 struct SessionFiles {
   SharedMapping window;
   SharedMapping arena;  // at host_base
-  SharedMapping image;
+  ImageFiles image;
 };
 
 // Fetches the files from torpord and maps them. Blocks.
@@ -47,11 +49,10 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
 // which threads may use them.
 class SessionMemory {
  public:
-  static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(const Device& device,
-                                                             PhysicalPool& pool,
-                                                             const SessionIdentity& identity,
-                                                             SessionFiles files,
-                                                             MemoryDirectory& directory);
+  static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(
+      const Device& device, PhysicalPool& pool, BlockHasher& hasher,
+      const SessionIdentity& identity, SessionFiles files, MemoryDirectory& directory,
+      const SwapOptions& swap = {});
   ~SessionMemory();
   SessionMemory(const SessionMemory&) = delete;
   SessionMemory& operator=(const SessionMemory&) = delete;
@@ -67,6 +68,13 @@ class SessionMemory {
   // function, be it this one, that is resident or reachable; or pinned memory of its arena, which
   // kernels reach at its own address. For any numbers.
   bool IsAddressable(std::uint64_t address, Bytes bytes) const;
+
+  // The same, for the command whose work is enqueued next (StreamSet::Use): that work waits for
+  // what of these bytes a swap-in still brings.
+  bool Use(std::uint64_t address, Bytes bytes, cuda_api::Access access);
+  // The same for a kernel: its packed parameters, in which every aligned word may be a pointer to
+  // what it uses. A pointer to pinned memory may lead to others.
+  void UseParameters(std::span<const std::uint8_t> parameters);
 
   // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
   std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const;

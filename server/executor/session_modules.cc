@@ -1,6 +1,7 @@
 #include "server/executor/session_modules.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -150,6 +151,15 @@ bool SessionModules::OwnsVariable(std::uint64_t address, Bytes bytes) const {
         return true;
       }
     }
+  }
+  return false;
+}
+
+bool SessionModules::PointToVariable(std::span<const std::uint8_t> parameters) const {
+  std::uint64_t word = 0;
+  for (; parameters.size() >= sizeof word; parameters = parameters.subspan(sizeof word)) {
+    std::memcpy(&word, parameters.data(), sizeof word);
+    if (OwnsVariable(Translate(word), 1)) return true;
   }
   return false;
 }

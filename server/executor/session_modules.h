@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,10 @@ class SessionModules {
   const LoadedVariable* FindVariable(std::uint64_t module_id, std::string_view name) const;
   // Whether [address, address + bytes) lies in a variable of the session's modules.
   bool OwnsVariable(std::uint64_t address, Bytes bytes) const;
+
+  // Whether an aligned word of `parameters` is an address in a variable, where it is here or where
+  // the client knows it.
+  bool PointToVariable(std::span<const std::uint8_t> parameters) const;
 
   // The client knows the variable as `address`, which is where it was on the GPU that was asked.
   absl::Status Publish(std::uint64_t module_id, std::string_view name, std::uint64_t address);

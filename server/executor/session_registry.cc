@@ -54,10 +54,10 @@ absl::StatusOr<Session*> SessionRegistry::Attach(const wire::Attach& attach,
   return session;
 }
 
-bool SessionRegistry::any_lease() {
+bool SessionRegistry::any_active() {
   MutexLock lock(&mutex_);
   return std::any_of(sessions_.begin(), sessions_.end(),
-                     [](const auto& entry) { return entry.second->has_lease(); });
+                     [](const auto& entry) { return entry.second->is_active(); });
 }
 
 SessionId SessionRegistry::Blame(SessionId suspect, std::uint32_t cuda_error) {

@@ -28,7 +28,8 @@ class SessionRegistry {
   // For the stream of `attach`; good until the caller detaches. See Session::Attach.
   absl::StatusOr<Session*> Attach(const wire::Attach& attach, std::function<void()> cancel);
 
-  bool any_lease();
+  // Whether one is active.
+  bool any_active();
 
   // Whose work may have cost the context: `suspect` if it has a lease, else any session that has
   // one, else `suspect`. The client of that session learns of `cuda_error`.

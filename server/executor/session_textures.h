@@ -39,6 +39,7 @@ class SessionTextures {
   // AlreadyExists: another object is known by this value, and is another one here.
   // FailedPrecondition: it can neither be translated nor be made with that value here.
   absl::Status Publish(std::uint64_t id, std::uint64_t known_as);
+  bool empty() const { return objects_.empty(); }
   // Whether some published value is not the object's on this GPU.
   bool has_moved() const { return moved_ != 0; }
   // The object's value on this GPU; any other number is given back as it is.

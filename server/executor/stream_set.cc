@@ -34,6 +34,7 @@ CUresult StreamSet::MakeStream(unsigned flags, int priority, Stream& stream) {
 void StreamSet::Close(Stream& stream) {
   if (stream.joint != nullptr) device_.driver().EventDestroy(stream.joint);
   if (stream.handle != nullptr) device_.driver().StreamDestroy(stream.handle);
+  if (arrival_ != nullptr) arrival_->Forget(stream.handle);
   stream = {};
 }
 
@@ -66,6 +67,11 @@ CUresult StreamSet::Destroy(std::uint64_t id) {
 }
 
 CUresult StreamSet::Use(std::uint64_t id, CUstream& stream) {
+  const CUresult found = Find(id, stream);
+  return found == CUDA_SUCCESS && arrival_ != nullptr ? arrival_->Pass(stream) : found;
+}
+
+CUresult StreamSet::Find(std::uint64_t id, CUstream& stream) {
   if (redirected_ != nullptr) {
     stream = redirected_;
     return CUDA_SUCCESS;

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/clock.h"
 #include "server/executor/device.h"
+#include "server/executor/image_arrival.h"
 
 namespace torpor::executor {
 
@@ -19,7 +20,9 @@ class StreamSet {
   static constexpr std::uint64_t kLegacy = 0;
   static constexpr std::uint64_t kLegacyHandle = 1;
 
-  explicit StreamSet(const Device& device) : device_(device) {}
+  // With an arrival, work waits for what it was said to need of it; that outlives this.
+  explicit StreamSet(const Device& device, ImageArrival* arrival = nullptr)
+      : device_(device), arrival_(arrival) {}
   ~StreamSet();
   StreamSet(const StreamSet&) = delete;
   StreamSet& operator=(const StreamSet&) = delete;
@@ -29,7 +32,8 @@ class StreamSet {
   // Work that the stream still has goes on, and Synchronize waits for it.
   CUresult Destroy(std::uint64_t id);
 
-  // The driver's stream for new work of `id`, in the right order with the legacy default stream.
+  // The driver's stream for new work of `id`, in the right order with the legacy default stream
+  // and after what the work needs of the image.
   // CUDA_ERROR_INVALID_HANDLE if there is no such stream.
   CUresult Use(std::uint64_t id, CUstream& stream);
 
@@ -51,6 +55,7 @@ class StreamSet {
     std::uint64_t legacy_epoch = 0;  // the legacy work that it has waited for
   };
 
+  CUresult Find(std::uint64_t id, CUstream& stream);
   CUresult UseLegacy();
   CUresult WaitForLegacy(Stream& stream);
   CUresult MakeStream(unsigned flags, int priority, Stream& stream);
@@ -60,6 +65,7 @@ class StreamSet {
   std::vector<CUstream> All() const;
 
   const Device& device_;
+  ImageArrival* const arrival_;
   absl::flat_hash_map<std::uint64_t, Stream> streams_;
   std::vector<std::uint64_t> unjoined_;  // ids of streams with `unjoined` set
   Stream legacy_;                        // made at its first use

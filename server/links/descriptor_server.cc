@@ -30,9 +30,13 @@ pid_t PeerProcess(int socket) {
   return credentials.pid;
 }
 
+bool IsForExecutors(wire::SharedMemory what) {
+  return what == wire::SharedMemory::kImage || what == wire::SharedMemory::kBlockStates;
+}
+
 bool IsKnown(wire::SharedMemory what) {
   return what == wire::SharedMemory::kWindow || what == wire::SharedMemory::kHostArena ||
-         what == wire::SharedMemory::kImage;
+         IsForExecutors(what);
 }
 
 bool SendReply(int socket, const wire::DescriptorReply& reply, int descriptor) {
@@ -126,7 +130,7 @@ bool DescriptorServer::Answer(const Connection& connection) const {
     reply.error = absl::IsNotFound(memory.status()) ? ENOENT : EACCES;
     return SendReply(connection.socket.get(), reply, -1);
   }
-  if (request.what == wire::SharedMemory::kImage && !connection.is_executor) {
+  if (IsForExecutors(request.what) && !connection.is_executor) {
     spdlog::warn("session {}: a process that is no executor asked for the image",
                  request.session_id);
     reply.error = EACCES;

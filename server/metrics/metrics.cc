@@ -30,7 +30,7 @@ constexpr std::array<const char*, 6> kOutcomes = {"ok",      "upstream_error", "
                                                   "timeout", "lost",           "cancelled"};
 constexpr std::array<const char*, 3> kSources = {"resident", "host", "peer"};
 constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
-constexpr std::array<const char*, 2> kReasons = {"memory_full", "move"};
+constexpr std::array<const char*, 3> kReasons = {"memory_full", "move", "requested"};
 
 template <typename Enum, std::size_t N>
 const char* NameOf(const std::array<const char*, N>& names, Enum value) {

@@ -22,11 +22,28 @@ constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the p
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Create(const Sizes& sizes) {
-  auto memory = std::make_unique<SessionMemory>();
+  std::unique_ptr<SessionMemory> memory(new SessionMemory());
   TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", sizes.image));
   TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
   TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
+  const Bytes blocks = sizes.image / wire::kImageBlockBytes;
+  TORPOR_ASSIGN_OR_RETURN(
+      memory->block_states_,
+      CreateFile("torpor-blocks", blocks * memory::BlockStates::kBytesPerBlock));
+  TORPOR_RETURN_IF_ERROR(memory->MapBlockStates());
   return memory;
+}
+
+absl::Status SessionMemory::MapBlockStates() {
+  void* const words = mmap(nullptr, block_states_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                           block_states_.fd.get(), 0);
+  if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
+  block_words_ = {static_cast<std::uint64_t*>(words), block_states_.bytes / sizeof(std::uint64_t)};
+  return absl::OkStatus();
+}
+
+SessionMemory::~SessionMemory() {
+  if (!block_words_.empty()) munmap(block_words_.data(), block_states_.bytes);
 }
 
 absl::StatusOr<SessionMemory::File> SessionMemory::CreateFile(const char* name, Bytes bytes) {
@@ -48,6 +65,8 @@ const SessionMemory::File& SessionMemory::file(wire::SharedMemory what) const {
       return host_arena_;
     case wire::SharedMemory::kImage:
       return image_;
+    case wire::SharedMemory::kBlockStates:
+      return block_states_;
   }
   CheckFailed("known kind of shared memory", __FILE__, __LINE__);
 }
@@ -55,7 +74,13 @@ const SessionMemory::File& SessionMemory::file(wire::SharedMemory what) const {
 int SessionMemory::descriptor(wire::SharedMemory what) const { return file(what).fd.get(); }
 Bytes SessionMemory::size(wire::SharedMemory what) const { return file(what).bytes; }
 
+void SessionMemory::NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+  if (what != wire::SharedMemory::kImage) return;
+  memory::BlockStates(block_words_, wire::kImageBlockBytes).Reset({offset, offset + bytes});
+}
+
 absl::Status SessionMemory::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+  NoteZeros(what, offset, bytes);
   const int result = fallocate(descriptor(what), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                static_cast<off_t>(offset), static_cast<off_t>(bytes));
   if (result == 0) return absl::OkStatus();
@@ -63,6 +88,7 @@ absl::Status SessionMemory::Discard(wire::SharedMemory what, Bytes offset, Bytes
 }
 
 absl::Status SessionMemory::Clear(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+  NoteZeros(what, offset, bytes);
   static constexpr std::array<char, 64 * kKiB> kZeros{};
   while (bytes > 0) {
     const ssize_t written =

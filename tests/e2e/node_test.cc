@@ -18,6 +18,7 @@ extern "C" {
 #include <thread>
 #include <vector>
 
+#include "emulator/node/model_account.h"
 #include "tests/e2e/emulated_node.h"
 
 namespace torpor::e2e {
@@ -31,6 +32,12 @@ constexpr const char* kTwoSmallGpus = R"(version: v1
 gpus:
   - memory: 96MiB
     count: 2
+)";
+
+constexpr const char* kTwoLinkedGpus = R"(version: v1
+gpus:
+  - {memory: 96MiB, pcie_gbps: 4, count: 2}
+nvlinks: {gbps_per_link: 8, pairs: [{gpus: [0, 1]}]}
 )";
 
 // Two of these do not fit a small GPU together.
@@ -130,6 +137,19 @@ TEST_F(Node, ConcurrentRequestsQueueAndAreAllAnswered) {
   for (const char* name : {"a", "b", "c"}) {
     EXPECT_EQ(node_->PostOne(AddPath(name), Value(0)).body, Sum(12));
   }
+}
+
+TEST_F(Node, TheDaemonsExecutorsAreOnOneEmulatedNode) {
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoLinkedGpus, {"a", "b"}, {"a", "b"}));
+  const std::string path = node_->folder().path() + "/emulator-node";
+  auto account = emulator::ModelAccount::Open(path);
+  ASSERT_TRUE(account.ok()) << account.failure().message;
+  account->Reset();
+  for (const char* name : {"a", "b"}) {
+    EXPECT_EQ(node_->PostOne(AddPath(name), Value(1)).body, Sum(1));
+  }
+  EXPECT_GT(account->Read().copies.count, 0U);
+  EXPECT_GT(account->Read().copies.modelled, Duration::zero());
 }
 
 TEST_F(Node, AKilledExecutorCostsOnlyTheRequestInFlight) {

@@ -135,6 +135,13 @@ TEST_F(Standalone, ServesTheGpusOfTheTopologyFile) {
   EXPECT_GT(gpus[2].at("pool_bytes"), gpus[1].at("pool_bytes"));
 }
 
+TEST_F(Standalone, TheTopologyMayBeAPreset) {
+  const auto run = Start(Shell("test -f ${TORPOR_SOCKET%/*}/emulator-node && " + kVectorAdd),
+                         {"--gpus", "2", "--topology", "demo-2gpu"});
+  EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();
+  ExpectNothingLeft({});
+}
+
 TEST_F(Standalone, AProgramCannotHaveMoreGpusThanThereAre) {
   const auto run = Start({kVectorAdd},
                          {"--gpus", "4", "--topology", folder_.Write("topology.yaml", kThreeGpus)});

@@ -46,6 +46,22 @@ class TorporctlOnANode : public Torporctl {
     return shown->Stdout();
   }
 
+  // A hint that is to be followed.
+  void Hint(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--socket", node_.folder().path() + "/admin.sock"});
+    const auto hint = Run(arguments);
+    EXPECT_EQ(hint->Wait(Duration::zero()), 0) << hint->Stderr();
+  }
+
+  nlohmann::json Busy() const {
+    const auto functions = nlohmann::json::parse(Show("functions", "json")).at("functions");
+    return functions[functions[0].at("name") == "busy" ? 0 : 1];
+  }
+
+  Reply Add(int value) const {
+    return node_.PostOne("/function/busy/add", "{\"value\":[" + std::to_string(value) + "]}");
+  }
+
   EmulatedNode node_{kTwoGpus, {"busy", "absent"}};
 };
 
@@ -85,6 +101,44 @@ TEST_F(TorporctlOnANode, FunctionsShowsWhatEachHasUsed) {
   EXPECT_THAT(table, HasSubstr("FUNCTION  STATE"));
   EXPECT_THAT(table, HasSubstr("\nbusy "));
   EXPECT_THAT(table, HasSubstr("\nabsent "));
+}
+
+TEST_F(TorporctlOnANode, AnAdministratorPutsMemoryWhereItShallBe) {
+  const std::string answer = Add(1).body;
+  for (const int gpu : {0, 1, 0}) {
+    Hint({"load", "busy", "--gpu", std::to_string(gpu)});
+    EXPECT_EQ(Busy().at("resident_gpus"), nlohmann::json::array({gpu}));
+    EXPECT_EQ(Add(0).body, answer);
+  }
+  Hint({"evict", "busy"});
+  EXPECT_EQ(Busy().at("resident_gpus"), nlohmann::json::array());
+  EXPECT_EQ(Add(0).body, answer);
+  Hint({"pin", "busy"});
+  EXPECT_EQ(Busy().at("is_pinned"), true);
+  Hint({"unpin", "busy"});
+  EXPECT_EQ(Busy().at("is_pinned"), false);
+}
+
+TEST_F(TorporctlOnANode, ACheckpointIsWhatAnExecutorsDeathLeaves) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Add(1).status, 200);
+  const std::string answer = Add(0).body;
+  Hint({"checkpoint", "busy"});
+  const auto gpu = Busy().at("resident_gpus").at(0).get<std::size_t>();
+  const auto executor = node_.Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
+  ASSERT_EQ(kill(executor, SIGKILL), 0);
+  Reply after;
+  for (int i = 0; i < 500 && after.status != 200; ++i) after = Add(0);
+  EXPECT_EQ(after.body, answer);
+}
+
+TEST_F(TorporctlOnANode, HintsThatCannotBeFollowedSayWhy) {
+  const std::string socket = node_.folder().path() + "/admin.sock";
+  const auto absent = Run({"load", "absent", "--socket", socket});
+  EXPECT_EQ(absent->Wait(Duration::zero()), 1);
+  EXPECT_THAT(absent->Stderr(), HasSubstr("absent has no process"));
+  const auto unknown = Run({"evict", "nobody", "--socket", socket});
+  EXPECT_EQ(unknown->Wait(Duration::zero()), 1);
+  EXPECT_THAT(unknown->Stderr(), HasSubstr("there is no function nobody"));
 }
 
 TEST_F(Torporctl, WithoutADaemonEachCommandSaysSo) {

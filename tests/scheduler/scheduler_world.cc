@@ -33,7 +33,7 @@ SchedulerWorld::SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose 
 
 std::string SchedulerWorld::Step() {
   now_ += std::chrono::milliseconds(Below(20));
-  switch (Below(12)) {
+  switch (Below(13)) {
     case 0:
     case 1:
     case 2:
@@ -54,6 +54,9 @@ std::string SchedulerWorld::Step() {
       break;
     case 8:
       Tell(TimePassed{});
+      break;
+    case 9:
+      GiveSomeHint();
       break;
     default:
       CompleteSomeSwap();
@@ -234,6 +237,22 @@ void SchedulerWorld::GrowOrShrink() {
     if (place.first == instance) image.bytes -= std::min(image.bytes, less);
   }
   Tell(ImageShrunk{instance, less});
+}
+
+void SchedulerWorld::GiveSomeHint() {
+  const InstanceId instance = instances_[Below(instances_.size())];
+  // The last of these GPUs does not exist.
+  const auto gpu = static_cast<int>(Below(is_up_.size() + 1));
+  switch (Below(5)) {
+    case 0:
+      return Tell(EvictionWanted{instance});
+    case 1:
+      return Tell(PinChanged{instance, Below(2) == 0});
+    case 2:
+      return Tell(LoadWanted{instance, GpuIndex{gpu}});
+    default:
+      return Tell(LoadWanted{instance, std::nullopt});
+  }
 }
 
 void SchedulerWorld::CompleteSomeSwap() {

@@ -58,6 +58,7 @@ class SchedulerWorld {
   void EndSomeRequest();
   void EndSomeLease();
   void GrowOrShrink();
+  void GiveSomeHint();
   void CompleteSomeSwap();
   void BreakOrMendSomeGpu();
   std::uint32_t Below(std::size_t bound) {

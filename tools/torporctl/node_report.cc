@@ -1,14 +1,13 @@
 #include "tools/torporctl/node_report.h"
 
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
 
 #include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "proto/torpor/v1/admin.grpc.pb.h"
 #include "tools/text_table/text_table.h"
+#include "tools/torporctl/admin_call.h"
 
 namespace torpor::torporctl {
 namespace {
@@ -16,23 +15,7 @@ namespace {
 using Align = TextTable::Align;
 using Json = nlohmann::ordered_json;
 
-template <typename Response, typename Call>
-absl::StatusOr<Response> Fetch(const std::string& admin_socket, Call call) {
-  constexpr std::chrono::seconds kPatience(5);
-  const auto channel =
-      grpc::CreateChannel("unix:" + admin_socket, grpc::InsecureChannelCredentials());
-  const auto stub = v1::Admin::NewStub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
-  Response response;
-  const grpc::Status status = call(*stub, context, response);
-  if (!status.ok()) {
-    return absl::UnavailableError(
-        fmt::format("no torpord answers on {} ({}); is it running, and may you open its socket?",
-                    admin_socket, status.error_message()));
-  }
-  return response;
-}
+constexpr std::chrono::seconds kPatience(5);
 
 std::string HumanSeconds(double seconds) {
   const auto whole = static_cast<std::uint64_t>(seconds);
@@ -47,14 +30,15 @@ std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; 
 }  // namespace
 
 absl::StatusOr<v1::NodeStatus> FetchStatus(const std::string& admin_socket) {
-  return Fetch<v1::NodeStatus>(admin_socket, [](auto& stub, auto& context, auto& response) {
-    return stub.GetStatus(&context, v1::GetStatusRequest(), &response);
-  });
+  return CallAdmin<v1::NodeStatus>(
+      admin_socket, kPatience, [](auto& stub, auto& context, auto& response) {
+        return stub.GetStatus(&context, v1::GetStatusRequest(), &response);
+      });
 }
 
 absl::StatusOr<v1::ListFunctionsResponse> FetchFunctions(const std::string& admin_socket) {
-  return Fetch<v1::ListFunctionsResponse>(
-      admin_socket, [](auto& stub, auto& context, auto& response) {
+  return CallAdmin<v1::ListFunctionsResponse>(
+      admin_socket, kPatience, [](auto& stub, auto& context, auto& response) {
         return stub.ListFunctions(&context, v1::ListFunctionsRequest(), &response);
       });
 }
@@ -129,6 +113,7 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
   TextTable table({{"FUNCTION"},
                    {"STATE"},
                    {"RESIDENT ON"},
+                   {"PINNED"},
                    {"IMAGE", Align::kRight},
                    {"LIMIT", Align::kRight},
                    {"SESSIONS", Align::kRight},
@@ -141,7 +126,7 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
     table.AddRow(
         {function.name(), function.state(),
          OrDash(fmt::format("{}", fmt::join(function.resident_gpus(), ","))),
-         HumanBytes(function.image_bytes()),
+         function.is_pinned() ? "yes" : "-", HumanBytes(function.image_bytes()),
          function.memory_limit_bytes() == 0 ? "gpu" : HumanBytes(function.memory_limit_bytes()),
          std::to_string(function.sessions()), std::to_string(function.requests()),
          std::to_string(function.errors()), std::to_string(function.swaps_in()),
@@ -158,6 +143,7 @@ std::string FunctionsJson(const v1::ListFunctionsResponse& functions) {
     list.push_back({{"name", function.name()},
                     {"state", function.state()},
                     {"resident_gpus", std::move(resident)},
+                    {"is_pinned", function.is_pinned()},
                     {"image_bytes", function.image_bytes()},
                     {"memory_limit_bytes", function.memory_limit_bytes()},
                     {"sessions", function.sessions()},

@@ -10,8 +10,11 @@
 
 #include "proto/wire/control_messages.h"
 #include "server/config/config_loader.h"
+#include "server/daemon/cuda_libraries.h"
+#include "server/daemon/topology_preset.h"
 #include "server/version.h"
 #include "tools/torporctl/cuda_linkage.h"
+#include "tools/torporctl/hints.h"
 #include "tools/torporctl/node_report.h"
 #include "tools/torporctl/standalone_run.h"
 #include "tools/torporctl/user_program.h"
@@ -29,10 +32,11 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  torporctl status\n"
     "  torporctl functions --output json\n"
+    "  torporctl load digits --gpu 1\n"
     "  torporctl run --function digits -- ./digits --port 9001\n"
     "  torporctl run --standalone -- ./vectorAdd\n\n"
-    "Exit status: 0; 1 if no daemon answers; 2 for a wrong flag or configuration. `run` ends as "
-    "the "
+    "Exit status: 0; 1 if no daemon answers, or says why not; 2 for a wrong flag or "
+    "configuration. `run` ends as the "
     "program does (torporctl run --help).\n\n"
     "Files:\n"
     "  /etc/torpor/config.yaml  where the daemon's sockets and the functions' tokens are named";
@@ -56,6 +60,7 @@ struct Options {
   std::string socket;  // of the daemon, client's or admin's by command
   std::string output = "table";
   std::string function;
+  std::optional<int> gpu;
   std::string token_file;
   bool is_standalone = false;
   StandaloneOptions standalone;
@@ -79,15 +84,26 @@ absl::StatusOr<server::Config> DaemonConfig(const Options& options) {
   return server::LoadConfig(sources);
 }
 
+absl::StatusOr<std::string> AdminSocket(const Options& options) {
+  if (!options.socket.empty()) return options.socket;
+  const absl::StatusOr<server::Config> config = DaemonConfig(options);
+  if (!config.ok()) return config.status();
+  return config->admin_socket;
+}
+
+template <typename Ask>
+int GiveHint(const Options& options, Ask ask) {
+  const absl::StatusOr<std::string> socket = AdminSocket(options);
+  if (!socket.ok()) return Fail(socket.status(), kExitUsage);
+  const absl::Status status = ask(*socket, options.function);
+  return status.ok() ? 0 : Fail(status, kExitFailure);
+}
+
 template <typename Fetch, typename Table, typename Json>
 int Report(const Options& options, Fetch fetch, Table table, Json json) {
-  std::string socket = options.socket;
-  if (socket.empty()) {
-    const absl::StatusOr<server::Config> config = DaemonConfig(options);
-    if (!config.ok()) return Fail(config.status(), kExitUsage);
-    socket = config->admin_socket;
-  }
-  const auto response = fetch(socket);
+  const absl::StatusOr<std::string> socket = AdminSocket(options);
+  if (!socket.ok()) return Fail(socket.status(), kExitUsage);
+  const auto response = fetch(*socket);
   if (!response.ok()) return Fail(response.status(), kExitFailure);
   const std::string text = options.output == "json" ? json(*response) : table(*response);
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -141,14 +157,32 @@ int RunProgram(const Options& options) {
                                : RunOnNode(*program, options);
 }
 
-void AddReportOptions(CLI::App& command, Options& options) {
-  command.add_option("-o,--output", options.output, "table or json")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
+void AddAdminSocketOption(CLI::App& command, Options& options) {
   command
       .add_option("--socket", options.socket,
                   "The daemon's admin socket; else the configuration names it")
       ->type_name("PATH");
+}
+
+void AddReportOptions(CLI::App& command, Options& options) {
+  command.add_option("-o,--output", options.output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  AddAdminSocketOption(command, options);
+}
+
+CLI::App& AddHintCommand(CLI::App& app, Options& options, const char* name,
+                         const char* description) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.add_option("function", options.function, "The function's name")->required();
+  AddAdminSocketOption(command, options);
+  return command;
+}
+
+// Puts the file in the place of a preset's name; gives what is wrong.
+std::string TakeTopology(std::string& text) {
+  text = server::FindTopology(text, server::ProgramDirectory());
+  return CLI::ExistingFile(text);
 }
 
 void AddRunOptions(CLI::App& command, Options& options) {
@@ -171,9 +205,9 @@ void AddRunOptions(CLI::App& command, Options& options) {
   standalone->excludes(function)->excludes(token)->excludes(socket);
   command
       .add_option("--topology", options.standalone.topology,
-                  "With --standalone: the emulated node (docs/emulator.md)")
-      ->type_name("FILE")
-      ->check(CLI::ExistingFile)
+                  "With --standalone: the emulated node, or the name of a preset "
+                  "(docs/emulator.md)")
+      ->transform(CLI::Validator(TakeTopology, "FILE"))
       ->needs(standalone);
   command
       .add_option("--gpus", options.standalone.gpus,
@@ -204,6 +238,19 @@ int Run(std::vector<std::string> arguments) {
   AddReportOptions(status, options);
   CLI::App& functions = *app.add_subcommand("functions", "The functions: state, memory, use");
   AddReportOptions(functions, options);
+  CLI::App& load = AddHintCommand(
+      app, options, "load", "Bring a function's memory to a GPU before a request does, and wait");
+  load.add_option("--gpu", options.gpu, "This one; else any")->check(CLI::NonNegativeNumber);
+  CLI::App& evict = AddHintCommand(app, options, "evict",
+                                   "Take the memory of an idle function off the GPUs, and wait");
+  CLI::App& pin = AddHintCommand(
+      app, options, "pin",
+      "Evict a function only where evicting all others together leaves too little room");
+  CLI::App& unpin = AddHintCommand(app, options, "unpin", "Evict a function as all others");
+  CLI::App& checkpoint =
+      AddHintCommand(app, options, "checkpoint",
+                     "Copy what the GPU has changed of a function to its image in host memory, "
+                     "where an executor's death does not harm it, and wait");
   CLI::App& run = *app.add_subcommand("run", "Run a CUDA program on shared GPUs");
   AddRunOptions(run, options);
 
@@ -226,6 +273,18 @@ int Run(std::vector<std::string> arguments) {
   }
   if (status.parsed()) return Report(options, FetchStatus, StatusTable, StatusJson);
   if (functions.parsed()) return Report(options, FetchFunctions, FunctionsTable, FunctionsJson);
+  if (load.parsed()) {
+    return GiveHint(options, [&](const std::string& socket, const std::string& function) {
+      return Load(socket, function, options.gpu);
+    });
+  }
+  if (evict.parsed()) return GiveHint(options, Evict);
+  if (checkpoint.parsed()) return GiveHint(options, Checkpoint);
+  if (pin.parsed() || unpin.parsed()) {
+    return GiveHint(options, [&](const std::string& socket, const std::string& function) {
+      return Pin(socket, function, pin.parsed());
+    });
+  }
   return RunProgram(options);
 }
 

@@ -5,13 +5,12 @@
 // With --lazy 1 it comes to CUDA only in its first request.
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "examples/service/cuda_error.h"
 #include "examples/service/endpoint.h"
-#include "examples/service/json_numbers.h"
+#include "tests/e2e/driven/sum_service.h"
 
 namespace torpor::examples {
 namespace {
@@ -82,22 +81,15 @@ int Main(int argc, char** argv) {
   const int megabytes = IntFlag(flags, "megabytes", 1, 1024);
   std::optional<State> state;
   if (IntFlag(flags, "lazy", 0, 1) == 0) state.emplace(megabytes);
-  std::mutex one_request;
-  Serve(flags, [&](const HttpRequest& request) -> HttpResponse {
-    const std::lock_guard<std::mutex> lock(one_request);
-    const auto members = ParseNumbers(request.body);
+  ServeSums(flags, [&](const SumRequest& request) -> std::optional<unsigned long long> {
     if (!state) state.emplace(megabytes);
-    unsigned long long sum = 0;
-    if (request.path == "/add" && members && members->count("value") != 0) {
-      sum = state->AddToAll(static_cast<unsigned>(members->at("value").at(0)));
-    } else if (request.path == "/work" && members && members->count("ms") != 0) {
-      sum = state->Work(std::chrono::milliseconds(static_cast<int>(members->at("ms").at(0))));
-    } else if (request.path == "/fault") {
-      state->WriteNowhere();
-    } else {
-      return {400, "{\"error\":\"no such request\"}\n"};
+    if (request.Is("/add", "value")) return state->AddToAll(request.number("value"));
+    if (request.Is("/work", "ms")) {
+      return state->Work(std::chrono::milliseconds(request.number("ms")));
     }
-    return {200, "{\"sum\":" + std::to_string(sum) + "}\n"};
+    if (!request.Is("/fault")) return std::nullopt;
+    state->WriteNowhere();
+    return 0;
   });
   return 0;
 }

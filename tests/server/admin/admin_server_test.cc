@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tools/torporctl/hints.h"
 #include "tools/torporctl/node_report.h"
 
 namespace torpor::server {
@@ -31,6 +32,11 @@ class AdminServerTest : public ::testing::Test {
 
   void StartServer() {
     auto server = AdminServer::Start(config_, {.snapshot = [this] { return node_; },
+                                               .advise =
+                                                   [this](const Hint& hint) {
+                                                     hints_.push_back(hint);
+                                                     return answer_;
+                                                   },
                                                .http_address = "127.0.0.1:8000",
                                                .metrics_address = ""});
     ASSERT_TRUE(server.ok()) << server.status();
@@ -40,6 +46,8 @@ class AdminServerTest : public ::testing::Test {
   std::filesystem::path folder_;
   Config config_;
   NodeSnapshot node_;
+  std::vector<Hint> hints_;
+  absl::Status answer_;
   std::unique_ptr<AdminServer> server_;
 };
 
@@ -81,6 +89,27 @@ TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
   EXPECT_EQ(function.memory_limit_bytes(), kGiB);
   EXPECT_EQ(function.deadline_ms(), 80);
   EXPECT_EQ(function.upstream(), "127.0.0.1:9001");
+}
+
+TEST_F(AdminServerTest, HintsArriveAndAreAnswered) {
+  StartServer();
+  EXPECT_TRUE(torporctl::Load(config_.admin_socket, "digits", 1).ok());
+  EXPECT_TRUE(torporctl::Load(config_.admin_socket, "digits", std::nullopt).ok());
+  EXPECT_TRUE(torporctl::Evict(config_.admin_socket, "digits").ok());
+  EXPECT_TRUE(torporctl::Pin(config_.admin_socket, "digits", true).ok());
+  EXPECT_TRUE(torporctl::Pin(config_.admin_socket, "digits", false).ok());
+  answer_ = absl::FailedPreconditionError("it is in use");
+  EXPECT_EQ(torporctl::Checkpoint(config_.admin_socket, "digits"), answer_);
+  std::vector<Hint::Kind> kinds;
+  for (const Hint& hint : hints_) {
+    EXPECT_EQ(hint.function, "digits");
+    kinds.push_back(hint.kind);
+  }
+  using Kind = Hint::Kind;
+  EXPECT_THAT(kinds, ElementsAre(Kind::kLoad, Kind::kLoad, Kind::kEvict, Kind::kPin, Kind::kUnpin,
+                                 Kind::kCheckpoint));
+  EXPECT_EQ(hints_.at(0).gpu, GpuIndex{1});
+  EXPECT_FALSE(hints_.at(1).gpu.has_value());
 }
 
 TEST_F(AdminServerTest, ASocketThatCannotBeBoundIsNamed) {

@@ -126,7 +126,23 @@ void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& oper
   message.mutable_operation_done()->set_operation_id(operation.operation_id());
   message.mutable_operation_done()->set_code(static_cast<std::int32_t>(status.code()));
   message.mutable_operation_done()->set_message(std::string(status.message()));
+  if (learned_) *message.mutable_operation_done()->mutable_learned() = learned_(operation);
   controller_->OnExecutorMessage(executor.link, message);
+  if (!operation.has_swap_in() || !status.ok()) return;
+  if (completes_swap_ins_ || operation.swap_in().is_whole()) {
+    SayComplete(executor, operation.swap_in().session_id());
+  }
+}
+
+void ControllerHarness::SayComplete(const Executor& executor, std::uint64_t session) {
+  v1::ExecutorMessage complete;
+  complete.mutable_swap_in_complete()->set_session_id(session);
+  controller_->OnExecutorMessage(executor.link, complete);
+}
+
+void ControllerHarness::CompleteSwapIn(int gpu, const Client& client) {
+  SayComplete(executors_[gpu], client.hello.session_id);
+  Settle();
 }
 
 ControllerHarness::Client ControllerHarness::Hello(const std::string& token) {

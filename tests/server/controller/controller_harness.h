@@ -106,9 +106,12 @@ class ControllerHarness : public testing::Test {
   std::optional<wire::LeaseGrant> TakeLease(const Client& client);
   // Takes a revocation and gives the lease back.
   bool GiveBack(const Client& client);
+  // The copies of a swap-in that does not complete at once are done.
+  void CompleteSwapIn(int gpu, const Client& client);
   // A whole request.
   void Serve(const std::string& function, const Client& client);
 
+  void SayComplete(const Executor& executor, std::uint64_t session);
   void AnswerWith(Kind kind, const std::optional<absl::Status>& answer) {
     answers_ = [=](const v1::DaemonMessage& operation) {
       return (operation.*kind)() ? answer : std::optional(absl::OkStatus());
@@ -124,6 +127,9 @@ class ControllerHarness : public testing::Test {
   std::map<RequestId, Outcome> outcomes_;
   // The answer to an operation; nothing: not yet. Default: OK.
   std::function<std::optional<absl::Status>(const v1::DaemonMessage&)> answers_;
+  // What the answer to an operation tells besides.
+  std::function<v1::Learned(const v1::DaemonMessage&)> learned_;
+  bool completes_swap_ins_ = true;  // at once
   std::uint64_t next_epoch_ = 1;
   std::uint64_t next_request_ = 1;
 };

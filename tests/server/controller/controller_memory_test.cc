@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "server/controller/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
@@ -206,6 +207,57 @@ TEST_F(ControllerMemory, HostMemoryIsMappedEverywhereFirst) {
   EXPECT_EQ(a.link->Take<wire::MemoryReply>()->error, kCudaErrorMemoryAllocation);
 }
 
+TEST_F(ControllerMemory, SwapInFollowsTheOrderThatALeaseHasShown) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  const auto first = Malloc(a, 20 * kMiB);
+  const auto second = Malloc(a, 20 * kMiB);
+  Malloc(b, 40 * kMiB);
+  learned_ = [&](const v1::DaemonMessage& operation) {
+    v1::Learned learned;
+    const Bytes begin = a.hello.device_base;
+    if (operation.end_lease().session_id() == a.hello.session_id) {
+      learned.add_touched(second->address - begin);
+      learned.add_touched(first->address - begin);
+    }
+    if (operation.swap_out().session_id() == a.hello.session_id) {
+      learned.add_address_holders(first->address - begin);
+      learned.set_looked_at_all(true);
+    }
+    return learned;
+  };
+  Serve("a", a);
+  Serve("b", b);
+  Serve("a", a);
+  Serve("a", a);
+  Serve("a", a);
+  v1::DaemonMessage::SwapIn last;
+  std::vector<bool> learns;
+  for (const v1::DaemonMessage& operation : executors_[0].link->log) {
+    if (operation.swap_in().session_id() == a.hello.session_id) last = operation.swap_in();
+    const v1::DaemonMessage::BeginLease& lease = operation.begin_lease();
+    if (lease.session_id() == a.hello.session_id) learns.push_back(lease.learn());
+  }
+  ASSERT_EQ(last.live_size(), 2);
+  EXPECT_EQ(last.live(0).offset(), second->address - a.hello.device_base);
+  EXPECT_FALSE(last.live(0).holds_addresses());
+  EXPECT_EQ(last.live(1).offset(), first->address - a.hello.device_base);
+  EXPECT_TRUE(last.live(1).holds_addresses());
+  EXPECT_EQ(learns, (std::vector<bool>{true, true, true, false})) << "until leases agree";
+}
+
+TEST_F(ControllerMemory, ALeaseBeginsWhileTheImageIsOnItsWay) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Malloc(a, 4 * kMiB);
+  completes_swap_ins_ = false;
+  Serve("a", a);
+  EXPECT_EQ(counts_.swaps_in, 0) << "counted when it is there";
+  CompleteSwapIn(0, a);
+  EXPECT_EQ(counts_.swaps_in, 1);
+}
+
 TEST_F(ControllerMemory, SwapInNamesWhatIsLive) {
   StartExecutor(0);
   Client a = Connect("token-a");
@@ -218,9 +270,11 @@ TEST_F(ControllerMemory, SwapInNamesWhatIsLive) {
   const auto swap_in = std::find_if(log.begin(), log.end(),
                                     [](const auto& message) { return message.has_swap_in(); });
   ASSERT_NE(swap_in, log.end());
-  ASSERT_EQ(swap_in->swap_in().live_size(), 1);
+  ASSERT_EQ(swap_in->swap_in().live_size(), 2);
   EXPECT_EQ(swap_in->swap_in().live(0).offset(), 3 * kMiB);
-  EXPECT_EQ(swap_in->swap_in().live(0).bytes(), 6 * kMiB);
+  EXPECT_EQ(swap_in->swap_in().live(0).bytes(), 3 * kMiB);
+  EXPECT_EQ(swap_in->swap_in().live(1).offset(), 6 * kMiB);
+  EXPECT_FALSE(swap_in->swap_in().is_whole());
 }
 
 }  // namespace

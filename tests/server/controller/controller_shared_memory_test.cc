@@ -144,6 +144,20 @@ TEST_F(ControllerSharedMemory, WhatIsOpenedUnderALeaseIsBroughtFirst) {
   EXPECT_TRUE(IsThere(owner_));
 }
 
+TEST_F(ControllerSharedMemory, NothingIsOpenBeforeItHasArrived) {
+  owner_ = Connect("token-b");
+  opener_ = Connect("token-b");
+  address_ = Malloc(owner_, kBytes)->address;
+  completes_swap_ins_ = false;
+  ASSERT_TRUE(WantLease(owner_));
+  token_ = Share(owner_, address_)->token;
+  EXPECT_EQ(Open(opener_), -1) << "not yet";
+  CompleteSwapIn(0, owner_);
+  opened_ = opener_.link->Take<wire::OpenMemoryReply>();
+  ASSERT_TRUE(opened_);
+  EXPECT_EQ(opened_->error, 0);
+}
+
 TEST_F(ControllerSharedMemory, WhatCannotBeBroughtIsNotOpen) {
   ASSERT_TRUE(WantLease(opener_));
   ShareFromALaterProcess();

@@ -140,7 +140,7 @@ TEST_F(BatchRunnerTest, AStickyErrorStaysAndIsReportedOnce) {
   EXPECT_EQ(reply.async_error_is_sticky, 1u);
   reply = Call(BatchBuilder().Add(wire::DeviceGetLimit{}));
   EXPECT_EQ(reply.async_error, cudaErrorIllegalAddress);
-  EXPECT_EQ(s_.faults.count, 1);
+  EXPECT_EQ(s_.events.count, 1);
 }
 
 TEST_F(BatchRunnerTest, ADrainTellsWhenEventsCompleted) {
@@ -191,12 +191,10 @@ TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
   write.variable_offset = 1;
   EXPECT_EQ(ErrorOf(write), cudaErrorInvalidSymbol);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
-  ASSERT_TRUE(s_.session->SwapOut(true, false, s_.stream).ok());
+  ASSERT_TRUE(s_.session->SwapOut(true, false, s_.stream, s_.seen).ok());
 
-  memory::ExtentSet live;
-  live.Add({0, 4096});
   s_.cuda.SetVariable(0);  // another function's work on this GPU would do that to a shared one
-  ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
+  ASSERT_TRUE(s_.session->SwapIn({{{0, 4096}}}, /*is_whole=*/false).ok());
   EXPECT_EQ(s_.cuda.variable(), 42u);
 }
 
@@ -205,16 +203,14 @@ TEST_F(BatchRunnerTest, ASwapInThatFailsLeavesNothing) {
   s_.cuda.SetVariable(42);
   EXPECT_EQ(ErrorOf(wire::ModuleBindGlobals{1, base()}), cudaSuccess);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
-  ASSERT_TRUE(s_.session->SwapOut(true, false, s_.stream).ok());
-  memory::ExtentSet live;
-  live.Add({0, 4096});
+  ASSERT_TRUE(s_.session->SwapOut(true, false, s_.stream, s_.seen).ok());
   s_.cuda.RefuseDeviceCopies(true);
-  EXPECT_FALSE(s_.session->SwapIn(live, s_.stream).ok());
+  EXPECT_FALSE(s_.session->SwapIn({{{0, 4096}}}, /*is_whole=*/false).ok());
   EXPECT_EQ(s_.cuda.mapped_chunks(), 0u);
   EXPECT_FALSE(s_.memory->image().Contains(base(), 1));
   s_.cuda.RefuseDeviceCopies(false);
   s_.cuda.SetVariable(0);
-  ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
+  ASSERT_TRUE(s_.session->SwapIn({{{0, 4096}}}, /*is_whole=*/false).ok());
   EXPECT_EQ(s_.cuda.variable(), 42u);
 }
 
@@ -289,7 +285,8 @@ TEST_F(BatchRunnerTest, AVariablesAddressOfAnotherGpuIsTranslated) {
 }
 
 TEST_F(BatchRunnerTest, AnEndedLeaseRefusesAndASwapNeedsItsEnd) {
-  EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->SwapOut(true, false, s_.stream).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(s_.session->SwapOut(true, false, s_.stream, s_.seen).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->BeginLease({6})));
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->EndLease({6}, TimePoint::max())));
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());

@@ -1,12 +1,13 @@
 #include "server/executor/device_image.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
+#include <optional>
 
 #include "tests/server/executor/fake_cuda.h"
+#include "tests/server/executor/fake_image.h"
+#include "tests/server/executor/in_order.h"
 
 namespace torpor::executor {
 namespace {
@@ -14,21 +15,16 @@ namespace {
 constexpr std::uint64_t kBase = 0x5500'0000'0000;  // where the sanitizers allow mappings
 constexpr Bytes kRange = 64 * kMiB;
 
-SharedMapping NewFile(Bytes bytes) {
-  const UniqueFd file(memfd_create("image", MFD_CLOEXEC));
-  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
-  return *SharedMapping::Map(file, bytes);
-}
-
 class DeviceImageTest : public testing::Test {
  protected:
   void SetUp() override {
     device_ = *Device::Open(cuda_.driver(), 0);
     pool_ = *PhysicalPool::Create(*device_, 8 * FakeCuda::kChunk, FakeCuda::kChunk);
     pool_->Return(*pool_->Take(8));  // waits until the pool is full
-    SharedMapping mapping = NewFile(kRange);
-    host_ = mapping.data();
-    image_ = *DeviceImage::Open(*device_, *pool_, kBase, kRange, std::move(mapping));
+    ImageFiles files = NewImageFiles(kRange);
+    host_ = files.image.data();
+    states_.emplace(StatesIn(files.block_states));
+    image_ = *DeviceImage::Open(*device_, *pool_, hasher_, kBase, kRange, std::move(files));
     stream_ = *device_->CreateStream();
   }
 
@@ -42,14 +38,16 @@ class DeviceImageTest : public testing::Test {
   FakeCuda cuda_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<PhysicalPool> pool_;
+  HostBlockHasher hasher_;
   std::unique_ptr<DeviceImage> image_;
   std::uint8_t* host_ = nullptr;
+  std::optional<memory::BlockStates> states_;
   CUstream stream_ = nullptr;
 };
 
 TEST_F(DeviceImageTest, SwapsInAndOutWhatTheGpuChanged) {
   std::memset(host_ + 100, 7, 1000);
-  ASSERT_EQ(*image_->SwapIn(Live({{0, 2000}}), stream_), 2000u);
+  ASSERT_EQ(*image_->SwapIn(InOrder({{0, 2000}})), 2000u);
   EXPECT_EQ(gpu(100)[0], 7);
   gpu(100)[0] = 9;
   image_->MarkDirty();
@@ -61,26 +59,76 @@ TEST_F(DeviceImageTest, SwapsInAndOutWhatTheGpuChanged) {
   EXPECT_EQ(pool_->free_chunks(), 8u);
 }
 
+TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
+  constexpr Bytes kBlock = wire::kImageBlockBytes;
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock - 100}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(*image_->WriteBack(stream_), 4 * kBlock - 100) << "nothing is known yet";
+  image_->MarkDirty();
+  EXPECT_EQ(*image_->WriteBack(stream_), 0u) << "launches that write nothing cost no copy";
+  gpu(kBlock)[0] = 1;
+  gpu(4 * kBlock - 101)[0] = 2;
+  image_->MarkDirty();
+  EXPECT_EQ(*image_->WriteBack(stream_), 2 * kBlock - 100);
+  EXPECT_EQ(host_[kBlock], 1);
+  EXPECT_EQ(host_[4 * kBlock - 101], 2);
+  EXPECT_EQ(states_->origin(0), memory::BlockOrigin::kUploaded);
+  EXPECT_EQ(states_->origin(1), memory::BlockOrigin::kChanged);
+}
+
+TEST_F(DeviceImageTest, WhatIsKnownOfTheImageIsKnownOnTheNextGpuToo) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(*image_->WriteBack(stream_), 4096u);
+  ASSERT_TRUE(image_->Drop().ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(*image_->WriteBack(stream_), 0u);
+}
+
+TEST_F(DeviceImageTest, MemoryThatNobodyWroteIsNeitherCopiedInNorOut) {
+  states_->Reset({0, kRange});
+  ASSERT_TRUE(image_->Grow({0, FakeCuda::kChunk}, stream_).ok());
+  gpu(0)[5] = 1;
+  EXPECT_EQ(*image_->WriteBack(stream_), wire::kImageBlockBytes);
+  ASSERT_TRUE(image_->Drop().ok());
+  std::memset(host_ + wire::kImageBlockBytes, 0xEE, 1);  // would show if it were read
+  EXPECT_EQ(*image_->SwapIn(InOrder({{0, FakeCuda::kChunk}})), wire::kImageBlockBytes);
+  EXPECT_EQ(gpu(0)[5], 1);
+  EXPECT_EQ(gpu(wire::kImageBlockBytes)[0], 0);
+}
+
+TEST_F(DeviceImageTest, WhatAnAllocationFindsInAChunkIsNoHashsBusiness) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 512}})).ok());
+  gpu(1000)[0] = 9;  // of an allocation that has gone
+  image_->MarkDirty();
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  ASSERT_TRUE(image_->Grow({512, 2048}, stream_).ok());
+  gpu(1000)[0] = 9;
+  ASSERT_EQ(*image_->WriteBack(stream_), 2048u);
+  EXPECT_EQ(host_[1000], 9);
+}
+
 TEST_F(DeviceImageTest, ASecondSwapInCopiesNothing) {
-  ASSERT_TRUE(image_->SwapIn(Live({{0, 4096}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   gpu(0)[0] = 5;
-  EXPECT_EQ(*image_->SwapIn(Live({{0, 4096}}), stream_), 0u);
+  EXPECT_EQ(*image_->SwapIn(InOrder({{0, 4096}})), 0u);
   EXPECT_EQ(gpu(0)[0], 5);
 }
 
 TEST_F(DeviceImageTest, AnotherFunctionsBytesAreGone) {
-  ASSERT_TRUE(image_->SwapIn(Live({{0, FakeCuda::kChunk}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, FakeCuda::kChunk}})).ok());
   std::memset(gpu(0), 0xAA, FakeCuda::kChunk);
   ASSERT_TRUE(image_->Drop().ok());
   // The pool gives the same chunk again.
-  ASSERT_TRUE(image_->SwapIn(Live({{512, 1024}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{512, 1024}})).ok());
   EXPECT_EQ(gpu(0)[0], 0);
   EXPECT_EQ(gpu(1024)[0], 0);
   EXPECT_EQ(gpu(FakeCuda::kChunk - 1)[0], 0);
 }
 
 TEST_F(DeviceImageTest, GrowingZeroesAndShrinkingGivesChunksBack) {
-  ASSERT_TRUE(image_->SwapIn(Live({{0, 4096}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   std::memset(gpu(4096), 0xAA, 4096);
   ASSERT_TRUE(image_->Grow({4096, FakeCuda::kChunk + 512}, stream_).ok());
   EXPECT_EQ(gpu(4096)[0], 0);
@@ -92,9 +140,9 @@ TEST_F(DeviceImageTest, GrowingZeroesAndShrinkingGivesChunksBack) {
 }
 
 TEST_F(DeviceImageTest, AFullPoolLeavesEverythingAsItWas) {
-  ASSERT_TRUE(image_->SwapIn(Live({{0, 4096}}), stream_).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(
-      image_->SwapIn(Live({{0, 9 * FakeCuda::kChunk}}), stream_).status()));
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(image_->SwapIn(InOrder({{0, 9 * FakeCuda::kChunk}})).status()));
   EXPECT_EQ(cuda_.mapped_chunks(), 1u);
   EXPECT_TRUE(image_->Contains(kBase, 4096));
   EXPECT_EQ(pool_->free_chunks(), 7u);
@@ -102,8 +150,8 @@ TEST_F(DeviceImageTest, AFullPoolLeavesEverythingAsItWas) {
 
 TEST_F(DeviceImageTest, CopiesNeverSpanTwoRegistrations) {
   // Pinned in two pieces, then copied as one extent; the fake refuses a copy across.
-  ASSERT_TRUE(image_->SwapIn(Live({{0, 4096}}), stream_).ok());
-  ASSERT_TRUE(image_->SwapIn(Live({{0, 3 * FakeCuda::kChunk}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 3 * FakeCuda::kChunk}})).ok());
   EXPECT_GT(cuda_.registered_pieces(), 1u);
   image_->MarkDirty();
   EXPECT_EQ(*image_->WriteBack(stream_), 3 * FakeCuda::kChunk);
@@ -111,8 +159,8 @@ TEST_F(DeviceImageTest, CopiesNeverSpanTwoRegistrations) {
 
 TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {
   constexpr Bytes kChunk = FakeCuda::kChunk;
-  ASSERT_TRUE(image_->SwapIn(Live({{0, kChunk}}), stream_).ok());
-  ASSERT_TRUE(image_->SwapIn(Live({{0, 4 * kChunk}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, kChunk}})).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kChunk}})).ok());
   ASSERT_TRUE(image_->Shrink({kChunk, 3 * kChunk}, Live({{0, kChunk}})).ok());
   ASSERT_TRUE(image_->ReleaseHost({kChunk, 3 * kChunk}).ok());
   EXPECT_TRUE(cuda_.IsRegistered(host_)) << "not its piece";
@@ -129,7 +177,7 @@ TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {
 }
 
 TEST_F(DeviceImageTest, RefusesExtentsOutsideItsRange) {
-  EXPECT_FALSE(image_->SwapIn(Live({{0, kRange + 1}}), stream_).ok());
+  EXPECT_FALSE(image_->SwapIn(InOrder({{0, kRange + 1}})).ok());
   EXPECT_FALSE(image_->Grow({kRange, kRange + 512}, stream_).ok());
   EXPECT_FALSE(image_->Grow({512, 512}, stream_).ok());
   EXPECT_FALSE(image_->Contains(kBase - 1, 1));
@@ -139,26 +187,16 @@ TEST_F(DeviceImageTest, RefusesExtentsOutsideItsRange) {
 TEST_F(DeviceImageTest, AMisplacedReservationIsAnError) {
   cuda_.MisplaceReservations();
   EXPECT_TRUE(absl::IsAlreadyExists(
-      DeviceImage::Open(*device_, *pool_, kBase + kRange, kRange, NewFile(kRange)).status()));
+      DeviceImage::Open(*device_, *pool_, hasher_, kBase + kRange, kRange, NewImageFiles(kRange))
+          .status()));
 }
 
 TEST_F(DeviceImageTest, UploadsSurviveWithoutWriteBack) {
-  ASSERT_TRUE(image_->SwapIn(Live({{0, 4096}}), stream_).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   std::memset(gpu(128), 3, 64);
   ASSERT_TRUE(image_->SaveRange(kBase + 128, 64, stream_).ok());
   EXPECT_EQ(host_[128], 3);
   EXPECT_FALSE(image_->dirty());
-}
-
-TEST(PhysicalPoolTest, AShortGpuIsFoundOutWhenItsMemoryIsTaken) {
-  FakeCuda cuda;
-  cuda.LimitChunks(2);
-  const std::unique_ptr<Device> device = *Device::Open(cuda.driver(), 0);
-  const auto pool = *PhysicalPool::Create(*device, 4 * FakeCuda::kChunk, FakeCuda::kChunk);
-  EXPECT_TRUE(absl::IsResourceExhausted(pool->Take(3).status()));
-  const auto two = pool->Take(2);
-  ASSERT_TRUE(two.ok());
-  pool->Return(*two);
 }
 
 }  // namespace

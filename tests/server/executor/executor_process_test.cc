@@ -15,6 +15,7 @@
 #include "proto/wire/session_window.h"
 #include "server/executor/shared_mapping.h"
 #include "tests/server/executor/fake_daemon.h"
+#include "tests/server/executor/fake_image.h"
 #include "tests/server/executor/test_client.h"
 
 namespace torpor::executor {
@@ -54,15 +55,20 @@ struct TestSession {
     window_file = make(kWindowBytes);
     arena_file = make(kHostBytes);
     image_file = make(kDeviceBytes);
+    block_states_file = make(StateBytes(kDeviceBytes));
     window = *SharedMapping::Map(window_file, kWindowBytes);
     arena = *SharedMapping::Map(arena_file, kHostBytes);
     image = *SharedMapping::Map(image_file, kDeviceBytes);
+    block_states = *SharedMapping::Map(block_states_file, StateBytes(kDeviceBytes));
+    StatesIn(block_states).NoteUpload({0, kDeviceBytes});  // tests write to the image
   }
 
   void OfferTo(FakeDaemon& daemon) const {
     daemon.Offer(id, wire::SharedMemory::kWindow, window_file.get(), kWindowBytes);
     daemon.Offer(id, wire::SharedMemory::kHostArena, arena_file.get(), kHostBytes);
     daemon.Offer(id, wire::SharedMemory::kImage, image_file.get(), kDeviceBytes);
+    daemon.Offer(id, wire::SharedMemory::kBlockStates, block_states_file.get(),
+                 StateBytes(kDeviceBytes));
   }
   wire::CompletionPage& page() const {
     return *reinterpret_cast<wire::CompletionPage*>(window.data());
@@ -73,8 +79,8 @@ struct TestSession {
 
   std::uint64_t id;
   std::array<std::uint8_t, 16> key{};
-  UniqueFd window_file, arena_file, image_file;
-  SharedMapping window, arena, image;
+  UniqueFd window_file, arena_file, image_file, block_states_file;
+  SharedMapping window, arena, image, block_states;
 };
 
 template <typename... T>

@@ -316,6 +316,7 @@ struct FakeDriverFunctions {
   }
   static CUresult StreamWait(CUstream stream, CUevent event, unsigned) {
     auto* target = reinterpret_cast<FakeCuda::Event*>(event);
+    ++fake->waits_enqueued_;
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kWait, 0, 0, 0, target->recorded, target});
     return Ok();
   }
@@ -328,8 +329,9 @@ struct FakeDriverFunctions {
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kAwait, at, 0, 0, value});
     return Ok();
   }
-  static CUresult HostFunc(CUstream, CUhostFn function, void* data) {
-    function(data);
+  static CUresult HostFunc(CUstream stream, CUhostFn function, void* data) {
+    fake->Enqueue(stream, {FakeCuda::Work::Kind::kCall, reinterpret_cast<std::uint64_t>(data),
+                           reinterpret_cast<std::uint64_t>(function)});
     return Ok();
   }
   static CUresult EventCreate(CUevent* event, unsigned) {
@@ -539,6 +541,7 @@ bool FakeCuda::RunFront(Stream& stream) {
       break;
     case Work::Kind::kLaunch:
       launches_.push_back(work.value);
+      bytes_seen_.push_back(ByteAt(work.value));
       break;
     case Work::Kind::kWrite:
       std::memcpy(Pointer(work.to), &work.value, sizeof work.value);
@@ -556,16 +559,33 @@ bool FakeCuda::RunFront(Stream& stream) {
     case Work::Kind::kWait:
       if (work.event->completed < work.value) return false;
       break;
+    case Work::Kind::kCall:
+      reinterpret_cast<CUhostFn>(work.from)(Pointer(work.to));
+      break;
   }
   stream.work.pop_front();
   return true;
 }
 
-void FakeCuda::Release() {
+std::uint8_t FakeCuda::ByteAt(std::uint64_t address) const {
+  const auto after = mapped_.upper_bound(address);
+  const bool is_mapped = after != mapped_.begin() && address - std::prev(after)->first < kChunk;
+  return is_mapped ? *static_cast<const std::uint8_t*>(Pointer(address)) : 0;
+}
+
+void FakeCuda::Release() { ReleaseUpTo(nullptr, 0); }
+
+void FakeCuda::ReleaseUpTo(CUstream limited, std::size_t records) {
   for (bool progress = true; progress;) {
     progress = false;
     for (auto stream = streams_.rbegin(); stream != streams_.rend(); ++stream) {
-      while (!(*stream)->work.empty() && RunFront(**stream)) progress = true;
+      const bool is_limited = stream->get() == reinterpret_cast<Stream*>(limited);
+      while (!(*stream)->work.empty() && !(is_limited && records == 0)) {
+        const bool is_record = (*stream)->work.front().kind == Work::Kind::kRecord;
+        if (!RunFront(**stream)) break;
+        if (is_limited && is_record) --records;
+        progress = true;
+      }
     }
   }
 }

@@ -41,6 +41,8 @@ class FakeCuda {
   // Runs what can run of all streams, in an order that only events constrain: streams that were
   // created last come first.
   void Release();
+  // The same, but of this stream only up to so many recorded events.
+  void ReleaseUpTo(CUstream stream, std::size_t records);
 
   // Linked fatbins hold machine code for the device.
   void AddMachineCode() { has_machine_code_ = true; }
@@ -57,6 +59,8 @@ class FakeCuda {
 
   // What kernels did, in order: a kernel of the fake appends its first parameter (8 bytes).
   const std::vector<std::uint64_t>& launches() const { return launches_; }
+  // The byte that each of these found where that parameter points; 0 if no memory is there.
+  const std::vector<std::uint8_t>& bytes_seen() const { return bytes_seen_; }
   std::size_t mapped_chunks() const { return mapped_.size(); }
   std::size_t registered_pieces() const { return registered_.size(); }
   bool IsRegistered(const void* address) const;
@@ -65,6 +69,7 @@ class FakeCuda {
   std::uint64_t variable() const { return variable_; }
   void SetVariable(std::uint64_t value) { variable_ = value; }
   std::size_t events_recorded() const { return events_recorded_; }
+  std::size_t waits_enqueued() const { return waits_enqueued_; }
   std::size_t live_events() const { return live_events_; }
   std::size_t live_streams() const { return streams_.size(); }
   // Copies from device memory to device memory fail, or work again.
@@ -89,7 +94,16 @@ class FakeCuda {
     std::uint64_t completed = 0;  // times that one was reached
   };
   struct Work {
-    enum class Kind { kCopy, kFill, kLaunch, kWrite, kAwait, kRecord, kWait } kind = Kind::kCopy;
+    enum class Kind {
+      kCopy,
+      kFill,
+      kLaunch,
+      kWrite,
+      kAwait,
+      kRecord,
+      kWait,
+      kCall
+    } kind = Kind::kCopy;
     std::uint64_t to = 0;
     std::uint64_t from = 0;
     std::uint64_t bytes = 0;
@@ -107,6 +121,7 @@ class FakeCuda {
   };
 
   void Enqueue(CUstream stream, const Work& work);
+  std::uint8_t ByteAt(std::uint64_t address) const;
   bool RunFront(Stream& stream);
 
   CudaDriver driver_;
@@ -126,8 +141,10 @@ class FakeCuda {
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::uint64_t> launches_;
+  std::vector<std::uint8_t> bytes_seen_;
   std::size_t events_recorded_ = 0;
   std::size_t live_events_ = 0;
+  std::size_t waits_enqueued_ = 0;  // for events
   bool refuse_device_copies_ = false;
   std::uint64_t variable_ = 0;
   std::uint64_t modules_loaded_ = 0;

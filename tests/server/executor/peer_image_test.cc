@@ -7,6 +7,8 @@
 #include "server/executor/peer_client.h"
 #include "server/executor/peer_server.h"
 #include "tests/server/executor/fake_cuda.h"
+#include "tests/server/executor/fake_image.h"
+#include "tests/server/executor/in_order.h"
 
 namespace torpor::executor {
 namespace {
@@ -16,16 +18,10 @@ constexpr std::uint64_t kPeerBase = 0x5520'0000'0000;
 constexpr Bytes kRange = 64 * kMiB;
 constexpr Bytes kChunk = FakeCuda::kChunk;
 
-SharedMapping NewFile(Bytes bytes) {
-  const UniqueFd file(memfd_create("file", MFD_CLOEXEC));
-  EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
-  return *SharedMapping::Map(file, bytes);
-}
-
 SessionFiles NewFiles() {
   SessionFiles files;
   files.window = NewFile(kMiB);
-  files.image = NewFile(kRange);
+  files.image = NewImageFiles(kRange);
   return files;
 }
 
@@ -48,8 +44,8 @@ class PeerImageTest : public testing::Test {
     identity_.device_base = kOwnerBase;
     identity_.device_bytes = kRange;
     identity_.window_bytes = kMiB;
-    owner_ = *SessionMemory::Open(*device_, *pool_, identity_, NewFiles(), directory_);
-    peer_ = *DeviceImage::Open(*device_, *pool_, kPeerBase, kRange, NewFile(kRange));
+    owner_ = *SessionMemory::Open(*device_, *pool_, hasher_, identity_, NewFiles(), directory_);
+    peer_ = *DeviceImage::Open(*device_, *pool_, hasher_, kPeerBase, kRange, NewImageFiles(kRange));
     stream_ = *device_->CreateStream();
     socket_ = testing::TempDir() + "peers." + std::to_string(getpid()) + ".sock";
     server_ = *PeerServer::Start(socket_, *device_, directory_);
@@ -73,6 +69,7 @@ class PeerImageTest : public testing::Test {
   FakeCuda cuda_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<PhysicalPool> pool_;
+  HostBlockHasher hasher_;
   MemoryDirectory directory_;
   SessionIdentity identity_;
   std::unique_ptr<SessionMemory> owner_;
@@ -84,7 +81,7 @@ class PeerImageTest : public testing::Test {
 
 TEST_F(PeerImageTest, IsTheSameMemory) {
   const auto live = Live({{0, 3 * kChunk}, {5 * kChunk + 512, 5 * kChunk + 1024}});
-  ASSERT_TRUE(owner_->image().SwapIn(live, stream_).ok());
+  ASSERT_TRUE(owner_->image().SwapIn(InOrder(live.extents())).ok());
   ASSERT_TRUE(MapPeer(live).ok());
   OnOwner(2 * kChunk)[5] = 42;
   EXPECT_EQ(OnPeer(2 * kChunk)[5], 42);
@@ -96,7 +93,7 @@ TEST_F(PeerImageTest, IsTheSameMemory) {
 }
 
 TEST_F(PeerImageTest, FollowsTheOwnerAsItGrowsAndShrinks) {
-  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, kChunk}})).ok());
   ASSERT_TRUE(MapPeer(Live({{0, kChunk}})).ok());
   ASSERT_TRUE(owner_->image().Grow({kChunk, 2 * kChunk}, stream_).ok());
   ASSERT_TRUE(MapPeer(Live({{0, 2 * kChunk}})).ok());
@@ -110,30 +107,33 @@ TEST_F(PeerImageTest, FollowsTheOwnerAsItGrowsAndShrinks) {
 }
 
 TEST_F(PeerImageTest, WhatTheOwnerHasNotYetComesLater) {
-  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, kChunk}})).ok());
   ASSERT_TRUE(MapPeer(Live({{0, 2 * kChunk}})).ok());
   EXPECT_FALSE(peer_->Contains(kPeerBase + kChunk, 1));
 }
 
 TEST_F(PeerImageTest, WhatPeersMayHaveChangedIsWrittenBack) {
-  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, 1000}}), stream_).ok());
+  ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, 1000}})).ok());
   EXPECT_EQ(*owner_->image().WriteBack(stream_), 0u);
   ASSERT_TRUE(MapPeer(Live({{0, 1000}})).ok());
-  EXPECT_EQ(*owner_->image().WriteBack(stream_), 1000u);
-  EXPECT_EQ(*owner_->image().WriteBack(stream_), 1000u) << "at any time";
+  for (std::uint8_t change = 1; change < 3; ++change) {
+    *reinterpret_cast<std::uint8_t*>(kOwnerBase + 5) = change;
+    EXPECT_EQ(*owner_->image().WriteBack(stream_), 1000u) << "at any time";
+  }
+  EXPECT_EQ(*owner_->image().WriteBack(stream_), 0u);
 }
 
 TEST_F(PeerImageTest, IsEitherResidentOrAPeers) {
-  ASSERT_TRUE(peer_->SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(peer_->SwapIn(InOrder({{0, kChunk}})).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(MapPeer(Live({{0, kChunk}}))));
   ASSERT_TRUE(peer_->Drop().ok());
-  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, kChunk}})).ok());
   ASSERT_TRUE(MapPeer(Live({{0, kChunk}})).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(peer_->SwapIn(Live({{0, kChunk}}), stream_).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(peer_->SwapIn(InOrder({{0, kChunk}})).status()));
 }
 
 TEST_F(PeerImageTest, NobodyGetsMemoryWithoutThePeerKey) {
-  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, kChunk}}), stream_).ok());
+  ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, kChunk}})).ok());
   identity_.peer_key.fill(4);
   EXPECT_FALSE(MapPeer(Live({{0, kChunk}})).ok());
   EXPECT_EQ(cuda_.mapped_chunks(), 1u);
@@ -148,13 +148,15 @@ TEST_F(PeerImageTest, SessionsOfAFunctionReachEachOthersMemory) {
   SessionIdentity other = identity_;
   other.id = {8};
   other.device_base = 0x5540'0000'0000;
-  const auto further = *SessionMemory::Open(*device_, *pool_, other, NewFiles(), directory_);
+  const auto further =
+      *SessionMemory::Open(*device_, *pool_, hasher_, other, NewFiles(), directory_);
   SessionIdentity stranger = other;
   stranger.id = stranger.first = {9};
   stranger.function = "another";
   stranger.device_base = 0x5560'0000'0000;
-  const auto unrelated = *SessionMemory::Open(*device_, *pool_, stranger, NewFiles(), directory_);
-  ASSERT_TRUE(owner_->image().SwapIn(Live({{0, 1000}}), stream_).ok());
+  const auto unrelated =
+      *SessionMemory::Open(*device_, *pool_, hasher_, stranger, NewFiles(), directory_);
+  ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, 1000}})).ok());
   EXPECT_TRUE(further->IsAddressable(kOwnerBase, 1000));
   EXPECT_FALSE(further->IsAddressable(kOwnerBase, 1001));
   EXPECT_FALSE(unrelated->IsAddressable(kOwnerBase, 1000));

@@ -45,13 +45,9 @@ class SessionArraysTest : public BatchTest {
   }
   void Leave() {
     ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-    ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, /*is_shared=*/false, s_.stream).ok());
+    ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, /*is_shared=*/false, s_.stream, s_.seen).ok());
   }
-  void Return() {
-    memory::ExtentSet live;
-    live.Add({0, 4 * kMiB});
-    ASSERT_TRUE(s_.session->SwapIn(live, s_.stream).ok());
-  }
+  void Return() { ASSERT_TRUE(s_.session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/false).ok()); }
   std::uint8_t* Memory(std::uint64_t offset) const {
     return reinterpret_cast<std::uint8_t*>(base() + offset);
   }

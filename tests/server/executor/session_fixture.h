@@ -13,6 +13,7 @@
 #include "server/executor/batch_runner.h"
 #include "server/executor/session.h"
 #include "tests/server/executor/fake_cuda.h"
+#include "tests/server/executor/fake_image.h"
 
 namespace torpor::executor {
 
@@ -24,12 +25,15 @@ inline SessionFiles MakeSessionFiles(const SessionIdentity& identity) {
     return *SharedMapping::Map(file, bytes, address);
   };
   return {map(identity.window_bytes, 0), map(identity.host_bytes, identity.host_base),
-          map(identity.device_bytes, 0)};
+          NewImageFiles(identity.device_bytes)};
 }
 
-struct IgnoreFaults final : FaultListener {
+// Counts what happens.
+struct SessionEvents final : SessionListener {
   void OnContextLost(SessionId, const cuda_api::CallStatus&) override { ++count; }
-  int count = 0;
+  void OnArrival(SessionId, Bytes bytes, Duration) override { arrived.push_back(bytes); }
+  int count = 0;  // of lost contexts
+  std::vector<Bytes> arrived;
 };
 
 // Collects replies.
@@ -60,16 +64,14 @@ struct FakeSession {
     identity.host_base = 0x5510'0000'0000;
     identity.host_bytes = 16 * kMiB;
     identity.window_bytes = 1 * kMiB;
-    auto opened =
-        *SessionMemory::Open(*device, *pool, identity, MakeSessionFiles(identity), directory);
+    auto opened = *SessionMemory::Open(*device, *pool, hasher, identity, MakeSessionFiles(identity),
+                                       directory);
     memory = opened.get();
     session = std::make_unique<Session>(
-        SessionEnvironment{*device, *pool, *modules, libraries, output, faults}, identity,
+        SessionEnvironment{*device, *pool, hasher, *modules, libraries, output, events}, identity,
         std::move(opened));
     stream = *device->CreateStream();
-    memory::ExtentSet live;
-    live.Add({0, 4 * kMiB});
-    EXPECT_TRUE(session->SwapIn(live, stream).ok());
+    EXPECT_TRUE(session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/true).ok());
     EXPECT_TRUE(session->BeginLease({5}).ok());
   }
   ~FakeSession() { std::filesystem::remove_all(folder); }
@@ -82,18 +84,20 @@ struct FakeSession {
   FakeCuda cuda;
   std::unique_ptr<Device> device;
   std::unique_ptr<PhysicalPool> pool;
+  HostBlockHasher hasher;
   std::string folder;
   std::unique_ptr<ModuleStore> store;
   std::unique_ptr<ModuleLibrary> modules;
   MathLibraries libraries;
   KernelOutput output;
-  IgnoreFaults faults;
+  SessionEvents events;
   MemoryDirectory directory;
   ReplyList replies;
   SessionIdentity identity;
   SessionMemory* memory = nullptr;
   std::unique_ptr<Session> session;
   CUstream stream = nullptr;
+  SeenOfMemory seen;  // by the last swap-out
 };
 
 }  // namespace torpor::executor

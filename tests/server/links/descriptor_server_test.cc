@@ -83,15 +83,18 @@ TEST_F(DescriptorServerTest, HandsOutTheFiles) {
   EXPECT_TRUE(arena.descriptor);
 }
 
-TEST_F(DescriptorServerTest, ImagesAreForExecutors) {
-  const wire::DescriptorRequest request = {kSession.value, key_, wire::SharedMemory::kImage};
-  const Answer refused = Ask(Dial(), request);
-  EXPECT_EQ(refused.reply.error, EACCES);
-  EXPECT_FALSE(refused.descriptor);
-  executor_ = getpid();
-  const Answer given = Ask(Dial(), request);
-  EXPECT_EQ(given.reply.error, 0);
-  EXPECT_TRUE(given.descriptor);
+TEST_F(DescriptorServerTest, ImagesAndTheirStatesAreForExecutors) {
+  for (const auto what : {wire::SharedMemory::kImage, wire::SharedMemory::kBlockStates}) {
+    const wire::DescriptorRequest request = {kSession.value, key_, what};
+    executor_ = -1;
+    const Answer refused = Ask(Dial(), request);
+    EXPECT_EQ(refused.reply.error, EACCES);
+    EXPECT_FALSE(refused.descriptor);
+    executor_ = getpid();
+    const Answer given = Ask(Dial(), request);
+    EXPECT_EQ(given.reply.error, 0);
+    EXPECT_TRUE(given.descriptor);
+  }
 }
 
 TEST_F(DescriptorServerTest, KeysAreChecked) {

@@ -51,6 +51,22 @@ TEST(Repository, ClearedBytesKeepTheirPages) {
   EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), text.size());
 }
 
+TEST(SessionMemory, BlocksThatAreFreedAreUntouchedAgain) {
+  const auto memory = SessionMemory::Create(kSizes);
+  ASSERT_TRUE(memory.ok());
+  const int fd = (*memory)->descriptor(wire::SharedMemory::kBlockStates);
+  EXPECT_EQ((*memory)->size(wire::SharedMemory::kBlockStates), kGiB / (8 * kKiB));
+  const std::uint64_t words[] = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
+  ASSERT_EQ(pwrite(fd, words, sizeof words, 0), static_cast<ssize_t>(sizeof words));
+  ASSERT_TRUE((*memory)->Discard(wire::SharedMemory::kImage, 64 * kKiB, 64 * kKiB).ok());
+  ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 128 * kKiB, 64 * kKiB).ok());
+  std::uint64_t read[3] = {};
+  ASSERT_EQ(pread(fd, read, sizeof read, 0), static_cast<ssize_t>(sizeof read));
+  EXPECT_EQ(read[0], words[0]);
+  EXPECT_EQ(read[1], 0u);
+  EXPECT_EQ(read[2], 0u);
+}
+
 TEST(Repository, OnlyForTheKey) {
   Repository repository;
   const SessionKey key = NewSessionKey();

@@ -1,0 +1,69 @@
+#include "scheduler/scheduler.h"
+
+// What an administrator asks for.
+namespace torpor::scheduler {
+
+void Scheduler::Handle(const LoadWanted& event) {
+  for (Instance* const member : MembersOf(node_.instances.at(event.instance))) {
+    member->is_load_wanted = true;
+    member->load_gpu = event.gpu;
+  }
+}
+
+void Scheduler::Handle(const EvictionWanted& event) {
+  Instance& leader = node_.instances.at(event.instance);
+  if (leader.phase != Instance::Phase::kIdle) return;
+  for (Instance* const member : MembersOf(leader)) {
+    member->is_load_wanted = false;
+    for (auto& [gpu, copy] : member->copies) {
+      if (copy.state == Copy::State::kPresent) EmitSwapOut(*member, gpu, SwapOutReason::kRequested);
+    }
+  }
+}
+
+void Scheduler::Handle(const PinChanged& event) {
+  for (Instance* const member : MembersOf(node_.instances.at(event.instance))) {
+    member->is_pinned = event.is_pinned;
+  }
+}
+
+void Scheduler::ServeLoads() {
+  for (auto& [id, instance] : node_.instances) {
+    if (instance.is_load_wanted && Load(instance)) instance.is_load_wanted = false;
+  }
+}
+
+bool Scheduler::Load(Instance& member) {
+  if (member.phase != Instance::Phase::kIdle) return true;
+  member.load_gpu = ChooseLoadGpu(member);
+  if (!member.load_gpu) return true;
+  Gpu& gpu = node_.gpus.at(*member.load_gpu);
+  for (auto& [at, copy] : member.copies) {
+    if (at == gpu.id && copy.state != Copy::State::kLeaving) return true;
+    if (copy.state == Copy::State::kPresent) EmitSwapOut(member, at, SwapOutReason::kMove);
+  }
+  if (!MakeRoom(gpu, member.image_bytes) || !member.copies.empty()) return false;
+  member.copies[gpu.id] = Copy{};
+  Charge(member, gpu.id, member.image_bytes);
+  actions_.emplace_back(SwapIn{member.id, gpu.id});
+  return true;
+}
+
+std::optional<GpuIndex> Scheduler::ChooseLoadGpu(const Instance& member) {
+  std::set<GpuIndex> taken;
+  for (const Instance* const other : MembersOf(LeaderOf(member.id))) {
+    if (other->id == member.id) continue;
+    for (const auto& [id, copy] : other->copies) taken.insert(id);
+  }
+  std::vector<GpuIndex> candidates;
+  for (const auto& [id, gpu] : node_.gpus) {
+    const bool is_wanted = !member.load_gpu || *member.load_gpu == id;
+    if (gpu.is_up && is_wanted && taken.count(id) == 0 && gpu.capacity >= member.image_bytes) {
+      candidates.push_back(id);
+    }
+  }
+  if (candidates.empty()) return std::nullopt;
+  return policies_.placement->Choose(member, candidates, node_, now_);
+}
+
+}  // namespace torpor::scheduler

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/controller.h"
+
+// What an administrator asks for, and when it has come true.
+namespace torpor::server {
+namespace {
+
+// A hint waits for requests that run, and for the images that swap because of it.
+constexpr Duration kHintPatience = std::chrono::seconds(30);
+
+}  // namespace
+
+void Controller::Advise(const Hint& hint, std::function<void(absl::Status)> done) {
+  Instance* const instance = InstanceOf(hint.function);
+  if (!instance) {
+    return done(absl::NotFoundError(absl::StrCat("there is no function ", hint.function,
+                                                 "; `torporctl functions` lists them")));
+  }
+  absl::StatusOr<HintOutcome> outcome = Follow(hint, *instance);
+  if (!outcome.ok()) return done(outcome.status());
+  hints_.push_back({loop_.Now() + kHintPatience, *std::move(outcome), std::move(done)});
+  loop_.RunAt(hints_.back().give_up, [this] { AnswerHints(); });
+  AnswerHints();
+}
+
+absl::StatusOr<Controller::HintOutcome> Controller::Follow(const Hint& hint,
+                                                           const Instance& instance) {
+  switch (hint.kind) {
+    case Hint::Kind::kLoad:
+      return FollowLoad(instance, hint.gpu);
+    case Hint::Kind::kEvict:
+      return FollowEvict(instance);
+    case Hint::Kind::kPin:
+    case Hint::Kind::kUnpin:
+      Feed(scheduler::PinChanged{instance.id, hint.kind == Hint::Kind::kPin});
+      return [] { return absl::OkStatus(); };
+    case Hint::Kind::kCheckpoint:
+      return FollowCheckpoint(instance.id);
+  }
+  return absl::InvalidArgumentError("an unknown hint");
+}
+
+absl::StatusOr<Controller::HintOutcome> Controller::FollowLoad(const Instance& instance,
+                                                               std::optional<GpuIndex> gpu) {
+  const std::string& name = instance.config.name;
+  if (AbleSessionsOf(instance).empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " has no process that uses CUDA; start it, then load it"));
+  }
+  if (gpu && executors_.count(*gpu) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("this node serves no GPU ", gpu->value, "; `torporctl status` lists them"));
+  }
+  if (gpu && instance.parts.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " uses ", instance.parts.size(), " GPUs; load it without naming one"));
+  }
+  Feed(scheduler::LoadWanted{instance.id, gpu});
+  return [this, parts = instance.parts, gpu, name]() -> std::optional<absl::Status> {
+    bool is_coming = false;
+    const auto is_there = [&](InstanceId part) {
+      const scheduler::Instance& placed = scheduler_.node().instances.at(part);
+      is_coming |= placed.is_load_wanted;
+      return std::any_of(placed.copies.begin(), placed.copies.end(), [&](const auto& copy) {
+        is_coming |= copy.second.state == scheduler::Copy::State::kComing;
+        return copy.second.state == scheduler::Copy::State::kPresent &&
+               (!gpu || copy.first == *gpu);
+      });
+    };
+    if (std::all_of(parts.begin(), parts.end(), is_there)) return absl::OkStatus();
+    if (is_coming) return std::nullopt;
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " was not loaded: it is in use elsewhere, or no GPU that serves is large enough"));
+  };
+}
+
+absl::StatusOr<Controller::HintOutcome> Controller::FollowEvict(const Instance& instance) {
+  if (scheduler_.node().instances.at(instance.id).phase != scheduler::Instance::Phase::kIdle) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(instance.config.name, " is in use; evict it when no request runs"));
+  }
+  Feed(scheduler::EvictionWanted{instance.id});
+  return [this, parts = instance.parts]() -> std::optional<absl::Status> {
+    const bool is_off = std::all_of(parts.begin(), parts.end(), [this](InstanceId part) {
+      return scheduler_.node().instances.at(part).copies.empty();
+    });
+    return is_off ? std::optional(absl::OkStatus()) : std::nullopt;
+  };
+}
+
+Controller::HintOutcome Controller::FollowCheckpoint(InstanceId id) {
+  struct Progress {
+    bool has_begun = false;
+    std::size_t open = 1;
+    absl::Status status;
+  };
+  return [this, id, progress = std::make_shared<Progress>()]() -> std::optional<absl::Status> {
+    const Instance& instance = instances_.at(id);
+    if (!progress->has_begun && instance.lease) return std::nullopt;
+    if (!std::exchange(progress->has_begun, true)) {
+      const auto one_done = [this, progress](const OperationResult& result) {
+        progress->status.Update(result.status);
+        --progress->open;
+        // Not at once: this may be the middle of going through the hints.
+        loop_.Post([this] { AnswerHints(); });
+      };
+      for (const SessionPtr& session : SessionsOf(instance)) {
+        if (!session->resident) continue;
+        ++progress->open;
+        SwapOutSession(session, *session->resident, /*drop=*/false, one_done);
+      }
+      --progress->open;
+    }
+    return progress->open == 0 ? std::optional(progress->status) : std::nullopt;
+  };
+}
+
+void Controller::AnswerHints() {
+  // An answer may lead back here.
+  std::vector<PendingHint> pending = std::exchange(hints_, {});
+  for (PendingHint& hint : pending) {
+    std::optional<absl::Status> outcome = hint.outcome();
+    if (!outcome && is_shut_down_) outcome = absl::UnavailableError("the node is shutting down");
+    if (!outcome && loop_.Now() >= hint.give_up) {
+      outcome = absl::DeadlineExceededError("the node is busy; it is done when there is time");
+    }
+    if (outcome) {
+      hint.done(*outcome);
+    } else {
+      hints_.push_back(std::move(hint));
+    }
+  }
+}
+
+}  // namespace torpor::server

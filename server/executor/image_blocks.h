@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "memory/block_states.h"
+#include "memory/extent_set.h"
+#include "memory/write_back_plan.h"
+#include "server/executor/block_hasher.h"
+#include "server/executor/shared_mapping.h"
+
+namespace torpor::executor {
+
+// What this executor finds out, and all executors know, of a session's host image, block by block:
+// whether it equals the GPU's memory, and which blocks nobody has written. Extents are bytes from
+// the begin of the session's range. Thread-compatible, as the image's copies are.
+class ImageBlocks {
+ public:
+  // `states`: the session's file of block states. `base`: the device address of the image's begin.
+  ImageBlocks(SharedMapping states, std::uint64_t base, BlockHasher& hasher);
+
+  // What to copy so that the image equals the GPU's memory, of which `resident` is live and whole
+  // chunks are mapped. Waits for the work of `stream`.
+  absl::StatusOr<memory::WriteBackPlan> PlanWriteBack(const memory::ExtentSet& resident,
+                                                      CUstream stream);
+  // Its copies have arrived.
+  void OnWrittenBack(const memory::WriteBackPlan& plan);
+
+  // The client's bytes are about to be copied there.
+  void OnUpload(memory::Extent extent) { states_.NoteUpload(extent); }
+  // The GPU's memory there is another than what hashes were made of.
+  void Forget(memory::Extent extent) { states_.Forget(extent); }
+
+  // Parts of `extent`, ascending, that somebody has written; the rest is zeros.
+  std::vector<memory::Extent> Written(memory::Extent extent) const;
+
+ private:
+  const SharedMapping mapping_;
+  memory::BlockStates states_;
+  const std::uint64_t base_;
+  BlockHasher& hasher_;
+};
+
+}  // namespace torpor::executor

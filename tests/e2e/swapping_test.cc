@@ -1,0 +1,93 @@
+// Models that come to the GPU while their function already works, with every setting of swaps.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/emulated_node.h"
+
+namespace torpor::e2e {
+namespace {
+
+// Slow enough that a function's first kernels are launched long before its last layer is there: 48
+// MiB take 50 ms. Two functions do not fit.
+constexpr const char* kSlowLink = R"(version: v1
+gpus:
+  - memory: 96MiB
+    pcie_gbps: 1
+)";
+
+constexpr std::uint64_t kLayers = 24;
+constexpr std::uint64_t kElements = 1u << 19;
+
+std::string Sum(std::uint64_t sum) { return "{\"sum\":" + std::to_string(sum) + "}\n"; }
+std::string SumOfAll(std::uint64_t added) {
+  return Sum(kElements * (kLayers * (kLayers - 1) / 2 + kLayers * added));
+}
+std::string SumOf(std::uint64_t layer, std::uint64_t added) {
+  return Sum(kElements * (layer + added));
+}
+
+class Swapping : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    node_ =
+        std::make_unique<EmulatedNode>(kSlowLink, std::vector<std::string>{"a", "b"}, GetParam());
+    node_->Start();
+    for (const char* name : {"a", "b"}) {
+      if (!HasFatalFailure()) {
+        node_->StartFunction(name, {std::string(DRIVEN_DIR) + "/layers_server"});
+      }
+    }
+  }
+  void TearDown() override {
+    if (HasFailure() && node_ != nullptr) std::fputs(node_->Logs().c_str(), stderr);
+  }
+
+  // The answer of a request that finds its function evicted.
+  std::string Ask(const std::string& what, const std::string& body) {
+    EXPECT_EQ(node_->PostOne("/function/b/run", R"({"stride":[1]})").body, SumOfAll(0));
+    const Reply reply = node_->PostOne("/function/a/" + what, body);
+    EXPECT_EQ(reply.headers.at("x-torpor-swap"), "host");
+    return reply.body;
+  }
+  std::string Run(int stride) {
+    return Ask("run", "{\"stride\":[" + std::to_string(stride) + "]}");
+  }
+
+  std::unique_ptr<EmulatedNode> node_;
+};
+
+TEST_P(Swapping, AnswersAreRightInWhateverOrderLayersAreUsed) {
+  // Long enough in one order that it is learned; then in others.
+  for (const int stride : {5, 5, 5, 5, 5, 7, 23, 1, 1, 1, 1, 23}) {
+    EXPECT_EQ(Run(stride), SumOfAll(0)) << stride;
+  }
+}
+
+TEST_P(Swapping, WhatAKernelFindsByAPointerInMemoryIsThere) {
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(Run(1), SumOfAll(0));
+  for (const int layer : {23, 0, 12, 23}) {
+    EXPECT_EQ(Ask("follow", "{\"layer\":[" + std::to_string(layer) + "]}"),
+              SumOf(static_cast<std::uint64_t>(layer), 0));
+  }
+}
+
+TEST_P(Swapping, WhatKernelsChangeWhileItComesIsKept) {
+  for (std::uint64_t round = 1; round <= 4; ++round) {
+    EXPECT_EQ(Ask("add", R"({"value":[1]})"), SumOfAll(round));
+  }
+  EXPECT_EQ(Run(23), SumOfAll(4));
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, Swapping,
+                         testing::Values("", "swap_pipeline: none\n", "swap_pipeline: parameter\n",
+                                         "swap_group_bytes: 8MiB\n", "swap_wait: range\n",
+                                         "swap_pinned: false\nswap_pipeline: none\n",
+                                         "swap_pinned: false\n"),
+                         [](const auto& info) { return "Setting" + std::to_string(info.index); });
+
+}  // namespace
+}  // namespace torpor::e2e

@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/scheduler_test.h"
+
+// What an administrator may ask for.
+namespace torpor::scheduler {
+namespace {
+
+using SchedulerHintsTest = SchedulerTest;
+
+TEST_F(SchedulerHintsTest, ALoadedImageIsThereWhenTheRequestComes) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 60);
+  const auto swap_in = Only<SwapIn>(Tell(LoadWanted{kA, kGpu1}));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->gpu, kGpu1);
+  EXPECT_TRUE(Tell(SwapInDone{kA, kGpu1, true}).empty());
+  const auto grant = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->gpu, kGpu1);
+}
+
+TEST_F(SchedulerHintsTest, ARequestWaitsForTheImageThatIsComingAlready) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, std::nullopt})));
+  EXPECT_TRUE(Arrive(1, kA).empty());
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu0, true})));
+}
+
+TEST_F(SchedulerHintsTest, ALoadMakesRoomWhereNobodyRuns) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  Add(kB, 60);
+  MakeResident(kA, kGpu0);
+  const auto swap_out = Only<SwapOut>(Tell(LoadWanted{kB, std::nullopt}));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kA);
+  EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kA, kGpu0})));
+}
+
+TEST_F(SchedulerHintsTest, ALoadWaitsWhileItsRoomIsInUse) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  Add(kB, 60);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_TRUE(Tell(LoadWanted{kB, std::nullopt}).empty());
+  Tell(RequestGone{RequestId{1}});
+  const auto swap_out = Only<SwapOut>(Tell(LeaseEnded{kA}));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kA);
+}
+
+TEST_F(SchedulerHintsTest, AnImageMovesToTheGpuThatIsNamed) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 60);
+  MakeResident(kA, kGpu0);
+  const auto swap_out = Only<SwapOut>(Tell(LoadWanted{kA, kGpu1}));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->reason, SwapOutReason::kMove);
+  const auto swap_in = Only<SwapIn>(Tell(SwapOutDone{kA, kGpu0}));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->gpu, kGpu1);
+}
+
+TEST_F(SchedulerHintsTest, ALoadThatCannotBeIsForgotten) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  EXPECT_TRUE(Tell(LoadWanted{kA, GpuIndex{7}}).empty());
+  EXPECT_FALSE(scheduler_.node().instances.at(kA).is_load_wanted);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, kGpu0})));
+  EXPECT_TRUE(Tell(SwapInDone{kA, kGpu0, false}).empty()) << "tried once";
+}
+
+TEST_F(SchedulerHintsTest, EvictionTakesWhatNobodyUses) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_TRUE(Tell(EvictionWanted{kA}).empty());
+  Tell(RequestGone{RequestId{1}});
+  Tell(LeaseEnded{kA});
+  const auto swap_out = Only<SwapOut>(Tell(EvictionWanted{kA}));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->reason, SwapOutReason::kRequested);
+}
+
+TEST_F(SchedulerHintsTest, PinnedImagesAreEvictedLast) {
+  Up(kGpu0, 100);
+  for (const InstanceId id : {kA, kB, kC}) Add(id, 50);
+  MakeResident(kA, kGpu0);
+  Advance(std::chrono::seconds(1));
+  MakeResident(kB, kGpu0);
+  Tell(PinChanged{kA, true});
+  const auto first = Only<SwapOut>(Arrive(1, kC));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->instance, kB) << "though used later";
+}
+
+TEST_F(SchedulerHintsTest, PinningStopsNobody) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  Add(kB, 60);
+  MakeResident(kA, kGpu0);
+  Tell(PinChanged{kA, true});
+  const auto swap_out = Only<SwapOut>(Arrive(1, kB));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kA);
+}
+
+TEST_F(SchedulerHintsTest, AGrowthWaitsForAnImageThatIsComing) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  Add(kB, 30);
+  MakeResident(kB, kGpu0);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, kGpu0})));
+  EXPECT_TRUE(Tell(GrowthWanted{GrowthId{50}, kA, 20}).empty());
+  const Actions actions = Tell(SwapInDone{kA, kGpu0, true});
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(std::get<SwapOut>(actions[0]).instance, kA) << "not worth the eviction of another";
+  EXPECT_TRUE(std::holds_alternative<AllowGrowth>(actions[1]));
+}
+
+}  // namespace
+}  // namespace torpor::scheduler

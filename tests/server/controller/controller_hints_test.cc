@@ -1,0 +1,129 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/controller/controller_harness.h"
+
+namespace torpor::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ControllerHintsTest : public ControllerHarness {
+ protected:
+  ControllerHintsTest() : ControllerHarness(2) {}
+
+  // The outcome, when there is one.
+  std::shared_ptr<std::optional<absl::Status>> Advise(Hint::Kind kind, const std::string& function,
+                                                      std::optional<int> gpu = std::nullopt) {
+    Hint hint{.kind = kind, .function = function};
+    if (gpu) hint.gpu = GpuIndex{*gpu};
+    auto outcome = std::make_shared<std::optional<absl::Status>>();
+    controller_->Advise(hint, [outcome](const absl::Status& status) { *outcome = status; });
+    Settle();
+    return outcome;
+  }
+  // A load whose image does not arrive.
+  std::shared_ptr<std::optional<absl::Status>> AdviseEndlessLoad() {
+    StartExecutor(0);
+    Client client = Connect("token-a");
+    EXPECT_TRUE(Malloc(client, kMiB));
+    Hold(&v1::DaemonMessage::has_swap_in);
+    auto loaded = Advise(Hint::Kind::kLoad, "a");
+    EXPECT_FALSE(loaded->has_value());
+    return loaded;
+  }
+  std::vector<int> ResidentGpus(const std::string& name) {
+    for (const FunctionSnapshot& function : controller_->Snapshot().functions) {
+      if (function.name == name) return function.resident_gpus;
+    }
+    return {};
+  }
+};
+
+TEST_F(ControllerHintsTest, LoadsWhereItIsTold) {
+  StartExecutor(0);
+  StartExecutor(1);
+  Client client = Connect("token-a");
+  ASSERT_TRUE(Malloc(client, kMiB));
+  const auto loaded = Advise(Hint::Kind::kLoad, "a", 1);
+  ASSERT_TRUE(loaded->has_value());
+  EXPECT_TRUE((*loaded)->ok()) << **loaded;
+  EXPECT_THAT(ResidentGpus("a"), ElementsAre(1));
+  EXPECT_EQ(executors_.at(1).resident.size(), 1u);
+}
+
+TEST_F(ControllerHintsTest, AnswersWhenTheImageIsThere) {
+  const auto loaded = AdviseEndlessLoad();
+  KillExecutor(0);
+  ASSERT_TRUE(loaded->has_value());
+  EXPECT_EQ((*loaded)->code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ControllerHintsTest, GivesUpAfterAWhile) {
+  const auto loaded = AdviseEndlessLoad();
+  loop_.Advance(std::chrono::seconds(31));
+  ASSERT_TRUE(loaded->has_value());
+  EXPECT_EQ((*loaded)->code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ControllerHintsTest, EvictsWhatIsIdle) {
+  StartExecutor(0);
+  const Client client = Connect("token-a");
+  const RequestId request = Acquire("a");
+  TakeLease(client);
+  const auto refused = Advise(Hint::Kind::kEvict, "a");
+  ASSERT_TRUE(refused->has_value());
+  EXPECT_EQ((*refused)->code(), absl::StatusCode::kFailedPrecondition);
+  Release(request);
+  ASSERT_TRUE(GiveBack(client));
+  const auto evicted = Advise(Hint::Kind::kEvict, "a");
+  ASSERT_TRUE(evicted->has_value());
+  EXPECT_TRUE((*evicted)->ok()) << **evicted;
+  EXPECT_TRUE(executors_.at(0).resident.empty());
+}
+
+TEST_F(ControllerHintsTest, ACheckpointWaitsForTheRequestAndKeepsTheImage) {
+  StartExecutor(0);
+  const Client client = Connect("token-a");
+  Serve("a", client);
+  const RequestId request = Acquire("a");
+  TakeLease(client);
+  const int before = counts_.swaps_out;
+  const auto saved = Advise(Hint::Kind::kCheckpoint, "a");
+  EXPECT_FALSE(saved->has_value());
+  Release(request);
+  ASSERT_TRUE(GiveBack(client));
+  ASSERT_TRUE(saved->has_value());
+  EXPECT_TRUE((*saved)->ok()) << **saved;
+  EXPECT_EQ(counts_.swaps_out, before + 1);
+  EXPECT_THAT(ResidentGpus("a"), ElementsAre(0));
+}
+
+TEST_F(ControllerHintsTest, PinsAreSeen) {
+  StartExecutor(0);
+  EXPECT_TRUE((*Advise(Hint::Kind::kPin, "a"))->ok());
+  EXPECT_TRUE(controller_->Snapshot().functions.at(0).is_pinned);
+  EXPECT_TRUE((*Advise(Hint::Kind::kUnpin, "a"))->ok());
+  EXPECT_FALSE(controller_->Snapshot().functions.at(0).is_pinned);
+}
+
+TEST_F(ControllerHintsTest, WhatCannotBeIsSaid) {
+  StartExecutor(0);
+  EXPECT_EQ((*Advise(Hint::Kind::kPin, "nobody"))->code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string((*Advise(Hint::Kind::kLoad, "a"))->message()),
+              HasSubstr("has no process"));
+  Connect("token-a");
+  EXPECT_THAT(std::string((*Advise(Hint::Kind::kLoad, "a", 7))->message()),
+              HasSubstr("serves no GPU 7"));
+}
+
+TEST_F(ControllerHintsTest, NobodyWaitsForANodeThatShutsDown) {
+  const auto loaded = AdviseEndlessLoad();
+  controller_->Shutdown();
+  ASSERT_TRUE(loaded->has_value());
+  EXPECT_EQ((*loaded)->code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace torpor::server
