@@ -50,6 +50,29 @@ BlockOrigin BlockStates::origin(std::size_t block) const {
   return static_cast<BlockOrigin>(Load(block) & kOriginMask);
 }
 
+MovedBytes BlockStates::ByOrigin(Extent extent) const {
+  MovedBytes bytes;
+  for (std::size_t block = extent.begin / block_bytes_; block * block_bytes_ < extent.end;
+       ++block) {
+    const Bytes inside = std::min(extent.end, (block + 1) * block_bytes_) -
+                         std::max(extent.begin, block * block_bytes_);
+    switch (origin(block)) {
+      case BlockOrigin::kUntouched:
+        break;
+      case BlockOrigin::kScratch:
+        bytes.scratch += inside;
+        break;
+      case BlockOrigin::kUploaded:
+        bytes.uploaded += inside;
+        break;
+      case BlockOrigin::kChanged:
+        bytes.changed += inside;
+        break;
+    }
+  }
+  return bytes;
+}
+
 void BlockStates::NoteUpload(Extent extent) {
   for (std::size_t block = extent.begin / block_bytes_; block * block_bytes_ < extent.end;
        ++block) {

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "memory/extent_set.h"
+#include "memory/moved_bytes.h"
 
 namespace torpor::memory {
 
@@ -42,6 +43,8 @@ class BlockStates {
   void SetInStep(std::size_t block, std::uint64_t hash);
 
   BlockOrigin origin(std::size_t block) const;
+  // The extent's bytes by origin; those of untouched blocks do not count.
+  MovedBytes ByOrigin(Extent extent) const;
 
   // Bytes of the extent are about to be copied from the host, on the GPU and to the image.
   void NoteUpload(Extent extent);

@@ -26,6 +26,26 @@ void Fill(const GpuSnapshot& gpu, v1::GpuStatus& status) {
   status.set_leased_to(gpu.leased_to);
 }
 
+void Fill(const MemorySnapshot& memory, v1::MemoryStatus& status) {
+  status.set_used_bytes(memory.used);
+  status.set_cached_bytes(memory.cached);
+}
+
+void Fill(const NodeSnapshot& node, const GpuSnapshot& gpu, v1::GpuMemory& status) {
+  status.set_gpu(gpu.gpu);
+  status.set_state(gpu.state);
+  status.set_pool_bytes(gpu.pool_bytes);
+  Fill(gpu.memory, *status.mutable_memory());
+  status.set_free_bytes(gpu.free_bytes);
+  for (const FunctionSnapshot& function : node.functions) {
+    const auto found = function.memory.find(gpu.gpu);
+    if (found == function.memory.end()) continue;
+    v1::FunctionMemory& memory = *status.add_functions();
+    memory.set_name(function.name);
+    Fill(found->second, *memory.mutable_memory());
+  }
+}
+
 void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
           v1::FunctionStatus& status) {
   status.set_name(function.name);
@@ -73,6 +93,14 @@ class AdminService final : public v1::Admin::Service {
       Fill(function, config == functions_.end() ? FunctionConfig() : config->second,
            *response->add_functions());
     }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status GetMemory(grpc::ServerContext*, const v1::GetMemoryRequest*,
+                         v1::NodeMemory* memory) override {
+    const NodeSnapshot node = sources_.snapshot();
+    for (const GpuSnapshot& gpu : node.gpus) Fill(node, gpu, *memory->add_gpus());
+    memory->set_host_image_bytes(node.host_image_bytes);
     return grpc::Status::OK;
   }
 

@@ -20,8 +20,9 @@ struct FunctionConfig {
   Duration upstream_timeout{std::chrono::seconds(60)};
   std::string token_file;  // the secret by which its sessions are known
   int max_in_flight = 1;
-  int gpus = 1;                    // that it sees and holds at one time
-  bool keeps_state = false;        // in GPU memory, from one request to the next
+  int gpus = 1;               // that it sees and holds at one time
+  bool keeps_state = false;   // in GPU memory, from one request to the next
+  bool is_stateless = false;  // what requests change in GPU memory need not outlive an eviction
   std::string tenant = "default";  // who pays for it: a label in the metrics
 
   bool operator==(const FunctionConfig&) const = default;

@@ -248,12 +248,15 @@ void Finish(const FunctionPlaces& places, const std::string& file, Config& confi
                                    anonymous));
   }
   for (const auto& [name, function] : config.functions) {
+    const auto found = places.find(name);
+    const std::string& place = found == places.end() ? file : found->second;
     if (function.token_file.empty() && name != anonymous) {
-      const auto place = places.find(name);
-      findings.Add(place == places.end() ? file : place->second,
-                   fmt::format("token_file is missing; function {} needs one, or be the "
-                               "anonymous_function",
-                               name));
+      findings.Add(place, fmt::format("token_file is missing; function {} needs one, or be the "
+                                      "anonymous_function",
+                                      name));
+    }
+    if (function.keeps_state && function.is_stateless) {
+      findings.Add(place, "keeps_state and stateless are each other's contrary; keep one");
     }
   }
 }

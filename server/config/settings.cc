@@ -281,6 +281,8 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
      SetCount<&FunctionConfig::gpus, wire::kMostDevices>},
     {"keeps_state", "BOOL", "false", "It gathers state in GPU memory from one request to the next",
      false, SetFlag<&FunctionConfig::keeps_state>},
+    {"stateless", "BOOL", "false", "What its requests change in GPU memory may be forgotten", false,
+     SetFlag<&FunctionConfig::is_stateless>},
     {"tenant", "NAME", "default", "Who pays for it: a label in the metrics", false, SetTenant},
 };
 

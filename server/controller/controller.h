@@ -278,6 +278,8 @@ class Controller {
   // A member whose own executor lives has its lease ended there.
   void EndLeaseOnSurvivors(const Instance& instance, const Lease& lease);
   bool LosesState(const Session& session) const;
+  // Whether what was not written back of it need not be when it leaves its GPU.
+  bool ForgetsChanges(const Session& session) const;
   void LoseMember(const SessionPtr& session, MemberState state, const Lease& lease);
   void AccountLease(Instance& instance, const Lease& lease);
   static GpuIndex GpuOf(const Lease& lease, const Session& session);

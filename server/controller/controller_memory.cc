@@ -327,7 +327,7 @@ void Controller::OnSwapInComplete(const Executor& executor,
   const SessionPtr session = FindSession(SessionId{what.session_id()});
   if (!session) return;
   telemetry_.OnSwapIn({instances_.at(session->instance).config.name, executor.gpu(),
-                       SwapPath::kPcie, what.bytes_to_device(),
+                       SwapPath::kPcie, ToMovedBytes(what.to_device()),
                        Duration(static_cast<Duration::rep>(what.duration_ns()))});
   OnArrived(*session);
 }
@@ -352,6 +352,11 @@ void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool dr
   });
 }
 
+bool Controller::ForgetsChanges(const Session& session) const {
+  return instances_.at(session.instance).config.is_stateless && !session.unsaved_lease &&
+         !session.was_opened;
+}
+
 void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop,
                            const Executor::OnDone& then, const StepQueue::Finish& finish) {
   const LeaseId saved = session->unsaved_lease;
@@ -359,6 +364,7 @@ void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop,
   message.mutable_swap_out()->set_session_id(session->id.value);
   message.mutable_swap_out()->set_drop(drop);
   message.mutable_swap_out()->set_is_shared(session->was_opened);
+  message.mutable_swap_out()->set_forgets_changes(drop && ForgetsChanges(*session));
   Run(gpu, message, [=, this](const OperationResult& result) {
     if (drop) session->is_leaving = false;
     if (result.status.ok()) {
@@ -368,7 +374,7 @@ void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop,
       session->was_saved = true;
       session->has_changes = false;
       telemetry_.OnSwapOut({instances_.at(session->instance).config.name, gpu, SwapPath::kPcie,
-                            result.bytes_to_host, result.duration});
+                            result.to_host, result.duration});
     } else if (!result.is_executor_lost) {
       // What is on the GPU can be neither kept nor trusted; the host's image remains.
       Condemn(*ExecutorOf(gpu), absl::StrCat("swap-out failed: ", result.status.ToString()));

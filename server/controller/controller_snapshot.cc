@@ -6,6 +6,14 @@
 
 // The controller's state, for those who look from outside.
 namespace torpor::server {
+namespace {
+
+void Add(const DeviceMemory::Session& session, MemorySnapshot& memory) {
+  memory.used += session.used;
+  memory.cached += session.held - session.used;
+}
+
+}  // namespace
 
 NodeSnapshot Controller::Snapshot() const {
   NodeSnapshot node;
@@ -35,6 +43,8 @@ GpuSnapshot Controller::SnapshotOf(const Executor& executor) const {
   gpu.executor_restarts = executor.starts() > 0 ? executor.starts() - 1 : 0;
   const auto busy = busy_seconds_.find(executor.gpu());
   gpu.busy_seconds = busy == busy_seconds_.end() ? 0 : busy->second;
+  for (const auto& [id, memory] : executor.memory().sessions) Add(memory, gpu.memory);
+  gpu.free_bytes = executor.memory().free;
   const auto& gpus = scheduler_.node().gpus;
   if (const auto found = gpus.find(executor.gpu()); found != gpus.end()) {
     gpu.used_bytes = found->second.used;
@@ -70,6 +80,12 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
       if (is_resident) function.resident_gpus.push_back(gpu.value);
     }
     function.image_bytes += placed.image_bytes;
+  }
+  for (const auto& [gpu, executor] : executors_) {
+    for (const SessionId id : instance.sessions) {
+      const auto found = executor.memory().sessions.find(id);
+      if (found != executor.memory().sessions.end()) Add(found->second, function.memory[gpu.value]);
+    }
   }
   function.is_pinned = scheduler_.node().instances.at(instance.id).is_pinned;
   function.requests = instance.requests;

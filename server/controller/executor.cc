@@ -15,6 +15,8 @@ void Executor::OnRegistered(std::shared_ptr<ExecutorLink> link,
   state_ = State::kRecovering;
   link_ = std::move(link);
   registration_ = what;
+  memory_ = {};
+  memory_.free = what.pool_bytes();
 }
 
 void Executor::Start(v1::DaemonMessage operation, TimePoint now, OnDone done) {
@@ -28,15 +30,25 @@ void Executor::AwaitLoss(TimePoint now, OnDone done) {
   pending_.emplace(next_operation_++, Pending{now, std::move(done)});
 }
 
+void Executor::OnMemory(const v1::MemoryUse& use) {
+  memory_.free = use.free_bytes();
+  const SessionId session{use.session_id()};
+  if (use.session_held_bytes() == 0) {
+    memory_.sessions.erase(session);
+  } else {
+    memory_.sessions[session] = {use.session_used_bytes(), use.session_held_bytes()};
+  }
+}
+
 void Executor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer) {
+  if (answer.has_memory()) OnMemory(answer.memory());
   const auto pending = pending_.find(answer.operation_id());
   if (pending == pending_.end()) return;
   const OnDone done = std::move(pending->second.done);
   pending_.erase(pending);
   OperationResult result;
   result.status = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
-  result.bytes_to_device = answer.bytes_to_device();
-  result.bytes_to_host = answer.bytes_to_host();
+  result.to_host = ToMovedBytes(answer.to_host());
   result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
   result.learned = answer.learned();
   done(result);
@@ -45,6 +57,7 @@ void Executor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer)
 std::map<std::uint64_t, Executor::OnDone> Executor::OnLost() {
   state_ = State::kAbsent;
   link_.reset();
+  memory_ = {};
   std::map<std::uint64_t, OnDone> unanswered;
   for (auto& [id, pending] : pending_) unanswered.emplace(id, std::move(pending.done));
   pending_.clear();

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/units.h"
+#include "memory/moved_bytes.h"
 #include "server/links/links.h"
 
 namespace torpor::server {
@@ -18,8 +19,7 @@ namespace torpor::server {
 struct OperationResult {
   absl::Status status;
   bool is_executor_lost = false;  // it died before it answered; `status` is Unavailable
-  Bytes bytes_to_device = 0;
-  Bytes bytes_to_host = 0;
+  memory::MovedBytes to_host;
   Duration duration{};
   v1::Learned learned;
 
@@ -29,6 +29,20 @@ struct OperationResult {
     lost.is_executor_lost = true;
     return lost;
   }
+};
+
+inline memory::MovedBytes ToMovedBytes(const v1::MovedBytes& message) {
+  return {message.uploaded(), message.changed(), message.scratch()};
+}
+
+// Device memory as an executor has told of it.
+struct DeviceMemory {
+  struct Session {
+    Bytes used = 0;  // its resident allocations
+    Bytes held = 0;  // the physical memory that is kept for them
+  };
+  std::map<SessionId, Session> sessions;  // those that hold some
+  Bytes free = 0;                         // held by no session
 };
 
 // The controller's picture of one GPU's executor, over all its lives. On the controller's thread.
@@ -70,8 +84,12 @@ class Executor {
   std::uint64_t starts() const { return starts_; }
   // As registered; of the last life while there is none.
   const v1::ExecutorMessage::Register& registration() const { return registration_; }
+  // When the last operation was done; nothing while there is no process.
+  const DeviceMemory& memory() const { return memory_; }
 
  private:
+  void OnMemory(const v1::MemoryUse& use);
+
   struct Pending {
     TimePoint since;
     OnDone done;
@@ -83,6 +101,7 @@ class Executor {
   std::uint64_t starts_ = 0;
   std::shared_ptr<ExecutorLink> link_;
   v1::ExecutorMessage::Register registration_;
+  DeviceMemory memory_;
   std::uint64_t next_operation_ = 1;
   std::map<std::uint64_t, Pending> pending_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,14 @@
 namespace torpor::server {
 
 // The controller's view of the node at one moment, for torporctl and the metrics endpoint.
+
+// What the images on a GPU, or one function's, take of its memory, as its executor has said when
+// its last operation was done.
+struct MemorySnapshot {
+  Bytes used = 0;    // allocations
+  Bytes cached = 0;  // the rest of the physical memory that is kept for them
+};
+
 struct GpuSnapshot {
   int gpu = 0;
   std::string name;
@@ -16,7 +25,9 @@ struct GpuSnapshot {
   std::string state;  // starting, ready, lost
   std::int64_t executor_pid = 0;
   Bytes pool_bytes = 0;
-  Bytes used_bytes = 0;
+  Bytes used_bytes = 0;  // what the scheduler has given to images
+  MemorySnapshot memory;
+  Bytes free_bytes = 0;  // kept for nobody
   std::uint64_t executor_restarts = 0;
   double busy_seconds = 0;
   std::string leased_to;  // function; empty when idle
@@ -26,6 +37,7 @@ struct FunctionSnapshot {
   std::string name;
   std::string state;  // absent, idle, queued, running
   std::vector<int> resident_gpus;
+  std::map<int, MemorySnapshot> memory;  // by GPU
   bool is_pinned = false;
   Bytes image_bytes = 0;
   std::uint64_t sessions = 0;

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/units.h"
+#include "memory/moved_bytes.h"
 #include "server/controller/request_broker.h"
 
 namespace torpor::server {
@@ -21,7 +21,7 @@ struct SwapRecord {
   std::string function;
   GpuIndex gpu;
   SwapPath path = SwapPath::kPcie;
-  Bytes bytes = 0;
+  memory::MovedBytes bytes;
   Duration duration{};
 };
 

@@ -78,8 +78,8 @@ DeviceImage::~DeviceImage() {
   device_.driver().MemAddressFree(base_, bytes_);
 }
 
-absl::StatusOr<Bytes> DeviceImage::SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                          const ArrivalSteps& steps) {
+absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
+    const std::vector<memory::SwapAllocation>& live, const ArrivalSteps& steps) {
   if (is_peer_) return absl::FailedPreconditionError("the image is still another GPU's");
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   memory::ExtentSet whole;
@@ -96,7 +96,8 @@ absl::StatusOr<Bytes> DeviceImage::SwapIn(const std::vector<memory::SwapAllocati
   SetResident(whole);
   touches_.Reset(allocations);
   const absl::Status begun = arrival_.Begin(live, groups);
-  absl::StatusOr<Bytes> copied = begun.ok() ? EnqueueArrival(groups, missing, whole, steps) : begun;
+  absl::StatusOr<memory::MovedBytes> copied =
+      begun.ok() ? EnqueueArrival(groups, missing, whole, steps) : begun;
   if (!copied.ok()) {
     arrival_.Wait().IgnoreError();
     SetResident(resident_before);
@@ -123,17 +124,16 @@ std::vector<memory::SwapGroup> DeviceImage::GroupsOf(
   return memory::GroupBySize(absent, options_.group_bytes);
 }
 
-absl::StatusOr<Bytes> DeviceImage::EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
-                                                  const std::vector<std::uint64_t>& new_chunks,
-                                                  const memory::ExtentSet& live,
-                                                  const ArrivalSteps& steps) {
+absl::StatusOr<memory::MovedBytes> DeviceImage::EnqueueArrival(
+    const std::vector<memory::SwapGroup>& groups, const std::vector<std::uint64_t>& new_chunks,
+    const memory::ExtentSet& live, const ArrivalSteps& steps) {
   TORPOR_RETURN_IF_ERROR(ClearOutside(new_chunks, live, arrival_.stream()));
   TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
-  Bytes copied = 0;
+  memory::MovedBytes copied;
   for (const memory::SwapGroup& group : groups) {
     for (const memory::Extent& piece : group) {
-      TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, Bring(piece, arrival_.stream()));
-      copied += bytes;
+      TORPOR_ASSIGN_OR_RETURN(const memory::MovedBytes moved, Bring(piece, arrival_.stream()));
+      copied += moved;
     }
     TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
   }
@@ -144,15 +144,15 @@ absl::StatusOr<Bytes> DeviceImage::EnqueueArrival(const std::vector<memory::Swap
   return copied;
 }
 
-absl::StatusOr<Bytes> DeviceImage::WriteBack(CUstream stream) {
-  if (!dirty()) return Bytes{0};
+absl::StatusOr<memory::MovedBytes> DeviceImage::WriteBack(CUstream stream) {
+  if (!dirty()) return memory::MovedBytes();
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
                           blocks_.PlanWriteBack(resident(), stream));
-  Bytes copied = 0;
+  memory::MovedBytes copied;
   for (const memory::Extent& extent : plan.copies) {
     TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
-    copied += extent.bytes();
+    copied += blocks_.ByOrigin(extent);
   }
   TORPOR_RETURN_IF_ERROR(Wait(stream));
   blocks_.OnWrittenBack(plan);
@@ -338,6 +338,12 @@ memory::ExtentSet DeviceImage::resident() const {
   return resident_;
 }
 
+ImageMemory DeviceImage::memory() const {
+  ReaderMutexLock lock(&mutex_);
+  if (is_peer_) return {};
+  return {resident_.total_bytes(), chunks_.size() * chunk_bytes_};
+}
+
 absl::Status DeviceImage::CheckInside(memory::Extent extent) const {
   if (extent.begin < extent.end && extent.end <= bytes_) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("extent [", extent.begin, ", ", extent.end,
@@ -416,13 +422,13 @@ absl::Status DeviceImage::ClearOutside(const std::vector<std::uint64_t>& indices
   return absl::OkStatus();
 }
 
-absl::StatusOr<Bytes> DeviceImage::Bring(memory::Extent extent, CUstream stream) {
-  Bytes copied = 0;
+absl::StatusOr<memory::MovedBytes> DeviceImage::Bring(memory::Extent extent, CUstream stream) {
+  memory::MovedBytes copied;
   Bytes cleared_to = extent.begin;
   for (const memory::Extent& written : blocks_.Written(extent)) {
     TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
     TORPOR_RETURN_IF_ERROR(CopyIn(written, stream));
-    copied += written.bytes();
+    copied += blocks_.ByOrigin(written);
     cleared_to = written.end;
   }
   TORPOR_RETURN_IF_ERROR(Clear({cleared_to, extent.end}, stream));

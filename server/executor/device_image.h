@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
+#include "memory/moved_bytes.h"
 #include "memory/swap_history.h"
 #include "memory/swap_planner.h"
 #include "server/executor/device.h"
@@ -43,6 +44,12 @@ struct ImageFiles {
   SharedMapping block_states;
 };
 
+// How much of the GPU's memory an image takes.
+struct ImageMemory {
+  Bytes used = 0;  // its allocations
+  Bytes held = 0;  // the physical memory that is kept for them
+};
+
 // A session's device memory on this GPU: its range of addresses, the physical chunks mapped
 // there, and the host image to copy from and back to. Extents are bytes from the range's begin.
 //
@@ -66,18 +73,18 @@ class DeviceImage {
     // Enqueues, with `live` resident, what is to follow the copies on their stream.
     std::function<absl::Status(CUstream)> enqueue_last;
     // Gets the bytes that were copied; see ImageArrival::Finish.
-    std::function<void(Bytes)> on_complete;
+    std::function<void(const memory::MovedBytes&)> on_complete;
   };
   // Makes exactly `live` (apart) resident: what is not there yet is copied from the host, in this
   // order. Returns as soon as the copies are enqueued: from then on work must say what it uses
-  // (touches()) before it is enqueued. Nothing of the session runs. Gives the bytes that are
-  // copied. Any error leaves everything as it was, ResourceExhausted for example;
+  // (touches()) before it is enqueued. Nothing of the session runs. Gives what is copied.
+  // Any error leaves everything as it was, ResourceExhausted for example;
   // FailedPrecondition: it is reachable as another GPU's.
-  absl::StatusOr<Bytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
-                               const ArrivalSteps& steps = {});
+  absl::StatusOr<memory::MovedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                            const ArrivalSteps& steps = {});
   // Makes the host image equal to the device's if that may have changed: copies the blocks that
-  // have. Gives the bytes copied.
-  absl::StatusOr<Bytes> WriteBack(CUstream stream);
+  // have. Gives what was copied.
+  absl::StatusOr<memory::MovedBytes> WriteBack(CUstream stream);
   // Those of the allocations, by offset, in whose host image there are addresses of the session's
   // resident memory.
   std::vector<Bytes> AddressHolders(const std::vector<memory::Extent>& allocations) const;
@@ -113,6 +120,8 @@ class DeviceImage {
 
   std::uint64_t base() const { return base_; }
   memory::ExtentSet resident() const;
+  // What it takes of this GPU; nothing of what it reaches of another's. Any thread.
+  ImageMemory memory() const;
   ImageArrival& arrival() { return arrival_; }
   ImageTouches& touches() { return touches_; }
   const SwapOptions& options() const { return options_; }
@@ -139,12 +148,13 @@ class DeviceImage {
   // Groups of what is not there yet.
   std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
                                           const memory::ExtentSet& resident_before) const;
-  // Gives the bytes that are copied.
-  absl::StatusOr<Bytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
-                                       const std::vector<std::uint64_t>& new_chunks,
-                                       const memory::ExtentSet& live, const ArrivalSteps& steps);
-  // Gives the bytes that are copied; what nobody has written is cleared instead.
-  absl::StatusOr<Bytes> Bring(memory::Extent extent, CUstream stream);
+  // Gives what is copied.
+  absl::StatusOr<memory::MovedBytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
+                                                    const std::vector<std::uint64_t>& new_chunks,
+                                                    const memory::ExtentSet& live,
+                                                    const ArrivalSteps& steps);
+  // Gives what is copied; what nobody has written is cleared instead.
+  absl::StatusOr<memory::MovedBytes> Bring(memory::Extent extent, CUstream stream);
   absl::Status CopyIn(memory::Extent extent, CUstream stream);
   absl::Status Clear(memory::Extent extent, CUstream stream);
   absl::Status CopyOut(memory::Extent extent, CUstream stream);
@@ -162,7 +172,7 @@ class DeviceImage {
   ImageBlocks blocks_;
   std::atomic<bool> dirty_{false};
   std::atomic<bool> is_exported_{false};
-  bool is_peer_ = false;  // what is mapped is another GPU's
+  std::atomic<bool> is_peer_{false};  // what is mapped is another GPU's
 
   mutable Mutex mutex_;
   // Both written by the swapping thread only, which reads chunks_ without the mutex.

@@ -78,7 +78,7 @@ class SessionRelay final : public SessionListener {
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override {
     listener_->OnContextLost(session, error);
   }
-  void OnArrival(SessionId session, Bytes bytes, Duration duration) override {
+  void OnArrival(SessionId session, const memory::MovedBytes& bytes, Duration duration) override {
     listener_->OnArrival(session, bytes, duration);
   }
 

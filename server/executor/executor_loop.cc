@@ -18,6 +18,12 @@ constexpr int kWorkers = 4;
 // client that only polls its completion page would never hear of it otherwise.
 constexpr Duration kWatchInterval = std::chrono::milliseconds(5);
 
+void SetMoved(v1::MovedBytes& message, const memory::MovedBytes& moved) {
+  message.set_uploaded(moved.uploaded);
+  message.set_changed(moved.changed);
+  message.set_scratch(moved.scratch);
+}
+
 template <typename... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
@@ -45,7 +51,8 @@ void ExecutorLoop::OnContextLost(SessionId session, const cuda_api::CallStatus& 
   Post(ContextLost{session, error});
 }
 
-void ExecutorLoop::OnArrival(SessionId session, Bytes bytes, Duration duration) {
+void ExecutorLoop::OnArrival(SessionId session, const memory::MovedBytes& bytes,
+                             Duration duration) {
   Post(Arrival{session, bytes, duration});
 }
 
@@ -153,8 +160,13 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   done.set_operation_id(result.operation_id);
   done.set_code(static_cast<int>(result.status.code()));
   done.set_message(std::string(result.status.message()));
-  done.set_bytes_to_device(result.cost.to_device);
-  done.set_bytes_to_host(result.cost.to_host);
+  SetMoved(*done.mutable_to_host(), result.to_host);
+  v1::MemoryUse& memory = *done.mutable_memory();
+  memory.set_session_id(result.session.value);
+  memory.set_session_used_bytes(result.memory.used);
+  memory.set_session_held_bytes(result.memory.held);
+  // Asked here, answer after answer, so that the last one is right whoever was first.
+  memory.set_free_bytes(environment_.session.pool.free_bytes());
   done.set_duration_ns(static_cast<std::uint64_t>(result.duration.count()));
   v1::Learned& learned = *done.mutable_learned();
   learned.mutable_touched()->Assign(result.seen.touched.begin(), result.seen.touched.end());
@@ -190,7 +202,7 @@ std::optional<ExitStatus> ExecutorLoop::OnArrived(const Arrival& arrival) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::SwapInComplete& complete = *message.mutable_swap_in_complete();
   complete.set_session_id(arrival.session.value);
-  complete.set_bytes_to_device(arrival.bytes);
+  SetMoved(*complete.mutable_to_device(), arrival.bytes);
   complete.set_duration_ns(static_cast<std::uint64_t>(arrival.duration.count()));
   uplink_.Send(message);
   return std::nullopt;

@@ -37,7 +37,7 @@ struct ContextLost {
 // All of a swap-in is there.
 struct Arrival {
   SessionId session;
-  Bytes bytes = 0;
+  memory::MovedBytes bytes;
   Duration duration{};
 };
 using LoopMessage =
@@ -64,7 +64,7 @@ class ExecutorLoop final : public SessionListener {
   // Any thread. Waits while the loop is behind.
   void Post(LoopMessage message) { mailbox_.Send(std::move(message)); }
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override;
-  void OnArrival(SessionId session, Bytes bytes, Duration duration) override;
+  void OnArrival(SessionId session, const memory::MovedBytes& bytes, Duration duration) override;
 
   // Runs until there is a reason to end. The device is current on the calling thread.
   ExitStatus Run();

@@ -32,6 +32,8 @@ class ImageBlocks {
   // The GPU's memory there is another than what hashes were made of.
   void Forget(memory::Extent extent) { states_.Forget(extent); }
 
+  // How many of the extent's bytes somebody has written, and who.
+  memory::MovedBytes ByOrigin(memory::Extent extent) const { return states_.ByOrigin(extent); }
   // Parts of `extent`, ascending, that somebody has written; the rest is zeros.
   std::vector<memory::Extent> Written(memory::Extent extent) const;
 

@@ -98,13 +98,13 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     case DaemonMessage::kSwapIn: {
       TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::SwapAllocation> live,
                               ToAllocations(operation.swap_in().live()));
-      TORPOR_ASSIGN_OR_RETURN(result.cost, session.SwapIn(live, operation.swap_in().is_whole()));
-      return absl::OkStatus();
+      return session.SwapIn(live, operation.swap_in().is_whole());
     }
     case DaemonMessage::kSwapOut: {
-      TORPOR_ASSIGN_OR_RETURN(
-          result.cost, session.SwapOut(operation.swap_out().drop(),
-                                       operation.swap_out().is_shared(), stream, result.seen));
+      const SwapOutOptions options{.drop = operation.swap_out().drop(),
+                                   .is_shared = operation.swap_out().is_shared(),
+                                   .forgets_changes = operation.swap_out().forgets_changes()};
+      TORPOR_ASSIGN_OR_RETURN(result.to_host, session.SwapOut(options, stream, result.seen));
       return absl::OkStatus();
     }
     case DaemonMessage::kGrow: {
@@ -200,6 +200,7 @@ OperationResult RunOperation(const OperationEnvironment& environment,
     const absl::StatusOr<Session*> session = environment.registry.Find(result.session);
     result.status = session.ok() ? RunOnSession(**session, operation, deadline, stream, result)
                                  : session.status();
+    if (session.ok()) result.memory = (*session)->device_memory();
   }
   result.duration = clock.Now() - start;
   return result;

@@ -29,7 +29,8 @@ struct OperationResult {
   std::uint64_t operation_id = 0;
   SessionId session;
   absl::Status status;
-  SwapCost cost;
+  memory::MovedBytes to_host;
+  ImageMemory memory;  // of the session, afterwards
   SeenOfMemory seen;
   Duration duration{};
 };

@@ -53,6 +53,7 @@ class PhysicalPool {
   // What Take would give at once, or after waiting.
   memory::HandleCounts available() const;
   std::size_t free_chunks() const;
+  Bytes free_bytes() const { return available().bytes(sizes_); }
 
   // Makes at most one exchange that brings the free handles of a pool of two sizes into balance;
   // false if there is none to make. Takes some milliseconds, in which the memory of one large

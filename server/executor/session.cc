@@ -31,8 +31,7 @@ absl::Status Session::CheckNoLease(const char* operation) const {
                                                     " while it holds lease ", lease_.load()));
 }
 
-absl::StatusOr<SwapCost> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                         bool is_whole) {
+absl::Status Session::SwapIn(const std::vector<memory::SwapAllocation>& live, bool is_whole) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
   const TimePoint start = SteadyClock().Now();
   MutexLock lock(&run_mutex_);
@@ -41,15 +40,12 @@ absl::StatusOr<SwapCost> Session::SwapIn(const std::vector<memory::SwapAllocatio
   steps.enqueue_last =
       [&, before = image.resident()](CUstream stream)
           ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_) { return RestoreObjects(before, stream); };
-  steps.on_complete = [this, start](Bytes bytes) {
+  steps.on_complete = [this, start](const memory::MovedBytes& bytes) {
     environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
   };
-  SwapCost cost;
-  TORPOR_ASSIGN_OR_RETURN(cost.to_device, image.SwapIn(live, steps));
-  if (is_whole || image.options().pipeline == SwapPipeline::kNone) {
-    TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
-  }
-  return cost;
+  TORPOR_RETURN_IF_ERROR(image.SwapIn(live, steps).status());
+  const bool waits = is_whole || image.options().pipeline == SwapPipeline::kNone;
+  return waits ? image.arrival().Wait() : absl::OkStatus();
 }
 
 absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream) {
@@ -57,26 +53,31 @@ absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, C
   return runner_->arrays().Restore(resident_before, stream);
 }
 
-absl::StatusOr<SwapCost> Session::SwapOut(bool drop, bool is_shared, CUstream stream,
-                                          SeenOfMemory& seen) {
+absl::StatusOr<memory::MovedBytes> Session::SwapOut(const SwapOutOptions& options, CUstream stream,
+                                                    SeenOfMemory& seen) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
   MutexLock lock(&run_mutex_);
-  if (is_shared) memory_->image().MarkDirty();
-  if (memory_->image().dirty()) {
-    // Variables and arrays are not saved before they have been restored.
-    TORPOR_RETURN_IF_ERROR(memory_->image().arrival().Wait());
-    TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
-    TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
+  DeviceImage& image = memory_->image();
+  if (options.is_shared) image.MarkDirty();
+  memory::MovedBytes copied;
+  if (image.dirty() && !options.forgets_changes) {
+    TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(stream));
+    seen.looked_at_all = true;
   }
-  SwapCost cost;
-  seen.looked_at_all = memory_->image().dirty();
-  TORPOR_ASSIGN_OR_RETURN(cost.to_host, memory_->image().WriteBack(stream));
-  const std::vector<memory::Extent> uploaded = memory_->image().touches().TakeUploaded();
+  const std::vector<memory::Extent> uploaded = image.touches().TakeUploaded();
   for (const memory::Extent& allocation : uploaded) seen.uploaded.push_back(allocation.begin);
-  seen.address_holders = memory_->image().AddressHolders(
-      seen.looked_at_all ? memory_->image().touches().allocations() : uploaded);
-  if (drop) TORPOR_RETURN_IF_ERROR(memory_->image().Drop());
-  return cost;
+  seen.address_holders =
+      image.AddressHolders(seen.looked_at_all ? image.touches().allocations() : uploaded);
+  if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
+  return copied;
+}
+
+absl::StatusOr<memory::MovedBytes> Session::WriteBack(CUstream stream) {
+  // Variables and arrays are not saved before they have been restored.
+  TORPOR_RETURN_IF_ERROR(memory_->image().arrival().Wait());
+  TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
+  TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
+  return memory_->image().WriteBack(stream);
 }
 
 absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {

@@ -20,18 +20,18 @@
 
 namespace torpor::executor {
 
-// How much a swap moved.
-struct SwapCost {
-  Bytes to_device = 0;
-  Bytes to_host = 0;
-};
-
 // What was seen of a session's memory; see Learned of node.proto.
 struct SeenOfMemory {
   std::vector<Bytes> touched;
   std::vector<Bytes> uploaded;
   std::vector<Bytes> address_holders;
   bool looked_at_all = false;
+};
+
+struct SwapOutOptions {
+  bool drop = false;             // gives the memory back afterwards
+  bool is_shared = false;        // other sessions have had it open, and may have changed it
+  bool forgets_changes = false;  // copies nothing
 };
 
 // Told of what happens in sessions outside of torpord's operations. Called by any thread, which may
@@ -42,7 +42,7 @@ class SessionListener {
   // A session's work has cost the CUDA context.
   virtual void OnContextLost(SessionId session, const cuda_api::CallStatus& error) = 0;
   // All that a swap-in copies is there, `duration` after the swap-in began.
-  virtual void OnArrival(SessionId session, Bytes bytes, Duration duration) = 0;
+  virtual void OnArrival(SessionId session, const memory::MovedBytes& bytes, Duration duration) = 0;
 };
 
 // What the sessions of an executor share. All outlive the sessions.
@@ -73,9 +73,10 @@ class Session {
   // Brings the image in this order; the copies may still be under way afterwards, but for
   // `is_whole`. A swap-in of a session that has nothing on the GPU leaves nothing there when it
   // fails.
-  absl::StatusOr<SwapCost> SwapIn(const std::vector<memory::SwapAllocation>& live, bool is_whole);
-  // `is_shared`: other sessions have had its memory open, and may have changed it.
-  absl::StatusOr<SwapCost> SwapOut(bool drop, bool is_shared, CUstream stream, SeenOfMemory& seen);
+  absl::Status SwapIn(const std::vector<memory::SwapAllocation>& live, bool is_whole);
+  // Gives what was copied.
+  absl::StatusOr<memory::MovedBytes> SwapOut(const SwapOutOptions& options, CUstream stream,
+                                             SeenOfMemory& seen);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
@@ -90,6 +91,8 @@ class Session {
   // `is_last`: nobody waits any more for marks that its work would have set; and the lease may have
   // ended already.
   absl::Status EndLease(LeaseId lease, TimePoint deadline, bool is_last = false);
+  // What the session has on the device.
+  ImageMemory device_memory() const { return memory_->image().memory(); }
   // What the last lease used, in order.
   std::vector<Bytes> TakeTouched() { return memory_->image().touches().End(); }
   // Ends whatever lease there is, closes the stream, and gives the device memory back.
@@ -111,6 +114,9 @@ class Session {
 
  private:
   absl::Status CheckNoLease(const char* operation) const;
+  // Makes the host image equal to what the device has changed, objects included.
+  absl::StatusOr<memory::MovedBytes> WriteBack(CUstream stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   // Enqueues copies of values of variables and texels from an image that comes where only
   // `resident_before` was.
   absl::Status RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream)

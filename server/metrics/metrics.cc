@@ -30,6 +30,7 @@ constexpr std::array<const char*, 6> kOutcomes = {"ok",      "upstream_error", "
                                                   "timeout", "lost",           "cancelled"};
 constexpr std::array<const char*, 3> kSources = {"resident", "host", "peer"};
 constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
+constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
 constexpr std::array<const char*, 3> kReasons = {"memory_full", "move", "requested"};
 
 template <typename Enum, std::size_t N>
@@ -62,7 +63,14 @@ struct FunctionSeries {
 };
 
 struct SwapSeries {
-  Counter* bytes = nullptr;
+  void Count(const SwapRecord& swap) const {
+    bytes[0]->Increment(static_cast<double>(swap.bytes.uploaded));
+    bytes[1]->Increment(static_cast<double>(swap.bytes.changed));
+    bytes[2]->Increment(static_cast<double>(swap.bytes.scratch));
+    duration->Observe(ToSeconds(swap.duration));
+  }
+
+  std::array<Counter*, kOrigins.size()> bytes{};
   Histogram* duration = nullptr;
 };
 
@@ -85,6 +93,8 @@ struct Metrics::Series {
   void AddSwaps();
   void RenderGpu(const GpuSnapshot& gpu);
   void RenderFunction(const FunctionSnapshot& function);
+  // What of the function is on the GPU.
+  void RenderCopy(const FunctionSnapshot& function, int gpu);
 
   FunctionSeries* FindFunction(const std::string& name) {
     const auto found = functions.find(name);
@@ -105,10 +115,13 @@ struct Metrics::Series {
   Gauge& host_image_bytes;
   Family<Gauge>& pool_bytes;
   Family<Gauge>& used_bytes;
+  Family<Gauge>& cached_bytes;
+  Family<Gauge>& free_bytes;
   Family<Gauge>& gpu_ready;
   Family<Counter>& busy_seconds;
   Family<Gauge>& resident;
   Family<Gauge>& image_bytes;
+  Family<Gauge>& function_gpu_bytes;
   Family<Gauge>& function_sessions;
   std::mutex render_mutex;
 };
@@ -125,11 +138,16 @@ Metrics::Series::Series(const Config& config)
       host_image_bytes(
           AddGauge("torpor_host_image_bytes", "Host memory that holds images.").Add({})),
       pool_bytes(AddGauge("torpor_gpu_pool_bytes", "Device memory for images.")),
-      used_bytes(AddGauge("torpor_gpu_used_bytes", "Device memory that images occupy.")),
+      used_bytes(AddGauge("torpor_gpu_used_bytes", "Device memory that allocations take.")),
+      cached_bytes(AddGauge("torpor_gpu_cached_bytes",
+                            "The rest of the device memory that is kept for images.")),
+      free_bytes(AddGauge("torpor_gpu_free_bytes", "Device memory that is kept for nobody.")),
       gpu_ready(AddGauge("torpor_gpu_ready", "1 while the GPU's executor serves.")),
       busy_seconds(AddCounter("torpor_gpu_busy_seconds_total", "Time that a GPU was leased.")),
       resident(AddGauge("torpor_function_resident", "1 while the image is on the GPU.")),
       image_bytes(AddGauge("torpor_function_image_bytes", "Size of a function's image.")),
+      function_gpu_bytes(AddGauge("torpor_function_gpu_bytes",
+                                  "Device memory of a GPU that is kept for a function.")),
       function_sessions(AddGauge("torpor_function_sessions", "Open sessions of a function.")) {
   AddGauge("torpor_build_info", "1; the release is in the label.")
       .Add({{"version", Version()}})
@@ -180,8 +198,13 @@ void Metrics::Series::AddSwaps() {
   constexpr std::array<const char*, 2> kDirections = {"in", "out"};
   for (std::size_t direction = 0; direction < kDirections.size(); ++direction) {
     for (std::size_t path = 0; path < kPaths.size(); ++path) {
-      const Labels labels = {{"direction", kDirections[direction]}, {"path", kPaths[path]}};
-      swaps[direction][path] = {&bytes.Add(labels), &duration.Add(labels, kSecondsBuckets)};
+      Labels labels = {{"direction", kDirections[direction]}, {"path", kPaths[path]}};
+      SwapSeries& series = swaps[direction][path];
+      series.duration = &duration.Add(labels, kSecondsBuckets);
+      for (std::size_t origin = 0; origin < kOrigins.size(); ++origin) {
+        labels["origin"] = kOrigins[origin];
+        series.bytes[origin] = &bytes.Add(labels);
+      }
     }
   }
 }
@@ -191,7 +214,9 @@ void Metrics::Series::RenderGpu(const GpuSnapshot& gpu) {
   const Labels labels = {
       {"gpu", std::to_string(gpu.gpu)}, {"UUID", gpu.uuid}, {"Hostname", host_name}};
   pool_bytes.Add(labels).Set(static_cast<double>(gpu.pool_bytes));
-  used_bytes.Add(labels).Set(static_cast<double>(gpu.used_bytes));
+  used_bytes.Add(labels).Set(static_cast<double>(gpu.memory.used));
+  cached_bytes.Add(labels).Set(static_cast<double>(gpu.memory.cached));
+  free_bytes.Add(labels).Set(static_cast<double>(gpu.free_bytes));
   gpu_ready.Add(labels).Set(gpu.state == "ready" ? 1 : 0);
   RaiseTo(busy_seconds.Add(labels), gpu.busy_seconds);
 }
@@ -205,19 +230,26 @@ void Metrics::Series::RenderFunction(const FunctionSnapshot& function) {
   function_sessions.Add(label).Set(static_cast<double>(function.sessions));
 }
 
+void Metrics::Series::RenderCopy(const FunctionSnapshot& function, int gpu) {
+  const Labels labels = {{"function", function.name}, {"gpu", std::to_string(gpu)}};
+  const bool is_resident = std::ranges::count(function.resident_gpus, gpu) != 0;
+  resident.Add(labels).Set(is_resident ? 1 : 0);
+  const auto memory = function.memory.find(gpu);
+  function_gpu_bytes.Add(labels).Set(
+      memory == function.memory.end()
+          ? 0
+          : static_cast<double>(memory->second.used + memory->second.cached));
+}
+
 Metrics::Metrics(const Config& config) : series_(std::make_unique<Series>(config)) {}
 Metrics::~Metrics() = default;
 
 void Metrics::OnSwapIn(const SwapRecord& swap) {
-  const SwapSeries& series = series_->swaps[0].at(static_cast<std::size_t>(swap.path));
-  series.bytes->Increment(static_cast<double>(swap.bytes));
-  series.duration->Observe(ToSeconds(swap.duration));
+  series_->swaps[0].at(static_cast<std::size_t>(swap.path)).Count(swap);
 }
 
 void Metrics::OnSwapOut(const SwapRecord& swap) {
-  const SwapSeries& series = series_->swaps[1].at(static_cast<std::size_t>(swap.path));
-  series.bytes->Increment(static_cast<double>(swap.bytes));
-  series.duration->Observe(ToSeconds(swap.duration));
+  series_->swaps[1].at(static_cast<std::size_t>(swap.path)).Count(swap);
 }
 
 void Metrics::OnEviction(const std::string&, GpuIndex, EvictionReason reason) {
@@ -260,13 +292,9 @@ std::string Metrics::Render(const NodeSnapshot& node) {
   series_->host_image_bytes.Set(static_cast<double>(node.host_image_bytes));
   for (const GpuSnapshot& gpu : node.gpus) series_->RenderGpu(gpu);
   for (const FunctionSnapshot& function : node.functions) {
+    if (series_->FindFunction(function.name) == nullptr) continue;
     series_->RenderFunction(function);
-    for (const GpuSnapshot& gpu : node.gpus) {
-      const bool is_resident = std::ranges::count(function.resident_gpus, gpu.gpu) != 0;
-      if (series_->FindFunction(function.name) == nullptr) continue;
-      series_->resident.Add({{"function", function.name}, {"gpu", std::to_string(gpu.gpu)}})
-          .Set(is_resident ? 1 : 0);
-    }
+    for (const GpuSnapshot& gpu : node.gpus) series_->RenderCopy(function, gpu.gpu);
   }
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }

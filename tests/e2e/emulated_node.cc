@@ -37,7 +37,8 @@ std::vector<int> FreePorts(std::size_t count) {
 }  // namespace
 
 EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
-                           const std::string& settings, int gpus) {
+                           const std::string& settings, int gpus,
+                           const std::string& function_setting) {
   folder_.Write("topology.yaml", topology);
   std::string yaml =
       "version: v1\n"
@@ -57,6 +58,7 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
     yaml += "    memory_limit: 1GiB\n    deadline: 1s\n    upstream_timeout: 60s\n";
     yaml += "    token_file: " + functions[i] + ".token\n";
     if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
+    if (!function_setting.empty()) yaml += "    " + function_setting + "\n";
   }
   config_path_ = folder_.Write("config.yaml", yaml);
 }

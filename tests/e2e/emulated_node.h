@@ -16,9 +16,10 @@ namespace torpor::e2e {
 class EmulatedNode {
  public:
   // `settings` are further lines of the configuration; `gpus`, how many GPUs the first function
-  // has.
+  // has; `function_setting`, a line of every function's.
   EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
-               const std::string& settings = "", int gpus = 1);
+               const std::string& settings = "", int gpus = 1,
+               const std::string& function_setting = "");
 
   void Start();
   // Starts an instance of the function and waits until it listens.

@@ -30,11 +30,13 @@ std::string SumOf(std::uint64_t layer, std::uint64_t added) {
   return Sum(kElements * (layer + added));
 }
 
-class Swapping : public testing::TestWithParam<const char*> {
+// Two functions, of which one at a time has room.
+class TwoForOneGpu : public testing::Test {
  protected:
+  explicit TwoForOneGpu(const std::string& settings = "", const std::string& function_setting = "")
+      : node_(std::make_unique<EmulatedNode>(kSlowLink, std::vector<std::string>{"a", "b"},
+                                             settings, /*gpus=*/1, function_setting)) {}
   void SetUp() override {
-    node_ =
-        std::make_unique<EmulatedNode>(kSlowLink, std::vector<std::string>{"a", "b"}, GetParam());
     node_->Start();
     for (const char* name : {"a", "b"}) {
       if (!HasFatalFailure()) {
@@ -57,7 +59,12 @@ class Swapping : public testing::TestWithParam<const char*> {
     return Ask("run", "{\"stride\":[" + std::to_string(stride) + "]}");
   }
 
-  std::unique_ptr<EmulatedNode> node_;
+  const std::unique_ptr<EmulatedNode> node_;
+};
+
+class Swapping : public TwoForOneGpu, public testing::WithParamInterface<const char*> {
+ protected:
+  Swapping() : TwoForOneGpu(GetParam()) {}
 };
 
 TEST_P(Swapping, AnswersAreRightInWhateverOrderLayersAreUsed) {
@@ -80,6 +87,17 @@ TEST_P(Swapping, WhatKernelsChangeWhileItComesIsKept) {
     EXPECT_EQ(Ask("add", R"({"value":[1]})"), SumOfAll(round));
   }
   EXPECT_EQ(Run(23), SumOfAll(4));
+}
+
+class StatelessFunctions : public TwoForOneGpu {
+ protected:
+  StatelessFunctions() : TwoForOneGpu("", "stateless: true") {}
+};
+
+TEST_F(StatelessFunctions, KeepWhatTheirProgramsSetUp) {
+  EXPECT_EQ(Run(1), SumOfAll(0));
+  EXPECT_EQ(Ask("add", R"({"value":[1]})"), SumOfAll(1));
+  EXPECT_EQ(Run(1), SumOfAll(0)) << "what a request changed went with its eviction";
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, Swapping,

@@ -80,6 +80,24 @@ TEST_F(TorporctlOnANode, StatusShowsTheNodeAndItsGpus) {
   EXPECT_THAT(table, HasSubstr("GPU  STATE"));
 }
 
+TEST_F(TorporctlOnANode, MemoryAddsUp) {
+  ASSERT_EQ(Add(1).status, 200);
+  std::uint64_t of_busy = 0;
+  for (const auto& gpu : nlohmann::json::parse(Show("memory", "json")).at("gpus")) {
+    const auto bytes = [](const nlohmann::json& of, const char* what) {
+      return of.at(what).get<std::uint64_t>();
+    };
+    EXPECT_EQ(bytes(gpu, "used_bytes") + bytes(gpu, "cached_bytes") + bytes(gpu, "free_bytes"),
+              bytes(gpu, "pool_bytes"));
+    for (const auto& function : gpu.at("functions")) {
+      EXPECT_EQ(function.at("name"), "busy");
+      of_busy += bytes(function, "used_bytes");
+    }
+  }
+  EXPECT_GE(of_busy, 48U << 20);
+  EXPECT_THAT(Show("memory", "table"), HasSubstr("GPU  FUNCTION"));
+}
+
 TEST_F(TorporctlOnANode, FunctionsShowsWhatEachHasUsed) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(node_.PostOne("/function/busy/add", R"({"value":[1]})").status, 200);

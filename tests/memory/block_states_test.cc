@@ -54,6 +54,18 @@ TEST_F(BlockStatesTest, AnUploadThatWasNotHashedYetIsNoChange) {
   EXPECT_TRUE(states_.IsInStep(0, kHash));
 }
 
+TEST_F(BlockStatesTest, BytesAreCountedByOrigin) {
+  states_.NoteUpload({0, 2 * kBlock});
+  states_.SetInStep(0, kHash);
+  states_.NoteChanged(0);
+  states_.NoteChanged(2);
+  const MovedBytes bytes = states_.ByOrigin({kBlock - 100, 8 * kBlock});
+  EXPECT_EQ(bytes.changed, 100u);
+  EXPECT_EQ(bytes.uploaded, kBlock);
+  EXPECT_EQ(bytes.scratch, kBlock);
+  EXPECT_EQ(bytes.total(), 2 * kBlock + 100);
+}
+
 TEST_F(BlockStatesTest, OnlyAWholeUploadMakesAChangedBlockAnUploadedOne) {
   states_.NoteUpload({0, kBlock});
   states_.SetInStep(0, kHash);

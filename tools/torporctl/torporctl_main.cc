@@ -15,6 +15,7 @@
 #include "server/version.h"
 #include "tools/torporctl/cuda_linkage.h"
 #include "tools/torporctl/hints.h"
+#include "tools/torporctl/memory_report.h"
 #include "tools/torporctl/node_report.h"
 #include "tools/torporctl/standalone_run.h"
 #include "tools/torporctl/user_program.h"
@@ -238,6 +239,9 @@ int Run(std::vector<std::string> arguments) {
   AddReportOptions(status, options);
   CLI::App& functions = *app.add_subcommand("functions", "The functions: state, memory, use");
   AddReportOptions(functions, options);
+  CLI::App& memory =
+      *app.add_subcommand("memory", "What is kept of the GPUs' memory, and for whom");
+  AddReportOptions(memory, options);
   CLI::App& load = AddHintCommand(
       app, options, "load", "Bring a function's memory to a GPU before a request does, and wait");
   load.add_option("--gpu", options.gpu, "This one; else any")->check(CLI::NonNegativeNumber);
@@ -273,6 +277,7 @@ int Run(std::vector<std::string> arguments) {
   }
   if (status.parsed()) return Report(options, FetchStatus, StatusTable, StatusJson);
   if (functions.parsed()) return Report(options, FetchFunctions, FunctionsTable, FunctionsJson);
+  if (memory.parsed()) return Report(options, FetchMemory, MemoryTable, MemoryJson);
   if (load.parsed()) {
     return GiveHint(options, [&](const std::string& socket, const std::string& function) {
       return Load(socket, function, options.gpu);

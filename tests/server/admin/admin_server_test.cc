@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tools/torporctl/hints.h"
+#include "tools/torporctl/memory_report.h"
 #include "tools/torporctl/node_report.h"
 
 namespace torpor::server {
@@ -70,6 +71,30 @@ TEST_F(AdminServerTest, StatusIsTheSnapshot) {
   EXPECT_EQ(status->gpus(0).gpu(), 3);
   EXPECT_EQ(status->gpus(0).executor_pid(), 42);
   EXPECT_EQ(status->gpus(0).leased_to(), "digits");
+}
+
+TEST_F(AdminServerTest, MemoryIsByGpuAndFunction) {
+  node_.host_image_bytes = 7;
+  GpuSnapshot& gpu = node_.gpus.emplace_back();
+  gpu.gpu = 3;
+  gpu.pool_bytes = 100;
+  gpu.free_bytes = 60;
+  gpu.memory = {.used = 30, .cached = 10};
+  FunctionSnapshot& digits = node_.functions.emplace_back();
+  digits.name = "digits";
+  digits.memory[3] = gpu.memory;
+  node_.functions.emplace_back().name = "elsewhere";
+  StartServer();
+  const auto memory = torporctl::FetchMemory(config_.admin_socket);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ(memory->host_image_bytes(), 7u);
+  ASSERT_EQ(memory->gpus_size(), 1);
+  EXPECT_EQ(memory->gpus(0).pool_bytes(), 100u);
+  EXPECT_EQ(memory->gpus(0).free_bytes(), 60u);
+  ASSERT_EQ(memory->gpus(0).functions_size(), 1);
+  EXPECT_EQ(memory->gpus(0).functions(0).name(), "digits");
+  EXPECT_EQ(memory->gpus(0).functions(0).memory().used_bytes(), 30u);
+  EXPECT_EQ(memory->gpus(0).functions(0).memory().cached_bytes(), 10u);
 }
 
 TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {

@@ -94,6 +94,10 @@ const BadFile kBadFiles[] = {
      "/etc/torpor/config.yaml:1: version is missing; write `version: v1` as the first line"},
     {"OtherVersion", "version: v2\n",
      "/etc/torpor/config.yaml:1: version: this release reads v1 only; write `version: v1`"},
+    {"ContrarySettings",
+     "version: v1\nanonymous_function: a\nfunctions:\n  - name: a\n    memory_limit: 0\n"
+     "    keeps_state: true\n    stateless: true\n",
+     "/etc/torpor/config.yaml:4: keeps_state and stateless are each other's contrary; keep one"},
     {"UnknownKeyNearAnother", "version: v1\nhtp_address: 127.0.0.1:1\n",
      "/etc/torpor/config.yaml:2: htp_address: no such setting; did you mean http_address?"},
     {"UnknownKey", "version: v1\nbananas: 3\n",

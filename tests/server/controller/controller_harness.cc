@@ -23,6 +23,7 @@ ControllerHarness::ControllerHarness(int gpus) {
   }
   options.config.functions["c"].max_in_flight = 2;
   options.config.functions["c"].keeps_state = true;
+  options.config.functions["b"].is_stateless = true;
   options.config.address_range = 256 * kMiB;
   options.config.chunk_bytes = kChunk;
   options.config.drain_timeout = std::chrono::hours(1);

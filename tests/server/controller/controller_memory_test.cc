@@ -105,6 +105,26 @@ TEST_F(ControllerMemory, GrowthEvictsOthers) {
   EXPECT_EQ(executors_[0].resident.size(), 1u);
 }
 
+TEST_F(ControllerMemory, OnlyAStatelessFunctionThatIsSetUpForgetsChanges) {
+  StartExecutor(0);
+  const auto evict = [this](const std::string& function) {
+    Hold(&v1::DaemonMessage::has_swap_out);
+    controller_->Advise({.kind = Hint::Kind::kEvict, .function = function}, [](absl::Status) {});
+    Settle();
+    const v1::DaemonMessage last = *LastOperation();
+    answers_ = nullptr;
+    Settle();
+    return last.swap_out().drop() && last.swap_out().forgets_changes();
+  };
+  for (const char* name : {"a", "b"}) {
+    Client client = Connect(std::string("token-") + name);
+    Malloc(client, kMiB);
+    Serve(name, client);
+  }
+  EXPECT_FALSE(evict("a"));
+  EXPECT_TRUE(evict("b"));
+}
+
 TEST_F(ControllerMemory, FailedGrowthIsUndone) {
   StartExecutor(0);
   Client a = Connect("token-a");

@@ -276,7 +276,7 @@ TEST_F(ExecutorProcess, AnImageThatTheGpuChangedComesBack) {
   for (int i = 0; i < kCount; ++i) image[i] = static_cast<float>(i);
   const auto in = SwapIn(session, 8192);
   ASSERT_EQ(in.code(), 0) << in.message();
-  EXPECT_EQ(in.bytes_to_device(), 8192u);
+  EXPECT_EQ(in.memory().session_used_bytes(), 8192u);
   ASSERT_EQ(BeginLease(session, 5), 0);
 
   TestClient client(socket());
@@ -306,7 +306,8 @@ TEST_F(ExecutorProcess, AnImageThatTheGpuChangedComesBack) {
   ASSERT_EQ(EndLease(session, 5), 0);
   const auto out = SwapOut(session);
   ASSERT_EQ(out.code(), 0) << out.message();
-  EXPECT_EQ(out.bytes_to_host(), 8192u);
+  EXPECT_EQ(out.to_host().changed() + out.to_host().scratch() + out.to_host().uploaded(), 8192u);
+  EXPECT_EQ(out.memory().session_held_bytes(), 0u);
   for (int i = 0; i < kCount; ++i) ASSERT_EQ(image[i], static_cast<float>(2 * i)) << i;
   EXPECT_EQ(Close(session), 0);
   EXPECT_EQ(Open(session), 0) << "addresses are free again";

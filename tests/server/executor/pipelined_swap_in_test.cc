@@ -32,7 +32,7 @@ class PipelinedSwapInTest : public BatchTest {
   void Evict() {
     s_.memory->image().MarkDirty();
     ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-    ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, /*is_shared=*/false, s_.stream, s_.seen).ok());
+    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
   }
   // Swaps in and begins a lease, while nothing is copied yet.
   void Return(bool first_holds_addresses = false, bool learn = false) {
@@ -173,7 +173,7 @@ TEST_F(PipelinedSwapInTest, AnUploadIsNotUndoneAndReachesTheHost) {
   s_.cuda.Release();
   EXPECT_EQ(OnGpu(kLast.begin)[8], 42);
   ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-  ASSERT_TRUE(s_.session->SwapOut(true, false, s_.stream, s_.seen).ok());
+  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
   EXPECT_THAT(s_.seen.uploaded, ElementsAre(kLast.begin));
   ASSERT_TRUE(s_.session->SwapIn({{kLast}}, true).ok());
   EXPECT_EQ(OnGpu(kLast.begin)[8], 42);

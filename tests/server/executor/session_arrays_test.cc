@@ -45,7 +45,7 @@ class SessionArraysTest : public BatchTest {
   }
   void Leave() {
     ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-    ASSERT_TRUE(s_.session->SwapOut(/*drop=*/true, /*is_shared=*/false, s_.stream, s_.seen).ok());
+    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
   }
   void Return() { ASSERT_TRUE(s_.session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/false).ok()); }
   std::uint8_t* Memory(std::uint64_t offset) const {

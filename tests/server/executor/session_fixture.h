@@ -31,7 +31,9 @@ inline SessionFiles MakeSessionFiles(const SessionIdentity& identity) {
 // Counts what happens.
 struct SessionEvents final : SessionListener {
   void OnContextLost(SessionId, const cuda_api::CallStatus&) override { ++count; }
-  void OnArrival(SessionId, Bytes bytes, Duration) override { arrived.push_back(bytes); }
+  void OnArrival(SessionId, const memory::MovedBytes& bytes, Duration) override {
+    arrived.push_back(bytes.total());
+  }
   int count = 0;  // of lost contexts
   std::vector<Bytes> arrived;
 };

@@ -76,14 +76,25 @@ TEST_F(MetricsTest, StrangersNamesNeverBecomeLabels) {
   EXPECT_THAT(Text(), HasSubstr("torpor_unknown_function_requests_total 1"));
 }
 
-TEST_F(MetricsTest, SwapsCountBytesByPathAndDirection) {
-  metrics_.OnSwapIn({"digits", GpuIndex{0}, SwapPath::kPcie, 4096, std::chrono::milliseconds(1)});
-  metrics_.OnSwapOut({"digits", GpuIndex{0}, SwapPath::kPcie, 512, std::chrono::milliseconds(1)});
+TEST_F(MetricsTest, SwapsCountBytesByPathDirectionAndOrigin) {
+  metrics_.OnSwapIn({"digits",
+                     GpuIndex{0},
+                     SwapPath::kPcie,
+                     {.uploaded = 4096, .scratch = 64},
+                     std::chrono::milliseconds(1)});
+  metrics_.OnSwapOut(
+      {"digits", GpuIndex{0}, SwapPath::kPcie, {.changed = 512}, std::chrono::milliseconds(1)});
   metrics_.OnEviction("digits", GpuIndex{0}, EvictionReason::kMemoryFull);
   const std::string text = Text();
-  EXPECT_THAT(text, HasSubstr("torpor_swap_bytes_total{direction=\"in\",path=\"pcie\"} 4096"));
-  EXPECT_THAT(text, HasSubstr("torpor_swap_bytes_total{direction=\"out\",path=\"pcie\"} 512"));
-  EXPECT_THAT(text, HasSubstr("torpor_swap_bytes_total{direction=\"in\",path=\"nvlink\"} 0"));
+  const auto bytes = [](const std::string& direction, const std::string& origin,
+                        const std::string& path) {
+    return "torpor_swap_bytes_total{direction=\"" + direction + "\",origin=\"" + origin +
+           "\",path=\"" + path + "\"} ";
+  };
+  EXPECT_THAT(text, HasSubstr(bytes("in", "uploaded", "pcie") + "4096\n"));
+  EXPECT_THAT(text, HasSubstr(bytes("in", "scratch", "pcie") + "64\n"));
+  EXPECT_THAT(text, HasSubstr(bytes("out", "changed", "pcie") + "512\n"));
+  EXPECT_THAT(text, HasSubstr(bytes("in", "uploaded", "nvlink") + "0\n"));
   EXPECT_THAT(text, HasSubstr("torpor_evictions_total{reason=\"memory_full\"} 1"));
 }
 
@@ -92,9 +103,11 @@ TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
   gpu.gpu = 1;
   gpu.uuid = "GPU-1";
   gpu.busy_seconds = 2.5;
+  gpu.free_bytes = 2048;
   FunctionSnapshot& function = node_.functions.emplace_back();
   function.name = "digits";
   function.resident_gpus = {1};
+  function.memory[1] = {.used = 500, .cached = 12};
   function.image_bytes = 512;
   Text();
   const std::string text = Text();  // a second scrape must not count twice
@@ -103,6 +116,8 @@ TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
   EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 2.5"));
   EXPECT_THAT(text, HasSubstr("torpor_function_resident{function=\"digits\",gpu=\"1\"} 1"));
   EXPECT_THAT(text, HasSubstr("torpor_function_image_bytes{function=\"digits\"} 512"));
+  EXPECT_THAT(text, HasSubstr("torpor_function_gpu_bytes{function=\"digits\",gpu=\"1\"} 512"));
+  EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 2048"));
 }
 
 TEST_F(MetricsTest, GpuAndHostMemoryAreAttributedToTheirPayer) {
