@@ -87,7 +87,8 @@ void BlockStates::NoteUpload(Extent extent) {
 void BlockStates::Forget(Extent extent) {
   for (std::size_t block = extent.begin / block_bytes_; block * block_bytes_ < extent.end;
        ++block) {
-    Store(block, WithOrigin(0, origin(block)));
+    // At once: an upload may be noted by another process meanwhile.
+    std::atomic_ref(words_[block]).fetch_and(kOriginMask, std::memory_order_relaxed);
   }
 }
 

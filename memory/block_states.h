@@ -22,8 +22,8 @@ enum class BlockOrigin : std::uint8_t {
 // What is known of each block of a session's host image: the hash of its bytes, which tells whether
 // the GPU's are still the same, and where they come from. A view of words that processes share and
 // that outlive each of them; all zeros is a new image. One process at a time changes them, but
-// Forget and Reset may come from another at any time: they lose no more than an origin, and a block
-// that is known too little of is only copied once more.
+// Forget and Reset may come from another at any time: Forget loses no origin, Reset is for what was
+// allocated or freed, and a block that is known too little of is only copied once more.
 class BlockStates {
  public:
   static constexpr Bytes kBytesPerBlock = sizeof(std::uint64_t);

@@ -41,6 +41,8 @@ class SwapHistory {
   void OnLookedAt(std::span<const Bytes> holders, bool at_all);
   // What was not looked at since it was written may hold addresses.
   void OnUnseenChanges() { holders_known_ = false; }
+  // Whether all allocations have been looked at.
+  bool knows_holders() const { return holders_known_; }
 
   void OnFreed(Bytes offset);
 

@@ -84,8 +84,9 @@ void Scheduler::Handle(const SwapInDone& event) {
     return;
   }
   Drop(instance, event.gpu);
-  // A companion's image may come after all when its lease has been given up.
-  if (instance.phase != Instance::Phase::kPlacing) return;
+  // Only a request that waits for it there: the image of a companion may have come for a lease that
+  // was given up, another for a load.
+  if (instance.phase != Instance::Phase::kPlacing || instance.gpu != event.gpu) return;
   if (const Request* request = FirstWaiting(instance.leader)) {
     actions_.emplace_back(Refuse{request->request, Refusal::kSwapFailed});
     node_.waiting.erase(request->request);
@@ -381,9 +382,11 @@ bool Scheduler::TryGrow(const Growth& growth) {
   }
   for (auto& [gpu, copy] : instance.copies) {
     if (copy.state == Copy::State::kLeaving) continue;
-    const bool is_needed = is_tenant && gpu == instance.gpu;
+    const bool has_room = instance.image_bytes + growth.bytes <= node_.gpus.at(gpu).capacity;
+    const bool is_needed = (is_tenant && gpu == instance.gpu) || (instance.is_pinned && has_room);
     if (is_needed && !MakeRoom(node_.gpus.at(gpu), growth.bytes)) return false;
-    // A copy that nobody runs on is not worth another's eviction: it comes back when it is needed.
+    // A copy that nobody runs on or has pinned is not worth another's eviction: it comes back when
+    // it is needed.
     if (!is_needed && node_.gpus.at(gpu).free_bytes() < growth.bytes) {
       if (copy.state == Copy::State::kComing) return false;
       EmitSwapOut(instance, gpu, SwapOutReason::kMemoryFull);

@@ -38,6 +38,8 @@ bool Scheduler::Load(Instance& member) {
   member.load_gpu = ChooseLoadGpu(member);
   if (!member.load_gpu) return true;
   Gpu& gpu = node_.gpus.at(*member.load_gpu);
+  // The room that is being made there is a request's.
+  if (gpu.tenant && node_.instances.at(gpu.tenant).phase == Instance::Phase::kPlacing) return false;
   for (auto& [at, copy] : member.copies) {
     if (at == gpu.id && copy.state != Copy::State::kLeaving) return true;
     if (copy.state == Copy::State::kPresent) EmitSwapOut(member, at, SwapOutReason::kMove);
@@ -54,6 +56,7 @@ std::optional<GpuIndex> Scheduler::ChooseLoadGpu(const Instance& member) {
   for (const Instance* const other : MembersOf(LeaderOf(member.id))) {
     if (other->id == member.id) continue;
     for (const auto& [id, copy] : other->copies) taken.insert(id);
+    if (other->is_load_wanted && other->load_gpu) taken.insert(*other->load_gpu);
   }
   std::vector<GpuIndex> candidates;
   for (const auto& [id, gpu] : node_.gpus) {

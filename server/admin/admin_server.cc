@@ -130,8 +130,10 @@ class AdminService final : public v1::Admin::Service {
  private:
   grpc::Status Advise(const Hint& hint) {
     const absl::Status status = sources_.advise(hint);
-    // Both count as google.rpc.Code does.
-    return {static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message())};
+    // Both count as google.rpc.Code does. Unavailable is what callers get where nobody answers.
+    const int code = absl::IsUnavailable(status) ? static_cast<int>(grpc::StatusCode::ABORTED)
+                                                 : status.raw_code();
+    return {static_cast<grpc::StatusCode>(code), std::string(status.message())};
   }
 
   const std::map<std::string, FunctionConfig> functions_;

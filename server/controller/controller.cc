@@ -64,6 +64,7 @@ Controller::~Controller() {
   for (const auto& [id, session] : sessions_) {
     session->steps.Clear();
     session->mallocs.Clear();
+    session->on_arrival.clear();
   }
 }
 

@@ -64,7 +64,8 @@ class Controller {
   void Release(RequestId request);
 
   // `done` gets the outcome, exactly once: OK when it is as asked for; NotFound, InvalidArgument,
-  // FailedPrecondition: why it cannot be; DeadlineExceeded: not yet.
+  // FailedPrecondition: why it cannot be; DeadlineExceeded: not yet, and only a load is still
+  // tried.
   void Advise(const Hint& hint, std::function<void(absl::Status)> done);
 
   NodeSnapshot Snapshot() const;
@@ -252,7 +253,7 @@ class Controller {
   void OnSwapInComplete(const Executor& executor, const v1::ExecutorMessage::SwapInComplete& what);
   static void LearnFromSwapOut(Session& session, const v1::Learned& learned);
   // Nothing is copied to a GPU any more.
-  static void OnArrived(Session& session);
+  void OnArrived(Session& session);
   void SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
                       const Executor::OnDone& then);
   void WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop, const Executor::OnDone& then,
@@ -329,6 +330,7 @@ class Controller {
   using HintOutcome = std::function<std::optional<absl::Status>()>;
   struct PendingHint {
     TimePoint give_up;
+    const char* late = "";  // what is said then
     HintOutcome outcome;
     std::function<void(absl::Status)> done;
   };

@@ -21,7 +21,10 @@ void Controller::Advise(const Hint& hint, std::function<void(absl::Status)> done
   }
   absl::StatusOr<HintOutcome> outcome = Follow(hint, *instance);
   if (!outcome.ok()) return done(outcome.status());
-  hints_.push_back({loop_.Now() + kHintPatience, *std::move(outcome), std::move(done)});
+  const char* const late = hint.kind == Hint::Kind::kLoad
+                               ? "the node is busy; it is loaded when there is room"
+                               : "the node is busy; it was not done, ask again";
+  hints_.push_back({loop_.Now() + kHintPatience, late, *std::move(outcome), std::move(done)});
   loop_.RunAt(hints_.back().give_up, [this] { AnswerHints(); });
   AnswerHints();
 }
@@ -59,8 +62,12 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowLoad(const Instance& i
         absl::StrCat(name, " uses ", instance.parts.size(), " GPUs; load it without naming one"));
   }
   Feed(scheduler::LoadWanted{instance.id, gpu});
-  return [this, parts = instance.parts, gpu, name]() -> std::optional<absl::Status> {
+  return [this, id = instance.id, parts = instance.parts, gpu,
+          name]() -> std::optional<absl::Status> {
     bool is_coming = false;
+    for (const SessionPtr& session : SessionsOf(instances_.at(id))) {
+      if (session->is_arriving) return std::nullopt;
+    }
     const auto is_there = [&](InstanceId part) {
       const scheduler::Instance& placed = scheduler_.node().instances.at(part);
       is_coming |= placed.is_load_wanted;
@@ -82,6 +89,13 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowEvict(const Instance& 
     return absl::FailedPreconditionError(
         absl::StrCat(instance.config.name, " is in use; evict it when no request runs"));
   }
+  for (const InstanceId part : instance.parts) {
+    for (const auto& [gpu, copy] : scheduler_.node().instances.at(part).copies) {
+      if (copy.state != scheduler::Copy::State::kComing) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          instance.config.name, " is just being brought to a GPU; evict it when it is there"));
+    }
+  }
   Feed(scheduler::EvictionWanted{instance.id});
   return [this, parts = instance.parts]() -> std::optional<absl::Status> {
     const bool is_off = std::all_of(parts.begin(), parts.end(), [this](InstanceId part) {
@@ -102,7 +116,9 @@ Controller::HintOutcome Controller::FollowCheckpoint(InstanceId id) {
     if (!progress->has_begun && instance.lease) return std::nullopt;
     if (!std::exchange(progress->has_begun, true)) {
       const auto one_done = [this, progress](const OperationResult& result) {
-        progress->status.Update(result.status);
+        progress->status.Update(result.is_executor_lost
+                                    ? absl::AbortedError("the executor died meanwhile; ask again")
+                                    : result.status);
         --progress->open;
         // Not at once: this may be the middle of going through the hints.
         loop_.Post([this] { AnswerHints(); });
@@ -125,7 +141,7 @@ void Controller::AnswerHints() {
     std::optional<absl::Status> outcome = hint.outcome();
     if (!outcome && is_shut_down_) outcome = absl::UnavailableError("the node is shutting down");
     if (!outcome && loop_.Now() >= hint.give_up) {
-      outcome = absl::DeadlineExceededError("the node is busy; it is done when there is time");
+      outcome = absl::DeadlineExceededError(hint.late);
     }
     if (outcome) {
       hint.done(*outcome);

@@ -287,6 +287,14 @@ void Controller::AddSwap(const SessionPtr& session, GpuIndex gpu, const Executor
 void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
                                const Executor::OnDone& then) {
   AddSwap(session, gpu, then, [this, session, gpu, then](const StepQueue::Finish& finish) {
+    // Those who have its memory open do not know what they would have to wait for.
+    if (session->resident == gpu && session->is_arriving && !PeersOf(*session).empty()) {
+      session->on_arrival.push_back([session, gpu, then, finish] {
+        then(session->resident == gpu ? OperationResult() : OperationResult::Lost());
+        finish();
+      });
+      return;
+    }
     const bool is_used = !session->is_lost || IsOpenedByOthers(*session);
     const bool is_needed = session->is_announced && is_used && session->resident != gpu;
     if (!is_needed) {
@@ -295,6 +303,8 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
     }
     v1::DaemonMessage message;
     message.mutable_swap_in()->set_session_id(session->id.value);
+    session->is_plan_joined = IsSentJoined(*session->device);
+    if (session->is_plan_joined) session->swaps.OnUnseenChanges();
     SetPlan(*message.mutable_swap_in()->mutable_live(), *session->device, session->swaps);
     // Only the session's own work knows what it has to wait for.
     message.mutable_swap_in()->set_is_whole(!PeersOf(*session).empty());
@@ -318,6 +328,8 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
 }
 
 void Controller::LearnFromSwapOut(Session& session, const v1::Learned& learned) {
+  if (session.is_plan_joined) return;
+  if (learned.too_many_holders()) return session.swaps.OnUnseenChanges();
   session.swaps.OnUploaded(OffsetsOf(learned.uploaded()));
   session.swaps.OnLookedAt(OffsetsOf(learned.address_holders()), learned.looked_at_all());
 }
@@ -334,7 +346,9 @@ void Controller::OnSwapInComplete(const Executor& executor,
 
 void Controller::OnArrived(Session& session) {
   session.is_arriving = false;
-  for (const auto& task : std::exchange(session.on_arrival, {})) task();
+  // Not from here: this may be the middle of a loss that the scheduler has not heard of yet.
+  for (auto& task : std::exchange(session.on_arrival, {})) loop_.Post(std::move(task));
+  loop_.Post([this] { AnswerHints(); });
 }
 
 void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
@@ -365,6 +379,8 @@ void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop,
   message.mutable_swap_out()->set_drop(drop);
   message.mutable_swap_out()->set_is_shared(session->was_opened);
   message.mutable_swap_out()->set_forgets_changes(drop && ForgetsChanges(*session));
+  message.mutable_swap_out()->set_look_at_all(!session->is_plan_joined &&
+                                              !session->swaps.knows_holders());
   Run(gpu, message, [=, this](const OperationResult& result) {
     if (drop) session->is_leaving = false;
     if (result.status.ok()) {

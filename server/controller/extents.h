@@ -26,13 +26,15 @@ inline void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
   }
 }
 
-// The same, as a swap-in brings it.
+// The same, as a swap-in brings it. Pieces that travel joined cannot be told apart by executors.
+inline bool IsSentJoined(const memory::RangeAllocator& allocator) {
+  return allocator.live_count() > kMostPiecesSent;
+}
 inline void SetPlan(google::protobuf::RepeatedPtrField<v1::Allocation>& live,
                     const memory::RangeAllocator& allocator, const memory::SwapHistory& history) {
   std::vector<memory::Extent> pieces;
-  for (const memory::Block block : allocator.live_count() <= kMostPiecesSent
-                                       ? allocator.Blocks()
-                                       : allocator.LiveBlocks(kMostPiecesSent)) {
+  for (const memory::Block block :
+       IsSentJoined(allocator) ? allocator.LiveBlocks(kMostPiecesSent) : allocator.Blocks()) {
     pieces.push_back({block.offset, block.offset + block.bytes});
   }
   for (const memory::SwapAllocation& planned : history.Plan(pieces)) {

@@ -73,7 +73,8 @@ struct Session {
   bool is_arriving = false;
   std::vector<std::function<void()>> on_arrival;
   memory::SwapHistory swaps;
-  bool is_told_all = false;  // at the end of the present lease, of what it has used
+  bool is_plan_joined = false;  // of the last swap-in: IsSentJoined
+  bool is_told_all = false;     // at the end of the present lease, of what it has used
   // The executors that have had it since they were started, and so keep pages of its file.
   std::set<GpuIndex> image_holders;
   // The executors, of the family's other devices, that reach the image where it is resident.

@@ -2,7 +2,7 @@
 // memory: each thread a column of it, read so that a warp reads consecutive bytes.
 //
 // Each step of a column maps its 64 bits of state one to one, so that a single changed word always
-// shows, and any other change stays hidden once in 2^64 times. Products of 32 bits, because that is
+// shows, and any other change stays hidden once in 2^61 times. Products of 32 bits, because that is
 // what GPUs multiply fast, and the emulator's vectors too.
 namespace {
 

@@ -77,10 +77,15 @@ absl::StatusOr<std::vector<std::uint64_t>> KernelBlockHasher::Hash(std::span<con
   };
   for (BlockRun run : runs) {
     while (run.blocks > 0) {
-      TORPOR_ASSIGN_OR_RETURN(const std::size_t taken, Enqueue(run, pending, stream));
-      run.address += taken * wire::kImageBlockBytes;
-      run.blocks -= taken;
-      pending += taken;
+      const absl::StatusOr<std::size_t> taken = Enqueue(run, pending, stream);
+      if (!taken.ok()) {
+        // What was launched still writes to the results.
+        collect().IgnoreError();
+        return taken.status();
+      }
+      run.address += *taken * wire::kImageBlockBytes;
+      run.blocks -= *taken;
+      pending += *taken;
       if (pending == kMaxResults) TORPOR_RETURN_IF_ERROR(collect());
     }
   }

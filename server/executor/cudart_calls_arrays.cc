@@ -139,6 +139,8 @@ bool CudartCalls::Side3D(const wire::Memcpy3D& copy, bool is_target, CUDA_MEMCPY
         !Side2D(side.kind, side.what, extent, access, type, device, host)) {
       return false;
     }
+    const bool is_upload = is_target && copy.src_side == wire::MemorySide::kArena;
+    if (is_upload) memory_.image().NoteUnseenUpload(side.what, extent);
   }
   const auto [x, y, z] = array != nullptr ? side.position : std::array<std::uint64_t, 3>{};
   if (is_target) {

@@ -128,6 +128,7 @@ CallStatus CudartCalls::Memcpy2D(const wire::Memcpy2D& command) {
   copy.WidthInBytes = command.width;
   copy.Height = command.height;
   if (command.dst_side == wire::MemorySide::kDevice) memory_.image().MarkDirty();
+  if (source != nullptr) memory_.image().NoteUnseenUpload(command.dst, dst_extent);
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) result = driver().Memcpy2DAsync(&copy, stream);

@@ -144,15 +144,16 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::EnqueueArrival(
   return copied;
 }
 
-absl::StatusOr<memory::MovedBytes> DeviceImage::WriteBack(CUstream stream) {
-  if (!dirty()) return memory::MovedBytes();
+absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream) {
+  if (!dirty()) return WrittenBack();
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
                           blocks_.PlanWriteBack(resident(), stream));
-  memory::MovedBytes copied;
+  WrittenBack copied;
   for (const memory::Extent& extent : plan.copies) {
     TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
-    copied += blocks_.ByOrigin(extent);
+    copied.bytes += blocks_.ByOrigin(extent);
+    copied.extents.Add(extent);
   }
   TORPOR_RETURN_IF_ERROR(Wait(stream));
   blocks_.OnWrittenBack(plan);
@@ -160,19 +161,22 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::WriteBack(CUstream stream) {
   return copied;
 }
 
-std::vector<Bytes> DeviceImage::AddressHolders(
-    const std::vector<memory::Extent>& allocations) const {
-  const memory::ExtentSet live = resident();
+std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) const {
   std::vector<Bytes> holders;
-  for (const memory::Extent& allocation : allocations) {
-    // To look at what nobody has written would make the system give it memory.
-    const std::vector<memory::Extent> written = blocks_.Written(allocation);
-    const bool holds = std::any_of(written.begin(), written.end(), [&](memory::Extent part) {
-      return HoldsAddress({host_image_.data() + part.begin, part.bytes()}, base_, live);
-    });
-    if (holds) holders.push_back(allocation.begin);
+  for (const memory::Extent& allocation : touches_.allocations()) {
+    const std::vector<memory::Extent> parts = where.Within(allocation);
+    if (std::ranges::any_of(parts, [this](memory::Extent part) { return HoldsAddressIn(part); })) {
+      holders.push_back(allocation.begin);
+    }
   }
   return holders;
+}
+
+bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
+  // To look at what nobody has written would make the system give it memory.
+  return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
+    return HoldsAddress({host_image_.data() + part.begin, part.bytes()}, part.begin, base_, bytes_);
+  });
 }
 
 absl::Status DeviceImage::Drop() {
@@ -321,9 +325,16 @@ void DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t
   const memory::Extent extent{begin, begin + bytes.size()};
   touches_.Upload(extent);
   // Later it is looked for when the image leaves (AddressHolders).
-  if (arrival_.is_pending() && HoldsAddress(bytes, base_, resident())) {
+  if (arrival_.is_pending() && HoldsAddress(bytes, address, base_, bytes_)) {
     arrival_.NoteAddresses(extent);
   }
+}
+
+void DeviceImage::NoteUnseenUpload(std::uint64_t address, Bytes bytes) {
+  if (!Contains(address, bytes)) return;
+  const Bytes begin = address - base_;
+  touches_.Upload({begin, begin + bytes});
+  if (arrival_.is_pending()) arrival_.NoteAddresses({begin, begin + bytes});
 }
 
 absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream stream) {

@@ -54,8 +54,8 @@ struct ImageMemory {
 // there, and the host image to copy from and back to. Extents are bytes from the range's begin.
 //
 // Swapping, growing and shrinking come from one thread at a time and block, but for a swap-in's
-// copies, which go on after it; `Contains`, `Use...`, `MarkDirty` and `SaveRange` may be called
-// meanwhile by the thread that executes the session's calls.
+// copies, which go on after it; `Contains`, `MarkDirty`, `SaveRange`, touches() and what notes
+// uploads may be called meanwhile by the thread that executes the session's calls, `Export` by any.
 class DeviceImage {
  public:
   // Reserves [base, base + bytes); AlreadyExists if the driver gives other addresses.
@@ -82,12 +82,17 @@ class DeviceImage {
   // FailedPrecondition: it is reachable as another GPU's.
   absl::StatusOr<memory::MovedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
                                             const ArrivalSteps& steps = {});
+  // What a write-back has copied.
+  struct WrittenBack {
+    memory::MovedBytes bytes;
+    memory::ExtentSet extents;
+  };
   // Makes the host image equal to the device's if that may have changed: copies the blocks that
-  // have. Gives what was copied.
-  absl::StatusOr<memory::MovedBytes> WriteBack(CUstream stream);
+  // have.
+  absl::StatusOr<WrittenBack> WriteBack(CUstream stream);
   // Those of the allocations, by offset, in whose host image there are addresses of the session's
-  // resident memory.
-  std::vector<Bytes> AddressHolders(const std::vector<memory::Extent>& allocations) const;
+  // memory `where` they are looked for.
+  std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
   // Gives all chunks back. No work on the session's addresses is pending.
   absl::Status Drop();
 
@@ -114,6 +119,8 @@ class DeviceImage {
   void MarkDirty() { dirty_.store(true, std::memory_order_relaxed); }
   // `bytes` are about to be uploaded there, or at another place than in the image.
   void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
+  // The same of an upload at which nobody looks: `bytes` from `address` on.
+  void NoteUnseenUpload(std::uint64_t address, Bytes bytes);
   // Enqueues a copy of [address, address + bytes), which the stream has just written, to the host
   // image, so that uploaded bytes survive this process.
   absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
@@ -136,6 +143,7 @@ class DeviceImage {
               Bytes bytes, ImageFiles files, const SwapOptions& options);
 
   absl::Status CheckInside(memory::Extent extent) const;
+  bool HoldsAddressIn(memory::Extent extent) const;
   std::vector<std::uint64_t> MissingChunks(const std::vector<memory::Extent>& extents) const;
   // Maps new chunks at `indices` (ascending); all or none.
   absl::Status MapChunks(const std::vector<std::uint64_t>& indices);

@@ -174,6 +174,7 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   learned.mutable_address_holders()->Assign(result.seen.address_holders.begin(),
                                             result.seen.address_holders.end());
   learned.set_looked_at_all(result.seen.looked_at_all);
+  learned.set_too_many_holders(result.seen.too_many_holders);
   uplink_.Send(message);
 }
 

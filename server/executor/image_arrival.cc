@@ -36,6 +36,7 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
   events_.clear();
   passed_.clear();
   needed_ = 0;
+  leads_anywhere_ = false;
   pieces_.clear();
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const memory::Extent& piece : groups[i]) pieces_.push_back({piece, i + 2});
@@ -103,6 +104,7 @@ ImageArrival::Step ImageArrival::StepOf(memory::Extent bytes) const {
 void ImageArrival::Need(memory::Extent bytes, bool read) {
   Need(StepOf(bytes));
   if (!read) return;
+  if (leads_anywhere_) return NeedAll();
   for (auto at = FirstBeyond(allocations_, bytes.begin);
        at != allocations_.end() && at->extent.begin < bytes.end; ++at) {
     if (at->holds_addresses) NeedAll();
@@ -110,6 +112,7 @@ void ImageArrival::Need(memory::Extent bytes, bool read) {
 }
 
 void ImageArrival::NeedPointee(std::uint64_t offset, SwapWait wait) {
+  if (leads_anywhere_) return NeedAll();
   const auto at = FirstBeyond(allocations_, offset);
   if (at == allocations_.end() || offset < at->extent.begin) return;
   if (at->holds_addresses) return NeedAll();
@@ -117,10 +120,14 @@ void ImageArrival::NeedPointee(std::uint64_t offset, SwapWait wait) {
 }
 
 void ImageArrival::NoteAddresses(memory::Extent bytes) {
+  Bytes known = 0;
   for (auto at = FirstBeyond(allocations_, bytes.begin);
        at != allocations_.end() && at->extent.begin < bytes.end; ++at) {
     at->holds_addresses = true;
+    known += std::min(at->extent.end, bytes.end) - std::max(at->extent.begin, bytes.begin);
   }
+  // The rest was allocated since the swap-in began.
+  if (known < bytes.bytes()) leads_anywhere_ = true;
 }
 
 CUresult ImageArrival::PassNeeded(CUstream stream) {

@@ -21,7 +21,7 @@ namespace torpor::executor {
 // own with an event after each, and what the session's work must wait for meanwhile. Since groups
 // arrive in order, a stream that waits for one has waited for those before it.
 //
-// Begin, EndGroup and Finish come from the thread that swaps while none of the session's commands
+// Begin, EndStep and Finish come from the thread that swaps while none of the session's commands
 // is executed; Need... and Pass from the thread that executes them. Offsets are bytes from the
 // begin of the session's range.
 class ImageArrival {
@@ -96,6 +96,7 @@ class ImageArrival {
 
   // Of the thread that executes commands.
   Step needed_ = 0;
+  bool leads_anywhere_ = false;  // memory that is not among `allocations_` holds addresses
   absl::flat_hash_map<CUstream, Step> passed_;  // what each stream waits for already
 };
 

@@ -64,15 +64,19 @@ void ImageBlocks::OnWrittenBack(const memory::WriteBackPlan& plan) {
 }
 
 std::vector<memory::Extent> ImageBlocks::Written(memory::Extent extent) const {
-  memory::ExtentSet written;
+  std::vector<memory::Extent> written;
   for (std::size_t i = extent.begin / wire::kImageBlockBytes;
        i * wire::kImageBlockBytes < extent.end; ++i) {
     if (states_.origin(i) == memory::BlockOrigin::kUntouched) continue;
-    const Bytes begin = i * wire::kImageBlockBytes;
-    written.Add(
-        {std::max(begin, extent.begin), std::min(begin + wire::kImageBlockBytes, extent.end)});
+    const Bytes begin = std::max(i * wire::kImageBlockBytes, extent.begin);
+    const Bytes end = std::min((i + 1) * wire::kImageBlockBytes, extent.end);
+    if (!written.empty() && written.back().end == begin) {
+      written.back().end = end;
+    } else {
+      written.push_back({begin, end});
+    }
   }
-  return written.extents();
+  return written;
 }
 
 }  // namespace torpor::executor

@@ -14,7 +14,9 @@ namespace torpor::executor {
 
 // What this executor finds out, and all executors know, of a session's host image, block by block:
 // whether it equals the GPU's memory, and which blocks nobody has written. Extents are bytes from
-// the begin of the session's range. Thread-compatible, as the image's copies are.
+// the begin of the session's range. Forget comes from the
+// thread that swaps, OnUpload from the one that executes commands, at any time; the rest from one
+// thread at a time.
 class ImageBlocks {
  public:
   // `states`: the session's file of block states. `base`: the device address of the image's begin.

@@ -103,7 +103,8 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     case DaemonMessage::kSwapOut: {
       const SwapOutOptions options{.drop = operation.swap_out().drop(),
                                    .is_shared = operation.swap_out().is_shared(),
-                                   .forgets_changes = operation.swap_out().forgets_changes()};
+                                   .forgets_changes = operation.swap_out().forgets_changes(),
+                                   .look_at_all = operation.swap_out().look_at_all()};
       TORPOR_ASSIGN_OR_RETURN(result.to_host, session.SwapOut(options, stream, result.seen));
       return absl::OkStatus();
     }

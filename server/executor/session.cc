@@ -45,7 +45,9 @@ absl::Status Session::SwapIn(const std::vector<memory::SwapAllocation>& live, bo
   };
   TORPOR_RETURN_IF_ERROR(image.SwapIn(live, steps).status());
   const bool waits = is_whole || image.options().pipeline == SwapPipeline::kNone;
-  return waits ? image.arrival().Wait() : absl::OkStatus();
+  absl::Status arrived = waits ? image.arrival().Wait() : absl::OkStatus();
+  if (!arrived.ok()) image.Drop().IgnoreError();
+  return arrived;
 }
 
 absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream) {
@@ -59,20 +61,26 @@ absl::StatusOr<memory::MovedBytes> Session::SwapOut(const SwapOutOptions& option
   MutexLock lock(&run_mutex_);
   DeviceImage& image = memory_->image();
   if (options.is_shared) image.MarkDirty();
-  memory::MovedBytes copied;
+  DeviceImage::WrittenBack copied;
   if (image.dirty() && !options.forgets_changes) {
     TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(stream));
-    seen.looked_at_all = true;
   }
-  const std::vector<memory::Extent> uploaded = image.touches().TakeUploaded();
-  for (const memory::Extent& allocation : uploaded) seen.uploaded.push_back(allocation.begin);
-  seen.address_holders =
-      image.AddressHolders(seen.looked_at_all ? image.touches().allocations() : uploaded);
+  memory::ExtentSet unseen = std::move(copied.extents);
+  for (const memory::Extent& allocation : image.touches().TakeUploaded()) {
+    if (seen.uploaded.size() < memory::TouchLog::kMostNoted) {
+      seen.uploaded.push_back(allocation.begin);
+    }
+    unseen.Add(allocation);
+  }
+  seen.looked_at_all = options.look_at_all;
+  seen.address_holders = image.AddressHolders(options.look_at_all ? image.resident() : unseen);
+  seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMostNoted;
+  if (seen.too_many_holders) seen.address_holders.clear();
   if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
-  return copied;
+  return copied.bytes;
 }
 
-absl::StatusOr<memory::MovedBytes> Session::WriteBack(CUstream stream) {
+absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(CUstream stream) {
   // Variables and arrays are not saved before they have been restored.
   TORPOR_RETURN_IF_ERROR(memory_->image().arrival().Wait());
   TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));

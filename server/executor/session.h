@@ -26,12 +26,14 @@ struct SeenOfMemory {
   std::vector<Bytes> uploaded;
   std::vector<Bytes> address_holders;
   bool looked_at_all = false;
+  bool too_many_holders = false;
 };
 
 struct SwapOutOptions {
   bool drop = false;             // gives the memory back afterwards
   bool is_shared = false;        // other sessions have had it open, and may have changed it
   bool forgets_changes = false;  // copies nothing
+  bool look_at_all = false;      // for addresses, not only at what has changed since the last time
 };
 
 // Told of what happens in sessions outside of torpord's operations. Called by any thread, which may
@@ -115,7 +117,7 @@ class Session {
  private:
   absl::Status CheckNoLease(const char* operation) const;
   // Makes the host image equal to what the device has changed, objects included.
-  absl::StatusOr<memory::MovedBytes> WriteBack(CUstream stream)
+  absl::StatusOr<DeviceImage::WrittenBack> WriteBack(CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   // Enqueues copies of values of variables and texels from an image that comes where only
   // `resident_before` was.

@@ -111,6 +111,67 @@ TEST_F(SchedulerHintsTest, PinningStopsNobody) {
   EXPECT_EQ(swap_out->instance, kA);
 }
 
+TEST_F(SchedulerHintsTest, APinnedImageGrowsAtTheCostOfOthers) {
+  Up(kGpu0, 100);
+  Add(kA, 50);
+  Add(kB, 50);
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu0);
+  Tell(PinChanged{kA, true});
+  const auto swap_out = Only<SwapOut>(Tell(GrowthWanted{GrowthId{50}, kA, 20}));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kB);
+  EXPECT_TRUE(Only<AllowGrowth>(Tell(SwapOutDone{kB, kGpu0})));
+}
+
+TEST_F(SchedulerHintsTest, ALoadDoesNotTakeTheRoomThatIsMadeForARequest) {
+  Up(kGpu0, 100);
+  constexpr InstanceId kD{4};
+  Add(kA, 50);
+  Add(kB, 50);
+  Add(kC, 90);
+  Add(kD, 40);
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu0);
+  EXPECT_EQ(Arrive(1, kC).size(), 2u) << "both leave";
+  EXPECT_TRUE(Tell(LoadWanted{kD, std::nullopt}).empty());
+  EXPECT_TRUE(Tell(SwapOutDone{kA, kGpu0}).empty());
+  const auto swap_in = Only<SwapIn>(Tell(SwapOutDone{kB, kGpu0}));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->instance, kC);
+}
+
+TEST_F(SchedulerHintsTest, ALoadThatFailsCostsNoRequestOnAnotherGpu) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  Add(kB, 30);
+  MakeResident(kB, kGpu0);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, kGpu0})));
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kB)));
+  Up(kGpu1, 100);
+  Arrive(2, kA);
+  for (const Action& action : Tell(SwapInDone{kA, kGpu0, false})) {
+    EXPECT_FALSE(std::holds_alternative<Refuse>(action));
+  }
+}
+
+TEST_F(SchedulerHintsTest, CompanionsAreLoadedToGpusOfTheirOwn) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  for (const InstanceId id : {kB, kC}) Add(id, 60);
+  MakeResident(kB, kGpu0);
+  MakeResident(kC, kGpu1);
+  constexpr InstanceId kFirst{8};
+  constexpr InstanceId kSecond{9};
+  Tell(InstanceAdded{kFirst, 1, {kSecond}});
+  for (const InstanceId id : {kFirst, kSecond}) {
+    Tell(GrowthWanted{GrowthId{id.value + 100}, id, 60});
+  }
+  EXPECT_EQ(Tell(LoadWanted{kFirst, std::nullopt}).size(), 2u);
+  EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kB, kGpu0})));
+  EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kC, kGpu1})));
+}
+
 TEST_F(SchedulerHintsTest, AGrowthWaitsForAnImageThatIsComing) {
   Up(kGpu0, 100);
   Add(kA, 60);

@@ -77,7 +77,12 @@ def main(arguments):
     for path in files:
         picture = path.with_name(path.name.removesuffix(".json").removesuffix(".plot") + ".svg")
         try:
-            text = script(json.loads(path.read_text()), picture)
+            data = path.read_text()
+        except OSError as error:
+            print(f"{path}: {error.strerror}", file=sys.stderr)
+            return 1
+        try:
+            text = script(json.loads(data), picture)
             if only_print:
                 print(text, end="")
             else:

@@ -15,5 +15,7 @@ for program in "$build"/bench/*; do
   "$program" --benchmark_out="$results/$name.json" --benchmark_out_format=json
   sed -i '/"host_name":/d' "$results/$name.json"
 done
-tools/dev/plot.py "$results"/*.plot.json
 echo "results: $results"
+shopt -s nullglob
+plots=("$results"/*.plot.json)
+[ "${#plots[@]}" -eq 0 ] || tools/dev/plot.py "${plots[@]}"

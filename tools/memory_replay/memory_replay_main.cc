@@ -55,7 +55,9 @@ void AddOptions(Options* options, CLI::App* app) {
   app->add_option("--functions", options->models.functions, "Functions, of the paper's 8 models")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
-  app->add_option("--requests", options->models.requests, "Requests")->capture_default_str();
+  app->add_option("--requests", options->models.requests, "Requests")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000000));
   app->add_option("--seed", options->models.seed, "Which of many such traces")
       ->capture_default_str();
   app->add_option("--gpu-gib", options->gpu_gib, "What all models together may occupy")
@@ -67,7 +69,8 @@ void AddOptions(Options* options, CLI::App* app) {
       ->check(CLI::Range(0.0, 1000.0));
   app->add_option("--idle-mib", options->idle_mib,
                   "Most that is moved at each idle moment; 0: never")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 24));
 }
 
 struct Contender {

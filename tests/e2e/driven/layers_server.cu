@@ -1,7 +1,7 @@
 // A function with a model of many allocations, which it uses in an order of the request's choice.
 //   POST /run {"stride":[s]}    sums up all layers, 0, s, 2s, ... of their number  ->  {"sum":S}
-//   POST /follow {"layer":[n]}  sums up one layer, which its kernel finds by a pointer in GPU
-//   memory POST /add {"value":[v]}     adds v to every element, last layer first; answers like /run
+//   POST /follow {"layer":[n]}  sums up one layer, found by a pointer in GPU memory
+//   POST /add {"value":[v]}     adds v to every element, last layer first; answers like /run
 #include <optional>
 #include <string>
 #include <vector>

@@ -51,9 +51,9 @@ TEST_F(DeviceImageTest, SwapsInAndOutWhatTheGpuChanged) {
   EXPECT_EQ(gpu(100)[0], 7);
   gpu(100)[0] = 9;
   image_->MarkDirty();
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 2000u);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2000u);
   EXPECT_EQ(host_[100], 9);
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 0u) << "in step: nothing to copy";
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u) << "in step: nothing to copy";
   ASSERT_TRUE(image_->Drop().ok());
   EXPECT_EQ(cuda_.mapped_chunks(), 0u);
   EXPECT_EQ(pool_->free_chunks(), 8u);
@@ -63,13 +63,14 @@ TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
   constexpr Bytes kBlock = wire::kImageBlockBytes;
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock - 100}})).ok());
   image_->MarkDirty();
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 4 * kBlock - 100) << "nothing is known yet";
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 4 * kBlock - 100) << "nothing is known yet";
   image_->MarkDirty();
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 0u) << "launches that write nothing cost no copy";
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u)
+      << "launches that write nothing cost no copy";
   gpu(kBlock)[0] = 1;
   gpu(4 * kBlock - 101)[0] = 2;
   image_->MarkDirty();
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 2 * kBlock - 100);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2 * kBlock - 100);
   EXPECT_EQ(host_[kBlock], 1);
   EXPECT_EQ(host_[4 * kBlock - 101], 2);
   EXPECT_EQ(states_->origin(0), memory::BlockOrigin::kUploaded);
@@ -79,18 +80,18 @@ TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
 TEST_F(DeviceImageTest, WhatIsKnownOfTheImageIsKnownOnTheNextGpuToo) {
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   image_->MarkDirty();
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 4096u);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 4096u);
   ASSERT_TRUE(image_->Drop().ok());
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   image_->MarkDirty();
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 0u);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u);
 }
 
 TEST_F(DeviceImageTest, MemoryThatNobodyWroteIsNeitherCopiedInNorOut) {
   states_->Reset({0, kRange});
   ASSERT_TRUE(image_->Grow({0, FakeCuda::kChunk}, stream_).ok());
   gpu(0)[5] = 1;
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), wire::kImageBlockBytes);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), wire::kImageBlockBytes);
   ASSERT_TRUE(image_->Drop().ok());
   std::memset(host_ + wire::kImageBlockBytes, 0xEE, 1);  // would show if it were read
   EXPECT_EQ(image_->SwapIn(InOrder({{0, FakeCuda::kChunk}}))->total(), wire::kImageBlockBytes);
@@ -105,7 +106,7 @@ TEST_F(DeviceImageTest, WhatAnAllocationFindsInAChunkIsNoHashsBusiness) {
   ASSERT_TRUE(image_->WriteBack(stream_).ok());
   ASSERT_TRUE(image_->Grow({512, 2048}, stream_).ok());
   gpu(1000)[0] = 9;
-  ASSERT_EQ(image_->WriteBack(stream_)->total(), 2048u);
+  ASSERT_EQ(image_->WriteBack(stream_)->bytes.total(), 2048u);
   EXPECT_EQ(host_[1000], 9);
 }
 
@@ -154,7 +155,7 @@ TEST_F(DeviceImageTest, CopiesNeverSpanTwoRegistrations) {
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 3 * FakeCuda::kChunk}})).ok());
   EXPECT_GT(cuda_.registered_pieces(), 1u);
   image_->MarkDirty();
-  EXPECT_EQ(image_->WriteBack(stream_)->total(), 3 * FakeCuda::kChunk);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 3 * FakeCuda::kChunk);
 }
 
 TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {

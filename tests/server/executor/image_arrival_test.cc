@@ -68,6 +68,15 @@ TEST_F(ImageArrivalTest, ExactBytesWaitForTheirGroups) {
   EXPECT_EQ(StepsWaitedFor(), kFirstGroup);
 }
 
+TEST_F(ImageArrivalTest, AddressesInMemoryThatCameLaterLeadAnywhere) {
+  arrival_->NoteAddresses({30, 38});
+  arrival_->NeedPointee(30, SwapWait::kAllocation);
+  EXPECT_EQ(StepsWaitedFor(), kAll);
+  Begin();
+  arrival_->NeedPointee(35, SwapWait::kAllocation);
+  EXPECT_EQ(StepsWaitedFor(), 0) << "another swap-in knows of all allocations";
+}
+
 TEST_F(ImageArrivalTest, BytesOfTwoGroupsWaitForTheLater) {
   arrival_->Need({5, 11}, true);
   EXPECT_EQ(StepsWaitedFor(), kSecondGroup);

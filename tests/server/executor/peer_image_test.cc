@@ -114,13 +114,13 @@ TEST_F(PeerImageTest, WhatTheOwnerHasNotYetComesLater) {
 
 TEST_F(PeerImageTest, WhatPeersMayHaveChangedIsWrittenBack) {
   ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, 1000}})).ok());
-  EXPECT_EQ(owner_->image().WriteBack(stream_)->total(), 0u);
+  EXPECT_EQ(owner_->image().WriteBack(stream_)->bytes.total(), 0u);
   ASSERT_TRUE(MapPeer(Live({{0, 1000}})).ok());
   for (std::uint8_t change = 1; change < 3; ++change) {
     *reinterpret_cast<std::uint8_t*>(kOwnerBase + 5) = change;
-    EXPECT_EQ(owner_->image().WriteBack(stream_)->total(), 1000u) << "at any time";
+    EXPECT_EQ(owner_->image().WriteBack(stream_)->bytes.total(), 1000u) << "at any time";
   }
-  EXPECT_EQ(owner_->image().WriteBack(stream_)->total(), 0u);
+  EXPECT_EQ(owner_->image().WriteBack(stream_)->bytes.total(), 0u);
 }
 
 TEST_F(PeerImageTest, IsEitherResidentOrAPeers) {

@@ -29,10 +29,11 @@ class PipelinedSwapInTest : public BatchTest {
   }
   std::uint8_t* OnGpu(Bytes offset) { return reinterpret_cast<std::uint8_t*>(base() + offset); }
 
-  void Evict() {
+  void Evict(const SwapOutOptions& options = {.drop = true}) {
     s_.memory->image().MarkDirty();
     ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
+    s_.seen = {};
+    ASSERT_TRUE(s_.session->SwapOut(options, s_.stream, s_.seen).ok());
   }
   // Swaps in and begins a lease, while nothing is copied yet.
   void Return(bool first_holds_addresses = false, bool learn = false) {
@@ -191,7 +192,7 @@ TEST_F(PipelinedSwapInTest, AnUploadedAddressMeansAll) {
 TEST_F(PipelinedSwapInTest, NewMemoryIsItsOwnAtOnce) {
   Evict();
   Return();
-  // In the same chunk as nothing else; then one over what arrives.
+  // In a chunk with nothing else.
   const memory::Extent grown{6 * kMiB, 6 * kMiB + 4096};
   ASSERT_TRUE(s_.session->Grow(grown, s_.stream).ok());
   EXPECT_EQ(OnGpu(grown.begin)[0], 0);
@@ -287,12 +288,29 @@ TEST_F(PipelinedSwapInTest, WithoutLearningOnlyWhatIsUsedDuringTheSwapInIsNoted)
 TEST_F(PipelinedSwapInTest, AddressesAreFoundWhenTheImageLeaves) {
   const std::uint64_t address = base() + kLast.begin + 12;
   Evict();
-  EXPECT_TRUE(s_.seen.looked_at_all);
   EXPECT_THAT(s_.seen.address_holders, IsEmpty());
   Return();
   s_.cuda.Release();
   std::memcpy(OnGpu(kFirst.begin + 800), &address, sizeof address);
   Evict();
+  EXPECT_THAT(s_.seen.address_holders, ElementsAre(kFirst.begin));
+}
+
+TEST_F(PipelinedSwapInTest, AddressesOfOldAreFoundOnlyWhenAllIsLookedAt) {
+  const std::uint64_t address = base() + kLast.begin;
+  Evict();
+  Return();
+  s_.cuda.Release();
+  std::memcpy(OnGpu(kFirst.begin), &address, sizeof address);
+  Evict();
+  Return();
+  s_.cuda.Release();
+  Evict();
+  EXPECT_THAT(s_.seen.address_holders, IsEmpty()) << "nothing has changed since";
+  Return();
+  s_.cuda.Release();
+  Evict({.drop = true, .look_at_all = true});
+  EXPECT_TRUE(s_.seen.looked_at_all);
   EXPECT_THAT(s_.seen.address_holders, ElementsAre(kFirst.begin));
 }
 
