@@ -8,8 +8,6 @@
 
 #include <utility>
 
-#include "base/unique_fd.h"
-
 namespace torpor::e2e {
 namespace {
 
@@ -17,21 +15,18 @@ constexpr auto kStartPatience = std::chrono::seconds(60);
 
 const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
 
-// Ports that are free now: the functions' upstreams must be known before they start.
-std::vector<int> FreePorts(std::size_t count) {
-  std::vector<UniqueFd> sockets;
-  std::vector<int> ports;
-  for (std::size_t i = 0; i < count; ++i) {
-    sockets.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(getsockname(sockets.back().get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    ports.push_back(ntohs(address.sin_port));
-  }
-  return ports;
+// A port that nobody gets who asks for any, while `socket` is open; a server that asks for this one
+// by SO_REUSEADDR, as they do, gets it.
+int ReservePort(const UniqueFd& socket) {
+  const int on = 1;
+  EXPECT_EQ(setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  return ntohs(address.sin_port);
 }
 
 }  // namespace
@@ -49,12 +44,14 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
       "emulator_topology: topology.yaml\n"
       "driver_reserve: 8MiB\n" +
       settings + "functions:\n";
-  const std::vector<int> ports = FreePorts(functions.size());
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    ports_[functions[i]] = ports[i];
+    // The functions' upstreams must be known before they start.
+    reserved_.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int port = ReservePort(reserved_.back());
+    ports_[functions[i]] = port;
     folder_.Write(functions[i] + ".token", "secret-of-" + functions[i] + "\n");
     yaml += "  - name: " + functions[i] + "\n";
-    yaml += "    upstream: 127.0.0.1:" + std::to_string(ports[i]) + "\n";
+    yaml += "    upstream: 127.0.0.1:" + std::to_string(port) + "\n";
     yaml += "    memory_limit: 1GiB\n    deadline: 1s\n    upstream_timeout: 60s\n";
     yaml += "    token_file: " + functions[i] + ".token\n";
     if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
@@ -113,6 +110,13 @@ nlohmann::json EmulatedNode::Status() const {
       {folder_.path(), {}});
   if (torporctl.Wait(kStartPatience) != 0) return nlohmann::json::object();
   return nlohmann::json::parse(torporctl.Stdout(), nullptr, false);
+}
+
+void EmulatedNode::Checkpoint(const std::string& function) const {
+  ChildProcess torporctl(
+      {kTorporctl, "checkpoint", function, "--socket", folder_.path() + "/admin.sock"},
+      {folder_.path(), {}});
+  EXPECT_EQ(torporctl.Wait(kStartPatience), 0) << torporctl.Stderr();
 }
 
 std::string EmulatedNode::Logs() const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "nlohmann/json.hpp"
 #include "tests/e2e/child_process.h"
 #include "tests/e2e/http_posts.h"
@@ -36,6 +37,9 @@ class EmulatedNode {
   // `torporctl status` as JSON.
   nlohmann::json Status() const;
 
+  // Until what the function did is in its image.
+  void Checkpoint(const std::string& function) const;
+
   // Runs `torporctl run --function` with a program that is expected to end.
   std::unique_ptr<ChildProcess> RunProgram(const std::vector<std::string>& options,
                                            const std::vector<std::string>& program) const;
@@ -50,6 +54,7 @@ class EmulatedNode {
 
   TemporaryFolder folder_;
   std::string config_path_;
+  std::vector<UniqueFd> reserved_;
   std::map<std::string, int> ports_;
   std::string http_address_;
   std::unique_ptr<ChildProcess> daemon_;

@@ -82,8 +82,9 @@ TEST_F(TorporctlOnANode, StatusShowsTheNodeAndItsGpus) {
 
 TEST_F(TorporctlOnANode, MemoryAddsUp) {
   ASSERT_EQ(Add(1).status, 200);
+  const auto memory = nlohmann::json::parse(Show("memory", "json"));
   std::uint64_t of_busy = 0;
-  for (const auto& gpu : nlohmann::json::parse(Show("memory", "json")).at("gpus")) {
+  for (const auto& gpu : memory.at("gpus")) {
     const auto bytes = [](const nlohmann::json& of, const char* what) {
       return of.at(what).get<std::uint64_t>();
     };
