@@ -349,7 +349,7 @@ memory::ExtentSet DeviceImage::resident() const {
   return resident_;
 }
 
-ImageMemory DeviceImage::memory() const {
+ImageUse DeviceImage::use() const {
   ReaderMutexLock lock(&mutex_);
   if (is_peer_) return {};
   return {resident_.total_bytes(), chunks_.size() * chunk_bytes_};

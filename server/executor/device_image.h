@@ -45,7 +45,7 @@ struct ImageFiles {
 };
 
 // How much of the GPU's memory an image takes.
-struct ImageMemory {
+struct ImageUse {
   Bytes used = 0;  // its allocations
   Bytes held = 0;  // the physical memory that is kept for them
 };
@@ -128,7 +128,7 @@ class DeviceImage {
   std::uint64_t base() const { return base_; }
   memory::ExtentSet resident() const;
   // What it takes of this GPU; nothing of what it reaches of another's. Any thread.
-  ImageMemory memory() const;
+  ImageUse use() const;
   ImageArrival& arrival() { return arrival_; }
   ImageTouches& touches() { return touches_; }
   const SwapOptions& options() const { return options_; }

@@ -30,7 +30,7 @@ struct OperationResult {
   SessionId session;
   absl::Status status;
   memory::MovedBytes to_host;
-  ImageMemory memory;  // of the session, afterwards
+  ImageUse memory;  // of the session, afterwards
   SeenOfMemory seen;
   Duration duration{};
 };

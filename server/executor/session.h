@@ -94,7 +94,7 @@ class Session {
   // ended already.
   absl::Status EndLease(LeaseId lease, TimePoint deadline, bool is_last = false);
   // What the session has on the device.
-  ImageMemory device_memory() const { return memory_->image().memory(); }
+  ImageUse device_memory() const { return memory_->image().use(); }
   // What the last lease used, in order.
   std::vector<Bytes> TakeTouched() { return memory_->image().touches().End(); }
   // Ends whatever lease there is, closes the stream, and gives the device memory back.
