@@ -107,11 +107,10 @@ __global__ void MeanOverTokens(const float* x, int tokens, int hidden, float* me
 class Model {
  public:
   Model(const Shape& shape, const Weights& weights)
-      : shape_(shape), at_(weights.at), hidden_(static_cast<std::size_t>(shape.hidden)) {
+      : shape_(shape), weights_(Upload(weights)), hidden_(static_cast<std::size_t>(shape.hidden)) {
     Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     Check(cublasCreate(&blas_));
     Check(cublasSetStream(blas_, stream_));
-    weights_ = Allocate(weights.values.size());
     x_ = Allocate(kMaxTokens * hidden_);
     normed_ = Allocate(kMaxTokens * hidden_);
     qkv_ = Allocate(kMaxTokens * hidden_ * 3);
@@ -122,8 +121,6 @@ class Model {
     Check(cudaMalloc(&tokens_, kMaxTokens * sizeof(int)));
     Check(cudaMallocHost(&host_tokens_, kMaxTokens * sizeof(int)));
     Check(cudaMallocHost(&host_embedding_, hidden_ * sizeof(float)));
-    Check(cudaMemcpy(weights_, weights.values.data(), weights.values.size() * sizeof(float),
-                     cudaMemcpyHostToDevice));
   }
 
   // 1 to kMaxTokens ids below the vocabulary. The answer stays valid until the next call.
@@ -132,13 +129,13 @@ class Model {
     std::copy(tokens.begin(), tokens.end(), host_tokens_);
     Check(cudaMemcpyAsync(tokens_, host_tokens_, tokens.size() * sizeof(int),
                           cudaMemcpyHostToDevice, stream_));
-    Embed<<<count, kThreads, 0, stream_>>>(tokens_, weights_ + at_.tokens, weights_ + at_.positions,
+    Embed<<<count, kThreads, 0, stream_>>>(tokens_, weights_.tokens, weights_.positions,
                                            shape_.hidden, x_);
-    for (const LayerOffsets& layer : at_.layers) {
+    for (const Layer& layer : weights_.layers) {
       Attention(layer, count);
       FeedForward(layer, count);
     }
-    Norm(at_.final_norm_scale, at_.final_norm_bias, count);
+    Norm(weights_.final_norm_scale, weights_.final_norm_bias, count);
     MeanOverTokens<<<Blocks(shape_.hidden), kThreads, 0, stream_>>>(normed_, count, shape_.hidden,
                                                                     embedding_);
     Check(cudaGetLastError());
@@ -149,6 +146,8 @@ class Model {
   }
 
  private:
+  using Layer = LayerOf<const float*>;
+
   static int Blocks(int threads) { return (threads + kThreads - 1) / kThreads; }
 
   static float* Allocate(std::size_t count) {
@@ -157,12 +156,36 @@ class Model {
     return pointer;
   }
 
-  void Attention(const LayerOffsets& layer, int count) {
+  // Each tensor is an allocation of its own, as frameworks have it.
+  static EncoderOf<const float*> Upload(const Weights& weights) {
+    const auto upload = [&](Tensor tensor) -> const float* {
+      float* const copy = Allocate(tensor.count);
+      Check(cudaMemcpy(copy, weights.values.data() + tensor.begin, tensor.count * sizeof(float),
+                       cudaMemcpyHostToDevice));
+      return copy;
+    };
+    const EncoderOf<Tensor>& at = weights.at;
+    EncoderOf<const float*> uploaded;
+    uploaded.tokens = upload(at.tokens);
+    uploaded.positions = upload(at.positions);
+    for (const LayerOf<Tensor>& layer : at.layers) {
+      uploaded.layers.push_back(
+          {upload(layer.attention_norm_scale), upload(layer.attention_norm_bias), upload(layer.qkv),
+           upload(layer.qkv_bias), upload(layer.projection), upload(layer.projection_bias),
+           upload(layer.inner_norm_scale), upload(layer.inner_norm_bias), upload(layer.up),
+           upload(layer.up_bias), upload(layer.down), upload(layer.down_bias)});
+    }
+    uploaded.final_norm_scale = upload(at.final_norm_scale);
+    uploaded.final_norm_bias = upload(at.final_norm_bias);
+    return uploaded;
+  }
+
+  void Attention(const Layer& layer, int count) {
     const int width = shape_.hidden;
     Norm(layer.attention_norm_scale, layer.attention_norm_bias, count);
     Linear(normed_, layer.qkv, width, 3 * width, count, qkv_);
-    AddBias<<<Blocks(count * 3 * width), kThreads, 0, stream_>>>(qkv_, weights_ + layer.qkv_bias,
-                                                                 3 * width, count * 3 * width);
+    AddBias<<<Blocks(count * 3 * width), kThreads, 0, stream_>>>(qkv_, layer.qkv_bias, 3 * width,
+                                                                 count * 3 * width);
     AttentionPerHead(count);
     Linear(mixed_, layer.projection, width, width, count, normed_);
     AddResidual(normed_, layer.projection_bias, count);
@@ -186,44 +209,42 @@ class Model {
                                     &kZero, mixed_, shape_.hidden, kHeadWidth, shape_.Heads()));
   }
 
-  void FeedForward(const LayerOffsets& layer, int count) {
+  void FeedForward(const Layer& layer, int count) {
     Norm(layer.inner_norm_scale, layer.inner_norm_bias, count);
     Linear(normed_, layer.up, shape_.hidden, shape_.Inner(), count, inner_);
     const int elements = count * shape_.Inner();
-    AddBiasGelu<<<Blocks(elements), kThreads, 0, stream_>>>(inner_, weights_ + layer.up_bias,
-                                                            shape_.Inner(), elements);
+    AddBiasGelu<<<Blocks(elements), kThreads, 0, stream_>>>(inner_, layer.up_bias, shape_.Inner(),
+                                                            elements);
     Linear(inner_, layer.down, shape_.Inner(), shape_.hidden, count, normed_);
     AddResidual(normed_, layer.down_bias, count);
   }
 
-  void Norm(std::size_t scale, std::size_t bias, int count) {
-    LayerNorm<<<count, kThreads, 0, stream_>>>(x_, weights_ + scale, weights_ + bias, shape_.hidden,
-                                               normed_);
+  void Norm(const float* scale, const float* bias, int count) {
+    LayerNorm<<<count, kThreads, 0, stream_>>>(x_, scale, bias, shape_.hidden, normed_);
   }
 
-  void AddResidual(const float* y, std::size_t bias, int count) {
+  void AddResidual(const float* y, const float* bias, int count) {
     const int elements = count * shape_.hidden;
-    AddBiasResidual<<<Blocks(elements), kThreads, 0, stream_>>>(x_, y, weights_ + bias,
-                                                                shape_.hidden, elements);
+    AddBiasResidual<<<Blocks(elements), kThreads, 0, stream_>>>(x_, y, bias, shape_.hidden,
+                                                                elements);
   }
 
   // Row-major output[count][outputs] = input[count][inputs] * matrix[inputs][outputs]; cuBLAS
   // is column-major and so sees the transposes.
-  void Linear(const float* input, std::size_t matrix, int inputs, int outputs, int count,
+  void Linear(const float* input, const float* matrix, int inputs, int outputs, int count,
               float* output) {
-    Check(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_N, outputs, count, inputs, &kOne,
-                      weights_ + matrix, outputs, input, inputs, &kZero, output, outputs));
+    Check(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_N, outputs, count, inputs, &kOne, matrix,
+                      outputs, input, inputs, &kZero, output, outputs));
   }
 
   static constexpr float kOne = 1;
   static constexpr float kZero = 0;
 
   const Shape shape_;
-  const Offsets at_;
+  const EncoderOf<const float*> weights_;
   const std::size_t hidden_;
   cudaStream_t stream_ = nullptr;
   cublasHandle_t blas_ = nullptr;
-  float* weights_ = nullptr;
   float* x_ = nullptr;       // the residual stream, [tokens][hidden]
   float* normed_ = nullptr;  // [tokens][hidden], and a matrix product's output
   float* qkv_ = nullptr;     // [tokens][3 hidden]

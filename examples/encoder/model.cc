@@ -19,33 +19,33 @@ class Generator {
  public:
   Generator(std::uint64_t seed, std::vector<float>* values) : seed_(Mix(seed)), values_(values) {}
 
-  // Appends `count` numbers uniform in `centre` +- `spread`; returns where they start.
-  std::size_t Add(std::size_t count, double centre, double spread) {
+  // Appends `count` numbers uniform in `centre` +- `spread`; returns where they are.
+  Tensor Add(std::size_t count, double centre, double spread) {
     const std::size_t start = values_->size();
-    values_->reserve(start + count);
+    values_->resize(start + count);
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t bits = Mix(seed_ ^ (start + i)) >> 11;
       const double unit = static_cast<double>(bits) * 0x1p-52 - 1;
-      values_->push_back(static_cast<float>(centre + spread * unit));
+      (*values_)[start + i] = static_cast<float>(centre + spread * unit);
     }
-    return start;
+    return {start, count};
   }
 
   // A matrix that keeps its input's variance.
-  std::size_t AddMatrix(int inputs, int outputs) {
+  Tensor AddMatrix(int inputs, int outputs) {
     return Add(static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs), 0,
                std::sqrt(3.0 / inputs));
   }
-  std::size_t AddScale(int width) { return Add(static_cast<std::size_t>(width), 1, 0.1); }
-  std::size_t AddBias(int width) { return Add(static_cast<std::size_t>(width), 0, 0.1); }
+  Tensor AddScale(int width) { return Add(static_cast<std::size_t>(width), 1, 0.1); }
+  Tensor AddBias(int width) { return Add(static_cast<std::size_t>(width), 0, 0.1); }
 
  private:
   const std::uint64_t seed_;
   std::vector<float>* values_;
 };
 
-LayerOffsets AddLayer(const Shape& shape, Generator* generator) {
-  LayerOffsets at{};
+LayerOf<Tensor> AddLayer(const Shape& shape, Generator* generator) {
+  LayerOf<Tensor> at;
   at.attention_norm_scale = generator->AddScale(shape.hidden);
   at.attention_norm_bias = generator->AddBias(shape.hidden);
   at.qkv = generator->AddMatrix(shape.hidden, 3 * shape.hidden);

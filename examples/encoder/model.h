@@ -22,26 +22,35 @@ struct Shape {
   int Inner() const { return 4 * hidden; }  // width of the feed-forward part
 };
 
-// Where a layer's tensors start in the weights. Matrices are row-major [inputs][outputs].
-struct LayerOffsets {
-  std::size_t attention_norm_scale, attention_norm_bias;  // [hidden]
-  std::size_t qkv, qkv_bias;                              // [hidden][3 hidden]
-  std::size_t projection, projection_bias;                // [hidden][hidden]
-  std::size_t inner_norm_scale, inner_norm_bias;          // [hidden]
-  std::size_t up, up_bias;                                // [hidden][inner]
-  std::size_t down, down_bias;                            // [inner][hidden]
+// Where a tensor lies in the weights, counted in floats.
+struct Tensor {
+  std::size_t begin = 0;
+  std::size_t count = 0;
 };
 
-struct Offsets {
-  std::size_t tokens;     // [vocabulary][hidden]
-  std::size_t positions;  // [kMaxTokens][hidden]
-  std::vector<LayerOffsets> layers;
-  std::size_t final_norm_scale, final_norm_bias;  // [hidden]
+// A layer's tensors, as whatever stands for one. Matrices are row-major [inputs][outputs].
+template <typename T>
+struct LayerOf {
+  T attention_norm_scale, attention_norm_bias;  // [hidden]
+  T qkv, qkv_bias;                              // [hidden][3 hidden]
+  T projection, projection_bias;                // [hidden][hidden]
+  T inner_norm_scale, inner_norm_bias;          // [hidden]
+  T up, up_bias;                                // [hidden][inner]
+  T down, down_bias;                            // [inner][hidden]
+};
+
+// An encoder's tensors.
+template <typename T>
+struct EncoderOf {
+  T tokens;     // [vocabulary][hidden]
+  T positions;  // [kMaxTokens][hidden]
+  std::vector<LayerOf<T>> layers;
+  T final_norm_scale, final_norm_bias;  // [hidden]
 };
 
 // An encoder's weights, made from its seed: the same numbers on every machine.
 struct Weights {
-  Offsets at;
+  EncoderOf<Tensor> at;
   std::vector<float> values;
 };
 Weights MakeWeights(const Shape& shape);

@@ -20,7 +20,7 @@ class Reference {
 
   Row Embedding(const std::vector<int>& tokens) const {
     Rows x = Embed(tokens);
-    for (const LayerOffsets& layer : at_.layers) {
+    for (const LayerOf<Tensor>& layer : at_.layers) {
       Add(&x,
           Linear(Attention(Linear(Norm(x, layer.attention_norm_scale, layer.attention_norm_bias),
                                   layer.qkv, layer.qkv_bias, 3 * width_)),
@@ -52,20 +52,22 @@ class Reference {
     return mean;
   }
 
-  double Value(std::size_t at) const { return static_cast<double>(values_[at]); }
+  double Value(Tensor tensor, std::size_t at) const {
+    return static_cast<double>(values_[tensor.begin + at]);
+  }
 
   Rows Embed(const std::vector<int>& tokens) const {
     Rows x(tokens.size(), Row(width_));
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       for (std::size_t i = 0; i < width_; ++i) {
-        x[t][i] = Value(at_.tokens + static_cast<std::size_t>(tokens[t]) * width_ + i) +
-                  Value(at_.positions + t * width_ + i);
+        x[t][i] = Value(at_.tokens, static_cast<std::size_t>(tokens[t]) * width_ + i) +
+                  Value(at_.positions, t * width_ + i);
       }
     }
     return x;
   }
 
-  Rows Norm(const Rows& x, std::size_t scale, std::size_t bias) const {
+  Rows Norm(const Rows& x, Tensor scale, Tensor bias) const {
     Rows y = x;
     for (Row& row : y) {
       double mean = 0;
@@ -75,16 +77,16 @@ class Reference {
       const double deviation =
           std::sqrt(square / static_cast<double>(width_) + static_cast<double>(kNormEpsilon));
       for (std::size_t i = 0; i < width_; ++i) {
-        row[i] = (row[i] - mean) / deviation * Value(scale + i) + Value(bias + i);
+        row[i] = (row[i] - mean) / deviation * Value(scale, i) + Value(bias, i);
       }
     }
     return y;
   }
 
-  Rows Linear(const Rows& x, std::size_t matrix, std::size_t bias, std::size_t outputs) const {
-    Rows y(x.size(), Row(values_ + bias, values_ + bias + outputs));
+  Rows Linear(const Rows& x, Tensor matrix, Tensor bias, std::size_t outputs) const {
+    Rows y(x.size(), Row(values_ + bias.begin, values_ + bias.begin + outputs));
     for (std::size_t i = 0; i < x.front().size(); ++i) {
-      const float* weights = values_ + matrix + i * outputs;
+      const float* weights = values_ + matrix.begin + i * outputs;
       for (std::size_t t = 0; t < x.size(); ++t) {
         double* row = y[t].data();
         const double factor = x[t][i];
@@ -126,7 +128,7 @@ class Reference {
   }
 
   const Shape& shape_;
-  const Offsets& at_;
+  const EncoderOf<Tensor>& at_;
   const float* const values_;
   const std::size_t width_;
 };

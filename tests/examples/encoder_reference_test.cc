@@ -23,10 +23,11 @@ TEST(EncoderWeightsTest, ComeFromTheSeedAlone) {
 TEST(EncoderWeightsTest, TensorsFillTheWholeWithoutOverlap) {
   const Weights weights = MakeWeights(kSmall);
   const auto hidden = static_cast<std::size_t>(kSmall.hidden);
-  EXPECT_EQ(weights.at.positions, 50 * hidden);
-  EXPECT_EQ(weights.at.layers[0].attention_norm_scale, (50 + kMaxTokens) * hidden);
+  EXPECT_EQ(weights.at.tokens.count, 50 * hidden);
+  EXPECT_EQ(weights.at.positions.begin, 50 * hidden);
+  EXPECT_EQ(weights.at.layers[0].attention_norm_scale.begin, (50 + kMaxTokens) * hidden);
   const std::size_t layer = 12 * hidden * hidden + 13 * hidden;
-  EXPECT_EQ(weights.at.layers[1].qkv - weights.at.layers[0].qkv, layer);
+  EXPECT_EQ(weights.at.layers[1].qkv.begin - weights.at.layers[0].qkv.begin, layer);
   EXPECT_EQ(weights.values.size(), (50 + kMaxTokens + 2) * hidden + 2 * layer);
 }
 
@@ -34,12 +35,12 @@ TEST(EncoderWeightsTest, AreSpreadAsAsked) {
   const Weights weights = MakeWeights(kSmall);
   double sum = 0;
   double squares = 0;
-  for (std::size_t i = 0; i < weights.at.positions; ++i) {
+  for (std::size_t i = 0; i < weights.at.tokens.count; ++i) {
     const auto value = static_cast<double>(weights.values[i]);
     sum += value;
     squares += value * value;
   }
-  const auto count = static_cast<double>(weights.at.positions);
+  const auto count = static_cast<double>(weights.at.tokens.count);
   EXPECT_NEAR(sum / count, 0, 0.05);
   EXPECT_NEAR(squares / count, 1.0 / 3, 0.03);
 }
@@ -66,7 +67,7 @@ TEST(EncoderReferenceTest, OneTokenAttendsToItself) {
   Weights weights = MakeWeights(kSmall);
   const auto before = ReferenceEmbedding(kSmall, weights, {7});
   const auto& layer = weights.at.layers[0];
-  for (std::size_t row = 0; row < 64; ++row) weights.values[layer.qkv + row * 192] *= 2;
+  for (std::size_t row = 0; row < 64; ++row) weights.values[layer.qkv.begin + row * 192] *= 2;
   EXPECT_EQ(ReferenceEmbedding(kSmall, weights, {7}), before);
   EXPECT_NE(ReferenceEmbedding(kSmall, weights, {7, 8}), ReferenceEmbedding(kSmall, weights, {7}));
 }
