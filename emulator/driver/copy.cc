@@ -43,7 +43,9 @@ Route RouteOf(const Place& to, const Place& from) {
     return end.device == nullptr ? std::nullopt : std::optional(end.device->spec().place);
   };
   Driver& driver = Driver::Get();
-  return RouteBetween(driver.topology(), driver.node(), place(from), place(to));
+  const bool is_pageable = from.pageable || to.pageable;
+  return RouteBetween(driver.topology(), driver.node(), place(from), place(to),
+                      is_pageable ? HostMemory::kPageable : HostMemory::kPinned);
 }
 
 // Whether strides and addresses stay within 64 bits.

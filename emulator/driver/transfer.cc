@@ -18,7 +18,7 @@ Transfer::Transfer(const Route& route, Bytes size, ModelledWorkCounters& account
       account_(account),
       begun_(std::chrono::steady_clock::now()),
       ready_(ModelClock::Ready()),
-      reserved_until_(ready_),
+      reserved_until_(ready_ + route.delay()),
       left_(size) {
   ReservePiece();
 }

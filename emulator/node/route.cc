@@ -4,27 +4,41 @@
 #include <cmath>
 
 namespace torpor::emulator {
+namespace {
+
+Duration TimeOf(Bytes size, double bytes_per_second) {
+  return Duration(std::llround(static_cast<double>(size) / bytes_per_second * 1e9));
+}
+
+}  // namespace
 
 TimePoint Route::Reserve(TimePoint ready, Bytes size) const {
   TimePoint end = ready;
+  if (most_bytes_per_second_ > 0) end += TimeOf(size, most_bytes_per_second_);
   for (std::size_t i = 0; i < count_; ++i) {
-    const double seconds = static_cast<double>(size) / hops_[i].bytes_per_second;
-    const Duration duration(std::llround(seconds * 1e9));
+    const Duration duration = TimeOf(size, hops_[i].bytes_per_second);
     end = std::max(end, hops_[i].link->Reserve(ready, duration));
   }
   return end;
 }
 
 Route RouteBetween(const Topology& topology, NodeState& state, std::optional<unsigned> from,
-                   std::optional<unsigned> to) {
+                   std::optional<unsigned> to, HostMemory host) {
   Route route;
   if (from == to) return route;
   const double bytes_per_gb = 1e9 / topology.time_scale;
+  double delay_us = 0;
+  for (const std::optional<unsigned> end : {from, to}) {
+    if (end) delay_us = std::max(delay_us, topology.gpus[*end].copy_us);
+  }
+  route.Delay(Duration(std::llround(delay_us * 1000 * topology.time_scale)));
   if (from && to) {
     if (const unsigned links = topology.nvlinks.Between(*from, *to); links != 0) {
       route.Add(state.nvlink[*from][*to], links * topology.nvlinks.gbps_per_link * bytes_per_gb);
       return route;
     }
+  } else if (host == HostMemory::kPageable) {
+    route.Limit(topology.gpus[from ? *from : *to].pageable_gbps * bytes_per_gb);
   }
   const auto switch_of = [&](std::optional<unsigned> place) {
     return place ? topology.gpus[*place].pcie_switch : std::nullopt;

@@ -16,6 +16,12 @@ class Route {
   // A link of so many bytes a real second. At most four.
   void Add(Timeline& link, double bytes_per_second) { hops_[count_++] = {&link, bytes_per_second}; }
 
+  // No copy is faster than this, however many links are free.
+  void Limit(double bytes_per_second) { most_bytes_per_second_ = bytes_per_second; }
+  // Passes before a copy's first byte, while the links are others'.
+  void Delay(Duration delay) { delay_ = delay; }
+  Duration delay() const { return delay_; }
+
   // Whether there is a link; what crosses none takes as long as it takes.
   bool paced() const { return count_ != 0; }
 
@@ -32,12 +38,18 @@ class Route {
 
   std::array<Hop, 4> hops_;
   std::size_t count_ = 0;
+  double most_bytes_per_second_ = 0;  // 0: any
+  Duration delay_{};
 };
+
+// How a copy's end on the host lies: what is pageable the driver copies by way of memory of its
+// own.
+enum class HostMemory { kPinned, kPageable };
 
 // The way from the GPU at one place to that at another; no place is the host. GPUs with NVLinks
 // between them use these, others PCIe: their own links and, unless both are behind one switch,
-// those of their switches. `state` must outlive the route.
+// those of their switches. `host` counts if the host is an end. `state` must outlive the route.
 Route RouteBetween(const Topology& topology, NodeState& state, std::optional<unsigned> from,
-                   std::optional<unsigned> to);
+                   std::optional<unsigned> to, HostMemory host = HostMemory::kPinned);
 
 }  // namespace torpor::emulator

@@ -15,6 +15,7 @@ namespace {
 constexpr NumberRange kGbps = {0.001, 100'000};
 constexpr NumberRange kTimeScale = {0.001, 1000};
 constexpr NumberRange kKernelUs = {0, 1e9};
+constexpr NumberRange kCopyUs = {0, 1e6};
 constexpr unsigned kMaxLinks = 64;
 
 std::vector<PcieSwitch> ReadSwitches(const YAML::Node& list, DocumentReader& reader) {
@@ -51,8 +52,8 @@ Bytes ReadMemory(const YAML::Node& node, DocumentReader& reader) {
 GpuSpec ReadGpu(const YAML::Node& node, const std::vector<PcieSwitch>& switches,
                 DocumentReader& reader) {
   GpuSpec spec;
-  if (!reader.CheckKeys(node, {"name", "memory", "pcie_gbps", "pcie_switch", "count",
-                               "compute_capability", "multiprocessors"})) {
+  if (!reader.CheckKeys(node, {"name", "memory", "pcie_gbps", "pcie_switch", "pageable_gbps",
+                               "copy_us", "count", "compute_capability", "multiprocessors"})) {
     return spec;
   }
   if (node["name"]) spec.name = reader.Name(node, "name");
@@ -69,6 +70,8 @@ GpuSpec ReadGpu(const YAML::Node& node, const std::vector<PcieSwitch>& switches,
     spec.pcie_gbps = found->gbps;
   }
   spec.pcie_gbps = reader.Number(node, "pcie_gbps", kGbps, spec.pcie_gbps);
+  spec.pageable_gbps = reader.Number(node, "pageable_gbps", kGbps, 0);
+  spec.copy_us = reader.Number(node, "copy_us", kCopyUs, 0);
   const double capability = reader.Number(node, "compute_capability", {5, 20}, 12);
   spec.compute_capability = static_cast<unsigned>(std::lround(capability * 10));
   if (node["multiprocessors"]) {

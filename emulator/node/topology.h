@@ -28,6 +28,8 @@ struct GpuSpec {
   std::string name = "Torpor Emulated GPU";
   Bytes memory = 0;
   double pcie_gbps = 0;                 // of its own link; 0 is not paced
+  double pageable_gbps = 0;             // of one copy from or to pageable memory; 0: the links'
+  double copy_us = 0;                   // before a paced copy's first byte
   std::optional<unsigned> pcie_switch;  // index of the switch that it is behind
   unsigned compute_capability = 120;    // 10 * major + minor
   unsigned multiprocessors = 16;

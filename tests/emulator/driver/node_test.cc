@@ -17,7 +17,7 @@ pcie_switches:
   - {name: left, gbps: 1}
 gpus:
   - {memory: 256MiB, pcie_switch: left, count: 2}
-  - {memory: 256MiB, pcie_gbps: 2}
+  - {memory: 256MiB, pcie_gbps: 2, pageable_gbps: 0.5, copy_us: 100}
 nvlinks: {gbps_per_link: 4, pairs: [{gpus: [0, 2], links: 2}]}
 )";
 constexpr std::size_t kSize = 4'000'000;
@@ -85,9 +85,31 @@ TEST_F(NodeTest, CopiesTakeTheTimeOfTheirLinks) {
   const ModelledWork upload = Copies([&] { EXPECT_CUDA(cuMemcpyHtoD(first, host.data(), kSize)); });
   EXPECT_EQ(std::chrono::round<microseconds>(upload.modelled), microseconds(4000));
   EXPECT_EQ(takes(second, first), microseconds(4000));  // PCIe, at 1 GB/s
-  EXPECT_EQ(takes(third, second), microseconds(4000));  // the slower of both links
-  EXPECT_EQ(takes(third, first), microseconds(500));    // NVLink, at 8 GB/s
+  EXPECT_EQ(takes(third, second), microseconds(4100));  // the slower of both links, a little late
+  EXPECT_EQ(takes(third, first), microseconds(600));    // NVLink, at 8 GB/s
   EXPECT_EQ(Copies([&] { EXPECT_CUDA(cuMemsetD8(first, 1, kSize)); }).count, 0U);
+}
+
+TEST_F(NodeTest, PageableMemoryIsSlowerThanPinned) {
+  Start();
+  const CUdeviceptr third = Allocate(2);
+  void* pinned = nullptr;
+  ASSERT_CUDA(cuMemHostAlloc(&pinned, kSize, 0));
+  std::memset(pinned, 7, kSize);
+  std::vector<char> pageable(kSize, 7);
+  const auto takes = [&](void* host) {
+    const ModelledWork copies = Copies([&] {
+      EXPECT_CUDA(cuMemcpyHtoD(third, host, kSize));
+      EXPECT_CUDA(cuMemcpyDtoH(host, third, kSize));
+    });
+    EXPECT_EQ(copies.count, 2U);
+    return std::chrono::round<microseconds>(copies.modelled);
+  };
+  EXPECT_EQ(takes(pinned), microseconds(2 * 2100));
+  EXPECT_EQ(takes(pageable.data()), microseconds(2 * 8100));
+  EXPECT_CUDA(cuMemHostRegister(pageable.data(), kSize, 0));
+  EXPECT_EQ(takes(pageable.data()), microseconds(2 * 2100));
+  EXPECT_CUDA(cuMemHostUnregister(pageable.data()));
 }
 
 TEST_F(NodeTest, PeersAreToldApart) {

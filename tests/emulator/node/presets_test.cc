@@ -28,6 +28,8 @@ TEST(PresetsTest, ThePapersNode) {
   ASSERT_EQ(topology.gpus.size(), 4U);
   for (const GpuSpec& gpu : topology.gpus) {
     EXPECT_EQ(gpu.pcie_gbps, 12);
+    EXPECT_EQ(gpu.pageable_gbps, 6);
+    EXPECT_EQ(gpu.copy_us, 8);
     EXPECT_EQ(gpu.pcie_switch, gpu.place / 2);
   }
   for (const PcieSwitch& entry : topology.switches) EXPECT_EQ(entry.gbps, 13);

@@ -72,6 +72,31 @@ TEST_F(RouteTest, TimeScaleStretches) {
   EXPECT_EQ(Reserve(1, 2, 50'000'000), microseconds(10'000));
 }
 
+TEST_F(RouteTest, PageableMemoryHasARateOfItsOwn) {
+  topology_.gpus[0].pageable_gbps = 6;
+  NodeState& node = node_.state();
+  EXPECT_EQ(
+      RouteBetween(topology_, node, kHost, 0, HostMemory::kPageable).Reserve(kStart, 12'000'000) -
+          kStart,
+      microseconds(2000));
+  EXPECT_EQ(
+      RouteBetween(topology_, node, 0, kHost, HostMemory::kPageable).Reserve(kStart, 12'000'000) -
+          kStart,
+      microseconds(2000));
+  // The link itself was taken for its own time only.
+  EXPECT_EQ(Reserve(kHost, 0, 12'000'000), microseconds(2000));
+  EXPECT_EQ(Reserve(0, 1, 25'000'000), microseconds(1000));
+}
+
+TEST_F(RouteTest, ACopyIsDelayedByTheSlowerOfItsGpus) {
+  topology_.time_scale = 10;
+  topology_.gpus[0].copy_us = 8;
+  NodeState& node = node_.state();
+  EXPECT_EQ(RouteBetween(topology_, node, kHost, 0).delay(), microseconds(80));
+  EXPECT_EQ(RouteBetween(topology_, node, 1, 0).delay(), microseconds(80));
+  EXPECT_EQ(RouteBetween(topology_, node, kHost, 1).delay(), microseconds(0));
+}
+
 TEST_F(RouteTest, WithinAGpuNothingIsPaced) {
   EXPECT_FALSE(RouteBetween(topology_, node_.state(), 1, 1).paced());
   EXPECT_FALSE(RouteBetween(topology_, node_.state(), kHost, kHost).paced());

@@ -26,7 +26,7 @@ pcie_switches: [{name: sw0, gbps: 16}]
 gpus:
   - {name: Small, memory: 512MiB, pcie_gbps: 12.5, count: 2}
   - {name: Big, memory: 24GiB, pcie_switch: sw0, compute_capability: 9.0, multiprocessors: 132}
-  - {memory: 1GiB, pcie_switch: sw0, pcie_gbps: 12}
+  - {memory: 1GiB, pcie_switch: sw0, pcie_gbps: 12, pageable_gbps: 6, copy_us: 2.5}
 )");
   ASSERT_TRUE(topology.ok()) << topology.failure().message;
   ASSERT_EQ(topology->gpus.size(), 4U);
@@ -42,6 +42,10 @@ gpus:
   EXPECT_EQ(topology->gpus[2].compute_capability, 90U);
   EXPECT_EQ(topology->gpus[2].multiprocessors, 132U);
   EXPECT_EQ(topology->gpus[3].pcie_gbps, 12);
+  EXPECT_EQ(topology->gpus[3].pageable_gbps, 6);
+  EXPECT_EQ(topology->gpus[3].copy_us, 2.5);
+  EXPECT_EQ(topology->gpus[0].pageable_gbps, 0);
+  EXPECT_EQ(topology->gpus[0].copy_us, 0);
   EXPECT_EQ(topology->switches[0].gbps, 16);
   EXPECT_EQ(topology->time_scale, 1);
   EXPECT_EQ(topology->nvlinks.Between(0, 1), 0U);
