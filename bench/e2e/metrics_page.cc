@@ -1,0 +1,72 @@
+#include "bench/e2e/metrics_page.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+#include "base/unique_fd.h"
+
+namespace torpor::bench {
+namespace {
+
+void Check(bool is_right, const char* what) {
+  if (is_right) return;
+  std::perror(what);
+  std::exit(1);
+}
+
+UniqueFd ConnectTo(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int resolved = getaddrinfo(address.substr(0, colon).c_str(),
+                                   address.substr(colon + 1).c_str(), &hints, &found);
+  Check(resolved == 0, "resolving the metrics' address");
+  UniqueFd connection(socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0));
+  const int connected = connect(connection.get(), found->ai_addr, found->ai_addrlen);
+  freeaddrinfo(found);
+  Check(connected == 0, "connecting to the metrics' address");
+  return connection;
+}
+
+}  // namespace
+
+std::string ReadMetrics(const std::string& address) {
+  const UniqueFd connection = ConnectTo(address);
+  constexpr std::string_view kRequest =
+      "GET /metrics HTTP/1.1\r\nHost: torpor\r\nConnection: close\r\n\r\n";
+  Check(write(connection.get(), kRequest.data(), kRequest.size()) ==
+            static_cast<ssize_t>(kRequest.size()),
+        "asking for metrics");
+  std::string page;
+  char buffer[4096];
+  ssize_t size = 0;
+  while ((size = read(connection.get(), buffer, sizeof(buffer))) > 0) {
+    page.append(buffer, static_cast<std::size_t>(size));
+  }
+  Check(size == 0, "reading metrics");
+  return page;
+}
+
+double ValueOf(const std::string& page, const std::string& metric,
+               const std::vector<std::string>& labels) {
+  double sum = 0;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_asked_for = line.starts_with(metric + "{") &&
+                              std::ranges::all_of(labels, [&](const std::string& label) {
+                                return line.find(label) != std::string::npos;
+                              });
+    if (is_asked_for) sum += std::strtod(line.c_str() + line.rfind(' '), nullptr);
+  }
+  return sum;
+}
+
+}  // namespace torpor::bench

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace torpor::bench {
+
+// What torpord's metrics server at `address` (host:port) shows now. A failure ends the process.
+std::string ReadMetrics(const std::string& address);
+
+// The sum of those of a metric's series in such a page that have all of the labels, each written as
+// there: direction="in".
+double ValueOf(const std::string& page, const std::string& metric,
+               const std::vector<std::string>& labels);
+
+}  // namespace torpor::bench
