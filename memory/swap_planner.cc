@@ -6,12 +6,25 @@
 namespace torpor::memory {
 namespace {
 
-void Append(SwapGroup& group, Extent piece) {
-  if (!group.empty() && group.back().end == piece.begin) {
-    group.back().end = piece.end;
-  } else {
-    group.push_back(piece);
+// In the order of addresses; neighbours are one.
+SwapGroup Merged(SwapGroup pieces) {
+  std::ranges::sort(pieces, {}, &Extent::begin);
+  SwapGroup merged;
+  merged.reserve(pieces.size());
+  for (const Extent& piece : pieces) {
+    if (!merged.empty() && merged.back().end == piece.begin) {
+      merged.back().end = piece.end;
+    } else {
+      merged.push_back(piece);
+    }
   }
+  return merged;
+}
+
+// Where a piece of `rest` ends that goes into one group.
+Bytes CutOf(Extent rest, Bytes group_bytes) {
+  if (rest.bytes() <= group_bytes) return rest.end;
+  return std::min(rest.end, RoundDown(rest.begin, group_bytes) + group_bytes);
 }
 
 }  // namespace
@@ -43,17 +56,16 @@ std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_
   Bytes open_bytes = 0;
   for (Extent rest : extents) {
     while (rest.bytes() > 0) {
-      const Bytes room = rest.bytes() <= group_bytes ? rest.bytes() : group_bytes - open_bytes;
-      const Extent piece{rest.begin, rest.begin + std::min(room, rest.bytes())};
-      Append(open, piece);
+      const Extent piece{rest.begin, CutOf(rest, group_bytes)};
+      open.push_back(piece);
       open_bytes += piece.bytes();
       rest.begin = piece.end;
       if (open_bytes < group_bytes) continue;
-      groups.push_back(std::exchange(open, {}));
+      groups.push_back(Merged(std::exchange(open, {})));
       open_bytes = 0;
     }
   }
-  if (!open.empty()) groups.push_back(std::move(open));
+  if (!open.empty()) groups.push_back(Merged(std::move(open)));
   return groups;
 }
 

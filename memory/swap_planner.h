@@ -8,8 +8,8 @@
 
 namespace torpor::memory {
 
-// Of one of a swap-in's copies. Pieces are in the order in which they are copied; those that lie
-// side by side and follow each other are one.
+// What a swap-in copies before it tells that it has arrived: pieces in the order in which they are
+// copied.
 using SwapGroup = std::vector<Extent>;
 
 // The allocations (ascending) in the order in which a swap-in should bring them. First come those
@@ -19,7 +19,9 @@ std::vector<Extent> OrderForSwapIn(std::span<const Extent> allocations,
                                    std::span<const Bytes> touched, const ExtentSet& uploaded);
 
 // Groups of at least `group_bytes` (> 0), in the order of `extents`. An extent that is no larger is
-// never cut, so that a group may become almost twice as large; a larger one is.
+// never cut, so that a group may become almost twice as large; a larger one is, at multiples of
+// `group_bytes`: host memory is pinned in pieces that end there, and a copy cannot span two. Within
+// a group pieces ascend, and neighbours are one.
 std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes);
 
 // A group an extent.

@@ -33,10 +33,15 @@ TEST(SwapPlanner, PacksSmallExtentsAndJoinsNeighbours) {
               ElementsAre(ElementsAre(Extent{0, 8}, Extent{20, 24}), ElementsAre(Extent{12, 20})));
 }
 
-TEST(SwapPlanner, CutsLargeExtentsOnly) {
-  EXPECT_THAT(GroupBySize(std::vector<Extent>{{0, 5}, {100, 125}}, 10),
-              ElementsAre(ElementsAre(Extent{0, 5}, Extent{100, 105}),
-                          ElementsAre(Extent{105, 115}), ElementsAre(Extent{115, 125})));
+TEST(SwapPlanner, CopiesOfAGroupAscend) {
+  EXPECT_THAT(GroupBySize(std::vector<Extent>{{20, 24}, {4, 8}, {0, 4}, {8, 12}}, 12),
+              ElementsAre(ElementsAre(Extent{0, 8}, Extent{20, 24}), ElementsAre(Extent{8, 12})));
+}
+
+TEST(SwapPlanner, CutsLargeExtentsOnlyAndAtMultiplesOfTheSize) {
+  EXPECT_THAT(GroupBySize(std::vector<Extent>{{0, 5}, {104, 125}}, 10),
+              ElementsAre(ElementsAre(Extent{0, 5}, Extent{104, 110}),
+                          ElementsAre(Extent{110, 120}), ElementsAre(Extent{120, 125})));
   EXPECT_THAT(GroupBySize(std::vector<Extent>{{0, 9}, {100, 110}}, 10),
               ElementsAre(ElementsAre(Extent{0, 9}, Extent{100, 110})));
 }
