@@ -30,7 +30,8 @@ struct ArenaUse {
 //
 // Moves: a plan's moves are carried out one at a time: begin, copy the bytes, commit. From begin
 // on the old and the new place are both held, so copying may take its time while blocks come and
-// go; a plan may be abandoned after any of its moves, and a move before it is committed.
+// go; a plan may be abandoned after any of its moves, and a move before it is committed. A
+// partition that such a plan has emptied by half is not free, nor is the one that it went to.
 class ArenaAllocator {
  public:
   explicit ArenaAllocator(std::unique_ptr<Placement> placement);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace torpor::memory {
 namespace {
@@ -13,7 +14,7 @@ using Index = PartitionTable::Index;
 struct Group {
   Index first = 0;
   Index last = 0;
-  Bytes used = 0;
+  Bytes bytes = 0;  // that moving its blocks copies
   std::vector<const PlacedBlock*> blocks;
 
   bool IsOnePartition() const { return first == last; }
@@ -27,7 +28,7 @@ std::vector<Group> GroupsOf(const PartitionTable& table, const std::vector<Place
     if (groups.empty() || groups.back().last < first) groups.push_back({first, last, 0, {}});
     Group& group = groups.back();
     group.last = std::max(group.last, last);
-    group.used += block.place.bytes;
+    group.bytes += block.request.bytes;
     group.blocks.push_back(&block);
   }
   return groups;
@@ -45,20 +46,20 @@ class MovePlan {
   std::size_t size() const { return targets_.size(); }
   bool CanAfford(Bytes bytes) const { return bytes <= budget_; }
 
-  // False where nothing was taken.
+  // False where nothing was taken. The caller has made sure that it can be afforded.
   bool Add(const PlacedBlock& block, std::optional<Block> target) {
     if (!target) return false;
     targets_.push_back({block.request, *target});
     moves_.push_back(
         {block.request.owner, block.place.offset, target->offset, block.request.bytes});
-    budget_ -= std::min(budget_, block.place.bytes);
+    budget_ -= block.request.bytes;
     return true;
   }
 
   // Only the first `size` moves stay.
   void RollBack(std::size_t size) {
     while (targets_.size() > size) {
-      budget_ += targets_.back().place.bytes;
+      budget_ += targets_.back().request.bytes;
       table_.Release(targets_.back().request, targets_.back().place);
       targets_.pop_back();
       moves_.pop_back();
@@ -85,7 +86,7 @@ class Packing {
   Packing& operator=(const Packing&) = delete;
 
   void Empty(const Group& group) {
-    if (filled_.contains(group.first) || !plan_.CanAfford(group.used)) return;
+    if (filled_.contains(group.first) || !plan_.CanAfford(group.bytes)) return;
     const std::size_t before = plan_.size();
     table_.Hide(group.first);
     const bool is_moved = std::all_of(group.blocks.begin(), group.blocks.end(),
@@ -119,7 +120,7 @@ class Packing {
 
 void Pack(PartitionTable& table, std::vector<Group> groups, MovePlan& plan) {
   std::stable_sort(groups.begin(), groups.end(),
-                   [](const Group& a, const Group& b) { return a.used < b.used; });
+                   [](const Group& a, const Group& b) { return a.bytes < b.bytes; });
   Packing packing(table, plan);
   for (Group& group : groups) {
     if (!group.IsOnePartition() || table.tier(group.first) == PartitionTable::kRun) continue;
@@ -131,28 +132,44 @@ void Pack(PartitionTable& table, std::vector<Group> groups, MovePlan& plan) {
   }
 }
 
-// Where all of the group's partitions fit below it.
+// Where all of the group's partitions fit below it: in the smallest run of free ones, so that large
+// ones stay whole.
 std::optional<Bytes> FreeRunBelow(const PartitionTable& table, const Group& group) {
   const Bytes partition_bytes = table.sizes().partition_bytes;
   const Bytes bytes = (group.last - group.first + 1) * partition_bytes;
+  std::optional<Block> best;
   for (const Block& run : table.free_runs()) {
     if (run.offset >= group.first * partition_bytes) break;
-    if (run.bytes >= bytes) return run.offset;
+    if (run.bytes >= bytes && (!best || run.bytes < best->bytes)) best = run;
   }
-  return std::nullopt;
+  if (!best) return std::nullopt;
+  return best->offset;
 }
 
-void Compact(PartitionTable& table, const std::vector<Group>& groups, MovePlan& plan) {
+// A free partition becomes of the tier of the first block that it gets: those that went to another
+// tier than their own come last.
+void SortForEmptyPartitions(const PartitionTable& table, Group& group) {
+  std::stable_partition(group.blocks.begin(), group.blocks.end(),
+                        [&table](const PlacedBlock* block) {
+                          const Tier tier = table.TierOf(block->request);
+                          return tier == PartitionTable::kRun ||
+                                 tier == table.tier(table.IndexOf(block->place.offset));
+                        });
+}
+
+void Compact(PartitionTable& table, std::vector<Group> groups, MovePlan& plan) {
   if (table.free_runs().size() < 2) return;
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-    if (!plan.CanAfford(group->used)) return;
+    if (!plan.CanAfford(group->bytes)) continue;
     const std::optional<Bytes> to = FreeRunBelow(table, *group);
     if (!to) continue;
     const Bytes down = group->first * table.sizes().partition_bytes - *to;
     const std::size_t before = plan.size();
+    SortForEmptyPartitions(table, *group);
     for (const PlacedBlock* block : group->blocks) {
       if (plan.Add(*block, table.TakeAt(block->request, block->place.offset - down))) continue;
-      plan.RollBack(before);  // an alignment of more than a partition
+      plan.RollBack(
+          before);  // an alignment of more than a partition, or blocks of other tiers only
       break;
     }
   }
@@ -162,10 +179,10 @@ void Compact(PartitionTable& table, const std::vector<Group>& groups, MovePlan& 
 
 std::vector<Move> PlanConsolidation(PartitionTable& table, const std::vector<PlacedBlock>& blocks,
                                     Bytes max_bytes) {
-  const std::vector<Group> groups = GroupsOf(table, blocks);
+  std::vector<Group> groups = GroupsOf(table, blocks);
   MovePlan plan(table, max_bytes);
   Pack(table, groups, plan);
-  if (plan.size() == 0) Compact(table, groups, plan);
+  if (plan.size() == 0) Compact(table, std::move(groups), plan);
   return plan.moves();
 }
 

@@ -18,7 +18,8 @@ void MoveFirst(std::vector<Handle>& from, std::size_t count, std::vector<Handle>
 }  // namespace
 
 void HandlePool::Add(const Handles& handles) {
-  Return(handles);
+  free_.small.insert(free_.small.begin(), handles.small.begin(), handles.small.end());
+  free_.large.insert(free_.large.begin(), handles.large.begin(), handles.large.end());
   total_.small += handles.small.size();
   total_.large += handles.large.size();
 }

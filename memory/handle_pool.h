@@ -41,7 +41,7 @@ struct Handles {
 // Which physical handles of a GPU are free. Not thread-safe.
 class HandlePool {
  public:
-  // New ones, free.
+  // New ones, free: they are taken after those that have been used, and removed before.
   void Add(const Handles& handles);
 
   // Appends so many free handles to `taken`; or takes none and gives false.

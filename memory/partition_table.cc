@@ -215,6 +215,7 @@ void PartitionTable::Close(Index index) {
 void PartitionTable::AddBlock(Index index, Owner owner) {
   Partition& partition = partitions_[index];
   ++partition.blocks;
+  ++partition.blocks_of[owner];
   if (!partition.home) {
     partition.home = owner;
     Homes& homes = homes_[owner];
@@ -222,14 +223,17 @@ void PartitionTable::AddBlock(Index index, Owner owner) {
     ++homes.partitions;
     homes.by_tier[partition.tier].Change(index, 0, partition.listed_room);
   }
-  if (partition.home == owner) ++partition.home_blocks;
   List(index, RoomOf(partition));
 }
 
 void PartitionTable::RemoveBlock(Index index, Owner owner) {
   Partition& partition = partitions_[index];
   --partition.blocks;
-  if (partition.home == owner && --partition.home_blocks == 0) LeaveHome(index);
+  const auto of_owner = partition.blocks_of.find(owner);
+  if (--of_owner->second == 0) {
+    partition.blocks_of.erase(of_owner);
+    if (partition.home == owner) LeaveHome(index);
+  }
   if (partition.blocks == 0) {
     Close(index);
   } else {

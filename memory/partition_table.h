@@ -27,7 +27,7 @@ using Tier = std::uint32_t;
 // An arena divided into partitions of one size, and what each of them is: free, of fixed slots,
 // a buddy system, or part of a run. A partition becomes of a tier as the first block is taken in
 // it and is free as its last block is released. Mechanism only: which partition is taken is the
-// caller's choice. Every operation is O(log n).
+// caller's choice. Taking and releasing a block that one partition holds is O(log n).
 //
 // A block that is larger than a partition has neighbouring ones: a run of whole partitions and,
 // for what is left, the head of the next, which is a buddy partition to everybody else.
@@ -40,7 +40,8 @@ class PartitionTable {
   // `arena_bytes` is rounded down to partitions, of which there is at least one.
   PartitionTable(Bytes arena_bytes, PartitionSizes sizes);
 
-  // The tier whose place for the block wastes least.
+  // The first slots that hold the block and are no larger than the buddy that it would begin in;
+  // else the buddies, which are trimmed. kRun for what one partition cannot hold.
   Tier TierOf(const BlockRequest& request) const;
   // Whether a partition of the tier, not kRun, may hold the block.
   bool CanHold(Tier tier, const BlockRequest& request) const;
@@ -85,8 +86,8 @@ class PartitionTable {
 
     Tier tier = kFree;
     std::uint32_t blocks = 0;
+    std::unordered_map<Owner, std::uint32_t> blocks_of;
     std::optional<Owner> home;      // the owner that it is kept for
-    std::uint32_t home_blocks = 0;  // that owner's
     std::uint32_t listed_room = 0;  // as in the indices
     SlotMap slots{0};
     BuddyTree buddies;  // of a partition of another tier: untouched

@@ -55,9 +55,11 @@ class Placement {
   // The largest block for which there is a place.
   virtual Bytes largest_request() const = 0;
 
-  // Moves of at most `max_bytes` in sum after which more memory is free in one piece. `blocks` are
+  // Moves of at most `max_bytes` in sum that bring free memory together; where that is too little
+  // to finish with, less may be free in one piece until later plans have. `blocks`, ascending, are
   // all that hold places. Every `to` is free now, so the moves can be carried out in their order
-  // while nothing else is taken; any first few of them leave the arena as good as before or better.
+  // while nothing else is taken. Those out of one partition follow each other: between them one
+  // partition fewer may be free.
   virtual std::vector<Move> PlanMoves(const std::vector<PlacedBlock>& blocks, Bytes max_bytes) = 0;
 };
 

@@ -15,7 +15,7 @@ std::optional<Block> TieredPlacement::Take(const BlockRequest& request) {
   if (const auto partition = Choose(request, tier)) {
     return table_.TakeIn(*partition, tier, request);
   }
-  return TakeInAnotherTier(request, tier);
+  return TakeInAnyTier(request);
 }
 
 std::optional<PartitionTable::Index> TieredPlacement::Choose(const BlockRequest& request,
@@ -27,13 +27,18 @@ std::optional<PartitionTable::Index> TieredPlacement::Choose(const BlockRequest&
   return shared ? shared : table_.FindFree();
 }
 
-std::optional<Block> TieredPlacement::TakeInAnotherTier(const BlockRequest& request, Tier tier) {
-  for (Tier other = 0; other <= table_.buddy_tier(); ++other) {
-    if (other == tier || !table_.CanHold(other, request)) continue;
-    const auto partition = table_.FindShared(other, table_.RoomFor(other, request));
-    if (partition) return table_.TakeIn(*partition, other, request);
+std::optional<Block> TieredPlacement::TakeInAnyTier(const BlockRequest& request) {
+  if (auto block = TakeShared(request, table_.buddy_tier())) return block;
+  for (Tier slots = 0; slots < table_.buddy_tier(); ++slots) {
+    if (auto block = TakeShared(request, slots)) return block;
   }
   return std::nullopt;
+}
+
+std::optional<Block> TieredPlacement::TakeShared(const BlockRequest& request, Tier tier) {
+  if (!table_.CanHold(tier, request)) return std::nullopt;
+  const auto partition = table_.FindShared(tier, table_.RoomFor(tier, request));
+  return partition ? table_.TakeIn(*partition, tier, request) : std::nullopt;
 }
 
 std::optional<Block> TieredPlacement::TakeAt(const BlockRequest& request, Bytes offset) {

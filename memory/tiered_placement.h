@@ -13,7 +13,8 @@ namespace torpor::memory {
 //
 // A block goes to a partition of the tier that suits it and that its owner has already; else to a
 // free one as long as more than 1/kFreeShare of all are free; else between other owners' blocks,
-// where it fits most tightly; else into another tier, which is better than to evict somebody.
+// where it fits most tightly; else into another tier, which is better than to evict somebody: to
+// the buddies, which waste nothing, or to the smallest slots that hold it.
 class TieredPlacement final : public Placement {
  public:
   TieredPlacement(Bytes arena_bytes, PartitionSizes sizes);
@@ -33,7 +34,8 @@ class TieredPlacement final : public Placement {
 
  private:
   std::optional<PartitionTable::Index> Choose(const BlockRequest& request, Tier tier) const;
-  std::optional<Block> TakeInAnotherTier(const BlockRequest& request, Tier tier);
+  std::optional<Block> TakeInAnyTier(const BlockRequest& request);
+  std::optional<Block> TakeShared(const BlockRequest& request, Tier tier);
 
   // Free partitions are what large blocks are made of: the last of them are not for small ones.
   static constexpr PartitionTable::Index kFreeShare = 8;

@@ -67,7 +67,7 @@ void ReplayOnce(benchmark::State& state, const std::string& name, ReplayTarget& 
   state.counters["forced_evictions"] = static_cast<double>(report.forced_evictions);
   state.counters["failures"] = static_cast<double>(report.failures);
   state.counters["moved_GiB"] = static_cast<double>(report.moved_bytes) / static_cast<double>(kGiB);
-  state.counters["fragmented_share"] = report.mean_fragmented_share;
+  if (target.capacity() > 0) state.counters["fragmented_share"] = report.mean_fragmented_share;
   Reports()[name] = std::move(report);
 }
 
@@ -89,7 +89,7 @@ void SinglePoolOverDriver(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     DriverMemory driver(DriverFolder(), kGpuBytes);
     ArenaAllocator arena(std::make_unique<SinglePool>(std::make_unique<DriverSource>(driver)));
-    ArenaTarget target(arena);
+    ArenaTarget target(arena, /*knows_free=*/false);
     ReplayOnce(state, "single pool", target);
   }
 }

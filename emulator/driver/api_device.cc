@@ -120,9 +120,12 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
   return Call([&](Driver& driver) {
     if (device == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
     for (const auto& candidate : driver.devices()) {
-      const std::string own = ToText(candidate->pci_address());
-      // The domain, the function and zeros in front may be left out.
-      if (own != id && own.substr(5) != id && own.substr(0, own.size() - 2) != id) continue;
+      const PciAddress address = candidate->pci_address();
+      const std::string own = ToText(address);
+      // The domain, if it is 0, or the function may be left out.
+      const bool is_it = own == id || own.substr(0, own.size() - 2) == id ||
+                         (address.domain == 0 && own.substr(5) == id);
+      if (!is_it) continue;
       *device = candidate->index();
       return CUDA_SUCCESS;
     }

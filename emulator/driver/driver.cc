@@ -34,8 +34,7 @@ CUresult Driver::Initialize() {
     return started.failure().code;
   }
   std::atexit([] { Get().AtExit(); });
-  pthread_atfork(nullptr, nullptr,
-                 [] { Get().state_.store(CUDA_ERROR_NOT_INITIALIZED, std::memory_order_release); });
+  pthread_atfork(nullptr, nullptr, [] { Get().LeaveToParent(); });
   state_.store(CUDA_SUCCESS, std::memory_order_release);
   return CUDA_SUCCESS;
 }
@@ -57,6 +56,11 @@ DriverResult<void> Driver::Start() {
                                                 space_));
   }
   return {};
+}
+
+void Driver::LeaveToParent() {
+  state_.store(CUDA_ERROR_NOT_INITIALIZED, std::memory_order_release);
+  node_->LeaveToParent();
 }
 
 void Driver::AtExit() {

@@ -69,6 +69,7 @@ class Driver {
   Driver() = default;
   // What cuInit does, the first time. Fails with the answer of cuInit.
   DriverResult<void> Start();
+  void LeaveToParent();  // in a forked child
   void AtExit();
   void FreeMemoryOf(CUcontext context);
 

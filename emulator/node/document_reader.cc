@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <sstream>
 
 namespace torpor::emulator {
@@ -35,11 +36,17 @@ bool DocumentReader::CheckKeys(const YAML::Node& node,
     Fail(node, "needs a mapping with keys of " + Joined(known));
     return false;
   }
+  std::set<std::string> seen;
   for (const auto& entry : node) {
     const auto key = entry.first.as<std::string>();
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    Fail(entry.first, "unknown key '" + key + "'; there are " + Joined(known));
-    return false;
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      Fail(entry.first, "unknown key '" + key + "'; there are " + Joined(known));
+      return false;
+    }
+    if (!seen.insert(key).second) {
+      Fail(entry.first, "key '" + key + "' twice");
+      return false;
+    }
   }
   return true;
 }

@@ -25,7 +25,7 @@ class DocumentReader {
   const std::string& problem() const { return problem_; }
   void Fail(const YAML::Node& node, const std::string& message);
 
-  // Whether `node` is a mapping of no other keys than these.
+  // Whether `node` is a mapping of no other keys than these, each at most once.
   bool CheckKeys(const YAML::Node& node, std::initializer_list<std::string_view> known);
   // Whether it is a list of at least one entry.
   bool CheckList(const YAML::Node& node, const std::string& what);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -30,7 +31,7 @@ NodeResult<DescribedNode> NodeOfFile(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file) {
+  if (!file || std::filesystem::is_directory(path)) {  // which can be opened
     return Failure<NodeError>{
         NodeError::kUnreadable,
         "cannot read the topology file '" + path + "', which TORPOR_EMULATOR_TOPOLOGY names"};
@@ -76,8 +77,9 @@ std::vector<GpuSpec> SelectVisible(const std::vector<GpuSpec>& gpus,
   while (!visible_devices.empty()) {
     const std::size_t comma = std::min(visible_devices.find(','), visible_devices.size());
     std::size_t index = gpus.size();
-    std::from_chars(visible_devices.data(), visible_devices.data() + comma, index);
-    if (index >= gpus.size() || !seen.insert(index).second) break;
+    const char* const word_end = visible_devices.data() + comma;
+    const auto [end, error] = std::from_chars(visible_devices.data(), word_end, index);
+    if (end != word_end || index >= gpus.size() || !seen.insert(index).second) break;
     selected.push_back(gpus[index]);
     visible_devices.remove_prefix(std::min(comma + 1, visible_devices.size()));
   }

@@ -44,6 +44,8 @@ void MemoryBudget::Return(Bytes size) {
 }
 
 Bytes MemoryBudget::free() {
+  // Looking for the dead makes them look alive to others for a moment.
+  const RobustLock lock(node_.state().memory.mutex);
   node_.ReclaimOfDead(place_);
   return total_ - std::min(Used(), total_);
 }

@@ -44,6 +44,11 @@ double ModelledWork::behind() const {
 }
 
 std::string ModelReport::ToText() const {
+  if (copies.count + kernels.count == 0) {
+    return "NOTHING MODELLED: no copy over a link with a rate and no kernel with a time was done "
+           "on "
+           "this node";
+  }
   return std::string(is_valid() ? "VALID" : "INVALID") + ": " + Describe("copies", copies) + ", " +
          Describe("kernels", kernels);
 }

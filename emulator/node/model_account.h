@@ -30,7 +30,8 @@ struct ModelReport {
   bool is_valid() const {
     return copies.behind() <= kMostBehind && kernels.behind() <= kMostBehind;
   }
-  // "VALID" or "INVALID", with the figures, in one line for the output of a benchmark.
+  // "VALID" or "INVALID", with the figures, or "NOTHING MODELLED", which says that the measurement
+  // was of another node or of one without times: one line for the output of a benchmark.
   std::string ToText() const;
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <utility>
@@ -57,8 +58,8 @@ void Initialize(NodeState& state) {
 
 // Creates `path` whole or not at all. True if it is there afterwards, whoever has created it.
 bool Create(const std::string& path, const Sha256Digest& identity) {
-  const std::string draft = path + "." + std::to_string(getpid());
-  const UniqueFd file(open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  std::string draft = path + ".XXXXXX";  // a process's number may be another's in another container
+  const UniqueFd file(mkostemp(draft.data(), O_CLOEXEC));
   if (!file) return false;
   bool is_created = false;
   void* mapping = nullptr;
@@ -149,6 +150,15 @@ bool NodeFile::ClaimSlot() {
     return true;
   }
   return false;
+}
+
+void NodeFile::LeaveToParent() {
+  if (!file_) return;
+  // Both the descriptor and the mapping would keep the locks; without memory there is no mapping.
+  file_.Reset();
+  const void* const own = mmap(mapping_, sizeof(Layout), PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (own == MAP_FAILED) munmap(mapping_, sizeof(Layout));
 }
 
 void NodeFile::ForgetTaken(unsigned slot) {

@@ -31,8 +31,13 @@ class NodeFile {
   NodeState& state() { return *state_; }
   // The index among kMaxProcesses that is this process's while it lives. Not of an observer.
   unsigned slot() const { return slot_; }
-  // Forgets what processes have taken that have died with memory of the GPU at `place`.
+  // Forgets what processes have taken that have died with memory of the GPU at `place`. Only under
+  // the memory's mutex: who looks whether a process lives holds its lock for a moment.
   void ReclaimOfDead(unsigned place);
+
+  // For a forked child: the slot remains its parent's and ends with that. What the child does here
+  // from now on is seen by nobody.
+  void LeaveToParent();
 
  private:
   NodeFile(UniqueFd file, void* mapping);
@@ -40,7 +45,7 @@ class NodeFile {
   void ForgetTaken(unsigned slot);
 
   // Open as long as the process lives: locks on it show that the slot is taken.
-  const UniqueFd file_;
+  UniqueFd file_;
   void* const mapping_;
   NodeState* const state_;
   unsigned slot_ = 0;

@@ -8,9 +8,11 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 
 namespace torpor::memory {
@@ -49,21 +51,21 @@ class TraceState {
  public:
   // Says why the event cannot happen; empty if it can.
   std::string Apply(const TraceEvent& event) {
-    const std::string function = absl::StrCat("function ", event.function);
-    const std::string block = absl::StrCat("block ", event.block, " of ", function);
+    const auto function = [&] { return absl::StrCat("function ", event.function); };
+    const auto block = [&] { return absl::StrCat("block ", event.block, " of ", function()); };
     const bool is_loaded = loaded_.contains(event.function);
     switch (event.kind) {
       case Kind::kLoad:
         loaded_.insert(event.function);
         return "";
       case Kind::kEvict:
-        return loaded_.erase(event.function) > 0 ? "" : function + " is not loaded";
+        return loaded_.erase(event.function) > 0 ? "" : function() + " is not loaded";
       case Kind::kAllocate:
-        if (!is_loaded) return function + " is not loaded";
-        return blocks_[event.function].insert(event.block).second ? ""
-                                                                  : block + " is there already";
+        if (!is_loaded) return function() + " is not loaded";
+        if (blocks_[event.function].insert(event.block).second) return "";
+        return block() + " is there already";
       case Kind::kFree:
-        return blocks_[event.function].erase(event.block) > 0 ? "" : block + " is not allocated";
+        return blocks_[event.function].erase(event.block) > 0 ? "" : block() + " is not allocated";
       case Kind::kIdle:
         return "";
     }
@@ -74,6 +76,13 @@ class TraceState {
   std::set<std::uint32_t> loaded_;
   std::map<std::uint32_t, std::set<std::uint32_t>> blocks_;
 };
+
+// A word of the trace for a message: it may be of any length and bytes.
+std::string Quoted(const std::string& word) {
+  constexpr std::size_t kMost = 40;
+  return absl::StrCat("\"", absl::CHexEscape(word.substr(0, kMost)),
+                      word.size() > kMost ? "..." : "", "\"");
+}
 
 absl::StatusOr<TraceEvent> ParseLine(const std::vector<std::string>& words) {
   for (const LineShape& shape : kShapes) {
@@ -89,7 +98,7 @@ absl::StatusOr<TraceEvent> ParseLine(const std::vector<std::string>& words) {
       const auto number = ParseNumber(words[i + 1], kMax[i]);
       if (!number) {
         return absl::InvalidArgumentError(
-            absl::StrCat("\"", words[i + 1], "\" is not a number from 0 to ", kMax[i]));
+            absl::StrCat(Quoted(words[i + 1]), " is not a number from 0 to ", kMax[i]));
       }
       numbers[i] = *number;
     }
@@ -100,7 +109,7 @@ absl::StatusOr<TraceEvent> ParseLine(const std::vector<std::string>& words) {
                       static_cast<std::uint32_t>(numbers[1]), numbers[2]};
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "\"", words.front(), "\" is no event; there are load, evict, alloc, free and idle"));
+      Quoted(words.front()), " is no event; there are load, evict, alloc, free and idle"));
 }
 
 }  // namespace
@@ -116,9 +125,9 @@ absl::StatusOr<AllocationTrace> ParseTrace(std::string_view text, std::string_vi
   for (const absl::string_view part :
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
     ++number;
-    const std::string_view line(part.data(), part.size());
     if (number == 1) {
-      if (line != kFirstLine) {
+      const absl::string_view line = absl::StripSuffix(part, "\r");
+      if (std::string_view(line.data(), line.size()) != kFirstLine) {
         return wrong(absl::StrCat("the first line should be \"", std::string(kFirstLine), "\""));
       }
       continue;

@@ -3,6 +3,7 @@
 #include <list>
 #include <random>
 
+#include "base/check.h"
 #include "memory/trace/caching_allocator.h"
 
 namespace torpor::memory {
@@ -159,6 +160,9 @@ const std::vector<ModelShape>& PaperModels() {
 }
 
 AllocationTrace MakeModelTrace(const ModelTraceOptions& options) {
+  TORPOR_CHECK(options.functions > 0);
+  TORPOR_CHECK(options.requests_per_idle > 0);
+  TORPOR_CHECK(options.requests_per_empty_cache > 0);
   return TraceMaker(options).Make();
 }
 

@@ -27,6 +27,7 @@ struct ModelShape {
 // The paper's eight models (Table 4), their parameters within a tenth of its sizes.
 const std::vector<ModelShape>& PaperModels();
 
+// Every number but the seed and that of requests is above 0.
 struct ModelTraceOptions {
   std::uint64_t seed = 1;
   std::uint32_t functions = 160;  // function i runs model i modulo their number

@@ -4,6 +4,7 @@
 #include <list>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 namespace torpor::memory {
 namespace {
@@ -32,8 +33,10 @@ class Replay {
       case Kind::kLoad:
         return Load(event.function);
       case Kind::kEvict:
-        return Evict(event.function);
+        Evict(event.function);
+        return;
       case Kind::kAllocate: {
+        if (!IsLoaded(event.function)) Load(event.function);  // it was evicted by force
         BlockState& block = functions_[event.function][event.block];
         block.bytes = event.bytes;
         return Place(event.function, event.block, block);
@@ -49,6 +52,10 @@ class Replay {
       case Kind::kIdle:
         return Idle();
     }
+  }
+
+  bool IsLoaded(std::uint32_t function) const {
+    return std::find(recent_.begin(), recent_.end(), function) != recent_.end();
   }
 
   void Load(std::uint32_t function) {
@@ -80,26 +87,32 @@ class Replay {
     ++report_.failures;
   }
 
-  void Displace(BlockState& block) {
-    if (!block.address) return;
+  // False where it has no place.
+  bool Displace(BlockState& block) {
+    if (!block.address) return false;
     by_address_.erase(*block.address);
     const std::uint64_t begin = options_.now_ns();
     target_.Free(*block.address);
     report_.free_ns.push_back(options_.now_ns() - begin);
     block.address.reset();
+    return true;
   }
 
-  void Evict(std::uint32_t function) {
+  // Whether that made room.
+  bool Evict(std::uint32_t function) {
     recent_.remove(function);
-    for (auto& [number, block] : functions_[function]) Displace(block);
+    bool has_displaced = false;
+    for (auto& [number, block] : functions_[function]) {
+      if (Displace(block)) has_displaced = true;
+    }
+    return has_displaced;
   }
 
   bool EvictOldest(std::uint32_t but_not) {
     const auto oldest = std::find_if(recent_.rbegin(), recent_.rend(),
                                      [=](std::uint32_t function) { return function != but_not; });
     if (oldest == recent_.rend()) return false;
-    ++report_.forced_evictions;
-    Evict(*oldest);
+    if (Evict(*oldest)) ++report_.forced_evictions;
     return true;
   }
 

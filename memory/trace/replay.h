@@ -34,20 +34,23 @@ class ReplayTarget {
 // An arena whose moves are done at once.
 class ArenaTarget final : public ReplayTarget {
  public:
-  explicit ArenaTarget(ArenaAllocator& arena) : arena_(arena) {}
+  // `knows_free` false: what is free is known below the arena only.
+  explicit ArenaTarget(ArenaAllocator& arena, bool knows_free = true)
+      : arena_(arena), knows_free_(knows_free) {}
 
   std::optional<std::uint64_t> Allocate(std::uint32_t function, Bytes bytes) override;
   void Free(std::uint64_t address) override { arena_.Free(address); }
   Moved Idle(Bytes max_bytes,
              const std::function<void(std::uint64_t, std::uint64_t)>& moved) override;
-  Bytes fragmented() const override { return arena_.use().fragmented(); }
-  Bytes capacity() const override { return arena_.use().capacity; }
+  Bytes fragmented() const override { return knows_free_ ? arena_.use().fragmented() : 0; }
+  Bytes capacity() const override { return knows_free_ ? arena_.use().capacity : 0; }
 
  private:
   // What drivers align allocations to, at least.
   static constexpr Bytes kAlignment = 512;
 
   ArenaAllocator& arena_;
+  const bool knows_free_;
 };
 
 // All blocks that a request brought into memory together.

@@ -50,7 +50,8 @@ std::vector<std::string> ExecutorEnvironment(const Config& config) {
     environment.push_back(absl::StrCat("TORPOR_EMULATOR_TOPOLOGY=", config.emulator_topology));
   }
   // Who sets it himself lets several daemons share a node.
-  if (std::getenv("TORPOR_EMULATOR_NODE") == nullptr) {
+  const char* const shared_node = std::getenv("TORPOR_EMULATOR_NODE");
+  if (shared_node == nullptr || *shared_node == 0) {
     environment.push_back(absl::StrCat("TORPOR_EMULATOR_NODE=", EmulatorNodePath(config)));
   }
   return environment;

@@ -19,7 +19,7 @@ struct Step {
 
 void Apply(const Step& step, CheckedArena& arena) {
   const Owner owner{step.owner % 8u + 1};
-  switch (step.kind % 8) {
+  switch (step.kind % 9) {
     case 0:
     case 1:
       arena.Allocate(owner, step.value >> step.shift % 32, Bytes{1} << step.alignment % 22);
@@ -37,8 +37,11 @@ void Apply(const Step& step, CheckedArena& arena) {
       return arena.BeginMoves(step.value, step.alignment);
     case 6:
       return arena.CommitMove();
-    default:
+    case 7:
       return arena.AbandonMove();
+    default:
+      arena.Consolidate();
+      return;
   }
 }
 

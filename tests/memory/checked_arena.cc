@@ -157,11 +157,13 @@ void CheckedArena::EndAllMoves() {
 std::size_t CheckedArena::Consolidate() {
   std::size_t count = 0;
   while (error_.empty()) {
+    const Bytes free_before = allocator_.use().free;
     BeginMoves(~Bytes{0}, ~std::size_t{0});
     if (moves_.empty()) return count;
     count += moves_.size();
     if (count > 100'000) Fail("consolidation has no end");
     EndAllMoves();
+    if (allocator_.use().free < free_before) Fail("a plan that leaves less free");
   }
   return count;
 }
@@ -232,22 +234,22 @@ void CheckedArena::Check() {
 
 const std::vector<ArenaKind>& ArenaKinds() {
   static const auto* const kinds = new std::vector<ArenaKind>{
-      {"Tiers", 64 * kKiB,
+      {"Tiers", 64 * kKiB, true,
        []() -> std::unique_ptr<Placement> {
          return std::make_unique<TieredPlacement>(
              kTestArenaBytes, PartitionSizes{64 * kKiB, 512, {2 * kKiB, 20 * kKiB}});
        }},
-      {"BuddiesOnly", 32 * kKiB,
+      {"BuddiesOnly", 32 * kKiB, true,
        []() -> std::unique_ptr<Placement> {
          return std::make_unique<TieredPlacement>(kTestArenaBytes,
                                                   PartitionSizes{32 * kKiB, 1024, {}});
        }},
-      {"OnePartition", kTestArenaBytes,
+      {"OnePartition", kTestArenaBytes, false,
        []() -> std::unique_ptr<Placement> {
          return std::make_unique<TieredPlacement>(kTestArenaBytes,
                                                   PartitionSizes{kTestArenaBytes, 512, {}});
        }},
-      {"SinglePool", 0, []() -> std::unique_ptr<Placement> {
+      {"SinglePool", 0, false, []() -> std::unique_ptr<Placement> {
          return std::make_unique<SinglePool>(std::make_unique<ArenaSource>(kTestArenaBytes));
        }}};
   return *kinds;

@@ -72,6 +72,7 @@ class CheckedArena {
 struct ArenaKind {
   std::string name;
   Bytes partition_bytes;
+  bool moves;  // blocks can be moved at all
   std::unique_ptr<Placement> (*make)();
 
   friend void PrintTo(const ArenaKind& kind, std::ostream* out) { *out << kind.name; }

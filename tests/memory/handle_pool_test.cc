@@ -34,6 +34,19 @@ TEST(HandlePool, ReturnedHandlesAreTakenFirst) {
   EXPECT_EQ(again.small, taken.small);
 }
 
+TEST(HandlePool, NewHandlesAreTakenLast) {
+  HandlePool pool;
+  pool.Add({{1}, {30}});
+  Handles taken;
+  ASSERT_TRUE(pool.Take({1, 1}, taken));
+  pool.Return(taken);
+  pool.Add({{2}, {31}});
+  Handles again;
+  ASSERT_TRUE(pool.Take({1, 1}, again));
+  EXPECT_THAT(again.small, ElementsAre(1));
+  EXPECT_THAT(again.large, ElementsAre(30));
+}
+
 TEST(HandlePool, TheLongestUnusedAreRemoved) {
   HandlePool pool;
   pool.Add({{1, 2}, {30}});

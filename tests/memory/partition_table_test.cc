@@ -21,7 +21,7 @@ class PartitionTableTest : public testing::Test {
   PartitionTable table_{8 * kPartition + 1, PartitionSizes{}};
 };
 
-TEST_F(PartitionTableTest, ABlockIsOfTheTierThatWastesLeast) {
+TEST_F(PartitionTableTest, ABlockIsOfSlotsThatAreNoLargerThanItsBuddy) {
   EXPECT_EQ(TierOf(2 * kMiB), kTwoMiB);
   EXPECT_EQ(TierOf(2 * kMiB - 1), kTwoMiB);
   EXPECT_EQ(TierOf(1 * kMiB), kBuddies);
@@ -70,6 +70,21 @@ TEST_F(PartitionTableTest, TheFirstOwnerIsAtHomeUntilItsBlocksAreGone) {
   EXPECT_FALSE(table_.FindHome(kFirst, kTwoMiB, 1));
   table_.TakeIn(0, kTwoMiB, second);
   EXPECT_EQ(table_.FindHome(kSecond, kTwoMiB, 1), 0u);
+}
+
+TEST_F(PartitionTableTest, WhatAnOwnerHadBeforeItWasAtHomeCountsToo) {
+  const BlockRequest first{kFirst, 2 * kMiB, 512};
+  const BlockRequest second{kSecond, 2 * kMiB, 512};
+  const auto of_first = table_.TakeIn(0, kTwoMiB, first);
+  const auto earlier = table_.TakeIn(0, kTwoMiB, second);
+  ASSERT_TRUE(of_first && earlier);
+  table_.Release(first, *of_first);
+  const auto later = table_.TakeIn(0, kTwoMiB, second);
+  ASSERT_TRUE(later);
+  table_.Release(second, *later);
+  EXPECT_EQ(table_.FindHome(kSecond, kTwoMiB, 1), 0u);
+  table_.Release(second, *earlier);
+  EXPECT_FALSE(table_.FindHome(kSecond, kTwoMiB, 1));
 }
 
 TEST_F(PartitionTableTest, TheTailOfALargeBlockIsAHomeForSmallOnes) {

@@ -71,6 +71,21 @@ TEST_F(TieredArena, FixedBlocksGoToBuddiesBeforeTheyAreRefused) {
   EXPECT_TRUE(arena.Allocate(kFirst, 2 * kMiB, 512));
 }
 
+TEST_F(TieredArena, SmallBlocksGoToBuddiesBeforeTheyTakeLargeSlots) {
+  ArenaAllocator arena = Make(2);
+  AllocateMany(arena, 2, 20 * kMiB);
+  ASSERT_TRUE(arena.Allocate(kFirst, 62 * kMiB, 512));
+  EXPECT_TRUE(arena.Allocate(kFirst, 2 * kMiB, 512));
+  EXPECT_TRUE(arena.Allocate(kFirst, 20 * kMiB, 512));
+}
+
+TEST_F(TieredArena, SmallBlocksTakeLargeSlotsBeforeTheyAreRefused) {
+  ArenaAllocator arena = Make(1);
+  AllocateMany(arena, 1, 20 * kMiB);
+  EXPECT_TRUE(arena.Allocate(kFirst, 2 * kMiB, 512));
+  EXPECT_EQ(arena.use().padding, 18 * kMiB);
+}
+
 TEST_F(TieredArena, ConsolidationEmptiesSparsePartitions) {
   ArenaAllocator arena = Make(16);
   const std::vector<Bytes> offsets = AllocateMany(arena, std::size_t{6} * 32, 2 * kMiB);
@@ -93,6 +108,52 @@ TEST_F(TieredArena, AnySmallBudgetIsKept) {
   EXPECT_TRUE(arena.PlanMoves(7 * kMiB).empty());
   EXPECT_EQ(arena.PlanMoves(8 * kMiB).size(), 4u);
   EXPECT_EQ(arena.PlanMoves(17 * kMiB).size(), 8u);
+}
+
+TEST_F(TieredArena, WhatIsTakenBackFromAPlanDoesNotRaiseItsBudget) {
+  ArenaAllocator arena = Make(4);
+  ASSERT_TRUE(arena.Allocate(kFirst, 4 * kMiB, 512));
+  const std::vector<Bytes> large = AllocateMany(arena, 3, 20 * kMiB);
+  const std::vector<Bytes> small = AllocateMany(arena, std::size_t{2} * 32, 2 * kMiB);
+  ASSERT_TRUE(arena.Allocate(kFirst, 17 * kMiB, 512));  // beside the 4 MiB, in the buddies
+  arena.Free(large[0]);
+  for (std::size_t i = 11; i < 32 + 11; ++i) arena.Free(small[i]);
+  // There is a slot for the 17 MiB, but no place for the 4; then 22 MiB could be moved.
+  EXPECT_TRUE(arena.PlanMoves(21 * kMiB).empty());
+  EXPECT_EQ(arena.PlanMoves(22 * kMiB).size(), 11u);
+}
+
+TEST_F(TieredArena, WhatIsTooLargeToMoveDoesNotKeepTheRestFromMoving) {
+  ArenaAllocator arena = Make(5);
+  const std::vector<Bytes> offsets = AllocateMany(arena, 3, kPartition);
+  ASSERT_TRUE(arena.Allocate(kFirst, 2 * kPartition, 512));
+  arena.Free(offsets[0]);
+  arena.Free(offsets[2]);
+  const std::vector<Move> plan = arena.PlanMoves(kPartition);
+  ASSERT_EQ(plan.size(), 1u);
+  EXPECT_EQ(plan.front(), (Move{kFirst, offsets[1], 0, kPartition}));
+}
+
+TEST_F(TieredArena, PartitionsAreSlidIntoTheSmallestRunThatHoldsThem) {
+  ArenaAllocator arena = Make(7);
+  const std::vector<Bytes> offsets = AllocateMany(arena, 7, kPartition);
+  for (const std::size_t i : {0, 1, 2, 4}) arena.Free(offsets[i]);
+  const std::vector<Move> plan = arena.PlanMoves(kPartition);
+  ASSERT_EQ(plan.size(), 1u);
+  EXPECT_EQ(plan.front(), (Move{kFirst, offsets[6], offsets[4], kPartition}));
+}
+
+TEST_F(TieredArena, APartitionThatBeginsWithABlockOfAnotherTierIsSlidToo) {
+  ArenaAllocator arena = Make(4);
+  const std::vector<Bytes> offsets = AllocateMany(arena, 3, kPartition);
+  const Bytes head = *arena.Allocate(kSecond, 1 * kMiB, 512);
+  ASSERT_TRUE(arena.Allocate(kSecond, 8 * kMiB, 512));
+  arena.Free(head);
+  ASSERT_EQ(arena.Allocate(kSecond, 2 * kMiB, 512), head);
+  arena.Free(offsets[0]);
+  arena.Free(offsets[2]);
+  MoveAll(arena);
+  EXPECT_EQ(PartitionsOf(arena, kSecond), (std::set<Bytes>{0}));
 }
 
 TEST_F(TieredArena, ConsolidationBringsFreePartitionsTogether) {

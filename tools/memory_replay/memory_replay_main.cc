@@ -2,7 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iterator>
@@ -46,6 +48,17 @@ struct Options {
   std::uint64_t idle_mib = 256;
 };
 
+// CLI11's ranges hold "nan" too.
+const CLI::Validator& FiniteNumber() {
+  static const auto* const validator = new CLI::Validator(
+      [](std::string& text) {
+        return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string()
+                                                                 : text + " is not a finite number";
+      },
+      "");
+  return *validator;
+}
+
 void AddOptions(Options* options, CLI::App* app) {
   app->footer(kFooter);
   app->add_option("trace", options->trace_file, "The trace; made by the options below if left out")
@@ -62,11 +75,13 @@ void AddOptions(Options* options, CLI::App* app) {
       ->capture_default_str();
   app->add_option("--gpu-gib", options->gpu_gib, "What all models together may occupy")
       ->capture_default_str()
-      ->check(CLI::Range(0.125, 1024.0));
+      ->check(CLI::Range(0.125, 1024.0))
+      ->check(FiniteNumber());
   app->add_option("--headroom-percent", options->headroom_percent,
                   "How much larger than that the GPU's memory is")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(CLI::Range(0.0, 100.0))
+      ->check(FiniteNumber());
   app->add_option("--idle-mib", options->idle_mib,
                   "Most that is moved at each idle moment; 0: never")
       ->capture_default_str()

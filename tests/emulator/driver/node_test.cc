@@ -169,6 +169,29 @@ TEST_F(NodeTest, ProcessesShareAGpusMemory) {
   EXPECT_CUDA(cuMemAlloc(&address, kMost));
 }
 
+TEST_F(NodeTest, AForkedChildKeepsNothingOfItsKilledParent) {
+  constexpr std::size_t kMost = std::size_t{200} << 20;
+  const Pipe forked;
+  const Pipe end;
+  Process other([&] {
+    Start();
+    Allocate(0, kMost);
+    if (fork() == 0) {
+      forked.Send();
+      end.Await();
+      std::_Exit(0);
+    }
+    pause();
+  });
+  forked.Await();
+  Start();
+  CUdeviceptr address = 0;
+  EXPECT_EQ(cuMemAlloc(&address, kMost), CUDA_ERROR_OUT_OF_MEMORY);
+  other.Kill();
+  EXPECT_CUDA(cuMemAlloc(&address, kMost));
+  end.Send();
+}
+
 TEST_F(NodeTest, AnotherTopologyIsRefused) {
   {
     const Process first([&] { Start(); });

@@ -26,6 +26,8 @@ TEST(EnvironmentTest, VisibleDevicesSelectAndReorder) {
   EXPECT_EQ(names(""), "");
   EXPECT_EQ(names("-1"), "");
   EXPECT_EQ(names("0,0"), "a");
+  EXPECT_EQ(names("1junk"), "");
+  EXPECT_EQ(names("0 1"), "");
 }
 
 TEST(EnvironmentTest, CountAndMemoryMakeANode) {
@@ -48,6 +50,8 @@ TEST(EnvironmentTest, BadValuesAreNamed) {
   EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("TORPOR_EMULATOR_MEMORY"));
   setenv("TORPOR_EMULATOR_TOPOLOGY", "/nonexistent/node.yaml", 1);
   EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("/nonexistent/node.yaml"));
+  setenv("TORPOR_EMULATOR_TOPOLOGY", "/", 1);
+  EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("cannot read"));
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ TEST(ModelAccountTest, SaysWhetherTheEmulationKeepsUp) {
   ASSERT_TRUE(account.ok());
   unlink(path.c_str());
 
-  EXPECT_TRUE(account->Read().is_valid());  // nothing was modelled
+  EXPECT_TRUE(account->Read().is_valid());
+  EXPECT_THAT(account->Read().ToText(), StartsWith("NOTHING MODELLED"));
   Note((*node)->state().copies_done, milliseconds(100), milliseconds(104));
   Note((*node)->state().kernels_done, milliseconds(10), milliseconds(10));
   ModelReport report = account->Read();

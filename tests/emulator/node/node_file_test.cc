@@ -116,6 +116,31 @@ TEST_F(NodeFileTest, AKilledProcessHoldsNoLinkAndNoMemory) {
             kStart + 2 * kPieceTime);
 }
 
+TEST_F(NodeFileTest, AForkedChildKeepsNothingOfItsKilledParent) {
+  const Pipe forked;
+  const Pipe end;
+  Process child([&] {
+    const auto node = Join();
+    MemoryBudget budget(*node, 0, kGiB);
+    EXPECT_TRUE(budget.Take(kGiB));
+    if (fork() == 0) {
+      node->LeaveToParent();
+      budget.Return(kGiB);  // nobody sees it
+      forked.Send();
+      end.Await();
+      std::_Exit(0);
+    }
+    pause();
+  });
+  forked.Await();
+  const auto node = Join();
+  MemoryBudget budget(*node, 0, kGiB);
+  EXPECT_FALSE(budget.Take(1));
+  child.Kill();
+  EXPECT_TRUE(budget.Take(kGiB));
+  end.Send();
+}
+
 TEST_F(NodeFileTest, AProcessKilledWhileItTakesMemoryBlocksNobody) {
   const Pipe locked;
   Process child([&] {

@@ -79,6 +79,8 @@ TEST(TopologyTest, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(ParseTopology("gpus: []", "node.yaml").failure().message, HasSubstr("version: v1"));
   EXPECT_THAT(Problem("gpus:\n  - {memory: lots}"), HasSubstr("node.yaml:3: "));
   EXPECT_THAT(Problem("gpus:\n  - {memory: 1GiB, speed: 3}"), HasSubstr("'speed'"));
+  EXPECT_THAT(Problem("gpus:\n  - {memory: 1GiB, memory: 2GiB}"),
+              HasSubstr("node.yaml:3: key 'memory' twice"));
   EXPECT_THAT(Problem("gpus:\n  - {memory: 1GiB, pcie_gbps: -1}"), HasSubstr("pcie_gbps"));
   EXPECT_THAT(Problem("gpus:\n  - {memory: 1GiB, pcie_gbps: fast}"), HasSubstr("node.yaml:3: "));
   EXPECT_THAT(Problem("gpus:\n  - {memory: 1GiB, pcie_switch: a}"), HasSubstr("'a'"));

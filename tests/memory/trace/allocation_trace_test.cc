@@ -39,6 +39,16 @@ TEST(AllocationTrace, SkipsCommentsAndBlanks) {
   EXPECT_EQ(*trace, (AllocationTrace{{Kind::kLoad, 3, 0, 0}}));
 }
 
+TEST(AllocationTrace, LinesMayEndAsOnWindows) {
+  EXPECT_TRUE(ParseTrace("torpor-allocation-trace 1\r\nload 3\r\n", "t.trace").ok());
+}
+
+TEST(AllocationTrace, MessagesQuoteLittleAndNoControlCharacters) {
+  EXPECT_EQ(ErrorOf("\x1b[2J" + std::string(1000, 'x') + "\n"),
+            "t.trace:2: \"\\x1b[2J" + std::string(36, 'x') +
+                "...\" is no event; there are load, evict, alloc, free and idle");
+}
+
 TEST(AllocationTrace, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(std::string(ParseTrace("load 1\n", "t.trace").status().message()),
               HasSubstr("t.trace:1: the first line should be \"torpor-allocation-trace 1\""));

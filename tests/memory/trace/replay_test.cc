@@ -56,6 +56,30 @@ TEST(Replay, EvictsWhereATracesMemoryDoesNotFit) {
   EXPECT_EQ(arena.used_by(Owner{4}), 0u);
 }
 
+TEST(Replay, AFunctionThatWasEvictedByForceIsLoadedBeforeItAllocates) {
+  ArenaAllocator arena = Tiers(128 * kMiB);
+  const ReplayReport report = Replay(
+      "load 1\nalloc 1 1 67108864\nload 2\nalloc 2 1 134217728\nalloc 1 2 1\nload 2\n", arena);
+  EXPECT_EQ(report.forced_evictions, 3u);
+  EXPECT_EQ(report.failures, 0u);
+}
+
+TEST(Replay, AFunctionWithoutBlocksIsNoEviction) {
+  ArenaAllocator arena = Tiers(128 * kMiB);
+  const ReplayReport report =
+      Replay("load 1\nload 2\nalloc 2 1 134217728\nload 3\nalloc 3 1 1\n", arena);
+  EXPECT_EQ(report.forced_evictions, 1u);
+  EXPECT_EQ(report.failures, 0u);
+}
+
+TEST(Replay, KnowsNoFragmentsWhereFreeMemoryIsNotKnown) {
+  ArenaAllocator arena = Tiers(128 * kMiB);
+  ArenaTarget target(arena, /*knows_free=*/false);
+  const ReplayReport report =
+      ReplayTrace(Parse("load 1\nalloc 1 1 5\nload 1\n"), target, TickingOptions());
+  EXPECT_EQ(report.max_fragmented_share, 0);
+}
+
 TEST(Replay, CountsBlocksThatNothingCanServe) {
   ArenaAllocator arena = Tiers(128 * kMiB);
   const ReplayReport report = Replay("load 1\nalloc 1 1 134217729\nfree 1 1\n", arena);

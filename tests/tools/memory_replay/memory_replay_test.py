@@ -31,6 +31,13 @@ class MemoryReplayTest(unittest.TestCase):
             self.assertTrue(trace.read_text().startswith("torpor-allocation-trace 1\nload "))
             self.assertEqual(run(str(trace), "--gpu-gib", "3").returncode, 0)
 
+    def test_refuses_what_is_no_size(self):
+        for arguments in (["--gpu-gib", "nan"], ["--headroom-percent", "nan"],
+                          ["--headroom-percent", "101"], ["--idle-mib", "17592186044416"]):
+            result = run(*SMALL, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(arguments[0], result.stderr)
+
     def test_says_what_is_wrong_with_a_trace(self):
         with tempfile.TemporaryDirectory() as folder:
             trace = pathlib.Path(folder, "bad.trace")
