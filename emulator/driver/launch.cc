@@ -79,7 +79,7 @@ CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest
 template <typename Run>
 CUresult RunModelled(unsigned place, Duration duration, const Run& run) {
   NodeState& node = Driver::Get().node();
-  const TimePoint begun = std::chrono::steady_clock::now();
+  const TimePoint begun = ModelClock::Begun();
   const TimePoint ready = ModelClock::Ready();
   const TimePoint end = node.kernels[place].Reserve(ready, duration);
   const CUresult result = run();

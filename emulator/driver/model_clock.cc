@@ -9,18 +9,28 @@ namespace {
 
 // How much later than in the model the thread's last modelled work ended.
 thread_local Duration late{0};
+// How much later than it could the thread came to its work.
+thread_local Duration gap{0};
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
 
+thread_local TimePoint last_end = Now();
+
 }  // namespace
 
-void ModelClock::BeginWork() { late = Duration::zero(); }
+void ModelClock::BeginWork() { late = gap = Duration::zero(); }
 
 void ModelClock::BeginWork(TimePoint earliest) {
-  if (late > Duration::zero()) late = std::clamp(Now() - earliest, Duration::zero(), late);
+  const TimePoint begin = std::max(last_end, earliest);
+  gap = std::max(Now() - begin, Duration::zero());
+  late = std::min(begin - earliest, late) + gap;
 }
 
+void ModelClock::EndWork() { last_end = Now(); }
+
 TimePoint ModelClock::Ready() { return Now() - late; }
+
+TimePoint ModelClock::Begun() { return Now() - gap; }
 
 TimePoint ModelClock::Reach(TimePoint end) {
   const auto ns = end.time_since_epoch().count();
@@ -31,6 +41,8 @@ TimePoint ModelClock::Reach(TimePoint end) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr);
   }
   late = now - end;
+  gap = Duration::zero();
+  last_end = now;
   return now;
 }
 

@@ -98,6 +98,7 @@ void Stream::RunItem(const Item& item) {
   }
   ModelClock::BeginWork(earliest);
   item.work();
+  ModelClock::EndWork();
 }
 
 void Stream::Complete() {

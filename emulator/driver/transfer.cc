@@ -16,7 +16,7 @@ constexpr Bytes kPiece = 512 * kKiB;
 Transfer::Transfer(const Route& route, Bytes size, ModelledWorkCounters& account)
     : route_(route),
       account_(account),
-      begun_(std::chrono::steady_clock::now()),
+      begun_(ModelClock::Begun()),
       ready_(ModelClock::Ready()),
       reserved_until_(ready_ + route.delay()),
       left_(size) {

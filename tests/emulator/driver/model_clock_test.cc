@@ -22,6 +22,24 @@ TEST(ModelClockTest, WorkThatWaitedMakesUpForALateThread) {
   EXPECT_GE(ready, end);
 }
 
+TEST(ModelClockTest, WorkThatWaitedMakesUpForTheTimeBetweenItAndTheLast) {
+  const TimePoint submitted = Now() - milliseconds(50);
+  const TimePoint end = Now() - milliseconds(10);
+  const TimePoint woke = ModelClock::Reach(end);
+  ModelClock::EndWork();
+  const TimePoint left = Now();
+  while (Now() < left + milliseconds(2)) continue;
+  const TimePoint back = Now();
+  ModelClock::BeginWork(submitted);
+  const TimePoint ready = ModelClock::Ready();
+  const TimePoint begun = ModelClock::Begun();
+  const Duration since = Now() - back;
+  EXPECT_GE(ready, end);
+  EXPECT_LE(ready, end + (left - woke) + since);
+  EXPECT_GE(begun, woke);
+  EXPECT_LE(begun, left + since);  // the account sees the gap
+}
+
 TEST(ModelClockTest, NoWorkIsReadyBeforeItWasSubmitted) {
   ModelClock::Reach(Now() - milliseconds(10));
   const TimePoint submitted = Now() - milliseconds(5);
