@@ -15,21 +15,23 @@ constexpr auto kStartPatience = std::chrono::seconds(60);
 
 const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
 
-// A port that nobody gets who asks for any, while `socket` is open; a server that asks for this one
-// by SO_REUSEADDR, as they do, gets it.
-int ReservePort(const UniqueFd& socket) {
+}  // namespace
+
+EmulatedNode::Port EmulatedNode::FreePort() {
+  Port port = {UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), 0};
+  const int fd = port.holder.get();
+  // A socket that does not listen shares its port with one that wants to, if both say so.
   const int on = 1;
-  EXPECT_EQ(setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+  EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return ntohs(address.sin_port);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  port.number = ntohs(address.sin_port);
+  return port;
 }
-
-}  // namespace
 
 EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
                            const std::string& settings, int gpus,
@@ -45,13 +47,11 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
       "driver_reserve: 8MiB\n" +
       settings + "functions:\n";
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    // The functions' upstreams must be known before they start.
-    reserved_.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int port = ReservePort(reserved_.back());
-    ports_[functions[i]] = port;
+    // Known before the function starts: it is in the configuration.
+    const Port& port = ports_[functions[i]] = FreePort();
     folder_.Write(functions[i] + ".token", "secret-of-" + functions[i] + "\n");
     yaml += "  - name: " + functions[i] + "\n";
-    yaml += "    upstream: 127.0.0.1:" + std::to_string(port) + "\n";
+    yaml += "    upstream: 127.0.0.1:" + std::to_string(port.number) + "\n";
     yaml += "    memory_limit: 1GiB\n    deadline: 1s\n    upstream_timeout: 60s\n";
     yaml += "    token_file: " + functions[i] + ".token\n";
     if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
@@ -76,7 +76,7 @@ void EmulatedNode::Start() {
 }
 
 void EmulatedNode::StartFunction(const std::string& name, std::vector<std::string> program) {
-  program.insert(program.end(), {"--port", std::to_string(ports_.at(name))});
+  program.insert(program.end(), {"--port", std::to_string(ports_.at(name).number)});
   instances_[name] = RunProgram({"--function", name}, program);
   ASSERT_NE(instances_[name]->WaitForLine("listening on", kStartPatience), "") << Logs();
 }
@@ -112,11 +112,11 @@ nlohmann::json EmulatedNode::Status() const {
   return nlohmann::json::parse(torporctl.Stdout(), nullptr, false);
 }
 
-void EmulatedNode::Checkpoint(const std::string& function) const {
-  ChildProcess torporctl(
-      {kTorporctl, "checkpoint", function, "--socket", folder_.path() + "/admin.sock"},
-      {folder_.path(), {}});
-  EXPECT_EQ(torporctl.Wait(kStartPatience), 0) << torporctl.Stderr();
+std::string EmulatedNode::Torporctl(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.end(), {"--socket", folder_.path() + "/admin.sock"});
+  const auto torporctl = RunToItsEnd("torporctl", arguments, folder_.path());
+  EXPECT_EQ(torporctl->Wait(Duration::zero()), 0) << torporctl->Stderr();
+  return torporctl->Stdout();
 }
 
 std::string EmulatedNode::Logs() const {

@@ -36,9 +36,9 @@ class EmulatedNode {
 
   // `torporctl status` as JSON.
   nlohmann::json Status() const;
-
-  // Until what the function did is in its image.
-  void Checkpoint(const std::string& function) const;
+  // torporctl with these arguments, which speaks to this node's daemon and should succeed; what it
+  // prints.
+  std::string Torporctl(std::vector<std::string> arguments) const;
 
   // Runs `torporctl run --function` with a program that is expected to end.
   std::unique_ptr<ChildProcess> RunProgram(const std::vector<std::string>& options,
@@ -52,10 +52,17 @@ class EmulatedNode {
   std::vector<std::string> RunCommand(const std::vector<std::string>& options,
                                       const std::vector<std::string>& program) const;
 
+  // A port of this machine that nobody else gets while this lives; who asks for it by its number
+  // can listen on it.
+  struct Port {
+    UniqueFd holder;
+    int number = 0;
+  };
+  static Port FreePort();
+
   TemporaryFolder folder_;
   std::string config_path_;
-  std::vector<UniqueFd> reserved_;
-  std::map<std::string, int> ports_;
+  std::map<std::string, Port> ports_;
   std::string http_address_;
   std::unique_ptr<ChildProcess> daemon_;
   std::map<std::string, std::unique_ptr<ChildProcess>> instances_;

@@ -98,7 +98,9 @@ class Node : public testing::Test {
   // Until the function holds no GPU, and what it did there is in its image.
   void WaitUntilIdle(const std::string& function) {
     for (int i = 0; i < 500; ++i) {
-      if (RunningOn(node_->Status(), function) < 0) return node_->Checkpoint(function);
+      if (RunningOn(node_->Status(), function) >= 0) continue;
+      node_->Torporctl({"checkpoint", function});
+      return;
     }
     ADD_FAILURE() << function << " never gave its GPU back\n" << node_->Logs();
   }

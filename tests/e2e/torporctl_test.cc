@@ -40,17 +40,7 @@ class TorporctlOnANode : public Torporctl {
   }
 
   std::string Show(const std::string& what, const std::string& format) const {
-    const auto shown =
-        Run({what, "--output", format, "--socket", node_.folder().path() + "/admin.sock"});
-    EXPECT_EQ(shown->Wait(Duration::zero()), 0) << shown->Stderr();
-    return shown->Stdout();
-  }
-
-  // A hint that is to be followed.
-  void Hint(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--socket", node_.folder().path() + "/admin.sock"});
-    const auto hint = Run(arguments);
-    EXPECT_EQ(hint->Wait(Duration::zero()), 0) << hint->Stderr();
+    return node_.Torporctl({what, "--output", format});
   }
 
   nlohmann::json Busy() const {
@@ -125,23 +115,23 @@ TEST_F(TorporctlOnANode, FunctionsShowsWhatEachHasUsed) {
 TEST_F(TorporctlOnANode, AnAdministratorPutsMemoryWhereItShallBe) {
   const std::string answer = Add(1).body;
   for (const int gpu : {0, 1, 0}) {
-    Hint({"load", "busy", "--gpu", std::to_string(gpu)});
+    node_.Torporctl({"load", "busy", "--gpu", std::to_string(gpu)});
     EXPECT_EQ(Busy().at("resident_gpus"), nlohmann::json::array({gpu}));
     EXPECT_EQ(Add(0).body, answer);
   }
-  Hint({"evict", "busy"});
+  node_.Torporctl({"evict", "busy"});
   EXPECT_EQ(Busy().at("resident_gpus"), nlohmann::json::array());
   EXPECT_EQ(Add(0).body, answer);
-  Hint({"pin", "busy"});
+  node_.Torporctl({"pin", "busy"});
   EXPECT_EQ(Busy().at("is_pinned"), true);
-  Hint({"unpin", "busy"});
+  node_.Torporctl({"unpin", "busy"});
   EXPECT_EQ(Busy().at("is_pinned"), false);
 }
 
 TEST_F(TorporctlOnANode, ACheckpointIsWhatAnExecutorsDeathLeaves) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Add(1).status, 200);
   const std::string answer = Add(0).body;
-  Hint({"checkpoint", "busy"});
+  node_.Torporctl({"checkpoint", "busy"});
   const auto gpu = Busy().at("resident_gpus").at(0).get<std::size_t>();
   const auto executor = node_.Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
   ASSERT_EQ(kill(executor, SIGKILL), 0);
