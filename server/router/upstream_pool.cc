@@ -31,7 +31,7 @@ bool IsAlive(boost::beast::tcp_stream& stream) {
 }  // namespace
 
 UpstreamPool::UpstreamPool(asio::io_context& io, HostAndPort address)
-    : io_(io), address_(std::move(address)), resolver_(io) {}
+    : io_(io), address_(std::move(address)), resolver_(io), expiry_(io) {}
 
 std::unique_ptr<UpstreamConnection> UpstreamPool::TakeIdle() {
   const TimePoint oldest = SteadyClock().Now() - kMaxIdleTime;
@@ -93,6 +93,23 @@ void UpstreamPool::Put(std::unique_ptr<UpstreamConnection> connection) {
   connection->idle_since = SteadyClock().Now();
   idle_.push_back(std::move(connection));
   if (idle_.size() > kMaxIdle) idle_.pop_front();
+  if (!is_expiry_awaited_) CloseOld();
+}
+
+void UpstreamPool::CloseIdle() {
+  idle_.clear();
+  expiry_.cancel();
+}
+
+void UpstreamPool::CloseOld() {
+  const TimePoint oldest = SteadyClock().Now() - kMaxIdleTime;
+  while (!idle_.empty() && idle_.front()->idle_since <= oldest) idle_.pop_front();
+  is_expiry_awaited_ = !idle_.empty();
+  if (!is_expiry_awaited_) return;
+  expiry_.expires_at(idle_.front()->idle_since + kMaxIdleTime);
+  expiry_.async_wait([this](ErrorCode cancelled) {
+    if (!cancelled) CloseOld();
+  });
 }
 
 }  // namespace torpor::server

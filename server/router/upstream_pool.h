@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <deque>
@@ -42,15 +43,20 @@ class UpstreamPool {
 
   // Takes back a connection after an answer that ended cleanly.
   void Put(std::unique_ptr<UpstreamConnection> connection);
-  void CloseIdle() { idle_.clear(); }
+  void CloseIdle();
 
  private:
+  // Closes those that nobody has used for long, now and when there are more.
+  void CloseOld();
+
   boost::asio::io_context& io_;
   const HostAndPort address_;
   boost::asio::ip::tcp::resolver resolver_;
   std::vector<boost::asio::ip::tcp::endpoint> endpoints_;  // where the upstream may listen
   TimePoint resolved_at_{};
   std::deque<std::unique_ptr<UpstreamConnection>> idle_;  // the latest used last
+  boost::asio::steady_timer expiry_;                      // of the first of these
+  bool is_expiry_awaited_ = false;
 };
 
 }  // namespace torpor::server

@@ -55,6 +55,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   const int null = open("/dev/null", O_RDONLY);
   dup2(null, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
+  // Asio's sockets are not close-on-exec, and a connection that a child holds, too, never ends.
+  close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   execve(program, arguments, environment);
   const int error = errno;
   const ssize_t written = write(failure, &error, sizeof error);

@@ -18,8 +18,8 @@ struct Command {
   std::vector<std::string> added_environment;  // "NAME=value", over the daemon's own
 };
 
-// A process of ours. It dies with the thread that started it, has no terminal signals, and its
-// standard output goes to our standard error.
+// A process of ours. It dies with the thread that started it, has no terminal signals, none of our
+// descriptors but the standard error, and its standard output goes there.
 class ChildProcess {
  public:
   // Fails where the program cannot be executed. `standard_output`: where its output goes instead.

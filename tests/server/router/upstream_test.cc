@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 
 #include "tests/server/router/router_test.h"
 
@@ -45,6 +46,17 @@ TEST_F(UpstreamTest, ARequestThatMetAClosingConnectionIsSentAgain) {
   EXPECT_EQ(upstream_->connections(), 2);
   router_.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(ContainsRegex("failure=\"[^\"]")));
+}
+
+TEST_F(UpstreamTest, AConnectionThatNobodyUsesIsClosed) {
+  std::promise<bool> is_at_end;
+  StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
+    connection.Send(Ok("x"));
+    is_at_end.set_value(connection.IsAtEnd());  // blocks until something comes
+    return false;
+  });
+  EXPECT_EQ(Fetch(Get("/function/f/")).body, "x");
+  EXPECT_TRUE(is_at_end.get_future().get());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/supervisor/supervisor.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,9 +9,13 @@
 #include <utility>
 
 #include "base/mailbox.h"
+#include "base/unique_fd.h"
 
 namespace torpor::server {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr GpuIndex kGpu{0};
 
@@ -101,6 +106,14 @@ TEST(Supervisor, StopKillsWhoDoesNot) {
   Supervisor supervisor(ShellOptions("trap '' TERM; exec sleep 1000"), listener);
   listener.Next();
   supervisor.Stop(std::chrono::milliseconds(1));
+}
+
+TEST(RunForOutput, TheProgramHasNoDescriptorOfOurs) {
+  const UniqueFd ours(dup(STDERR_FILENO));  // not close-on-exec
+  const auto output =
+      RunForOutput({"/bin/sh", {"-c", "echo /proc/$$/fd/*"}, {}}, std::chrono::seconds(10));
+  ASSERT_TRUE(output.ok());
+  EXPECT_THAT(*output, Not(HasSubstr("/" + std::to_string(ours.get()))));
 }
 
 TEST(RunForOutput, GivesStandardOutput) {
