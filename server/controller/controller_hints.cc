@@ -98,10 +98,14 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowEvict(const Instance& 
   }
   Feed(scheduler::EvictionWanted{instance.id});
   return [this, parts = instance.parts]() -> std::optional<absl::Status> {
-    const bool is_off = std::all_of(parts.begin(), parts.end(), [this](InstanceId part) {
-      return scheduler_.node().instances.at(part).copies.empty();
+    // A request may have it brought back in the moment in which it has gone.
+    const bool is_leaving = std::any_of(parts.begin(), parts.end(), [this](InstanceId part) {
+      const auto& copies = scheduler_.node().instances.at(part).copies;
+      return std::any_of(copies.begin(), copies.end(), [](const auto& copy) {
+        return copy.second.state == scheduler::Copy::State::kLeaving;
+      });
     });
-    return is_off ? std::optional(absl::OkStatus()) : std::nullopt;
+    return is_leaving ? std::nullopt : std::optional(absl::OkStatus());
   };
 }
 

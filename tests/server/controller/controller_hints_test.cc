@@ -83,6 +83,20 @@ TEST_F(ControllerHintsTest, EvictsWhatIsIdle) {
   EXPECT_TRUE(executors_.at(0).resident.empty());
 }
 
+TEST_F(ControllerHintsTest, AnEvictionIsCarriedOutThoughARequestBringsTheImageBackAtOnce) {
+  StartExecutor(0);
+  const Client client = Connect("token-a");
+  Serve("a", client);
+  std::optional<absl::Status> evicted;
+  controller_->Advise({.kind = Hint::Kind::kEvict, .function = "a"},
+                      [&](const absl::Status& status) { evicted = status; });
+  Acquire("a");
+  Settle();
+  EXPECT_THAT(ResidentGpus("a"), ElementsAre(0));
+  ASSERT_TRUE(evicted.has_value());
+  EXPECT_TRUE(evicted->ok()) << *evicted;
+}
+
 TEST_F(ControllerHintsTest, ACheckpointWaitsForTheRequestAndKeepsTheImage) {
   StartExecutor(0);
   const Client client = Connect("token-a");
@@ -98,6 +112,18 @@ TEST_F(ControllerHintsTest, ACheckpointWaitsForTheRequestAndKeepsTheImage) {
   EXPECT_TRUE((*saved)->ok()) << **saved;
   EXPECT_EQ(counts_.swaps_out, before + 1);
   EXPECT_THAT(ResidentGpus("a"), ElementsAre(0));
+}
+
+TEST_F(ControllerHintsTest, ACheckpointThatTheExecutorDoesNotOutliveSaysSo) {
+  StartExecutor(0);
+  const Client client = Connect("token-a");
+  Serve("a", client);
+  Hold(&v1::DaemonMessage::has_swap_out);
+  const auto saved = Advise(Hint::Kind::kCheckpoint, "a");
+  EXPECT_FALSE(saved->has_value());
+  KillExecutor(0);
+  ASSERT_TRUE(saved->has_value());
+  EXPECT_EQ((*saved)->code(), absl::StatusCode::kAborted);
 }
 
 TEST_F(ControllerHintsTest, PinsAreSeen) {
