@@ -4,6 +4,7 @@
 #   make demo       build, then serve a dozen functions on two emulated GPUs
 #   make test       build, all tests that need no GPU, formatting, clang-tidy, fuzzers for 10 s
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
+#   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long
 #   make bench      benchmarks; results and plots in bench/results/
 #   make bundle     a relocatable folder for a machine with a GPU: bundle/torpor.tar.xz
 #   make asan tsan  the tests under sanitizers (build-asan/, build-tsan/)
@@ -14,11 +15,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := build
 FUZZ_SECONDS ?= 600
+SOAK_SECONDS ?= 600
 JOBS ?= $(shell nproc)
 BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build --preset $(1) -j $(JOBS)
 CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
 
-.PHONY: setup build demo test fuzz fuzz-build bench bundle asan tsan format clean help
+.PHONY: setup build demo test fuzz fuzz-build soak bench bundle asan tsan format clean help
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
@@ -44,6 +46,9 @@ fuzz-build: setup
 
 fuzz: fuzz-build
 	@tools/dev/run_fuzzers.sh $(FUZZ_SECONDS)
+
+soak: build
+	@SOAK_SECONDS=$(SOAK_SECONDS) build/tests/soak_test
 
 bench: build
 	@tools/dev/run_benchmarks.sh build

@@ -68,6 +68,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const Option
   Redirect("/dev/null", STDIN_FILENO);
   Redirect(stdout_path_, STDOUT_FILENO);
   Redirect(stderr_path_, STDERR_FILENO);
+  // Asio's sockets are not close-on-exec, and a connection that a child holds, too, never ends.
+  close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   execvp(arguments[0], arguments.data());
   _exit(127);
