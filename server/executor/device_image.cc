@@ -4,79 +4,27 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "server/executor/address_scan.h"
 
 namespace torpor::executor {
-namespace {
-
-// Maximal runs of consecutive indices: [first, last].
-std::vector<std::pair<std::uint64_t, std::uint64_t>> Runs(
-    const std::vector<std::uint64_t>& indices) {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
-  for (const std::uint64_t index : indices) {
-    if (!runs.empty() && runs.back().second + 1 == index) {
-      runs.back().second = index;
-    } else {
-      runs.emplace_back(index, index);
-    }
-  }
-  return runs;
-}
-
-std::vector<std::uint64_t> ChunksOf(const std::vector<memory::Extent>& extents, Bytes chunk_bytes) {
-  std::vector<std::uint64_t> indices;
-  for (const memory::Extent& extent : extents) {
-    for (std::uint64_t i = extent.begin / chunk_bytes; i * chunk_bytes < extent.end; ++i) {
-      if (indices.empty() || indices.back() < i) indices.push_back(i);
-    }
-  }
-  return indices;
-}
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<DeviceImage>> DeviceImage::Open(
-    const Device& device, PhysicalPool& pool, BlockHasher& hasher, std::uint64_t base, Bytes bytes,
-    ImageFiles files, const SwapOptions& options) {
-  if (bytes == 0 || bytes % pool.chunk_bytes() != 0 || base % pool.chunk_bytes() != 0) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "the range %#x of %d bytes is not whole chunks of %d", base, bytes, pool.chunk_bytes()));
-  }
-  CUdeviceptr reserved = 0;
-  TORPOR_RETURN_IF_ERROR(device.Status(
-      device.driver().MemAddressReserve(&reserved, bytes, 0, base, 0), "cuMemAddressReserve"));
-  if (reserved != base) {
-    device.driver().MemAddressFree(reserved, bytes);
-    return absl::AlreadyExistsError(
-        absl::StrFormat("the driver reserved %#x instead of %#x", reserved, base));
-  }
-  return std::unique_ptr<DeviceImage>(
-      new DeviceImage(device, pool, hasher, base, bytes, std::move(files), options));
-}
-
-DeviceImage::DeviceImage(const Device& device, PhysicalPool& pool, BlockHasher& hasher,
-                         std::uint64_t base, Bytes bytes, ImageFiles files,
+DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing,
+                         BlockHasher& hasher, std::uint64_t base, Bytes bytes, ImageFiles files,
                          const SwapOptions& options)
     : device_(device),
-      pool_(pool),
+      backing_(std::move(backing)),
       base_(base),
       bytes_(bytes),
-      chunk_bytes_(pool.chunk_bytes()),
       host_image_(std::move(files.image)),
       options_(options),
       // Pinned as it is needed, chunk by chunk: pages that are pinned must stay the file's, and
       // only whole chunks without a live byte ever leave it.
-      pinned_(device, host_image_.data(), host_image_.bytes(), chunk_bytes_),
-      blocks_(std::move(files.block_states), base, hasher),
+      pinned_(device, host_image_.data(), host_image_.bytes(), backing_->chunk_bytes()),
+      blocks_(std::move(files.block_states), *backing_, hasher),
       arrival_(device),
       touches_(arrival_, options.wait) {}
 
-DeviceImage::~DeviceImage() {
-  Drop().IgnoreError();
-  device_.driver().MemAddressFree(base_, bytes_);
-}
+DeviceImage::~DeviceImage() { Drop().IgnoreError(); }
 
 absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
     const std::vector<memory::SwapAllocation>& live, const ArrivalSteps& steps) {
@@ -89,19 +37,20 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
     whole.Add(allocation.extent);
     allocations.push_back(allocation.extent);
   }
-  const std::vector<std::uint64_t> missing = MissingChunks(whole.extents());
   const memory::ExtentSet resident_before = resident();
   const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before);
-  TORPOR_RETURN_IF_ERROR(MapChunks(missing));
+  std::vector<memory::Extent> in_place = allocations;
+  std::ranges::sort(in_place, {}, &memory::Extent::begin);
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back(in_place));
   SetResident(whole);
   touches_.Reset(allocations);
   const absl::Status begun = arrival_.Begin(live, groups);
   absl::StatusOr<memory::MovedBytes> copied =
-      begun.ok() ? EnqueueArrival(groups, missing, whole, steps) : begun;
+      begun.ok() ? EnqueueArrival(groups, fresh, whole, steps) : begun;
   if (!copied.ok()) {
     arrival_.Wait().IgnoreError();
     SetResident(resident_before);
-    UnmapChunks(missing).IgnoreError();
+    Undo(fresh);
   }
   return copied;
 }
@@ -125,9 +74,9 @@ std::vector<memory::SwapGroup> DeviceImage::GroupsOf(
 }
 
 absl::StatusOr<memory::MovedBytes> DeviceImage::EnqueueArrival(
-    const std::vector<memory::SwapGroup>& groups, const std::vector<std::uint64_t>& new_chunks,
+    const std::vector<memory::SwapGroup>& groups, const std::vector<memory::Extent>& fresh,
     const memory::ExtentSet& live, const ArrivalSteps& steps) {
-  TORPOR_RETURN_IF_ERROR(ClearOutside(new_chunks, live, arrival_.stream()));
+  TORPOR_RETURN_IF_ERROR(ClearOutside(fresh, live, arrival_.stream()));
   TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
   memory::MovedBytes copied;
   for (const memory::SwapGroup& group : groups) {
@@ -184,10 +133,7 @@ absl::Status DeviceImage::Drop() {
   absl::Status status = arrival_.Wait();
   SetResident({});
   is_peer_ = false;
-  std::vector<std::uint64_t> all;
-  all.reserve(chunks_.size());
-  for (const auto& [index, chunk] : chunks_) all.push_back(index);
-  status.Update(UnmapChunks(all));
+  status.Update(backing_->Release({0, bytes_}, {}));
   return status;
 }
 
@@ -197,21 +143,18 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   // what is cleared around it does.
   TORPOR_RETURN_IF_ERROR(resident().Within(extent).empty() ? arrival_.AwaitPreparation(stream)
                                                            : arrival_.Wait());
-  const std::vector<std::uint64_t> missing = MissingChunks({extent});
-  TORPOR_RETURN_IF_ERROR(MapChunks(missing));
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back({&extent, 1}));
   blocks_.Forget(extent);
-  absl::Status status = ClearOutside(missing, {}, stream);
-  // What lies in chunks that were there already: another allocation may have left bytes there.
+  absl::Status status = ClearOutside(fresh, {}, stream);
+  // What lies in units that were there already: another allocation may have left bytes there.
   memory::ExtentSet cleared;
-  for (const std::uint64_t index : missing) {
-    cleared.Add({index * chunk_bytes_, (index + 1) * chunk_bytes_});
-  }
+  for (const memory::Extent& unit : fresh) cleared.Add(unit);
   for (const memory::Extent& old : cleared.Gaps(extent)) {
     if (status.ok()) status = Clear(old, stream);
   }
   status.Update(Wait(stream));
   if (!status.ok()) {
-    UnmapChunks(missing).IgnoreError();
+    Undo(fresh);
     return status;
   }
   MarkDirty();
@@ -222,72 +165,27 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
 }
 
 absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {
-  if (!is_peer_ && !chunks_.empty()) {
+  if (!is_peer_ && !backing_->empty()) {
     return absl::FailedPreconditionError("the image is resident on this GPU itself");
   }
-  const std::vector<memory::Extent> extents = live.extents();
-  for (const memory::Extent& extent : extents) TORPOR_RETURN_IF_ERROR(CheckInside(extent));
-  is_peer_ = !extents.empty();
-  const std::vector<std::uint64_t> wanted = ChunksOf(extents, chunk_bytes_);
-  std::vector<std::uint64_t> unused;
-  for (const auto& [index, chunk] : chunks_) {
-    if (!std::binary_search(wanted.begin(), wanted.end(), index)) unused.push_back(index);
+  for (const memory::Extent& extent : live.extents()) TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  is_peer_ = !live.empty();
+  memory::ExtentSet kept;
+  for (const memory::Extent& extent : resident().extents()) {
+    for (const memory::Extent& part : live.Within(extent)) kept.Add(part);
   }
-  {
-    MutexLock lock(&mutex_);
-    for (const std::uint64_t index : unused) {
-      resident_.Remove({index * chunk_bytes_, (index + 1) * chunk_bytes_});
-    }
-  }
-  TORPOR_RETURN_IF_ERROR(UnmapChunks(unused));
-  const std::vector<std::uint64_t> missing = MissingChunks(extents);
-  if (!missing.empty()) {
-    TORPOR_ASSIGN_OR_RETURN(const auto fetched, owner.Fetch(missing));
-    for (const auto& [index, chunk] : fetched) TORPOR_RETURN_IF_ERROR(ImportChunk(index, chunk));
-  }
-  memory::ExtentSet reachable;
-  for (const auto& [index, chunk] : chunks_) {
-    const memory::Extent whole{index * chunk_bytes_, (index + 1) * chunk_bytes_};
-    for (const memory::Extent& part : live.Within(whole)) reachable.Add(part);
-  }
+  SetResident(std::move(kept));
+  TORPOR_ASSIGN_OR_RETURN(memory::ExtentSet reachable, backing_->Import(live, owner));
   SetResident(std::move(reachable));
   return absl::OkStatus();
-}
-
-absl::Status DeviceImage::ImportChunk(std::uint64_t index, const UniqueFd& chunk) {
-  const CudaDriver& driver = device_.driver();
-  // The driver takes the descriptor as if it were a pointer.
-  void* const source = reinterpret_cast<void*>(static_cast<std::intptr_t>(chunk.get()));
-  CUmemGenericAllocationHandle handle = 0;
-  TORPOR_RETURN_IF_ERROR(
-      device_.Status(driver.MemImportFromShareableHandle(&handle, source,
-                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-                     "cuMemImportFromShareableHandle"));
-  const CUresult mapped = driver.MemMap(base_ + index * chunk_bytes_, chunk_bytes_, 0, handle, 0);
-  driver.MemRelease(handle);
-  TORPOR_RETURN_IF_ERROR(device_.Status(mapped, "cuMemMap of a peer's memory"));
-  {
-    MutexLock lock(&mutex_);
-    chunks_.emplace(index, kImported);
-  }
-  return AllowAccess({index});
 }
 
 absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
   // Others know nothing of what has not arrived yet.
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  MutexLock lock(&mutex_);
-  const auto found = chunks_.find(chunk);
-  if (found == chunks_.end() || found->second == kImported) {
-    return absl::NotFoundError("the chunk is not resident here");
-  }
-  int fd = -1;
-  TORPOR_RETURN_IF_ERROR(
-      device_.Status(device_.driver().MemExportToShareableHandle(
-                         &fd, found->second, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-                     "cuMemExportToShareableHandle"));
+  TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor, backing_->Export(chunk));
   is_exported_ = true;
-  return UniqueFd(fd);
+  return descriptor;
 }
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
@@ -298,12 +196,7 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
     MutexLock lock(&mutex_);
     resident_.Remove(extent);
   }
-  std::vector<std::uint64_t> unused;
-  for (const std::uint64_t index : ChunksOf({extent}, chunk_bytes_)) {
-    const memory::Extent chunk{index * chunk_bytes_, (index + 1) * chunk_bytes_};
-    if (chunks_.contains(index) && live.Within(chunk).empty()) unused.push_back(index);
-  }
-  return UnmapChunks(unused);
+  return backing_->Release(extent, live);
 }
 
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
@@ -312,11 +205,11 @@ absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
   return pinned_.UnregisterOverlapping(extent);
 }
 
-bool DeviceImage::Contains(std::uint64_t address, Bytes bytes) const {
+CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
   const std::uint64_t begin = address - base_;
-  if (address < base_ || begin > bytes_ || bytes > bytes_ - begin) return false;
+  if (address < base_ || begin > bytes_ || bytes > bytes_ - begin) return 0;
   ReaderMutexLock lock(&mutex_);
-  return resident_.Contains({begin, begin + bytes});
+  return resident_.Contains({begin, begin + bytes}) ? backing_->AddressOf(begin) : 0;
 }
 
 void DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
@@ -352,7 +245,7 @@ memory::ExtentSet DeviceImage::resident() const {
 ImageUse DeviceImage::use() const {
   ReaderMutexLock lock(&mutex_);
   if (is_peer_) return {};
-  return {resident_.total_bytes(), chunks_.size() * chunk_bytes_};
+  return {resident_.total_bytes(), backing_->held_bytes()};
 }
 
 absl::Status DeviceImage::CheckInside(memory::Extent extent) const {
@@ -362,75 +255,18 @@ absl::Status DeviceImage::CheckInside(memory::Extent extent) const {
                                                  " bytes of addresses"));
 }
 
-std::vector<std::uint64_t> DeviceImage::MissingChunks(
-    const std::vector<memory::Extent>& extents) const {
-  std::vector<std::uint64_t> missing = ChunksOf(extents, chunk_bytes_);
-  std::erase_if(missing, [this](std::uint64_t index) { return chunks_.contains(index); });
-  return missing;
-}
-
-absl::Status DeviceImage::MapChunks(const std::vector<std::uint64_t>& indices) {
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<CUmemGenericAllocationHandle> taken,
-                          pool_.Take(indices.size()));
-  absl::Status status;
-  std::size_t mapped = 0;
-  for (; mapped < indices.size(); ++mapped) {
-    status = device_.Status(device_.driver().MemMap(base_ + indices[mapped] * chunk_bytes_,
-                                                    chunk_bytes_, 0, taken[mapped], 0),
-                            "cuMemMap");
-    if (!status.ok()) break;
-    MutexLock lock(&mutex_);
-    chunks_.emplace(indices[mapped], taken[mapped]);
-  }
-  if (status.ok()) status = AllowAccess(indices);
-  if (status.ok()) return status;
-  pool_.Return(std::span(taken).subspan(mapped));
-  UnmapChunks({indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(mapped)})
-      .IgnoreError();
-  return status;
-}
-
-absl::Status DeviceImage::AllowAccess(const std::vector<std::uint64_t>& indices) {
-  CUmemAccessDesc access{};
-  access.location = device_.location();
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  for (const auto& [first, last] : Runs(indices)) {
-    TORPOR_RETURN_IF_ERROR(
-        device_.Status(device_.driver().MemSetAccess(base_ + first * chunk_bytes_,
-                                                     (last - first + 1) * chunk_bytes_, &access, 1),
-                       "cuMemSetAccess"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::UnmapChunks(const std::vector<std::uint64_t>& indices) {
-  for (const auto& [first, last] : Runs(indices)) {
-    TORPOR_RETURN_IF_ERROR(device_.Status(
-        device_.driver().MemUnmap(base_ + first * chunk_bytes_, (last - first + 1) * chunk_bytes_),
-        "cuMemUnmap"));
-    std::vector<CUmemGenericAllocationHandle> freed;
-    const auto begin = chunks_.find(first);
-    const auto end = chunks_.upper_bound(last);
-    for (auto chunk = begin; chunk != end; ++chunk) {
-      if (chunk->second != kImported) freed.push_back(chunk->second);
-    }
-    {
-      MutexLock lock(&mutex_);
-      chunks_.erase(begin, end);
-    }
-    pool_.Return(freed);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::ClearOutside(const std::vector<std::uint64_t>& indices,
+absl::Status DeviceImage::ClearOutside(const std::vector<memory::Extent>& extents,
                                        const memory::ExtentSet& keep, CUstream stream) {
-  for (const auto& [first, last] : Runs(indices)) {
-    for (const memory::Extent& gap : keep.Gaps({first * chunk_bytes_, (last + 1) * chunk_bytes_})) {
+  for (const memory::Extent& extent : extents) {
+    for (const memory::Extent& gap : keep.Gaps(extent)) {
       TORPOR_RETURN_IF_ERROR(Clear(gap, stream));
     }
   }
   return absl::OkStatus();
+}
+
+void DeviceImage::Undo(const std::vector<memory::Extent>& fresh) {
+  for (const memory::Extent& extent : fresh) backing_->Release(extent, {}).IgnoreError();
 }
 
 absl::StatusOr<memory::MovedBytes> DeviceImage::Bring(memory::Extent extent, CUstream stream) {
@@ -448,29 +284,36 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::Bring(memory::Extent extent, CUs
 
 absl::Status DeviceImage::Clear(memory::Extent extent, CUstream stream) {
   if (extent.bytes() == 0) return absl::OkStatus();
-  return device_.Status(
-      device_.driver().MemsetD8Async(base_ + extent.begin, 0, extent.bytes(), stream),
-      "cuMemsetD8");
+  for (const BackedPart& part : backing_->PartsOf(extent)) {
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().MemsetD8Async(part.address, 0, part.extent.bytes(), stream),
+                       "cuMemsetD8"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
   if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
-  for (const memory::Extent& part : pinned_.Split(extent)) {
-    TORPOR_RETURN_IF_ERROR(
-        device_.Status(device_.driver().MemcpyHtoDAsync(base_ + part.begin, pinned_.at(part.begin),
-                                                        part.bytes(), stream),
-                       "copying the image to the GPU"));
+  for (const memory::Extent& piece : pinned_.Split(extent)) {
+    for (const BackedPart& part : backing_->PartsOf(piece)) {
+      TORPOR_RETURN_IF_ERROR(device_.Status(
+          device_.driver().MemcpyHtoDAsync(part.address, pinned_.at(part.extent.begin),
+                                           part.extent.bytes(), stream),
+          "copying the image to the GPU"));
+    }
   }
   return absl::OkStatus();
 }
 
 absl::Status DeviceImage::CopyOut(memory::Extent extent, CUstream stream) {
   if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
-  for (const memory::Extent& part : pinned_.Split(extent)) {
-    TORPOR_RETURN_IF_ERROR(
-        device_.Status(device_.driver().MemcpyDtoHAsync(pinned_.at(part.begin), base_ + part.begin,
-                                                        part.bytes(), stream),
-                       "copying the image from the GPU"));
+  for (const memory::Extent& piece : pinned_.Split(extent)) {
+    for (const BackedPart& part : backing_->PartsOf(piece)) {
+      TORPOR_RETURN_IF_ERROR(device_.Status(
+          device_.driver().MemcpyDtoHAsync(pinned_.at(part.extent.begin), part.address,
+                                           part.extent.bytes(), stream),
+          "copying the image from the GPU"));
+    }
   }
   return absl::OkStatus();
 }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,23 +19,14 @@
 #include "memory/swap_planner.h"
 #include "server/executor/device.h"
 #include "server/executor/image_arrival.h"
+#include "server/executor/image_backing.h"
 #include "server/executor/image_blocks.h"
 #include "server/executor/image_touches.h"
-#include "server/executor/physical_pool.h"
 #include "server/executor/pinned_memory.h"
 #include "server/executor/shared_mapping.h"
 #include "server/executor/swap_options.h"
 
 namespace torpor::executor {
-
-// The executor on whose GPU an image is resident.
-class ChunkOwner {
- public:
-  virtual ~ChunkOwner() = default;
-  // Descriptors of those of the chunks (ascending) that it has.
-  virtual absl::StatusOr<std::map<std::uint64_t, UniqueFd>> Fetch(
-      const std::vector<std::uint64_t>& chunks) = 0;
-};
 
 // A session's memory files of its image, mapped.
 struct ImageFiles {
@@ -50,19 +40,19 @@ struct ImageUse {
   Bytes held = 0;  // the physical memory that is kept for them
 };
 
-// A session's device memory on this GPU: its range of addresses, the physical chunks mapped
-// there, and the host image to copy from and back to. Extents are bytes from the range's begin.
+// A session's device memory on this GPU: its range of addresses, the memory behind them, and the
+// host image to copy from and back to. Extents are bytes from the range's begin; addresses are the
+// client's.
 //
 // Swapping, growing and shrinking come from one thread at a time and block, but for a swap-in's
-// copies, which go on after it; `Contains`, `MarkDirty`, `SaveRange`, touches() and what notes
-// uploads may be called meanwhile by the thread that executes the session's calls, `Export` by any.
+// copies, which go on after it; `Resolve`, `Contains`, `MarkDirty`, `SaveRange`, touches() and what
+// notes uploads may be called meanwhile by the thread that executes the session's calls, `Export`
+// by any.
 class DeviceImage {
  public:
-  // Reserves [base, base + bytes); AlreadyExists if the driver gives other addresses.
-  static absl::StatusOr<std::unique_ptr<DeviceImage>> Open(const Device& device, PhysicalPool& pool,
-                                                           BlockHasher& hasher, std::uint64_t base,
-                                                           Bytes bytes, ImageFiles files,
-                                                           const SwapOptions& options = {});
+  // Of the client's addresses [base, base + bytes), which `backing` is for; `files` are as large.
+  DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing, BlockHasher& hasher,
+              std::uint64_t base, Bytes bytes, ImageFiles files, const SwapOptions& options = {});
   // Nothing of the session runs any more; what was not written back is lost.
   ~DeviceImage();
   DeviceImage(const DeviceImage&) = delete;
@@ -93,7 +83,7 @@ class DeviceImage {
   // Those of the allocations, by offset, in whose host image there are addresses of the session's
   // memory `where` they are looked for.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
-  // Gives all chunks back. No work on the session's addresses is pending.
+  // Gives all memory back. No work on the session's addresses is pending.
   absl::Status Drop();
 
   // A new allocation, zeroed.
@@ -113,8 +103,10 @@ class DeviceImage {
   // nothing here keeps their pages any more. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
 
-  // Whether [address, address + bytes) is resident memory of the session. For any numbers.
-  bool Contains(std::uint64_t address, Bytes bytes) const;
+  // Where the GPU finds [address, address + bytes); 0 if that is not resident memory of the
+  // session. For any numbers.
+  CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
+  bool Contains(std::uint64_t address, Bytes bytes) const { return Resolve(address, bytes) != 0; }
   // The device may now differ from the host image.
   void MarkDirty() { dirty_.store(true, std::memory_order_relaxed); }
   // `bytes` are about to be uploaded there, or at another place than in the image.
@@ -135,30 +127,19 @@ class DeviceImage {
   bool dirty() const { return dirty_.load(std::memory_order_relaxed) || is_exported_.load(); }
 
  private:
-  // By chunk index. An imported one has no handle: its mapping is all that keeps it.
-  using Chunks = std::map<std::uint64_t, CUmemGenericAllocationHandle>;
-  static constexpr CUmemGenericAllocationHandle kImported = 0;
-
-  DeviceImage(const Device& device, PhysicalPool& pool, BlockHasher& hasher, std::uint64_t base,
-              Bytes bytes, ImageFiles files, const SwapOptions& options);
-
-  absl::Status CheckInside(memory::Extent extent) const;
   bool HoldsAddressIn(memory::Extent extent) const;
-  std::vector<std::uint64_t> MissingChunks(const std::vector<memory::Extent>& extents) const;
-  // Maps new chunks at `indices` (ascending); all or none.
-  absl::Status MapChunks(const std::vector<std::uint64_t>& indices);
-  absl::Status AllowAccess(const std::vector<std::uint64_t>& indices);
-  absl::Status ImportChunk(std::uint64_t index, const UniqueFd& chunk);
-  absl::Status UnmapChunks(const std::vector<std::uint64_t>& indices);
-  // Zeroes what `keep` does not cover of the chunks: they may hold another function's bytes.
-  absl::Status ClearOutside(const std::vector<std::uint64_t>& indices,
+  absl::Status CheckInside(memory::Extent extent) const;
+  // Zeroes what `keep` does not cover of the extents: they may hold another function's bytes.
+  absl::Status ClearOutside(const std::vector<memory::Extent>& extents,
                             const memory::ExtentSet& keep, CUstream stream);
+  // What was backed for nothing.
+  void Undo(const std::vector<memory::Extent>& fresh);
   // Groups of what is not there yet.
   std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
                                           const memory::ExtentSet& resident_before) const;
   // Gives what is copied.
   absl::StatusOr<memory::MovedBytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
-                                                    const std::vector<std::uint64_t>& new_chunks,
+                                                    const std::vector<memory::Extent>& fresh,
                                                     const memory::ExtentSet& live,
                                                     const ArrivalSteps& steps);
   // Gives what is copied; what nobody has written is cleared instead.
@@ -170,22 +151,19 @@ class DeviceImage {
   void SetResident(memory::ExtentSet resident) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Device& device_;
-  PhysicalPool& pool_;
+  const std::unique_ptr<ImageBacking> backing_;
   const std::uint64_t base_;
   const Bytes bytes_;
-  const Bytes chunk_bytes_;
   const SharedMapping host_image_;
   const SwapOptions options_;
   PinnedMemory pinned_;
   ImageBlocks blocks_;
   std::atomic<bool> dirty_{false};
   std::atomic<bool> is_exported_{false};
-  std::atomic<bool> is_peer_{false};  // what is mapped is another GPU's
+  std::atomic<bool> is_peer_{false};  // what is reachable is another GPU's
 
   mutable Mutex mutex_;
-  // Both written by the swapping thread only, which reads chunks_ without the mutex.
   memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);
-  Chunks chunks_;
   ImageArrival arrival_;
   ImageTouches touches_;
 };

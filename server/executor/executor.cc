@@ -12,6 +12,7 @@
 #include "server/executor/device.h"
 #include "server/executor/execution_service.h"
 #include "server/executor/kernel_output.h"
+#include "server/executor/mapped_backing.h"
 #include "server/executor/math_libraries.h"
 #include "server/executor/node_link.h"
 #include "server/executor/peer_server.h"
@@ -94,6 +95,7 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   const Bytes pool_bytes = PoolBytes(options, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
                           PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
+  MappedMemory gpu_memory(*device, *pool);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
                           KernelBlockHasher::Open(*device));
   const ModuleStore store(options.module_dir);
@@ -108,7 +110,7 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   SessionRegistry registry;
   SessionRelay relay;
   const OperationEnvironment environment{
-      {*device, *pool, *hasher, modules, libraries, output, relay},
+      {*device, gpu_memory, *hasher, modules, libraries, output, relay},
       registry,
       directory,
       options.descriptor_socket,

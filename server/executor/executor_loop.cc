@@ -166,7 +166,7 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   memory.set_session_used_bytes(result.memory.used);
   memory.set_session_held_bytes(result.memory.held);
   // Asked here, answer after answer, so that the last one is right whoever was first.
-  memory.set_free_bytes(environment_.session.pool.free_bytes());
+  memory.set_free_bytes(environment_.session.gpu_memory.free_bytes());
   done.set_duration_ns(static_cast<std::uint64_t>(result.duration.count()));
   v1::Learned& learned = *done.mutable_learned();
   learned.mutable_touched()->Assign(result.seen.touched.begin(), result.seen.touched.end());

@@ -26,10 +26,11 @@ std::vector<memory::HashedBlock> BlocksOf(const std::vector<memory::Extent>& ext
   return blocks;
 }
 
-std::vector<BlockRun> RunsOf(const std::vector<memory::HashedBlock>& blocks, std::uint64_t base) {
+std::vector<BlockRun> RunsOf(const std::vector<memory::HashedBlock>& blocks,
+                             const ImageBacking& backing) {
   std::vector<BlockRun> runs;
   for (const memory::HashedBlock& block : blocks) {
-    const std::uint64_t address = base + block.block * wire::kImageBlockBytes;
+    const CUdeviceptr address = backing.AddressOf(block.block * wire::kImageBlockBytes);
     const bool is_next =
         !runs.empty() &&
         runs.back().address + runs.back().blocks * wire::kImageBlockBytes == address;
@@ -44,17 +45,17 @@ std::vector<BlockRun> RunsOf(const std::vector<memory::HashedBlock>& blocks, std
 
 }  // namespace
 
-ImageBlocks::ImageBlocks(SharedMapping states, std::uint64_t base, BlockHasher& hasher)
+ImageBlocks::ImageBlocks(SharedMapping states, const ImageBacking& backing, BlockHasher& hasher)
     : mapping_(std::move(states)),
       states_(Words(mapping_), wire::kImageBlockBytes),
-      base_(base),
+      backing_(backing),
       hasher_(hasher) {}
 
 absl::StatusOr<memory::WriteBackPlan> ImageBlocks::PlanWriteBack(const memory::ExtentSet& resident,
                                                                  CUstream stream) {
   std::vector<memory::HashedBlock> blocks = BlocksOf(resident.extents());
   TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> hashes,
-                          hasher_.Hash(RunsOf(blocks, base_), stream));
+                          hasher_.Hash(RunsOf(blocks, backing_), stream));
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i].hash = hashes[i];
   return memory::PlanWriteBack(resident, blocks, hasher_.zero_hash(), states_);
 }

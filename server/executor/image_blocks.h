@@ -8,6 +8,7 @@
 #include "memory/extent_set.h"
 #include "memory/write_back_plan.h"
 #include "server/executor/block_hasher.h"
+#include "server/executor/image_backing.h"
 #include "server/executor/shared_mapping.h"
 
 namespace torpor::executor {
@@ -19,11 +20,11 @@ namespace torpor::executor {
 // thread at a time.
 class ImageBlocks {
  public:
-  // `states`: the session's file of block states. `base`: the device address of the image's begin.
-  ImageBlocks(SharedMapping states, std::uint64_t base, BlockHasher& hasher);
+  // `states`: the session's file of block states. The others outlive this.
+  ImageBlocks(SharedMapping states, const ImageBacking& backing, BlockHasher& hasher);
 
   // What to copy so that the image equals the GPU's memory, of which `resident` is live and whole
-  // chunks are mapped. Waits for the work of `stream`.
+  // chunks are backed. Waits for the work of `stream`.
   absl::StatusOr<memory::WriteBackPlan> PlanWriteBack(const memory::ExtentSet& resident,
                                                       CUstream stream);
   // Its copies have arrived.
@@ -42,7 +43,7 @@ class ImageBlocks {
  private:
   const SharedMapping mapping_;
   memory::BlockStates states_;
-  const std::uint64_t base_;
+  const ImageBacking& backing_;
   BlockHasher& hasher_;
 };
 

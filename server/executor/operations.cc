@@ -76,7 +76,7 @@ absl::Status OpenSession(const OperationEnvironment& environment,
                           OpenSessionFiles(environment.descriptor_socket, identity));
   TORPOR_ASSIGN_OR_RETURN(
       std::unique_ptr<SessionMemory> memory,
-      SessionMemory::Open(environment.session.device, environment.session.pool,
+      SessionMemory::Open(environment.session.device, environment.session.gpu_memory,
                           environment.session.hasher, identity, std::move(files),
                           environment.directory, environment.swap));
   return environment.registry.Add(

@@ -50,7 +50,7 @@ class SessionListener {
 // What the sessions of an executor share. All outlive the sessions.
 struct SessionEnvironment {
   const Device& device;
-  PhysicalPool& pool;
+  ImageMemory& gpu_memory;
   BlockHasher& hasher;
   ModuleLibrary& modules;
   MathLibraries& libraries;

@@ -39,13 +39,16 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
 }
 
 absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(
-    const Device& device, PhysicalPool& pool, BlockHasher& hasher, const SessionIdentity& identity,
+    const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher, const SessionIdentity& identity,
     SessionFiles files, MemoryDirectory& directory, const SwapOptions& swap) {
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionWindow> window,
                           SessionWindow::Open(device, std::move(files.window)));
-  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<DeviceImage> image,
-                          DeviceImage::Open(device, pool, hasher, identity.device_base,
-                                            identity.device_bytes, std::move(files.image), swap));
+  TORPOR_ASSIGN_OR_RETURN(
+      std::unique_ptr<ImageBacking> backing,
+      gpu_memory.Open(identity.id, identity.device_base, identity.device_bytes));
+  auto image = std::make_unique<DeviceImage>(device, std::move(backing), hasher,
+                                             identity.device_base, identity.device_bytes,
+                                             std::move(files.image), swap);
   return std::unique_ptr<SessionMemory>(new SessionMemory(
       device, identity, std::move(files.arena), std::move(image), std::move(window), directory));
 }

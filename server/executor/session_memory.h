@@ -50,7 +50,7 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
 class SessionMemory {
  public:
   static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(
-      const Device& device, PhysicalPool& pool, BlockHasher& hasher,
+      const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher,
       const SessionIdentity& identity, SessionFiles files, MemoryDirectory& directory,
       const SwapOptions& swap = {});
   ~SessionMemory();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "server/executor/mapped_backing.h"
 #include "tests/server/executor/fake_cuda.h"
 #include "tests/server/executor/fake_image.h"
 #include "tests/server/executor/in_order.h"
@@ -24,7 +25,9 @@ class DeviceImageTest : public testing::Test {
     ImageFiles files = NewImageFiles(kRange);
     host_ = files.image.data();
     states_.emplace(StatesIn(files.block_states));
-    image_ = *DeviceImage::Open(*device_, *pool_, hasher_, kBase, kRange, std::move(files));
+    image_ = std::make_unique<DeviceImage>(*device_,
+                                           *MappedBacking::Open(*device_, *pool_, kBase, kRange),
+                                           hasher_, kBase, kRange, std::move(files));
     stream_ = *device_->CreateStream();
   }
 
@@ -183,13 +186,6 @@ TEST_F(DeviceImageTest, RefusesExtentsOutsideItsRange) {
   EXPECT_FALSE(image_->Grow({512, 512}, stream_).ok());
   EXPECT_FALSE(image_->Contains(kBase - 1, 1));
   EXPECT_FALSE(image_->Contains(kBase, ~Bytes{0}));
-}
-
-TEST_F(DeviceImageTest, AMisplacedReservationIsAnError) {
-  cuda_.MisplaceReservations();
-  EXPECT_TRUE(absl::IsAlreadyExists(
-      DeviceImage::Open(*device_, *pool_, hasher_, kBase + kRange, kRange, NewImageFiles(kRange))
-          .status()));
 }
 
 TEST_F(DeviceImageTest, UploadsSurviveWithoutWriteBack) {

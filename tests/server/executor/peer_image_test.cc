@@ -4,6 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <optional>
+
+#include "server/executor/mapped_backing.h"
 #include "server/executor/peer_client.h"
 #include "server/executor/peer_server.h"
 #include "tests/server/executor/fake_cuda.h"
@@ -44,8 +47,11 @@ class PeerImageTest : public testing::Test {
     identity_.device_base = kOwnerBase;
     identity_.device_bytes = kRange;
     identity_.window_bytes = kMiB;
-    owner_ = *SessionMemory::Open(*device_, *pool_, hasher_, identity_, NewFiles(), directory_);
-    peer_ = *DeviceImage::Open(*device_, *pool_, hasher_, kPeerBase, kRange, NewImageFiles(kRange));
+    gpu_memory_.emplace(*device_, *pool_);
+    owner_ = *SessionMemory::Open(*device_, *gpu_memory_, hasher_, identity_, NewFiles(), directory_);
+    peer_ = std::make_unique<DeviceImage>(
+        *device_, *MappedBacking::Open(*device_, *pool_, kPeerBase, kRange), hasher_, kPeerBase,
+        kRange, NewImageFiles(kRange));
     stream_ = *device_->CreateStream();
     socket_ = testing::TempDir() + "peers." + std::to_string(getpid()) + ".sock";
     server_ = *PeerServer::Start(socket_, *device_, directory_);
@@ -69,6 +75,7 @@ class PeerImageTest : public testing::Test {
   FakeCuda cuda_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<PhysicalPool> pool_;
+  std::optional<MappedMemory> gpu_memory_;
   HostBlockHasher hasher_;
   MemoryDirectory directory_;
   SessionIdentity identity_;
@@ -149,13 +156,13 @@ TEST_F(PeerImageTest, SessionsOfAFunctionReachEachOthersMemory) {
   other.id = {8};
   other.device_base = 0x5540'0000'0000;
   const auto further =
-      *SessionMemory::Open(*device_, *pool_, hasher_, other, NewFiles(), directory_);
+      *SessionMemory::Open(*device_, *gpu_memory_, hasher_, other, NewFiles(), directory_);
   SessionIdentity stranger = other;
   stranger.id = stranger.first = {9};
   stranger.function = "another";
   stranger.device_base = 0x5560'0000'0000;
   const auto unrelated =
-      *SessionMemory::Open(*device_, *pool_, hasher_, stranger, NewFiles(), directory_);
+      *SessionMemory::Open(*device_, *gpu_memory_, hasher_, stranger, NewFiles(), directory_);
   ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, 1000}})).ok());
   EXPECT_TRUE(further->IsAddressable(kOwnerBase, 1000));
   EXPECT_FALSE(further->IsAddressable(kOwnerBase, 1001));

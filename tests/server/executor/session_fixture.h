@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/executor/batch_runner.h"
+#include "server/executor/mapped_backing.h"
 #include "server/executor/session.h"
 #include "tests/server/executor/fake_cuda.h"
 #include "tests/server/executor/fake_image.h"
@@ -52,6 +53,7 @@ struct FakeSession {
   explicit FakeSession(const cuda_api::CublasFunctions& cublas_functions = {})
       : device(*Device::Open(cuda.driver(), 0)),
         pool(*PhysicalPool::Create(*device, 8 * FakeCuda::kChunk, FakeCuda::kChunk)),
+        gpu_memory(*device, *pool),
         libraries{.cublas = CublasPool(cublas_functions)} {
     std::string pattern = testing::TempDir() + "modules.XXXXXX";
     folder = mkdtemp(pattern.data());
@@ -66,11 +68,11 @@ struct FakeSession {
     identity.host_base = 0x5510'0000'0000;
     identity.host_bytes = 16 * kMiB;
     identity.window_bytes = 1 * kMiB;
-    auto opened = *SessionMemory::Open(*device, *pool, hasher, identity, MakeSessionFiles(identity),
+    auto opened = *SessionMemory::Open(*device, gpu_memory, hasher, identity, MakeSessionFiles(identity),
                                        directory);
     memory = opened.get();
     session = std::make_unique<Session>(
-        SessionEnvironment{*device, *pool, hasher, *modules, libraries, output, events}, identity,
+        SessionEnvironment{*device, gpu_memory, hasher, *modules, libraries, output, events}, identity,
         std::move(opened));
     stream = *device->CreateStream();
     EXPECT_TRUE(session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/true).ok());
@@ -86,6 +88,7 @@ struct FakeSession {
   FakeCuda cuda;
   std::unique_ptr<Device> device;
   std::unique_ptr<PhysicalPool> pool;
+  MappedMemory gpu_memory;
   HostBlockHasher hasher;
   std::string folder;
   std::unique_ptr<ModuleStore> store;
