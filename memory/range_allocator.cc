@@ -15,10 +15,12 @@ void Append(std::vector<Block>& blocks, Block block) {
 
 }  // namespace
 
-RangeAllocator::RangeAllocator(Bytes range_bytes, Bytes chunk_bytes)
+RangeAllocator::RangeAllocator(Bytes range_bytes, Bytes chunk_bytes, Layout layout)
     : range_bytes_(range_bytes),
       chunk_bytes_(chunk_bytes),
+      layout_(layout),
       small_below_(std::min(kSmallBytes, chunk_bytes)),
+      slab_bytes_(layout == Layout::kApart ? chunk_bytes - kGuard : chunk_bytes),
       large_free_(0),
       small_free_(chunk_bytes),
       chunk_users_(range_bytes / chunk_bytes) {
@@ -28,8 +30,7 @@ RangeAllocator::RangeAllocator(Bytes range_bytes, Bytes chunk_bytes)
 std::optional<Block> RangeAllocator::Allocate(Bytes bytes) {
   if (bytes == 0 || bytes > range_bytes_) return std::nullopt;
   bytes = RoundUp(bytes, kAlignment);
-  const std::optional<Block> block =
-      bytes < small_below_ ? TakeSmall(bytes) : large_free_.Take(bytes, kAlignment);
+  const std::optional<Block> block = IsSmall(bytes) ? TakeSmall(bytes) : TakeLarge(bytes);
   if (!block) return std::nullopt;
   live_.emplace(block->offset, block->bytes);
   live_bytes_ += block->bytes;
@@ -50,11 +51,11 @@ std::optional<Block> RangeAllocator::Free(Bytes offset) {
   live_.erase(live);
   live_bytes_ -= block.bytes;
   Touch(block, false);
-  if (block.bytes >= small_below_) {
-    large_free_.Add(block);
-  } else if (const Block joined = small_free_.Add(block); joined.bytes == chunk_bytes_) {
+  if (!IsSmall(block.bytes)) {
+    large_free_.Add(RoomOf(block));
+  } else if (const Block joined = small_free_.Add(block); joined.bytes == slab_bytes_) {
     small_free_.Remove(joined);
-    large_free_.Add(joined);
+    large_free_.Add({joined.offset, chunk_bytes_});
   }
   return block;
 }
@@ -63,8 +64,20 @@ std::optional<Block> RangeAllocator::TakeSmall(Bytes bytes) {
   if (std::optional<Block> block = small_free_.Take(bytes, kAlignment)) return block;
   const std::optional<Block> chunk = large_free_.Take(chunk_bytes_, chunk_bytes_);
   if (!chunk) return std::nullopt;
-  small_free_.Add(*chunk);
+  small_free_.Add({chunk->offset, slab_bytes_});
   return small_free_.Take(bytes, kAlignment);
+}
+
+std::optional<Block> RangeAllocator::TakeLarge(Bytes bytes) {
+  const Bytes alignment = layout_ == Layout::kApart ? chunk_bytes_ : kAlignment;
+  const std::optional<Block> room = large_free_.Take(RoomOf({0, bytes}).bytes, alignment);
+  if (!room) return std::nullopt;
+  return Block{room->offset, bytes};
+}
+
+Block RangeAllocator::RoomOf(Block piece) const {
+  if (layout_ == Layout::kDense) return piece;
+  return {piece.offset, RoundUp(piece.bytes + kGuard, chunk_bytes_)};
 }
 
 void RangeAllocator::Touch(Block block, bool is_live) {
@@ -90,7 +103,18 @@ std::vector<Block> RangeAllocator::LiveBlocks(std::size_t max_blocks) const {
   std::vector<Block> blocks;
   for (const auto& [offset, bytes] : live_) {
     Append(blocks, {offset, bytes});
-    if (blocks.size() > max_blocks) return OccupiedBlocks();
+    if (blocks.size() <= max_blocks) continue;
+    return layout_ == Layout::kApart ? BlocksApart() : OccupiedBlocks();
+  }
+  return blocks;
+}
+
+std::vector<Block> RangeAllocator::BlocksApart() const {
+  std::vector<Block> blocks;
+  for (const auto& [offset, bytes] : live_) {
+    const Block block = IsSmall(bytes) ? Block{RoundDown(offset, chunk_bytes_), chunk_bytes_}
+                                       : Block{offset, bytes};
+    if (blocks.empty() || blocks.back().end() <= block.offset) blocks.push_back(block);
   }
   return blocks;
 }

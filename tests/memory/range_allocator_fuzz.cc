@@ -9,7 +9,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using torpor::Bytes;
   constexpr Bytes kRange = 32 * torpor::kMiB;
   constexpr Bytes kChunk = 2 * torpor::kMiB;
-  torpor::memory::RangeAllocator allocator(kRange, kChunk);
+  using Layout = torpor::memory::RangeAllocator::Layout;
+  const Layout layout = size % 2 == 0 ? Layout::kDense : Layout::kApart;
+  torpor::memory::RangeAllocator allocator(kRange, kChunk, layout);
   torpor::memory::RangeAllocatorModel model(kRange, kChunk);
   for (; size >= 4; data += 4, size -= 4) {
     std::uint32_t word = 0;

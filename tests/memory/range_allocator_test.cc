@@ -11,6 +11,7 @@ namespace torpor::memory {
 namespace {
 
 constexpr Bytes kChunk = 2 * kMiB;
+using Layout = RangeAllocator::Layout;
 
 TEST(RangeAllocator, RoundsToItsAlignment) {
   RangeAllocator allocator(16 * kMiB, kChunk);
@@ -108,9 +109,47 @@ TEST(RangeAllocator, BlocksAreJoinedAndBounded) {
   EXPECT_EQ(allocator.LiveBlocks(1), (std::vector<Block>{{0, kChunk}}));
 }
 
-TEST(RangeAllocator, AgreesWithANaiveModel) {
+TEST(RangeAllocator, ApartEachChunkIsOfOneLargePieceOrOfSmallOnes) {
+  constexpr Bytes kGuard = RangeAllocator::kGuard;
+  RangeAllocator allocator(64 * kMiB, kChunk, Layout::kApart);
+  const Block a = *allocator.Allocate(3 * kMiB);
+  const Block b = *allocator.Allocate(kChunk);
+  const Block c = *allocator.Allocate(2 * kChunk - kGuard);
+  const Block small = *allocator.Allocate(512);
+  const Block other = *allocator.Allocate(512);
+  EXPECT_EQ(a, (Block{0, 3 * kMiB}));
+  EXPECT_EQ(b, (Block{2 * kChunk, kChunk}));
+  EXPECT_EQ(c, (Block{4 * kChunk, 2 * kChunk - kGuard})) << "a chunk of addresses is the guard";
+  EXPECT_EQ(small.offset, 6 * kChunk);
+  EXPECT_EQ(other.offset, small.end());
+  EXPECT_EQ(allocator.occupied_bytes(), 6 * kChunk);
+  for (const Block& block : {a, b, c, small, other}) ASSERT_TRUE(allocator.Free(block.offset));
+  EXPECT_EQ(allocator.Allocate(64 * kMiB - kGuard), (Block{0, 64 * kMiB - kGuard})) << "all free";
+}
+
+TEST(RangeAllocator, ApartNobodyHasTheEndOfAChunkOfSmallPieces) {
+  RangeAllocator allocator(64 * kMiB, kChunk, Layout::kApart);
+  constexpr Bytes kPiece = 512 * kKiB;
+  for (Bytes i = 0; i < 3; ++i) EXPECT_EQ(allocator.Allocate(kPiece)->offset, i * kPiece);
+  EXPECT_EQ(allocator.Allocate(kPiece)->offset, kChunk);
+  EXPECT_EQ(allocator.Allocate(kPiece - RangeAllocator::kGuard)->offset, 3 * kPiece);
+}
+
+TEST(RangeAllocator, ApartBlocksAreNeverJoinedToMoreThanAChunk) {
+  RangeAllocator allocator(64 * kMiB, kChunk, Layout::kApart);
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(allocator.Allocate(600 * kKiB));
+  const Block large = *allocator.Allocate(5 * kMiB);
+  EXPECT_EQ(allocator.LiveBlocks(2), (std::vector<Block>{{0, kChunk}, {kChunk, kChunk}, large}));
+}
+
+class RangeAllocatorOfAnyLayout : public testing::TestWithParam<Layout> {};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, RangeAllocatorOfAnyLayout,
+                         testing::Values(Layout::kDense, Layout::kApart));
+
+TEST_P(RangeAllocatorOfAnyLayout, AgreesWithANaiveModel) {
   std::mt19937 random(1);
-  RangeAllocator allocator(256 * kMiB, kChunk);
+  RangeAllocator allocator(256 * kMiB, kChunk, GetParam());
   RangeAllocatorModel model(256 * kMiB, kChunk);
   for (int step = 0; step < 4000; ++step) {
     if (random() % 5 < 3 || model.live().empty()) {
