@@ -14,6 +14,9 @@ class DeviceMemory {
   // Where the GPU finds the client's [address, address + bytes), bytes > 0; null unless all of it
   // is the session's device memory.
   virtual void* Resolve(std::uint64_t address, std::uint64_t bytes, Access access) = 0;
+
+  // Whether the GPU knows it by other addresses than the client.
+  virtual bool is_translating() const { return false; }
 };
 
 }  // namespace torpor::cuda_api

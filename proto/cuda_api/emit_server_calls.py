@@ -77,6 +77,9 @@ def _invoke(call, command):
              f'  constexpr char kSymbol[] = "{call.symbol}";',
              "  if (!FieldsAreValid(command)) return NonsenseArguments(CUBLAS_STATUS_INVALID_VALUE, kSymbol);",
              f"  {bind_fields(command)}"]
+    if any(isinstance(w, DevicePtr) and isinstance(w.what, Pointers)
+           for w in call.parameters.values()):
+        lines.append("  if (handler.is_translating()) return AddressesInMemory(CUBLAS_STATUS_NOT_SUPPORTED, kSymbol);")
     arguments = [_declare(n, w, to_host) for n, w in call.parameters.items()]
     declarations = [d for d, _ in arguments if d]
     lines += declarations

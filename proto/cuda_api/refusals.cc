@@ -14,4 +14,10 @@ CallStatus ForeignMemory(std::int32_t code, const char* symbol) {
                                        " memory of this session"));
 }
 
+CallStatus AddressesInMemory(std::int32_t code, const char* symbol) {
+  return CallFailed(code, absl::StrCat(symbol,
+                                       ": an array of addresses in device memory needs"
+                                       " address_mode: map; this node has translate"));
+}
+
 }  // namespace torpor::cuda_api

@@ -9,5 +9,7 @@ namespace torpor::cuda_api {
 
 CallStatus NonsenseArguments(std::int32_t code, const char* symbol);
 CallStatus ForeignMemory(std::int32_t code, const char* symbol);
+// It reads addresses in device memory, which are the client's where the GPU knows others.
+CallStatus AddressesInMemory(std::int32_t code, const char* symbol);
 
 }  // namespace torpor::cuda_api

@@ -54,7 +54,7 @@ struct Config {
   Bytes window_bytes = 16 * kMiB;        // shared window of a session
   Bytes address_range = 64 * kGiB;       // least range of addresses of a session
   std::uint64_t address_base = 0x2000'0000'0000;
-  std::string address_mode = "map";
+  std::string address_mode = "map";  // how the GPU knows them: or translate
   // Sessions without a token belong to a function of this name; empty: they are refused.
   std::string anonymous_function;
   Duration drain_timeout{std::chrono::seconds(30)};

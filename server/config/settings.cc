@@ -131,9 +131,9 @@ absl::Status SetAddressBase(Config& config, std::string_view text) {
 }
 
 absl::Status SetAddressMode(Config& config, std::string_view text) {
-  if (text != "map") {
+  if (text != "map" && text != "translate") {
     return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no address mode of this release; use map", text));
+        fmt::format("\"{}\" is no address mode; use map or translate", text));
   }
   config.address_mode = text;
   return absl::OkStatus();
@@ -235,7 +235,8 @@ constexpr Setting<Config> kNodeSettings[] = {
      SetMultiple<&Config::address_range, kGiB>},
     {"address_base", "ADDRESS", "0x200000000000", "Where the sessions' device addresses begin",
      false, SetAddressBase},
-    {"address_mode", "MODE", "map", "How device addresses are kept: map", false, SetAddressMode},
+    {"address_mode", "MODE", "map", "How device addresses are kept: map or translate", false,
+     SetAddressMode},
     {"anonymous_function", "NAME", "",
      "Function of sessions without a token; empty: they are refused", false, SetAnonymousFunction},
     {"drain_timeout", "DURATION", "30s", "At shutdown requests may take this long to end", false,

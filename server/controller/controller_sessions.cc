@@ -148,9 +148,11 @@ void Controller::Open(const SessionPtr& session) {
 
 absl::Status Controller::CreateMemory(Session& session, const Instance& instance) {
   const Bytes limit = MemoryLimit(instance);
-  // Room for fragmentation, so that a program can really allocate all of its limit.
-  session.device_bytes =
-      RoundUp(std::max(options_.config.address_range, limit + limit / 8), ChunkBytes());
+  const bool is_apart = options_.config.address_mode == "translate";
+  // Room for fragmentation, so that a program can really allocate all of its limit. What lies apart
+  // takes up to twice its bytes of addresses.
+  const Bytes room = is_apart ? 2 * limit + limit / 4 : limit + limit / 8;
+  session.device_bytes = RoundUp(std::max(options_.config.address_range, room), ChunkBytes());
   const Bytes host_bytes = session.has_arena() ? kHostArenaBytes : 0;
   const auto address = addresses_.Reserve(session.device_bytes + host_bytes);
   if (!address) {
@@ -170,7 +172,9 @@ absl::Status Controller::CreateMemory(Session& session, const Instance& instance
     return memory.status();
   }
   session.memory = *std::move(memory);
-  session.device.emplace(session.device_bytes, ChunkBytes());
+  using Layout = memory::RangeAllocator::Layout;
+  session.device.emplace(session.device_bytes, ChunkBytes(),
+                         is_apart ? Layout::kApart : Layout::kDense);
   if (session.has_arena()) session.host.emplace(kHostArenaBytes, ChunkBytes());
   return absl::OkStatus();
 }

@@ -71,6 +71,7 @@ Command ExecutorCommand(const Config& config, const std::string& program, GpuInd
       absl::StrCat("--module-dir=", config.state_dir, "/modules"),
       absl::StrCat("--driver-reserve=", config.driver_reserve),
       absl::StrCat("--chunk-bytes=", config.chunk_bytes),
+      absl::StrCat("--address-mode=", config.address_mode),
       absl::StrCat("--swap-pinned=", config.swap_pinned ? "true" : "false"),
       absl::StrCat("--swap-pipeline=", config.swap_pipeline),
       absl::StrCat("--swap-group-bytes=", config.swap_group_bytes),

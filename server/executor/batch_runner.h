@@ -59,6 +59,8 @@ class BatchRunner {
 
   SessionModules& modules() { return cudart_.modules(); }
   SessionArrays& arrays() { return cudart_.arrays(); }
+  // The session's memory may lie elsewhere on this GPU than before; nothing of it runs.
+  absl::Status RebindTextures() { return cudart_.RebindTextures(); }
   // Waits for all of the session's work, whose output nobody hears any more; see
   // StreamSet::SynchronizeUntil.
   CUresult Drain(TimePoint deadline);

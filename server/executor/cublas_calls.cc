@@ -113,13 +113,12 @@ cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode
   Handle* handle = Find(id);
   CUstream stream = nullptr;
   if (handle == nullptr) return nullptr;
-  const bool owns_workspace = OwnsWorkspace(*handle);
+  const CUdeviceptr workspace = OwnWorkspace(*handle);
   if (streams_.Use(handle->stream, stream) != CUDA_SUCCESS) return nullptr;
   if (handle->real == nullptr) handle->real = pool_.Take();
   if (handle->real == nullptr) return nullptr;
-  if (!handle->configured || handle->real_stream != stream ||
-      handle->real_workspace != owns_workspace) {
-    if (!Configure(*handle, stream, owns_workspace)) return nullptr;
+  if (!handle->configured || handle->real_stream != stream || handle->real_workspace != workspace) {
+    if (!Configure(*handle, stream, workspace)) return nullptr;
   }
   if (handle->real_mode != mode) {
     if (functions().cublasSetPointerMode_v2(handle->real, mode) != CUBLAS_STATUS_SUCCESS) {
@@ -130,19 +129,19 @@ cublasHandle_t CublasCalls::BeginCall(std::uint64_t id, cublasPointerMode_t mode
   return handle->real;
 }
 
-bool CublasCalls::OwnsWorkspace(const Handle& handle) {
-  return handle.workspace_bytes > 0 && functions().cublasSetWorkspace_v2 != nullptr &&
-         memory_.Use(handle.workspace, handle.workspace_bytes, cuda_api::Access::kWrite);
+CUdeviceptr CublasCalls::OwnWorkspace(const Handle& handle) {
+  if (handle.workspace_bytes == 0 || functions().cublasSetWorkspace_v2 == nullptr) return 0;
+  return memory_.Use(handle.workspace, handle.workspace_bytes, cuda_api::Access::kWrite);
 }
 
-bool CublasCalls::Configure(Handle& handle, CUstream stream, bool with_workspace) {
+bool CublasCalls::Configure(Handle& handle, CUstream stream, CUdeviceptr workspace) {
   const cuda_api::CublasFunctions& cublas = functions();
   const auto done = [](cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; };
   // Setting the stream also goes back to cuBLAS's own workspace.
   bool ok = done(cublas.cublasSetStream_v2(handle.real, stream));
-  if (with_workspace) {
-    ok = ok && done(cublas.cublasSetWorkspace_v2(
-                   handle.real, reinterpret_cast<void*>(handle.workspace), handle.workspace_bytes));
+  if (workspace != 0) {
+    ok = ok && done(cublas.cublasSetWorkspace_v2(handle.real, reinterpret_cast<void*>(workspace),
+                                                 handle.workspace_bytes));
   }
   if (cublas.cublasSetMathMode != nullptr) {
     ok = ok &&
@@ -157,7 +156,7 @@ bool CublasCalls::Configure(Handle& handle, CUstream stream, bool with_workspace
   }
   handle.configured = ok;
   handle.real_stream = stream;
-  handle.real_workspace = with_workspace;
+  handle.real_workspace = workspace;
   return ok;
 }
 

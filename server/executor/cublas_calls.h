@@ -36,6 +36,7 @@ class CublasCalls final : public cuda_api::CublasHandler {
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
     return device_memory_.Resolve(address, bytes, access);
   }
+  bool is_translating() const override { return device_memory_.is_translating(); }
   cublasHandle_t BeginCall(std::uint64_t handle, cublasPointerMode_t mode) override;
 
  private:
@@ -50,17 +51,17 @@ class CublasCalls final : public cuda_api::CublasHandler {
     cublasHandle_t real = nullptr;
     bool configured = false;
     CUstream real_stream = nullptr;
-    bool real_workspace = false;  // the client's, not cuBLAS's own
+    CUdeviceptr real_workspace = 0;  // the client's; 0: cuBLAS's own
     std::optional<cublasPointerMode_t> real_mode;
   };
 
   // Null if there is none.
   Handle* Find(std::uint64_t id);
-  // Whether the client's workspace, if it has set one, is still its memory: cuBLAS would write into
-  // what a freed one has become.
-  bool OwnsWorkspace(const Handle& handle);
+  // The client's workspace, if it has set one and it is still its memory: cuBLAS would write into
+  // what a freed one has become. 0: none.
+  CUdeviceptr OwnWorkspace(const Handle& handle);
   // Gives the real handle all settings; false if cuBLAS refuses one.
-  bool Configure(Handle& handle, CUstream stream, bool with_workspace);
+  bool Configure(Handle& handle, CUstream stream, CUdeviceptr workspace);
   template <typename Change>
   cuda_api::CallStatus Set(std::uint64_t id, Change change);
 

@@ -42,6 +42,8 @@ class CudartCalls final : public cuda_api::CudartHandler {
   EventSet& events() { return events_; }
   SessionModules& modules() { return modules_; }
   SessionArrays& arrays() { return arrays_; }
+  // Textures of memory that is elsewhere on this GPU now are made again.
+  absl::Status RebindTextures();
 
   cuda_api::CallStatus StreamCreate(const wire::StreamCreate& command) override;
   cuda_api::CallStatus StreamDestroy(const wire::StreamDestroy& command) override;
@@ -137,9 +139,9 @@ class CudartCalls final : public cuda_api::CudartHandler {
   CUresult EnqueueSharedEvent(const Command& command,
                               CUresult (SharedEvent::*work)(CUstream) const);
 
-  // Where the client's memory [address, address + bytes), which the command uses, is for this GPU:
-  // there, be it device or pinned memory, or in a variable that has another address here. 0 if it
-  // is not the session's.
+  // Where the client's memory [address, address + bytes), which the command uses, is on this GPU:
+  // device or pinned memory, or in a variable that has another address here. 0 if it is not the
+  // session's.
   CUdeviceptr DeviceMemory(std::uint64_t address, Bytes bytes, cuda_api::Access access) const;
   // Where a payload's bytes are; null if they are not all there.
   const std::uint8_t* PayloadBytes(wire::Payload kind, std::uint64_t offset, Bytes bytes,
@@ -153,9 +155,11 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // such thing.
   CUdeviceptr VariableBytes(std::uint64_t module, std::string_view variable, std::uint64_t offset,
                             Bytes bytes) const;
-  // The packed parameters of a kernel with the addresses of variables, and the values of textures
-  // and surfaces, as they are on this GPU.
-  std::uint8_t* TranslatedParameters(std::span<const std::uint8_t> parameters);
+  // The packed parameters of a kernel with the addresses of variables, the values of textures and
+  // surfaces, and the addresses of memory where the GPU knows others, as they are on this GPU.
+  std::uint8_t* TranslatedParameters(const std::vector<wire::KernelParameter>& layout,
+                                     std::span<const std::uint8_t> parameters);
+  std::uint64_t Translated(std::uint64_t word) const;
   // Says what a kernel uses.
   void UseParameters(const SessionKernel& kernel, std::span<const std::uint8_t> parameters) const;
   // Waits for what a swap-in still copies to the arrays and variables of the session.
@@ -168,8 +172,10 @@ class CudartCalls final : public cuda_api::CudartHandler {
   bool Side3D(const wire::Memcpy3D& copy, bool is_target, CUDA_MEMCPY3D& driver_copy);
   // What a texture or surface is of; false if it is not the session's.
   bool ArrayResource(std::uint64_t id, std::uint32_t level, CUDA_RESOURCE_DESC& resource) const;
-  bool MemoryResource(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource) const;
-  bool ResourceOf(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource) const;
+  bool MemoryResource(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource,
+                      SessionTextures::Memory& memory) const;
+  bool ResourceOf(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource,
+                  SessionTextures::Memory& memory) const;
 
   const Device& device_;
   ModuleLibrary& library_;

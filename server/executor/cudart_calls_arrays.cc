@@ -192,10 +192,11 @@ bool CudartCalls::ArrayResource(std::uint64_t id, std::uint32_t level,
   return true;
 }
 
-bool CudartCalls::MemoryResource(const wire::TextureCreate& command,
-                                 CUDA_RESOURCE_DESC& resource) const {
+bool CudartCalls::MemoryResource(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource,
+                                 SessionTextures::Memory& memory) const {
   Bytes bytes = 0;
   if (!TextureBytes(command, bytes)) return false;
+  memory = {command.source, bytes};
   const CUdeviceptr address = DeviceMemory(command.source, bytes, cuda_api::Access::kRead);
   if (address == 0) return false;
   const auto format = static_cast<CUarray_format>(command.format);
@@ -217,8 +218,8 @@ bool CudartCalls::MemoryResource(const wire::TextureCreate& command,
   return true;
 }
 
-bool CudartCalls::ResourceOf(const wire::TextureCreate& command,
-                             CUDA_RESOURCE_DESC& resource) const {
+bool CudartCalls::ResourceOf(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource,
+                             SessionTextures::Memory& memory) const {
   switch (command.resource) {
     case wire::TextureResource::kArray:
       return ArrayResource(command.source, command.level, resource);
@@ -228,22 +229,31 @@ bool CudartCalls::ResourceOf(const wire::TextureCreate& command,
       return resource.res.mipmap.hMipmappedArray != nullptr;
     case wire::TextureResource::kLinear:
     case wire::TextureResource::kPitched:
-      return MemoryResource(command, resource);
+      return MemoryResource(command, resource, memory);
   }
   return false;
 }
 
 CallStatus CudartCalls::TextureCreate(const wire::TextureCreate& command) {
   CUDA_RESOURCE_DESC resource{};
-  if (!ResourceOf(command, resource)) {
+  SessionTextures::Memory memory;
+  if (!ResourceOf(command, resource, memory)) {
     textures_.AddBroken(command.texture, absl::InvalidArgumentError(
                                              "a texture of no array or memory of this session"));
     return {};
   }
   const CUDA_TEXTURE_DESC texture = SamplingOf(command);
   const CUDA_RESOURCE_VIEW_DESC view = ViewOf(command);
-  textures_.AddTexture(command.texture, resource, texture, command.has_view != 0 ? &view : nullptr);
+  textures_.AddTexture(command.texture, resource, texture, command.has_view != 0 ? &view : nullptr,
+                       memory);
   return {};
+}
+
+absl::Status CudartCalls::RebindTextures() {
+  if (!memory_.is_translating()) return absl::OkStatus();
+  return textures_.Rebind([this](const SessionTextures::Memory& memory) {
+    return memory_.Resolve(memory.address, memory.bytes);
+  });
 }
 
 CallStatus CudartCalls::SurfaceCreate(const wire::SurfaceCreate& command) {

@@ -23,7 +23,7 @@ bool Extent2D(Bytes pitch, Bytes width, Bytes height, Bytes& extent) {
 }  // namespace
 
 CUdeviceptr CudartCalls::DeviceMemory(std::uint64_t address, Bytes bytes, Access access) const {
-  if (memory_.Use(address, bytes, access)) return address;
+  if (const CUdeviceptr found = memory_.Use(address, bytes, access); found != 0) return found;
   memory_.image().touches().UseAll();
   const CUdeviceptr variable = modules_.Translate(address);
   return modules_.OwnsVariable(variable, bytes) ? variable : 0;
@@ -52,7 +52,7 @@ CallStatus CudartCalls::Upload(const wire::MemcpyHtoD& command) {
       PayloadBytes(command.payload, command.offset, command.bytes, command.data);
   const CUdeviceptr target = DeviceMemory(command.dst, command.bytes, Access::kWrite);
   if (source == nullptr || target == 0) return NotOwned("copy to the device");
-  memory_.image().NoteUpload(command.dst, {source, command.bytes});
+  memory_.NoteUpload(command.dst, {source, command.bytes});
   CUstream stream = nullptr;
   CUresult result = streams_.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) {

@@ -128,10 +128,10 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   CUresult result = streams_.Use(command.stream, stream);
   if (result != CUDA_SUCCESS) return Outcome(result, "launching a kernel");
   // The driver only reads them.
-  const bool has_moved = modules_.has_moved() || textures_.has_moved();
-  auto* bytes = has_moved ? TranslatedParameters(command.parameters)
-                          : const_cast<std::uint8_t*>(command.parameters.data());
   const std::vector<wire::KernelParameter>& layout = kernel.entry.parameters;
+  const bool has_moved = memory_.is_translating() || modules_.has_moved() || textures_.has_moved();
+  auto* bytes = has_moved ? TranslatedParameters(layout, command.parameters)
+                          : const_cast<std::uint8_t*>(command.parameters.data());
   for (std::size_t i = 0; i < layout.size(); ++i) parameters_[i] = bytes + layout[i].offset;
 
   const auto& [grid_x, grid_y, grid_z] = command.grid;
@@ -163,14 +163,25 @@ CallStatus CudartCalls::AwaitArrival(std::string_view what) const {
   return ToCallStatus(memory_.image().arrival().Wait(), what);
 }
 
-std::uint8_t* CudartCalls::TranslatedParameters(std::span<const std::uint8_t> parameters) {
+std::uint64_t CudartCalls::Translated(std::uint64_t word) const {
+  const std::uint64_t known_here = textures_.Translate(modules_.Translate(word));
+  return memory_.is_translating() && known_here == word ? memory_.Translate(word) : known_here;
+}
+
+std::uint8_t* CudartCalls::TranslatedParameters(const std::vector<wire::KernelParameter>& layout,
+                                                std::span<const std::uint8_t> parameters) {
   translated_.assign(wire::Padded(parameters.size()) / sizeof(std::uint64_t), 0);
   if (!parameters.empty()) {
     std::memcpy(translated_.data(), parameters.data(), parameters.size());
   }
-  // Pointers and objects are aligned to their size, those inside structures too.
-  for (std::uint64_t& word : translated_) {
-    word = textures_.Translate(modules_.Translate(word));
+  // Pointers and objects are aligned to their size, those inside structures too. Two numbers of
+  // four bytes that are parameters by themselves are none, whatever they look like together.
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  for (const wire::KernelParameter& parameter : layout) {
+    const std::size_t end = std::size_t{parameter.offset} + parameter.bytes;
+    for (std::size_t i = wire::Padded(parameter.offset) / kWord; (i + 1) * kWord <= end; ++i) {
+      translated_[i] = Translated(translated_[i]);
+    }
   }
   return reinterpret_cast<std::uint8_t*>(translated_.data());
 }

@@ -13,6 +13,7 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
                          const SwapOptions& options)
     : device_(device),
       backing_(std::move(backing)),
+      is_translating_(backing_->is_translating()),
       base_(base),
       bytes_(bytes),
       host_image_(std::move(files.image)),
@@ -124,7 +125,11 @@ std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) c
 bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
   // To look at what nobody has written would make the system give it memory.
   return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
-    return HoldsAddress({host_image_.data() + part.begin, part.bytes()}, part.begin, base_, bytes_);
+    const std::span<const std::uint8_t> bytes(host_image_.data() + part.begin, part.bytes());
+    if (HoldsAddress(bytes, part.begin, base_, bytes_)) return true;
+    // What kernels have written is as the GPU knows it.
+    const AddressRange gpu = backing_->gpu_addresses();
+    return is_translating_ && HoldsAddress(bytes, part.begin, gpu.begin, gpu.bytes);
   });
 }
 
@@ -212,15 +217,20 @@ CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
   return resident_.Contains({begin, begin + bytes}) ? backing_->AddressOf(begin) : 0;
 }
 
-void DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
-  if (!Contains(address, bytes.size())) return;
+CUdeviceptr DeviceImage::Translate(std::uint64_t address) const {
+  return address - base_ < bytes_ ? backing_->Translate(address - base_) : 0;
+}
+
+bool DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
+  if (!Contains(address, bytes.size())) return false;
   const Bytes begin = address - base_;
   const memory::Extent extent{begin, begin + bytes.size()};
   touches_.Upload(extent);
   // Later it is looked for when the image leaves (AddressHolders).
-  if (arrival_.is_pending() && HoldsAddress(bytes, address, base_, bytes_)) {
-    arrival_.NoteAddresses(extent);
-  }
+  if (!arrival_.is_pending() && !is_translating_) return false;
+  const bool holds_addresses = HoldsAddress(bytes, address, base_, bytes_);
+  if (holds_addresses && arrival_.is_pending()) arrival_.NoteAddresses(extent);
+  return holds_addresses;
 }
 
 void DeviceImage::NoteUnseenUpload(std::uint64_t address, Bytes bytes) {

@@ -81,7 +81,7 @@ class DeviceImage {
   // have.
   absl::StatusOr<WrittenBack> WriteBack(CUstream stream);
   // Those of the allocations, by offset, in whose host image there are addresses of the session's
-  // memory `where` they are looked for.
+  // memory, be it as the client or as the GPU knows it, `where` they are looked for.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
   // Gives all memory back. No work on the session's addresses is pending.
   absl::Status Drop();
@@ -109,15 +109,22 @@ class DeviceImage {
   bool Contains(std::uint64_t address, Bytes bytes) const { return Resolve(address, bytes) != 0; }
   // The device may now differ from the host image.
   void MarkDirty() { dirty_.store(true, std::memory_order_relaxed); }
-  // `bytes` are about to be uploaded there, or at another place than in the image.
-  void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
+  // `bytes` are about to be uploaded there, or at another place than in the image. Whether they are
+  // known to hold addresses of the session's memory: looked for where that matters.
+  bool NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
   // The same of an upload at which nobody looks: `bytes` from `address` on.
   void NoteUnseenUpload(std::uint64_t address, Bytes bytes);
   // Enqueues a copy of [address, address + bytes), which the stream has just written, to the host
   // image, so that uploaded bytes survive this process.
   absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
 
+  // Whether the GPU knows the memory by other addresses than the client; then where it finds what
+  // the client's pointer points to, 0 if that is none to memory here; see ImageBacking.
+  bool is_translating() const { return is_translating_; }
+  CUdeviceptr Translate(std::uint64_t address) const;
+
   std::uint64_t base() const { return base_; }
+  Bytes bytes() const { return bytes_; }
   memory::ExtentSet resident() const;
   // What it takes of this GPU; nothing of what it reaches of another's. Any thread.
   ImageUse use() const;
@@ -152,6 +159,7 @@ class DeviceImage {
 
   const Device& device_;
   const std::unique_ptr<ImageBacking> backing_;
+  const bool is_translating_;
   const std::uint64_t base_;
   const Bytes bytes_;
   const SharedMapping host_image_;

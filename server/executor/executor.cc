@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "server/executor/arena_memory.h"
 #include "server/executor/device.h"
 #include "server/executor/execution_service.h"
 #include "server/executor/kernel_output.h"
@@ -30,17 +31,20 @@ constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
 std::string PeerSocket(const ExecutorOptions& options) { return options.socket + ".peers"; }
 
 v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& device,
-                                 const PhysicalPool& pool) {
+                                 const PhysicalPool& pool, const ImageMemory& gpu_memory) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::Register& registration = *message.mutable_register_();
   registration.set_gpu(options.gpu);
   registration.set_pid(getpid());
   registration.set_epoch(options.epoch);
-  registration.set_pool_bytes(pool.pool_bytes());
+  registration.set_pool_bytes(gpu_memory.capacity());
   registration.set_chunk_bytes(pool.chunk_bytes());
   registration.set_socket_path(options.socket);
   registration.set_peer_socket_path(PeerSocket(options));
-  for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
+  // What another GPU reaches lies at the client's own addresses.
+  if (options.address_mode == AddressMode::kMap) {
+    for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
+  }
   const DeviceProperties& properties = device.properties();
   v1::DeviceDescription& description = *registration.mutable_device();
   description.set_name(properties.name);
@@ -60,6 +64,16 @@ Bytes PoolBytes(const ExecutorOptions& options, const Device& device) {
   const Bytes total = device.properties().total_bytes;
   if (options.pool_bytes > 0) return options.pool_bytes;
   return total - std::min(options.driver_reserve, total / kDriverShare);
+}
+
+absl::StatusOr<std::unique_ptr<ImageMemory>> OpenMemory(const ExecutorOptions& options,
+                                                        const Device& device, PhysicalPool& pool) {
+  if (options.address_mode == AddressMode::kMap) {
+    return std::make_unique<MappedMemory>(device, pool);
+  }
+  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<ArenaMemory> arena, ArenaMemory::Create(device, pool));
+  arena->StartMapping();
+  return arena;
 }
 
 // What `load` finds in `directory`; nothing, said once, if it is not there.
@@ -95,7 +109,8 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   const Bytes pool_bytes = PoolBytes(options, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
                           PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
-  MappedMemory gpu_memory(*device, *pool);
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
+                          OpenMemory(options, *device, *pool));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
                           KernelBlockHasher::Open(*device));
   const ModuleStore store(options.module_dir);
@@ -110,7 +125,7 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
   SessionRegistry registry;
   SessionRelay relay;
   const OperationEnvironment environment{
-      {*device, gpu_memory, *hasher, modules, libraries, output, relay},
+      {*device, *gpu_memory, *hasher, modules, libraries, output, relay},
       registry,
       directory,
       options.descriptor_socket,
@@ -125,9 +140,9 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
                           Serve(service, options.socket, options.socket_mode));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
                           PeerServer::Start(PeerSocket(options), *device, directory));
-  link.Start(Registration(options, *device, *pool), loop);
+  link.Start(Registration(options, *device, *pool, *gpu_memory), loop);
   spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", options.gpu,
-               device->properties().name, pool->pool_bytes() / kMiB, pool->chunk_bytes() / kKiB,
+               device->properties().name, gpu_memory->capacity() / kMiB, pool->chunk_bytes() / kKiB,
                options.socket);
   const ExitStatus end = loop.Run();
   link.Finish();

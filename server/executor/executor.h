@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "base/units.h"
 #include "server/executor/executor_loop.h"
+#include "server/executor/image_backing.h"
 #include "server/executor/swap_options.h"
 
 namespace torpor::executor {
@@ -23,6 +24,7 @@ struct ExecutorOptions {
   Bytes driver_reserve = 1 * kGiB;
   Bytes pool_bytes = 0;  // 0: all but the reserve
   Bytes chunk_bytes = 2 * kMiB;
+  AddressMode address_mode = AddressMode::kMap;
   SwapOptions swap;
 };
 

@@ -19,6 +19,7 @@
 
 namespace {
 
+using torpor::executor::AddressMode;
 using torpor::executor::ExecutorOptions;
 using torpor::executor::ExitStatus;
 using torpor::executor::SwapOptions;
@@ -117,6 +118,13 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   app.add_option("--chunk-bytes", options.chunk_bytes, "Unit in which images occupy GPU memory")
       ->transform(CLI::AsSizeValue(false))
       ->option_text("BYTES [2MiB]");
+  const std::map<std::string, AddressMode> modes = {{"map", AddressMode::kMap},
+                                                    {"translate", AddressMode::kTranslate}};
+  app.add_option("--address-mode", options.address_mode,
+                 "How the GPU knows images: mapped at the functions' own addresses, or anywhere, "
+                 "by addresses that are translated in calls")
+      ->transform(CLI::CheckedTransformer(modes))
+      ->option_text("map|translate [map]");
   AddSwapOptions(app, options.swap);
   app.add_option("--log-level", line.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();

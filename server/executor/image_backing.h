@@ -17,6 +17,12 @@
 
 namespace torpor::executor {
 
+// How the GPU knows a function's memory (docs/memory.md).
+enum class AddressMode {
+  kMap,        // by the client's own addresses
+  kTranslate,  // by others, which take their place wherever the client names memory
+};
+
 // The executor on whose GPU an image is resident.
 class ChunkOwner {
  public:
@@ -30,6 +36,11 @@ class ChunkOwner {
 struct BackedPart {
   memory::Extent extent;
   CUdeviceptr address = 0;
+};
+
+struct AddressRange {
+  std::uint64_t begin = 0;
+  Bytes bytes = 0;
 };
 
 // The GPU's memory behind one session's addresses. Extents and offsets are bytes from the begin of
@@ -61,6 +72,9 @@ class ImageBacking {
   // Where the GPU finds what the client's pointer to `offset` points to; 0 where there is no
   // allocation. A pointer may point behind the last byte of an allocation, and a little further.
   virtual CUdeviceptr Translate(Bytes offset) const = 0;
+
+  // The addresses by which the GPU knows images, whosever; nothing unless is_translating().
+  virtual AddressRange gpu_addresses() const = 0;
 
   // The image is another GPU's: makes the units of exactly `live` reachable that their owner has.
   // With nothing live lets go of all. Gives what is reachable now.

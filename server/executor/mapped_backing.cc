@@ -62,8 +62,10 @@ absl::StatusOr<std::vector<memory::Extent>> MappedBacking::Back(
     std::span<const memory::Extent> allocations) {
   const std::vector<Index> missing = MissingChunks(allocations);
   TORPOR_RETURN_IF_ERROR(MapChunks(missing));
+  const auto runs = Runs(missing);
   std::vector<memory::Extent> fresh;
-  for (const auto& [first, last] : Runs(missing)) fresh.push_back(ExtentOf(first, last));
+  fresh.reserve(runs.size());
+  for (const auto& [first, last] : runs) fresh.push_back(ExtentOf(first, last));
   return fresh;
 }
 

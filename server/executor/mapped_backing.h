@@ -43,6 +43,8 @@ class MappedBacking final : public ImageBacking {
   bool is_translating() const override { return false; }
   CUdeviceptr Translate(Bytes offset) const override { return AddressOf(offset); }
 
+  AddressRange gpu_addresses() const override { return {}; }
+
   absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
                                            ChunkOwner& owner) override;
   absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) override;

@@ -1,11 +1,18 @@
 #include "server/executor/memory_directory.h"
 
+#include <algorithm>
+
 #include "base/secret.h"
+#include "server/executor/session_memory.h"
 
 namespace torpor::executor {
+
 void MemoryDirectory::Add(SessionId session, const std::string& function, const Key& peer_key,
                           SessionMemory& memory) {
+  const DeviceImage& image = memory.image();
   MutexLock lock(&mutex_);
+  lowest_ = std::min(lowest_.load(), image.base());
+  end_ = std::max(end_.load(), image.base() + image.bytes());
   entries_[session] = {function, peer_key, &memory};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,6 +27,12 @@ class MemoryDirectory {
            SessionMemory& memory);
   void Remove(SessionId session);
 
+  // Whether an address may be one of some session's, now or earlier. Costs two loads.
+  bool MayHold(std::uint64_t address) const {
+    return lowest_.load(std::memory_order_relaxed) <= address &&
+           address < end_.load(std::memory_order_relaxed);
+  }
+
   // Calls `use` for the function's sessions, but `except`, until it gives true. Whether it did.
   bool UseSiblings(const std::string& function, SessionId except, const Use& use) const;
   // What `use` gives; false if the function has no such session.
@@ -39,6 +46,9 @@ class MemoryDirectory {
     Key peer_key{};
     SessionMemory* memory = nullptr;
   };
+
+  std::atomic<std::uint64_t> lowest_{~std::uint64_t{0}};
+  std::atomic<std::uint64_t> end_{0};
 
   mutable Mutex mutex_;
   std::map<SessionId, Entry> entries_ ABSL_GUARDED_BY(mutex_);

@@ -51,6 +51,7 @@ absl::Status Session::SwapIn(const std::vector<memory::SwapAllocation>& live, bo
 }
 
 absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream) {
+  TORPOR_RETURN_IF_ERROR(runner_->RebindTextures());
   TORPOR_RETURN_IF_ERROR(runner_->modules().RestoreVariables(resident_before, stream));
   return runner_->arrays().Restore(resident_before, stream);
 }
@@ -74,6 +75,9 @@ absl::StatusOr<memory::MovedBytes> Session::SwapOut(const SwapOutOptions& option
   }
   seen.looked_at_all = options.look_at_all;
   seen.address_holders = image.AddressHolders(options.look_at_all ? image.resident() : unseen);
+  if (!seen.address_holders.empty()) {
+    memory_->NoteAddressesAt(identity_.device_base + seen.address_holders.front());
+  }
   seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMostNoted;
   if (seen.too_many_holders) seen.address_holders.clear();
   if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());

@@ -157,6 +157,7 @@ CUmipmappedArray SessionArrays::FindMipmapped(std::uint64_t id) const {
 }
 
 absl::Status SessionArrays::CopyTexels(const Array& array, bool to_block, CUstream stream) const {
+  const CUdeviceptr block = image_.Resolve(array.block, array.block_bytes);
   for (const Level& level : array.levels) {
     CUDA_MEMCPY3D copy{};
     copy.WidthInBytes = level.row_bytes;
@@ -164,12 +165,12 @@ absl::Status SessionArrays::CopyTexels(const Array& array, bool to_block, CUstre
     copy.Depth = level.slices;
     copy.srcMemoryType = to_block ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
     copy.srcArray = to_block ? level.array : nullptr;
-    copy.srcDevice = to_block ? 0 : array.block + level.offset;
+    copy.srcDevice = to_block ? 0 : block + level.offset;
     copy.srcPitch = level.row_bytes;
     copy.srcHeight = level.rows;
     copy.dstMemoryType = to_block ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_ARRAY;
     copy.dstArray = to_block ? nullptr : level.array;
-    copy.dstDevice = to_block ? array.block + level.offset : 0;
+    copy.dstDevice = to_block ? block + level.offset : 0;
     copy.dstPitch = level.row_bytes;
     copy.dstHeight = level.rows;
     TORPOR_RETURN_IF_ERROR(

@@ -12,10 +12,12 @@ class SessionDeviceMemory final : public cuda_api::DeviceMemory {
   explicit SessionDeviceMemory(SessionMemory& memory) : memory_(memory) {}
 
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
-    if (!memory_.Use(address, bytes, access)) return nullptr;
-    if (access != cuda_api::Access::kRead) memory_.image().MarkDirty();
-    return reinterpret_cast<void*>(address);
+    const CUdeviceptr found = memory_.Use(address, bytes, access);
+    if (found != 0 && access != cuda_api::Access::kRead) memory_.image().MarkDirty();
+    return reinterpret_cast<void*>(found);
   }
+
+  bool is_translating() const override { return memory_.is_translating(); }
 
  private:
   SessionMemory& memory_;

@@ -1,5 +1,7 @@
 #include "server/executor/session_memory.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cstring>
 #include <utility>
 
@@ -39,16 +41,17 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
 }
 
 absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(
-    const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher, const SessionIdentity& identity,
-    SessionFiles files, MemoryDirectory& directory, const SwapOptions& swap) {
+    const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher,
+    const SessionIdentity& identity, SessionFiles files, MemoryDirectory& directory,
+    const SwapOptions& swap) {
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionWindow> window,
                           SessionWindow::Open(device, std::move(files.window)));
   TORPOR_ASSIGN_OR_RETURN(
       std::unique_ptr<ImageBacking> backing,
       gpu_memory.Open(identity.id, identity.device_base, identity.device_bytes));
-  auto image = std::make_unique<DeviceImage>(device, std::move(backing), hasher,
-                                             identity.device_base, identity.device_bytes,
-                                             std::move(files.image), swap);
+  auto image =
+      std::make_unique<DeviceImage>(device, std::move(backing), hasher, identity.device_base,
+                                    identity.device_bytes, std::move(files.image), swap);
   return std::unique_ptr<SessionMemory>(new SessionMemory(
       device, identity, std::move(files.arena), std::move(image), std::move(window), directory));
 }
@@ -69,21 +72,50 @@ SessionMemory::SessionMemory(const Device& device, const SessionIdentity& identi
 
 SessionMemory::~SessionMemory() { directory_.Remove(id_); }
 
-bool SessionMemory::IsAddressable(std::uint64_t address, Bytes bytes) const {
-  return IsOwn(address, bytes) ||
-         directory_.UseSiblings(function_, id_, [address, bytes](const SessionMemory& memory) {
-           return memory.IsOwn(address, bytes);
-         });
+CUdeviceptr SessionMemory::Resolve(std::uint64_t address, Bytes bytes) const {
+  CUdeviceptr found = ResolveOwn(address, bytes);
+  if (found != 0) return found;
+  directory_.UseSiblings(function_, id_, [&](const SessionMemory& memory) {
+    found = memory.ResolveOwn(address, bytes);
+    return found != 0;
+  });
+  return found;
 }
 
-bool SessionMemory::Use(std::uint64_t address, Bytes bytes, cuda_api::Access access) {
-  if (!IsAddressable(address, bytes)) return false;
+void SessionMemory::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
+  if (image_->NoteUpload(address, bytes)) NoteAddressesAt(address);
+}
+
+void SessionMemory::NoteAddressesAt(std::uint64_t address) {
+  if (!is_translating() || has_warned_.exchange(true)) return;
+  spdlog::warn(
+      "function {}, session {}: its GPU memory at {:#x} seems to hold addresses of its GPU memory, "
+      "which address_mode: translate cannot translate. Kernels that use them fail or read wrong "
+      "memory; set address_mode: map if it has such kernels",
+      function_, id_.value, address);
+}
+
+std::uint64_t SessionMemory::Translate(std::uint64_t word) const {
+  if (!directory_.MayHold(word)) return word;
+  CUdeviceptr found = image_->Translate(word);
+  if (found == 0) {
+    directory_.UseSiblings(function_, id_, [&](SessionMemory& memory) {
+      found = memory.image().Translate(word);
+      return found != 0;
+    });
+  }
+  return found == 0 ? word : found;
+}
+
+CUdeviceptr SessionMemory::Use(std::uint64_t address, Bytes bytes, cuda_api::Access access) {
+  const CUdeviceptr found = Resolve(address, bytes);
+  if (found == 0) return 0;
   ImageTouches& touches = image_->touches();
   if (touches.is_watching() && image_->Contains(address, bytes)) {
     const Bytes begin = address - image_->base();
     touches.Use({begin, begin + bytes}, access != cuda_api::Access::kWrite);
   }
-  return true;
+  return found;
 }
 
 void SessionMemory::UseParameters(std::span<const std::uint8_t> parameters) {
@@ -99,12 +131,12 @@ void SessionMemory::UseParameters(std::span<const std::uint8_t> parameters) {
   }
 }
 
-bool SessionMemory::IsOwn(std::uint64_t address, Bytes bytes) const {
-  if (image_->Contains(address, bytes)) return true;
+CUdeviceptr SessionMemory::ResolveOwn(std::uint64_t address, Bytes bytes) const {
+  if (const CUdeviceptr found = image_->Resolve(address, bytes); found != 0) return found;
   const auto base = reinterpret_cast<std::uint64_t>(arena_.data());
-  if (address < base || !arena_.Holds(address - base, bytes)) return false;
+  if (address < base || !arena_.Holds(address - base, bytes)) return 0;
   const Bytes begin = address - base;
-  return arena_pins_.Contains({begin, begin + bytes});
+  return arena_pins_.Contains({begin, begin + bytes}) ? address : 0;
 }
 
 std::uint8_t* SessionMemory::Arena(std::uint64_t offset, Bytes bytes) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -64,14 +65,25 @@ class SessionMemory {
   absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
 
-  // Whether the device may use [address, address + bytes): memory of the image of a session of the
+  // Where the device finds [address, address + bytes): memory of the image of a session of the
   // function, be it this one, that is resident or reachable; or pinned memory of its arena, which
-  // kernels reach at its own address. For any numbers.
-  bool IsAddressable(std::uint64_t address, Bytes bytes) const;
+  // kernels reach at its own address. 0 if it is neither. For any numbers.
+  CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
 
   // The same, for the command whose work is enqueued next (StreamSet::Use): that work waits for
   // what of these bytes a swap-in still brings.
-  bool Use(std::uint64_t address, Bytes bytes, cuda_api::Access access);
+  CUdeviceptr Use(std::uint64_t address, Bytes bytes, cuda_api::Access access);
+
+  // `bytes` are about to be uploaded there.
+  void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
+  // The allocation at `address` holds addresses of the session's memory: where these do not stay
+  // the GPU's, that is said once.
+  void NoteAddressesAt(std::uint64_t address);
+
+  // Whether kernels are to be given other addresses than the client's; then that of what `word`
+  // points to. Any other number is given back as it is.
+  bool is_translating() const { return image_->is_translating(); }
+  std::uint64_t Translate(std::uint64_t word) const;
   // The same for a kernel: its packed parameters, in which every aligned word may be a pointer to
   // what it uses. A pointer to pinned memory may lead to others.
   void UseParameters(std::span<const std::uint8_t> parameters);
@@ -90,8 +102,8 @@ class SessionMemory {
                 std::unique_ptr<DeviceImage> image, std::shared_ptr<SessionWindow> window,
                 MemoryDirectory& directory);
 
-  // Whether it is memory of this very session.
-  bool IsOwn(std::uint64_t address, Bytes bytes) const;
+  // The same of memory of this very session.
+  CUdeviceptr ResolveOwn(std::uint64_t address, Bytes bytes) const;
 
   const SessionId id_;
   const SessionId first_;
@@ -99,6 +111,7 @@ class SessionMemory {
   MemoryDirectory& directory_;
   const SharedMapping arena_;  // nothing, but for the first of a family
   PinnedMemory arena_pins_;
+  std::atomic<bool> has_warned_{false};
   const std::unique_ptr<DeviceImage> image_;
   const std::shared_ptr<SessionWindow> window_;
 };

@@ -192,20 +192,21 @@ absl::Status SessionModules::BindGlobals(std::uint64_t id, std::uint64_t address
   Module& module = found->second;
   const Bytes bytes = BlockBytes(*module.loaded);
   if (bytes == 0) return absl::OkStatus();
-  if (!image_.Contains(address, bytes)) {
+  const CUdeviceptr block = image_.Resolve(address, bytes);
+  if (block == 0) {
     return absl::InvalidArgumentError(absl::StrCat("the block of module ", id, " is not ", bytes,
                                                    " bytes of the session's memory"));
   }
   module.block = address;
   const CudaDriver& driver = device_.driver();
   std::uint64_t mark = 0;
-  TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyDtoHAsync(&mark, address, sizeof mark, stream),
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyDtoHAsync(&mark, block, sizeof mark, stream),
                                         "reading a module's block"));
   TORPOR_RETURN_IF_ERROR(device_.Status(driver.StreamSynchronize(stream), "cuStreamSynchronize"));
   if (mark == kBlockHasValues) return CopyVariables(module, /*to_block=*/false, stream);
   image_.MarkDirty();
   mark = kBlockHasValues;
-  TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyHtoDAsync(address, &mark, sizeof mark, stream),
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyHtoDAsync(block, &mark, sizeof mark, stream),
                                         "marking a module's block"));
   TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/true, stream));
   // `mark` must outlive the copy.
@@ -219,8 +220,9 @@ bool SessionModules::BlockIsResident(const Module& module) const {
 absl::Status SessionModules::CopyVariables(const Module& module, bool to_block,
                                            CUstream stream) const {
   absl::Status status;
+  const CUdeviceptr begin = image_.Resolve(module.block, BlockBytes(*module.loaded));
   LayOut(*module.loaded, [&](const std::string&, const LoadedVariable& variable, Bytes at) {
-    const CUdeviceptr block = module.block + at;
+    const CUdeviceptr block = begin + at;
     if (!status.ok() || variable.bytes == 0) return;
     status = device_.Status(device_.driver().MemcpyDtoDAsync(to_block ? block : variable.address,
                                                              to_block ? variable.address : block,

@@ -47,7 +47,7 @@ void SessionTextures::Destroy(const Object& object, std::uint64_t value) const {
   }
 }
 
-bool SessionTextures::MakeAs(std::uint64_t value, Object& object) const {
+bool SessionTextures::MakeAs(std::uint64_t value, const Object& object) const {
   std::vector<std::uint64_t> superfluous;
   bool is_made = false;
   for (std::size_t i = 0; i < kMostTries && !is_made; ++i) {
@@ -55,7 +55,7 @@ bool SessionTextures::MakeAs(std::uint64_t value, Object& object) const {
     if (Make(object, made) != CUDA_SUCCESS) break;
     is_made = made == value;
     // Kept until the end, lest the driver gives it again.
-    superfluous.push_back(is_made ? std::exchange(object.value, made) : made);
+    if (!is_made) superfluous.push_back(made);
   }
   for (const std::uint64_t other : superfluous) Destroy(object, other);
   return is_made;
@@ -70,8 +70,9 @@ void SessionTextures::Add(std::uint64_t id, Object object) {
 
 void SessionTextures::AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC& resource,
                                  const CUDA_TEXTURE_DESC& texture,
-                                 const CUDA_RESOURCE_VIEW_DESC* view) {
+                                 const CUDA_RESOURCE_VIEW_DESC* view, const Memory& memory) {
   Object object;
+  object.memory = memory;
   object.resource = resource;
   object.texture = texture;
   if (view != nullptr) object.view = *view;
@@ -86,6 +87,26 @@ void SessionTextures::AddSurface(std::uint64_t id, const CUDA_RESOURCE_DESC& res
 
 void SessionTextures::AddBroken(std::uint64_t id, absl::Status why) {
   if (HasRoom() && !objects_.contains(id)) objects_[id].status = std::move(why);
+}
+
+absl::Status SessionTextures::Rebind(const std::function<CUdeviceptr(const Memory&)>& resolve) {
+  absl::Status status;
+  for (auto& [id, object] : objects_) {
+    if (object.memory.bytes == 0 || !object.status.ok()) continue;
+    CUdeviceptr& bound = object.resource.resType == CU_RESOURCE_TYPE_LINEAR
+                             ? object.resource.res.linear.devPtr
+                             : object.resource.res.pitch2D.devPtr;
+    const CUdeviceptr now = resolve(object.memory);
+    if (now == 0 || now == bound) continue;
+    bound = now;
+    Destroy(object, object.value);
+    if (MakeAs(object.value, object)) continue;
+    object.status = absl::FailedPreconditionError(
+        absl::StrCat("the texture of memory that is known as ", object.value,
+                     " gets another value now that the memory has moved; set address_mode: map"));
+    status.Update(object.status);
+  }
+  return status;
 }
 
 absl::Status SessionTextures::Remove(std::uint64_t id) {
@@ -121,6 +142,7 @@ absl::Status SessionTextures::Publish(std::uint64_t id, std::uint64_t known_as) 
           "a texture or surface object is ", known_as, " on the GPU where it was made, ",
           object.value, " on this one: the program cannot move here"));
     }
+    Destroy(object, std::exchange(object.value, known_as));
   }
   // What could not be made here is no object: a kernel that uses it ends with an error.
   const std::uint64_t here = object.status.ok() ? object.value : 0;

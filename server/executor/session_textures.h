@@ -3,11 +3,13 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/units.h"
 #include "server/executor/device.h"
 
 namespace torpor::executor {
@@ -23,13 +25,24 @@ class SessionTextures {
   SessionTextures(const SessionTextures&) = delete;
   SessionTextures& operator=(const SessionTextures&) = delete;
 
+  // The client's memory that a texture reads.
+  struct Memory {
+    std::uint64_t address = 0;
+    Bytes bytes = 0;  // 0: it reads an array
+  };
+
   // Makes the object. That it could not be made is told by ValueOf: a program may have freed the
   // memory under an object that it does not use any more.
   void AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC& resource,
-                  const CUDA_TEXTURE_DESC& texture, const CUDA_RESOURCE_VIEW_DESC* view);
+                  const CUDA_TEXTURE_DESC& texture, const CUDA_RESOURCE_VIEW_DESC* view,
+                  const Memory& memory);
   void AddSurface(std::uint64_t id, const CUDA_RESOURCE_DESC& resource);
   // One that has no resource here.
   void AddBroken(std::uint64_t id, absl::Status why);
+  // Makes those textures again, with the values that they have, whose memory is not where it was
+  // when they were made. `resolve` gives where it is, 0 if it is gone: then the texture stays as it
+  // is. FailedPrecondition if the driver gives one another value; it is broken then.
+  absl::Status Rebind(const std::function<CUdeviceptr(const Memory&)>& resolve);
   // Nothing uses it any more. NotFound if there is none.
   absl::Status Remove(std::uint64_t id);
 
@@ -54,6 +67,7 @@ class SessionTextures {
     CUDA_RESOURCE_DESC resource{};
     std::optional<CUDA_TEXTURE_DESC> texture;  // a surface has none
     std::optional<CUDA_RESOURCE_VIEW_DESC> view;
+    Memory memory;
     std::uint64_t value = 0;
     std::uint64_t known_as = 0;  // 0: not published
   };
@@ -62,8 +76,8 @@ class SessionTextures {
   void Add(std::uint64_t id, Object object);
   CUresult Make(const Object& object, std::uint64_t& value) const;
   void Destroy(const Object& object, std::uint64_t value) const;
-  // Exchanges the driver's object for one of that value. False if the driver gives none.
-  bool MakeAs(std::uint64_t value, Object& object) const;
+  // Makes one more of the driver's objects, of that value. False if the driver gives none.
+  bool MakeAs(std::uint64_t value, const Object& object) const;
 
   const Device& device_;
   std::map<std::uint64_t, Object> objects_;

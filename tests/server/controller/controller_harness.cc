@@ -6,7 +6,7 @@
 
 namespace torpor::server {
 
-ControllerHarness::ControllerHarness(int gpus) {
+ControllerHarness::ControllerHarness(int gpus, const char* address_mode) {
   Controller::Options options;
   for (const char* name : {"a", "b", "c"}) {
     FunctionConfig function;
@@ -26,6 +26,7 @@ ControllerHarness::ControllerHarness(int gpus) {
   options.config.functions["b"].is_stateless = true;
   options.config.address_range = 256 * kMiB;
   options.config.chunk_bytes = kChunk;
+  options.config.address_mode = address_mode;
   options.config.drain_timeout = std::chrono::hours(1);
   options.descriptor_socket = "/nowhere/descriptors.sock";
   for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});

@@ -55,7 +55,7 @@ class ControllerHarness : public testing::Test {
     int swaps_in = 0, swaps_out = 0, evictions = 0, leases = 0, losses = 0;
   };
 
-  explicit ControllerHarness(int gpus = 1);
+  explicit ControllerHarness(int gpus = 1, const char* address_mode = "map");
 
   // Starts and registers the executor of a GPU; lets it answer everything.
   void StartExecutor(int gpu);

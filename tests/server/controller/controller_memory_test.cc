@@ -52,6 +52,26 @@ TEST_F(ControllerMemory, AddressesNeedNoLease) {
   EXPECT_FALSE(executors_[0].link->log.back().has_grow());
 }
 
+class ControllerMemoryApart : public ControllerHarness {
+ protected:
+  ControllerMemoryApart() : ControllerHarness(1, "translate") {}
+};
+
+TEST_F(ControllerMemoryApart, NobodysAddressesAreBehindWhatMayLieElsewhere) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const std::uint64_t first = Malloc(a, kChunk)->address;
+  const std::uint64_t second = Malloc(a, kChunk)->address;
+  EXPECT_EQ((first - a.hello.device_base) % kChunk, 0u);
+  EXPECT_GT(second, first + kChunk);
+}
+
+TEST_F(ControllerMemoryApart, AFunctionCanAllocateItsLimitInWhateverPieces) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  for (int i = 0; i < 24; ++i) EXPECT_EQ(Malloc(a, kChunk)->error, 0) << i;
+}
+
 TEST_F(ControllerMemory, LimitIsTheFunctions) {
   StartExecutor(0);
   Client one = Connect("token-a");

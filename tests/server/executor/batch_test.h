@@ -28,6 +28,8 @@ inline std::vector<std::uint8_t> EmptyFatbin() {
 // A session under its lease, and its calls.
 class BatchTest : public testing::Test {
  protected:
+  explicit BatchTest(AddressMode mode = AddressMode::kMap) : s_({}, mode) {}
+
   wire::Reply Call(const BatchBuilder& batch) {
     const std::size_t before = s_.replies.replies.size();
     EXPECT_TRUE(s_.Run(batch.Frame(kLease)).ok());

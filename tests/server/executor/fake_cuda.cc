@@ -89,7 +89,9 @@ struct FakeDriverFunctions {
   }
   static CUresult Reserve(CUdeviceptr* address, std::size_t, std::size_t, CUdeviceptr hint,
                           unsigned long long) {
-    *address = fake->misplace_ ? hint + FakeCuda::kChunk : hint;
+    // Where the sanitizers allow mappings.
+    constexpr CUdeviceptr kAnywhere = 0x5580'0000'0000;
+    *address = hint == 0 ? kAnywhere : fake->misplace_ ? hint + FakeCuda::kChunk : hint;
     return Ok();
   }
   static CUresult Free(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
@@ -393,9 +395,10 @@ struct FakeDriverFunctions {
   static CUresult FunctionName(const char** name, CUfunction) { return *name = "record", Ok(); }
   static CUresult ParamInfo(CUfunction, std::size_t index, std::size_t* offset,
                             std::size_t* bytes) {
-    *offset = 0;
-    *bytes = 8;
-    return index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (index >= fake->parameters_.size()) return CUDA_ERROR_INVALID_VALUE;
+    *offset = fake->parameters_[index].offset;
+    *bytes = fake->parameters_[index].bytes;
+    return CUDA_SUCCESS;
   }
   static CUresult FunctionAttribute(int* value, CUfunction_attribute attribute,
                                     CUfunction function) {

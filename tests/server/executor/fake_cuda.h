@@ -49,6 +49,14 @@ class FakeCuda {
   // The fatbins that were linked, in order.
   const std::vector<std::vector<std::uint8_t>>& linked() const { return linked_; }
 
+  // Kernels of modules that are loaded from now on have these parameters instead of one word; the
+  // first 8 bytes are of the first.
+  struct Parameter {
+    std::size_t offset;
+    std::size_t bytes;
+  };
+  void SetParameters(std::vector<Parameter> parameters) { parameters_ = std::move(parameters); }
+
   // Launches do nothing from now on.
   void IgnoreLaunches() { ignore_launches_ = true; }
   // Nobody waits for a value, reached or not.
@@ -132,6 +140,7 @@ class FakeCuda {
   bool ignore_launches_ = false;
   bool ignore_waits_for_values_ = false;
   bool has_machine_code_ = false;
+  std::vector<Parameter> parameters_ = {{0, sizeof(std::uint64_t)}};
   std::vector<std::vector<std::uint8_t>> linked_;
   int chunks_left_ = 1 << 20;
   std::uint64_t next_chunk_ = 1;

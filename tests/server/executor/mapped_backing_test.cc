@@ -28,15 +28,14 @@ class MappedBackingTest : public testing::Test {
 
 TEST_F(MappedBackingTest, AMisplacedReservationIsAnError) {
   cuda_.MisplaceReservations();
-  EXPECT_TRUE(
-      absl::IsAlreadyExists(MappedBacking::Open(*device_, *pool_, kBase, kRange).status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(MappedBacking::Open(*device_, *pool_, kBase, kRange).status()));
 }
 
 TEST_F(MappedBackingTest, ARangeIsWholeChunks) {
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      MappedBacking::Open(*device_, *pool_, kBase, kRange + 1).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      MappedBacking::Open(*device_, *pool_, kBase + 1, kRange).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(MappedBacking::Open(*device_, *pool_, kBase, kRange + 1).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(MappedBacking::Open(*device_, *pool_, kBase + 1, kRange).status()));
 }
 
 TEST_F(MappedBackingTest, TellsWhatIsNewAndGivesBackWhatIsUnused) {

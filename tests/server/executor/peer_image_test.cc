@@ -48,10 +48,11 @@ class PeerImageTest : public testing::Test {
     identity_.device_bytes = kRange;
     identity_.window_bytes = kMiB;
     gpu_memory_.emplace(*device_, *pool_);
-    owner_ = *SessionMemory::Open(*device_, *gpu_memory_, hasher_, identity_, NewFiles(), directory_);
-    peer_ = std::make_unique<DeviceImage>(
-        *device_, *MappedBacking::Open(*device_, *pool_, kPeerBase, kRange), hasher_, kPeerBase,
-        kRange, NewImageFiles(kRange));
+    owner_ =
+        *SessionMemory::Open(*device_, *gpu_memory_, hasher_, identity_, NewFiles(), directory_);
+    peer_ = std::make_unique<DeviceImage>(*device_,
+                                          *MappedBacking::Open(*device_, *pool_, kPeerBase, kRange),
+                                          hasher_, kPeerBase, kRange, NewImageFiles(kRange));
     stream_ = *device_->CreateStream();
     socket_ = testing::TempDir() + "peers." + std::to_string(getpid()) + ".sock";
     server_ = *PeerServer::Start(socket_, *device_, directory_);
@@ -164,9 +165,9 @@ TEST_F(PeerImageTest, SessionsOfAFunctionReachEachOthersMemory) {
   const auto unrelated =
       *SessionMemory::Open(*device_, *gpu_memory_, hasher_, stranger, NewFiles(), directory_);
   ASSERT_TRUE(owner_->image().SwapIn(InOrder({{0, 1000}})).ok());
-  EXPECT_TRUE(further->IsAddressable(kOwnerBase, 1000));
-  EXPECT_FALSE(further->IsAddressable(kOwnerBase, 1001));
-  EXPECT_FALSE(unrelated->IsAddressable(kOwnerBase, 1000));
+  EXPECT_EQ(further->Resolve(kOwnerBase, 1000), kOwnerBase);
+  EXPECT_EQ(further->Resolve(kOwnerBase, 1001), 0u);
+  EXPECT_EQ(unrelated->Resolve(kOwnerBase, 1000), 0u);
   EXPECT_EQ(unrelated->WindowOf({7}), nullptr);
   EXPECT_EQ(further->WindowOf({6}), nullptr);
   EXPECT_EQ(further->WindowOf({7}).get(), &owner_->window());

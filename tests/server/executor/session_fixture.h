@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/executor/arena_memory.h"
 #include "server/executor/batch_runner.h"
 #include "server/executor/mapped_backing.h"
 #include "server/executor/session.h"
@@ -50,10 +51,11 @@ struct ReplyList final : ReplySink {
 
 // One session on the fake driver, with 4 MiB of resident memory.
 struct FakeSession {
-  explicit FakeSession(const cuda_api::CublasFunctions& cublas_functions = {})
+  explicit FakeSession(const cuda_api::CublasFunctions& cublas_functions = {},
+                       AddressMode mode = AddressMode::kMap)
       : device(*Device::Open(cuda.driver(), 0)),
         pool(*PhysicalPool::Create(*device, 8 * FakeCuda::kChunk, FakeCuda::kChunk)),
-        gpu_memory(*device, *pool),
+        gpu_memory(OpenMemory(mode)),
         libraries{.cublas = CublasPool(cublas_functions)} {
     std::string pattern = testing::TempDir() + "modules.XXXXXX";
     folder = mkdtemp(pattern.data());
@@ -68,17 +70,22 @@ struct FakeSession {
     identity.host_base = 0x5510'0000'0000;
     identity.host_bytes = 16 * kMiB;
     identity.window_bytes = 1 * kMiB;
-    auto opened = *SessionMemory::Open(*device, gpu_memory, hasher, identity, MakeSessionFiles(identity),
-                                       directory);
+    auto opened = *SessionMemory::Open(*device, *gpu_memory, hasher, identity,
+                                       MakeSessionFiles(identity), directory);
     memory = opened.get();
     session = std::make_unique<Session>(
-        SessionEnvironment{*device, gpu_memory, hasher, *modules, libraries, output, events}, identity,
-        std::move(opened));
+        SessionEnvironment{*device, *gpu_memory, hasher, *modules, libraries, output, events},
+        identity, std::move(opened));
     stream = *device->CreateStream();
     EXPECT_TRUE(session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/true).ok());
     EXPECT_TRUE(session->BeginLease({5}).ok());
   }
   ~FakeSession() { std::filesystem::remove_all(folder); }
+
+  std::unique_ptr<ImageMemory> OpenMemory(AddressMode mode) const {
+    if (mode == AddressMode::kMap) return std::make_unique<MappedMemory>(*device, *pool);
+    return *ArenaMemory::Create(*device, *pool);
+  }
 
   // Runs a frame under the lease.
   absl::Status Run(const std::vector<std::uint8_t>& frame) {
@@ -88,7 +95,7 @@ struct FakeSession {
   FakeCuda cuda;
   std::unique_ptr<Device> device;
   std::unique_ptr<PhysicalPool> pool;
-  MappedMemory gpu_memory;
+  std::unique_ptr<ImageMemory> gpu_memory;
   HostBlockHasher hasher;
   std::string folder;
   std::unique_ptr<ModuleStore> store;
