@@ -33,6 +33,8 @@ cuda_api::CublasFunctions FakeLibrary() {
 
 class CublasCallsTest : public testing::Test {
  protected:
+  explicit CublasCallsTest(AddressMode mode = AddressMode::kMap) : s_({}, mode) {}
+
   void SetUp() override { ASSERT_TRUE(calls_.CublasCreate({.handle = kHandle}).ok()); }
 
   bool SetWorkspace(std::uint64_t address) {
@@ -69,6 +71,32 @@ TEST_F(CublasCallsTest, ASettingMayOutliveItsWorkspace) {
   EXPECT_TRUE(SetWorkspace(~std::uint64_t{0}));
   EXPECT_TRUE(Call());
   EXPECT_EQ(workspace, nullptr);
+}
+
+class TranslatedCublasCallsTest : public CublasCallsTest {
+ protected:
+  TranslatedCublasCallsTest() : CublasCallsTest(AddressMode::kTranslate) {}
+};
+
+TEST_F(TranslatedCublasCallsTest, AWorkspaceIsWhereTheGpuKnowsIt) {
+  ASSERT_TRUE(SetWorkspace(second_block_));
+  ASSERT_TRUE(Call());
+  EXPECT_EQ(workspace, reinterpret_cast<void*>(s_.memory->Resolve(second_block_, 1)));
+  EXPECT_NE(workspace, reinterpret_cast<void*>(second_block_));
+}
+
+TEST_F(TranslatedCublasCallsTest, ArraysOfAddressesAreRefused) {
+  wire::CublasSgemmBatched command;
+  command.handle = kHandle;
+  command.m = command.n = command.k = command.lda = command.ldb = command.ldc = 1;
+  command.Aarray = command.Barray = command.Carray = second_block_;
+  command.batchCount = 1;
+  cuda_api::CallOutcome outcome;
+  ASSERT_TRUE(cuda_api::DispatchCublas(calls_, wire::CublasSgemmBatched::kCallId,
+                                       wire::Encoded(command), outcome)
+                  .ok());
+  EXPECT_EQ(outcome.status.code, CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_NE(outcome.status.message.find("address_mode: map"), std::string::npos);
 }
 
 }  // namespace

@@ -120,8 +120,8 @@ TEST_F(SharedEventTest, WorkKeepsTheWindowThatItNames) {
   other.id = other.first = {2};
   other.device_base = 0x5520'0000'0000;
   other.host_base = 0x5530'0000'0000;
-  auto gone = *SessionMemory::Open(*s_.device, *s_.gpu_memory, s_.hasher, other, MakeSessionFiles(other),
-                                   s_.directory);
+  auto gone = *SessionMemory::Open(*s_.device, *s_.gpu_memory, s_.hasher, other,
+                                   MakeSessionFiles(other), s_.directory);
   const std::weak_ptr<SessionWindow> window = gone->WindowOf(other.id);
   const wire::SharedEventRecord record{other.id.value, kIssued, kDone, 0};
   EXPECT_EQ(Call(BatchBuilder().Add(record)).status, cudaSuccess);
