@@ -19,6 +19,7 @@ extern "C" {
 #include <vector>
 
 #include "emulator/node/model_account.h"
+#include "tests/e2e/address_mode.h"
 #include "tests/e2e/emulated_node.h"
 
 namespace torpor::e2e {
@@ -367,6 +368,7 @@ INSTANTIATE_TEST_SUITE_P(E2e, MovingPrograms,
 class ProgramsOfTwoGpus : public MovingPrograms {};
 
 TEST_P(ProgramsOfTwoGpus, KeepTheirStateWhenAnotherHasHadAGpu) {
+  if (IsTranslating()) GTEST_SKIP() << kPeers;
   ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"pair", "b"}, {}, 2));
   ASSERT_NO_FATAL_FAILURE(StartHalf("pair"));
   WaitUntilIdle("pair");
@@ -376,6 +378,7 @@ TEST_P(ProgramsOfTwoGpus, KeepTheirStateWhenAnotherHasHadAGpu) {
 }
 
 TEST_P(ProgramsOfTwoGpus, KeepWhatWasSavedWhenAGpuDies) {
+  if (IsTranslating()) GTEST_SKIP() << kPeers;
   ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"pair"}, {}, 2));
   ASSERT_NO_FATAL_FAILURE(StartHalf("pair"));
   WaitUntilIdle("pair");
@@ -388,6 +391,7 @@ INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfTwoGpus, testing::Values("moving_peers")
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Node, ProgramsRunBesideTheFunctionsAndTakeTheGpuInTurns) {
+  if (IsTranslating()) GTEST_SKIP() << kPointersInMemory;
   ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a", "b"}, {"a"}));
   const auto program =
       node_->RunProgram({"--function", "b"}, {std::string(PROGRAM_DIR) + "/device_state"});
