@@ -2,6 +2,10 @@
 // checking it, and the call of a driver that does nothing.
 #include <benchmark/benchmark.h>
 
+#include <cstring>
+#include <utility>
+#include <vector>
+
 #include "tests/server/executor/batch_builder.h"
 #include "tests/server/executor/session_fixture.h"
 
@@ -11,10 +15,13 @@ namespace {
 constexpr std::uint64_t kLease = 5;
 constexpr int kLaunches = 256;
 
-// The fake session with one kernel, whose launches do nothing.
+// The fake session with one kernel of so many words, whose launches do nothing.
 struct BenchSession : FakeSession {
-  BenchSession() {
+  BenchSession(AddressMode mode, std::size_t words) : FakeSession({}, mode) {
     cuda.IgnoreLaunches();
+    std::vector<FakeCuda::Parameter> layout(words);
+    for (std::size_t i = 0; i < words; ++i) layout[i] = {8 * i, 8};
+    cuda.SetParameters(std::move(layout));
     const std::vector<std::uint8_t> fatbin = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0,
                                               0,    0,    0,    0,    0, 0, 0,  0};
     const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
@@ -30,9 +37,14 @@ struct BenchSession : FakeSession {
   }
 };
 
-void RunLaunches(benchmark::State& state, std::size_t parameter_bytes) {
-  static auto* session = new BenchSession;  // until the program ends
-  const std::vector<std::uint8_t> parameters(parameter_bytes);
+// Of a kernel whose parameters are so many pointers to the session's memory.
+void RunLaunches(benchmark::State& state, AddressMode mode, std::size_t words) {
+  BenchSession session(mode, words);
+  std::vector<std::uint8_t> parameters(8 * words);
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::uint64_t pointer = session.identity.device_base + 4096 * i;
+    std::memcpy(&parameters[8 * i], &pointer, sizeof pointer);
+  }
   wire::LaunchKernel launch;
   launch.kernel = 2;
   launch.grid = launch.block = {1, 1, 1};
@@ -41,18 +53,28 @@ void RunLaunches(benchmark::State& state, std::size_t parameter_bytes) {
   for (int i = 0; i < kLaunches; ++i) batch.Add(launch);
   const std::vector<std::uint8_t> frame = batch.Frame(kLease);
   for ([[maybe_unused]] auto _ : state) {
-    if (!session->Run(frame).ok()) state.SkipWithError("the batch was refused");
+    if (!session.Run(frame).ok()) state.SkipWithError("the batch was refused");
   }
-  session->Run(BatchBuilder().Add(wire::DeviceSynchronize{}).Frame(kLease)).IgnoreError();
-  if (session->replies.replies.back().async_error != 0) state.SkipWithError("a launch failed");
+  session.Run(BatchBuilder().Add(wire::DeviceSynchronize{}).Frame(kLease)).IgnoreError();
+  if (session.replies.replies.back().async_error != 0) state.SkipWithError("a launch failed");
   state.SetItemsProcessed(state.iterations() * kLaunches);
 }
 
-void LaunchOfOneWord(benchmark::State& state) { RunLaunches(state, 8); }
+void LaunchOfOneWord(benchmark::State& state) { RunLaunches(state, AddressMode::kMap, 1); }
 BENCHMARK(LaunchOfOneWord);
 
-void LaunchOf256Bytes(benchmark::State& state) { RunLaunches(state, 256); }
+void LaunchOf256Bytes(benchmark::State& state) { RunLaunches(state, AddressMode::kMap, 32); }
 BENCHMARK(LaunchOf256Bytes);
+
+void TranslatedLaunchOfOneWord(benchmark::State& state) {
+  RunLaunches(state, AddressMode::kTranslate, 1);
+}
+BENCHMARK(TranslatedLaunchOfOneWord);
+
+void TranslatedLaunchOf256Bytes(benchmark::State& state) {
+  RunLaunches(state, AddressMode::kTranslate, 32);
+}
+BENCHMARK(TranslatedLaunchOf256Bytes);
 
 }  // namespace
 }  // namespace torpor::executor
