@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -38,6 +39,7 @@ class Sequence : public testing::TestWithParam<bool> {
     const Reply reply = node_.PostOne("/function/" + function + "/" + turn.path, turn.body);
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_EQ(reply.body, turn.answer) << function << " " << turn.path << " " << turn.body;
+    WaitUntilIdle();
   }
   void AskForAnything(const std::string& function, SequenceModel& model) {
     Ask(function, RandomTurn(model, kLimits, random_));
@@ -50,6 +52,14 @@ class Sequence : public testing::TestWithParam<bool> {
       if (function.at("name") == "moved") return function.at("resident_gpus");
     }
     return {};
+  }
+
+  // The answer to a request may come before its lease has ended.
+  void WaitUntilIdle() const {
+    const auto is_leased = [](const nlohmann::json& gpu) { return gpu.at("leased_to") != ""; };
+    for (auto gpus = node_.Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
+      gpus = node_.Status().at("gpus");
+    }
   }
 
   pid_t ExecutorOf(std::size_t gpu) const {

@@ -50,9 +50,9 @@ class Hints {
 };
 
 // Kills the executor of `gpu` at a moment when no request runs there and what is resident there is
-// in step with the images; requests on other GPUs go on. Returns once the daemon knows. All requests
-// to the node come through `gate`, all hints from `hints`: an image on its way from the GPU would
-// not be in step.
+// in step with the images; requests on other GPUs go on. Returns once the daemon knows. All
+// requests to the node come through `gate`, all hints from `hints`: an image on its way from the
+// GPU would not be in step.
 void KillExecutor(const std::string& admin_socket, int gpu, Gate& gate, Hints& hints,
                   Failures& failures);
 

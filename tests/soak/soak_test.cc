@@ -241,6 +241,10 @@ class Soak : public testing::Test {
     e2e::SequenceModel model(shape);
     node_.StartFunction(kLargest, shape.Command());
     for (int gpu = 0; gpu < kGpus; ++gpu) {
+      WaitForStatus("no lease is left", [](const v1::NodeStatus& status) {
+        return std::all_of(status.gpus().begin(), status.gpus().end(),
+                           [](const v1::GpuStatus& other) { return other.leased_to().empty(); });
+      });
       const absl::Status loaded = torporctl::Load(socket_, kLargest, gpu);
       EXPECT_TRUE(loaded.ok()) << "load to GPU " << gpu << ": " << loaded;
       const e2e::Turn turn = e2e::RandomTurn(model, {.block_kilobytes = 1}, random_);
