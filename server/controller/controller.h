@@ -334,6 +334,8 @@ class Controller {
     HintOutcome outcome;
     std::function<void(absl::Status)> done;
   };
+  // A lease that is ending already is waited for: a request's answer comes before its end.
+  HintOutcome FollowAfterRevoked(const Hint& hint, InstanceId id);
   absl::StatusOr<HintOutcome> Follow(const Hint& hint, const Instance& instance);
   absl::StatusOr<HintOutcome> FollowLoad(const Instance& instance, std::optional<GpuIndex> gpu);
   absl::StatusOr<HintOutcome> FollowEvict(const Instance& instance);

@@ -19,14 +19,26 @@ void Controller::Advise(const Hint& hint, std::function<void(absl::Status)> done
     return done(absl::NotFoundError(absl::StrCat("there is no function ", hint.function,
                                                  "; `torporctl functions` lists them")));
   }
-  absl::StatusOr<HintOutcome> outcome = Follow(hint, *instance);
-  if (!outcome.ok()) return done(outcome.status());
   const char* const late = hint.kind == Hint::Kind::kLoad
                                ? "the node is busy; it is loaded when there is room"
                                : "the node is busy; it was not done, ask again";
-  hints_.push_back({loop_.Now() + kHintPatience, late, *std::move(outcome), std::move(done)});
+  hints_.push_back(
+      {loop_.Now() + kHintPatience, late, FollowAfterRevoked(hint, instance->id), std::move(done)});
   loop_.RunAt(hints_.back().give_up, [this] { AnswerHints(); });
   AnswerHints();
+}
+
+Controller::HintOutcome Controller::FollowAfterRevoked(const Hint& hint, InstanceId id) {
+  return [this, hint, id, outcome = HintOutcome()]() mutable -> std::optional<absl::Status> {
+    const Instance& instance = instances_.at(id);
+    if (!outcome) {
+      if (instance.lease && instance.lease->is_revoked) return std::nullopt;
+      absl::StatusOr<HintOutcome> followed = Follow(hint, instance);
+      if (!followed.ok()) return followed.status();
+      outcome = *std::move(followed);
+    }
+    return outcome();
+  };
 }
 
 absl::StatusOr<Controller::HintOutcome> Controller::Follow(const Hint& hint,

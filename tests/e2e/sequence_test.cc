@@ -56,7 +56,9 @@ class Sequence : public testing::TestWithParam<bool> {
 
   // The answer to a request may come before its lease has ended.
   void WaitUntilIdle() const {
-    const auto is_leased = [](const nlohmann::json& gpu) { return gpu.at("leased_to") != ""; };
+    const auto is_leased = [](const nlohmann::json& gpu) {
+      return !gpu.at("leased_to").get<std::string>().empty();
+    };
     for (auto gpus = node_.Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
       gpus = node_.Status().at("gpus");
     }

@@ -97,6 +97,20 @@ TEST_F(ControllerHintsTest, AnEvictionIsCarriedOutThoughARequestBringsTheImageBa
   EXPECT_TRUE(evicted->ok()) << *evicted;
 }
 
+TEST_F(ControllerHintsTest, ALeaseThatIsEndingIsWaitedFor) {
+  StartExecutor(0);
+  const Client client = Connect("token-a");
+  const RequestId request = Acquire("a");
+  TakeLease(client);
+  Release(request);
+  const auto evicted = Advise(Hint::Kind::kEvict, "a");
+  EXPECT_FALSE(evicted->has_value());
+  ASSERT_TRUE(GiveBack(client));
+  ASSERT_TRUE(evicted->has_value());
+  EXPECT_TRUE((*evicted)->ok()) << **evicted;
+  EXPECT_TRUE(executors_.at(0).resident.empty());
+}
+
 TEST_F(ControllerHintsTest, ACheckpointWaitsForTheRequestAndKeepsTheImage) {
   StartExecutor(0);
   const Client client = Connect("token-a");
