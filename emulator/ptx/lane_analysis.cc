@@ -47,18 +47,24 @@ BitSet LaneAnalysis::RegistersAt(std::uint32_t block) const {
   return registers;
 }
 
-// Both halves only ever go from better to worse, so this ends.
 void LaneAnalysis::Analyse() {
+  Converge();
+  // What is read before it is written is garbage, for which any shape will do. What is written
+  // later, such as a select of the register itself or something else, has only waited for that.
+  for (LaneShape& shape : registers_) {
+    if (shape.kind == LaneShape::Kind::kUnknown) shape = LaneShape::Uniform();
+  }
+  Converge();
+}
+
+// Both halves only ever go from better to worse, so this ends.
+void LaneAnalysis::Converge() {
   do {
     reconvergence_ = std::make_unique<Reconvergence>(flow_, divergent_);
     FindWaitingRegisters();
     while (UpdateRegisters()) {
     }
   } while (UpdateBranches());
-  // What is never written is read as garbage; any shape will do.
-  for (LaneShape& shape : registers_) {
-    if (shape.kind == LaneShape::Kind::kUnknown) shape = LaneShape::Uniform();
-  }
 }
 
 void LaneAnalysis::FindWaitingRegisters() {

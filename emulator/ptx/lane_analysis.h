@@ -45,6 +45,7 @@ class LaneAnalysis {
  private:
   void FindOnlyWrites();
   void Analyse();
+  void Converge();
   void FindWaitingRegisters();
   bool UpdateRegisters();
   bool UpdateBranches();

@@ -47,6 +47,15 @@ TEST_F(AnalysisTest, AddressesOfConsecutiveElementsAreLinear) {
   EXPECT_TRUE(R(5).varying());
 }
 
+TEST_F(AnalysisTest, ARegisterThatIsOnlySelectedIntoItselfIsWritten) {
+  Analyse(
+      "mov.u32 %r1, %tid.x; mov.u32 %r3, 0;\n"
+      "$L_loop: setp.eq.u32 %p1, %r3, 2; selp.b32 %r2, %r1, %r2, %p1;\n"
+      "add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 4; @%p2 bra $L_loop; ret;");
+  EXPECT_FALSE(R(2).uniform()) << "though nothing is written to it first";
+  EXPECT_TRUE(R(3).uniform());
+}
+
 TEST_F(AnalysisTest, UnsignedIndicesThatMayWrapAreNotLinear) {
   Analyse(std::string(kIndex) + "add.u32 %r5, %r4, -1; mul.wide.u32 %rd1, %r5, 4; ret;");
   EXPECT_EQ(R(5).stride, 1);
