@@ -6,19 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
+
+#include "bench/process_check.h"
 
 namespace torpor::bench {
 namespace {
-
-void Check(bool is_right, const char* what) {
-  if (is_right) return;
-  std::fprintf(stderr, "%s failed\n", what);
-  std::abort();
-}
-
-void Check(CUresult result, const char* what) { Check(result == CUDA_SUCCESS, what); }
 
 Duration Load(const std::vector<Bytes>& tensors, const std::vector<char>& weights) {
   std::vector<CUdeviceptr> loaded(tensors.size());

@@ -4,20 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+
+#include "bench/process_check.h"
 
 namespace torpor::emulator {
 namespace {
 
-void Check(bool is_right, const char* what) {
-  if (is_right) return;
-  std::fprintf(stderr, "%s failed\n", what);
-  std::abort();
-}
-
-void Check(CUresult result, const char* what) { Check(result == CUDA_SUCCESS, what); }
+using bench::Check;
 
 // What goes through the pipes.
 constexpr char kCopy = 'c';

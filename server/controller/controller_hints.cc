@@ -22,9 +22,12 @@ void Controller::Advise(const Hint& hint, std::function<void(absl::Status)> done
   const char* const late = hint.kind == Hint::Kind::kLoad
                                ? "the node is busy; it is loaded when there is room"
                                : "the node is busy; it was not done, ask again";
-  hints_.push_back(
-      {loop_.Now() + kHintPatience, late, FollowAfterRevoked(hint, instance->id), std::move(done)});
-  loop_.RunAt(hints_.back().give_up, [this] { AnswerHints(); });
+  PendingHint& pending = hints_.emplace_back();
+  pending.give_up = loop_.Now() + kHintPatience;
+  pending.late = late;
+  pending.outcome = FollowAfterRevoked(hint, instance->id);
+  pending.done = std::move(done);
+  loop_.RunAt(pending.give_up, [this] { AnswerHints(); });
   AnswerHints();
 }
 

@@ -21,6 +21,16 @@ class TranslatedSessionTest : public BatchTest {
   std::uint8_t* gpu(Bytes offset) {
     return reinterpret_cast<std::uint8_t*>(s_.memory->Resolve(base() + offset, 1));
   }
+  wire::TextureCreate TextureOfMemory() const {
+    wire::TextureCreate texture;
+    texture.texture = 4;
+    texture.resource = wire::TextureResource::kLinear;
+    texture.source = base();
+    texture.width = 1024;
+    texture.format = CU_AD_FORMAT_FLOAT;
+    texture.channels = 1;
+    return texture;
+  }
   // Leaves the GPU and comes back to another place.
   void Move() {
     ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(9)).ok());
@@ -131,15 +141,8 @@ TEST_F(TranslatedSessionTest, NobodySeesWhatWasInThePlace) {
 }
 
 TEST_F(TranslatedSessionTest, ATextureOfMemoryIsMadeAgainUnderItsValue) {
-  wire::TextureCreate texture;
-  texture.texture = 4;
-  texture.resource = wire::TextureResource::kLinear;
-  texture.source = base();
-  texture.width = 1024;
-  texture.format = CU_AD_FORMAT_FLOAT;
-  texture.channels = 1;
   s_.cuda.NumberImageObjectsFrom(100);
-  EXPECT_EQ(ErrorOf(texture), cudaSuccess);
+  EXPECT_EQ(ErrorOf(TextureOfMemory()), cudaSuccess);
   EXPECT_THAT(s_.cuda.image_objects(), ElementsAre(100));
   s_.cuda.NumberImageObjectsFrom(98);
   Move();
@@ -147,14 +150,7 @@ TEST_F(TranslatedSessionTest, ATextureOfMemoryIsMadeAgainUnderItsValue) {
 }
 
 TEST_F(TranslatedSessionTest, ATextureThatGetsAnotherValueIsAnError) {
-  wire::TextureCreate texture;
-  texture.texture = 4;
-  texture.resource = wire::TextureResource::kLinear;
-  texture.source = base();
-  texture.width = 1024;
-  texture.format = CU_AD_FORMAT_FLOAT;
-  texture.channels = 1;
-  EXPECT_EQ(ErrorOf(texture), cudaSuccess);
+  EXPECT_EQ(ErrorOf(TextureOfMemory()), cudaSuccess);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(9)).ok());
   ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
   auto& arena = dynamic_cast<ArenaMemory&>(*s_.gpu_memory);
