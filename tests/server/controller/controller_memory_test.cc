@@ -129,7 +129,8 @@ TEST_F(ControllerMemory, OnlyAStatelessFunctionThatIsSetUpForgetsChanges) {
   StartExecutor(0);
   const auto evict = [this](const std::string& function) {
     Hold(&v1::DaemonMessage::has_swap_out);
-    controller_->Advise({.kind = Hint::Kind::kEvict, .function = function}, [](absl::Status) {});
+    controller_->Advise({.kind = Hint::Kind::kEvict, .function = function},
+                        [](const absl::Status&) {});
     Settle();
     const v1::DaemonMessage last = *LastOperation();
     answers_ = nullptr;
