@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
+#include <span>
 
 #include "base/status_macros.h"
 #include "proto/wire/control_messages.h"
@@ -130,49 +130,46 @@ absl::Status SetAddressBase(Config& config, std::string_view text) {
   return absl::OkStatus();
 }
 
+// OK if `text` is one of the words; else it is `what`.
+absl::Status CheckWord(std::string_view text, std::string_view what,
+                       std::span<const std::string_view> words) {
+  if (std::ranges::find(words, text) != words.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("\"{}\" is {}; use {} or {}", text, what,
+                                                fmt::join(words.first(words.size() - 1), ", "),
+                                                words.back()));
+}
+
 absl::Status SetAddressMode(Config& config, std::string_view text) {
-  if (text != "map" && text != "translate") {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no address mode; use map or translate", text));
-  }
+  constexpr std::string_view kModes[] = {"map", "translate"};
+  TORPOR_RETURN_IF_ERROR(CheckWord(text, "no address mode", kModes));
   config.address_mode = text;
   return absl::OkStatus();
 }
 
 absl::Status SetSwapPipeline(Config& config, std::string_view text) {
-  if (text != "none" && text != "parameter" && text != "group") {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no way to swap; use none, parameter or group", text));
-  }
+  constexpr std::string_view kPipelines[] = {"none", "parameter", "group"};
+  TORPOR_RETURN_IF_ERROR(CheckWord(text, "no way to swap", kPipelines));
   config.swap_pipeline = text;
   return absl::OkStatus();
 }
 
 absl::Status SetSwapWait(Config& config, std::string_view text) {
-  if (text != "allocation" && text != "range") {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is nothing to wait for; use allocation or range", text));
-  }
+  constexpr std::string_view kWaits[] = {"allocation", "range"};
+  TORPOR_RETURN_IF_ERROR(CheckWord(text, "nothing to wait for", kWaits));
   config.swap_wait = text;
   return absl::OkStatus();
 }
 
 absl::Status SetLogLevel(Config& config, std::string_view text) {
-  constexpr std::array<std::string_view, 6> kLevels = {"trace", "debug", "info",
-                                                       "warn",  "error", "off"};
-  if (std::ranges::find(kLevels, text) == kLevels.end()) {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no log level; use trace, debug, info, warn, error or off", text));
-  }
+  constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
+  TORPOR_RETURN_IF_ERROR(CheckWord(text, "no log level", kLevels));
   config.log_level = text;
   return absl::OkStatus();
 }
 
 absl::Status SetLogFormat(Config& config, std::string_view text) {
-  if (text != "text" && text != "json") {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no log format; use text or json", text));
-  }
+  constexpr std::string_view kFormats[] = {"text", "json"};
+  TORPOR_RETURN_IF_ERROR(CheckWord(text, "no log format", kFormats));
   config.log_format = text == "json" ? LogFormat::kJson : LogFormat::kText;
   return absl::OkStatus();
 }
