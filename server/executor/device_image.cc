@@ -8,6 +8,7 @@
 #include "server/executor/address_scan.h"
 
 namespace torpor::executor {
+
 DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing,
                          BlockHasher& hasher, std::uint64_t base, Bytes bytes, ImageFiles files,
                          const SwapOptions& options)
@@ -44,11 +45,12 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
   std::ranges::sort(in_place, {}, &memory::Extent::begin);
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back(in_place));
   SetResident(whole);
-  touches_.Reset(allocations);
   const absl::Status begun = arrival_.Begin(live, groups);
   absl::StatusOr<memory::MovedBytes> copied =
       begun.ok() ? EnqueueArrival(groups, fresh, whole, steps) : begun;
-  if (!copied.ok()) {
+  if (copied.ok()) {
+    touches_.Reset(allocations);
+  } else {
     arrival_.Wait().IgnoreError();
     SetResident(resident_before);
     Undo(fresh);
