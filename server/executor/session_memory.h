@@ -73,6 +73,9 @@ class SessionMemory {
   // The same, for the command whose work is enqueued next (StreamSet::Use): that work waits for
   // what of these bytes a swap-in still brings.
   CUdeviceptr Use(std::uint64_t address, Bytes bytes, cuda_api::Access access);
+  // The same for a kernel: its packed parameters, in which every aligned word may be a pointer to
+  // what it uses. A pointer to pinned memory may lead to others.
+  void UseParameters(std::span<const std::uint8_t> parameters);
 
   // `bytes` are about to be uploaded there.
   void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
@@ -84,9 +87,6 @@ class SessionMemory {
   // points to. Any other number is given back as it is.
   bool is_translating() const { return image_->is_translating(); }
   std::uint64_t Translate(std::uint64_t word) const;
-  // The same for a kernel: its packed parameters, in which every aligned word may be a pointer to
-  // what it uses. A pointer to pinned memory may lead to others.
-  void UseParameters(std::span<const std::uint8_t> parameters);
 
   // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
   std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const;
