@@ -99,6 +99,7 @@ void UpstreamPool::Put(std::unique_ptr<UpstreamConnection> connection) {
 void UpstreamPool::CloseIdle() {
   idle_.clear();
   expiry_.cancel();
+  is_expiry_awaited_ = false;
 }
 
 void UpstreamPool::CloseOld() {
