@@ -23,7 +23,7 @@ namespace torpor::emulator {
 namespace {
 
 // Changes whenever generated code does; part of every cache key.
-constexpr char kGeneratorVersion[] = "31";
+constexpr char kGeneratorVersion[] = "32";
 
 // LLVM's register allocation takes time that grows much faster than its input. Without it code is
 // about a fifth slower; of more instructions than this, which take it about a second, that is the

@@ -457,9 +457,12 @@ bool Instruction::is_warp_barrier() const { return opcode == Opcode::kBar && Has
 bool Instruction::is_synchronising() const {
   if (opcode == Opcode::kAtom) return true;
   if (opcode == Opcode::kMbarrier) return Has(Modifier::kTestWait) || Has(Modifier::kTryWait);
-  if (opcode != Opcode::kLd) return false;
-  return Has(Modifier::kVolatile) || Has(Modifier::kAcquire) || Has(Modifier::kRelaxed) ||
-         Has(Modifier::kMmio);
+  return opcode == Opcode::kLd && is_ordered();
+}
+
+bool Instruction::is_ordered() const {
+  return Has(Modifier::kVolatile) || Has(Modifier::kAcquire) || Has(Modifier::kRelease) ||
+         Has(Modifier::kRelaxed) || Has(Modifier::kMmio);
 }
 
 bool Instruction::is_image_access() const {

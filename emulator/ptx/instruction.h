@@ -399,6 +399,8 @@ struct Instruction {
   unsigned vector_width() const;
   bool is_barrier() const;       // waits for other warps of the block
   bool is_warp_barrier() const;  // waits for other lanes of the warp
+  // Whether it says that other threads may make the same access meanwhile.
+  bool is_ordered() const;
   // Whether other threads' progress may show through this access.
   bool is_synchronising() const;
   bool is_image_access() const;  // of a texture or surface object

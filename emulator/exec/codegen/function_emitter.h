@@ -244,6 +244,8 @@ class FunctionEmitter {
     unsigned element_bytes = 0;
     unsigned count = 1;
     unsigned bytes() const { return element_bytes * count; }
+    // Whether a GPU makes one access of all of a lane's elements.
+    bool is_whole() const { return count > 1 && bytes() <= 16; }
   };
   void EmitLoad(const Instruction& instruction);
   void EmitStore(const Instruction& instruction);
@@ -260,6 +262,7 @@ class FunctionEmitter {
   std::vector<Value*> Load(const Address& address, const Access& access, Value* mask);
   std::vector<Value*> LoadContiguous(const Address& address, const Access& access, Value* mask);
   std::vector<Value*> PartElements(Value* all, const Access& access);
+  Value* JoinElements(const std::vector<Value*>& values, const Access& access);
   void PrefetchNextTile(const Address& address, const Access& access);
   bool IsContiguous(const Address& address, const Access& access) const;
   bool HasContiguousRows(const Address& address, const Access& access) const;
@@ -284,6 +287,12 @@ class FunctionEmitter {
                Value* mask);
   Value* Repeat(Value* mask, unsigned count);  // every lane `count` times
   void OrderMemory(const Instruction& instruction);
+
+  // whole_access.cc
+  std::vector<Value*> LoadWhole(const Address& address, const Access& access, Value* mask);
+  void StoreWhole(const Address& address, const Access& access, const std::vector<Value*>& values,
+                  Value* mask);
+  llvm::Type* WholeType(const Access& access);
 
   // memory_check.cc: what keeps wild pointers out.
   static bool IsMonotone(const Address& address);

@@ -217,20 +217,22 @@ void FunctionEmitter::StoreUniform(const Address& address, const Access& access,
 
 void FunctionEmitter::StoreContiguous(const Address& address, const Access& access,
                                       const std::vector<Value*>& values, Value* mask) {
-  Value* all = Vector(values[0]);
-  if (access.count > 1) {
-    // One after the other, then element by element.
-    std::vector<Value*> parts;
-    parts.reserve(values.size());
-    for (Value* value : values) parts.push_back(Vector(value));
-    std::vector<int> indices;
-    for (unsigned i = 0; i < kWarpLanes * access.count; ++i) {
-      indices.push_back(static_cast<int>((i % access.count) * kWarpLanes + i / access.count));
-    }
-    all = b_.CreateShuffleVector(Concatenate(std::move(parts)), indices);
+  b_.CreateMaskedStore(JoinElements(values, access), Pointer(address, address.value),
+                       llvm::Align(access.element_bytes), Repeat(mask, access.count));
+}
+
+// What lanes store one after the other, from element by element.
+llvm::Value* FunctionEmitter::JoinElements(const std::vector<Value*>& values,
+                                           const Access& access) {
+  if (access.count == 1) return Vector(values[0]);
+  std::vector<Value*> parts;
+  parts.reserve(values.size());
+  for (Value* value : values) parts.push_back(Vector(value));
+  std::vector<int> indices;
+  for (unsigned i = 0; i < kWarpLanes * access.count; ++i) {
+    indices.push_back(static_cast<int>((i % access.count) * kWarpLanes + i / access.count));
   }
-  b_.CreateMaskedStore(all, Pointer(address, address.value), llvm::Align(access.element_bytes),
-                       Repeat(mask, access.count));
+  return b_.CreateShuffleVector(Concatenate(std::move(parts)), indices);
 }
 
 void FunctionEmitter::Scatter(const Address& address, const Access& access,
@@ -260,10 +262,7 @@ void FunctionEmitter::Scatter(const Address& address, const Access& access,
 // Keeps the compiler from caching or moving an access that other threads may observe; the
 // processor orders loads and stores strongly enough by itself.
 void FunctionEmitter::OrderMemory(const Instruction& instruction) {
-  const bool ordered = instruction.Has(Modifier::kVolatile) ||
-                       instruction.Has(Modifier::kAcquire) || instruction.Has(Modifier::kRelease) ||
-                       instruction.Has(Modifier::kRelaxed) || instruction.Has(Modifier::kMmio);
-  if (!ordered) return;
+  if (!instruction.is_ordered()) return;
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
 }
 
@@ -290,7 +289,9 @@ void FunctionEmitter::EmitLoad(const Instruction& instruction) {
     const Address address = AddressOf(source, space);
     if (address.value == nullptr) return;
     in_tile_ = tile_loads_.Contains(IndexOf(instruction));
-    const std::vector<Value*> values = Load(address, access, mask);
+    const std::vector<Value*> values = instruction.is_ordered() && access.is_whole()
+                                           ? LoadWhole(address, access, mask)
+                                           : Load(address, access, mask);
     in_tile_ = false;
     OrderMemory(instruction);
     for (unsigned i = 0; i < count; ++i) {
@@ -323,7 +324,11 @@ void FunctionEmitter::EmitStore(const Instruction& instruction) {
       const bool uniform = lanes_.OperandShape(element, 64).uniform();
       values.push_back(ToInt(ReadAny(element, type, uniform)));
     }
-    Store(address, access, values, mask);
+    if (instruction.is_ordered() && access.is_whole()) {
+      StoreWhole(address, access, values, mask);
+    } else {
+      Store(address, access, values, mask);
+    }
     OrderMemory(instruction);
   });
 }

@@ -63,5 +63,22 @@ TEST_F(AtomicTest, SixteenBytesAreExchanged) {
   EXPECT_EQ(data[3], 2 * data[2]);
 }
 
+// Half of the blocks write pairs of equal numbers, the others must never see two that differ. The
+// lanes of a warp go downwards, as in a look-back.
+TEST_F(AtomicTest, OrderedVectorsAreSeenWhole) {
+  DeviceArray<std::uint64_t> data(memory_, 32 * 2 + 1);
+  RunGrid(
+      "and.b32 %w1, %t, 31; sub.u32 %w1, 31, %w1; mul.wide.u32 %x1, %w1, 16;\n"
+      "add.u64 %x1, %x1, %rd; shr.u32 %w2, %i, 6; and.b32 %w2, %w2, 1; setp.eq.u32 %p1, %w2, 0;\n"
+      "mov.u64 %x2, 0; mov.u64 %x3, 0; mov.u64 %x4, 0;\n"
+      "AGAIN: @%p1 st.relaxed.gpu.global.v2.u64 [%x1], {%x2, %x2};\n"
+      "@!%p1 ld.relaxed.gpu.global.v2.u64 {%x3, %x4}, [%x1];\n"
+      "setp.ne.u64 %p2, %x3, %x4; @%p2 red.global.add.u32 [%rd+512], 1;\n"
+      "add.u64 %x2, %x2, 1; setp.lt.u64 %p3, %x2, 50000; @%p3 bra AGAIN;",
+      data.data());
+  EXPECT_EQ(data[64], 0U);
+  EXPECT_EQ(data[0], 49999U);
+}
+
 }  // namespace
 }  // namespace torpor::emulator
