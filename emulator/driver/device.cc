@@ -112,11 +112,12 @@ constexpr FixedAttribute kFixedAttributes[] = {
 
 }  // namespace
 
-Device::Device(CUdevice index, GpuSpec spec, PciAddress pci_address, NodeFile& node,
+Device::Device(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
                AddressSpace& space)
     : index_(index),
       spec_(std::move(spec)),
-      pci_address_(pci_address),
+      pci_address_(PciAddressOf(topology, spec_.place)),
+      link_signature_(LinkSignature(topology, spec_.place)),
       space_(space),
       budget_(node, spec_.place, spec_.memory) {}
 
@@ -127,11 +128,13 @@ DeviceTraits Device::traits() const {
 }
 
 CUuuid Device::uuid() const {
-  // Version 4 in form; the same for the same place in the topology, in every process.
+  // Version 4 in form; the same for the same place in the topology, in every process. On another
+  // link it is another GPU, since what is known of a GPU's link is kept under its name.
   static constexpr unsigned char kTemplate[16] = {0x70, 0x6f, 0x72, 0x74, 0x6f, 0x72, 0x40, 0x00,
                                                   0x80, 0x65, 0x6d, 0x75, 0x00, 0x00, 0x00, 0x00};
   CUuuid uuid;
   std::memcpy(uuid.bytes, kTemplate, sizeof(kTemplate));
+  std::memcpy(uuid.bytes + 11, &link_signature_, sizeof(link_signature_));
   uuid.bytes[15] = static_cast<char>(spec_.place);
   return uuid;
 }

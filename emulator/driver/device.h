@@ -24,7 +24,8 @@ inline constexpr Bytes kAllocationUnit = 4 * kKiB;
 class Device final : public DeviceMemory {
  public:
   // `node` and `space` must outlive it.
-  Device(CUdevice index, GpuSpec spec, PciAddress pci_address, NodeFile& node, AddressSpace& space);
+  Device(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
+         AddressSpace& space);
 
   CUdevice index() const { return index_; }
   const GpuSpec& spec() const { return spec_; }
@@ -60,6 +61,7 @@ class Device final : public DeviceMemory {
   const CUdevice index_;
   const GpuSpec spec_;
   const PciAddress pci_address_;
+  const std::uint32_t link_signature_;
   AddressSpace& space_;
   MemoryBudget budget_;
 

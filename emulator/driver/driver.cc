@@ -52,8 +52,7 @@ DriverResult<void> Driver::Start() {
   kernel_times_ = std::make_unique<KernelTimes>(topology_);
   for (const GpuSpec& spec : described->gpus) {
     devices_.push_back(std::make_unique<Device>(static_cast<CUdevice>(devices_.size()), spec,
-                                                PciAddressOf(topology_, spec.place), *node_,
-                                                space_));
+                                                topology_, *node_, space_));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #include "emulator/node/identity.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <optional>
 #include <set>
@@ -42,6 +43,19 @@ std::string ToText(PciAddress address) {
   char text[32];
   std::snprintf(text, sizeof(text), "%04x:%02x:00.0", address.domain, address.bus);
   return text;
+}
+
+std::uint32_t LinkSignature(const Topology& topology, unsigned place) {
+  const GpuSpec& gpu = topology.gpus[place];
+  const double switch_gbps = gpu.pcie_switch ? topology.switches[*gpu.pcie_switch].gbps : 0;
+  std::uint32_t hash = 2166136261;  // FNV-1a
+  for (const double number :
+       {gpu.pcie_gbps, gpu.copy_us, gpu.pageable_gbps, switch_gbps, topology.time_scale}) {
+    for (std::uint64_t bits = std::bit_cast<std::uint64_t>(number), i = 0; i < 8; ++i) {
+      hash = (hash ^ static_cast<std::uint8_t>(bits >> 8 * i)) * 16777619;
+    }
+  }
+  return hash;
 }
 
 unsigned PeerRank(const Topology& topology, unsigned place, unsigned peer) {

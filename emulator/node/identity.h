@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "emulator/node/topology.h"
@@ -13,6 +14,9 @@ struct PciAddress {
 };
 PciAddress PciAddressOf(const Topology& topology, unsigned place);
 std::string ToText(PciAddress address);  // "0000:21:00.0"
+
+// A number that differs where the way between the host and the GPU does.
+std::uint32_t LinkSignature(const Topology& topology, unsigned place);
 
 // How good the way between two GPUs is among all of the node: 0 is the best. More NVLinks are
 // better than fewer, and these than none.

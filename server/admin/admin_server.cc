@@ -21,6 +21,8 @@ void Fill(const GpuSnapshot& gpu, v1::GpuStatus& status) {
   status.set_executor_pid(gpu.executor_pid);
   status.set_pool_bytes(gpu.pool_bytes);
   status.set_used_bytes(gpu.used_bytes);
+  status.set_swap_group_bytes(gpu.swap_group_bytes);
+  status.set_link_bytes_per_second(gpu.link_bytes_per_second);
   status.set_executor_restarts(gpu.executor_restarts);
   status.set_busy_seconds(gpu.busy_seconds);
   status.set_leased_to(gpu.leased_to);

@@ -49,7 +49,7 @@ struct Config {
   Bytes chunk_bytes = 2 * kMiB;         // unit in which images occupy device memory
   bool swap_pinned = true;              // images are pinned for copies
   std::string swap_pipeline = "group";  // what runs while an image comes: none, parameter, group
-  Bytes swap_group_bytes = 2 * kMiB;    // size of a group
+  Bytes swap_group_bytes = 0;           // size of a group; 0: as the links are measured
   std::string swap_wait = "allocation";  // that a kernel's pointers make it wait for: or range
   Bytes window_bytes = 16 * kMiB;        // shared window of a session
   Bytes address_range = 64 * kGiB;       // least range of addresses of a session

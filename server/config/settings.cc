@@ -146,6 +146,18 @@ absl::Status SetAddressMode(Config& config, std::string_view text) {
   return absl::OkStatus();
 }
 
+absl::Status SetSwapGroupBytes(Config& config, std::string_view text) {
+  if (text == "auto") {
+    config.swap_group_bytes = 0;
+    return absl::OkStatus();
+  }
+  if (!ParseBytes(text).ok()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "\"{}\" is not a size; write auto, or a number and a unit, for example 2MiB", text));
+  }
+  return SetBytes<&Config::swap_group_bytes, 64 * kKiB, kGiB>(config, text);
+}
+
 absl::Status SetSwapPipeline(Config& config, std::string_view text) {
   constexpr std::string_view kPipelines[] = {"none", "parameter", "group"};
   TORPOR_RETURN_IF_ERROR(CheckWord(text, "no way to swap", kPipelines));
@@ -222,8 +234,8 @@ constexpr Setting<Config> kNodeSettings[] = {
     {"swap_pipeline", "WHAT", "group",
      "What is copied and waited for by itself when an image comes: none, parameter or group", false,
      SetSwapPipeline},
-    {"swap_group_bytes", "SIZE", "2MiB", "Size of a group", false,
-     SetBytes<&Config::swap_group_bytes, 64 * kKiB, kGiB>},
+    {"swap_group_bytes", "SIZE", "auto", "Size of a group; auto: as each GPU's link is measured",
+     false, SetSwapGroupBytes},
     {"swap_wait", "WHAT", "allocation",
      "What a kernel's pointers make it wait for: allocation or range", false, SetSwapWait},
     {"window_bytes", "SIZE", "16MiB", "Memory that a session shares with the daemon", false,

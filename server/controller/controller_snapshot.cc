@@ -40,6 +40,8 @@ GpuSnapshot Controller::SnapshotOf(const Executor& executor) const {
                                                              : "starting";
   gpu.executor_pid = executor.is_attached() ? executor.registration().pid() : 0;
   gpu.pool_bytes = executor.registration().pool_bytes();
+  gpu.swap_group_bytes = executor.registration().group_bytes();
+  gpu.link_bytes_per_second = executor.registration().link_bytes_per_second();
   gpu.executor_restarts = executor.starts() > 0 ? executor.starts() - 1 : 0;
   const auto busy = busy_seconds_.find(executor.gpu());
   gpu.busy_seconds = busy == busy_seconds_.end() ? 0 : busy->second;

@@ -57,6 +57,10 @@ std::vector<std::string> ExecutorEnvironment(const Config& config) {
   return environment;
 }
 
+std::string GroupBytesArgument(const Config& config) {
+  return config.swap_group_bytes == 0 ? "auto" : absl::StrCat(config.swap_group_bytes);
+}
+
 Command ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
                         std::uint64_t epoch) {
   Command command;
@@ -74,13 +78,21 @@ Command ExecutorCommand(const Config& config, const std::string& program, GpuInd
       absl::StrCat("--address-mode=", config.address_mode),
       absl::StrCat("--swap-pinned=", config.swap_pinned ? "true" : "false"),
       absl::StrCat("--swap-pipeline=", config.swap_pipeline),
-      absl::StrCat("--swap-group-bytes=", config.swap_group_bytes),
+      absl::StrCat("--swap-group-bytes=", GroupBytesArgument(config)),
+      absl::StrCat("--link-profile-dir=", config.state_dir, "/links"),
       absl::StrCat("--swap-wait=", config.swap_wait),
       absl::StrCat("--log-level=", config.log_level),
       absl::StrCat("--log-format=", config.log_format == LogFormat::kJson ? "json" : "text")};
   for (std::string& word : LibraryArguments(config)) command.arguments.push_back(std::move(word));
   command.added_environment = ExecutorEnvironment(config);
   return command;
+}
+
+absl::Status CreateFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot create ", path, ": ", error.message()));
 }
 
 // The indices to serve: those that are configured, of those that there are.
@@ -154,12 +166,8 @@ class LiveNode final : public Node,
     processes.command = [this, executor_program](GpuIndex gpu, std::uint64_t epoch) {
       return ExecutorCommand(config_, executor_program, gpu, epoch);
     };
-    std::error_code error;
-    std::filesystem::create_directories(config_.state_dir + "/modules", error);
-    if (error) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot create ", config_.state_dir, "/modules: ", error.message()));
-    }
+    TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
+    TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
     const std::string descriptor_socket = options.descriptor_socket;
     controller_ =
         std::make_unique<Controller>(std::move(options), loop_, repository_, *this, telemetry);

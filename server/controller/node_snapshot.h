@@ -28,6 +28,8 @@ struct GpuSnapshot {
   Bytes used_bytes = 0;  // what the scheduler has given to images
   MemorySnapshot memory;
   Bytes free_bytes = 0;  // kept for nobody
+  Bytes swap_group_bytes = 0;
+  double link_bytes_per_second = 0;  // from the host; 0: not measured
   std::uint64_t executor_restarts = 0;
   double busy_seconds = 0;
   std::string leased_to;  // function; empty when idle

@@ -13,6 +13,7 @@
 #include "server/executor/device.h"
 #include "server/executor/execution_service.h"
 #include "server/executor/kernel_output.h"
+#include "server/executor/link_profile.h"
 #include "server/executor/mapped_backing.h"
 #include "server/executor/math_libraries.h"
 #include "server/executor/node_link.h"
@@ -30,8 +31,32 @@ constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
 
 std::string PeerSocket(const ExecutorOptions& options) { return options.socket + ".peers"; }
 
+// How images are swapped in over the link as it is.
+struct SwapPlan {
+  SwapOptions options;
+  double link_rate = 0;  // bytes a second; 0: not measured
+};
+
+SwapPlan PlanSwaps(const ExecutorOptions& options, const Device& device) {
+  SwapPlan plan{options.swap, 0};
+  if (!options.measures_link || options.swap.pipeline != SwapPipeline::kGroup) return plan;
+  const absl::StatusOr<BandwidthCurve> curve = ProfileLink(device, options.link_profile_dir);
+  if (!curve.ok()) {
+    spdlog::warn("GPU {}: groups of {} KiB, since its link was not measured: {}", options.gpu,
+                 plan.options.group_bytes / kKiB, curve.status().ToString());
+    return plan;
+  }
+  plan.link_rate = memory::PeakRate(*curve);
+  plan.options.group_bytes = memory::FindElbow(*curve).value_or(plan.options.group_bytes);
+  spdlog::info("GPU {}: {:.1f} GB/s from the host, {:.0f}% of that in groups of {} KiB",
+               options.gpu, plan.link_rate / 1e9, 100 * memory::kElbowShare,
+               plan.options.group_bytes / kKiB);
+  return plan;
+}
+
 v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& device,
-                                 const PhysicalPool& pool, const ImageMemory& gpu_memory) {
+                                 const PhysicalPool& pool, const ImageMemory& gpu_memory,
+                                 const SwapPlan& swap) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::Register& registration = *message.mutable_register_();
   registration.set_gpu(options.gpu);
@@ -39,6 +64,8 @@ v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& d
   registration.set_epoch(options.epoch);
   registration.set_pool_bytes(gpu_memory.capacity());
   registration.set_chunk_bytes(pool.chunk_bytes());
+  registration.set_group_bytes(swap.options.group_bytes);
+  registration.set_link_bytes_per_second(swap.link_rate);
   registration.set_socket_path(options.socket);
   registration.set_peer_socket_path(PeerSocket(options));
   // What another GPU reaches lies at the client's own addresses.
@@ -106,6 +133,7 @@ class SessionRelay final : public SessionListener {
 absl::Status RunExecutor(const ExecutorOptions& options) {
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(options.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, options.gpu));
+  const SwapPlan swap = PlanSwaps(options, *device);  // while the pool does not have the memory
   const Bytes pool_bytes = PoolBytes(options, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
                           PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
@@ -130,7 +158,7 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
       directory,
       options.descriptor_socket,
       kLeaseEndPatience,
-      options.swap};
+      swap.options};
   NodeLink link(options.daemon_socket);
   ExecutorLoop loop(environment, link);
   relay.Connect(loop);
@@ -140,7 +168,7 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
                           Serve(service, options.socket, options.socket_mode));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
                           PeerServer::Start(PeerSocket(options), *device, directory));
-  link.Start(Registration(options, *device, *pool, *gpu_memory), loop);
+  link.Start(Registration(options, *device, *pool, *gpu_memory, swap), loop);
   spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", options.gpu,
                device->properties().name, gpu_memory->capacity() / kMiB, pool->chunk_bytes() / kKiB,
                options.socket);

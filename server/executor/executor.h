@@ -26,6 +26,8 @@ struct ExecutorOptions {
   Bytes chunk_bytes = 2 * kMiB;
   AddressMode address_mode = AddressMode::kMap;
   SwapOptions swap;
+  bool measures_link = true;     // for swap.group_bytes
+  std::string link_profile_dir;  // where that is kept; empty: nowhere
 };
 
 // Owns the GPU until there is a reason to end, and then ends the process with an ExitStatus.

@@ -22,6 +22,7 @@ namespace {
 using torpor::executor::AddressMode;
 using torpor::executor::ExecutorOptions;
 using torpor::executor::ExitStatus;
+using torpor::executor::kLeastGroupBytes;
 using torpor::executor::SwapOptions;
 using torpor::executor::SwapPipeline;
 using torpor::executor::SwapWait;
@@ -47,6 +48,27 @@ struct CommandLine {
   std::string log_format = "text";
 };
 
+// "auto" or a size.
+void AddGroupBytes(CLI::App& app, ExecutorOptions& options) {
+  app.add_option_function<std::string>(
+         "--swap-group-bytes",
+         [&options](const std::string& text) {
+           options.measures_link = text == "auto";
+           if (options.measures_link) return;
+           std::string size = text;  // becomes a plain number
+           const std::string wrong = CLI::AsSizeValue(false)(size);
+           std::from_chars(size.data(), size.data() + size.size(), options.swap.group_bytes);
+           if (wrong.empty() && options.swap.group_bytes >= kLeastGroupBytes) return;
+           throw CLI::ValidationError("--swap-group-bytes", "wants auto or at least 64KiB");
+         },
+         "Size of a group; auto: at which the link is fast, which is measured")
+      ->type_name("SIZE")
+      ->option_text("auto|BYTES [auto]");
+  app.add_option("--link-profile-dir", options.link_profile_dir,
+                 "Folder that keeps what was measured; empty: none")
+      ->type_name("DIR");
+}
+
 void AddSwapOptions(CLI::App& app, SwapOptions& swap) {
   app.add_option("--swap-pinned", swap.pinned, "Whether images are pinned for copies")
       ->type_name("BOOL")
@@ -59,9 +81,6 @@ void AddSwapOptions(CLI::App& app, SwapOptions& swap) {
                  "that are copied one by one, or in groups")
       ->transform(CLI::CheckedTransformer(pipelines))
       ->option_text("none|parameter|group [group]");
-  app.add_option("--swap-group-bytes", swap.group_bytes, "Size of a group")
-      ->transform(CLI::AsSizeValue(false))
-      ->option_text("BYTES [2MiB]");
   const std::map<std::string, SwapWait> waits = {{"allocation", SwapWait::kAllocation},
                                                  {"range", SwapWait::kRange}};
   app.add_option(
@@ -126,6 +145,7 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->transform(CLI::CheckedTransformer(modes))
       ->option_text("map|translate [map]");
   AddSwapOptions(app, options.swap);
+  AddGroupBytes(app, options);
   app.add_option("--log-level", line.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
   app.add_option("--log-format", line.log_format, "Form of a line of the log")

@@ -17,6 +17,9 @@ enum class SwapWait {
   kRange,       // the group in which the pointer points: the paper's rule, which trusts the kernel
 };
 
+// Groups are no smaller.
+inline constexpr Bytes kLeastGroupBytes = 64 * kKiB;
+
 struct SwapOptions {
   bool pinned = true;  // images are registered with the driver
   SwapPipeline pipeline = SwapPipeline::kGroup;

@@ -103,8 +103,9 @@ TEST_F(StatelessFunctions, KeepWhatTheirProgramsSetUp) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, Swapping,
-                         testing::Values("", "swap_pipeline: none\n", "swap_pipeline: parameter\n",
-                                         "swap_group_bytes: 8MiB\n", "swap_wait: range\n",
+                         testing::Values("swap_group_bytes: auto\n", "swap_pipeline: none\n",
+                                         "swap_pipeline: parameter\n", "swap_group_bytes: 8MiB\n",
+                                         "swap_wait: range\n",
                                          "swap_pinned: false\nswap_pipeline: none\n",
                                          "swap_pinned: false\n"),
                          [](const auto& info) { return "Setting" + std::to_string(info.index); });

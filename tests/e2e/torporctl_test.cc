@@ -33,6 +33,8 @@ class Torporctl : public testing::Test {
 
 class TorporctlOnANode : public Torporctl {
  protected:
+  explicit TorporctlOnANode(const std::string& settings = "")
+      : node_(kTwoGpus, {"busy", "absent"}, settings) {}
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(node_.Start());
     ASSERT_NO_FATAL_FAILURE(node_.StartFunction(
@@ -52,7 +54,7 @@ class TorporctlOnANode : public Torporctl {
     return node_.PostOne("/function/busy/add", "{\"value\":[" + std::to_string(value) + "]}");
   }
 
-  EmulatedNode node_{kTwoGpus, {"busy", "absent"}};
+  EmulatedNode node_;
 };
 
 TEST_F(TorporctlOnANode, StatusShowsTheNodeAndItsGpus) {
@@ -64,10 +66,25 @@ TEST_F(TorporctlOnANode, StatusShowsTheNodeAndItsGpus) {
     EXPECT_EQ(kill(gpu.at("executor_pid").get<pid_t>(), 0), 0);
     EXPECT_EQ(gpu.at("executor_restarts"), 0);
     EXPECT_LE(gpu.at("used_bytes"), gpu.at("pool_bytes"));
+    EXPECT_EQ(gpu.at("link_bytes_per_second"), 0);
+    EXPECT_EQ(gpu.at("swap_group_bytes"), 2 << 20);
   }
   const std::string table = Show("status", "table");
   EXPECT_THAT(table, HasSubstr("state     ready\n"));
   EXPECT_THAT(table, HasSubstr("GPU  STATE"));
+}
+
+class TorporctlOnMeasuredLinks : public TorporctlOnANode {
+ protected:
+  TorporctlOnMeasuredLinks() : TorporctlOnANode("swap_group_bytes: auto\n") {}
+};
+
+TEST_F(TorporctlOnMeasuredLinks, StatusShowsThem) {
+  for (const auto& gpu : node_.Status().at("gpus")) {
+    EXPECT_GT(gpu.at("link_bytes_per_second"), 0);
+    EXPECT_GE(gpu.at("swap_group_bytes"), 64 << 10);
+  }
+  EXPECT_THAT(Show("status", "table"), HasSubstr("GB/s"));
 }
 
 TEST_F(TorporctlOnANode, MemoryAddsUp) {

@@ -25,6 +25,10 @@ std::string HumanSeconds(double seconds) {
   return fmt::format("{:.1f}s", seconds);
 }
 
+std::string HumanRate(double bytes_per_second) {
+  return bytes_per_second > 0 ? fmt::format("{:.1f}GB/s", bytes_per_second / 1e9) : "-";
+}
+
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 }  // namespace
@@ -67,6 +71,8 @@ std::string StatusTable(const v1::NodeStatus& status) {
                    {"STATE"},
                    {"USED", Align::kRight},
                    {"POOL", Align::kRight},
+                   {"LINK", Align::kRight},
+                   {"GROUP", Align::kRight},
                    {"BUSY", Align::kRight},
                    {"RESTARTS", Align::kRight},
                    {"PID", Align::kRight},
@@ -74,7 +80,8 @@ std::string StatusTable(const v1::NodeStatus& status) {
                    {"NAME"}});
   for (const v1::GpuStatus& gpu : status.gpus()) {
     table.AddRow({std::to_string(gpu.gpu()), gpu.state(), HumanBytes(gpu.used_bytes()),
-                  HumanBytes(gpu.pool_bytes()), HumanSeconds(gpu.busy_seconds()),
+                  HumanBytes(gpu.pool_bytes()), HumanRate(gpu.link_bytes_per_second()),
+                  HumanBytes(gpu.swap_group_bytes()), HumanSeconds(gpu.busy_seconds()),
                   std::to_string(gpu.executor_restarts()), std::to_string(gpu.executor_pid()),
                   OrDash(gpu.leased_to()), gpu.name()});
   }
@@ -92,6 +99,8 @@ std::string StatusJson(const v1::NodeStatus& status) {
                     {"executor_restarts", gpu.executor_restarts()},
                     {"pool_bytes", gpu.pool_bytes()},
                     {"used_bytes", gpu.used_bytes()},
+                    {"swap_group_bytes", gpu.swap_group_bytes()},
+                    {"link_bytes_per_second", gpu.link_bytes_per_second()},
                     {"busy_seconds", gpu.busy_seconds()},
                     {"leased_to", gpu.leased_to()}});
   }

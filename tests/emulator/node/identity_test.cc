@@ -24,6 +24,20 @@ TEST(IdentityTest, BusNumbersShowTheSwitches) {
               ElementsAre("0000:10:00.0", "0000:11:00.0", "0000:20:00.0", "0000:21:00.0"));
 }
 
+TEST(IdentityTest, SignaturesTellLinksApart) {
+  const Topology topology = FourGpus();
+  Topology other = topology;
+  EXPECT_EQ(LinkSignature(topology, 0), LinkSignature(topology, 3));
+  other.gpus[0].pcie_gbps = 11;
+  other.gpus[1].copy_us = 8;
+  other.switches[1].gbps = 14;
+  std::set<std::uint32_t> signatures = {LinkSignature(topology, 0)};
+  for (const unsigned place : {0, 1, 2}) signatures.insert(LinkSignature(other, place));
+  other.time_scale = 10;
+  for (const unsigned place : {0, 1, 2}) signatures.insert(LinkSignature(other, place));
+  EXPECT_EQ(signatures.size(), 7U);
+}
+
 TEST(IdentityTest, GpusWithoutASwitchStandAlone) {
   Topology topology = FourGpus();
   topology.gpus[1].pcie_switch = std::nullopt;

@@ -68,6 +68,15 @@ functions:
   EXPECT_EQ(digits.tenant, "mail");
 }
 
+TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
+  const auto group_bytes = [](const std::string& setting) {
+    return ParseConfig("version: v1\n" + setting, "config.yaml")->swap_group_bytes;
+  };
+  EXPECT_EQ(group_bytes(""), 0U);
+  EXPECT_EQ(group_bytes("swap_group_bytes: auto\n"), 0U);
+  EXPECT_EQ(group_bytes("swap_group_bytes: 512KiB\n"), 512 * kKiB);
+}
+
 TEST(ConfigLoaderTest, AVersionAloneIsAConfiguration) {
   const auto config = ParseConfig("version: v1\n", "config.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -111,6 +120,9 @@ const BadFile kBadFiles[] = {
     {"NegativeSize", "version: v1\ndriver_reserve: -1GiB\n",
      "/etc/torpor/config.yaml:2: driver_reserve: \"-1GiB\" is not a size; write a number and a "
      "unit, for example 512MiB or 2GiB"},
+    {"NeitherSizeNorAuto", "version: v1\nswap_group_bytes: automatic\n",
+     "/etc/torpor/config.yaml:2: swap_group_bytes: \"automatic\" is not a size; write auto, or a "
+     "number and a unit, for example 2MiB"},
     {"SizeNoMultiple", "version: v1\nchunk_bytes: 3MiB\n",
      "/etc/torpor/config.yaml:2: chunk_bytes: 3MiB does not fit; use a multiple of 2097152 bytes"},
     {"DurationWithoutUnit", "version: v1\nqueue_timeout: 30\n",

@@ -36,6 +36,7 @@ class NodeTest : public testing::Test {
     config_.cuda_library_dir = EMULATOR_DIR;
     config_.emulator_topology = folder_.path("topology.yaml");
     config_.driver_reserve = 16 * kMiB;
+    config_.swap_group_bytes = 2 * kMiB;  // whose links are not measured at every start
     config_.http_address = "127.0.0.1:0";
     config_.metrics_address = "";
     config_.log_level = "off";

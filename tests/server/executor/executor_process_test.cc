@@ -136,7 +136,9 @@ class ExecutorProcess : public testing::Test {
                                                 "--cuda-library-dir",
                                                 EMULATOR_DIR,
                                                 "--pool-bytes",
-                                                "256MiB"};
+                                                "256MiB",
+                                                "--swap-group-bytes",
+                                                "2MiB"};
     std::vector<char*> pointers;
     pointers.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments) {

@@ -104,6 +104,7 @@ TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
   gpu.uuid = "GPU-1";
   gpu.busy_seconds = 2.5;
   gpu.free_bytes = 2048;
+  gpu.link_bytes_per_second = 12e9;
   FunctionSnapshot& function = node_.functions.emplace_back();
   function.name = "digits";
   function.resident_gpus = {1};
@@ -118,6 +119,8 @@ TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
   EXPECT_THAT(text, HasSubstr("torpor_function_image_bytes{function=\"digits\"} 512"));
   EXPECT_THAT(text, HasSubstr("torpor_function_gpu_bytes{function=\"digits\",gpu=\"1\"} 512"));
   EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 2048"));
+  EXPECT_THAT(text, HasSubstr("torpor_gpu_link_bytes_per_second{"));
+  EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 12000000000"));
 }
 
 TEST_F(MetricsTest, GpuAndHostMemoryAreAttributedToTheirPayer) {
