@@ -50,3 +50,21 @@ function(torpor_embedded_ptx output source symbol)
     COMMENT "nvcc ${name}.ptx" VERBATIM)
   set(${output} ${generated} PARENT_SCOPE)
 endfunction()
+
+# torpor_wrapped_driver(NAME SOURCE FOLDER): library NAME and a folder for cuda_library_dir, whose
+# driver is the emulator's but for the calls that SOURCE defines.
+function(torpor_wrapped_driver name source folder)
+  add_library(${name} SHARED ${source})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE cuda_headers torpor_warnings
+                        -Wl,--no-as-needed emulator_libcuda)
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${folder}
+                        LIBRARY_OUTPUT_NAME cuda SUFFIX .so.1 NO_SONAME ON)
+  # The emulator's own has the soname libcuda.so.1.
+  target_link_options(${name} PRIVATE -Wl,-soname,lib${name}.so)
+  foreach(library cublas cublasLt)
+    add_custom_command(TARGET ${name} POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -E create_symlink ${TORPOR_EMULATOR_DIR}/lib${library}.so.13
+              ${folder}/lib${library}.so.13)
+  endforeach()
+endfunction()
