@@ -1,6 +1,7 @@
 #include "memory/trace/caching_allocator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace torpor::memory {
@@ -31,6 +32,11 @@ CachingAllocator::Tensor CachingAllocator::Allocate(Bytes bytes) {
   return place->offset;
 }
 
+CachingAllocator::Place CachingAllocator::PlaceOf(Tensor tensor) const {
+  const auto& [begin, open] = *std::prev(segments_.upper_bound(tensor));
+  return {open.segment.number, tensor - begin};
+}
+
 void CachingAllocator::AddSegment(Bytes tensor_bytes, bool is_small) {
   const Segment segment{next_number_++, SegmentFor(tensor_bytes, is_small)};
   pool(is_small).Add({next_begin_, segment.bytes});
@@ -40,10 +46,10 @@ void CachingAllocator::AddSegment(Bytes tensor_bytes, bool is_small) {
 }
 
 void CachingAllocator::Free(Tensor tensor) {
-  const auto place = tensors_.find(tensor);
-  if (place == tensors_.end()) return;
-  pool(place->second.is_small).Add({tensor, place->second.bytes});
-  tensors_.erase(place);
+  const auto extent = tensors_.find(tensor);
+  if (extent == tensors_.end()) return;
+  pool(extent->second.is_small).Add({tensor, extent->second.bytes});
+  tensors_.erase(extent);
 }
 
 void CachingAllocator::EmptyCache() {

@@ -20,8 +20,15 @@ class CachingAllocator {
     friend bool operator==(const Segment&, const Segment&) = default;
   };
   using Tensor = Bytes;
+  // Of a tensor, in the segment of that number.
+  struct Place {
+    std::uint32_t segment = 0;
+    Bytes offset = 0;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
 
   Tensor Allocate(Bytes bytes);
+  Place PlaceOf(Tensor tensor) const;
   void Free(Tensor tensor);
   // Gives segments without a tensor back.
   void EmptyCache();
@@ -31,7 +38,7 @@ class CachingAllocator {
   std::vector<Segment> TakeFreedSegments();
 
  private:
-  struct Place {
+  struct Extent {
     Bytes bytes = 0;
     bool is_small = false;
   };
@@ -45,7 +52,7 @@ class CachingAllocator {
 
   FreeBlocks small_{0};
   FreeBlocks large_{0};
-  std::map<Tensor, Place> tensors_;
+  std::map<Tensor, Extent> tensors_;
   std::map<Bytes, OpenSegment> segments_;  // by begin
   std::vector<Segment> new_;
   std::vector<Segment> freed_;

@@ -22,6 +22,16 @@ TEST(CachingAllocator, AsksForPyTorchsSegments) {
   EXPECT_EQ(allocator.TakeNewSegments(), Segments{});
 }
 
+TEST(CachingAllocator, SaysWhereATensorLies) {
+  CachingAllocator allocator;
+  const auto large = allocator.Allocate(8 * kMiB);
+  const auto small = allocator.Allocate(1000);
+  const auto next = allocator.Allocate(8 * kMiB);
+  EXPECT_EQ(allocator.PlaceOf(large), (CachingAllocator::Place{0, 0}));
+  EXPECT_EQ(allocator.PlaceOf(small), (CachingAllocator::Place{1, 0}));
+  EXPECT_EQ(allocator.PlaceOf(next), (CachingAllocator::Place{0, 8 * kMiB}));
+}
+
 TEST(CachingAllocator, ReusesWhatIsFree) {
   CachingAllocator allocator;
   const auto tensor = allocator.Allocate(12 * kMiB);

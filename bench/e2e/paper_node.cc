@@ -1,0 +1,71 @@
+#include "bench/e2e/paper_node.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace torpor::bench {
+namespace {
+
+// Four GPUs copy 26 GB/s in the model. At 20 that is 1.3 GB/s for a computer whose one core copies
+// about 12, beside the functions' own work; and waking up some 60 µs late, which a thread does, is
+// little against copies and kernels of 400 µs or more.
+constexpr const char* kTimeScale = "20";
+
+// The preset's text with the time_scale of the benchmarks.
+std::string Preset() {
+  const char* const chosen = std::getenv("TORPOR_BENCH_TIME_SCALE");
+  std::ifstream file(TORPOR_BENCH_TOPOLOGY);
+  std::ostringstream text;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("time_scale:")) {
+      line = std::string("time_scale: ") + (chosen == nullptr ? kTimeScale : chosen);
+    }
+    text << line << "\n";
+  }
+  return text.str();
+}
+
+}  // namespace
+
+void Fail(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::exit(1);
+}
+
+const emulator::Topology& PaperNode() {
+  static const auto* const topology = [] {
+    auto parsed = emulator::ParseTopology(Preset(), TORPOR_BENCH_TOPOLOGY);
+    if (!parsed.ok()) Fail(parsed.failure().message);
+    return new emulator::Topology(*parsed);
+  }();
+  return *topology;
+}
+
+std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels) {
+  std::ostringstream text;
+  text << Preset();
+  if (!kernels.empty()) text << "\nkernels:\n";
+  for (const emulator::KernelTime& kernel : kernels) {
+    text << "  - {name: '" << kernel.name << "', us: " << kernel.us << "}\n";
+  }
+  return text.str();
+}
+
+double ModelledMs(Duration real) { return ToSeconds(real) * 1e3 / PaperNode().time_scale; }
+
+double LinkMs(double bytes, unsigned gpu) {
+  return bytes / (PaperNode().gpus[gpu].pcie_gbps * 1e9) * 1e3;
+}
+
+void Conclude(benchmark::State& state, const emulator::ModelReport& report) {
+  state.counters["valid"] = report.is_valid() ? 1 : 0;
+  state.SetLabel(report.ToText());
+}
+
+std::string TitleOf(const std::string& title, bool is_valid) {
+  return is_valid ? title : title + " (INVALID: the emulation fell behind its model)";
+}
+
+}  // namespace torpor::bench

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "emulator/node/model_account.h"
+#include "emulator/node/topology.h"
+
+// The emulated node of the paper, on which swaps are measured. Times are the model's: real ones
+// over its time_scale.
+namespace torpor::bench {
+
+// Says what is wrong on stderr and ends the process.
+[[noreturn]] void Fail(const std::string& what);
+
+// The preset paper-4gpu with another time_scale: 20, or TORPOR_BENCH_TIME_SCALE. As a file's text
+// it has times for kernels whose names match, too.
+const emulator::Topology& PaperNode();
+std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels = {});
+
+double ModelledMs(Duration real);
+
+// What bytes take to GPU `gpu` over its own link, in modelled milliseconds.
+double LinkMs(double bytes, unsigned gpu = 0);
+
+// Writes into the benchmark's label whether the emulation kept up with its model, and into its
+// counter `valid` 1 or 0: figures of one that did not are of the computer, not of the node.
+void Conclude(benchmark::State& state, const emulator::ModelReport& report);
+
+// A plot's title, which says so where not all of its figures are valid.
+std::string TitleOf(const std::string& title, bool is_valid);
+
+}  // namespace torpor::bench
