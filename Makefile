@@ -5,7 +5,7 @@
 #   make test       build, all tests that need no GPU, formatting, clang-tidy, fuzzers for 10 s
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
 #   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long
-#   make bench      benchmarks; results and plots in bench/results/
+#   make bench      benchmarks, all or BENCHMARKS="NAME..."; results and plots in bench/results/
 #   make bundle     a relocatable folder for a machine with a GPU: bundle/torpor.tar.xz
 #   make asan tsan  the tests under sanitizers (build-asan/, build-tsan/)
 #   make format     rewrite the sources in the project's format
@@ -16,6 +16,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 FUZZ_SECONDS ?= 600
 SOAK_SECONDS ?= 600
+BENCHMARKS ?=
 JOBS ?= $(shell nproc)
 BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build --preset $(1) -j $(JOBS)
 CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
@@ -51,7 +52,7 @@ soak: build
 	@SOAK_SECONDS=$(SOAK_SECONDS) build/tests/soak_test
 
 bench: build
-	@tools/dev/run_benchmarks.sh build
+	@tools/dev/run_benchmarks.sh build $(BENCHMARKS)
 
 bundle: build
 	@tools/bundle/bundle.sh build bundle

@@ -45,7 +45,7 @@ def cdf(plot):
 def bars(plot):
     lines = ["set ylabel " + quoted(plot["y_label"]), "set style data histograms",
              "set style histogram clustered gap 1", "set style fill solid 0.9 noborder",
-             "set xtics rotate by -20", "set key top right",
+             "set xtics rotate by -20", "set key above",
              "set logscale y" if plot.get("log_y") else "set yrange [0:*]", "$data << EOD"]
     for row, group in enumerate(plot["groups"]):
         values = " ".join(str(series["values"][row]) for series in plot["series"])

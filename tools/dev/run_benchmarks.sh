@@ -1,21 +1,36 @@
 #!/usr/bin/env bash
-# Runs every benchmark of a build folder (default build/) and writes bench/results/NAME.json, so
-# that git shows what has changed since the recorded run; and, for those with a picture, the plot's
-# data and NAME.svg. Wants a machine that does nothing else.
+# usage: run_benchmarks.sh [BUILD_FOLDER [NAME...]]
+# Runs the benchmarks of a build folder (default build/), all or those named, and writes
+# bench/results/NAME.json, so that git shows what has changed since the recorded run; and, for those
+# with a picture, the plot's data and NAME.svg. Wants a machine that does nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
+names=("${@:2}")
 results=bench/results
 mkdir -p "$results"
 export TORPOR_BENCH_PLOT_DIR=$results
-for program in "$build"/bench/*; do
-  [ -f "$program" ] && [ -x "$program" ] || continue
-  name=$(basename "$program")
+if [ "${#names[@]}" -eq 0 ]; then
+  for program in "$build"/bench/*; do
+    [ -f "$program" ] && [ -x "$program" ] && names+=("$(basename "$program")")
+  done
+fi
+for name in "${names[@]}"; do
+  program=$build/bench/$name
+  if [ ! -x "$program" ]; then
+    echo "$0: there is no benchmark $name in $build/bench" >&2
+    exit 2
+  fi
   echo "== $name"
   "$program" --benchmark_out="$results/$name.json" --benchmark_out_format=json
   sed -i '/"host_name":/d' "$results/$name.json"
 done
 echo "results: $results"
+# What an emulated node measured that fell behind its model is of no use.
+for name in "${names[@]}"; do
+  invalid=$(grep -c '"label": "INVALID' "$results/$name.json" || true)
+  [ "$invalid" -eq 0 ] || echo "$name: $invalid of its measurements are INVALID (docs/emulator.md)" >&2
+done
 shopt -s nullglob
 plots=("$results"/*.plot.json)
 [ "${#plots[@]}" -eq 0 ] || tools/dev/plot.py "${plots[@]}"
