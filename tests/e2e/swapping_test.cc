@@ -102,6 +102,22 @@ TEST_F(StatelessFunctions, KeepWhatTheirProgramsSetUp) {
   EXPECT_EQ(Run(1), SumOfAll(0)) << "what a request changed went with its eviction";
 }
 
+class LargeChunks : public TwoForOneGpu {
+ protected:
+  LargeChunks() : TwoForOneGpu("chunk_bytes: 8MiB\n") {}
+  void SetUp() override {
+    if (IsTranslating()) GTEST_SKIP() << "each layer would take a chunk of its own";
+    TwoForOneGpu::SetUp();
+  }
+};
+
+TEST_F(LargeChunks, HoldSeveralLayersEach) {
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    EXPECT_EQ(Ask("add", R"({"value":[1]})"), SumOfAll(round));
+  }
+  EXPECT_EQ(Run(23), SumOfAll(3));
+}
+
 INSTANTIATE_TEST_SUITE_P(Settings, Swapping,
                          testing::Values("swap_group_bytes: auto\n", "swap_pipeline: none\n",
                                          "swap_pipeline: parameter\n", "swap_group_bytes: 8MiB\n",
