@@ -9,6 +9,17 @@
 
 namespace torpor::memory {
 
+// Some of what is live: all up to `end`, which is where a block begins, or the end of everything.
+struct WriteBackPart {
+  static constexpr Bytes kEndOfAll = ~Bytes{0};
+
+  ExtentSet live;
+  Bytes end = kEndOfAll;
+};
+
+// What is live from `begin` on, up to the end of the block in which it comes to `most_bytes`.
+WriteBackPart FirstPart(const ExtentSet& live, Bytes begin, Bytes most_bytes, Bytes block_bytes);
+
 // A block of an image, by its number, and the hash that it has on the GPU.
 struct HashedBlock {
   std::size_t block = 0;

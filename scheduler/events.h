@@ -68,6 +68,14 @@ struct SwapOutDone {
   GpuIndex gpu;
 };
 
+// Answers WriteBack. `is_clean`: all that the GPU had changed is in the host's image now; else
+// there is more to write back, and the scheduler asks again if there is still nothing better to do.
+struct WriteBackDone {
+  InstanceId instance;
+  GpuIndex gpu;
+  bool is_clean = true;
+};
+
 // The lease has ended, for whatever reason: the GPU is free for another.
 struct LeaseEnded {
   InstanceId instance;
@@ -110,8 +118,8 @@ struct PinChanged {
 struct TimePassed {};
 
 using Event = std::variant<ExecutorUp, ExecutorDown, InstanceAdded, RequestArrived, RequestGone,
-                           SwapInDone, SwapOutDone, LeaseEnded, GrowthWanted, ImageShrunk,
-                           LoadWanted, EvictionWanted, PinChanged, TimePassed>;
+                           SwapInDone, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted,
+                           ImageShrunk, LoadWanted, EvictionWanted, PinChanged, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 
@@ -128,6 +136,13 @@ struct SwapOut {
   InstanceId instance;
   GpuIndex gpu;
   SwapOutReason reason = SwapOutReason::kMemoryFull;
+};
+
+// Write back some of what the GPU changed; the image stays. The GPU has nothing else to do, but a
+// swap or a grant may follow before this is answered: it waits, so that a part must be small.
+struct WriteBack {
+  InstanceId instance;
+  GpuIndex gpu;
 };
 
 // The image is resident: the instance has a lease on the GPU until LeaseEnded, and on those of its
@@ -172,8 +187,8 @@ struct WakeUp {
   TimePoint when;
 };
 
-using Action =
-    std::variant<SwapIn, SwapOut, Grant, Revoke, Refuse, AllowGrowth, RefuseGrowth, WakeUp>;
+using Action = std::variant<SwapIn, SwapOut, WriteBack, Grant, Revoke, Refuse, AllowGrowth,
+                            RefuseGrowth, WakeUp>;
 using Actions = std::vector<Action>;
 
 }  // namespace torpor::scheduler

@@ -25,7 +25,9 @@ struct Request {
 struct Copy {
   enum class State { kComing, kPresent, kLeaving };
   State state = State::kComing;
-  Bytes bytes = 0;  // set aside on the GPU
+  Bytes bytes = 0;          // set aside on the GPU
+  bool is_unsaved = false;  // a lease may have changed it since it was written back
+  bool is_saving = false;   // WriteBack is under way
 };
 
 struct Instance {
@@ -57,6 +59,9 @@ struct Gpu {
   Bytes capacity = 0;  // also while it is down: it comes back with the same
   Bytes used = 0;      // by all copies, those that come and leave included
   InstanceId tenant;   // may be a companion
+  // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept
+  // only where images are to be written back then.
+  std::optional<TimePoint> idle_since;
 
   Bytes free_bytes() const { return capacity - used; }
 };

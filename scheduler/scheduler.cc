@@ -21,6 +21,7 @@ Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   }
   ServeQueue();
   ServeLoads();
+  SaveIdleImages();
   return std::exchange(actions_, {});
 }
 
@@ -252,11 +253,14 @@ bool Scheduler::MayRevoke(const Request& request, const Instance& holder) {
       holder.leased_at +
       (request.is_implicit ? options_.implicit_quantum : options_.implicit_quantum_for_request);
   if (now_ >= from) return true;
-  if (!wake_up_ || from < *wake_up_) {
-    wake_up_ = from;
-    actions_.emplace_back(WakeUp{from});
-  }
+  WakeAt(from);
   return false;
+}
+
+void Scheduler::WakeAt(TimePoint when) {
+  if (wake_up_ && *wake_up_ <= when) return;
+  wake_up_ = when;
+  actions_.emplace_back(WakeUp{when});
 }
 
 void Scheduler::EmitRevoke(Instance& instance) {
@@ -304,6 +308,9 @@ void Scheduler::GrantFirstWaiting(Instance& leader) {
   Grant grant{request.request, leader.id, leader.gpu, false, {}};
   for (Instance* const member : MembersOf(leader)) {
     member->last_used = now_;
+    Copy& copy = member->copies.at(member->gpu);
+    copy.is_unsaved = true;
+    copy.is_saving = false;  // what is written back meanwhile is not all that will be
     if (member != &leader) grant.companion_gpus.push_back(member->gpu);
   }
   actions_.emplace_back(std::move(grant));

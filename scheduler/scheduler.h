@@ -16,6 +16,8 @@ struct Options {
   // program that wants an implicit lease. Else two would swap their images at every call.
   Duration implicit_quantum_for_request{std::chrono::milliseconds(5)};
   Duration implicit_quantum{std::chrono::milliseconds(100)};
+  // How long a GPU must have had nothing to do before its images are written back; 0: never.
+  Duration idle_write_back{};
 };
 
 // Decides who runs where, what is evicted and who waits. A deterministic state machine: no clock,
@@ -48,6 +50,7 @@ class Scheduler {
   void Handle(const RequestGone& event);
   void Handle(const SwapInDone& event);
   void Handle(const SwapOutDone& event);
+  void Handle(const WriteBackDone& event);
   void Handle(const LeaseEnded& event);
   void Handle(const GrowthWanted& event);
   void Handle(const ImageShrunk& event);
@@ -75,6 +78,8 @@ class Scheduler {
   void ClaimGpu(const Request& request, const Instance& member, std::set<GpuIndex>& claimed);
   bool MayRevoke(const Request& request, const Instance& holder);
   void EmitRevoke(Instance& instance);
+  // Asks for a WakeUp then, or earlier.
+  void WakeAt(TimePoint when);
 
   // Takes a tenant as near to its lease as it gets without waiting. Idempotent.
   void Advance(Instance& member);
@@ -95,6 +100,13 @@ class Scheduler {
   // True where nothing is left to do for it.
   bool Load(Instance& member);
   std::optional<GpuIndex> ChooseLoadGpu(const Instance& member);
+
+  void NoteIdleGpus();
+  // The GPUs with a swap under way.
+  std::set<GpuIndex> SwappingGpus() const;
+  // Images, one at a time a GPU, of GPUs that have been idle for long enough.
+  void SaveIdleImages();
+  void SaveImageOf(const Gpu& gpu);
 
   void RetryGrowths();
   // True where the growth was answered.

@@ -4,8 +4,8 @@
 #include <thread>
 #include <utility>
 
-#include "bench/e2e/metrics_page.h"
 #include "bench/e2e/paper_node.h"
+#include "tests/e2e/metrics_page.h"
 #include "tools/torporctl/hints.h"
 
 namespace torpor::bench {
@@ -23,14 +23,16 @@ constexpr const char* kIn = R"(direction="in")";
 constexpr const char* kOut = R"(direction="out")";
 constexpr const char* kOrigins[] = {"uploaded", "changed", "scratch"};
 
-double SwapsIn(const std::string& page) { return ValueOf(page, kSwaps, {kIn}); }
+double SwapsIn(const std::string& page) { return e2e::ValueOf(page, kSwaps, {kIn}); }
 
 }  // namespace
 
 ServedFunction::ServedFunction(const std::string& topology, const std::string& settings,
                                ServedProgram program)
     : program_(std::move(program)),
-      node_(topology, {kName}, settings + "gpus: [0]\n", /*gpus=*/1, program_.setting) {
+      // Evictions are to find what requests have changed, however slow the machine is.
+      node_(topology, {kName}, settings + "gpus: [0]\nidle_write_back: off\n", /*gpus=*/1,
+            program_.setting) {
   node_.Start();
   metrics_address_ = node_.Status().at("metrics_address");
   node_.StartFunction(kName, program_.command);
@@ -50,7 +52,7 @@ double ServedFunction::Warm() {
 }
 
 ServedFunction::ColdRun ServedFunction::Cold() {
-  const std::string before = ReadMetrics(metrics_address_);
+  const std::string before = e2e::ReadMetrics(metrics_address_);
   Evict();
   const TimePoint begin = SteadyClock().Now();
   Ask("host");
@@ -58,7 +60,7 @@ ServedFunction::ColdRun ServedFunction::Cold() {
   run.latency_ms = ModelledMs(SteadyClock().Now() - begin);
   const std::string after = AwaitSwapIn(SwapsIn(before));
   const auto grown = [&](const char* metric, const std::vector<std::string>& labels) {
-    return ValueOf(after, metric, labels) - ValueOf(before, metric, labels);
+    return e2e::ValueOf(after, metric, labels) - e2e::ValueOf(before, metric, labels);
   };
   run.transfer_ms = grown(kSwapSeconds, {kIn}) * 1e3 / PaperNode().time_scale;
   run.out_ms = grown(kSwapSeconds, {kOut}) * 1e3 / PaperNode().time_scale;
@@ -95,7 +97,7 @@ void ServedFunction::Evict() const {
 std::string ServedFunction::AwaitSwapIn(double before) const {
   const TimePoint give_up = SteadyClock().Now() + kPatience;
   while (SteadyClock().Now() < give_up) {
-    std::string page = ReadMetrics(metrics_address_);
+    std::string page = e2e::ReadMetrics(metrics_address_);
     if (SwapsIn(page) > before) return page;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "bench/e2e/metrics_page.h"
 #include "bench/e2e/paper_node.h"
 #include "bench/plot/plot_data.h"
 #include "emulator/node/model_account.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/metrics_page.h"
 #include "tools/torporctl/hints.h"
 
 namespace torpor::bench {
@@ -69,7 +69,7 @@ class Node {
   // Evicts the functions of these GPUs; then brings them back, all at once.
   Round SwapIn(const std::vector<unsigned>& gpus) {
     for (const unsigned gpu : gpus) Evict(gpu);
-    const std::string before = ReadMetrics(metrics_address_);
+    const std::string before = e2e::ReadMetrics(metrics_address_);
     Round round;
     for (const unsigned gpu : gpus) round.load_ms[gpu] = 0;
     std::vector<std::thread> loads;
@@ -78,10 +78,10 @@ class Node {
       loads.emplace_back([this, &load] { load.second = Load(load.first); });
     }
     for (std::thread& load : loads) load.join();
-    const std::string after = ReadMetrics(metrics_address_);
+    const std::string after = e2e::ReadMetrics(metrics_address_);
     const auto grown = [&](const char* metric) {
-      return ValueOf(after, metric, {R"(direction="in")"}) -
-             ValueOf(before, metric, {R"(direction="in")"});
+      return e2e::ValueOf(after, metric, {R"(direction="in")"}) -
+             e2e::ValueOf(before, metric, {R"(direction="in")"});
     };
     round.bytes = grown("torpor_swap_bytes_total") / static_cast<double>(gpus.size());
     round.swap_ms = grown("torpor_swap_duration_seconds_sum") * 1e3 / PaperNode().time_scale;

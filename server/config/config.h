@@ -51,8 +51,11 @@ struct Config {
   std::string swap_pipeline = "group";  // what runs while an image comes: none, parameter, group
   Bytes swap_group_bytes = 0;           // size of a group; 0: as the links are measured
   std::string swap_wait = "allocation";  // that a kernel's pointers make it wait for: or range
-  Bytes window_bytes = 16 * kMiB;        // shared window of a session
-  Bytes address_range = 64 * kGiB;       // least range of addresses of a session
+  // A GPU that has had nothing to do for so long writes back what it changed; 0: not before images
+  // leave it.
+  Duration idle_write_back{std::chrono::seconds(1)};
+  Bytes window_bytes = 16 * kMiB;   // shared window of a session
+  Bytes address_range = 64 * kGiB;  // least range of addresses of a session
   std::uint64_t address_base = 0x2000'0000'0000;
   std::string address_mode = "map";  // how the GPU knows them: or translate
   // Sessions without a token belong to a function of this name; empty: they are refused.

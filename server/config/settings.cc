@@ -76,6 +76,18 @@ absl::Status SetDuration(Target<kMember>& target, std::string_view text) {
   return absl::OkStatus();
 }
 
+// Off is 0.
+template <auto kMember>
+absl::Status SetDurationOrOff(Target<kMember>& target, std::string_view text) {
+  if (text == "off") {
+    target.*kMember = Duration::zero();
+    return absl::OkStatus();
+  }
+  const absl::Status status = SetDuration<kMember>(target, text);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(fmt::format("{}, or off", std::string(status.message())));
+}
+
 template <auto kMember, int kMost>
 absl::Status SetCount(Target<kMember>& target, std::string_view text) {
   TORPOR_ASSIGN_OR_RETURN(const std::uint64_t count, ParseUnsigned(text));
@@ -238,6 +250,9 @@ constexpr Setting<Config> kNodeSettings[] = {
      false, SetSwapGroupBytes},
     {"swap_wait", "WHAT", "allocation",
      "What a kernel's pointers make it wait for: allocation or range", false, SetSwapWait},
+    {"idle_write_back", "DURATION", "1s",
+     "Idle GPUs write back what they changed after this time; off: never", false,
+     SetDurationOrOff<&Config::idle_write_back>},
     {"window_bytes", "SIZE", "16MiB", "Memory that a session shares with the daemon", false,
      SetBytes<&Config::window_bytes, kMiB, kGiB>},
     {"address_range", "SIZE", "64GiB", "Least range of device addresses of a session", false,

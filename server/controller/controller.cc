@@ -37,7 +37,7 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
       repository_(repository),
       killer_(killer),
       telemetry_(telemetry),
-      scheduler_(DefaultPolicies()),
+      scheduler_(DefaultPolicies(), {.idle_write_back = options_.config.idle_write_back}),
       addresses_(options_.config.address_base) {
   for (const GpuIndex gpu : options_.gpus) executors_.try_emplace(gpu, gpu);
   std::uint64_t next_instance = 1;
@@ -125,7 +125,7 @@ void Controller::Obey(const scheduler::SwapIn& action) {
     };
     for (const SessionPtr& session : SessionsOf(PartOf(action.instance))) {
       ++*left;
-      SwapOutSession(session, action.gpu, true, one_out);
+      SwapOutSession(session, action.gpu, WriteBackReason::kEviction, one_out);
     }
     one_out({});
   };
@@ -138,6 +138,9 @@ void Controller::Obey(const scheduler::SwapOut& action) {
   const Instance& instance = *part.instance;
   ++swaps_out_;
   telemetry_.OnEviction(instance.config.name, action.gpu, ReasonOf(action));
+  const WriteBackReason reason = action.reason == scheduler::SwapOutReason::kMove
+                                     ? WriteBackReason::kMove
+                                     : WriteBackReason::kEviction;
   auto left = std::make_shared<std::size_t>(1);
   const auto one_done = [this, action, left](const OperationResult& result) {
     if (result.is_executor_lost || !result.status.ok()) return;
@@ -145,7 +148,7 @@ void Controller::Obey(const scheduler::SwapOut& action) {
   };
   for (const SessionPtr& session : SessionsOf(part)) {
     ++*left;
-    SwapOutSession(session, action.gpu, true, one_done);
+    SwapOutSession(session, action.gpu, reason, one_done);
   }
   one_done({});
 }

@@ -122,6 +122,7 @@ class Controller {
   void NotePlacements();
   void Obey(const scheduler::SwapIn& action);
   void Obey(const scheduler::SwapOut& action);
+  void Obey(const scheduler::WriteBack& action);
   void Obey(const scheduler::Grant& action);
   void Obey(const scheduler::Revoke& action);
   void Obey(const scheduler::Refuse& action);
@@ -254,10 +255,15 @@ class Controller {
   static void LearnFromSwapOut(Session& session, const v1::Learned& learned);
   // Nothing is copied to a GPU any more.
   void OnArrived(Session& session);
-  void SwapOutSession(const SessionPtr& session, GpuIndex gpu, bool drop,
+  // Whether the image leaves the GPU follows from why it is written back.
+  void SwapOutSession(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
                       const Executor::OnDone& then);
-  void WriteBack(const SessionPtr& session, GpuIndex gpu, bool drop, const Executor::OnDone& then,
-                 const StepQueue::Finish& finish);
+  void WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
+                 const Executor::OnDone& then, const StepQueue::Finish& finish);
+  // All that it has changed until now has been written back.
+  static void OnSaved(Session& session, LeaseId unsaved_before);
+  // A session of which a part can be written back now; null if nothing of them needs to be.
+  SessionPtr UnsavedSessionOf(const Part& part, GpuIndex gpu) const;
 
   // controller_leases.cc
   void AddMember(Instance& instance, const SessionPtr& session);

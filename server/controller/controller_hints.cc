@@ -145,7 +145,7 @@ Controller::HintOutcome Controller::FollowCheckpoint(InstanceId id) {
       for (const SessionPtr& session : SessionsOf(instance)) {
         if (!session->resident) continue;
         ++progress->open;
-        SwapOutSession(session, *session->resident, /*drop=*/false, one_done);
+        SwapOutSession(session, *session->resident, WriteBackReason::kCheckpoint, one_done);
       }
       --progress->open;
     }

@@ -246,7 +246,8 @@ void Controller::EndLease(Instance& instance) {
   // Before anything that the scheduler may decide now for the same session.
   for (const SessionPtr& session : AbleSessionsOf(instance)) {
     if (!session->unsaved_lease) continue;
-    SwapOutSession(session, GpuOf(lease, *session), false, [](const OperationResult&) {});
+    SwapOutSession(session, GpuOf(lease, *session), WriteBackReason::kCheckpoint,
+                   [](const OperationResult&) {});
   }
   for (const GpuIndex gpu : lease.gpus) tenants_[gpu] = {};
   Feed(scheduler::LeaseEnded{instance.id});

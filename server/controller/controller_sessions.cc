@@ -307,6 +307,7 @@ void Controller::CloseOnExecutors(const SessionPtr& session, const TaskLoop::Tas
 
 void Controller::ForgetSession(const SessionPtr& session) {
   session->resident.reset();
+  OnArrived(*session);  // what of it was on its way is no more
   if (session->lease) EndMember(session, session->lease);
   session_links_.erase(session->link.get());
   sessions_.erase(session->id);

@@ -49,6 +49,7 @@ void Executor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer)
   OperationResult result;
   result.status = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
   result.to_host = ToMovedBytes(answer.to_host());
+  result.has_more = answer.has_more();
   result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
   result.learned = answer.learned();
   done(result);

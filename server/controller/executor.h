@@ -20,6 +20,7 @@ struct OperationResult {
   absl::Status status;
   bool is_executor_lost = false;  // it died before it answered; `status` is Unavailable
   memory::MovedBytes to_host;
+  bool has_more = false;  // a write-back of a part has left some
   Duration duration{};
   v1::Learned learned;
 

@@ -16,6 +16,14 @@ enum class EvictionReason {
   kRequested,   // an administrator asked for it
 };
 
+// Why bytes of an image that the GPU has changed are copied to the host.
+enum class WriteBackReason {
+  kEviction,    // it leaves the GPU
+  kMove,        // for another one
+  kCheckpoint,  // an administrator asked for it, or what a program has set up is to be kept
+  kIdle,        // nothing else was to be done
+};
+
 // One image, moved between a GPU and host memory (or a peer).
 struct SwapRecord {
   std::string function;
@@ -32,8 +40,8 @@ class Telemetry {
   virtual ~Telemetry() = default;
 
   virtual void OnSwapIn(const SwapRecord&) {}
-  // Also the checkpoints, by which an image is written back and stays on the GPU.
-  virtual void OnSwapOut(const SwapRecord&) {}
+  // Also write-backs after which the image stays on the GPU; when idle, of a part of it.
+  virtual void OnSwapOut(const SwapRecord&, WriteBackReason) {}
   virtual void OnEviction(const std::string& /*function*/, GpuIndex, EvictionReason) {}
   // `held` is from the grant until the GPU was free again.
   virtual void OnLeaseEnded(const std::string& /*function*/, GpuIndex, Duration /*held*/,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/wire/descriptor_socket.h"
 #include "server/executor/address_scan.h"
 
 namespace torpor::executor {
@@ -96,11 +97,13 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::EnqueueArrival(
   return copied;
 }
 
-absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream) {
+absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes most_bytes) {
   if (!dirty()) return WrittenBack();
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  const memory::WriteBackPart part = memory::FirstPart(
+      resident(), unsaved_from(), is_exported_ ? kAll : most_bytes, wire::kImageBlockBytes);
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
-                          blocks_.PlanWriteBack(resident(), stream));
+                          blocks_.PlanWriteBack(part.live, stream));
   WrittenBack copied;
   for (const memory::Extent& extent : plan.copies) {
     TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
@@ -109,7 +112,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream)
   }
   TORPOR_RETURN_IF_ERROR(Wait(stream));
   blocks_.OnWrittenBack(plan);
-  dirty_.store(false, std::memory_order_relaxed);
+  unsaved_from_.store(part.end, std::memory_order_relaxed);
   return copied;
 }
 

@@ -17,6 +17,7 @@
 #include "memory/moved_bytes.h"
 #include "memory/swap_history.h"
 #include "memory/swap_planner.h"
+#include "memory/write_back_plan.h"
 #include "server/executor/device.h"
 #include "server/executor/image_arrival.h"
 #include "server/executor/image_backing.h"
@@ -50,6 +51,8 @@ struct ImageUse {
 // by any.
 class DeviceImage {
  public:
+  static constexpr Bytes kAll = memory::WriteBackPart::kEndOfAll;
+
   // Of the client's addresses [base, base + bytes), which `backing` is for; `files` are as large.
   DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing, BlockHasher& hasher,
               std::uint64_t base, Bytes bytes, ImageFiles files, const SwapOptions& options = {});
@@ -78,8 +81,10 @@ class DeviceImage {
     memory::ExtentSet extents;
   };
   // Makes the host image equal to the device's if that may have changed: copies the blocks that
-  // have.
-  absl::StatusOr<WrittenBack> WriteBack(CUstream stream);
+  // have. Looks at `most_bytes` at most, rounded up to blocks (of an image that is reachable from
+  // elsewhere, at all): the next one goes on there, and the image stays dirty until one has come to
+  // the end.
+  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes most_bytes = kAll);
   // Those of the allocations, by offset, in whose host image there are addresses of the session's
   // memory, be it as the client or as the GPU knows it, `where` they are looked for.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
@@ -108,7 +113,7 @@ class DeviceImage {
   CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
   bool Contains(std::uint64_t address, Bytes bytes) const { return Resolve(address, bytes) != 0; }
   // The device may now differ from the host image.
-  void MarkDirty() { dirty_.store(true, std::memory_order_relaxed); }
+  void MarkDirty() { unsaved_from_.store(0, std::memory_order_relaxed); }
   // `bytes` are about to be uploaded there, or at another place than in the image. Whether they are
   // known to hold addresses of the session's memory: looked for where that matters.
   bool NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
@@ -131,9 +136,15 @@ class DeviceImage {
   ImageArrival& arrival() { return arrival_; }
   ImageTouches& touches() { return touches_; }
   const SwapOptions& options() const { return options_; }
-  bool dirty() const { return dirty_.load(std::memory_order_relaxed) || is_exported_.load(); }
+  bool dirty() const { return unsaved_from() < kAll; }
+  // Whether a write-back of a part has already been here since the device last changed.
+  bool is_partly_saved() const { return dirty() && unsaved_from() > 0; }
 
  private:
+  // Others may write at any time to what is exported.
+  Bytes unsaved_from() const {
+    return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
+  }
   bool HoldsAddressIn(memory::Extent extent) const;
   absl::Status CheckInside(memory::Extent extent) const;
   // Zeroes what `keep` does not cover of the extents: they may hold another function's bytes.
@@ -166,7 +177,7 @@ class DeviceImage {
   const SwapOptions options_;
   PinnedMemory pinned_;
   ImageBlocks blocks_;
-  std::atomic<bool> dirty_{false};
+  std::atomic<Bytes> unsaved_from_{kAll};  // from there on the device may differ from the host
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_peer_{false};  // what is reachable is another GPU's
 

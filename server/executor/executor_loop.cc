@@ -161,6 +161,7 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   done.set_code(static_cast<int>(result.status.code()));
   done.set_message(std::string(result.status.message()));
   SetMoved(*done.mutable_to_host(), result.to_host);
+  done.set_has_more(result.has_more);
   v1::MemoryUse& memory = *done.mutable_memory();
   memory.set_session_id(result.session.value);
   memory.set_session_used_bytes(result.memory.used);

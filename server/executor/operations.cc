@@ -91,6 +91,11 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
   return environment.registry.Remove(id).status();
 }
 
+Bytes MostBytesOf(const DaemonMessage::SwapOut& operation) {
+  const bool is_bounded = operation.most_bytes() > 0 && !operation.drop();
+  return is_bounded ? operation.most_bytes() : DeviceImage::kAll;
+}
+
 // The operations on a session that is open; fills in what `result` has beside its status.
 absl::Status RunOnSession(Session& session, const DaemonMessage& operation, TimePoint deadline,
                           CUstream stream, OperationResult& result) {
@@ -104,8 +109,11 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
       const SwapOutOptions options{.drop = operation.swap_out().drop(),
                                    .is_shared = operation.swap_out().is_shared(),
                                    .forgets_changes = operation.swap_out().forgets_changes(),
-                                   .look_at_all = operation.swap_out().look_at_all()};
-      TORPOR_ASSIGN_OR_RETURN(result.to_host, session.SwapOut(options, stream, result.seen));
+                                   .look_at_all = operation.swap_out().look_at_all(),
+                                   .most_bytes = MostBytesOf(operation.swap_out())};
+      TORPOR_ASSIGN_OR_RETURN(const SwappedOut out, session.SwapOut(options, stream, result.seen));
+      result.to_host = out.bytes;
+      result.has_more = out.has_more;
       return absl::OkStatus();
     }
     case DaemonMessage::kGrow: {

@@ -30,7 +30,8 @@ struct OperationResult {
   SessionId session;
   absl::Status status;
   memory::MovedBytes to_host;
-  ImageUse memory;  // of the session, afterwards
+  bool has_more = false;  // SwappedOut
+  ImageUse memory;        // of the session, afterwards
   SeenOfMemory seen;
   Duration duration{};
 };

@@ -56,15 +56,15 @@ absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, C
   return runner_->arrays().Restore(resident_before, stream);
 }
 
-absl::StatusOr<memory::MovedBytes> Session::SwapOut(const SwapOutOptions& options, CUstream stream,
-                                                    SeenOfMemory& seen) {
+absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstream stream,
+                                            SeenOfMemory& seen) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
   MutexLock lock(&run_mutex_);
   DeviceImage& image = memory_->image();
   if (options.is_shared) image.MarkDirty();
   DeviceImage::WrittenBack copied;
   if (image.dirty() && !options.forgets_changes) {
-    TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(stream));
+    TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.most_bytes, stream));
   }
   memory::ExtentSet unseen = std::move(copied.extents);
   for (const memory::Extent& allocation : image.touches().TakeUploaded()) {
@@ -81,15 +81,19 @@ absl::StatusOr<memory::MovedBytes> Session::SwapOut(const SwapOutOptions& option
   seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMostNoted;
   if (seen.too_many_holders) seen.address_holders.clear();
   if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
-  return copied.bytes;
+  return SwappedOut{copied.bytes, image.is_partly_saved()};
 }
 
-absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(CUstream stream) {
+absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes most_bytes, CUstream stream) {
+  DeviceImage& image = memory_->image();
   // Variables and arrays are not saved before they have been restored.
-  TORPOR_RETURN_IF_ERROR(memory_->image().arrival().Wait());
-  TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
-  TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
-  return memory_->image().WriteBack(stream);
+  TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
+  // They have been where a part has: nothing has run since.
+  if (!image.is_partly_saved()) {
+    TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
+    TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
+  }
+  return image.WriteBack(stream, most_bytes);
 }
 
 absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {

@@ -34,6 +34,12 @@ struct SwapOutOptions {
   bool is_shared = false;        // other sessions have had it open, and may have changed it
   bool forgets_changes = false;  // copies nothing
   bool look_at_all = false;      // for addresses, not only at what has changed since the last time
+  Bytes most_bytes = DeviceImage::kAll;  // to look at, without `drop`
+};
+
+struct SwappedOut {
+  memory::MovedBytes bytes;  // that were copied
+  bool has_more = false;     // that may have changed, beyond SwapOutOptions::most_bytes
 };
 
 // Told of what happens in sessions outside of torpord's operations. Called by any thread, which may
@@ -76,9 +82,8 @@ class Session {
   // `is_whole`. A swap-in of a session that has nothing on the GPU leaves nothing there when it
   // fails.
   absl::Status SwapIn(const std::vector<memory::SwapAllocation>& live, bool is_whole);
-  // Gives what was copied.
-  absl::StatusOr<memory::MovedBytes> SwapOut(const SwapOutOptions& options, CUstream stream,
-                                             SeenOfMemory& seen);
+  absl::StatusOr<SwappedOut> SwapOut(const SwapOutOptions& options, CUstream stream,
+                                     SeenOfMemory& seen);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
@@ -117,7 +122,7 @@ class Session {
  private:
   absl::Status CheckNoLease(const char* operation) const;
   // Makes the host image equal to what the device has changed, objects included.
-  absl::StatusOr<DeviceImage::WrittenBack> WriteBack(CUstream stream)
+  absl::StatusOr<DeviceImage::WrittenBack> WriteBack(Bytes most_bytes, CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   // Enqueues copies of values of variables and texels from an image that comes where only
   // `resident_before` was.

@@ -32,6 +32,7 @@ constexpr std::array<const char*, 3> kSources = {"resident", "host", "peer"};
 constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
 constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
 constexpr std::array<const char*, 3> kReasons = {"memory_full", "move", "requested"};
+constexpr std::array<const char*, 4> kWriteBackReasons = {"eviction", "move", "checkpoint", "idle"};
 
 template <typename Enum, std::size_t N>
 const char* NameOf(const std::array<const char*, N>& names, Enum value) {
@@ -63,12 +64,12 @@ struct FunctionSeries {
 };
 
 struct SwapSeries {
-  void Count(const SwapRecord& swap) const {
+  void CountBytes(const SwapRecord& swap) const {
     bytes[0]->Increment(static_cast<double>(swap.bytes.uploaded));
     bytes[1]->Increment(static_cast<double>(swap.bytes.changed));
     bytes[2]->Increment(static_cast<double>(swap.bytes.scratch));
-    duration->Observe(ToSeconds(swap.duration));
   }
+  void CountTime(const SwapRecord& swap) const { duration->Observe(ToSeconds(swap.duration)); }
 
   std::array<Counter*, kOrigins.size()> bytes{};
   Histogram* duration = nullptr;
@@ -107,6 +108,7 @@ struct Metrics::Series {
   std::array<std::array<SwapSeries, kPaths.size()>, 2> swaps;  // in, out; by path
 
   Family<Counter>& evictions;
+  Family<Counter>& write_back_bytes;
   Family<Counter>& executors_lost;
   Counter& unknown_function;
   Gauge& connections;
@@ -129,6 +131,8 @@ struct Metrics::Series {
 
 Metrics::Series::Series(const Config& config)
     : evictions(AddCounter("torpor_evictions_total", "Images dropped from a GPU's memory.")),
+      write_back_bytes(AddCounter("torpor_write_back_bytes_total",
+                                  "Changed bytes copied from a GPU to the image.")),
       executors_lost(AddCounter("torpor_executors_lost_total", "Executors that died.")),
       unknown_function(AddCounter("torpor_unknown_function_requests_total",
                                   "Requests that name no configured function.")
@@ -156,6 +160,7 @@ Metrics::Series::Series(const Config& config)
       .Add({{"version", Version()}})
       .Set(1);
   for (const char* reason : kReasons) evictions.Add({{"reason", reason}});
+  for (const char* reason : kWriteBackReasons) write_back_bytes.Add({{"reason", reason}});
   AddFunctions(config);
   AddSwaps();
 }
@@ -249,11 +254,18 @@ Metrics::Metrics(const Config& config) : series_(std::make_unique<Series>(config
 Metrics::~Metrics() = default;
 
 void Metrics::OnSwapIn(const SwapRecord& swap) {
-  series_->swaps[0].at(static_cast<std::size_t>(swap.path)).Count(swap);
+  const SwapSeries& series = series_->swaps[0].at(static_cast<std::size_t>(swap.path));
+  series.CountBytes(swap);
+  series.CountTime(swap);
 }
 
-void Metrics::OnSwapOut(const SwapRecord& swap) {
-  series_->swaps[1].at(static_cast<std::size_t>(swap.path)).Count(swap);
+void Metrics::OnSwapOut(const SwapRecord& swap, WriteBackReason reason) {
+  const SwapSeries& series = series_->swaps[1].at(static_cast<std::size_t>(swap.path));
+  series.CountBytes(swap);
+  // It is only a part of an image, for which nobody waits.
+  if (reason != WriteBackReason::kIdle) series.CountTime(swap);
+  series_->write_back_bytes.Add({{"reason", NameOf(kWriteBackReasons, reason)}})
+      .Increment(static_cast<double>(swap.bytes.total()));
 }
 
 void Metrics::OnEviction(const std::string&, GpuIndex, EvictionReason reason) {

@@ -40,7 +40,7 @@ class Metrics final : public Telemetry {
   ~Metrics() override;
 
   void OnSwapIn(const SwapRecord& swap) override;
-  void OnSwapOut(const SwapRecord& swap) override;
+  void OnSwapOut(const SwapRecord& swap, WriteBackReason reason) override;
   void OnEviction(const std::string& function, GpuIndex gpu, EvictionReason reason) override;
   void OnLeaseEnded(const std::string& function, GpuIndex gpu, Duration held,
                     bool is_explicit) override;

@@ -8,6 +8,7 @@
 
 #include "tests/e2e/address_mode.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/metrics_page.h"
 
 namespace torpor::e2e {
 namespace {
@@ -116,6 +117,33 @@ TEST_F(LargeChunks, HoldSeveralLayersEach) {
     EXPECT_EQ(Ask("add", R"({"value":[1]})"), SumOfAll(round));
   }
   EXPECT_EQ(Run(23), SumOfAll(3));
+}
+
+class IdleGpus : public TwoForOneGpu {
+ protected:
+  IdleGpus() : TwoForOneGpu("idle_write_back: 20ms\n") {}
+  void SetUp() override {
+    TwoForOneGpu::SetUp();
+    if (!HasFatalFailure()) metrics_address_ = node_->Status().at("metrics_address");
+  }
+  double WrittenBack(const std::string& reason) const {
+    return ValueOf(ReadMetrics(metrics_address_), "torpor_write_back_bytes_total",
+                   {"reason=\"" + reason + "\""});
+  }
+
+  std::string metrics_address_;
+};
+
+TEST_F(IdleGpus, LeaveNothingForAnEvictionToWriteBack) {
+  // Its first request is written back when it ends, whatever the GPU does.
+  ASSERT_EQ(Run(1), SumOfAll(0));
+  const double before = WrittenBack("idle");
+  const double evicted = WrittenBack("eviction");
+  ASSERT_EQ(node_->PostOne("/function/a/add", R"({"value":[1]})").body, SumOfAll(1));
+  // The layers, and the few bytes in which they are added up.
+  while (WrittenBack("idle") - before <= static_cast<double>(kLayers * kElements * 4)) continue;
+  EXPECT_EQ(Run(1), SumOfAll(1));
+  EXPECT_EQ(WrittenBack("eviction"), evicted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, Swapping,

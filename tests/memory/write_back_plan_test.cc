@@ -28,6 +28,28 @@ class WriteBackPlanTest : public testing::Test {
   BlockStates states_{words_, kBlock};
 };
 
+TEST(FirstPartTest, EndsWithTheBlockInWhichItComesToItsBytes) {
+  ExtentSet live;
+  live.Add({10, 150});
+  live.Add({190, 450});
+  const WriteBackPart first = FirstPart(live, 0, 100, 100);
+  EXPECT_EQ(first.live.extents(), (std::vector<Extent>{{10, 150}, {190, 200}}));
+  EXPECT_EQ(first.end, 200u);
+  const WriteBackPart second = FirstPart(live, first.end, 150, 100);
+  EXPECT_EQ(second.live.extents(), (std::vector<Extent>{{200, 400}}));
+  const WriteBackPart last = FirstPart(live, second.end, 150, 100);
+  EXPECT_EQ(last.live.extents(), (std::vector<Extent>{{400, 450}}));
+  EXPECT_EQ(last.end, WriteBackPart::kEndOfAll);
+}
+
+TEST(FirstPartTest, WithNothingBehindItIsTheLast) {
+  ExtentSet live;
+  live.Add({0, 200});
+  EXPECT_EQ(FirstPart(live, 0, 200, 100).end, WriteBackPart::kEndOfAll);
+  EXPECT_EQ(FirstPart(live, 0, WriteBackPart::kEndOfAll, 100).live.total_bytes(), 200u);
+  EXPECT_EQ(FirstPart({}, 0, 1, 100).end, WriteBackPart::kEndOfAll);
+}
+
 TEST_F(WriteBackPlanTest, CopiesTheLiveBytesOfBlocksThatDiffer) {
   states_.SetInStep(0, kOnes);
   states_.SetInStep(1, kOnes);

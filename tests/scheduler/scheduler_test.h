@@ -17,8 +17,8 @@ inline constexpr InstanceId kC{3};
 // A scheduler with the default policies, and what is said to it.
 class SchedulerTest : public testing::Test {
  protected:
-  SchedulerTest()
-      : scheduler_({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()}) {}
+  explicit SchedulerTest(Options options = {})
+      : scheduler_({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()}, options) {}
 
   Actions Tell(const Event& event) { return scheduler_.OnEvent(event, now_); }
   void Up(GpuIndex gpu, Bytes capacity) { EXPECT_TRUE(Tell(ExecutorUp{gpu, capacity}).empty()); }

@@ -9,10 +9,16 @@ Policies DefaultPolicies() {
   return {MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()};
 }
 
+Options IdleSoon() {
+  Options options;
+  options.idle_write_back = std::chrono::milliseconds(15);
+  return options;
+}
+
 }  // namespace
 
 SchedulerWorld::SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose choose)
-    : gpu_bytes_(gpu_bytes), choose_(std::move(choose)), scheduler_(DefaultPolicies()) {
+    : gpu_bytes_(gpu_bytes), choose_(std::move(choose)), scheduler_(DefaultPolicies(), IdleSoon()) {
   for (int i = 0; i < gpus; ++i) {
     is_up_[GpuIndex{i}] = true;
     Tell(ExecutorUp{GpuIndex{i}, gpu_bytes});
@@ -33,7 +39,7 @@ SchedulerWorld::SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose 
 
 std::string SchedulerWorld::Step() {
   now_ += std::chrono::milliseconds(Below(20));
-  switch (Below(13)) {
+  switch (Below(14)) {
     case 0:
     case 1:
     case 2:
@@ -58,6 +64,9 @@ std::string SchedulerWorld::Step() {
     case 9:
       GiveSomeHint();
       break;
+    case 10:
+      CompleteSomeWriteBack();
+      break;
     default:
       CompleteSomeSwap();
       break;
@@ -77,6 +86,7 @@ std::string SchedulerWorld::Finish() {
     if (waiting_.empty() && leases_.empty() && growths_.empty()) return error_;
     Tell(TimePassed{});
     CompleteSomeSwap();
+    CompleteSomeWriteBack();
     EndSomeRequest();
     EndSomeLease();
   }
@@ -107,6 +117,19 @@ void SchedulerWorld::Obey(const SwapOut& action) {
   }
   if (leases_.count(leader_.at(action.instance))) Fail("swap-out under a lease");
   image->second.state = Image::kLeaving;
+}
+
+void SchedulerWorld::Obey(const WriteBack& action) {
+  if (images_.count({action.instance, action.gpu}) == 0) Fail("writes back what is not there");
+  for (const auto& [place, image] : images_) {
+    const bool is_swapping = image.state != Image::kPresent;
+    if (place.second == action.gpu && is_swapping) Fail("writes back beside a swap");
+  }
+  for (const auto& [instance, lease] : leases_) {
+    if (lease.gpus.count(action.gpu)) Fail("writes back while the GPU is leased");
+  }
+  // A lease may have come between the last one and its answer.
+  write_backs_.insert({action.instance, action.gpu});
 }
 
 void SchedulerWorld::Obey(const Grant& action) {
@@ -275,11 +298,19 @@ void SchedulerWorld::CompleteSomeSwap() {
   Tell(SwapInDone{place.first, place.second, is_ok});
 }
 
+void SchedulerWorld::CompleteSomeWriteBack() {
+  if (write_backs_.empty()) return;
+  const Place place = *std::next(write_backs_.begin(), Below(write_backs_.size()));
+  write_backs_.erase(place);
+  Tell(WriteBackDone{place.first, place.second, Below(2) == 0});
+}
+
 void SchedulerWorld::BreakOrMendSomeGpu() {
   const auto gpu = std::next(is_up_.begin(), Below(is_up_.size()));
   gpu->second = !gpu->second;
   if (gpu->second) return Tell(ExecutorUp{gpu->first, gpu_bytes_});
   std::erase_if(images_, [&](const auto& entry) { return entry.first.second == gpu->first; });
+  std::erase_if(write_backs_, [&](const Place& place) { return place.second == gpu->first; });
   std::erase_if(leases_,
                 [&](const auto& entry) { return entry.second.gpus.count(gpu->first) > 0; });
   Tell(ExecutorDown{gpu->first});

@@ -45,6 +45,7 @@ class SchedulerWorld {
   void Tell(const Event& event);
   void Obey(const SwapIn& action);
   void Obey(const SwapOut& action);
+  void Obey(const WriteBack& action);
   void Obey(const Grant& action);
   void Obey(const Revoke& action);
   void Obey(const Refuse& action);
@@ -60,6 +61,7 @@ class SchedulerWorld {
   void GrowOrShrink();
   void GiveSomeHint();
   void CompleteSomeSwap();
+  void CompleteSomeWriteBack();
   void BreakOrMendSomeGpu();
   std::uint32_t Below(std::size_t bound) {
     return static_cast<std::uint32_t>(choose_() % static_cast<std::uint32_t>(bound));
@@ -75,6 +77,7 @@ class SchedulerWorld {
   std::map<InstanceId, Bytes> image_bytes_;
   std::map<GpuIndex, bool> is_up_;
   std::map<Place, Image> images_;
+  std::set<Place> write_backs_;  // under way
   std::map<InstanceId, Lease> leases_;
   std::map<RequestId, RequestArrived> waiting_;
   std::map<GrowthId, GrowthWanted> growths_;

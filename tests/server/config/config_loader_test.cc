@@ -77,6 +77,14 @@ TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
   EXPECT_EQ(group_bytes("swap_group_bytes: 512KiB\n"), 512 * kKiB);
 }
 
+TEST(ConfigLoaderTest, OffIsNoDuration) {
+  EXPECT_EQ(ParseConfig("version: v1\n", "config.yaml")->idle_write_back, std::chrono::seconds(1));
+  EXPECT_EQ(ParseConfig("version: v1\nidle_write_back: off\n", "config.yaml")->idle_write_back,
+            Duration::zero());
+  EXPECT_EQ(ParseConfig("version: v1\nidle_write_back: 30ms\n", "config.yaml")->idle_write_back,
+            std::chrono::milliseconds(30));
+}
+
 TEST(ConfigLoaderTest, AVersionAloneIsAConfiguration) {
   const auto config = ParseConfig("version: v1\n", "config.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -130,6 +138,10 @@ const BadFile kBadFiles[] = {
      "unit, for example 80ms or 2s"},
     {"NoDuration", "version: v1\nqueue_timeout: 0s\n",
      "/etc/torpor/config.yaml:2: queue_timeout: 0s is no time; use more than 0"},
+    {"IdleWriteBack", "version: v1\nidle_write_back: never\n",
+     "/etc/torpor/config.yaml:2: idle_write_back: \"never\" is not a duration; write a number and "
+     "a "
+     "unit, for example 80ms or 2s, or off"},
     {"Address", "version: v1\nhttp_address: localhost\n",
      "/etc/torpor/config.yaml:2: http_address: \"localhost\" is not an address; write host:port, "
      "for example 127.0.0.1:8000"},

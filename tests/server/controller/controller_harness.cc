@@ -129,6 +129,7 @@ void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& oper
   message.mutable_operation_done()->set_code(static_cast<std::int32_t>(status.code()));
   message.mutable_operation_done()->set_message(std::string(status.message()));
   if (learned_) *message.mutable_operation_done()->mutable_learned() = learned_(operation);
+  if (has_more_) message.mutable_operation_done()->set_has_more(has_more_(operation));
   controller_->OnExecutorMessage(executor.link, message);
   if (!operation.has_swap_in() || !status.ok()) return;
   if (completes_swap_ins_ || operation.swap_in().is_whole()) {

@@ -48,11 +48,13 @@ class ControllerHarness : public testing::Test {
   };
   struct Counts final : Telemetry {
     void OnSwapIn(const SwapRecord&) override { ++swaps_in; }
-    void OnSwapOut(const SwapRecord&) override { ++swaps_out; }
+    void OnSwapOut(const SwapRecord&, WriteBackReason reason) override {
+      reason == WriteBackReason::kIdle ? ++idle_write_backs : ++swaps_out;
+    }
     void OnEviction(const std::string&, GpuIndex, EvictionReason) override { ++evictions; }
     void OnLeaseEnded(const std::string&, GpuIndex, Duration, bool) override { ++leases; }
     void OnExecutorLost(GpuIndex) override { ++losses; }
-    int swaps_in = 0, swaps_out = 0, evictions = 0, leases = 0, losses = 0;
+    int swaps_in = 0, swaps_out = 0, evictions = 0, leases = 0, losses = 0, idle_write_backs = 0;
   };
 
   explicit ControllerHarness(int gpus = 1, const char* address_mode = "map");
@@ -129,6 +131,8 @@ class ControllerHarness : public testing::Test {
   std::function<std::optional<absl::Status>(const v1::DaemonMessage&)> answers_;
   // What the answer to an operation tells besides.
   std::function<v1::Learned(const v1::DaemonMessage&)> learned_;
+  // Whether a write-back of a part leaves some.
+  std::function<bool(const v1::DaemonMessage&)> has_more_;
   bool completes_swap_ins_ = true;  // at once
   std::uint64_t next_epoch_ = 1;
   std::uint64_t next_request_ = 1;

@@ -80,6 +80,30 @@ TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
   EXPECT_EQ(states_->origin(1), memory::BlockOrigin::kChanged);
 }
 
+TEST_F(DeviceImageTest, PartsAreWrittenBackOneAfterAnother) {
+  constexpr Bytes kBlock = wire::kImageBlockBytes;
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 5 * kBlock}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_, 2 * kBlock)->bytes.total(), 2 * kBlock);
+  EXPECT_TRUE(image_->is_partly_saved());
+  EXPECT_EQ(image_->WriteBack(stream_, 2 * kBlock)->bytes.total(), 2 * kBlock);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), kBlock) << "only the rest is left";
+  EXPECT_FALSE(image_->dirty());
+}
+
+TEST_F(DeviceImageTest, WhatChangesAfterAPartIsFoundByTheNext) {
+  constexpr Bytes kBlock = wire::kImageBlockBytes;
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+  image_->MarkDirty();
+  ASSERT_TRUE(image_->WriteBack(stream_, 2 * kBlock).ok());
+  gpu(kBlock)[0] = 9;
+  image_->MarkDirty();
+  EXPECT_FALSE(image_->is_partly_saved());
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 3 * kBlock);
+  EXPECT_EQ(host_[kBlock], 9);
+  EXPECT_FALSE(image_->dirty());
+}
+
 TEST_F(DeviceImageTest, WhatIsKnownOfTheImageIsKnownOnTheNextGpuToo) {
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   image_->MarkDirty();

@@ -83,7 +83,8 @@ TEST_F(MetricsTest, SwapsCountBytesByPathDirectionAndOrigin) {
                      {.uploaded = 4096, .scratch = 64},
                      std::chrono::milliseconds(1)});
   metrics_.OnSwapOut(
-      {"digits", GpuIndex{0}, SwapPath::kPcie, {.changed = 512}, std::chrono::milliseconds(1)});
+      {"digits", GpuIndex{0}, SwapPath::kPcie, {.changed = 512}, std::chrono::milliseconds(1)},
+      WriteBackReason::kEviction);
   metrics_.OnEviction("digits", GpuIndex{0}, EvictionReason::kMemoryFull);
   const std::string text = Text();
   const auto bytes = [](const std::string& direction, const std::string& origin,
@@ -96,6 +97,20 @@ TEST_F(MetricsTest, SwapsCountBytesByPathDirectionAndOrigin) {
   EXPECT_THAT(text, HasSubstr(bytes("out", "changed", "pcie") + "512\n"));
   EXPECT_THAT(text, HasSubstr(bytes("in", "uploaded", "nvlink") + "0\n"));
   EXPECT_THAT(text, HasSubstr("torpor_evictions_total{reason=\"memory_full\"} 1"));
+}
+
+TEST_F(MetricsTest, WriteBacksCountByReasonAndIdleOnesAreNoSwaps) {
+  SwapRecord part{"digits", GpuIndex{0}, SwapPath::kPcie, {.changed = 512}, {}};
+  metrics_.OnSwapOut(part, WriteBackReason::kIdle);
+  metrics_.OnSwapOut(part, WriteBackReason::kIdle);
+  part.bytes.scratch = 100;
+  metrics_.OnSwapOut(part, WriteBackReason::kMove);
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr("torpor_write_back_bytes_total{reason=\"idle\"} 1024\n"));
+  EXPECT_THAT(text, HasSubstr("torpor_write_back_bytes_total{reason=\"move\"} 612\n"));
+  EXPECT_THAT(text, HasSubstr("torpor_write_back_bytes_total{reason=\"eviction\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("torpor_swap_duration_seconds_count{direction=\"out\",path=\"pcie\"}"
+                              " 1\n"));
 }
 
 TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {

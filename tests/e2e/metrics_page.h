@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace torpor::bench {
+namespace torpor::e2e {
 
 // What torpord's metrics server at `address` (host:port) shows now. A failure ends the process.
 std::string ReadMetrics(const std::string& address);
@@ -13,4 +13,4 @@ std::string ReadMetrics(const std::string& address);
 double ValueOf(const std::string& page, const std::string& metric,
                const std::vector<std::string>& labels);
 
-}  // namespace torpor::bench
+}  // namespace torpor::e2e

@@ -1,4 +1,4 @@
-#include "bench/e2e/metrics_page.h"
+#include "tests/e2e/metrics_page.h"
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #include "base/unique_fd.h"
 
-namespace torpor::bench {
+namespace torpor::e2e {
 namespace {
 
 void Check(bool is_right, const char* what) {
@@ -69,4 +69,4 @@ double ValueOf(const std::string& page, const std::string& metric,
   return sum;
 }
 
-}  // namespace torpor::bench
+}  // namespace torpor::e2e
