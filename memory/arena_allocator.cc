@@ -87,9 +87,12 @@ ArenaUse ArenaAllocator::use() const {
           .largest_request = placement_->largest_request()};
 }
 
-std::vector<Move> ArenaAllocator::PlanMoves(Bytes max_bytes) {
+std::vector<Move> ArenaAllocator::PlanMoves(
+    Bytes max_bytes, const std::function<bool(const PlacedBlock&)>& may_move) {
   if (!moves_.empty()) return {};
-  return placement_->PlanMoves(AllBlocks(), max_bytes);
+  std::vector<PlacedBlock> blocks = AllBlocks();
+  for (PlacedBlock& block : blocks) block.may_move = !may_move || may_move(block);
+  return placement_->PlanMoves(blocks, max_bytes);
 }
 
 bool ArenaAllocator::BeginMove(const Move& move) {

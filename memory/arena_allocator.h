@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -52,8 +53,10 @@ class ArenaAllocator {
   std::size_t block_count() const { return blocks_.size(); }
   ArenaUse use() const;
 
-  // As Placement::PlanMoves; nothing while a move is under way.
-  std::vector<Move> PlanMoves(Bytes max_bytes);
+  // As Placement::PlanMoves; nothing while a move is under way. Where `may_move` is given, only
+  // blocks move of which it says so.
+  std::vector<Move> PlanMoves(Bytes max_bytes,
+                              const std::function<bool(const PlacedBlock&)>& may_move = {});
   // Holds the place at `move.to`. False if there is no such block any more, it is already moving,
   // or what has happened since the plan has taken the place.
   bool BeginMove(const Move& move);

@@ -14,7 +14,8 @@ using Index = PartitionTable::Index;
 struct Group {
   Index first = 0;
   Index last = 0;
-  Bytes bytes = 0;  // that moving its blocks copies
+  Bytes bytes = 0;       // that moving its blocks copies
+  bool may_move = true;  // all of them
   std::vector<const PlacedBlock*> blocks;
 
   bool IsOnePartition() const { return first == last; }
@@ -25,10 +26,11 @@ std::vector<Group> GroupsOf(const PartitionTable& table, const std::vector<Place
   for (const PlacedBlock& block : blocks) {  // ascending
     const Index first = table.IndexOf(block.place.offset);
     const Index last = table.IndexOf(block.place.end() - 1);
-    if (groups.empty() || groups.back().last < first) groups.push_back({first, last, 0, {}});
+    if (groups.empty() || groups.back().last < first) groups.push_back({first, last, 0, true, {}});
     Group& group = groups.back();
     group.last = std::max(group.last, last);
     group.bytes += block.request.bytes;
+    group.may_move = group.may_move && block.may_move;
     group.blocks.push_back(&block);
   }
   return groups;
@@ -180,6 +182,7 @@ void Compact(PartitionTable& table, std::vector<Group> groups, MovePlan& plan) {
 std::vector<Move> PlanConsolidation(PartitionTable& table, const std::vector<PlacedBlock>& blocks,
                                     Bytes max_bytes) {
   std::vector<Group> groups = GroupsOf(table, blocks);
+  std::erase_if(groups, [](const Group& group) { return !group.may_move; });
   MovePlan plan(table, max_bytes);
   Pack(table, groups, plan);
   if (plan.size() == 0) Compact(table, std::move(groups), plan);

@@ -23,6 +23,7 @@ struct BlockRequest {
 struct PlacedBlock {
   BlockRequest request;
   Block place;
+  bool may_move = true;  // by a plan of moves
 };
 
 // A block's bytes [from, from + bytes) are to be at [to, to + bytes), which does not overlap.

@@ -1,5 +1,6 @@
 #include "memory/touch_log.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -50,6 +51,10 @@ std::vector<Extent> TouchLog::TakeUploaded() {
     if (std::exchange(allocation.is_uploaded, false)) uploaded.push_back({begin, allocation.end});
   }
   return uploaded;
+}
+
+bool TouchLog::has_uploaded() const {
+  return std::ranges::any_of(allocations_, [](const auto& at) { return at.second.is_uploaded; });
 }
 
 std::vector<Extent> TouchLog::allocations() const {

@@ -35,6 +35,7 @@ class TouchLog {
   void Upload(Extent range);
   // The allocations that were uploaded to since the last call, ascending.
   std::vector<Extent> TakeUploaded();
+  bool has_uploaded() const;
 
   // All, ascending.
   std::vector<Extent> allocations() const;

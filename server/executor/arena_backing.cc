@@ -117,6 +117,29 @@ CUdeviceptr ArenaBacking::Translate(Bytes offset) const {
   return unit->second.place.address + (offset - unit->second.extent.begin);
 }
 
+ArenaBacking::Units::iterator ArenaBacking::FindAt(Bytes place) {
+  return std::ranges::find_if(units_, [&](const auto& unit) {
+    const std::vector<Bytes>& pieces = unit.second.place.pieces;
+    return pieces.size() == 1 && pieces.front() == place;
+  });
+}
+
+absl::StatusOr<bool> ArenaBacking::Move(const memory::Move& move, CUstream stream) {
+  {
+    ReaderMutexLock lock(&mutex_);
+    if (FindAt(move.from) == units_.end()) return false;
+  }
+  TORPOR_ASSIGN_OR_RETURN(const std::optional<ArenaMemory::Place> place,
+                          memory_.BeginMove(move, stream));
+  if (!place) return false;
+  {
+    MutexLock lock(&mutex_);
+    FindAt(move.from)->second.place = *place;
+  }
+  memory_.CommitMove(move);
+  return true;
+}
+
 absl::StatusOr<memory::ExtentSet> ArenaBacking::Import(const memory::ExtentSet& live, ChunkOwner&) {
   if (live.empty()) return memory::ExtentSet();
   return NeedsMap("memory of another GPU");

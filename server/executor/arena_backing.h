@@ -34,6 +34,8 @@ class ArenaBacking final : public ImageBacking {
   bool is_translating() const override { return true; }
   CUdeviceptr Translate(Bytes offset) const override;
 
+  absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream) override;
+
   AddressRange gpu_addresses() const override { return memory_.addresses(); }
 
   // FailedPrecondition: what another GPU reaches must lie at the client's addresses.
@@ -51,6 +53,8 @@ class ArenaBacking final : public ImageBacking {
   memory::Extent UnitOf(memory::Extent allocation) const;
   // The unit in or behind which `offset` is, else the end.
   Units::const_iterator Find(Bytes offset) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // The unit that is the arena's block at `place`, else the end.
+  Units::iterator FindAt(Bytes place) ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // False if the extent has none yet; FailedPrecondition if part of it does.
   absl::StatusOr<bool> IsBacked(memory::Extent extent) const;
   absl::Status Add(memory::Extent extent);

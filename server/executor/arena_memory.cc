@@ -143,6 +143,7 @@ absl::StatusOr<ArenaMemory::Place> ArenaMemory::PieceTogether(SessionId session,
   Place place{base_ + addresses->offset, bytes, {}};
   place.pieces.reserve(pieces.size());
   for (const memory::Block& piece : pieces) place.pieces.push_back(piece.offset);
+  pieces_.insert(place.pieces.begin(), place.pieces.end());
   return place;
 }
 
@@ -192,8 +193,45 @@ absl::Status ArenaMemory::Give(const Place& place) {
         device_.Status(device_.driver().MemUnmap(place.address, place.bytes), "cuMemUnmap"));
     behind_.Add({place.address - base_, place.bytes});
   }
-  for (const Bytes piece : place.pieces) TORPOR_CHECK(allocator_.Free(piece));
+  for (const Bytes piece : place.pieces) {
+    pieces_.erase(piece);
+    TORPOR_CHECK(allocator_.Free(piece));
+  }
   return absl::OkStatus();
+}
+
+std::vector<memory::Move> ArenaMemory::PlanMoves(const std::set<SessionId>& sessions,
+                                                 Bytes max_bytes) {
+  MutexLock lock(&mutex_);
+  const auto may_move =
+      [&](const memory::PlacedBlock& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return sessions.contains(block.request.owner) && !pieces_.contains(block.place.offset);
+      };
+  return allocator_.PlanMoves(max_bytes, may_move);
+}
+
+absl::StatusOr<std::optional<ArenaMemory::Place>> ArenaMemory::BeginMove(const memory::Move& move,
+                                                                         CUstream stream) {
+  {
+    MutexLock lock(&mutex_);
+    // To map it would take longer than the copy.
+    const bool is_mapped = move.to + move.bytes <= chunks_.size() * chunk_bytes_;
+    if (!is_mapped || !allocator_.BeginMove(move)) return std::nullopt;
+  }
+  const CudaDriver& driver = device_.driver();
+  absl::Status status =
+      device_.Status(driver.MemcpyDtoDAsync(base_ + move.to, base_ + move.from, move.bytes, stream),
+                     "moving a block");
+  status.Update(device_.Status(driver.StreamSynchronize(stream), "cuStreamSynchronize"));
+  if (status.ok()) return Place{base_ + move.to, move.bytes, {move.to}};
+  MutexLock lock(&mutex_);
+  allocator_.AbandonMove(move.from);
+  return status;
+}
+
+void ArenaMemory::CommitMove(const memory::Move& move) {
+  MutexLock lock(&mutex_);
+  TORPOR_CHECK(allocator_.CommitMove(move.from));
 }
 
 absl::Status ArenaMemory::MapThrough(Bytes end) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -60,6 +62,15 @@ class ArenaMemory final : public ImageMemory {
   // Nothing uses it any more.
   absl::Status Give(const Place& place);
 
+  // What is pieced together stays where it is.
+  std::vector<memory::Move> PlanMoves(const std::set<SessionId>& sessions,
+                                      Bytes max_bytes) override;
+  // Holds the place to which `move` leads, and copies the bytes there; waits for that. Nothing if
+  // what the plan was made of has changed, or there is no memory behind that place yet.
+  absl::StatusOr<std::optional<Place>> BeginMove(const memory::Move& move, CUstream stream);
+  // The block is at its new place: the old one is anybody's.
+  void CommitMove(const memory::Move& move);
+
   // Of the arena and of what is behind it.
   AddressRange addresses() const { return {base_, 2 * arena_bytes_}; }
 
@@ -93,6 +104,7 @@ class ArenaMemory final : public ImageMemory {
   memory::FreeBlocks behind_ ABSL_GUARDED_BY(mutex_);  // free addresses behind the arena
   // Of the chunks that are mapped, from the arena's begin.
   std::vector<CUmemGenericAllocationHandle> chunks_ ABSL_GUARDED_BY(mutex_);
+  std::set<Bytes> pieces_ ABSL_GUARDED_BY(mutex_);  // blocks of what is pieced together
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread mapper_;
 };

@@ -61,6 +61,8 @@ class BatchRunner {
   SessionArrays& arrays() { return cudart_.arrays(); }
   // The session's memory may lie elsewhere on this GPU than before; nothing of it runs.
   absl::Status RebindTextures() { return cudart_.RebindTextures(); }
+  // Whether some read the session's memory.
+  bool has_memory_textures() const { return cudart_.has_memory_textures(); }
   // Waits for all of the session's work, whose output nobody hears any more; see
   // StreamSet::SynchronizeUntil.
   CUresult Drain(TimePoint deadline);

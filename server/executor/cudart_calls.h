@@ -44,6 +44,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   SessionArrays& arrays() { return arrays_; }
   // Textures of memory that is elsewhere on this GPU now are made again.
   absl::Status RebindTextures();
+  bool has_memory_textures() const { return textures_.reads_memory(); }
 
   cuda_api::CallStatus StreamCreate(const wire::StreamCreate& command) override;
   cuda_api::CallStatus StreamDestroy(const wire::StreamDestroy& command) override;

@@ -35,10 +35,12 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   memory::ExtentSet whole;
   std::vector<memory::Extent> allocations;
+  bool holds_addresses = false;
   for (const memory::SwapAllocation& allocation : live) {
     TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent));
     whole.Add(allocation.extent);
     allocations.push_back(allocation.extent);
+    holds_addresses |= allocation.holds_addresses;
   }
   const memory::ExtentSet resident_before = resident();
   const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before);
@@ -50,6 +52,8 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
   absl::StatusOr<memory::MovedBytes> copied =
       begun.ok() ? EnqueueArrival(groups, fresh, whole, steps) : begun;
   if (copied.ok()) {
+    const bool was_kept = is_kept_in_place_ && !resident_before.empty();
+    is_kept_in_place_ = was_kept || holds_addresses;
     touches_.Reset(allocations);
   } else {
     arrival_.Wait().IgnoreError();
@@ -136,6 +140,11 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
     const AddressRange gpu = backing_->gpu_addresses();
     return is_translating_ && HoldsAddress(bytes, part.begin, gpu.begin, gpu.bytes);
   });
+}
+
+bool DeviceImage::may_be_moved() const {
+  return is_translating_ && !is_kept_in_place_ && !is_peer_ && !dirty() && !arrival_.is_pending() &&
+         !touches_.has_uploaded();
 }
 
 absl::Status DeviceImage::Drop() {

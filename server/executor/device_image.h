@@ -91,6 +91,16 @@ class DeviceImage {
   // Gives all memory back. No work on the session's addresses is pending.
   absl::Status Drop();
 
+  // Its memory holds addresses of the session's memory, which a move would make stale.
+  void KeepInPlace() { is_kept_in_place_.store(true, std::memory_order_relaxed); }
+  // Whether its blocks may be moved on this GPU while no work is pending: all of it has been looked
+  // through, and none of it holds addresses.
+  bool may_be_moved() const;
+  // Moves one of them; see ImageBacking::Move.
+  absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream) {
+    return backing_->Move(move, stream);
+  }
+
   // A new allocation, zeroed.
   absl::Status Grow(memory::Extent extent, CUstream stream);
   // The image is resident on another GPU: makes the chunks of exactly `live` reachable from this
@@ -179,6 +189,7 @@ class DeviceImage {
   ImageBlocks blocks_;
   std::atomic<Bytes> unsaved_from_{kAll};  // from there on the device may differ from the host
   std::atomic<bool> is_exported_{false};
+  std::atomic<bool> is_kept_in_place_{false};
   std::atomic<bool> is_peer_{false};  // what is reachable is another GPU's
 
   mutable Mutex mutex_;

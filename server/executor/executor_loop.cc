@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "server/executor/consolidation.h"
 #include "server/executor/cuda_status.h"
 
 namespace torpor::executor {
@@ -17,6 +18,10 @@ constexpr int kWorkers = 4;
 // How often the driver is asked, while a session is active, whether the context still lives: a
 // client that only polls its completion page would never hear of it otherwise.
 constexpr Duration kWatchInterval = std::chrono::milliseconds(5);
+
+// So long there has been no work before memory is consolidated: requests that follow each other at
+// once find the GPU's links free.
+constexpr Duration kQuietTime = std::chrono::milliseconds(200);
 
 void SetMoved(v1::MovedBytes& message, const memory::MovedBytes& moved) {
   message.set_uploaded(moved.uploaded);
@@ -35,7 +40,7 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 ExecutorLoop::ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink)
     : environment_(environment), uplink_(uplink) {
-  for (int i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { Work(); });
+  for (int i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { DoWork(); });
 }
 
 ExecutorLoop::~ExecutorLoop() {
@@ -56,23 +61,28 @@ void ExecutorLoop::OnArrival(SessionId session, const memory::MovedBytes& bytes,
   Post(Arrival{session, bytes, duration});
 }
 
-void ExecutorLoop::Work() {
+void ExecutorLoop::DoWork() {
   const Device& device = environment_.session.device;
   absl::Status ready = device.MakeCurrent();
   absl::StatusOr<CUstream> stream =
       ready.ok() ? device.CreateStream() : absl::StatusOr<CUstream>(ready);
-  while (const std::optional<v1::DaemonMessage> operation = work_.Receive()) {
-    if (stream.ok()) {
-      Post(RunOperation(environment_, *operation, *stream));
-    } else {
-      OperationResult result;
-      result.operation_id = operation->operation_id();
-      result.session = SessionOf(*operation);
-      result.status = stream.status();
-      Post(std::move(result));
-    }
-  }
+  while (const std::optional<Work> work = work_.Receive()) Post(Do(*work, stream));
   if (stream.ok()) device.driver().StreamDestroy(*stream);
+}
+
+LoopMessage ExecutorLoop::Do(const Work& work, const absl::StatusOr<CUstream>& stream) {
+  if (std::holds_alternative<Consolidation>(work)) {
+    if (!stream.ok()) return Consolidated{stream.status()};
+    return Consolidated{
+        Consolidate(environment_.registry, environment_.session.gpu_memory, is_wanted_, *stream)};
+  }
+  const auto& operation = std::get<v1::DaemonMessage>(work);
+  if (stream.ok()) return RunOperation(environment_, operation, *stream);
+  OperationResult result;
+  result.operation_id = operation.operation_id();
+  result.session = SessionOf(operation);
+  result.status = stream.status();
+  return result;
 }
 
 ExitStatus ExecutorLoop::Run() {
@@ -82,14 +92,29 @@ ExitStatus ExecutorLoop::Run() {
     spdlog::error("cannot watch the CUDA context: {}", stream.status().ToString());
     return ExitStatus::kFailure;
   }
-  const SteadyClock clock;
+  busy_until_ = SteadyClock().Now();
   while (true) {
-    std::optional<LoopMessage> message = environment_.registry.any_active()
-                                             ? mailbox_.ReceiveUntil(clock.Now() + kWatchInterval)
-                                             : mailbox_.Receive();
-    const std::optional<ExitStatus> end = message ? Handle(*std::move(message)) : Watch();
+    std::optional<LoopMessage> message = AwaitMessage();
+    const std::optional<ExitStatus> end = message ? Handle(*std::move(message)) : OnSilence();
     if (end) return *end;
   }
+}
+
+std::optional<LoopMessage> ExecutorLoop::AwaitMessage() {
+  const TimePoint now = SteadyClock().Now();
+  const bool is_active = environment_.registry.any_active();
+  if (is_active || (running_ > 0 && !is_consolidating_)) busy_until_ = now;
+  if (is_active) return mailbox_.ReceiveUntil(now + kWatchInterval);
+  if (running_ > 0 || !may_consolidate_) return mailbox_.Receive();
+  return mailbox_.ReceiveUntil(busy_until_ + kQuietTime);
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnSilence() {
+  if (environment_.registry.any_active()) return Watch();
+  is_consolidating_ = true;
+  ++running_;
+  TORPOR_CHECK(work_.Send(Consolidation()));
+  return std::nullopt;
 }
 
 std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
@@ -98,6 +123,7 @@ std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
                  [this](OperationResult& result) { return OnResult(result); },
                  [this](ContextLost& lost) { return OnLost(lost); },
                  [this](Arrival& arrival) { return OnArrived(arrival); },
+                 [this](Consolidated& step) { return OnConsolidated(step); },
                  [](DaemonGone& gone) -> std::optional<ExitStatus> {
                    spdlog::warn("torpord has gone ({}): ending", gone.reason);
                    return ExitStatus::kDaemonLost;
@@ -116,6 +142,12 @@ std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation)
     Answer(alive);
     return std::nullopt;
   }
+  if (is_consolidating_) {
+    is_wanted_ = true;
+    held_.push_back(std::move(operation));
+    return std::nullopt;
+  }
+  may_consolidate_ = true;
   Lane& lane = lanes_[SessionOf(operation)];
   if (lane.busy) {
     lane.waiting.push_back(std::move(operation));
@@ -208,6 +240,19 @@ std::optional<ExitStatus> ExecutorLoop::OnArrived(const Arrival& arrival) {
   complete.set_duration_ns(static_cast<std::uint64_t>(arrival.duration.count()));
   uplink_.Send(message);
   return std::nullopt;
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnConsolidated(const Consolidated& step) {
+  --running_;
+  is_consolidating_ = false;
+  is_wanted_ = false;
+  may_consolidate_ = step.moved.ok() && *step.moved > 0;
+  for (v1::DaemonMessage& operation : std::exchange(held_, {})) OnOperation(std::move(operation));
+  if (step.moved.ok()) return EndIfShutDown();
+  spdlog::error("GPU memory was not consolidated: {}", step.moved.status().ToString());
+  const CUresult error = ResultOf(step.moved.status());
+  if (!IsSticky(error)) return EndIfShutDown();
+  return OnLost({{}, cuda_api::CallFailed(error, std::string(step.moved.status().message()))});
 }
 
 std::optional<ExitStatus> ExecutorLoop::Watch() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <optional>
@@ -40,8 +41,12 @@ struct Arrival {
   memory::MovedBytes bytes;
   Duration duration{};
 };
-using LoopMessage =
-    std::variant<v1::DaemonMessage, OperationResult, ContextLost, Arrival, DaemonGone>;
+// A step of consolidation has ended.
+struct Consolidated {
+  absl::StatusOr<Bytes> moved;
+};
+using LoopMessage = std::variant<v1::DaemonMessage, OperationResult, ContextLost, Arrival,
+                                 Consolidated, DaemonGone>;
 
 // Where the loop's words to torpord go. Called by the loop's thread only.
 class DaemonUplink {
@@ -51,8 +56,8 @@ class DaemonUplink {
 };
 
 // The thread that decides: which of torpord's operations runs next on which worker (one at a time
-// a session, in the order they came), when the context is lost, when to end. It never blocks on
-// the GPU; the workers do.
+// a session, in the order they came), when memory is consolidated, when the context is lost, when
+// to end. It never blocks on the GPU; the workers do.
 class ExecutorLoop final : public SessionListener {
  public:
   static constexpr std::size_t kMailboxCapacity = 4096;
@@ -75,13 +80,22 @@ class ExecutorLoop final : public SessionListener {
     std::deque<v1::DaemonMessage> waiting;
   };
 
-  void Work();
+  // What workers do: operations and steps of consolidation.
+  struct Consolidation {};
+  using Work = std::variant<v1::DaemonMessage, Consolidation>;
+
+  void DoWork();
+  LoopMessage Do(const Work& work, const absl::StatusOr<CUstream>& stream);
+  // The next message; nothing if it is time to do something without one.
+  std::optional<LoopMessage> AwaitMessage();
   // Each gives the status to end with, if it is the end.
   std::optional<ExitStatus> Handle(LoopMessage message);
   std::optional<ExitStatus> OnOperation(v1::DaemonMessage operation);
   std::optional<ExitStatus> OnResult(const OperationResult& result);
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
   std::optional<ExitStatus> OnArrived(const Arrival& arrival);
+  std::optional<ExitStatus> OnConsolidated(const Consolidated& step);
+  std::optional<ExitStatus> OnSilence();
   // Asks the driver whether the context is still there.
   std::optional<ExitStatus> Watch();
   std::optional<ExitStatus> EndIfShutDown();
@@ -91,12 +105,17 @@ class ExecutorLoop final : public SessionListener {
   const OperationEnvironment environment_;
   DaemonUplink& uplink_;
   Mailbox<LoopMessage> mailbox_{kMailboxCapacity};
-  Mailbox<v1::DaemonMessage> work_{kMailboxCapacity};
+  Mailbox<Work> work_{kMailboxCapacity};
+  std::atomic<bool> is_wanted_{false};  // an operation waits for the step of consolidation
   std::vector<std::thread> workers_;
 
   // Of the loop's thread.
   std::map<SessionId, Lane> lanes_;
   std::size_t running_ = 0;
+  TimePoint busy_until_{};       // when there was something to do the last time
+  bool may_consolidate_ = true;  // there may be something to gain
+  bool is_consolidating_ = false;
+  std::vector<v1::DaemonMessage> held_;  // until the step has ended
   std::optional<std::uint64_t> shutdown_operation_;
   CUstream watch_stream_ = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
+#include "memory/placement.h"
 
 namespace torpor::executor {
 
@@ -73,6 +75,13 @@ class ImageBacking {
   // allocation. A pointer may point behind the last byte of an allocation, and a little further.
   virtual CUdeviceptr Translate(Bytes offset) const = 0;
 
+  // Carries out one of ImageMemory's moves, of one of its blocks: copies the bytes on `stream`,
+  // waits for that, and from then on they are there. Nothing uses the memory meanwhile. False, and
+  // all is as before, if what the plan was made of has changed; so it is after an error.
+  virtual absl::StatusOr<bool> Move(const memory::Move& /*move*/, CUstream /*stream*/) {
+    return false;
+  }
+
   // The addresses by which the GPU knows images, whosever; nothing unless is_translating().
   virtual AddressRange gpu_addresses() const = 0;
 
@@ -95,6 +104,13 @@ class ImageMemory {
   // What images may occupy together; what of it none does.
   virtual Bytes capacity() const = 0;
   virtual Bytes free_bytes() const = 0;
+
+  // Moves, of at most `max_bytes` together, of blocks of these sessions that bring free memory
+  // together. None where any free memory serves.
+  virtual std::vector<memory::Move> PlanMoves(const std::set<SessionId>& /*sessions*/,
+                                              Bytes /*max_bytes*/) {
+    return {};
+  }
 };
 
 }  // namespace torpor::executor

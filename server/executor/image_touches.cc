@@ -56,4 +56,9 @@ std::vector<memory::Extent> ImageTouches::TakeUploaded() {
   return log_.TakeUploaded();
 }
 
+bool ImageTouches::has_uploaded() const {
+  ReaderMutexLock lock(&mutex_);
+  return log_.has_uploaded();
+}
+
 }  // namespace torpor::executor

@@ -50,6 +50,7 @@ class ImageTouches {
   std::vector<Bytes> End() ABSL_LOCKS_EXCLUDED(mutex_);
   // The allocations that were uploaded to since the last call.
   std::vector<memory::Extent> TakeUploaded() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool has_uploaded() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   ImageArrival& arrival_;

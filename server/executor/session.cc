@@ -108,6 +108,24 @@ absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& liv
   return memory_->image().Shrink(extent, live);
 }
 
+bool Session::may_be_moved() {
+  MutexLock lock(&run_mutex_);
+  return IsMovable();
+}
+
+absl::StatusOr<bool> Session::Move(const memory::Move& move, CUstream stream) {
+  MutexLock lock(&run_mutex_);
+  if (!IsMovable()) return false;
+  return memory_->image().Move(move, stream);
+}
+
+bool Session::IsMovable() {
+  // A texture that gets another value at the new place would be lost; siblings may have kept
+  // addresses of the memory in theirs.
+  return !is_active() && memory_->image().may_be_moved() && !memory_->has_siblings() &&
+         !runner_->has_memory_textures();
+}
+
 absl::Status Session::BeginLease(LeaseId lease, bool learn) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("another lease"));
   if (!lease) return absl::InvalidArgumentError("a lease needs an id");

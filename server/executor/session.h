@@ -90,6 +90,10 @@ class Session {
   // Host memory of the image that is about to leave its file. Waits until all work is done;
   // DeadlineExceeded if it is not.
   absl::Status ReleaseImage(memory::Extent extent, TimePoint deadline);
+  // Whether blocks of its memory may be moved, as far as that can be told before.
+  bool may_be_moved();
+  // Moves one, if it may; see ImageBacking::Move. No operation of any session runs meanwhile.
+  absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream);
   absl::Status MapHost(memory::Extent extent) { return memory_->MapHost(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
   // `learn`: EndLease is to tell of all allocations that are used.
@@ -120,6 +124,7 @@ class Session {
   void SetStickyError(std::uint32_t cuda_error) { memory_->window().SetStickyError(cuda_error); }
 
  private:
+  bool IsMovable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   absl::Status CheckNoLease(const char* operation) const;
   // Makes the host image equal to what the device has changed, objects included.
   absl::StatusOr<DeviceImage::WrittenBack> WriteBack(Bytes most_bytes, CUstream stream)

@@ -87,12 +87,17 @@ void SessionMemory::NoteUpload(std::uint64_t address, std::span<const std::uint8
 }
 
 void SessionMemory::NoteAddressesAt(std::uint64_t address) {
+  image_->KeepInPlace();
   if (!is_translating() || has_warned_.exchange(true)) return;
   spdlog::warn(
       "function {}, session {}: its GPU memory at {:#x} seems to hold addresses of its GPU memory, "
       "which address_mode: translate cannot translate. Kernels that use them fail or read wrong "
       "memory; set address_mode: map if it has such kernels",
       function_, id_.value, address);
+}
+
+bool SessionMemory::has_siblings() const {
+  return directory_.UseSiblings(function_, id_, [](const SessionMemory&) { return true; });
 }
 
 std::uint64_t SessionMemory::Translate(std::uint64_t word) const {

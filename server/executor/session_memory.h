@@ -83,6 +83,9 @@ class SessionMemory {
   // the GPU's, that is said once.
   void NoteAddressesAt(std::uint64_t address);
 
+  // Whether other sessions of the function may use its memory.
+  bool has_siblings() const;
+
   // Whether kernels are to be given other addresses than the client's; then that of what `word`
   // points to. Any other number is given back as it is.
   bool is_translating() const { return image_->is_translating(); }

@@ -40,6 +40,14 @@ absl::StatusOr<Session*> SessionRegistry::Find(SessionId id) {
   return found->second.get();
 }
 
+std::vector<Session*> SessionRegistry::All() {
+  std::vector<Session*> all;
+  MutexLock lock(&mutex_);
+  all.reserve(sessions_.size());
+  for (const auto& [id, session] : sessions_) all.push_back(session.get());
+  return all;
+}
+
 absl::StatusOr<Session*> SessionRegistry::Attach(const wire::Attach& attach,
                                                  std::function<void()> cancel) {
   MutexLock lock(&mutex_);

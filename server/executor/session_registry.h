@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -24,6 +25,9 @@ class SessionRegistry {
   // For torpord's operations, of which one a session runs at a time: the pointer stays good until
   // the operation that removes the session. NotFound if there is none.
   absl::StatusOr<Session*> Find(SessionId id);
+
+  // All, each as good as from Find.
+  std::vector<Session*> All();
 
   // For the stream of `attach`; good until the caller detaches. See Session::Attach.
   absl::StatusOr<Session*> Attach(const wire::Attach& attach, std::function<void()> cancel);

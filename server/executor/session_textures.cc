@@ -1,5 +1,6 @@
 #include "server/executor/session_textures.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,11 @@ SessionTextures::~SessionTextures() {
   for (const auto& [id, object] : objects_) {
     if (object.status.ok()) Destroy(object, object.value);
   }
+}
+
+bool SessionTextures::reads_memory() const {
+  return std::ranges::any_of(objects_,
+                             [](const auto& object) { return object.second.memory.bytes > 0; });
 }
 
 bool SessionTextures::HasRoom() const { return objects_.size() < kMostObjects; }

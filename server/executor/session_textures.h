@@ -52,6 +52,8 @@ class SessionTextures {
   // AlreadyExists: another object is known by this value, and is another one here.
   // FailedPrecondition: it can neither be translated nor be made with that value here.
   absl::Status Publish(std::uint64_t id, std::uint64_t known_as);
+  // Whether some read memory, not arrays.
+  bool reads_memory() const;
   bool empty() const { return objects_.empty(); }
   // Whether some published value is not the object's on this GPU.
   bool has_moved() const { return moved_ != 0; }

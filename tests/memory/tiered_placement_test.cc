@@ -110,6 +110,19 @@ TEST_F(TieredArena, AnySmallBudgetIsKept) {
   EXPECT_EQ(arena.PlanMoves(17 * kMiB).size(), 8u);
 }
 
+TEST_F(TieredArena, WhatMayNotMoveKeepsItsPartition) {
+  ArenaAllocator arena = Make(16);
+  const std::vector<Bytes> offsets = AllocateMany(arena, std::size_t{6} * 32, 2 * kMiB);
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    if (i % 8 != 0) arena.Free(offsets[i]);
+  }
+  const auto others = [&](const PlacedBlock& block) { return block.place.offset != offsets[32]; };
+  const std::vector<Move> plan = arena.PlanMoves(~Bytes{0}, others);
+  EXPECT_FALSE(plan.empty());
+  for (const Move& move : plan) EXPECT_NE(move.from / kPartition, offsets[32] / kPartition);
+  EXPECT_TRUE(arena.PlanMoves(~Bytes{0}, [](const PlacedBlock&) { return false; }).empty());
+}
+
 TEST_F(TieredArena, WhatIsTakenBackFromAPlanDoesNotRaiseItsBudget) {
   ArenaAllocator arena = Make(4);
   ASSERT_TRUE(arena.Allocate(kFirst, 4 * kMiB, 512));
