@@ -39,6 +39,7 @@ void Fill(const NodeSnapshot& node, const GpuSnapshot& gpu, v1::GpuMemory& statu
   status.set_pool_bytes(gpu.pool_bytes);
   Fill(gpu.memory, *status.mutable_memory());
   status.set_free_bytes(gpu.free_bytes);
+  status.set_fragmented_bytes(gpu.fragmented_bytes);
   for (const FunctionSnapshot& function : node.functions) {
     const auto found = function.memory.find(gpu.gpu);
     if (found == function.memory.end()) continue;

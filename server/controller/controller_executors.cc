@@ -89,6 +89,7 @@ void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link,
   if (executor.link() != link) return;
   if (message.has_operation_done()) executor.OnOperationDone(message.operation_done());
   if (message.has_context_lost()) OnContextLost(executor, message.context_lost());
+  if (message.has_memory_use()) executor.OnMemory(message.memory_use());
   if (message.has_swap_in_complete()) OnSwapInComplete(executor, message.swap_in_complete());
 }
 

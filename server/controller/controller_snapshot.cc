@@ -47,6 +47,7 @@ GpuSnapshot Controller::SnapshotOf(const Executor& executor) const {
   gpu.busy_seconds = busy == busy_seconds_.end() ? 0 : busy->second;
   for (const auto& [id, memory] : executor.memory().sessions) Add(memory, gpu.memory);
   gpu.free_bytes = executor.memory().free;
+  gpu.fragmented_bytes = executor.memory().fragmented;
   const auto& gpus = scheduler_.node().gpus;
   if (const auto found = gpus.find(executor.gpu()); found != gpus.end()) {
     gpu.used_bytes = found->second.used;

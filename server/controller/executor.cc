@@ -32,6 +32,7 @@ void Executor::AwaitLoss(TimePoint now, OnDone done) {
 
 void Executor::OnMemory(const v1::MemoryUse& use) {
   memory_.free = use.free_bytes();
+  memory_.fragmented = use.fragmented_bytes();
   const SessionId session{use.session_id()};
   if (use.session_held_bytes() == 0) {
     memory_.sessions.erase(session);

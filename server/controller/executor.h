@@ -44,6 +44,7 @@ struct DeviceMemory {
   };
   std::map<SessionId, Session> sessions;  // those that hold some
   Bytes free = 0;                         // held by no session
+  Bytes fragmented = 0;                   // of it: not in one piece with the rest
 };
 
 // The controller's picture of one GPU's executor, over all its lives. On the controller's thread.
@@ -68,6 +69,7 @@ class Executor {
   // attached.
   void Start(v1::DaemonMessage operation, TimePoint now, OnDone done);
   void OnOperationDone(const v1::ExecutorMessage::OperationDone& answer);
+  void OnMemory(const v1::MemoryUse& use);
   // `done` comes when the process has gone. Must be attached.
   void AwaitLoss(TimePoint now, OnDone done);
 
@@ -85,12 +87,10 @@ class Executor {
   std::uint64_t starts() const { return starts_; }
   // As registered; of the last life while there is none.
   const v1::ExecutorMessage::Register& registration() const { return registration_; }
-  // When the last operation was done; nothing while there is no process.
+  // As it has told last; nothing while there is no process.
   const DeviceMemory& memory() const { return memory_; }
 
  private:
-  void OnMemory(const v1::MemoryUse& use);
-
   struct Pending {
     TimePoint since;
     OnDone done;

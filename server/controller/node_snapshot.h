@@ -27,7 +27,8 @@ struct GpuSnapshot {
   Bytes pool_bytes = 0;
   Bytes used_bytes = 0;  // what the scheduler has given to images
   MemorySnapshot memory;
-  Bytes free_bytes = 0;  // kept for nobody
+  Bytes free_bytes = 0;        // kept for nobody
+  Bytes fragmented_bytes = 0;  // of these: not in one piece with the others
   Bytes swap_group_bytes = 0;
   double link_bytes_per_second = 0;  // from the host; 0: not measured
   std::uint64_t executor_restarts = 0;

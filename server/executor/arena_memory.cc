@@ -118,6 +118,11 @@ Bytes ArenaMemory::free_bytes() const {
   return capacity_ - std::min(capacity_, used);
 }
 
+Bytes ArenaMemory::fragmented_bytes() const {
+  const Bytes free = free_bytes();
+  return free - std::min(free, use().largest_request);
+}
+
 absl::StatusOr<ArenaMemory::Place> ArenaMemory::Take(SessionId session, Bytes bytes) {
   MutexLock lock(&mutex_);
   const std::optional<Bytes> offset = allocator_.Allocate(session, bytes, chunk_bytes_);

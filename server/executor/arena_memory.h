@@ -53,6 +53,7 @@ class ArenaMemory final : public ImageMemory {
   // All but what slots may leave over at their partitions' ends.
   Bytes capacity() const override { return capacity_; }
   Bytes free_bytes() const override;
+  Bytes fragmented_bytes() const override;
   Bytes chunk_bytes() const { return pool_.chunk_bytes(); }
   memory::ArenaUse use() const;
 

@@ -198,8 +198,7 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   memory.set_session_id(result.session.value);
   memory.set_session_used_bytes(result.memory.used);
   memory.set_session_held_bytes(result.memory.held);
-  // Asked here, answer after answer, so that the last one is right whoever was first.
-  memory.set_free_bytes(environment_.session.gpu_memory.free_bytes());
+  SetFree(memory);
   done.set_duration_ns(static_cast<std::uint64_t>(result.duration.count()));
   v1::Learned& learned = *done.mutable_learned();
   learned.mutable_touched()->Assign(result.seen.touched.begin(), result.seen.touched.end());
@@ -209,6 +208,12 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   learned.set_looked_at_all(result.seen.looked_at_all);
   learned.set_too_many_holders(result.seen.too_many_holders);
   uplink_.Send(message);
+}
+
+void ExecutorLoop::SetFree(v1::MemoryUse& memory) const {
+  // Asked here, answer after answer, so that the last one is right whoever was first.
+  memory.set_free_bytes(environment_.session.gpu_memory.free_bytes());
+  memory.set_fragmented_bytes(environment_.session.gpu_memory.fragmented_bytes());
 }
 
 std::optional<ExitStatus> ExecutorLoop::EndIfShutDown() {
@@ -247,6 +252,11 @@ std::optional<ExitStatus> ExecutorLoop::OnConsolidated(const Consolidated& step)
   is_consolidating_ = false;
   is_wanted_ = false;
   may_consolidate_ = step.moved.ok() && *step.moved > 0;
+  if (may_consolidate_) {
+    v1::ExecutorMessage message;
+    SetFree(*message.mutable_memory_use());
+    uplink_.Send(message);
+  }
   for (v1::DaemonMessage& operation : std::exchange(held_, {})) OnOperation(std::move(operation));
   if (step.moved.ok()) return EndIfShutDown();
   spdlog::error("GPU memory was not consolidated: {}", step.moved.status().ToString());

@@ -101,6 +101,7 @@ class ExecutorLoop final : public SessionListener {
   std::optional<ExitStatus> EndIfShutDown();
   void Dispatch(Lane& lane, v1::DaemonMessage operation);
   void Answer(const OperationResult& result);
+  void SetFree(v1::MemoryUse& memory) const;
 
   const OperationEnvironment environment_;
   DaemonUplink& uplink_;

@@ -104,6 +104,8 @@ class ImageMemory {
   // What images may occupy together; what of it none does.
   virtual Bytes capacity() const = 0;
   virtual Bytes free_bytes() const = 0;
+  // Of it what one block of all of it would not get; 0 where any free memory serves.
+  virtual Bytes fragmented_bytes() const { return 0; }
 
   // Moves, of at most `max_bytes` together, of blocks of these sessions that bring free memory
   // together. None where any free memory serves.

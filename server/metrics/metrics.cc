@@ -120,6 +120,7 @@ struct Metrics::Series {
   Family<Gauge>& cached_bytes;
   Family<Gauge>& free_bytes;
   Family<Gauge>& link_rate;
+  Family<Gauge>& fragmented_bytes;
   Family<Gauge>& gpu_ready;
   Family<Counter>& busy_seconds;
   Family<Gauge>& resident;
@@ -149,6 +150,8 @@ Metrics::Series::Series(const Config& config)
       free_bytes(AddGauge("torpor_gpu_free_bytes", "Device memory that is kept for nobody.")),
       link_rate(AddGauge("torpor_gpu_link_bytes_per_second",
                          "Rate from the host's pinned memory, as measured; 0: it was not.")),
+      fragmented_bytes(AddGauge("torpor_gpu_fragmented_bytes",
+                                "Of the free device memory what is not in one piece.")),
       gpu_ready(AddGauge("torpor_gpu_ready", "1 while the GPU's executor serves.")),
       busy_seconds(AddCounter("torpor_gpu_busy_seconds_total", "Time that a GPU was leased.")),
       resident(AddGauge("torpor_function_resident", "1 while the image is on the GPU.")),
@@ -226,6 +229,7 @@ void Metrics::Series::RenderGpu(const GpuSnapshot& gpu) {
   cached_bytes.Add(labels).Set(static_cast<double>(gpu.memory.cached));
   free_bytes.Add(labels).Set(static_cast<double>(gpu.free_bytes));
   link_rate.Add(labels).Set(gpu.link_bytes_per_second);
+  fragmented_bytes.Add(labels).Set(static_cast<double>(gpu.fragmented_bytes));
   gpu_ready.Add(labels).Set(gpu.state == "ready" ? 1 : 0);
   RaiseTo(busy_seconds.Add(labels), gpu.busy_seconds);
 }

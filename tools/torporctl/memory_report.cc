@@ -32,15 +32,16 @@ std::string MemoryTable(const v1::NodeMemory& memory) {
                    {"USED", Align::kRight},
                    {"CACHED", Align::kRight},
                    {"FREE", Align::kRight},
+                   {"FRAGMENTED", Align::kRight},
                    {"POOL", Align::kRight}});
   for (const v1::GpuMemory& gpu : memory.gpus()) {
     table.AddRow({std::to_string(gpu.gpu()), "(all)", HumanBytes(gpu.memory().used_bytes()),
                   HumanBytes(gpu.memory().cached_bytes()), HumanBytes(gpu.free_bytes()),
-                  HumanBytes(gpu.pool_bytes())});
+                  HumanBytes(gpu.fragmented_bytes()), HumanBytes(gpu.pool_bytes())});
     for (const v1::FunctionMemory& function : gpu.functions()) {
       table.AddRow({std::to_string(gpu.gpu()), function.name(),
                     HumanBytes(function.memory().used_bytes()),
-                    HumanBytes(function.memory().cached_bytes()), "", ""});
+                    HumanBytes(function.memory().cached_bytes()), "", "", ""});
     }
   }
   return fmt::format("images  {} of host memory\n\n", HumanBytes(memory.host_image_bytes())) +
@@ -62,6 +63,7 @@ std::string MemoryJson(const v1::NodeMemory& memory) {
                     {"used_bytes", gpu.memory().used_bytes()},
                     {"cached_bytes", gpu.memory().cached_bytes()},
                     {"free_bytes", gpu.free_bytes()},
+                    {"fragmented_bytes", gpu.fragmented_bytes()},
                     {"functions", std::move(functions)}});
   }
   const Json json = {{"host_image_bytes", memory.host_image_bytes()}, {"gpus", std::move(gpus)}};

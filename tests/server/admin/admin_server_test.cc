@@ -79,6 +79,7 @@ TEST_F(AdminServerTest, MemoryIsByGpuAndFunction) {
   gpu.gpu = 3;
   gpu.pool_bytes = 100;
   gpu.free_bytes = 60;
+  gpu.fragmented_bytes = 20;
   gpu.memory = {.used = 30, .cached = 10};
   FunctionSnapshot& digits = node_.functions.emplace_back();
   digits.name = "digits";
@@ -91,6 +92,7 @@ TEST_F(AdminServerTest, MemoryIsByGpuAndFunction) {
   ASSERT_EQ(memory->gpus_size(), 1);
   EXPECT_EQ(memory->gpus(0).pool_bytes(), 100u);
   EXPECT_EQ(memory->gpus(0).free_bytes(), 60u);
+  EXPECT_EQ(memory->gpus(0).fragmented_bytes(), 20u);
   ASSERT_EQ(memory->gpus(0).functions_size(), 1);
   EXPECT_EQ(memory->gpus(0).functions(0).name(), "digits");
   EXPECT_EQ(memory->gpus(0).functions(0).memory().used_bytes(), 30u);

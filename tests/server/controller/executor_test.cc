@@ -39,6 +39,16 @@ TEST_F(ExecutorTest, KnowsWhatIsKeptOfItsMemoryAndForWhom) {
   EXPECT_EQ(executor_.memory().sessions.size(), 1u);
 }
 
+TEST_F(ExecutorTest, HearsOfMemoryWithoutAnOperationToo) {
+  Tell(1, 30, 40, 60);
+  v1::MemoryUse use;
+  use.set_free_bytes(60);
+  use.set_fragmented_bytes(25);
+  executor_.OnMemory(use);
+  EXPECT_EQ(executor_.memory().fragmented, 25u);
+  EXPECT_EQ(executor_.memory().sessions.size(), 1u);
+}
+
 TEST_F(ExecutorTest, NothingIsKeptByAProcessThatIsGone) {
   Tell(1, 30, 40, 60);
   executor_.OnLost();

@@ -65,7 +65,7 @@ class ConsolidationTest : public testing::Test {
     Session& moving = Open(3, 2, function);
     SeenOfMemory seen;
     EXPECT_TRUE(leaving.SwapOut({.drop = true}, stream_, seen).ok());
-    EXPECT_EQ(arena_->use().fragmented(), 2 * kChunk);
+    EXPECT_EQ(arena_->fragmented_bytes(), 2 * kChunk);
     return moving;
   }
   Bytes Step() { return *Consolidate(registry_, *arena_, is_wanted_, stream_); }
@@ -101,7 +101,7 @@ TEST_F(ConsolidationTest, FreeMemoryComesTogetherAndBytesStayRight) {
   EXPECT_EQ(memory(2).Translate(base(3) + 5), memory(2).Resolve(base(3), 1) + 5);
   EXPECT_TRUE(Holds(2, 3, 2));
   EXPECT_TRUE(Holds(0, 1, 2));
-  EXPECT_EQ(arena_->use().fragmented(), 0u);
+  EXPECT_EQ(arena_->fragmented_bytes(), 0u);
   EXPECT_EQ(Step(), 0u) << "there is nothing to gain any more";
   const ArenaMemory::Place place = *arena_->Take({9}, 4 * kChunk);
   EXPECT_EQ(place.pieces.size(), 1u);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -102,6 +104,7 @@ wire::LaunchKernel Launch(std::uint64_t kernel, const std::vector<std::uint8_t>&
 
 class ExecutorProcess : public testing::Test {
  protected:
+  explicit ExecutorProcess(const char* address_mode = "map") : address_mode_(address_mode) {}
   void SetUp() override {
     std::string pattern = testing::TempDir() + "executor.XXXXXX";
     folder_ = mkdtemp(pattern.data());
@@ -138,7 +141,9 @@ class ExecutorProcess : public testing::Test {
                                                 "--pool-bytes",
                                                 "256MiB",
                                                 "--swap-group-bytes",
-                                                "2MiB"};
+                                                "2MiB",
+                                                "--address-mode",
+                                                address_mode_};
     std::vector<char*> pointers;
     pointers.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments) {
@@ -161,11 +166,12 @@ class ExecutorProcess : public testing::Test {
   }
   std::string socket() const { return folder_ + "/executor.sock"; }
 
-  int Open(const TestSession& session) {
+  int Open(const TestSession& session, const std::string& function = "") {
     session.OfferTo(*daemon_);
     v1::DaemonMessage message;
     v1::SessionDescription& description = *message.mutable_open_session()->mutable_session();
     description.set_session_id(session.id);
+    description.set_function(function);
     description.set_session_key(session.key.data(), session.key.size());
     description.set_peer_key(std::string(16, 'p'));
     description.set_device_base(session.device_base());
@@ -246,6 +252,7 @@ class ExecutorProcess : public testing::Test {
     return BatchBuilder().Add(create).Add(Launch(2, parameters));
   }
 
+  const char* const address_mode_;
   std::string folder_;
   std::unique_ptr<FakeDaemon> daemon_;
   std::optional<v1::ExecutorMessage::Register> registration_;
@@ -476,6 +483,30 @@ TEST_F(ExecutorProcess, StrangersAndStaleLeasesAreRefused) {
   ASSERT_TRUE(good.Attach(session.id, session.key).has_value()) << "others are not disturbed";
   EXPECT_EQ(good.Call(BatchBuilder().Add(wire::DeviceSynchronize{}), 1)->status, 0);
   EXPECT_EQ(SwapOut(session).code(), 9) << "never under a lease";
+}
+
+class TranslatingExecutor : public ExecutorProcess {
+ protected:
+  TranslatingExecutor() : ExecutorProcess("translate") {}
+};
+
+TEST_F(TranslatingExecutor, ConsolidatesWhenItHasNothingToDo) {
+  constexpr Bytes kBytes = 32 * kMiB;
+  std::deque<TestSession> sessions;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    const TestSession& session = sessions.emplace_back(id);
+    ASSERT_EQ(Open(session, "function-" + std::to_string(id)), 0);
+    std::memset(session.image.data(), static_cast<int>(id), kBytes);
+    ASSERT_EQ(SwapIn(session, kBytes).code(), 0);
+  }
+  const auto out = SwapOut(sessions[1]);
+  ASSERT_EQ(out.code(), 0);
+  EXPECT_EQ(out.memory().fragmented_bytes(), kBytes);
+  EXPECT_TRUE(daemon_->WaitForFragmented(0));
+  for (const TestSession& session : sessions) {
+    ASSERT_EQ(SwapOut(session).code(), 0);
+    EXPECT_EQ(Close(session), 0);
+  }
 }
 
 }  // namespace

@@ -86,6 +86,7 @@ grpc::Status FakeDaemon::Attach(
     std::lock_guard lock(mutex_);
     if (message.has_register_()) registration_ = message.register_();
     if (message.has_context_lost()) lost_ = message.context_lost();
+    if (message.has_memory_use()) memory_use_ = message.memory_use();
     if (message.has_operation_done()) {
       answers_[message.operation_done().operation_id()] = message.operation_done();
     }
@@ -114,6 +115,11 @@ std::optional<v1::ExecutorMessage::ContextLost> FakeDaemon::WaitForContextLost()
   std::unique_lock lock(mutex_);
   WaitFor(lock, [this] { return lost_.has_value(); });
   return lost_;
+}
+
+bool FakeDaemon::WaitForFragmented(Bytes bytes) {
+  std::unique_lock lock(mutex_);
+  return WaitFor(lock, [&] { return memory_use_ && memory_use_->fragmented_bytes() == bytes; });
 }
 
 v1::ExecutorMessage::OperationDone FakeDaemon::Do(v1::DaemonMessage operation) {

@@ -35,6 +35,8 @@ class FakeDaemon final : public v1::Node::Service {
   v1::ExecutorMessage::OperationDone Do(v1::DaemonMessage operation);
   // Waits for the report of a lost context.
   std::optional<v1::ExecutorMessage::ContextLost> WaitForContextLost();
+  // Waits for word of memory of which so much is fragmented.
+  bool WaitForFragmented(Bytes bytes);
   // Ends the node stream, as torpord's death would.
   void Hang();
 
@@ -62,6 +64,7 @@ class FakeDaemon final : public v1::Node::Service {
   bool ended_ = false;
   std::optional<v1::ExecutorMessage::Register> registration_;
   std::optional<v1::ExecutorMessage::ContextLost> lost_;
+  std::optional<v1::MemoryUse> memory_use_;
   std::map<std::uint64_t, v1::ExecutorMessage::OperationDone> answers_;
   std::uint64_t next_operation_ = 1;
   std::map<std::pair<std::uint64_t, wire::SharedMemory>, std::pair<int, Bytes>> files_;

@@ -120,6 +120,7 @@ TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
   gpu.busy_seconds = 2.5;
   gpu.free_bytes = 2048;
   gpu.link_bytes_per_second = 12e9;
+  gpu.fragmented_bytes = 1024;
   FunctionSnapshot& function = node_.functions.emplace_back();
   function.name = "digits";
   function.resident_gpus = {1};
@@ -136,6 +137,7 @@ TEST_F(MetricsTest, GpuSeriesCarryTheLabelsOfNvidiasExporter) {
   EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 2048"));
   EXPECT_THAT(text, HasSubstr("torpor_gpu_link_bytes_per_second{"));
   EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 12000000000"));
+  EXPECT_THAT(text, HasSubstr("gpu=\"1\"} 1024"));
 }
 
 TEST_F(MetricsTest, GpuAndHostMemoryAreAttributedToTheirPayer) {
