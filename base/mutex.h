@@ -17,6 +17,11 @@ class ABSL_LOCKABLE Mutex {
     mutex_.Lock();
     Acquired();
   }
+  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
+    const bool is_held = mutex_.TryLock();
+    if (is_held) Acquired();
+    return is_held;
+  }
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     Releasing();
     mutex_.Unlock();

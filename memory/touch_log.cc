@@ -45,10 +45,14 @@ void TouchLog::Upload(Extent range) {
   }
 }
 
-std::vector<Extent> TouchLog::TakeUploaded() {
+std::vector<Extent> TouchLog::TakeUploaded(Bytes most_bytes) {
   std::vector<Extent> uploaded;
   for (auto& [begin, allocation] : allocations_) {
-    if (std::exchange(allocation.is_uploaded, false)) uploaded.push_back({begin, allocation.end});
+    const Bytes bytes = allocation.end - begin;
+    if (!allocation.is_uploaded || bytes > most_bytes) continue;
+    most_bytes -= bytes;
+    allocation.is_uploaded = false;
+    uploaded.push_back({begin, allocation.end});
   }
   return uploaded;
 }

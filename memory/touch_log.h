@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -33,8 +34,9 @@ class TouchLog {
 
   // The client has written these bytes.
   void Upload(Extent range);
-  // The allocations that were uploaded to since the last call, ascending.
-  std::vector<Extent> TakeUploaded();
+  // Allocations that were uploaded to since they were last among these, ascending: of so many bytes
+  // together at most. What is larger is left.
+  std::vector<Extent> TakeUploaded(Bytes most_bytes = std::numeric_limits<Bytes>::max());
   bool has_uploaded() const;
 
   // All, ascending.

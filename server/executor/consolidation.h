@@ -15,7 +15,8 @@ inline constexpr Bytes kMostMoved = 64 * kMiB;
 
 // A step of consolidation: moves blocks of sessions without work on the GPU so that its free memory
 // comes together, until `is_wanted`, but for the one block that is being copied then. No operation
-// runs meanwhile. Gives how much was moved; 0 if there is nothing to gain.
+// runs meanwhile. Gives how much was moved; 0 if there is nothing to gain, or nothing of it can be
+// had now.
 absl::StatusOr<Bytes> Consolidate(SessionRegistry& registry, ImageMemory& gpu_memory,
                                   const std::atomic<bool>& is_wanted, CUstream stream);
 

@@ -101,16 +101,19 @@ ExitStatus ExecutorLoop::Run() {
 }
 
 std::optional<LoopMessage> ExecutorLoop::AwaitMessage() {
-  const TimePoint now = SteadyClock().Now();
-  const bool is_active = environment_.registry.any_active();
-  if (is_active || (running_ > 0 && !is_consolidating_)) busy_until_ = now;
-  if (is_active) return mailbox_.ReceiveUntil(now + kWatchInterval);
+  if (environment_.registry.any_active()) {
+    busy_until_ = SteadyClock().Now();
+    return mailbox_.ReceiveUntil(busy_until_ + kWatchInterval);
+  }
   if (running_ > 0 || !may_consolidate_) return mailbox_.Receive();
   return mailbox_.ReceiveUntil(busy_until_ + kQuietTime);
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnSilence() {
   if (environment_.registry.any_active()) return Watch();
+  // A lease may just have ended: then this is the watch's silence, and what ends it still runs.
+  const bool is_quiet = running_ == 0 && SteadyClock().Now() >= busy_until_ + kQuietTime;
+  if (!is_quiet || !may_consolidate_) return std::nullopt;
   is_consolidating_ = true;
   ++running_;
   TORPOR_CHECK(work_.Send(Consolidation()));
@@ -148,6 +151,7 @@ std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation)
     return std::nullopt;
   }
   may_consolidate_ = true;
+  busy_until_ = SteadyClock().Now();
   Lane& lane = lanes_[SessionOf(operation)];
   if (lane.busy) {
     lane.waiting.push_back(std::move(operation));
@@ -165,6 +169,7 @@ void ExecutorLoop::Dispatch(Lane& lane, v1::DaemonMessage operation) {
 
 std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationResult& result) {
   --running_;
+  busy_until_ = SteadyClock().Now();
   const auto lane = lanes_.find(result.session);
   lane->second.busy = false;
   if (lane->second.waiting.empty()) {

@@ -51,9 +51,9 @@ std::vector<Bytes> ImageTouches::End() {
   return log_.order();
 }
 
-std::vector<memory::Extent> ImageTouches::TakeUploaded() {
+std::vector<memory::Extent> ImageTouches::TakeUploaded(Bytes most_bytes) {
   MutexLock lock(&mutex_);
-  return log_.TakeUploaded();
+  return log_.TakeUploaded(most_bytes);
 }
 
 bool ImageTouches::has_uploaded() const {

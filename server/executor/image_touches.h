@@ -48,8 +48,8 @@ class ImageTouches {
   void Begin(bool record) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends that; gives the allocations in the order of their first use.
   std::vector<Bytes> End() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The allocations that were uploaded to since the last call.
-  std::vector<memory::Extent> TakeUploaded() ABSL_LOCKS_EXCLUDED(mutex_);
+  // As TouchLog's.
+  std::vector<memory::Extent> TakeUploaded(Bytes most_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   bool has_uploaded() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

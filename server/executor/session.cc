@@ -67,7 +67,7 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
     TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.most_bytes, stream));
   }
   memory::ExtentSet unseen = std::move(copied.extents);
-  for (const memory::Extent& allocation : image.touches().TakeUploaded()) {
+  for (const memory::Extent& allocation : image.touches().TakeUploaded(options.most_bytes)) {
     if (seen.uploaded.size() < memory::TouchLog::kMostNoted) {
       seen.uploaded.push_back(allocation.begin);
     }
@@ -81,7 +81,7 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMostNoted;
   if (seen.too_many_holders) seen.address_holders.clear();
   if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
-  return SwappedOut{copied.bytes, image.is_partly_saved()};
+  return SwappedOut{copied.bytes, !options.drop && image.is_partly_saved()};
 }
 
 absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes most_bytes, CUstream stream) {
@@ -109,14 +109,18 @@ absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& liv
 }
 
 bool Session::may_be_moved() {
-  MutexLock lock(&run_mutex_);
-  return IsMovable();
+  if (!run_mutex_.TryLock()) return false;
+  const bool is_movable = IsMovable();
+  run_mutex_.Unlock();
+  return is_movable;
 }
 
 absl::StatusOr<bool> Session::Move(const memory::Move& move, CUstream stream) {
-  MutexLock lock(&run_mutex_);
-  if (!IsMovable()) return false;
-  return memory_->image().Move(move, stream);
+  if (!run_mutex_.TryLock()) return false;
+  absl::StatusOr<bool> is_moved = false;
+  if (IsMovable()) is_moved = memory_->image().Move(move, stream);
+  run_mutex_.Unlock();
+  return is_moved;
 }
 
 bool Session::IsMovable() {

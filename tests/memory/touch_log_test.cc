@@ -50,6 +50,16 @@ TEST_F(TouchLogTest, UploadsAreToldOnce) {
   EXPECT_THAT(log_.TakeUploaded(), IsEmpty());
 }
 
+TEST_F(TouchLogTest, UploadsAreTakenAsFarAsTheyMayBeLookedThrough) {
+  log_.Add({50, 100});
+  log_.Upload({9, 60});
+  EXPECT_THAT(log_.TakeUploaded(25), ElementsAre(Extent{0, 10}, Extent{10, 20}));
+  EXPECT_THAT(log_.TakeUploaded(25), ElementsAre(Extent{30, 40}));
+  EXPECT_TRUE(log_.has_uploaded());
+  EXPECT_THAT(log_.TakeUploaded(), ElementsAre(Extent{50, 100}));
+  EXPECT_FALSE(log_.has_uploaded());
+}
+
 TEST_F(TouchLogTest, NotesAreBounded) {
   std::vector<Extent> many;
   for (Bytes i = 0; i < TouchLog::kMostNoted + 10; ++i) many.push_back({i, i + 1});
