@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -31,6 +32,7 @@ class ExtentSet {
   std::vector<Extent> Gaps(Extent extent) const;
 
   bool empty() const { return extents_.empty(); }
+  std::size_t count() const { return extents_.size(); }  // of members
   Bytes total_bytes() const;
   std::vector<Extent> extents() const;
 

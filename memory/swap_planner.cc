@@ -6,20 +6,8 @@
 namespace torpor::memory {
 namespace {
 
-// In the order of addresses; neighbours are one.
-SwapGroup Merged(SwapGroup pieces) {
-  std::ranges::sort(pieces, {}, &Extent::begin);
-  SwapGroup merged;
-  merged.reserve(pieces.size());
-  for (const Extent& piece : pieces) {
-    if (!merged.empty() && merged.back().end == piece.begin) {
-      merged.back().end = piece.end;
-    } else {
-      merged.push_back(piece);
-    }
-  }
-  return merged;
-}
+// However many pieces a group is in, work waits for no more than this many times the size.
+constexpr std::size_t kMostPieces = 4;
 
 // Where a piece of `rest` ends that goes into one group.
 Bytes CutOf(Extent rest, Bytes group_bytes) {
@@ -52,20 +40,20 @@ std::vector<Extent> OrderForSwapIn(std::span<const Extent> allocations,
 
 std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes) {
   std::vector<SwapGroup> groups;
-  SwapGroup open;
+  ExtentSet open;
   Bytes open_bytes = 0;
   for (Extent rest : extents) {
     while (rest.bytes() > 0) {
       const Extent piece{rest.begin, CutOf(rest, group_bytes)};
-      open.push_back(piece);
+      open.Add(piece);
       open_bytes += piece.bytes();
       rest.begin = piece.end;
-      if (open_bytes < group_bytes) continue;
-      groups.push_back(Merged(std::exchange(open, {})));
+      if (open_bytes < group_bytes * std::min(open.count(), kMostPieces)) continue;
+      groups.push_back(std::exchange(open, {}).extents());
       open_bytes = 0;
     }
   }
-  if (!open.empty()) groups.push_back(Merged(std::move(open)));
+  if (!open.empty()) groups.push_back(open.extents());
   return groups;
 }
 

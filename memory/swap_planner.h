@@ -18,10 +18,12 @@ using SwapGroup = std::vector<Extent>;
 std::vector<Extent> OrderForSwapIn(std::span<const Extent> allocations,
                                    std::span<const Bytes> touched, const ExtentSet& uploaded);
 
-// Groups of at least `group_bytes` (> 0), in the order of `extents`. An extent that is no larger is
-// never cut, so that a group may become almost twice as large; a larger one is, at multiples of
-// `group_bytes`: host memory is pinned in pieces that end there, and a copy cannot span two. Within
-// a group pieces ascend, and neighbours are one.
+// Groups in the order of `extents`, whose copies are of `group_bytes` (> 0) on average: a group in
+// one piece has at least as many bytes, one in two pieces twice as many, and so on up to four times
+// as many. An extent that is no larger than `group_bytes` is never cut, so that a group may become
+// larger by almost that; a larger one is, at multiples of `group_bytes`: host memory is pinned in
+// pieces that end there, and a copy cannot span two. Within a group pieces ascend, and neighbours
+// are one. Extents do not overlap.
 std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes);
 
 // A group an extent.
