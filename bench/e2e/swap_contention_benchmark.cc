@@ -51,7 +51,8 @@ double LimitGbps(unsigned gpu, const std::vector<unsigned>& gpus) {
 // The node with a function for each GPU, all with models of the same size.
 class Node {
  public:
-  Node() : node_(PaperTopology(), Functions()) {
+  // No GPU shall do anything beside the swap-ins.
+  Node() : node_(PaperTopology(), Functions(), "idle_write_back: off\n") {
     node_.Start();
     metrics_address_ = node_.Status().at("metrics_address");
     for (unsigned gpu = 0; gpu < PaperNode().gpus.size(); ++gpu) StartFunctionOf(gpu);
