@@ -144,13 +144,20 @@ TEST_F(ControllerIdleTest, AnExecutorThatDiesInTheMiddleIsNotMissed) {
   EXPECT_EQ(counts_.idle_write_backs, 1);
 }
 
-TEST_F(ControllerIdleTest, AFailureIsTheExecutorsEnd) {
-  ConnectChanged("a");
-  answers_ = [](const v1::DaemonMessage& operation) {
-    return std::optional(IsPart(operation) ? absl::InternalError("no copy") : absl::OkStatus());
+TEST_F(ControllerIdleTest, WhatFailsIsTriedAgainAfterTheNextLease) {
+  const Client client = ConnectChanged("a");
+  int parts = 0;
+  answers_ = [&](const v1::DaemonMessage& operation) {
+    if (!IsPart(operation)) return std::optional(absl::OkStatus());
+    ++parts;
+    return std::optional<absl::Status>(absl::InternalError("no copy"));
   };
+  PassTime(3 * kIdle);
+  EXPECT_EQ(parts, 1);
+  EXPECT_TRUE(killer_.killed.empty());
+  Serve("a", client);
   PassTime(kIdle);
-  EXPECT_EQ(killer_.killed.size(), 1u);
+  EXPECT_EQ(parts, 2);
 }
 
 class ControllerIdlePairTest : public ControllerIdleTest {
