@@ -8,14 +8,6 @@
 #include "memory/range_allocator.h"
 
 namespace torpor::executor {
-namespace {
-
-absl::Status NeedsMap(const char* what) {
-  return absl::FailedPreconditionError(
-      absl::StrFormat("%s needs address_mode: map; this node has translate", what));
-}
-
-}  // namespace
 
 ArenaBacking::~ArenaBacking() { Release({0, ~Bytes{0}}, {}).IgnoreError(); }
 
@@ -142,11 +134,17 @@ absl::StatusOr<bool> ArenaBacking::Move(const memory::Move& move, CUstream strea
 
 absl::StatusOr<memory::ExtentSet> ArenaBacking::Import(const memory::ExtentSet& live, ChunkOwner&) {
   if (live.empty()) return memory::ExtentSet();
-  return NeedsMap("memory of another GPU");
+  return absl::FailedPreconditionError(
+      "memory of another GPU needs address_mode: map; this node has translate");
 }
 
-absl::StatusOr<UniqueFd> ArenaBacking::Export(std::uint64_t) {
-  return NeedsMap("memory for another GPU");
+absl::StatusOr<UniqueFd> ArenaBacking::Export(std::uint64_t chunk) {
+  const memory::Extent extent{chunk * chunk_bytes(), (chunk + 1) * chunk_bytes()};
+  const std::vector<BackedPart> parts = PartsOf(extent);
+  if (parts.empty() || parts.front().extent != extent) {
+    return absl::NotFoundError("the chunk is not resident here");
+  }
+  return memory_.Export(parts.front().address);
 }
 
 }  // namespace torpor::executor

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "memory/tiered_placement.h"
 #include "server/executor/arena_backing.h"
+#include "server/executor/device_mapping.h"
 
 namespace torpor::executor {
 namespace {
@@ -181,7 +182,7 @@ absl::Status ArenaMemory::MapPieces(CUdeviceptr address, const std::vector<memor
       if (status.ok()) at += chunk_bytes_;
     }
   }
-  if (status.ok()) status = AllowAccess(address, at - address);
+  if (status.ok()) status = AllowAccess(device_, address, at - address);
   if (!status.ok() && at > address) driver.MemUnmap(address, at - address);
   return status;
 }
@@ -254,16 +255,17 @@ absl::Status ArenaMemory::MapThrough(Bytes end) {
     }
   }
   const Bytes mapped = chunks_.size() * chunk_bytes_ - begin;
-  if (mapped > 0) status.Update(AllowAccess(base_ + begin, mapped));
+  if (mapped > 0) status.Update(AllowAccess(device_, base_ + begin, mapped));
   return status;
 }
 
-absl::Status ArenaMemory::AllowAccess(CUdeviceptr address, Bytes bytes) const {
-  CUmemAccessDesc access{};
-  access.location = device_.location();
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  return device_.Status(device_.driver().MemSetAccess(address, bytes, &access, 1),
-                        "cuMemSetAccess");
+absl::StatusOr<UniqueFd> ArenaMemory::Export(CUdeviceptr address) const {
+  const Bytes offset = address - base_;
+  if (offset >= arena_bytes_) {
+    return absl::NotFoundError("what is pieced together is not given to other GPUs");
+  }
+  MutexLock lock(&mutex_);
+  return ExportMemory(device_, chunks_[offset / chunk_bytes_]);
 }
 
 }  // namespace torpor::executor

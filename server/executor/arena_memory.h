@@ -72,6 +72,10 @@ class ArenaMemory final : public ImageMemory {
   // The block is at its new place: the old one is anybody's.
   void CommitMove(const memory::Move& move);
 
+  // A descriptor of the chunk at `address`, which is in a place that was taken; NotFound where that
+  // is pieced together.
+  absl::StatusOr<UniqueFd> Export(CUdeviceptr address) const;
+
   // Of the arena and of what is behind it.
   AddressRange addresses() const { return {base_, 2 * arena_bytes_}; }
 
@@ -90,7 +94,6 @@ class ArenaMemory final : public ImageMemory {
   absl::Status MapPieces(CUdeviceptr address, const std::vector<memory::Block>& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreePieces(const std::vector<memory::Block>& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status AllowAccess(CUdeviceptr address, Bytes bytes) const;
   bool IsBehindArena(CUdeviceptr address) const { return address - base_ >= arena_bytes_; }
 
   const Device& device_;

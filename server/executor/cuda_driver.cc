@@ -22,6 +22,7 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuDeviceGetAttribute", driver.DeviceGetAttribute},
       {"cuDeviceGetPCIBusId", driver.DeviceGetPciBusId},
       {"cuDeviceCanAccessPeer", driver.DeviceCanAccessPeer},
+      {"cuDeviceGetP2PAttribute", driver.DeviceGetP2PAttribute},
       {"cuDevicePrimaryCtxRetain", driver.DevicePrimaryCtxRetain},
       {"cuDevicePrimaryCtxRelease_v2", driver.DevicePrimaryCtxRelease},
       {"cuCtxSetCurrent", driver.CtxSetCurrent},

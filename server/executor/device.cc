@@ -1,5 +1,6 @@
 #include "server/executor/device.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -96,6 +97,28 @@ std::vector<int> Device::ReachablePeers() const {
     if (asked == CUDA_SUCCESS && can_access != 0) peers.push_back(index);
   }
   return peers;
+}
+
+std::vector<int> Device::FastPeers() const {
+  std::vector<int> peers = ReachablePeers();
+  // Over PCIe there are no atomics of another GPU's memory.
+  std::erase_if(peers, [this](int peer) {
+    return PeerAttribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, peer) == 0;
+  });
+  // Rank 0 is the best.
+  std::ranges::stable_sort(peers, {}, [this](int peer) {
+    return PeerAttribute(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, peer);
+  });
+  return peers;
+}
+
+int Device::PeerAttribute(CUdevice_P2PAttribute which, int peer) const {
+  CUdevice handle = 0;
+  int value = 0;
+  if (driver_.DeviceGet(&handle, peer) == CUDA_SUCCESS) {
+    driver_.DeviceGetP2PAttribute(&value, which, handle_, handle);
+  }
+  return value;
 }
 
 absl::Status Device::MakeCurrent() const {

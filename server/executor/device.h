@@ -45,6 +45,8 @@ class Device {
   // The other GPUs of the machine, by index, whose memory kernels of this one can reach when their
   // processes export it.
   std::vector<int> ReachablePeers() const;
+  // Those of them whose memory is reached over NVLinks, the fastest first.
+  std::vector<int> FastPeers() const;
 
   // Every thread calls this before its first call of the driver.
   absl::Status MakeCurrent() const;
@@ -55,6 +57,8 @@ class Device {
   absl::Status Status(CUresult result, std::string_view what) const;
 
  private:
+  int PeerAttribute(CUdevice_P2PAttribute which, int peer) const;
+
   Device(const CudaDriver& driver, CUdevice handle, CUcontext context, DeviceProperties properties)
       : driver_(driver), handle_(handle), context_(context), properties_(std::move(properties)) {}
 

@@ -1,8 +1,11 @@
 #include "server/executor/device_image.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/wire/descriptor_socket.h"
@@ -29,10 +32,10 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
 
 DeviceImage::~DeviceImage() { Drop().IgnoreError(); }
 
-absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
-    const std::vector<memory::SwapAllocation>& live, const ArrivalSteps& steps) {
+absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                                 const ArrivalSteps& steps, ChunkOwner* source) {
   if (is_peer_) return absl::FailedPreconditionError("the image is still another GPU's");
-  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  TORPOR_RETURN_IF_ERROR(ReleaseSource());
   memory::ExtentSet whole;
   std::vector<memory::Extent> allocations;
   bool holds_addresses = false;
@@ -49,14 +52,15 @@ absl::StatusOr<memory::MovedBytes> DeviceImage::SwapIn(
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back(in_place));
   SetResident(whole);
   const absl::Status begun = arrival_.Begin(live, groups);
-  absl::StatusOr<memory::MovedBytes> copied =
+  if (source != nullptr) OpenSource(*source, groups);
+  absl::StatusOr<ArrivedBytes> copied =
       begun.ok() ? EnqueueArrival(groups, fresh, whole, steps) : begun;
   if (copied.ok()) {
     const bool was_kept = is_kept_in_place_ && !resident_before.empty();
     is_kept_in_place_ = was_kept || holds_addresses;
     touches_.Reset(allocations);
   } else {
-    arrival_.Wait().IgnoreError();
+    ReleaseSource().IgnoreError();
     SetResident(resident_before);
     Undo(fresh);
   }
@@ -81,16 +85,50 @@ std::vector<memory::SwapGroup> DeviceImage::GroupsOf(
   return memory::GroupBySize(absent, options_.group_bytes);
 }
 
-absl::StatusOr<memory::MovedBytes> DeviceImage::EnqueueArrival(
+absl::Status DeviceImage::ReleaseSource() {
+  absl::Status arrived = arrival_.Wait();
+  source_.reset();
+  return arrived;
+}
+
+std::vector<std::uint64_t> DeviceImage::WrittenChunks(
+    const std::vector<memory::SwapGroup>& groups) const {
+  const Bytes chunk_bytes = backing_->chunk_bytes();
+  std::vector<std::uint64_t> chunks;
+  absl::flat_hash_set<std::uint64_t> known;
+  const auto add = [&](memory::Extent extent) {
+    for (Bytes i = extent.begin / chunk_bytes; i * chunk_bytes < extent.end; ++i) {
+      if (known.insert(i).second) chunks.push_back(i);
+    }
+  };
+  for (const memory::SwapGroup& group : groups) {
+    for (const memory::Extent& piece : group) {
+      for (const memory::Extent& written : blocks_.Written(piece)) add(written);
+    }
+  }
+  return chunks;
+}
+
+void DeviceImage::OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGroup>& groups) {
+  std::vector<std::uint64_t> chunks = WrittenChunks(groups);
+  if (chunks.empty()) return;
+  auto source = PeerSource::Open(device_, owner, std::move(chunks), backing_->chunk_bytes());
+  if (source.ok()) {
+    source_ = *std::move(source);
+  } else {
+    spdlog::warn("an image comes from the host: {}", source.status().ToString());
+  }
+}
+
+absl::StatusOr<ArrivedBytes> DeviceImage::EnqueueArrival(
     const std::vector<memory::SwapGroup>& groups, const std::vector<memory::Extent>& fresh,
     const memory::ExtentSet& live, const ArrivalSteps& steps) {
   TORPOR_RETURN_IF_ERROR(ClearOutside(fresh, live, arrival_.stream()));
   TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
-  memory::MovedBytes copied;
+  ArrivedBytes copied;
   for (const memory::SwapGroup& group : groups) {
     for (const memory::Extent& piece : group) {
-      TORPOR_ASSIGN_OR_RETURN(const memory::MovedBytes moved, Bring(piece, arrival_.stream()));
-      copied += moved;
+      TORPOR_RETURN_IF_ERROR(Bring(piece, arrival_.stream(), copied));
     }
     TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
   }
@@ -143,15 +181,16 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
 }
 
 bool DeviceImage::may_be_moved() const {
-  return is_translating_ && !is_kept_in_place_ && !is_peer_ && !dirty() && !arrival_.is_pending() &&
-         !touches_.has_uploaded();
+  return !is_source_ && is_translating_ && !is_kept_in_place_ && !is_peer_ && !dirty() &&
+         !arrival_.is_pending() && !touches_.has_uploaded();
 }
 
 absl::Status DeviceImage::Drop() {
   // A copy into memory that is unmapped would cost the context.
-  absl::Status status = arrival_.Wait();
+  absl::Status status = ReleaseSource();
   SetResident({});
   is_peer_ = false;
+  is_source_ = false;
   status.Update(backing_->Release({0, bytes_}, {}));
   return status;
 }
@@ -205,6 +244,13 @@ absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
   TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor, backing_->Export(chunk));
   is_exported_ = true;
   return descriptor;
+}
+
+absl::StatusOr<UniqueFd> DeviceImage::ExportForCopy(std::uint64_t chunk) {
+  if (!is_source_) return absl::FailedPreconditionError("the image is no source");
+  if (dirty()) return absl::FailedPreconditionError("the image has changes of its own");
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  return backing_->Export(chunk);
 }
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
@@ -293,17 +339,17 @@ void DeviceImage::Undo(const std::vector<memory::Extent>& fresh) {
   for (const memory::Extent& extent : fresh) backing_->Release(extent, {}).IgnoreError();
 }
 
-absl::StatusOr<memory::MovedBytes> DeviceImage::Bring(memory::Extent extent, CUstream stream) {
-  memory::MovedBytes copied;
+absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived) {
   Bytes cleared_to = extent.begin;
   for (const memory::Extent& written : blocks_.Written(extent)) {
     TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
-    TORPOR_RETURN_IF_ERROR(CopyIn(written, stream));
-    copied += blocks_.ByOrigin(written);
+    const CUdeviceptr source = source_ ? source_->Reach(written) : 0;
+    TORPOR_RETURN_IF_ERROR(source != 0 ? CopyFrom(source, written, stream)
+                                       : CopyIn(written, stream));
+    (source != 0 ? arrived.from_peer : arrived.from_host) += blocks_.ByOrigin(written);
     cleared_to = written.end;
   }
-  TORPOR_RETURN_IF_ERROR(Clear({cleared_to, extent.end}, stream));
-  return copied;
+  return Clear({cleared_to, extent.end}, stream);
 }
 
 absl::Status DeviceImage::Clear(memory::Extent extent, CUstream stream) {
@@ -325,6 +371,16 @@ absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
                                            part.extent.bytes(), stream),
           "copying the image to the GPU"));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::CopyFrom(CUdeviceptr source, memory::Extent extent, CUstream stream) {
+  for (const BackedPart& part : backing_->PartsOf(extent)) {
+    TORPOR_RETURN_IF_ERROR(device_.Status(
+        device_.driver().MemcpyDtoDAsync(part.address, source + (part.extent.begin - extent.begin),
+                                         part.extent.bytes(), stream),
+        "copying the image from another GPU"));
   }
   return absl::OkStatus();
 }

@@ -23,6 +23,7 @@
 #include "server/executor/image_backing.h"
 #include "server/executor/image_blocks.h"
 #include "server/executor/image_touches.h"
+#include "server/executor/peer_source.h"
 #include "server/executor/pinned_memory.h"
 #include "server/executor/shared_mapping.h"
 #include "server/executor/swap_options.h"
@@ -33,6 +34,14 @@ namespace torpor::executor {
 struct ImageFiles {
   SharedMapping image;
   SharedMapping block_states;
+};
+
+// What a swap-in has copied.
+struct ArrivedBytes {
+  memory::MovedBytes from_host;
+  memory::MovedBytes from_peer;
+
+  Bytes total() const { return from_host.total() + from_peer.total(); }
 };
 
 // How much of the GPU's memory an image takes.
@@ -66,15 +75,19 @@ class DeviceImage {
     // Enqueues, with `live` resident, what is to follow the copies on their stream.
     std::function<absl::Status(CUstream)> enqueue_last;
     // Gets the bytes that were copied; see ImageArrival::Finish.
-    std::function<void(const memory::MovedBytes&)> on_complete;
+    std::function<void(const ArrivedBytes&)> on_complete;
   };
   // Makes exactly `live` (apart) resident: what is not there yet is copied from the host, in this
   // order. Returns as soon as the copies are enqueued: from then on work must say what it uses
   // (touches()) before it is enqueued. Nothing of the session runs. Gives what is copied.
+  // With a `source`, another GPU's copy that equals the host image, it is copied from there as far
+  // as that gives its memory, which it keeps until ReleaseSource.
   // Any error leaves everything as it was, ResourceExhausted for example;
   // FailedPrecondition: it is reachable as another GPU's.
-  absl::StatusOr<memory::MovedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                            const ArrivalSteps& steps = {});
+  absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                      const ArrivalSteps& steps = {}, ChunkOwner* source = nullptr);
+  // Waits for the copies and lets go of the source's memory.
+  absl::Status ReleaseSource();
   // What a write-back has copied.
   struct WrittenBack {
     memory::MovedBytes bytes;
@@ -110,6 +123,11 @@ class DeviceImage {
   // A descriptor of the chunk for another executor, the caller's; NotFound if it is not resident.
   // Any thread. From now on others may change the image.
   absl::StatusOr<UniqueFd> Export(std::uint64_t chunk);
+  // Until it is dropped, other GPUs may copy from it, and it stays where it is.
+  void BecomeSource() { is_source_.store(true); }
+  // As Export, for one that only reads it until this image is dropped; FailedPrecondition if it is
+  // no source, or may differ from the host image.
+  absl::StatusOr<UniqueFd> ExportForCopy(std::uint64_t chunk);
 
   // An allocation is gone; chunks that hold nothing of `live` are given back.
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
@@ -124,6 +142,8 @@ class DeviceImage {
   bool Contains(std::uint64_t address, Bytes bytes) const { return Resolve(address, bytes) != 0; }
   // The device may now differ from the host image.
   void MarkDirty() { unsaved_from_.store(0, std::memory_order_relaxed); }
+  // Whatever it has changed does not matter.
+  void ForgetChanges() { unsaved_from_.store(kAll, std::memory_order_relaxed); }
   // `bytes` are about to be uploaded there, or at another place than in the image. Whether they are
   // known to hold addresses of the session's memory: looked for where that matters.
   bool NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
@@ -166,13 +186,19 @@ class DeviceImage {
   std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
                                           const memory::ExtentSet& resident_before) const;
   // Gives what is copied.
-  absl::StatusOr<memory::MovedBytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
-                                                    const std::vector<memory::Extent>& fresh,
-                                                    const memory::ExtentSet& live,
-                                                    const ArrivalSteps& steps);
-  // Gives what is copied; what nobody has written is cleared instead.
-  absl::StatusOr<memory::MovedBytes> Bring(memory::Extent extent, CUstream stream);
+  absl::StatusOr<ArrivedBytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
+                                              const std::vector<memory::Extent>& fresh,
+                                              const memory::ExtentSet& live,
+                                              const ArrivalSteps& steps);
+  // Those with bytes that somebody has written, in the order in which they come.
+  std::vector<std::uint64_t> WrittenChunks(const std::vector<memory::SwapGroup>& groups) const;
+  // Where that fails all comes from the host.
+  void OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGroup>& groups);
+  // Adds what is copied to `arrived`; what nobody has written is cleared instead.
+  absl::Status Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived);
   absl::Status CopyIn(memory::Extent extent, CUstream stream);
+  // From where the GPU has the bytes of `extent` a second time.
+  absl::Status CopyFrom(CUdeviceptr source, memory::Extent extent, CUstream stream);
   absl::Status Clear(memory::Extent extent, CUstream stream);
   absl::Status CopyOut(memory::Extent extent, CUstream stream);
   absl::Status Wait(CUstream stream) const;
@@ -190,12 +216,14 @@ class DeviceImage {
   std::atomic<Bytes> unsaved_from_{kAll};  // from there on the device may differ from the host
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_kept_in_place_{false};
-  std::atomic<bool> is_peer_{false};  // what is reachable is another GPU's
+  std::atomic<bool> is_source_{false};  // another GPU may be copying from it
+  std::atomic<bool> is_peer_{false};    // what is reachable is another GPU's
 
   mutable Mutex mutex_;
   memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);
   ImageArrival arrival_;
   ImageTouches touches_;
+  std::unique_ptr<PeerSource> source_;  // of the arrival; of the swapping thread
 };
 
 }  // namespace torpor::executor

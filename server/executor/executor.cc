@@ -72,6 +72,7 @@ v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& d
   if (options.address_mode == AddressMode::kMap) {
     for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
   }
+  for (const int peer : device.FastPeers()) registration.add_image_sources(peer);
   const DeviceProperties& properties = device.properties();
   v1::DeviceDescription& description = *registration.mutable_device();
   description.set_name(properties.name);
@@ -120,7 +121,7 @@ class SessionRelay final : public SessionListener {
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override {
     listener_->OnContextLost(session, error);
   }
-  void OnArrival(SessionId session, const memory::MovedBytes& bytes, Duration duration) override {
+  void OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) override {
     listener_->OnArrival(session, bytes, duration);
   }
 

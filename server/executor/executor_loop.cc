@@ -56,8 +56,7 @@ void ExecutorLoop::OnContextLost(SessionId session, const cuda_api::CallStatus& 
   Post(ContextLost{session, error});
 }
 
-void ExecutorLoop::OnArrival(SessionId session, const memory::MovedBytes& bytes,
-                             Duration duration) {
+void ExecutorLoop::OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) {
   Post(Arrival{session, bytes, duration});
 }
 
@@ -199,6 +198,7 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   done.set_message(std::string(result.status.message()));
   SetMoved(*done.mutable_to_host(), result.to_host);
   done.set_has_more(result.has_more);
+  SetMoved(*done.mutable_from_peer(), result.from_peer);
   v1::MemoryUse& memory = *done.mutable_memory();
   memory.set_session_id(result.session.value);
   memory.set_session_used_bytes(result.memory.used);
@@ -246,7 +246,8 @@ std::optional<ExitStatus> ExecutorLoop::OnArrived(const Arrival& arrival) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::SwapInComplete& complete = *message.mutable_swap_in_complete();
   complete.set_session_id(arrival.session.value);
-  SetMoved(*complete.mutable_to_device(), arrival.bytes);
+  SetMoved(*complete.mutable_to_device(), arrival.bytes.from_host);
+  SetMoved(*complete.mutable_from_peer(), arrival.bytes.from_peer);
   complete.set_duration_ns(static_cast<std::uint64_t>(arrival.duration.count()));
   uplink_.Send(message);
   return std::nullopt;

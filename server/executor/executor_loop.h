@@ -38,7 +38,7 @@ struct ContextLost {
 // All of a swap-in is there.
 struct Arrival {
   SessionId session;
-  memory::MovedBytes bytes;
+  ArrivedBytes bytes;
   Duration duration{};
 };
 // A step of consolidation has ended.
@@ -69,7 +69,7 @@ class ExecutorLoop final : public SessionListener {
   // Any thread. Waits while the loop is behind.
   void Post(LoopMessage message) { mailbox_.Send(std::move(message)); }
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override;
-  void OnArrival(SessionId session, const memory::MovedBytes& bytes, Duration duration) override;
+  void OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) override;
 
   // Runs until there is a reason to end. The device is current on the calling thread.
   ExitStatus Run();

@@ -89,7 +89,8 @@ class ImageBacking {
   // With nothing live lets go of all. Gives what is reachable now.
   virtual absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
                                                    ChunkOwner& owner) = 0;
-  // A descriptor of the chunk for another executor; NotFound if it is not backed.
+  // A descriptor of the chunk for another executor; NotFound if it is not backed, or cannot be
+  // given.
   virtual absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "server/executor/device_mapping.h"
 
 namespace torpor::executor {
 namespace {
@@ -94,17 +95,7 @@ absl::StatusOr<memory::ExtentSet> MappedBacking::Import(const memory::ExtentSet&
 }
 
 absl::Status MappedBacking::ImportChunk(Index index, const UniqueFd& chunk) {
-  const CudaDriver& driver = device_.driver();
-  // The driver takes the descriptor as if it were a pointer.
-  void* const source = reinterpret_cast<void*>(static_cast<std::intptr_t>(chunk.get()));
-  CUmemGenericAllocationHandle handle = 0;
-  TORPOR_RETURN_IF_ERROR(
-      device_.Status(driver.MemImportFromShareableHandle(&handle, source,
-                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-                     "cuMemImportFromShareableHandle"));
-  const CUresult mapped = driver.MemMap(base_ + index * chunk_bytes_, chunk_bytes_, 0, handle, 0);
-  driver.MemRelease(handle);
-  TORPOR_RETURN_IF_ERROR(device_.Status(mapped, "cuMemMap of a peer's memory"));
+  TORPOR_RETURN_IF_ERROR(MapImported(device_, chunk, base_ + index * chunk_bytes_, chunk_bytes_));
   {
     MutexLock lock(&mutex_);
     chunks_.emplace(index, kImported);
@@ -118,12 +109,7 @@ absl::StatusOr<UniqueFd> MappedBacking::Export(std::uint64_t chunk) {
   if (found == chunks_.end() || found->second == kImported) {
     return absl::NotFoundError("the chunk is not resident here");
   }
-  int fd = -1;
-  TORPOR_RETURN_IF_ERROR(
-      device_.Status(device_.driver().MemExportToShareableHandle(
-                         &fd, found->second, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-                     "cuMemExportToShareableHandle"));
-  return UniqueFd(fd);
+  return ExportMemory(device_, found->second);
 }
 
 std::vector<MappedBacking::Index> MappedBacking::MissingChunks(
@@ -155,14 +141,9 @@ absl::Status MappedBacking::MapChunks(const std::vector<Index>& indices) {
 }
 
 absl::Status MappedBacking::AllowAccess(const std::vector<Index>& indices) {
-  CUmemAccessDesc access{};
-  access.location = device_.location();
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   for (const auto& [first, last] : Runs(indices)) {
-    TORPOR_RETURN_IF_ERROR(
-        device_.Status(device_.driver().MemSetAccess(base_ + first * chunk_bytes_,
-                                                     (last - first + 1) * chunk_bytes_, &access, 1),
-                       "cuMemSetAccess"));
+    TORPOR_RETURN_IF_ERROR(executor::AllowAccess(device_, base_ + first * chunk_bytes_,
+                                                 (last - first + 1) * chunk_bytes_));
   }
   return absl::OkStatus();
 }

@@ -96,19 +96,32 @@ Bytes MostBytesOf(const DaemonMessage::SwapOut& operation) {
   return is_bounded ? operation.most_bytes() : DeviceImage::kAll;
 }
 
+// Gives what comes from its source.
+absl::StatusOr<memory::MovedBytes> SwapIn(Session& session, const DaemonMessage::SwapIn& what) {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::SwapAllocation> live,
+                          ToAllocations(what.live()));
+  PeerClient source(what.source_socket_path(), session.identity(), PeerUse::kCopy);
+  const bool has_source = !what.source_socket_path().empty();
+  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied,
+                          session.SwapIn(live, what.is_whole(), has_source ? &source : nullptr));
+  return copied.from_peer;
+}
+
 // The operations on a session that is open; fills in what `result` has beside its status.
 absl::Status RunOnSession(Session& session, const DaemonMessage& operation, TimePoint deadline,
                           CUstream stream, OperationResult& result) {
   switch (operation.kind_case()) {
     case DaemonMessage::kSwapIn: {
-      TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::SwapAllocation> live,
-                              ToAllocations(operation.swap_in().live()));
-      return session.SwapIn(live, operation.swap_in().is_whole());
+      TORPOR_ASSIGN_OR_RETURN(result.from_peer, SwapIn(session, operation.swap_in()));
+      return absl::OkStatus();
     }
+    case DaemonMessage::kReleaseSource:
+      return session.ReleaseSource();
     case DaemonMessage::kSwapOut: {
       const SwapOutOptions options{.drop = operation.swap_out().drop(),
                                    .is_shared = operation.swap_out().is_shared(),
                                    .forgets_changes = operation.swap_out().forgets_changes(),
+                                   .becomes_source = operation.swap_out().becomes_source(),
                                    .look_at_all = operation.swap_out().look_at_all(),
                                    .most_bytes = MostBytesOf(operation.swap_out())};
       TORPOR_ASSIGN_OR_RETURN(const SwappedOut out, session.SwapOut(options, stream, result.seen));
@@ -151,7 +164,7 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     case DaemonMessage::kMapPeer: {
       TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
                               ToExtentSet(operation.map_peer().live()));
-      PeerClient owner(operation.map_peer().socket_path(), session.identity());
+      PeerClient owner(operation.map_peer().socket_path(), session.identity(), PeerUse::kShare);
       return session.MapPeer(live, owner);
     }
     default:
@@ -170,6 +183,8 @@ SessionId SessionOf(const DaemonMessage& operation) {
       return {operation.close_session().session_id()};
     case DaemonMessage::kSwapIn:
       return {operation.swap_in().session_id()};
+    case DaemonMessage::kReleaseSource:
+      return {operation.release_source().session_id()};
     case DaemonMessage::kSwapOut:
       return {operation.swap_out().session_id()};
     case DaemonMessage::kGrow:

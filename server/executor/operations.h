@@ -31,7 +31,8 @@ struct OperationResult {
   absl::Status status;
   memory::MovedBytes to_host;
   bool has_more = false;  // SwappedOut
-  ImageUse memory;        // of the session, afterwards
+  memory::MovedBytes from_peer;
+  ImageUse memory;  // of the session, afterwards
   SeenOfMemory seen;
   Duration duration{};
 };

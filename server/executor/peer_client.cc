@@ -16,7 +16,8 @@ absl::StatusOr<std::map<std::uint64_t, UniqueFd>> PeerClient::Fetch(
   TORPOR_ASSIGN_OR_RETURN(const UniqueFd connection, DialPacketSocket(socket_path_));
   std::map<std::uint64_t, UniqueFd> fetched;
   for (std::size_t at = 0; at < chunks.size();) {
-    ChunkRequest request{identity_.id.value, identity_.peer_key, chunks[at], 1, 0};
+    ChunkRequest request{identity_.id.value, identity_.peer_key, chunks[at], 1,
+                         use_ == PeerUse::kCopy};
     while (request.count < kMostChunks && at + request.count < chunks.size() &&
            chunks[at + request.count] == request.first + request.count) {
       ++request.count;

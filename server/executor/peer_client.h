@@ -9,12 +9,18 @@
 
 namespace torpor::executor {
 
+// What chunks of another executor's image are wanted for.
+enum class PeerUse {
+  kShare,  // to use the image together
+  kCopy,   // to copy what equals the host image
+};
+
 // Fetches chunks of a session's image from the executor that serves `socket_path`.
 class PeerClient final : public ChunkOwner {
  public:
   // `identity` must outlive this.
-  PeerClient(std::string socket_path, const SessionIdentity& identity)
-      : socket_path_(std::move(socket_path)), identity_(identity) {}
+  PeerClient(std::string socket_path, const SessionIdentity& identity, PeerUse use)
+      : socket_path_(std::move(socket_path)), identity_(identity), use_(use) {}
 
   absl::StatusOr<std::map<std::uint64_t, UniqueFd>> Fetch(
       const std::vector<std::uint64_t>& chunks) override;
@@ -22,6 +28,7 @@ class PeerClient final : public ChunkOwner {
  private:
   const std::string socket_path_;
   const SessionIdentity& identity_;
+  const PeerUse use_;
 };
 
 }  // namespace torpor::executor

@@ -110,7 +110,10 @@ std::vector<UniqueFd> PeerServer::Export(const ChunkRequest& request, ChunkReply
   const bool is_known = directory_.UseAsPeer(
       SessionId{request.session_id}, request.peer_key, [&](SessionMemory& memory) {
         for (std::uint32_t i = 0; i < request.count; ++i) {
-          absl::StatusOr<UniqueFd> chunk = memory.image().Export(request.first + i);
+          DeviceImage& image = memory.image();
+          absl::StatusOr<UniqueFd> chunk = request.is_for_copy != 0
+                                               ? image.ExportForCopy(request.first + i)
+                                               : image.Export(request.first + i);
           if (!chunk.ok() && !absl::IsNotFound(chunk.status())) {
             spdlog::error("session {}: {}", request.session_id, chunk.status().ToString());
             reply.error = EIO;

@@ -14,9 +14,9 @@ inline constexpr std::uint32_t kMostChunks = 128;
 struct ChunkRequest {
   std::uint64_t session_id = 0;
   std::array<std::uint8_t, 16> peer_key{};
-  std::uint64_t first = 0;  // index of the first chunk wanted, and how many from there
-  std::uint32_t count = 0;  // 1 to kMostChunks
-  std::uint32_t reserved = 0;
+  std::uint64_t first = 0;        // index of the first chunk wanted, and how many from there
+  std::uint32_t count = 0;        // 1 to kMostChunks
+  std::uint32_t is_for_copy = 0;  // 1: only read, and only as long as the image stays
 };
 
 struct ChunkReply {

@@ -31,7 +31,8 @@ absl::Status Session::CheckNoLease(const char* operation) const {
                                                     " while it holds lease ", lease_.load()));
 }
 
-absl::Status Session::SwapIn(const std::vector<memory::SwapAllocation>& live, bool is_whole) {
+absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                             bool is_whole, ChunkOwner* source) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
   const TimePoint start = SteadyClock().Now();
   MutexLock lock(&run_mutex_);
@@ -40,13 +41,14 @@ absl::Status Session::SwapIn(const std::vector<memory::SwapAllocation>& live, bo
   steps.enqueue_last =
       [&, before = image.resident()](CUstream stream)
           ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_) { return RestoreObjects(before, stream); };
-  steps.on_complete = [this, start](const memory::MovedBytes& bytes) {
+  steps.on_complete = [this, start](const ArrivedBytes& bytes) {
     environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
   };
-  TORPOR_RETURN_IF_ERROR(image.SwapIn(live, steps).status());
+  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied, image.SwapIn(live, steps, source));
   const bool waits = is_whole || image.options().pipeline == SwapPipeline::kNone;
-  absl::Status arrived = waits ? image.arrival().Wait() : absl::OkStatus();
-  if (!arrived.ok()) image.Drop().IgnoreError();
+  const absl::Status arrived = waits ? image.arrival().Wait() : absl::OkStatus();
+  if (arrived.ok()) return copied;
+  image.Drop().IgnoreError();
   return arrived;
 }
 
@@ -66,6 +68,8 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   if (image.dirty() && !options.forgets_changes) {
     TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.most_bytes, stream));
   }
+  if (options.forgets_changes) image.ForgetChanges();
+  if (options.becomes_source) image.BecomeSource();
   memory::ExtentSet unseen = std::move(copied.extents);
   for (const memory::Extent& allocation : image.touches().TakeUploaded(options.most_bytes)) {
     if (seen.uploaded.size() < memory::TouchLog::kMostNoted) {

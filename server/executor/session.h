@@ -32,7 +32,8 @@ struct SeenOfMemory {
 struct SwapOutOptions {
   bool drop = false;             // gives the memory back afterwards
   bool is_shared = false;        // other sessions have had it open, and may have changed it
-  bool forgets_changes = false;  // copies nothing
+  bool forgets_changes = false;  // copies nothing; what is there counts as the image's
+  bool becomes_source = false;   // stays as it is until it is dropped; see DeviceImage
   bool look_at_all = false;      // for addresses, not only at what has changed since the last time
   Bytes most_bytes = DeviceImage::kAll;  // to look at, without `drop`
 };
@@ -50,7 +51,7 @@ class SessionListener {
   // A session's work has cost the CUDA context.
   virtual void OnContextLost(SessionId session, const cuda_api::CallStatus& error) = 0;
   // All that a swap-in copies is there, `duration` after the swap-in began.
-  virtual void OnArrival(SessionId session, const memory::MovedBytes& bytes, Duration duration) = 0;
+  virtual void OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) = 0;
 };
 
 // What the sessions of an executor share. All outlive the sessions.
@@ -80,8 +81,10 @@ class Session {
   // torpord's operations. FailedPrecondition: not in this state of the lease.
   // Brings the image in this order; the copies may still be under way afterwards, but for
   // `is_whole`. A swap-in of a session that has nothing on the GPU leaves nothing there when it
-  // fails.
-  absl::Status SwapIn(const std::vector<memory::SwapAllocation>& live, bool is_whole);
+  // fails. `source`, and what is given: see DeviceImage::SwapIn.
+  absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                      bool is_whole, ChunkOwner* source = nullptr);
+  absl::Status ReleaseSource() { return memory_->image().ReleaseSource(); }
   absl::StatusOr<SwappedOut> SwapOut(const SwapOutOptions& options, CUstream stream,
                                      SeenOfMemory& seen);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);

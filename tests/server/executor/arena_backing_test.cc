@@ -1,6 +1,7 @@
 #include "server/executor/arena_backing.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -111,7 +112,26 @@ TEST_F(ArenaBackingTest, OtherGpusNeedTheOtherMode) {
   } nobody;
   EXPECT_TRUE(absl::IsFailedPrecondition(backing_.Import(Live({{0, 1}}), nobody).status()));
   EXPECT_TRUE(backing_.Import({}, nobody).ok()) << "to let go of nothing";
-  EXPECT_TRUE(absl::IsFailedPrecondition(backing_.Export(0).status()));
+}
+
+TEST_F(ArenaBackingTest, OtherGpusMayCopyItsChunks) {
+  Back({{0, 512}, {2 * kChunk, 4 * kChunk}});
+  const absl::StatusOr<UniqueFd> chunk = backing_.Export(3);
+  ASSERT_TRUE(chunk.ok()) << chunk.status();
+  reinterpret_cast<std::uint8_t*>(backing_.AddressOf(3 * kChunk))[5] = 42;
+  std::uint8_t byte = 0;
+  EXPECT_EQ(pread(chunk->get(), &byte, 1, 5), 1);
+  EXPECT_EQ(byte, 42);
+  EXPECT_TRUE(absl::IsNotFound(backing_.Export(1).status())) << "nothing is there";
+}
+
+TEST_F(ArenaBackingTest, WhatIsPiecedTogetherIsNotCopied) {
+  Back({{0, kChunk}, {kChunk, 2 * kChunk}, {2 * kChunk, 3 * kChunk}, {3 * kChunk, 4 * kChunk}});
+  Back({{4 * kChunk, 5 * kChunk}, {5 * kChunk, 6 * kChunk}, {6 * kChunk, 8 * kChunk}});
+  ASSERT_TRUE(backing_.Release({0, kChunk}, {}).ok());
+  ASSERT_TRUE(backing_.Release({2 * kChunk, 3 * kChunk}, {}).ok());
+  Back({{16 * kChunk, 18 * kChunk}});
+  EXPECT_TRUE(absl::IsNotFound(backing_.Export(16).status()));
 }
 
 }  // namespace

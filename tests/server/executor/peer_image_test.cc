@@ -63,7 +63,7 @@ class PeerImageTest : public testing::Test {
   }
 
   absl::Status MapPeer(const memory::ExtentSet& live) {
-    PeerClient owner(socket_, identity_);
+    PeerClient owner(socket_, identity_, PeerUse::kShare);
     return peer_->MapPeer(live, owner);
   }
   static std::uint8_t* OnOwner(Bytes offset) {

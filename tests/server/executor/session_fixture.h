@@ -33,7 +33,7 @@ inline SessionFiles MakeSessionFiles(const SessionIdentity& identity) {
 // Counts what happens.
 struct SessionEvents final : SessionListener {
   void OnContextLost(SessionId, const cuda_api::CallStatus&) override { ++count; }
-  void OnArrival(SessionId, const memory::MovedBytes& bytes, Duration) override {
+  void OnArrival(SessionId, const ArrivedBytes& bytes, Duration) override {
     arrived.push_back(bytes.total());
   }
   int count = 0;  // of lost contexts

@@ -155,7 +155,8 @@ TEST_F(TranslatedSessionTest, ATextureThatGetsAnotherValueIsAnError) {
   ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
   auto& arena = dynamic_cast<ArenaMemory&>(*s_.gpu_memory);
   const ArenaMemory::Place taken = *arena.Take({2}, 2 * kChunk);
-  EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/true)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      s_.session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/true).status()));
   ASSERT_TRUE(arena.Give(taken).ok());
 }
 
