@@ -18,10 +18,12 @@ using GrowthId = Id<struct GrowthTag>;
 
 // --- Events -------------------------------------------------------------------------------------
 
-// An executor serves. All of `capacity` is empty.
+// An executor serves. All of `capacity` is empty. From the GPUs of `sources`, the fastest first,
+// images come faster than from the host.
 struct ExecutorUp {
   GpuIndex gpu;
   Bytes capacity = 0;
+  std::vector<GpuIndex> sources{};
 };
 
 // An executor has gone with everything on its GPU: images, swaps, the lease if there was one (no
@@ -62,7 +64,7 @@ struct SwapInDone {
   bool ok = true;
 };
 
-// Answers SwapOut: the GPU holds nothing of the image any more.
+// Answers SwapOut, and SwapIn for its source: the GPU holds nothing of the image any more.
 struct SwapOutDone {
   InstanceId instance;
   GpuIndex gpu;
@@ -123,10 +125,13 @@ using Event = std::variant<ExecutorUp, ExecutorDown, InstanceAdded, RequestArriv
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 
-// Bring the image to the GPU. Room for it is set aside.
+// Bring the image to the GPU. Room for it is set aside. With a source: from the image there, once
+// what that GPU changed has been written back; then, or if the swap-in fails, drop the image from
+// the source. Beside SwapInDone that is answered by a SwapOutDone, whichever comes first.
 struct SwapIn {
   InstanceId instance;
   GpuIndex gpu;
+  std::optional<GpuIndex> source{};
 };
 
 enum class SwapOutReason { kMemoryFull, kMove, kRequested };

@@ -56,9 +56,10 @@ struct Instance {
 struct Gpu {
   GpuIndex id;
   bool is_up = false;
-  Bytes capacity = 0;  // also while it is down: it comes back with the same
-  Bytes used = 0;      // by all copies, those that come and leave included
-  InstanceId tenant;   // may be a companion
+  Bytes capacity = 0;             // also while it is down: it comes back with the same
+  Bytes used = 0;                 // by all copies, those that come and leave included
+  InstanceId tenant;              // may be a companion
+  std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
   // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept
   // only where images are to be written back then.
   std::optional<TimePoint> idle_since;

@@ -49,7 +49,8 @@ struct Policies {
 // First come, first served.
 std::unique_ptr<QueuePolicy> MakeFifoQueue();
 
-// Where the image is, if that GPU is free; else the free GPU with the most free memory.
+// Where the image is, if that GPU is free; else where it comes fastest from there, if there is
+// room; else the free GPU with the most free memory.
 std::unique_ptr<PlacementPolicy> MakeResidentFirstPlacement();
 
 // Least recently used.

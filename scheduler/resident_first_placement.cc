@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "scheduler/policies.h"
 
 namespace torpor::scheduler {
@@ -14,7 +16,23 @@ class ResidentFirstPlacement final : public PlacementPolicy {
       const Gpu& candidate = node.gpus.at(gpu);
       if (!best || candidate.free_bytes() > best->free_bytes()) best = &candidate;
     }
+    if (const std::optional<GpuIndex> near = NearItsCopy(instance, candidates, node)) return near;
     return best ? std::optional(best->id) : std::nullopt;
+  }
+
+ private:
+  // Links are as fast in one direction as in the other.
+  static std::optional<GpuIndex> NearItsCopy(const Instance& instance,
+                                             const std::vector<GpuIndex>& candidates,
+                                             const NodeState& node) {
+    for (const auto& [from, copy] : instance.copies) {
+      if (copy.state != Copy::State::kPresent) continue;
+      for (const GpuIndex gpu : node.gpus.at(from).sources) {
+        const bool is_candidate = std::binary_search(candidates.begin(), candidates.end(), gpu);
+        if (is_candidate && node.gpus.at(gpu).free_bytes() >= instance.image_bytes) return gpu;
+      }
+    }
+    return std::nullopt;
   }
 };
 

@@ -31,6 +31,7 @@ void Scheduler::Handle(const ExecutorUp& event) {
   gpu.id = event.gpu;
   gpu.is_up = true;
   gpu.capacity = event.capacity;
+  gpu.sources = event.sources;
 }
 
 void Scheduler::Handle(const ExecutorDown& event) {
@@ -117,6 +118,8 @@ void Scheduler::Handle(const ImageShrunk& event) {
   Instance& instance = node_.instances.at(event.instance);
   instance.image_bytes -= std::min(instance.image_bytes, event.bytes);
   for (auto& [gpu, copy] : instance.copies) {
+    // What leaves may be as large as it was until it has left.
+    if (copy.state == Copy::State::kLeaving) continue;
     const Bytes bytes = std::min(copy.bytes, event.bytes);
     copy.bytes -= bytes;
     node_.gpus.at(gpu).used -= bytes;
@@ -282,15 +285,38 @@ void Scheduler::Advance(Instance& member) {
                     [this](const Instance* other) { return IsPresent(*other); });
     return is_complete ? GrantFirstWaiting(leader) : void();
   }
+  Bring(member, node_.gpus.at(member.gpu));
+}
+
+bool Scheduler::Bring(Instance& member, Gpu& gpu) {
   // Room is made while the image still leaves another GPU.
-  const bool has_room = MakeRoom(node_.gpus.at(member.gpu), member.image_bytes);
-  for (auto& [gpu, other] : member.copies) {
-    if (other.state == Copy::State::kPresent) EmitSwapOut(member, gpu, SwapOutReason::kMove);
+  const bool has_room = MakeRoom(gpu, member.image_bytes);
+  // Where the room depends on another that waits, too, it is given up, or both would for ever.
+  const bool will_have_room = FreeLater(gpu) >= member.image_bytes;
+  const std::optional<GpuIndex> source = will_have_room ? SourceOf(member, gpu) : std::nullopt;
+  for (auto& [at, other] : member.copies) {
+    if (other.state == Copy::State::kPresent && at != source) {
+      EmitSwapOut(member, at, SwapOutReason::kMove);
+    }
   }
-  if (!has_room || !member.copies.empty()) return;
-  member.copies[member.gpu] = Copy{};
-  Charge(member, member.gpu, member.image_bytes);
-  actions_.emplace_back(SwapIn{member.id, member.gpu});
+  if (!has_room || member.copies.size() > (source ? 1 : 0)) return false;
+  if (source) member.copies.at(*source).state = Copy::State::kLeaving;
+  member.copies[gpu.id] = Copy{};
+  Charge(member, gpu.id, member.image_bytes);
+  actions_.emplace_back(SwapIn{member.id, gpu.id, source});
+  return true;
+}
+
+std::optional<GpuIndex> Scheduler::SourceOf(const Instance& member, const Gpu& gpu) const {
+  // What companions have of each other's memory is nobody's copy.
+  const bool is_alone = member.leader == member.id && member.companions.empty();
+  for (const GpuIndex source : gpu.sources) {
+    const auto copy = member.copies.find(source);
+    const bool is_there =
+        copy != member.copies.end() && copy->second.state == Copy::State::kPresent;
+    if (is_alone && is_there) return source;
+  }
+  return std::nullopt;
 }
 
 bool Scheduler::IsPresent(const Instance& member) const {
@@ -335,12 +361,11 @@ void Scheduler::EndTenancy(Instance& leader) {
 
 bool Scheduler::MakeRoom(Gpu& gpu, Bytes bytes) {
   if (gpu.free_bytes() >= bytes) return true;
-  Bytes free_later = gpu.free_bytes();
+  Bytes free_later = FreeLater(gpu);
   std::vector<InstanceId> candidates;
   for (const auto& [id, instance] : node_.instances) {
     const auto copy = instance.copies.find(gpu.id);
     if (copy == instance.copies.end() || copy->second.bytes == 0) continue;
-    if (copy->second.state == Copy::State::kLeaving) free_later += copy->second.bytes;
     const bool is_idle = instance.phase == Instance::Phase::kIdle;
     if (copy->second.state == Copy::State::kPresent && is_idle) candidates.push_back(id);
   }
@@ -356,6 +381,17 @@ bool Scheduler::MakeRoom(Gpu& gpu, Bytes bytes) {
     EmitSwapOut(victim, gpu.id, SwapOutReason::kMemoryFull);
   }
   return false;
+}
+
+Bytes Scheduler::FreeLater(const Gpu& gpu) const {
+  Bytes free_later = gpu.free_bytes();
+  for (const auto& [id, instance] : node_.instances) {
+    const auto copy = instance.copies.find(gpu.id);
+    const bool is_leaving =
+        copy != instance.copies.end() && copy->second.state == Copy::State::kLeaving;
+    if (is_leaving) free_later += copy->second.bytes;
+  }
+  return free_later;
 }
 
 void Scheduler::EmitSwapOut(Instance& instance, GpuIndex gpu, SwapOutReason reason) {

@@ -91,6 +91,12 @@ class Scheduler {
   // True where `bytes` are free now. Else evicts until, once all that leaves has left, they will
   // be, as far as there is anything to evict.
   bool MakeRoom(Gpu& gpu, Bytes bytes);
+  // What will be free once all that leaves has left.
+  Bytes FreeLater(const Gpu& gpu) const;
+  // Takes an image that is not on its way to `gpu` nearer to that. True once it comes.
+  bool Bring(Instance& member, Gpu& gpu);
+  // Where on another GPU it had better come from than from the host.
+  std::optional<GpuIndex> SourceOf(const Instance& member, const Gpu& gpu) const;
   void EmitSwapOut(Instance& instance, GpuIndex gpu, SwapOutReason reason);
   void Drop(Instance& instance, GpuIndex gpu);
   void Charge(Instance& instance, GpuIndex gpu, Bytes bytes);

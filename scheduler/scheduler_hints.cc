@@ -42,13 +42,8 @@ bool Scheduler::Load(Instance& member) {
   if (gpu.tenant && node_.instances.at(gpu.tenant).phase == Instance::Phase::kPlacing) return false;
   for (auto& [at, copy] : member.copies) {
     if (at == gpu.id && copy.state != Copy::State::kLeaving) return true;
-    if (copy.state == Copy::State::kPresent) EmitSwapOut(member, at, SwapOutReason::kMove);
   }
-  if (!MakeRoom(gpu, member.image_bytes) || !member.copies.empty()) return false;
-  member.copies[gpu.id] = Copy{};
-  Charge(member, gpu.id, member.image_bytes);
-  actions_.emplace_back(SwapIn{member.id, gpu.id});
-  return true;
+  return Bring(member, gpu);
 }
 
 std::optional<GpuIndex> Scheduler::ChooseLoadGpu(const Instance& member) {

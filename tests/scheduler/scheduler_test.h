@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <vector>
 
 #include "scheduler/scheduler.h"
 
@@ -21,7 +22,9 @@ class SchedulerTest : public testing::Test {
       : scheduler_({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()}, options) {}
 
   Actions Tell(const Event& event) { return scheduler_.OnEvent(event, now_); }
-  void Up(GpuIndex gpu, Bytes capacity) { EXPECT_TRUE(Tell(ExecutorUp{gpu, capacity}).empty()); }
+  void Up(GpuIndex gpu, Bytes capacity, const std::vector<GpuIndex>& sources = {}) {
+    EXPECT_TRUE(Tell(ExecutorUp{gpu, capacity, sources}).empty());
+  }
   void Add(InstanceId instance, Bytes image, int max_in_flight = 1) {
     Tell(InstanceAdded{instance, max_in_flight, {}});
     if (image > 0) Tell(GrowthWanted{GrowthId{next_growth_++}, instance, image});

@@ -21,7 +21,7 @@ SchedulerWorld::SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose 
     : gpu_bytes_(gpu_bytes), choose_(std::move(choose)), scheduler_(DefaultPolicies(), IdleSoon()) {
   for (int i = 0; i < gpus; ++i) {
     is_up_[GpuIndex{i}] = true;
-    Tell(ExecutorUp{GpuIndex{i}, gpu_bytes});
+    Tell(Up(GpuIndex{i}));
   }
   for (int i = 1; i <= instances; ++i) {
     const InstanceId id{static_cast<std::uint64_t>(i)};
@@ -78,7 +78,7 @@ std::string SchedulerWorld::Finish() {
   for (auto& [gpu, is_up] : is_up_) {
     if (is_up) continue;
     is_up = true;
-    Tell(ExecutorUp{gpu, gpu_bytes_});
+    Tell(Up(gpu));
   }
   // Every turn completes something; the bound is far above what all requests need.
   for (int turn = 0; turn < 100'000 && error_.empty(); ++turn) {
@@ -94,6 +94,13 @@ std::string SchedulerWorld::Finish() {
   return error_;
 }
 
+ExecutorUp SchedulerWorld::Up(GpuIndex gpu) const {
+  ExecutorUp up{gpu, gpu_bytes_, {}};
+  // Of each pair of neighbours one reaches the other.
+  if (gpu.value > 0) up.sources.push_back(GpuIndex{gpu.value - 1});
+  return up;
+}
+
 void SchedulerWorld::Tell(const Event& event) {
   for (const Action& action : scheduler_.OnEvent(event, now_)) {
     std::visit([this](const auto& a) { Obey(a); }, action);
@@ -103,8 +110,14 @@ void SchedulerWorld::Tell(const Event& event) {
 
 void SchedulerWorld::Obey(const SwapIn& action) {
   if (!is_up_[action.gpu]) Fail("swap-in on a GPU that is down");
-  for (const auto& [place, image] : images_) {
-    if (place.first == action.instance) Fail("swap-in of an image that is somewhere");
+  for (auto& [place, image] : images_) {
+    if (place.first != action.instance) continue;
+    const bool is_source = action.source == place.second && image.state == Image::kPresent;
+    if (!is_source) Fail("swap-in of an image that is somewhere");
+    image.state = Image::kLeaving;
+  }
+  if (action.source && !images_.count({action.instance, *action.source})) {
+    Fail("the source has no image");
   }
   images_[{action.instance, action.gpu}] = {image_bytes_[action.instance], Image::kComing};
   CheckCapacity();
@@ -257,7 +270,8 @@ void SchedulerWorld::GrowOrShrink() {
   const Bytes less = Below(bytes + 1);
   bytes -= less;
   for (auto& [place, image] : images_) {
-    if (place.first == instance) image.bytes -= std::min(image.bytes, less);
+    const bool shrinks = place.first == instance && image.state != Image::kLeaving;
+    if (shrinks) image.bytes -= std::min(image.bytes, less);
   }
   Tell(ImageShrunk{instance, less});
 }
@@ -308,7 +322,7 @@ void SchedulerWorld::CompleteSomeWriteBack() {
 void SchedulerWorld::BreakOrMendSomeGpu() {
   const auto gpu = std::next(is_up_.begin(), Below(is_up_.size()));
   gpu->second = !gpu->second;
-  if (gpu->second) return Tell(ExecutorUp{gpu->first, gpu_bytes_});
+  if (gpu->second) return Tell(Up(gpu->first));
   std::erase_if(images_, [&](const auto& entry) { return entry.first.second == gpu->first; });
   std::erase_if(write_backs_, [&](const Place& place) { return place.second == gpu->first; });
   std::erase_if(leases_,

@@ -42,6 +42,7 @@ class SchedulerWorld {
   };
   using Place = std::pair<InstanceId, GpuIndex>;
 
+  ExecutorUp Up(GpuIndex gpu) const;
   void Tell(const Event& event);
   void Obey(const SwapIn& action);
   void Obey(const SwapOut& action);
