@@ -47,6 +47,7 @@ struct Config {
   std::vector<int> gpus;                // indices to serve; empty: all
   Bytes driver_reserve = 1 * kGiB;      // device memory left to the driver; at most a quarter of it
   Bytes chunk_bytes = 2 * kMiB;         // unit in which images occupy device memory
+  bool swap_from_peers = true;          // images come from another GPU's copy where that is faster
   bool swap_pinned = true;              // images are pinned for copies
   std::string swap_pipeline = "group";  // what runs while an image comes: none, parameter, group
   Bytes swap_group_bytes = 0;           // size of a group; 0: as the links are measured

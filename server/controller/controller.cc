@@ -92,14 +92,14 @@ void Controller::NotePlacements() {
     if (!tenant) continue;
     Instance& instance = *PartOf(tenant).instance;
     instance.placed_at = loop_.Now();
-    instance.is_swapped = false;
+    instance.came_from = SwapSource::kResident;
   }
 }
 
 void Controller::Obey(const scheduler::SwapIn& action) {
   const Part part = PartOf(action.instance);
   Instance& instance = *part.instance;
-  instance.is_swapped = true;
+  instance.came_from = SwapSource::kHost;
   ++instance.swaps_in;
   ++swaps_in_;
   struct Outcome {
@@ -113,6 +113,9 @@ void Controller::Obey(const scheduler::SwapIn& action) {
   const auto one_done = [this, action, outcome](const OperationResult& result) {
     outcome->is_lost |= result.is_executor_lost;
     outcome->status.Update(result.status);
+    if (result.from_peer.total() > 0) {
+      PartOf(action.instance).instance->came_from = SwapSource::kPeer;
+    }
     if (--outcome->open > 0 || outcome->is_lost) return;
     if (outcome->status.ok()) return Feed(scheduler::SwapInDone{action.instance, action.gpu, true});
     spdlog::error("GPU {}: swap-in of {} failed: {}", action.gpu.value,
@@ -129,7 +132,17 @@ void Controller::Obey(const scheduler::SwapIn& action) {
     }
     one_out({});
   };
-  for (const SessionPtr& session : sessions) SwapInSession(session, action.gpu, one_done);
+  if (!action.source) {
+    for (const SessionPtr& session : sessions) SwapInSession(session, action.gpu, one_done);
+    return one_done({});
+  }
+  ++swaps_out_;
+  telemetry_.OnEviction(instance.config.name, *action.source, EvictionReason::kMove);
+  const Executor::OnDone one_left = WhenLeft(action.instance, *action.source, sessions.size() + 1);
+  for (const SessionPtr& session : sessions) {
+    MoveSession(session, *action.source, action.gpu, one_done, one_left);
+  }
+  one_left({});
   one_done({});
 }
 
@@ -141,16 +154,18 @@ void Controller::Obey(const scheduler::SwapOut& action) {
   const WriteBackReason reason = action.reason == scheduler::SwapOutReason::kMove
                                      ? WriteBackReason::kMove
                                      : WriteBackReason::kEviction;
-  auto left = std::make_shared<std::size_t>(1);
-  const auto one_done = [this, action, left](const OperationResult& result) {
+  const std::vector<SessionPtr> sessions = SessionsOf(part);
+  const Executor::OnDone one_left = WhenLeft(action.instance, action.gpu, sessions.size() + 1);
+  for (const SessionPtr& session : sessions) SwapOutSession(session, action.gpu, reason, one_left);
+  one_left({});
+}
+
+Executor::OnDone Controller::WhenLeft(InstanceId part, GpuIndex gpu, std::size_t sessions) {
+  auto open = std::make_shared<std::size_t>(sessions);
+  return [this, part, gpu, open](const OperationResult& result) {
     if (result.is_executor_lost || !result.status.ok()) return;
-    if (--*left == 0) Feed(scheduler::SwapOutDone{action.instance, action.gpu});
+    if (--*open == 0) Feed(scheduler::SwapOutDone{part, gpu});
   };
-  for (const SessionPtr& session : SessionsOf(part)) {
-    ++*left;
-    SwapOutSession(session, action.gpu, reason, one_done);
-  }
-  one_done({});
 }
 
 void Controller::Obey(const scheduler::Grant& action) {
@@ -182,7 +197,7 @@ void Controller::Obey(const scheduler::Grant& action) {
   lease.gpus.insert(lease.gpus.begin(), action.gpu);
   lease.is_explicit = !is_implicit;
   lease.since = loop_.Now();
-  lease.source = instance.is_swapped ? SwapSource::kHost : SwapSource::kResident;
+  lease.source = instance.came_from;
   lease.requests = {action.request};
   for (const SessionPtr& session : members) lease.members[session->id] = MemberState::kPreparing;
   if (is_gone) return EndLease(instance);

@@ -86,8 +86,8 @@ class Controller {
     // Its processes share memory: all of them must be on the GPU for one to run.
     bool is_sharing = false;
     std::optional<Lease> lease;
-    TimePoint placed_at{};    // when it was given its GPU
-    bool is_swapped = false;  // since then
+    TimePoint placed_at{};                         // when it was given its GPU
+    SwapSource came_from = SwapSource::kResident;  // since then
     std::uint64_t requests = 0;
     std::uint64_t errors = 0;
     std::uint64_t swaps_in = 0;
@@ -129,6 +129,8 @@ class Controller {
   void Obey(const scheduler::AllowGrowth& action);
   void Obey(const scheduler::RefuseGrowth& action);
   void Obey(const scheduler::WakeUp& action);
+  // Tells the scheduler, called as often as `sessions` says, that nothing is there any more.
+  Executor::OnDone WhenLeft(InstanceId part, GpuIndex gpu, std::size_t sessions);
   // A part of an instance, by the scheduler's name for it.
   struct Part {
     Instance* instance = nullptr;
@@ -258,12 +260,26 @@ class Controller {
   // Whether the image leaves the GPU follows from why it is written back.
   void SwapOutSession(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
                       const Executor::OnDone& then);
-  void WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
+  // The rest of a step; without `drop` the image stays, if only to be copied from.
+  void WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason, bool drop,
                  const Executor::OnDone& then, const StepQueue::Finish& finish);
   // All that it has changed until now has been written back.
   static void OnSaved(Session& session, LeaseId unsaved_before);
   // A session of which a part can be written back now; null if nothing of them needs to be.
   SessionPtr UnsavedSessionOf(const Part& part, GpuIndex gpu) const;
+  // The rest of the step in which the image leaves.
+  void Leave(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
+             const Executor::OnDone& then, const StepQueue::Finish& finish);
+
+  // controller_moves.cc: from one GPU to another, over a fast link between them.
+  // `arrived`: as of SwapInSession; then `left`: nothing of it is at `from` any more.
+  void MoveSession(const SessionPtr& session, GpuIndex from, GpuIndex to,
+                   const Executor::OnDone& arrived, const Executor::OnDone& left);
+  // Makes the image there a source, if it is there; if it cannot be one it leaves.
+  void PrepareSource(const SessionPtr& session, GpuIndex gpu);
+  void LeaveSource(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& left);
+  void DropSource(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& left);
+  std::vector<GpuIndex> ImageSourcesOf(const Executor& executor) const;
 
   // controller_leases.cc
   void AddMember(Instance& instance, const SessionPtr& session);

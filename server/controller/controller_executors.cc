@@ -148,7 +148,7 @@ void Controller::OnRecovered(Executor& executor) {
   executor.OnRecovered();
   spdlog::info("GPU {}: ready", executor.gpu().value);
   const Bytes capacity = RoundDown(executor.registration().pool_bytes(), ChunkBytes());
-  Feed(scheduler::ExecutorUp{executor.gpu(), capacity});
+  Feed(scheduler::ExecutorUp{executor.gpu(), capacity, ImageSourcesOf(executor)});
   OpenWaitingSessions();
 }
 
@@ -184,6 +184,12 @@ void Controller::LoseResidents(GpuIndex gpu) {
   for (const auto& [id, session] : sessions_) {
     session->image_holders.erase(gpu);
     session->peer_holders.erase(gpu);
+    if (session->source == gpu) {
+      // The host's image is the same; what is not copied yet comes from there.
+      session->source.reset();
+      if (session->resident == gpu) session->resident.reset();
+      continue;
+    }
     if (session->resident != gpu) continue;
     session->resident.reset();
     // Uploads since the last write-back are in the host's image, and nobody has looked at them.

@@ -86,6 +86,12 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowLoad(const Instance& i
     const auto is_there = [&](InstanceId part) {
       const scheduler::Instance& placed = scheduler_.node().instances.at(part);
       is_coming |= placed.is_load_wanted;
+      // One that moves is there when it has left where it was.
+      const bool is_leaving = std::any_of(
+          placed.copies.begin(), placed.copies.end(),
+          [](const auto& copy) { return copy.second.state == scheduler::Copy::State::kLeaving; });
+      is_coming |= is_leaving;
+      if (is_leaving) return false;
       return std::any_of(placed.copies.begin(), placed.copies.end(), [&](const auto& copy) {
         is_coming |= copy.second.state == scheduler::Copy::State::kComing;
         return copy.second.state == scheduler::Copy::State::kPresent &&

@@ -314,6 +314,10 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
     session->is_plan_joined = IsSentJoined(*session->device);
     if (session->is_plan_joined) session->swaps.OnUnseenChanges();
     SetPlan(*message.mutable_swap_in()->mutable_live(), *session->device, session->swaps);
+    if (session->source && session->source == session->resident) {
+      const Executor& source = *ExecutorOf(*session->source);
+      message.mutable_swap_in()->set_source_socket_path(source.registration().peer_socket_path());
+    }
     // Only the session's own work knows what it has to wait for.
     message.mutable_swap_in()->set_is_whole(!PeersOf(*session).empty());
     session->image_holders.insert(gpu);
@@ -346,9 +350,14 @@ void Controller::OnSwapInComplete(const Executor& executor,
                                   const v1::ExecutorMessage::SwapInComplete& what) {
   const SessionPtr session = FindSession(SessionId{what.session_id()});
   if (!session) return;
-  telemetry_.OnSwapIn({instances_.at(session->instance).config.name, executor.gpu(),
-                       SwapPath::kPcie, ToMovedBytes(what.to_device()),
-                       Duration(static_cast<Duration::rep>(what.duration_ns()))});
+  const memory::MovedBytes from_host = ToMovedBytes(what.to_device());
+  const memory::MovedBytes from_peer = ToMovedBytes(what.from_peer());
+  const auto record = [&](SwapPath path, const memory::MovedBytes& bytes) {
+    telemetry_.OnSwapIn({instances_.at(session->instance).config.name, executor.gpu(), path, bytes,
+                         Duration(static_cast<Duration::rep>(what.duration_ns()))});
+  };
+  if (from_peer.total() > 0) record(SwapPath::kNvlink, from_peer);
+  if (from_peer.total() == 0 || from_host.total() > 0) record(SwapPath::kPcie, from_host);
   OnArrived(*session);
 }
 
@@ -366,11 +375,17 @@ void Controller::SwapOutSession(const SessionPtr& session, GpuIndex gpu, WriteBa
       then({});
       return finish();
     }
-    if (!IsDrop(reason)) return WriteBack(session, gpu, reason, then, finish);
-    session->is_leaving = true;
-    WithdrawFromPeers(session, /*nothing=*/true, [=, this] {
-      ForgetPeersAt(session, gpu, [=, this] { WriteBack(session, gpu, reason, then, finish); });
-    });
+    if (!IsDrop(reason)) return WriteBack(session, gpu, reason, /*drop=*/false, then, finish);
+    Leave(session, gpu, reason, then, finish);
+  });
+}
+
+void Controller::Leave(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
+                       const Executor::OnDone& then, const StepQueue::Finish& finish) {
+  session->is_leaving = true;
+  WithdrawFromPeers(session, /*nothing=*/true, [=, this] {
+    ForgetPeersAt(session, gpu,
+                  [=, this] { WriteBack(session, gpu, reason, /*drop=*/true, then, finish); });
   });
 }
 
@@ -380,15 +395,16 @@ bool Controller::ForgetsChanges(const Session& session) const {
 }
 
 void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
-                           const Executor::OnDone& then, const StepQueue::Finish& finish) {
-  const bool drop = IsDrop(reason);
+                           bool drop, const Executor::OnDone& then,
+                           const StepQueue::Finish& finish) {
   const bool is_part = reason == WriteBackReason::kIdle;
   const LeaseId saved = session->unsaved_lease;
   v1::DaemonMessage message;
   message.mutable_swap_out()->set_session_id(session->id.value);
   message.mutable_swap_out()->set_drop(drop);
   message.mutable_swap_out()->set_is_shared(session->was_opened);
-  message.mutable_swap_out()->set_forgets_changes(drop && ForgetsChanges(*session));
+  message.mutable_swap_out()->set_becomes_source(reason == WriteBackReason::kMove && !drop);
+  message.mutable_swap_out()->set_forgets_changes(IsDrop(reason) && ForgetsChanges(*session));
   // To look at all of the image takes longer than anybody who comes may have to wait.
   message.mutable_swap_out()->set_look_at_all(!is_part && !session->is_plan_joined &&
                                               !session->swaps.knows_holders());

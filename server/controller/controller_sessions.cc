@@ -274,6 +274,11 @@ void Controller::CloseSession(const SessionPtr& session, const std::string& reas
 }
 
 void Controller::FinishClosing(const SessionPtr& session, const StepQueue::Finish& finish) {
+  // What is copied from must not become another function's meanwhile.
+  if (session->source && session->is_arriving) {
+    session->on_arrival.push_back([this, session, finish] { FinishClosing(session, finish); });
+    return;
+  }
   session->is_announced = false;
   CloseOnExecutors(session, [this, session, finish] {
     ForgetSession(session);

@@ -51,6 +51,7 @@ void Executor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer)
   result.status = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
   result.to_host = ToMovedBytes(answer.to_host());
   result.has_more = answer.has_more();
+  result.from_peer = ToMovedBytes(answer.from_peer());
   result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
   result.learned = answer.learned();
   done(result);

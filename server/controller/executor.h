@@ -21,6 +21,7 @@ struct OperationResult {
   bool is_executor_lost = false;  // it died before it answered; `status` is Unavailable
   memory::MovedBytes to_host;
   bool has_more = false;  // a write-back of a part has left some
+  memory::MovedBytes from_peer;
   Duration duration{};
   v1::Learned learned;
 

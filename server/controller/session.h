@@ -68,7 +68,9 @@ struct Session {
   bool is_announced = false;
   // The executor on which the image is.
   std::optional<GpuIndex> resident;
-  bool is_leaving = false;  // and is dropped there
+  // Where a copy that equals the host's image is kept for the swap-in to another GPU.
+  std::optional<GpuIndex> source;
+  bool is_leaving = false;  // it is dropped where it is resident
   // Its swap-in is still copying; what waits for the end of that.
   bool is_arriving = false;
   std::vector<std::function<void()>> on_arrival;

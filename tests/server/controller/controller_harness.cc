@@ -55,6 +55,7 @@ void ControllerHarness::Register(int gpu) {
   what.set_peer_socket_path(absl::StrCat("/nowhere/peers-", gpu, ".sock"));
   for (int peer = 0; peer < 4; ++peer) {
     if (peer != gpu) what.add_peers(peer);
+    if (peer != gpu && has_links_) what.add_image_sources(peer);
   }
   what.mutable_device()->set_name("Fake GPU");
   controller_->OnExecutorMessage(executor.link, message);
@@ -99,11 +100,16 @@ void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& oper
   } else if (operation.has_swap_in() && status.ok()) {
     EXPECT_TRUE(executor.sessions.count(operation.swap_in().session_id()));
     EXPECT_TRUE(executor.resident.insert(operation.swap_in().session_id()).second);
+    const bool has_source = !operation.swap_in().source_socket_path().empty();
+    if (has_source) executor.sourced.insert(operation.swap_in().session_id());
   } else if (operation.has_swap_out()) {
     const std::uint64_t session = operation.swap_out().session_id();
     EXPECT_TRUE(executor.resident.count(session));
     EXPECT_FALSE(executor.leases.count(session)) << "swap-out under a lease";
-    if (operation.swap_out().drop()) executor.resident.erase(session);
+    if (operation.swap_out().drop()) {
+      executor.resident.erase(session);
+      executor.sourced.erase(session);
+    }
   } else if (operation.has_grow()) {
     EXPECT_TRUE(executor.resident.count(operation.grow().session_id()));
   } else if (operation.has_begin_lease() && status.ok()) {
@@ -128,6 +134,9 @@ void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& oper
   message.mutable_operation_done()->set_operation_id(operation.operation_id());
   message.mutable_operation_done()->set_code(static_cast<std::int32_t>(status.code()));
   message.mutable_operation_done()->set_message(std::string(status.message()));
+  if (operation.has_swap_in() && executor.sourced.count(operation.swap_in().session_id()) > 0) {
+    message.mutable_operation_done()->mutable_from_peer()->set_uploaded(1);
+  }
   if (learned_) *message.mutable_operation_done()->mutable_learned() = learned_(operation);
   if (has_more_) message.mutable_operation_done()->set_has_more(has_more_(operation));
   controller_->OnExecutorMessage(executor.link, message);
@@ -140,6 +149,9 @@ void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& oper
 void ControllerHarness::SayComplete(const Executor& executor, std::uint64_t session) {
   v1::ExecutorMessage complete;
   complete.mutable_swap_in_complete()->set_session_id(session);
+  if (executor.sourced.count(session) > 0) {
+    complete.mutable_swap_in_complete()->mutable_from_peer()->set_uploaded(1);
+  }
   controller_->OnExecutorMessage(executor.link, complete);
 }
 

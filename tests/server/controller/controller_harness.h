@@ -32,6 +32,7 @@ class ControllerHarness : public testing::Test {
     std::set<std::uint64_t> sessions;
     std::set<std::uint64_t> resident;
     std::map<std::uint64_t, Bytes> reached;  // other GPUs' images: session -> live bytes
+    std::set<std::uint64_t> sourced;         // resident, and came from another GPU
   };
   struct Client {
     std::shared_ptr<FakeSessionLink> link;
@@ -47,7 +48,10 @@ class ControllerHarness : public testing::Test {
     std::vector<std::pair<GpuIndex, std::uint64_t>> killed;
   };
   struct Counts final : Telemetry {
-    void OnSwapIn(const SwapRecord&) override { ++swaps_in; }
+    void OnSwapIn(const SwapRecord& swap) override {
+      ++swaps_in;
+      if (swap.path == SwapPath::kNvlink) ++swaps_over_links;
+    }
     void OnSwapOut(const SwapRecord&, WriteBackReason reason) override {
       reason == WriteBackReason::kIdle ? ++idle_write_backs : ++swaps_out;
     }
@@ -55,6 +59,7 @@ class ControllerHarness : public testing::Test {
     void OnLeaseEnded(const std::string&, GpuIndex, Duration, bool) override { ++leases; }
     void OnExecutorLost(GpuIndex) override { ++losses; }
     int swaps_in = 0, swaps_out = 0, evictions = 0, leases = 0, losses = 0, idle_write_backs = 0;
+    int swaps_over_links = 0;
   };
 
   explicit ControllerHarness(int gpus = 1, const char* address_mode = "map");
@@ -134,6 +139,7 @@ class ControllerHarness : public testing::Test {
   // Whether a write-back of a part leaves some.
   std::function<bool(const v1::DaemonMessage&)> has_more_;
   bool completes_swap_ins_ = true;  // at once
+  bool has_links_ = false;          // fast ones, between all GPUs
   std::uint64_t next_epoch_ = 1;
   std::uint64_t next_request_ = 1;
 };

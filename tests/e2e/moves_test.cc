@@ -1,0 +1,186 @@
+// A function whose state grows from request to request, and whose memory moves between GPUs over
+// the NVLink between them.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <future>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/emulated_node.h"
+#include "tests/e2e/sequence_model.h"
+#include "tests/server/router/raw_http.h"
+
+namespace torpor::e2e {
+namespace {
+
+constexpr const char* kTwoGpus = R"(version: v1
+gpus:
+  - {memory: 64MiB, pcie_gbps: 2, count: 2}
+nvlinks:
+  gbps_per_link: 4
+  pairs:
+    - {gpus: [0, 1]}
+)";
+// 12 MiB take a quarter of a second.
+constexpr const char* kSlowLinks = R"(version: v1
+gpus:
+  - {memory: 64MiB, pcie_gbps: 0.04, count: 2}
+nvlinks:
+  gbps_per_link: 0.05
+  pairs:
+    - {gpus: [0, 1]}
+)";
+
+constexpr unsigned kTableKilobytes = 12 << 10;
+constexpr TurnLimits kLimits{.block_kilobytes = 1024, .tokens = 200};
+
+class Moves : public testing::Test {
+ protected:
+  explicit Moves(const char* topology = kTwoGpus, const std::string& settings = "")
+      : node_(topology, {"moved", "other"}, settings) {}
+
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(node_.Start());
+    ASSERT_NO_FATAL_FAILURE(node_.StartFunction("moved", shape_.Command()));
+  }
+  void TearDown() override {
+    if (HasFailure()) std::fputs(node_.Logs().c_str(), stderr);
+  }
+
+  Reply Ask(const Turn& turn) {
+    Reply reply = node_.PostOne("/function/moved/" + turn.path, turn.body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.body, turn.answer) << turn.path << " " << turn.body;
+    WaitUntilIdle();
+    return reply;
+  }
+  Reply AskForAnything() { return Ask(RandomTurn(model_, kLimits, random_)); }
+  void LoadTo(int gpu) const {
+    node_.Torporctl({"load", "moved", "--gpu", std::to_string(gpu)});
+    EXPECT_EQ(ResidentGpus(), nlohmann::json::array({gpu}));
+  }
+
+  nlohmann::json ResidentGpus() const {
+    const auto functions =
+        nlohmann::json::parse(node_.Torporctl({"functions", "--output", "json"})).at("functions");
+    for (const auto& function : functions) {
+      if (function.at("name") == "moved") return function.at("resident_gpus");
+    }
+    return {};
+  }
+  // The answer to a request may come before its lease has ended.
+  void WaitUntilIdle() const {
+    const auto is_leased = [](const nlohmann::json& gpu) {
+      return !gpu.at("leased_to").get<std::string>().empty();
+    };
+    for (auto gpus = node_.Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
+      gpus = node_.Status().at("gpus");
+    }
+  }
+  pid_t ExecutorOf(std::size_t gpu) const {
+    return node_.Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
+  }
+
+  // Bytes that came to a GPU over `path`.
+  double BytesIn(const std::string& path) const {
+    auto connection =
+        server::RawConnection::To(node_.Status().at("metrics_address").get<std::string>());
+    connection.Send("GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n");
+    std::istringstream lines(connection.Read().value_or(server::RawMessage()).body);
+    double bytes = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_it = line.starts_with("torpor_swap_bytes_total{") &&
+                         line.find("direction=\"in\"") != std::string::npos &&
+                         line.find("path=\"" + path + "\"") != std::string::npos;
+      if (is_it) bytes += std::stod(line.substr(line.rfind(' ') + 1));
+    }
+    return bytes;
+  }
+
+  const SequenceShape shape_{.seed = 7, .kilobytes = kTableKilobytes, .is_paged = true};
+  SequenceModel model_{shape_};
+  EmulatedNode node_;
+  std::mt19937 random_{20261122};
+};
+
+TEST_F(Moves, AFunctionMovedOverALinkAnswersAsIfItHadStayed) {
+  AskForAnything();
+  LoadTo(0);
+  const double from_host = BytesIn("pcie");
+  for (int round = 0; round < 10; ++round) {
+    AskForAnything();
+    LoadTo(1);
+    AskForAnything();
+    AskForAnything();
+    LoadTo(0);
+  }
+  Ask(BytesTurn(model_));
+  EXPECT_GE(BytesIn("nvlink"), 20.0 * 1024 * kTableKilobytes);
+  EXPECT_EQ(BytesIn("pcie"), from_host);
+}
+
+TEST_F(Moves, ARequestWhoseGpuIsAnothersMovesItsFunction) {
+  ASSERT_NO_FATAL_FAILURE(node_.StartFunction("other", shape_.Command()));
+  AskForAnything();
+  int moves = 0;
+  while (moves < 3 && !HasFailure()) {
+    const int gpu = ResidentGpus().at(0);
+    node_.Torporctl({"load", "other", "--gpu", std::to_string(gpu)});
+    const Turn turn = RandomTurn(model_, kLimits, random_);
+    const std::vector<Reply> replies =
+        node_.PostAll({{"/function/other/step", R"({"token":[1],"count":[150]})"},
+                       {"/function/moved/" + turn.path, turn.body}});
+    EXPECT_EQ(replies[0].status, 200) << replies[0].body;
+    EXPECT_EQ(replies[1].body, turn.answer) << turn.path << " " << turn.body;
+    // Or it was first; then nobody had to move.
+    if (replies[1].headers.at("x-torpor-swap") == "peer") ++moves;
+    WaitUntilIdle();
+  }
+  Ask(BytesTurn(model_));
+}
+
+class SlowMoves : public Moves {
+ protected:
+  SlowMoves() : Moves(kSlowLinks) {}
+};
+
+TEST_F(SlowMoves, ASourceThatIsKilledMeanwhileIsNotMissed) {
+  AskForAnything();
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 3; ++i) AskForAnything();
+    node_.Torporctl({"checkpoint", "moved"});
+    const int from = ResidentGpus().at(0);
+    const pid_t executor = ExecutorOf(static_cast<std::size_t>(from));
+    auto load = std::async(std::launch::async, [this, from] { LoadTo(1 - from); });
+    // It counts as being there from the moment in which all copies are enqueued.
+    while (ResidentGpus() != nlohmann::json::array({1 - from})) {
+    }
+    ASSERT_EQ(kill(executor, SIGKILL), 0);
+    while (ExecutorOf(static_cast<std::size_t>(from)) == executor) {
+    }
+    load.get();
+    AskForAnything();
+  }
+  Ask(BytesTurn(model_));
+}
+
+class MovesByWayOfTheHost : public Moves {
+ protected:
+  MovesByWayOfTheHost() : Moves(kTwoGpus, "swap_from_peers: false\n") {}
+};
+
+TEST_F(MovesByWayOfTheHost, AreASetting) {
+  AskForAnything();
+  LoadTo(0);
+  LoadTo(1);
+  AskForAnything();
+  EXPECT_EQ(BytesIn("nvlink"), 0.0);
+}
+
+}  // namespace
+}  // namespace torpor::e2e
