@@ -277,7 +277,11 @@ class Controller {
                    const Executor::OnDone& arrived, const Executor::OnDone& left);
   // Makes the image there a source, if it is there; if it cannot be one it leaves.
   void PrepareSource(const SessionPtr& session, GpuIndex gpu);
-  void LeaveSource(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& left);
+  void LeaveSource(const SessionPtr& session, GpuIndex from, GpuIndex to,
+                   const Executor::OnDone& left);
+  // All has arrived: the source is dropped once `to` has let go of it.
+  void ReleaseSource(const SessionPtr& session, GpuIndex from, GpuIndex to,
+                     const Executor::OnDone& left);
   void DropSource(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& left);
   std::vector<GpuIndex> ImageSourcesOf(const Executor& executor) const;
 

@@ -322,6 +322,7 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
     message.mutable_swap_in()->set_is_whole(!PeersOf(*session).empty());
     session->image_holders.insert(gpu);
     session->is_arriving = true;
+    session->arrives_at = gpu;
     Run(gpu, message, [this, session, gpu, then, finish](const OperationResult& result) {
       if (!result.status.ok()) {
         OnArrived(*session);
@@ -358,7 +359,8 @@ void Controller::OnSwapInComplete(const Executor& executor,
   };
   if (from_peer.total() > 0) record(SwapPath::kNvlink, from_peer);
   if (from_peer.total() == 0 || from_host.total() > 0) record(SwapPath::kPcie, from_host);
-  OnArrived(*session);
+  // That of an earlier swap-in elsewhere ends nothing.
+  if (session->arrives_at == executor.gpu()) OnArrived(*session);
 }
 
 void Controller::OnArrived(Session& session) {

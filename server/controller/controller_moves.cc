@@ -1,3 +1,4 @@
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,7 @@ void Controller::MoveSession(const SessionPtr& session, GpuIndex from, GpuIndex 
   PrepareSource(session, from);
   SwapInSession(session, to, [=, this](const OperationResult& result) {
     arrived(result);
-    LeaveSource(session, from, left_it);
+    LeaveSource(session, from, to, left_it);
   });
 }
 
@@ -25,45 +26,54 @@ void Controller::PrepareSource(const SessionPtr& session, GpuIndex gpu) {
   AddSwap(session, gpu, nothing, [this, session, gpu](const StepQueue::Finish& finish) {
     if (!session->is_announced || session->resident != gpu) return finish();
     // What others have open of it may be changed at any time.
-    if (session->was_opened || !PeersOf(*session).empty()) {
-      return Leave(
-          session, gpu, WriteBackReason::kMove, [](const OperationResult&) {}, finish);
-    }
+    const bool may_be_source = !session->was_opened && PeersOf(*session).empty();
     auto outcome = std::make_shared<OperationResult>();
-    const auto note = [session, gpu, outcome](const OperationResult& result) {
+    const auto note = [session, gpu, may_be_source, outcome](const OperationResult& result) {
       *outcome = result;
-      if (result.status.ok()) session->source = gpu;
+      if (may_be_source && result.status.ok()) session->source = gpu;
     };
-    WriteBack(
-        session, gpu, WriteBackReason::kMove, /*drop=*/false, note, [this, gpu, outcome, finish] {
-          // The executor is ended: what was in it alone is lost before the image goes elsewhere.
-          const bool is_ending = !outcome->status.ok() && ExecutorOf(gpu)->is_attached();
-          if (!is_ending) return finish();
-          ExecutorOf(gpu)->AwaitLoss(loop_.Now(), [finish](const OperationResult&) { finish(); });
-        });
+    const auto done = [this, gpu, outcome, finish] {
+      // The executor is ended: what was in it alone is lost before the image goes elsewhere.
+      const bool is_ending = !outcome->status.ok() && ExecutorOf(gpu)->is_attached();
+      if (!is_ending) return finish();
+      ExecutorOf(gpu)->AwaitLoss(loop_.Now(), [finish](const OperationResult&) { finish(); });
+    };
+    if (!may_be_source) return Leave(session, gpu, WriteBackReason::kMove, note, done);
+    WriteBack(session, gpu, WriteBackReason::kMove, /*drop=*/false, note, done);
   });
 }
 
-void Controller::LeaveSource(const SessionPtr& session, GpuIndex gpu,
+void Controller::LeaveSource(const SessionPtr& session, GpuIndex from, GpuIndex to,
                              const Executor::OnDone& left) {
   // It did not get away from there.
-  if (session->resident == gpu) {
+  if (session->resident == from) {
     session->source.reset();
-    return SwapOutSession(session, gpu, WriteBackReason::kMove, left);
+    return SwapOutSession(session, from, WriteBackReason::kMove, left);
   }
-  if (session->source != gpu) return left({});
-  const auto drop = [this, session, gpu, left] { DropSource(session, gpu, left); };
-  if (!session->is_arriving) return drop();
-  session->on_arrival.push_back(drop);
+  const auto release = [=, this] { ReleaseSource(session, from, to, left); };
+  if (!session->is_arriving) return release();
+  session->on_arrival.push_back(release);
+}
+
+void Controller::ReleaseSource(const SessionPtr& session, GpuIndex from, GpuIndex to,
+                               const Executor::OnDone& left) {
+  // Closing it lets go of everything.
+  if (!session->is_announced) return left({});
+  const auto drop = [=, this](const OperationResult&) { DropSource(session, from, left); };
+  v1::DaemonMessage message;
+  message.mutable_release_source()->set_session_id(session->id.value);
+  // Also where the source has died: its memory is its successor's as soon as nobody maps it.
+  Run(to, std::move(message), [this, to, drop](const OperationResult& result) {
+    if (result.status.ok() || result.is_executor_lost) return drop(result);
+    // It would go on to reach memory that is another function's soon.
+    Executor& stuck = *ExecutorOf(to);
+    Condemn(stuck, absl::StrCat("it does not let go of a copy: ", result.status.ToString()));
+    stuck.AwaitLoss(loop_.Now(), drop);
+  });
 }
 
 void Controller::DropSource(const SessionPtr& session, GpuIndex gpu, const Executor::OnDone& left) {
-  if (session->source != gpu) return left(OperationResult::Lost());
-  if (session->resident) {
-    v1::DaemonMessage release;
-    release.mutable_release_source()->set_session_id(session->id.value);
-    Run(*session->resident, std::move(release), [](const OperationResult&) {});
-  }
+  if (!session->is_announced || session->source != gpu) return left({});
   v1::DaemonMessage drop;
   drop.mutable_swap_out()->set_session_id(session->id.value);
   drop.mutable_swap_out()->set_drop(true);

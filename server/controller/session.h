@@ -70,7 +70,8 @@ struct Session {
   std::optional<GpuIndex> resident;
   // Where a copy that equals the host's image is kept for the swap-in to another GPU.
   std::optional<GpuIndex> source;
-  bool is_leaving = false;  // it is dropped where it is resident
+  std::optional<GpuIndex> arrives_at;  // of the last swap-in
+  bool is_leaving = false;             // it is dropped where it is resident
   // Its swap-in is still copying; what waits for the end of that.
   bool is_arriving = false;
   std::vector<std::function<void()>> on_arrival;

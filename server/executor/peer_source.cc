@@ -60,7 +60,7 @@ CUdeviceptr PeerSource::Reach(memory::Extent extent) {
 
 absl::Status PeerSource::FetchMore() {
   const std::size_t count = std::min(next_count_, chunks_.size() - asked_);
-  TORPOR_CHECK(count > 0);
+  if (count == 0) return absl::NotFoundError("bytes outside of the chunks that were planned");
   const auto first = chunks_.begin() + static_cast<std::ptrdiff_t>(asked_);
   std::vector<std::uint64_t> wanted(first, first + static_cast<std::ptrdiff_t>(count));
   std::ranges::sort(wanted);

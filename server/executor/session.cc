@@ -64,6 +64,7 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   MutexLock lock(&run_mutex_);
   DeviceImage& image = memory_->image();
   if (options.is_shared) image.MarkDirty();
+  if (options.becomes_source) TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
   DeviceImage::WrittenBack copied;
   if (image.dirty() && !options.forgets_changes) {
     TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.most_bytes, stream));

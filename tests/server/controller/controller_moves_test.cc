@@ -98,6 +98,8 @@ TEST_F(ControllerMoves, ASourceThatDiesInTheMiddleLosesNothing) {
   LoadTo("a", 1);
   KillExecutor(0);
   CompleteSwapIn(1, client_);
+  EXPECT_TRUE(Last(1, &v1::DaemonMessage::has_release_source).has_release_source())
+      << "or its successor lacks memory";
   completes_swap_ins_ = true;
   StartExecutor(0);
   Serve("a", client_);
@@ -125,6 +127,26 @@ TEST_F(ControllerMoves, AfterAWriteBackThatFailsItComesFromTheHost) {
   KillExecutor(0);
   EXPECT_TRUE(IsOn(1));
   EXPECT_FALSE(CameFromTheOther(1));
+}
+
+TEST_F(ControllerMoves, TheEndOfAnEarlierSwapInEndsNoLaterOne) {
+  Evict("a");
+  completes_swap_ins_ = false;
+  LoadTo("a", 0);
+  LoadTo("a", 1);
+  CompleteSwapIn(0, client_);
+  EXPECT_TRUE(IsOn(0)) << "it is still copied from";
+  CompleteSwapIn(1, client_);
+  EXPECT_FALSE(IsOn(0));
+}
+
+TEST_F(ControllerMoves, ASourceStaysUntilItIsLetGoOf) {
+  Hold(&v1::DaemonMessage::has_release_source);
+  LoadTo("a", 1);
+  EXPECT_TRUE(IsOn(0));
+  answers_ = nullptr;
+  Settle();
+  EXPECT_FALSE(IsOn(0));
 }
 
 TEST_F(ControllerMoves, ATargetThatDiesInTheMiddleLosesNothing) {
@@ -164,6 +186,7 @@ TEST_F(ControllerMoves, ASessionThatClosesKeepsItsSourceUntilAllIsCopied) {
   EXPECT_FALSE(IsOn(0) || IsOn(1));
   EXPECT_TRUE(executors_[0].sessions.empty());
   EXPECT_TRUE(executors_[1].sessions.empty());
+  EXPECT_TRUE(killer_.killed.empty());
 }
 
 TEST_F(ControllerMoves, AllSessionsOfAFunctionMove) {
@@ -201,6 +224,16 @@ TEST_F(ControllerMoves, SwapInsToTwoGpusAreUnderWayAtTheSameTime) {
     return !operations.empty() && operations.front().has_swap_in();
   };
   EXPECT_TRUE(under_way(0) && under_way(1));
+}
+
+TEST_F(ControllerMoves, WhatOthersHaveOpenIsNotBroughtWithoutItsChanges) {
+  Connect("token-a");
+  const auto block = Malloc(client_, 4 * kMiB);
+  Say(client_, wire::ShareMemory{50, block->address});
+  Refuse(&v1::DaemonMessage::has_swap_out, absl::InternalError("no"));
+  LoadTo("a", 1);
+  EXPECT_FALSE(IsOn(1));
+  EXPECT_FALSE(killer_.killed.empty());
 }
 
 class StatelessMoves : public ControllerMoves {
