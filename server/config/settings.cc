@@ -83,7 +83,7 @@ absl::Status SetDurationOrOff(Target<kMember>& target, std::string_view text) {
     target.*kMember = Duration::zero();
     return absl::OkStatus();
   }
-  const absl::Status status = SetDuration<kMember>(target, text);
+  absl::Status status = SetDuration<kMember>(target, text);
   if (status.ok()) return status;
   return absl::InvalidArgumentError(fmt::format("{}, or off", std::string(status.message())));
 }
