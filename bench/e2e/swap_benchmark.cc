@@ -17,6 +17,7 @@
 #include "bench/e2e/paper_node.h"
 #include "bench/e2e/served_function.h"
 #include "bench/plot/plot_data.h"
+#include "bench/run_benchmarks.h"
 #include "examples/encoder/model.h"
 
 namespace torpor::bench {
@@ -194,10 +195,8 @@ void Register() {
 }  // namespace torpor::bench
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   torpor::bench::Register();
-  benchmark::RunSpecifiedBenchmarks();
+  if (const int status = torpor::bench::RunBenchmarks(argc, argv); status != 0) return status;
   torpor::bench::WritePlots();
   return 0;
 }

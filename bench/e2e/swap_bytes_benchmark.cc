@@ -14,6 +14,7 @@
 #include "bench/e2e/paper_node.h"
 #include "bench/e2e/served_function.h"
 #include "bench/plot/plot_data.h"
+#include "bench/run_benchmarks.h"
 #include "memory/trace/model_trace.h"
 #include "tests/e2e/child_process.h"
 
@@ -140,10 +141,8 @@ void Register() {
 }  // namespace torpor::bench
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   torpor::bench::Register();
-  benchmark::RunSpecifiedBenchmarks();
+  if (const int status = torpor::bench::RunBenchmarks(argc, argv); status != 0) return status;
   torpor::bench::Plot("swap_bytes_resnet", torpor::bench::Models().front());
   torpor::bench::Plot("swap_bytes_bert", torpor::bench::Models().back());
   return 0;

@@ -13,6 +13,7 @@
 
 #include "bench/e2e/paper_node.h"
 #include "bench/plot/plot_data.h"
+#include "bench/run_benchmarks.h"
 #include "emulator/node/model_account.h"
 #include "tests/e2e/emulated_node.h"
 #include "tests/e2e/metrics_page.h"
@@ -220,10 +221,8 @@ void Register() {
 }  // namespace torpor::bench
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   torpor::bench::Register();
-  benchmark::RunSpecifiedBenchmarks();
+  if (const int status = torpor::bench::RunBenchmarks(argc, argv); status != 0) return status;
   torpor::bench::WritePlots();
   torpor::bench::TheNode().reset();
   return 0;

@@ -8,6 +8,7 @@
 #include "bench/emulator/comparison.h"
 #include "bench/emulator/emulated_gpu.h"
 #include "bench/emulator/native_kernels.h"
+#include "bench/run_benchmarks.h"
 
 namespace torpor::emulator {
 namespace {
@@ -219,8 +220,5 @@ int main(int argc, char** argv) {
     setenv("OMP_WAIT_POLICY", "passive", 1);
     execv("/proc/self/exe", argv);
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return torpor::bench::RunBenchmarks(argc, argv);
 }

@@ -13,6 +13,7 @@
 
 #include "bench/memory/driver_memory.h"
 #include "bench/plot/plot_data.h"
+#include "bench/run_benchmarks.h"
 #include "memory/single_pool.h"
 #include "memory/tiered_placement.h"
 #include "memory/trace/model_trace.h"
@@ -141,9 +142,7 @@ void WritePlots() {
 int main(int argc, char** argv) {
   // The emulated GPU takes host memory as it is touched, which allocating does not.
   setenv("TORPOR_EMULATOR_MEMORY", "32GiB", 0);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
+  if (const int status = torpor::bench::RunBenchmarks(argc, argv); status != 0) return status;
   torpor::memory::WritePlots();
   return 0;
 }

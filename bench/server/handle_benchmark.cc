@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "bench/run_benchmarks.h"
 #include "memory/handle_balance.h"
 #include "memory/range_allocator.h"
 #include "memory/trace/model_trace.h"
@@ -360,8 +361,5 @@ BENCHMARK(MapAnImage)->ArgName("MiB")->Arg(2)->Arg(32)->Unit(benchmark::kMicrose
 
 int main(int argc, char** argv) {
   setenv("TORPOR_EMULATOR_MEMORY", "2GiB", 0);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return torpor::bench::RunBenchmarks(argc, argv);
 }

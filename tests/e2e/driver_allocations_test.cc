@@ -1,7 +1,6 @@
 // What executors have of the driver they get when they start: no request waits for it to allocate.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -68,12 +67,7 @@ class DriverAllocations : public testing::Test {
   }
 
   void LoadOnceItsLeaseHasEnded(const std::string& function, const char* gpu) {
-    const auto is_leased = [](const nlohmann::json& one) {
-      return !one.at("leased_to").get<std::string>().empty();
-    };
-    for (auto gpus = node_.Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
-      gpus = node_.Status().at("gpus");
-    }
+    node_.WaitUntilIdle();
     node_.Torporctl({"load", function, "--gpu", gpu});
   }
 

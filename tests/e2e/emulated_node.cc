@@ -6,7 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
+
+#include "tests/e2e/metrics_page.h"
 
 namespace torpor::e2e {
 namespace {
@@ -113,6 +116,32 @@ nlohmann::json EmulatedNode::Status() const {
       {folder_.path(), {}});
   if (torporctl.Wait(kStartPatience) != 0) return nlohmann::json::object();
   return nlohmann::json::parse(torporctl.Stdout(), nullptr, false);
+}
+
+pid_t EmulatedNode::ExecutorOf(std::size_t gpu) const {
+  return Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
+}
+
+nlohmann::json EmulatedNode::ResidentGpus(const std::string& function) const {
+  const auto functions =
+      nlohmann::json::parse(Torporctl({"functions", "--output", "json"})).at("functions");
+  for (const auto& one : functions) {
+    if (one.at("name") == function) return one.at("resident_gpus");
+  }
+  return {};
+}
+
+void EmulatedNode::WaitUntilIdle() const {
+  const auto is_leased = [](const nlohmann::json& gpu) {
+    return !gpu.at("leased_to").get<std::string>().empty();
+  };
+  for (auto gpus = Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
+    gpus = Status().at("gpus");
+  }
+}
+
+std::string EmulatedNode::Metrics() const {
+  return ReadMetrics(Status().at("metrics_address").get<std::string>());
 }
 
 std::string EmulatedNode::Torporctl(std::vector<std::string> arguments) const {

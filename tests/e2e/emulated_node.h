@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +39,14 @@ class EmulatedNode {
 
   // `torporctl status` as JSON.
   nlohmann::json Status() const;
+  // Its executor's process.
+  pid_t ExecutorOf(std::size_t gpu) const;
+  // By index, those that the function is on, or on its way to.
+  nlohmann::json ResidentGpus(const std::string& function) const;
+  // Waits until no GPU is leased: the answer to a request may come before its lease has ended.
+  void WaitUntilIdle() const;
+  // The page of its metrics server.
+  std::string Metrics() const;
   // torporctl with these arguments, which speaks to this node's daemon and should succeed; what it
   // prints.
   std::string Torporctl(std::vector<std::string> arguments) const;

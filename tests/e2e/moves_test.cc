@@ -3,17 +3,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <future>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/metrics_page.h"
 #include "tests/e2e/sequence_model.h"
-#include "tests/server/router/raw_http.h"
 
 namespace torpor::e2e {
 namespace {
@@ -56,7 +54,7 @@ class Moves : public testing::Test {
     Reply reply = node_.PostOne("/function/moved/" + turn.path, turn.body);
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_EQ(reply.body, turn.answer) << turn.path << " " << turn.body;
-    WaitUntilIdle();
+    node_.WaitUntilIdle();
     return reply;
   }
   Reply AskForAnything() { return Ask(RandomTurn(model_, kLimits, random_)); }
@@ -65,41 +63,11 @@ class Moves : public testing::Test {
     EXPECT_EQ(ResidentGpus(), nlohmann::json::array({gpu}));
   }
 
-  nlohmann::json ResidentGpus() const {
-    const auto functions =
-        nlohmann::json::parse(node_.Torporctl({"functions", "--output", "json"})).at("functions");
-    for (const auto& function : functions) {
-      if (function.at("name") == "moved") return function.at("resident_gpus");
-    }
-    return {};
-  }
-  // The answer to a request may come before its lease has ended.
-  void WaitUntilIdle() const {
-    const auto is_leased = [](const nlohmann::json& gpu) {
-      return !gpu.at("leased_to").get<std::string>().empty();
-    };
-    for (auto gpus = node_.Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
-      gpus = node_.Status().at("gpus");
-    }
-  }
-  pid_t ExecutorOf(std::size_t gpu) const {
-    return node_.Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
-  }
-
+  nlohmann::json ResidentGpus() const { return node_.ResidentGpus("moved"); }
   // Bytes that came to a GPU over `path`.
   double BytesIn(const std::string& path) const {
-    auto connection =
-        server::RawConnection::To(node_.Status().at("metrics_address").get<std::string>());
-    connection.Send("GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n");
-    std::istringstream lines(connection.Read().value_or(server::RawMessage()).body);
-    double bytes = 0;
-    for (std::string line; std::getline(lines, line);) {
-      const bool is_it = line.starts_with("torpor_swap_bytes_total{") &&
-                         line.find("direction=\"in\"") != std::string::npos &&
-                         line.find("path=\"" + path + "\"") != std::string::npos;
-      if (is_it) bytes += std::stod(line.substr(line.rfind(' ') + 1));
-    }
-    return bytes;
+    return ValueOf(node_.Metrics(), "torpor_swap_bytes_total",
+                   {R"(direction="in")", "path=\"" + path + "\""});
   }
 
   const SequenceShape shape_{.seed = 7, .kilobytes = kTableKilobytes, .is_paged = true};
@@ -139,7 +107,7 @@ TEST_F(Moves, ARequestWhoseGpuIsAnothersMovesItsFunction) {
     EXPECT_EQ(replies[1].body, turn.answer) << turn.path << " " << turn.body;
     // Or it was first; then nobody had to move.
     if (replies[1].headers.at("x-torpor-swap") == "peer") ++moves;
-    WaitUntilIdle();
+    node_.WaitUntilIdle();
   }
   Ask(BytesTurn(model_));
 }
@@ -155,13 +123,13 @@ TEST_F(SlowMoves, ASourceThatIsKilledMeanwhileIsNotMissed) {
     for (int i = 0; i < 3; ++i) AskForAnything();
     node_.Torporctl({"checkpoint", "moved"});
     const int from = ResidentGpus().at(0);
-    const pid_t executor = ExecutorOf(static_cast<std::size_t>(from));
+    const pid_t executor = node_.ExecutorOf(static_cast<std::size_t>(from));
     auto load = std::async(std::launch::async, [this, from] { LoadTo(1 - from); });
     // It counts as being there from the moment in which all copies are enqueued.
     while (ResidentGpus() != nlohmann::json::array({1 - from})) {
     }
     ASSERT_EQ(kill(executor, SIGKILL), 0);
-    while (ExecutorOf(static_cast<std::size_t>(from)) == executor) {
+    while (node_.ExecutorOf(static_cast<std::size_t>(from)) == executor) {
     }
     load.get();
     AskForAnything();

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -39,34 +38,13 @@ class Sequence : public testing::TestWithParam<bool> {
     const Reply reply = node_.PostOne("/function/" + function + "/" + turn.path, turn.body);
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_EQ(reply.body, turn.answer) << function << " " << turn.path << " " << turn.body;
-    WaitUntilIdle();
+    node_.WaitUntilIdle();
   }
   void AskForAnything(const std::string& function, SequenceModel& model) {
     Ask(function, RandomTurn(model, kLimits, random_));
   }
 
-  nlohmann::json ResidentGpus() const {
-    const auto functions =
-        nlohmann::json::parse(node_.Torporctl({"functions", "--output", "json"})).at("functions");
-    for (const auto& function : functions) {
-      if (function.at("name") == "moved") return function.at("resident_gpus");
-    }
-    return {};
-  }
-
-  // The answer to a request may come before its lease has ended.
-  void WaitUntilIdle() const {
-    const auto is_leased = [](const nlohmann::json& gpu) {
-      return !gpu.at("leased_to").get<std::string>().empty();
-    };
-    for (auto gpus = node_.Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
-      gpus = node_.Status().at("gpus");
-    }
-  }
-
-  pid_t ExecutorOf(std::size_t gpu) const {
-    return node_.Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
-  }
+  nlohmann::json ResidentGpus() const { return node_.ResidentGpus("moved"); }
 
   const SequenceShape shape_{.seed = 7, .kilobytes = kTableKilobytes, .is_paged = GetParam()};
   const SequenceShape other_shape_{.seed = 8, .kilobytes = kTableKilobytes, .is_paged = true};
@@ -108,9 +86,9 @@ TEST_P(Sequence, CheckpointedItOutlivesItsExecutorsBetweenAnyTwoRequests) {
     for (int i = 0; i < 4; ++i) AskForAnything("moved", moved_);
     node_.Torporctl({"checkpoint", "moved"});
     const auto gpu = ResidentGpus().at(0).get<std::size_t>();
-    const auto executor = ExecutorOf(gpu);
+    const auto executor = node_.ExecutorOf(gpu);
     ASSERT_EQ(kill(executor, SIGKILL), 0);
-    while (ExecutorOf(gpu) == executor) {
+    while (node_.ExecutorOf(gpu) == executor) {
     }
   }
   AskForAnything("moved", moved_);

@@ -122,16 +122,10 @@ TEST_F(LargeChunks, HoldSeveralLayersEach) {
 class IdleGpus : public TwoForOneGpu {
  protected:
   IdleGpus() : TwoForOneGpu("idle_write_back: 20ms\n") {}
-  void SetUp() override {
-    TwoForOneGpu::SetUp();
-    if (!HasFatalFailure()) metrics_address_ = node_->Status().at("metrics_address");
-  }
   double WrittenBack(const std::string& reason) const {
-    return ValueOf(ReadMetrics(metrics_address_), "torpor_write_back_bytes_total",
+    return ValueOf(node_->Metrics(), "torpor_write_back_bytes_total",
                    {"reason=\"" + reason + "\""});
   }
-
-  std::string metrics_address_;
 };
 
 TEST_F(IdleGpus, LeaveNothingForAnEvictionToWriteBack) {
