@@ -51,6 +51,9 @@ struct Instance {
   TimePoint leased_at{};
   TimePoint last_used{};
   std::set<RequestId> in_flight;
+
+  // Whether no other GPU of its lease uses its memory: else a copy elsewhere is nobody's.
+  bool is_alone() const { return leader == id && companions.empty(); }
 };
 
 struct Gpu {

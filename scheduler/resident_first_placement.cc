@@ -25,6 +25,7 @@ class ResidentFirstPlacement final : public PlacementPolicy {
   static std::optional<GpuIndex> NearItsCopy(const Instance& instance,
                                              const std::vector<GpuIndex>& candidates,
                                              const NodeState& node) {
+    if (!instance.is_alone()) return std::nullopt;
     for (const auto& [from, copy] : instance.copies) {
       if (copy.state != Copy::State::kPresent) continue;
       for (const GpuIndex gpu : node.gpus.at(from).sources) {

@@ -308,13 +308,12 @@ bool Scheduler::Bring(Instance& member, Gpu& gpu) {
 }
 
 std::optional<GpuIndex> Scheduler::SourceOf(const Instance& member, const Gpu& gpu) const {
-  // What companions have of each other's memory is nobody's copy.
-  const bool is_alone = member.leader == member.id && member.companions.empty();
+  if (!member.is_alone()) return std::nullopt;
   for (const GpuIndex source : gpu.sources) {
     const auto copy = member.copies.find(source);
     const bool is_there =
         copy != member.copies.end() && copy->second.state == Copy::State::kPresent;
-    if (is_alone && is_there) return source;
+    if (is_there) return source;
   }
   return std::nullopt;
 }
