@@ -119,8 +119,10 @@ void Controller::ShareWithPeers(const SessionPtr& session,
   const std::vector<SessionPtr> peers =
       HasPeerAccess() ? PeersOf(*session) : std::vector<SessionPtr>();
   for (const SessionPtr& peer : peers) {
-    // What is on the same GPU is mapped there already.
-    const bool is_elsewhere = peer->resident && peer->resident != session->resident;
+    // What is on the same GPU is mapped there already; what is on its way is shared when it
+    // arrives.
+    const bool is_elsewhere =
+        peer->resident && peer->resident != session->resident && !peer->is_source_only();
     if (!is_elsewhere || peer->is_leaving || !peer->is_announced) continue;
     share(session, *peer->resident);
     share(peer, *session->resident);

@@ -104,7 +104,9 @@ void Controller::Grow(const Allocation& what) {
       what.finish();
       finish_step();
     };
-    if (!session->resident || !session->is_announced) return succeed();
+    // The scheduler has set no memory aside where an image leaves.
+    const bool is_here = session->resident && !session->is_source_only();
+    if (!is_here || !session->is_announced) return succeed();
     v1::DaemonMessage message;
     message.mutable_grow()->set_session_id(session->id.value);
     SetExtent(*message.mutable_grow()->mutable_extent(), what.block);
@@ -314,7 +316,7 @@ void Controller::SwapInSession(const SessionPtr& session, GpuIndex gpu,
     session->is_plan_joined = IsSentJoined(*session->device);
     if (session->is_plan_joined) session->swaps.OnUnseenChanges();
     SetPlan(*message.mutable_swap_in()->mutable_live(), *session->device, session->swaps);
-    if (session->source && session->source == session->resident) {
+    if (session->is_source_only()) {
       const Executor& source = *ExecutorOf(*session->source);
       message.mutable_swap_in()->set_source_socket_path(source.registration().peer_socket_path());
     }

@@ -47,8 +47,12 @@ void Controller::LeaveSource(const SessionPtr& session, GpuIndex from, GpuIndex 
                              const Executor::OnDone& left) {
   // It did not get away from there.
   if (session->resident == from) {
-    session->source.reset();
-    return SwapOutSession(session, from, WriteBackReason::kMove, left);
+    const auto forget = [session, left](const OperationResult& result) {
+      // A loss has seen to it.
+      if (result.status.ok()) session->source.reset();
+      left(result);
+    };
+    return SwapOutSession(session, from, WriteBackReason::kMove, forget);
   }
   const auto release = [=, this] { ReleaseSource(session, from, to, left); };
   if (!session->is_arriving) return release();

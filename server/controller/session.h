@@ -70,6 +70,8 @@ struct Session {
   std::optional<GpuIndex> resident;
   // Where a copy that equals the host's image is kept for the swap-in to another GPU.
   std::optional<GpuIndex> source;
+  // Whether that copy is all there is of it: it does not grow there, and nobody reaches it there.
+  bool is_source_only() const { return source && source == resident; }
   std::optional<GpuIndex> arrives_at;  // of the last swap-in
   bool is_leaving = false;             // it is dropped where it is resident
   // Its swap-in is still copying; what waits for the end of that.

@@ -177,6 +177,29 @@ TEST_F(ControllerMoves, ATargetWithoutRoomLeavesItOnTheHost) {
   Serve("a", client_);
 }
 
+TEST_F(ControllerMoves, WhatIsAllocatedMeanwhileTakesNoMemoryWhereTheImageLeaves) {
+  Hold(&v1::DaemonMessage::has_swap_in);
+  LoadTo("a", 1);
+  ASSERT_FALSE(Malloc(client_, 4 * kMiB)) << "it waits for the swap-in";
+  // No GPU has room, neither for the image nor for what nobody has counted.
+  answers_ = [](const v1::DaemonMessage& operation) {
+    return operation.has_swap_in() || operation.has_grow() ? absl::ResourceExhaustedError("full")
+                                                           : absl::OkStatus();
+  };
+  Settle();
+  const auto block = client_.link->Take<wire::MemoryReply>();
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->error, 0) << block->message;
+  EXPECT_FALSE(Last(0, &v1::DaemonMessage::has_grow).has_grow());
+  answers_ = nullptr;
+  Settle();
+  EXPECT_FALSE(IsOn(0) || IsOn(1));
+  Serve("a", client_);
+  EXPECT_EQ(Free(client_, block->address)->error, 0);
+  LoadTo("a", IsOn(0) ? 1 : 0);
+  EXPECT_TRUE(CameFromTheOther(0) || CameFromTheOther(1)) << "what failed once is possible again";
+}
+
 TEST_F(ControllerMoves, ASessionThatClosesKeepsItsSourceUntilAllIsCopied) {
   completes_swap_ins_ = false;
   LoadTo("a", 1);
@@ -209,6 +232,34 @@ TEST_F(ControllerMoves, WhatOthersHaveOpenComesFromTheHost) {
   LoadTo("a", 1);
   EXPECT_TRUE(IsOn(1) && !IsOn(0));
   EXPECT_FALSE(CameFromTheOther(1));
+}
+
+TEST_F(ControllerMoves, ProcessesThatBeginToShareOnTheWayMeetWhereTheyArrive) {
+  Client second = Connect("token-a");
+  const auto block = Malloc(second, 4 * kMiB);
+  Evict("a");
+  LoadTo("a", 0);
+  Hold(&v1::DaemonMessage::has_swap_in);
+  LoadTo("a", 1);
+  Say(second, wire::ShareMemory{50, block->address});
+  ASSERT_TRUE(second.link->Take<wire::ShareMemoryReply>());
+  // One has arrived, of the other there is but the source yet.
+  answers_ = [&](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (operation.swap_in().session_id() == second.hello.session_id) return std::nullopt;
+    return absl::OkStatus();
+  };
+  Settle();
+  ASSERT_TRUE(IsOn(1));
+  answers_ = nullptr;
+  Settle();
+  EXPECT_EQ(executors_[1].sourced.size(), 2u);
+  EXPECT_TRUE(executors_[0].resident.empty());
+  for (const int gpu : {0, 1}) {
+    EXPECT_FALSE(Last(gpu, &v1::DaemonMessage::has_map_peer).has_map_peer()) << gpu;
+  }
+  const RequestId request = Acquire("a");
+  EXPECT_TRUE(TakeLease(client_) && TakeLease(second));
+  EXPECT_TRUE(IsRunning(request));
 }
 
 TEST_F(ControllerMoves, SwapInsToTwoGpusAreUnderWayAtTheSameTime) {
