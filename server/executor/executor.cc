@@ -161,7 +161,8 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
       kLeaseEndPatience,
       swap.options};
   NodeLink link(options.daemon_socket);
-  ExecutorLoop loop(environment, link);
+  const SteadyClock clock;
+  ExecutorLoop loop(environment, link, clock);
   relay.Connect(loop);
 
   ExecutionService service(*device, registry);

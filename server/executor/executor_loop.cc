@@ -38,8 +38,9 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 }  // namespace
 
-ExecutorLoop::ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink)
-    : environment_(environment), uplink_(uplink) {
+ExecutorLoop::ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink,
+                           const Clock& clock)
+    : environment_(environment), uplink_(uplink), clock_(clock) {
   for (int i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { DoWork(); });
 }
 
@@ -91,7 +92,7 @@ ExitStatus ExecutorLoop::Run() {
     spdlog::error("cannot watch the CUDA context: {}", stream.status().ToString());
     return ExitStatus::kFailure;
   }
-  busy_until_ = SteadyClock().Now();
+  busy_until_ = clock_.Now();
   while (true) {
     std::optional<LoopMessage> message = AwaitMessage();
     const std::optional<ExitStatus> end = message ? Handle(*std::move(message)) : OnSilence();
@@ -101,7 +102,7 @@ ExitStatus ExecutorLoop::Run() {
 
 std::optional<LoopMessage> ExecutorLoop::AwaitMessage() {
   if (environment_.registry.any_active()) {
-    busy_until_ = SteadyClock().Now();
+    busy_until_ = clock_.Now();
     return mailbox_.ReceiveUntil(busy_until_ + kWatchInterval);
   }
   if (running_ > 0 || !may_consolidate_) return mailbox_.Receive();
@@ -111,7 +112,7 @@ std::optional<LoopMessage> ExecutorLoop::AwaitMessage() {
 std::optional<ExitStatus> ExecutorLoop::OnSilence() {
   if (environment_.registry.any_active()) return Watch();
   // A lease may just have ended: then this is the watch's silence, and what ends it still runs.
-  const bool is_quiet = running_ == 0 && SteadyClock().Now() >= busy_until_ + kQuietTime;
+  const bool is_quiet = clock_.Now() >= busy_until_ + kQuietTime && running_ == 0;
   if (!is_quiet || !may_consolidate_) return std::nullopt;
   is_consolidating_ = true;
   ++running_;
@@ -150,7 +151,7 @@ std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation)
     return std::nullopt;
   }
   may_consolidate_ = true;
-  busy_until_ = SteadyClock().Now();
+  busy_until_ = clock_.Now();
   Lane& lane = lanes_[SessionOf(operation)];
   if (lane.busy) {
     lane.waiting.push_back(std::move(operation));
@@ -168,7 +169,7 @@ void ExecutorLoop::Dispatch(Lane& lane, v1::DaemonMessage operation) {
 
 std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationResult& result) {
   --running_;
-  busy_until_ = SteadyClock().Now();
+  busy_until_ = clock_.Now();
   const auto lane = lanes_.find(result.session);
   lane->second.busy = false;
   if (lane->second.waiting.empty()) {

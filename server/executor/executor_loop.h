@@ -62,8 +62,9 @@ class ExecutorLoop final : public SessionListener {
  public:
   static constexpr std::size_t kMailboxCapacity = 4096;
 
-  // `environment` must name this loop as listener of sessions. All outlive the loop.
-  ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink);
+  // `environment` must name this loop as listener of sessions. All outlive the loop. `clock` is
+  // read by Run's thread only.
+  ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink, const Clock& clock);
   ~ExecutorLoop() override;
 
   // Any thread. Waits while the loop is behind.
@@ -105,6 +106,7 @@ class ExecutorLoop final : public SessionListener {
 
   const OperationEnvironment environment_;
   DaemonUplink& uplink_;
+  const Clock& clock_;
   Mailbox<LoopMessage> mailbox_{kMailboxCapacity};
   Mailbox<Work> work_{kMailboxCapacity};
   std::atomic<bool> is_wanted_{false};  // an operation waits for the step of consolidation

@@ -14,9 +14,6 @@ namespace torpor::executor {
 namespace {
 
 constexpr Bytes kChunk = FakeCuda::kChunk;
-constexpr Bytes kRange = 64 * kMiB;
-constexpr std::uint64_t kBase = 0x5500'0000'0000;  // where the sanitizers allow mappings
-constexpr std::uint64_t kHostBase = 0x5510'0000'0000;
 
 // An arena of 8 chunks, which are a partition each.
 class ConsolidationTest : public testing::Test {
@@ -31,14 +28,8 @@ class ConsolidationTest : public testing::Test {
 
   // With so many chunks in one block, each byte of which is the session's number.
   Session& Open(std::uint64_t number, Bytes chunks, const std::string& function = "") {
-    SessionIdentity identity;
-    identity.id = identity.first = {number};
-    identity.function = function.empty() ? "function-" + std::to_string(number) : function;
-    identity.device_base = kBase + number * kRange;
-    identity.device_bytes = kRange;
-    identity.host_base = kHostBase + number * kRange;
-    identity.host_bytes = kMiB;
-    identity.window_bytes = kMiB;
+    SessionIdentity identity = MakeIdentity(number);
+    if (!function.empty()) identity.function = function;
     SessionFiles files = MakeSessionFiles(identity);
     std::memset(files.image.image.data(), static_cast<int>(number), chunks * kChunk);
     auto memory =
@@ -56,7 +47,7 @@ class ConsolidationTest : public testing::Test {
   }
   // Of the sessions that were opened, in order.
   SessionMemory& memory(std::size_t index) { return *memories_[index]; }
-  std::uint64_t base(std::size_t number) const { return kBase + number * kRange; }
+  static std::uint64_t base(std::uint64_t number) { return MakeIdentity(number).device_base; }
 
   // Two holes of two chunks each, with a session of two between them.
   Session& OpenBetweenHoles(const std::string& function = "") {

@@ -19,6 +19,20 @@
 
 namespace torpor::executor {
 
+// A process with one session and 64 MiB of addresses, where both AddressSanitizer and
+// ThreadSanitizer allow mappings. Others have others.
+inline SessionIdentity MakeIdentity(std::uint64_t number) {
+  SessionIdentity identity;
+  identity.id = identity.first = {number};
+  identity.function = "function-" + std::to_string(number);
+  identity.device_bytes = 64 * kMiB;
+  identity.device_base = 0x5500'0000'0000 + number * identity.device_bytes;
+  identity.host_bytes = 1 * kMiB;
+  identity.host_base = 0x5510'0000'0000 + number * identity.host_bytes;
+  identity.window_bytes = 1 * kMiB;
+  return identity;
+}
+
 // A session's memory files without a torpord.
 inline SessionFiles MakeSessionFiles(const SessionIdentity& identity) {
   const auto map = [](Bytes bytes, std::uint64_t address) {
