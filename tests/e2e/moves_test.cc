@@ -16,30 +16,18 @@
 namespace torpor::e2e {
 namespace {
 
-constexpr const char* kTwoGpus = R"(version: v1
-gpus:
-  - {memory: 64MiB, pcie_gbps: 2, count: 2}
-nvlinks:
-  gbps_per_link: 4
-  pairs:
-    - {gpus: [0, 1]}
-)";
-// 12 MiB take a quarter of a second.
-constexpr const char* kSlowLinks = R"(version: v1
-gpus:
-  - {memory: 64MiB, pcie_gbps: 0.04, count: 2}
-nvlinks:
-  gbps_per_link: 0.05
-  pairs:
-    - {gpus: [0, 1]}
-)";
+// The rates are GB/s.
+std::string TwoGpus(const std::string& pcie, const std::string& nvlink) {
+  return "version: v1\ngpus: [{memory: 64MiB, pcie_gbps: " + pcie +
+         ", count: 2}]\nnvlinks: {gbps_per_link: " + nvlink + ", pairs: [{gpus: [0, 1]}]}\n";
+}
 
 constexpr unsigned kTableKilobytes = 12 << 10;
 constexpr TurnLimits kLimits{.block_kilobytes = 1024, .tokens = 200};
 
 class Moves : public testing::Test {
  protected:
-  explicit Moves(const char* topology = kTwoGpus, const std::string& settings = "")
+  explicit Moves(const std::string& topology = TwoGpus("2", "4"), const std::string& settings = "")
       : node_(topology, {"moved", "other"}, settings) {}
 
   void SetUp() override {
@@ -112,9 +100,10 @@ TEST_F(Moves, ARequestWhoseGpuIsAnothersMovesItsFunction) {
   Ask(BytesTurn(model_));
 }
 
+// 12 MiB take a quarter of a second.
 class SlowMoves : public Moves {
  protected:
-  SlowMoves() : Moves(kSlowLinks) {}
+  SlowMoves() : Moves(TwoGpus("0.04", "0.05")) {}
 };
 
 TEST_F(SlowMoves, ASourceThatIsKilledMeanwhileIsNotMissed) {
@@ -139,7 +128,7 @@ TEST_F(SlowMoves, ASourceThatIsKilledMeanwhileIsNotMissed) {
 
 class MovesByWayOfTheHost : public Moves {
  protected:
-  MovesByWayOfTheHost() : Moves(kTwoGpus, "swap_from_peers: false\n") {}
+  MovesByWayOfTheHost() : Moves(TwoGpus("2", "4"), "swap_from_peers: false\n") {}
 };
 
 TEST_F(MovesByWayOfTheHost, AreASetting) {
