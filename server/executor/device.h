@@ -45,7 +45,7 @@ class Device {
   // The other GPUs of the machine, by index, whose memory kernels of this one can reach when their
   // processes export it.
   std::vector<int> ReachablePeers() const;
-  // Those of them whose memory is reached over NVLinks, the fastest first.
+  // Those of them whose memory is reached over NVLinks, as the driver ranks them.
   std::vector<int> FastPeers() const;
 
   // Every thread calls this before its first call of the driver.

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "server/executor/arena_memory.h"
@@ -31,14 +32,15 @@ constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
 
 std::string PeerSocket(const ExecutorOptions& options) { return options.socket + ".peers"; }
 
-// How images are swapped in over the link as it is.
+// How images are swapped in over the links as they are.
 struct SwapPlan {
   SwapOptions options;
-  double link_rate = 0;  // bytes a second; 0: not measured
+  double link_rate = 0;      // bytes a second; 0: not measured
+  std::vector<int> sources;  // other GPUs, the fastest first
 };
 
-SwapPlan PlanSwaps(const ExecutorOptions& options, const Device& device) {
-  SwapPlan plan{options.swap, 0};
+SwapPlan PlanGroups(const ExecutorOptions& options, const Device& device) {
+  SwapPlan plan{options.swap, 0, {}};
   if (!options.measures_link || options.swap.pipeline != SwapPipeline::kGroup) return plan;
   const absl::StatusOr<BandwidthCurve> curve = ProfileLink(device, options.link_profile_dir);
   if (!curve.ok()) {
@@ -51,6 +53,27 @@ SwapPlan PlanSwaps(const ExecutorOptions& options, const Device& device) {
   spdlog::info("GPU {}: {:.1f} GB/s from the host, {:.0f}% of that in groups of {} KiB",
                options.gpu, plan.link_rate / 1e9, 100 * memory::kElbowShare,
                plan.options.group_bytes / kKiB);
+  return plan;
+}
+
+// The GPUs from which images are to come, the fastest first.
+std::vector<int> RankSources(const ExecutorOptions& options, const Device& device) {
+  std::vector<int> peers = device.FastPeers();
+  if (!options.measures_link || peers.size() < 2) return peers;
+  absl::StatusOr<std::vector<int>> ranked = RankPeers(device, peers, options.link_profile_dir);
+  if (ranked.ok()) {
+    spdlog::info("GPU {}: fastest from other GPUs, in this order: {}", options.gpu,
+                 absl::StrJoin(*ranked, ", "));
+    return *std::move(ranked);
+  }
+  spdlog::warn("GPU {}: other GPUs are ranked as the driver ranks them, not by measured rates: {}",
+               options.gpu, ranked.status().ToString());
+  return peers;
+}
+
+SwapPlan PlanSwaps(const ExecutorOptions& options, const Device& device) {
+  SwapPlan plan = PlanGroups(options, device);
+  plan.sources = RankSources(options, device);
   return plan;
 }
 
@@ -72,7 +95,7 @@ v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& d
   if (options.address_mode == AddressMode::kMap) {
     for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
   }
-  for (const int peer : device.FastPeers()) registration.add_image_sources(peer);
+  for (const int peer : swap.sources) registration.add_image_sources(peer);
   const DeviceProperties& properties = device.properties();
   v1::DeviceDescription& description = *registration.mutable_device();
   description.set_name(properties.name);

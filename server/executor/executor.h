@@ -26,7 +26,7 @@ struct ExecutorOptions {
   Bytes chunk_bytes = 2 * kMiB;
   AddressMode address_mode = AddressMode::kMap;
   SwapOptions swap;
-  bool measures_link = true;     // for swap.group_bytes
+  bool measures_link = true;     // for swap.group_bytes; and other GPUs' links, to rank them
   std::string link_profile_dir;  // where that is kept; empty: nowhere
 };
 
