@@ -3,9 +3,11 @@
 #include <benchmark/benchmark.h>
 
 #include <cstring>
+#include <random>
 #include <utility>
 #include <vector>
 
+#include "server/executor/address_table.h"
 #include "tests/server/executor/batch_builder.h"
 #include "tests/server/executor/session_fixture.h"
 
@@ -37,12 +39,23 @@ struct BenchSession : FakeSession {
   }
 };
 
-// Of a kernel whose parameters are so many pointers to the session's memory.
-void RunLaunches(benchmark::State& state, AddressMode mode, std::size_t words) {
+// The session's allocations, of which the first is there from the start, begin so far apart.
+constexpr Bytes kApart = 8 * kMiB;
+
+// Of a kernel whose parameters are so many pointers to the session's memory, in turn to each of so
+// many allocations.
+void RunLaunches(benchmark::State& state, AddressMode mode, std::size_t words,
+                 std::size_t allocations = 1) {
   BenchSession session(mode, words);
+  for (std::size_t i = 1; i < allocations; ++i) {
+    const absl::Status grown =
+        session.session->Grow({kApart * i, kApart * i + 2 * kMiB}, session.stream);
+    if (!grown.ok()) state.SkipWithError("there is no memory");
+  }
   std::vector<std::uint8_t> parameters(8 * words);
   for (std::size_t i = 0; i < words; ++i) {
-    const std::uint64_t pointer = session.identity.device_base + 4096 * i;
+    const std::uint64_t pointer =
+        session.identity.device_base + kApart * (i % allocations) + 4096 * i;
     std::memcpy(&parameters[8 * i], &pointer, sizeof pointer);
   }
   wire::LaunchKernel launch;
@@ -75,6 +88,30 @@ void TranslatedLaunchOf256Bytes(benchmark::State& state) {
   RunLaunches(state, AddressMode::kTranslate, 32);
 }
 BENCHMARK(TranslatedLaunchOf256Bytes);
+
+void TranslatedLaunchOfSevenAllocations(benchmark::State& state) {
+  RunLaunches(state, AddressMode::kTranslate, 32, 7);
+}
+BENCHMARK(TranslatedLaunchOfSevenAllocations);
+
+// A pointer to any of as many blocks as a large image has.
+void TranslatedPointer(benchmark::State& state) {
+  constexpr Bytes kBlocks = 512;
+  std::vector<BackedPart> blocks;
+  blocks.reserve(kBlocks);
+  for (Bytes i = 0; i < kBlocks; ++i) {
+    blocks.push_back({{kApart * i, kApart * i + 2 * kMiB}, kApart * (kBlocks - i)});
+  }
+  const AddressTable table(1, blocks);
+  std::mt19937 random(1);
+  std::vector<Bytes> offsets(4096);
+  for (Bytes& offset : offsets) offset = kApart * (random() % kBlocks) + 4096;
+  for ([[maybe_unused]] auto _ : state) {
+    for (const Bytes offset : offsets) benchmark::DoNotOptimize(table.Translate(offset));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(offsets.size()));
+}
+BENCHMARK(TranslatedPointer);
 
 }  // namespace
 }  // namespace torpor::executor

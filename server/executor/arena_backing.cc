@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "memory/range_allocator.h"
 
 namespace torpor::executor {
 
@@ -19,7 +18,7 @@ ArenaBacking::Units::const_iterator ArenaBacking::Find(Bytes offset) const {
   const auto after = units_.upper_bound(offset);
   if (after == units_.begin()) return units_.end();
   const auto unit = std::prev(after);
-  return offset < unit->second.extent.end + memory::RangeAllocator::kGuard ? unit : units_.end();
+  return offset < unit->second.extent.end ? unit : units_.end();
 }
 
 absl::StatusOr<bool> ArenaBacking::IsBacked(memory::Extent extent) const {
@@ -38,6 +37,7 @@ absl::Status ArenaBacking::Add(memory::Extent extent) {
   TORPOR_ASSIGN_OR_RETURN(ArenaMemory::Place place, memory_.Take(session_, extent.bytes()));
   MutexLock lock(&mutex_);
   units_.emplace(extent.begin, Unit{extent, std::move(place)});
+  NoteChange();
   return absl::OkStatus();
 }
 
@@ -72,6 +72,7 @@ absl::Status ArenaBacking::Release(memory::Extent extent, const memory::ExtentSe
         ++unit;
       }
     }
+    if (!unused.empty()) NoteChange();
   }
   absl::Status status;
   for (const Unit& unit : unused) status.Update(memory_.Give(unit.place));
@@ -102,11 +103,20 @@ std::vector<BackedPart> ArenaBacking::PartsOf(memory::Extent extent) const {
   return parts;
 }
 
-CUdeviceptr ArenaBacking::Translate(Bytes offset) const {
-  ReaderMutexLock lock(&mutex_);
-  const auto unit = Find(offset);
-  if (unit == units_.end()) return 0;
-  return unit->second.place.address + (offset - unit->second.extent.begin);
+void ArenaBacking::NoteChange() {
+  addresses_.reset();
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<const AddressTable> ArenaBacking::Addresses() const {
+  MutexLock lock(&mutex_);
+  if (addresses_ == nullptr) {
+    std::vector<BackedPart> blocks;
+    blocks.reserve(units_.size());
+    for (const auto& [begin, unit] : units_) blocks.push_back({unit.extent, unit.place.address});
+    addresses_ = std::make_shared<const AddressTable>(version_.load(), blocks);
+  }
+  return addresses_;
 }
 
 ArenaBacking::Units::iterator ArenaBacking::FindAt(Bytes place) {
@@ -127,6 +137,7 @@ absl::StatusOr<bool> ArenaBacking::Move(const memory::Move& move, CUstream strea
   {
     MutexLock lock(&mutex_);
     FindAt(move.from)->second.place = *place;
+    NoteChange();
   }
   memory_.CommitMove(move);
   return true;

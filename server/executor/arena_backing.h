@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,10 +32,13 @@ class ArenaBacking final : public ImageBacking {
   Bytes held_bytes() const override;
   Bytes chunk_bytes() const override { return memory_.chunk_bytes(); }
 
-  CUdeviceptr AddressOf(Bytes offset) const override { return Translate(offset); }
+  CUdeviceptr AddressOf(Bytes offset) const override { return Addresses()->Translate(offset); }
   std::vector<BackedPart> PartsOf(memory::Extent extent) const override;
   bool is_translating() const override { return true; }
-  CUdeviceptr Translate(Bytes offset) const override;
+  std::shared_ptr<const AddressTable> Addresses() const override;
+  std::uint64_t addresses_version() const override {
+    return version_.load(std::memory_order_acquire);
+  }
 
   absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream) override;
 
@@ -51,19 +57,25 @@ class ArenaBacking final : public ImageBacking {
   using Units = std::map<Bytes, Unit>;  // by begin
 
   memory::Extent UnitOf(memory::Extent allocation) const;
-  // The unit in or behind which `offset` is, else the end.
+  // The unit in which `offset` is, else the end.
   Units::const_iterator Find(Bytes offset) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // The unit that is the arena's block at `place`, else the end.
   Units::iterator FindAt(Bytes place) ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // False if the extent has none yet; FailedPrecondition if part of it does.
   absl::StatusOr<bool> IsBacked(memory::Extent extent) const;
   absl::Status Add(memory::Extent extent);
+  // A unit has come, gone or moved.
+  void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ArenaMemory& memory_;
   const SessionId session_;
 
   mutable Mutex mutex_;
   Units units_ ABSL_GUARDED_BY(mutex_);
+  // Of the units as they are; null until somebody asks.
+  mutable std::shared_ptr<const AddressTable> addresses_ ABSL_GUARDED_BY(mutex_);
+  // Changes with the mutex held.
+  std::atomic<std::uint64_t> version_{0};
 };
 
 }  // namespace torpor::executor

@@ -161,6 +161,8 @@ class CudartCalls final : public cuda_api::CudartHandler {
   std::uint8_t* TranslatedParameters(const std::vector<wire::KernelParameter>& layout,
                                      std::span<const std::uint8_t> parameters);
   std::uint64_t Translated(std::uint64_t word) const;
+  // Whether variables, textures or surfaces are known by other numbers than those of this GPU.
+  bool has_moved_objects() const { return modules_.has_moved() || textures_.has_moved(); }
   // Says what a kernel uses.
   void UseParameters(const SessionKernel& kernel, std::span<const std::uint8_t> parameters) const;
   // Waits for what a swap-in still copies to the arrays and variables of the session.

@@ -129,7 +129,7 @@ CallStatus CudartCalls::LaunchKernel(const wire::LaunchKernel& command) {
   if (result != CUDA_SUCCESS) return Outcome(result, "launching a kernel");
   // The driver only reads them.
   const std::vector<wire::KernelParameter>& layout = kernel.entry.parameters;
-  const bool has_moved = memory_.is_translating() || modules_.has_moved() || textures_.has_moved();
+  const bool has_moved = memory_.is_translating() || has_moved_objects();
   auto* bytes = has_moved ? TranslatedParameters(layout, command.parameters)
                           : const_cast<std::uint8_t*>(command.parameters.data());
   for (std::size_t i = 0; i < layout.size(); ++i) parameters_[i] = bytes + layout[i].offset;
@@ -164,7 +164,8 @@ CallStatus CudartCalls::AwaitArrival(std::string_view what) const {
 }
 
 std::uint64_t CudartCalls::Translated(std::uint64_t word) const {
-  const std::uint64_t known_here = textures_.Translate(modules_.Translate(word));
+  const std::uint64_t known_here =
+      has_moved_objects() ? textures_.Translate(modules_.Translate(word)) : word;
   return memory_.is_translating() && known_here == word ? memory_.Translate(word) : known_here;
 }
 
@@ -174,6 +175,7 @@ std::uint8_t* CudartCalls::TranslatedParameters(const std::vector<wire::KernelPa
   if (!parameters.empty()) {
     std::memcpy(translated_.data(), parameters.data(), parameters.size());
   }
+  if (memory_.is_translating()) memory_.RefreshAddresses();
   // Pointers and objects are aligned to their size, those inside structures too. Two numbers of
   // four bytes that are parameters by themselves are none, whatever they look like together.
   constexpr std::size_t kWord = sizeof(std::uint64_t);

@@ -28,7 +28,8 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       pinned_(device, host_image_.data(), host_image_.bytes(), backing_->chunk_bytes()),
       blocks_(std::move(files.block_states), *backing_, hasher),
       arrival_(device),
-      touches_(arrival_, options.wait) {}
+      touches_(arrival_, options.wait),
+      addresses_(backing_->Addresses()) {}
 
 DeviceImage::~DeviceImage() { Drop().IgnoreError(); }
 
@@ -277,8 +278,15 @@ CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
   return resident_.Contains({begin, begin + bytes}) ? backing_->AddressOf(begin) : 0;
 }
 
-CUdeviceptr DeviceImage::Translate(std::uint64_t address) const {
-  return address - base_ < bytes_ ? backing_->Translate(address - base_) : 0;
+void DeviceImage::RefreshAddresses() {
+  // Launches have many pointers, and a lock for each costs more than the launch. A table that is
+  // this thread's own and still says how things are needs none:
+  // - Swaps and moves of consolidation change them only while no batch runs (Session::run_mutex_):
+  //   the next batch sees another version.
+  // - Growing and shrinking may come during a batch. But the client names new memory only when it
+  //   has heard of it, which is after the version has changed, and names none that it has freed.
+  //   One that does gets what was there or nothing, as it might with a lock.
+  if (addresses_->version() != backing_->addresses_version()) addresses_ = backing_->Addresses();
 }
 
 bool DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {

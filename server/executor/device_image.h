@@ -55,9 +55,9 @@ struct ImageUse {
 // client's.
 //
 // Swapping, growing and shrinking come from one thread at a time and block, but for a swap-in's
-// copies, which go on after it; `Resolve`, `Contains`, `MarkDirty`, `SaveRange`, touches() and what
-// notes uploads may be called meanwhile by the thread that executes the session's calls, `Export`
-// by any.
+// copies, which go on after it; `Resolve`, `Contains`, `RefreshAddresses`, `Translate`,
+// `MarkDirty`, `SaveRange`, touches() and what notes uploads may be called meanwhile by the thread
+// that executes the session's calls, `Export` and `TranslateForSibling` by any.
 class DeviceImage {
  public:
   static constexpr Bytes kAll = memory::WriteBackPart::kEndOfAll;
@@ -153,10 +153,16 @@ class DeviceImage {
   // image, so that uploaded bytes survive this process.
   absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
 
-  // Whether the GPU knows the memory by other addresses than the client; then where it finds what
-  // the client's pointer points to, 0 if that is none to memory here; see ImageBacking.
+  // Whether the GPU knows the memory by other addresses than the client; then where it found, when
+  // RefreshAddresses was called last, what the client's pointer points to, 0 if that is none to
+  // memory here; see AddressTable. For the thread that executes the session's calls.
   bool is_translating() const { return is_translating_; }
-  CUdeviceptr Translate(std::uint64_t address) const;
+  void RefreshAddresses();
+  CUdeviceptr Translate(std::uint64_t address) const { return TranslateBy(*addresses_, address); }
+  // The same as it is now, for any thread.
+  CUdeviceptr TranslateForSibling(std::uint64_t address) const {
+    return TranslateBy(*backing_->Addresses(), address);
+  }
 
   std::uint64_t base() const { return base_; }
   Bytes bytes() const { return bytes_; }
@@ -176,6 +182,9 @@ class DeviceImage {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
   bool HoldsAddressIn(memory::Extent extent) const;
+  CUdeviceptr TranslateBy(const AddressTable& table, std::uint64_t address) const {
+    return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
+  }
   absl::Status CheckInside(memory::Extent extent) const;
   // Zeroes what `keep` does not cover of the extents: they may hold another function's bytes.
   absl::Status ClearOutside(const std::vector<memory::Extent>& extents,
@@ -223,7 +232,8 @@ class DeviceImage {
   memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);
   ImageArrival arrival_;
   ImageTouches touches_;
-  std::unique_ptr<PeerSource> source_;  // of the arrival; of the swapping thread
+  std::unique_ptr<PeerSource> source_;             // of the arrival; of the swapping thread
+  std::shared_ptr<const AddressTable> addresses_;  // of the thread that executes the calls
 };
 
 }  // namespace torpor::executor

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "memory/extent_set.h"
 #include "memory/placement.h"
+#include "server/executor/address_table.h"
 
 namespace torpor::executor {
 
@@ -34,12 +35,6 @@ class ChunkOwner {
       const std::vector<std::uint64_t>& chunks) = 0;
 };
 
-// Bytes of an image that lie side by side on the GPU, too.
-struct BackedPart {
-  memory::Extent extent;
-  CUdeviceptr address = 0;
-};
-
 struct AddressRange {
   std::uint64_t begin = 0;
   Bytes bytes = 0;
@@ -47,7 +42,7 @@ struct AddressRange {
 
 // The GPU's memory behind one session's addresses. Extents and offsets are bytes from the begin of
 // the session's range. Memory comes and goes in units, of whole chunks, that may hold more than was
-// asked for. Of the thread that swaps; held_bytes, AddressOf, PartsOf, Translate and Export may be
+// asked for. Of the thread that swaps; held_bytes, AddressOf, PartsOf, Addresses and Export may be
 // called by others meanwhile.
 class ImageBacking {
  public:
@@ -71,9 +66,11 @@ class ImageBacking {
 
   // Whether the GPU knows the bytes by other addresses than the client.
   virtual bool is_translating() const = 0;
-  // Where the GPU finds what the client's pointer to `offset` points to; 0 where there is no
-  // allocation. A pointer may point behind the last byte of an allocation, and a little further.
-  virtual CUdeviceptr Translate(Bytes offset) const = 0;
+  // Then what the client's pointers are translated by, as it is now. It is another table as soon as
+  // a block has come, gone or moved; `addresses_version`, which costs no lock, is then another
+  // number than the earlier table's.
+  virtual std::shared_ptr<const AddressTable> Addresses() const { return nullptr; }
+  virtual std::uint64_t addresses_version() const { return 0; }
 
   // Carries out one of ImageMemory's moves, of one of its blocks: copies the bytes on `stream`,
   // waits for that, and from then on they are there. Nothing uses the memory meanwhile. False, and

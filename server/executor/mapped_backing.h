@@ -41,7 +41,6 @@ class MappedBacking final : public ImageBacking {
     return {{extent, AddressOf(extent.begin)}};
   }
   bool is_translating() const override { return false; }
-  CUdeviceptr Translate(Bytes offset) const override { return AddressOf(offset); }
 
   AddressRange gpu_addresses() const override { return {}; }
 

@@ -100,15 +100,12 @@ bool SessionMemory::has_siblings() const {
   return directory_.UseSiblings(function_, id_, [](const SessionMemory&) { return true; });
 }
 
-std::uint64_t SessionMemory::Translate(std::uint64_t word) const {
-  if (!directory_.MayHold(word)) return word;
-  CUdeviceptr found = image_->Translate(word);
-  if (found == 0) {
-    directory_.UseSiblings(function_, id_, [&](SessionMemory& memory) {
-      found = memory.image().Translate(word);
-      return found != 0;
-    });
-  }
+std::uint64_t SessionMemory::TranslateSiblings(std::uint64_t word) const {
+  CUdeviceptr found = 0;
+  directory_.UseSiblings(function_, id_, [&](SessionMemory& memory) {
+    found = memory.image().TranslateForSibling(word);
+    return found != 0;
+  });
   return found == 0 ? word : found;
 }
 

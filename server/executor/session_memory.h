@@ -87,9 +87,15 @@ class SessionMemory {
   bool has_siblings() const;
 
   // Whether kernels are to be given other addresses than the client's; then that of what `word`
-  // points to. Any other number is given back as it is.
+  // points to. Any other number is given back as it is. Of the session's own memory that is as it
+  // was at the last RefreshAddresses. For the thread that executes the session's calls.
   bool is_translating() const { return image_->is_translating(); }
-  std::uint64_t Translate(std::uint64_t word) const;
+  void RefreshAddresses() { image_->RefreshAddresses(); }
+  std::uint64_t Translate(std::uint64_t word) const {
+    const CUdeviceptr found = image_->Translate(word);
+    if (found != 0) return found;
+    return directory_.MayHold(word) ? TranslateSiblings(word) : word;
+  }
 
   // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
   std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const;
@@ -105,6 +111,7 @@ class SessionMemory {
                 std::unique_ptr<DeviceImage> image, std::shared_ptr<SessionWindow> window,
                 MemoryDirectory& directory);
 
+  std::uint64_t TranslateSiblings(std::uint64_t word) const;
   // The same of memory of this very session.
   CUdeviceptr ResolveOwn(std::uint64_t address, Bytes bytes) const;
 

@@ -25,6 +25,7 @@ class ArenaBackingTest : public testing::Test {
         backing_(*arena_, {1}) {}
 
   Extents Back(const Extents& allocations) { return *backing_.Back(allocations); }
+  CUdeviceptr Translate(Bytes offset) const { return backing_.Addresses()->Translate(offset); }
   static memory::ExtentSet Live(const Extents& extents) {
     memory::ExtentSet set;
     for (const memory::Extent& extent : extents) set.Add(extent);
@@ -54,18 +55,48 @@ TEST_F(ArenaBackingTest, APointerBehindTheEndBelongsToWhatIsBeforeIt) {
   const memory::Block second = *range.Allocate(kChunk);
   Back({{first.offset, first.end()}});
   Back({{second.offset, second.end()}});
-  const CUdeviceptr begin = backing_.Translate(first.offset);
-  EXPECT_EQ(backing_.Translate(first.end()), begin + kChunk);
-  EXPECT_EQ(backing_.Translate(first.end() + kGuard - 1), begin + kChunk + kGuard - 1);
-  EXPECT_EQ(backing_.Translate(first.end() + kGuard), 0u) << "nobody's";
-  EXPECT_EQ(backing_.Translate(second.end() - 1) - backing_.Translate(second.offset), kChunk - 1);
+  const CUdeviceptr begin = Translate(first.offset);
+  EXPECT_EQ(Translate(first.end()), begin + kChunk);
+  EXPECT_EQ(Translate(first.end() + kGuard - 1), begin + kChunk + kGuard - 1);
+  EXPECT_EQ(Translate(first.end() + kGuard), 0u) << "nobody's";
+  EXPECT_EQ(Translate(second.end() - 1) - Translate(second.offset), kChunk - 1);
 }
 
 TEST_F(ArenaBackingTest, APointerToNothingIsNone) {
-  EXPECT_EQ(backing_.Translate(0), 0u);
+  EXPECT_EQ(Translate(0), 0u);
   Back({{kChunk, kChunk + 1}});
-  EXPECT_EQ(backing_.Translate(kChunk - 1), 0u);
-  EXPECT_NE(backing_.Translate(kChunk), 0u);
+  EXPECT_EQ(Translate(kChunk - 1), 0u);
+  EXPECT_NE(Translate(kChunk), 0u);
+}
+
+TEST_F(ArenaBackingTest, ThereIsAnotherTableWhenABlockHasComeOrGone) {
+  Back({{0, 1}});
+  const std::shared_ptr<const AddressTable> first = backing_.Addresses();
+  EXPECT_EQ(first->version(), backing_.addresses_version());
+  Back({{100, 200}});
+  EXPECT_EQ(backing_.Addresses(), first) << "in the block that there is";
+  Back({{4 * kChunk, 5 * kChunk}});
+  EXPECT_NE(first->version(), backing_.addresses_version());
+  const std::shared_ptr<const AddressTable> second = backing_.Addresses();
+  EXPECT_NE(second->Translate(4 * kChunk), 0u);
+  EXPECT_EQ(first->Translate(4 * kChunk), 0u) << "who has a table keeps it";
+  ASSERT_TRUE(backing_.Release({4 * kChunk, 5 * kChunk}, Live({{0, 1}})).ok());
+  EXPECT_NE(second->version(), backing_.addresses_version());
+  EXPECT_EQ(Translate(4 * kChunk), 0u);
+}
+
+TEST_F(ArenaBackingTest, ThereIsAnotherTableWhenABlockHasMoved) {
+  Back({{0, 1}});
+  Back({{4 * kChunk, 4 * kChunk + 1}});
+  ASSERT_TRUE(backing_.Release({0, 1}, Live({{4 * kChunk, 4 * kChunk + 1}})).ok());
+  const CUdeviceptr before = Translate(4 * kChunk);
+  const std::uint64_t version = backing_.addresses_version();
+  const std::vector<memory::Move> moves = arena_->PlanMoves({{1}}, 64 * kMiB);
+  ASSERT_EQ(moves.size(), 1u);
+  ASSERT_TRUE(*backing_.Move(moves.front(), *device_->CreateStream()));
+  EXPECT_NE(backing_.addresses_version(), version);
+  EXPECT_NE(Translate(4 * kChunk), before);
+  EXPECT_EQ(Translate(4 * kChunk), backing_.AddressOf(4 * kChunk));
 }
 
 TEST_F(ArenaBackingTest, AnExtentIsCutWhereBlocksMeet) {

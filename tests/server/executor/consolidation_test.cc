@@ -89,6 +89,7 @@ TEST_F(ConsolidationTest, FreeMemoryComesTogetherAndBytesStayRight) {
   const CUdeviceptr before = memory(2).Resolve(base(3), 1);
   EXPECT_EQ(Step(), 2 * kChunk);
   EXPECT_NE(memory(2).Resolve(base(3), 1), before);
+  memory(2).RefreshAddresses();
   EXPECT_EQ(memory(2).Translate(base(3) + 5), memory(2).Resolve(base(3), 1) + 5);
   EXPECT_TRUE(Holds(2, 3, 2));
   EXPECT_TRUE(Holds(0, 1, 2));

@@ -68,7 +68,6 @@ TEST_F(MappedBackingTest, TheGpuKnowsTheClientsAddresses) {
   const auto backing = *MappedBacking::Open(*device_, *pool_, kBase, kRange);
   EXPECT_FALSE(backing->is_translating());
   EXPECT_EQ(backing->AddressOf(5), kBase + 5);
-  EXPECT_EQ(backing->Translate(5), kBase + 5);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "tests/server/executor/batch_test.h"
@@ -84,6 +86,41 @@ TEST_F(TranslatedSessionTest, KernelsGetTheAddressesThatTheGpuKnows) {
   EXPECT_THAT(s_.cuda.launches(),
               ElementsAre(here, here + 4 * kMiB - 1, here + 4 * kMiB, base() + 32 * kMiB,
                           base() - 1, 7, ~std::uint64_t{0}));
+}
+
+TEST_F(TranslatedSessionTest, ALaunchKnowsWhatHasComeAndGoneSinceTheLast) {
+  LoadKernel();
+  const std::uint64_t pointer = base() + 8 * kMiB + 16;
+  EXPECT_EQ(ErrorOf(Launch(pointer)), cudaSuccess);
+  ASSERT_TRUE(s_.session->Grow({8 * kMiB, 10 * kMiB}, s_.stream).ok());
+  const CUdeviceptr here = s_.memory->Resolve(pointer, 1);
+  EXPECT_EQ(ErrorOf(Launch(pointer)), cudaSuccess);
+  memory::ExtentSet live;
+  live.Add({0, 4 * kMiB});
+  ASSERT_TRUE(s_.session->Shrink({8 * kMiB, 10 * kMiB}, live).ok());
+  EXPECT_EQ(ErrorOf(Launch(pointer)), cudaSuccess);
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(pointer, here, pointer));
+}
+
+TEST_F(TranslatedSessionTest, PointersAreTranslatedWhileOtherMemoryComesAndGoes) {
+  const CUdeviceptr here = s_.memory->Resolve(base(), 1);
+  std::atomic<bool> is_over{false};
+  std::thread calls([&] {
+    bool was_right = true;
+    while (!is_over) {
+      s_.memory->RefreshAddresses();
+      was_right = was_right && s_.memory->Translate(base()) == here;
+    }
+    EXPECT_TRUE(was_right);
+  });
+  memory::ExtentSet live;
+  live.Add({0, 4 * kMiB});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(s_.session->Grow({8 * kMiB, 8 * kMiB + 512}, s_.stream).ok());
+    EXPECT_TRUE(s_.session->Shrink({8 * kMiB, 8 * kMiB + 512}, live).ok());
+  }
+  is_over = true;
+  calls.join();
 }
 
 TEST_F(TranslatedSessionTest, APairOfNumbersIsNoPointer) {
