@@ -18,6 +18,13 @@ struct PartitionSizes {
   Bytes partition_bytes = 64 * kMiB;                       // a power of two
   Bytes buddy_unit_bytes = 4 * kKiB;                       // the smallest buddy; a power of two
   std::vector<Bytes> fixed_sizes = {2 * kMiB, 20 * kMiB};  // ascending, at most a partition
+
+  // Whether slots of that size consist of whole units and fill a partition but for a sixteenth.
+  bool MayHaveSlotsOf(Bytes slot_bytes) const {
+    constexpr Bytes kMostLeftOver = 16;
+    return slot_bytes > 0 && slot_bytes <= partition_bytes && slot_bytes % buddy_unit_bytes == 0 &&
+           partition_bytes % slot_bytes <= partition_bytes / kMostLeftOver;
+  }
 };
 
 // What partitions are used for: tier i < fixed sizes holds blocks of that size, the next one is

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct Config {
   Bytes address_range = 64 * kGiB;  // least range of addresses of a session
   std::uint64_t address_base = 0x2000'0000'0000;
   std::string address_mode = "map";  // how the GPU knows them: or translate
+  // With translate: ascending, of the slots in the arena's partitions; nothing: as
+  // memory::PartitionSizes has them, where they fit.
+  std::optional<std::vector<Bytes>> partition_sizes;
   // Sessions without a token belong to a function of this name; empty: they are refused.
   std::string anonymous_function;
   Duration drain_timeout{std::chrono::seconds(30)};

@@ -247,6 +247,14 @@ void Finish(const FunctionPlaces& places, const std::string& file, Config& confi
                                    "functions",
                                    anonymous));
   }
+  if (config.address_mode == "translate") {
+    for (const Bytes size : config.partition_sizes.value_or(std::vector<Bytes>())) {
+      if (size % config.chunk_bytes == 0) continue;
+      findings.Add(file, fmt::format("partition_sizes: {} is no multiple of chunk_bytes, which is "
+                                     "{}; leave it out, or make chunk_bytes smaller",
+                                     size, config.chunk_bytes));
+    }
+  }
   for (const auto& [name, function] : config.functions) {
     const auto found = places.find(name);
     const std::string& place = found == places.end() ? file : found->second;

@@ -60,6 +60,16 @@ double NumberWithUnit(std::string_view text, const std::array<Unit, N>& units) {
   return number * known->factor;
 }
 
+// Takes the first item, without blanks around it, off a comma-separated list.
+std::string_view TakeItem(std::string_view& list) {
+  const std::size_t comma = std::min(list.find(','), list.size());
+  std::string_view item = list.substr(0, comma);
+  while (item.starts_with(' ')) item.remove_prefix(1);
+  while (item.ends_with(' ')) item.remove_suffix(1);
+  list.remove_prefix(std::min(comma + 1, list.size()));
+  return item;
+}
+
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -120,10 +130,7 @@ absl::StatusOr<std::vector<int>> ParseIndexList(std::string_view text) {
   constexpr std::uint64_t kMaxIndex = 1023;
   std::vector<int> indices;
   while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    std::string_view item = text.substr(0, comma);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
+    const std::string_view item = TakeItem(text);
     TORPOR_ASSIGN_OR_RETURN(const std::uint64_t index, ParseUnsigned(item));
     if (index > kMaxIndex) {
       return absl::InvalidArgumentError(
@@ -133,9 +140,21 @@ absl::StatusOr<std::vector<int>> ParseIndexList(std::string_view text) {
       return absl::InvalidArgumentError(fmt::format("{} stands twice; name each once", index));
     }
     indices.push_back(static_cast<int>(index));
-    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return indices;
+}
+
+absl::StatusOr<std::vector<Bytes>> ParseByteList(std::string_view text) {
+  std::vector<Bytes> sizes;
+  while (!text.empty()) {
+    const std::string_view item = TakeItem(text);
+    TORPOR_ASSIGN_OR_RETURN(const Bytes size, ParseBytes(item));
+    if (std::ranges::count(sizes, size) != 0) {
+      return absl::InvalidArgumentError(fmt::format("{} stands twice; name each once", item));
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
 }
 
 bool IsFunctionName(std::string_view text) {

@@ -25,6 +25,9 @@ absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text);
 // "0,2,3". Empty text: no numbers.
 absl::StatusOr<std::vector<int>> ParseIndexList(std::string_view text);
 
+// "2MiB, 20MiB", each once. Empty text: no sizes.
+absl::StatusOr<std::vector<Bytes>> ParseByteList(std::string_view text);
+
 // A function's name: [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters (a DNS label, so that
 // it can be a Kubernetes object too).
 bool IsFunctionName(std::string_view text);

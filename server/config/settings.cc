@@ -6,8 +6,10 @@
 #include <charconv>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "base/status_macros.h"
+#include "memory/partition_table.h"
 #include "proto/wire/control_messages.h"
 #include "server/config/setting_values.h"
 
@@ -24,6 +26,7 @@ template <auto kMember>
 using Target = typename TargetOf<decltype(kMember)>::Type;
 
 constexpr Bytes kAnyBytes = std::numeric_limits<Bytes>::max();
+constexpr Bytes kChunkUnit = 2 * kMiB;  // what drivers give memory in
 
 template <auto kMember>
 absl::Status SetText(Target<kMember>& target, std::string_view text) {
@@ -158,6 +161,31 @@ absl::Status SetAddressMode(Config& config, std::string_view text) {
   return absl::OkStatus();
 }
 
+absl::Status SetPartitionSizes(Config& config, std::string_view text) {
+  if (text == "auto") {
+    config.partition_sizes.reset();
+    return absl::OkStatus();
+  }
+  std::vector<Bytes> sizes;
+  if (text != "none") {
+    TORPOR_ASSIGN_OR_RETURN(sizes, ParseByteList(text));
+    if (sizes.empty()) {
+      return absl::InvalidArgumentError("names no size; write none to have none, or auto");
+    }
+  }
+  const memory::PartitionSizes partitions{.buddy_unit_bytes = kChunkUnit};
+  for (const Bytes size : sizes) {
+    if (partitions.MayHaveSlotsOf(size)) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("slots of {} bytes do not fit a partition; use multiples of 2MiB that fill "
+                    "{}MiB but for a sixteenth, for example 2MiB, 20MiB or 32MiB",
+                    size, partitions.partition_bytes / kMiB));
+  }
+  std::ranges::sort(sizes);
+  config.partition_sizes = std::move(sizes);
+  return absl::OkStatus();
+}
+
 absl::Status SetSwapGroupBytes(Config& config, std::string_view text) {
   if (text == "auto") {
     config.swap_group_bytes = 0;
@@ -240,7 +268,7 @@ constexpr Setting<Config> kNodeSettings[] = {
     {"driver_reserve", "SIZE", "1GiB", "Device memory left to the driver", false,
      SetBytes<&Config::driver_reserve, 0>},
     {"chunk_bytes", "SIZE", "2MiB", "Unit in which images occupy device memory", false,
-     SetMultiple<&Config::chunk_bytes, 2 * kMiB>},
+     SetMultiple<&Config::chunk_bytes, kChunkUnit>},
     {"swap_from_peers", "BOOL", "true",
      "Images come from another GPU's copy where that is faster than from the host", false,
      SetFlag<&Config::swap_from_peers>},
@@ -264,6 +292,9 @@ constexpr Setting<Config> kNodeSettings[] = {
      false, SetAddressBase},
     {"address_mode", "MODE", "map", "How device addresses are kept: map or translate", false,
      SetAddressMode},
+    {"partition_sizes", "LIST", "auto",
+     "Slots in the arena's partitions with translate, as 2MiB,20MiB; none; auto: these two", false,
+     SetPartitionSizes},
     {"anonymous_function", "NAME", "",
      "Function of sessions without a token; empty: they are refused", false, SetAnonymousFunction},
     {"drain_timeout", "DURATION", "30s", "At shutdown requests may take this long to end", false,

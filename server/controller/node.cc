@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/controller/controller.h"
@@ -61,6 +62,11 @@ std::string GroupBytesArgument(const Config& config) {
   return config.swap_group_bytes == 0 ? "auto" : absl::StrCat(config.swap_group_bytes);
 }
 
+std::string PartitionSizesArgument(const Config& config) {
+  if (!config.partition_sizes) return "auto";
+  return config.partition_sizes->empty() ? "none" : absl::StrJoin(*config.partition_sizes, ",");
+}
+
 Command ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
                         std::uint64_t epoch) {
   Command command;
@@ -76,6 +82,7 @@ Command ExecutorCommand(const Config& config, const std::string& program, GpuInd
       absl::StrCat("--driver-reserve=", config.driver_reserve),
       absl::StrCat("--chunk-bytes=", config.chunk_bytes),
       absl::StrCat("--address-mode=", config.address_mode),
+      absl::StrCat("--partition-sizes=", PartitionSizesArgument(config)),
       absl::StrCat("--swap-pinned=", config.swap_pinned ? "true" : "false"),
       absl::StrCat("--swap-pipeline=", config.swap_pipeline),
       absl::StrCat("--swap-group-bytes=", GroupBytesArgument(config)),

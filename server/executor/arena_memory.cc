@@ -21,18 +21,26 @@ namespace {
 constexpr Bytes kStep = 64 * kMiB;
 // A small GPU has at least so many partitions.
 constexpr Bytes kLeastPartitions = 16;
-// Slots leave over at most one part in so many of a partition.
-constexpr Bytes kMostLeftOver = 16;
 
-memory::PartitionSizes SizesFor(Bytes pool_bytes, Bytes chunk_bytes) {
+absl::StatusOr<memory::PartitionSizes> SizesFor(
+    Bytes pool_bytes, Bytes chunk_bytes, const std::optional<std::vector<Bytes>>& slot_sizes) {
   memory::PartitionSizes sizes;
   const Bytes share = std::bit_floor(std::max(pool_bytes / kLeastPartitions, chunk_bytes));
   sizes.partition_bytes = std::max(std::min(sizes.partition_bytes, share), chunk_bytes);
   sizes.buddy_unit_bytes = chunk_bytes;
-  std::erase_if(sizes.fixed_sizes, [&](Bytes slot) {
-    const bool fits = slot <= sizes.partition_bytes && slot % chunk_bytes == 0;
-    return !fits || sizes.partition_bytes % slot > sizes.partition_bytes / kMostLeftOver;
-  });
+  const auto is_unfit = [&](Bytes slot) { return !sizes.MayHaveSlotsOf(slot); };
+  if (!slot_sizes) {
+    std::erase_if(sizes.fixed_sizes, is_unfit);
+    return sizes;
+  }
+  if (const auto unfit = std::ranges::find_if(*slot_sizes, is_unfit); unfit != slot_sizes->end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("partition_sizes: ", *unfit, " bytes do not fit this GPU, whose arena of ",
+                     pool_bytes, " bytes has partitions of ", sizes.partition_bytes,
+                     " in chunks of ", chunk_bytes, "; leave that size out, or write auto"));
+  }
+  sizes.fixed_sizes = *slot_sizes;
+  std::ranges::sort(sizes.fixed_sizes);
   return sizes;
 }
 
@@ -44,15 +52,16 @@ Bytes LeftOverOf(const memory::PartitionSizes& sizes) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ArenaMemory>> ArenaMemory::Create(const Device& device,
-                                                                 PhysicalPool& pool) {
+absl::StatusOr<std::unique_ptr<ArenaMemory>> ArenaMemory::Create(
+    const Device& device, PhysicalPool& pool, const std::optional<std::vector<Bytes>>& slot_sizes) {
   if (!std::has_single_bit(pool.chunk_bytes())) {
     return absl::InvalidArgumentError(
         absl::StrCat("address_mode translate wants chunks of a power of two, not ",
                      pool.chunk_bytes(), " bytes; set chunk_bytes"));
   }
-  std::unique_ptr<ArenaMemory> memory(
-      new ArenaMemory(device, pool, SizesFor(pool.pool_bytes(), pool.chunk_bytes())));
+  TORPOR_ASSIGN_OR_RETURN(const memory::PartitionSizes sizes,
+                          SizesFor(pool.pool_bytes(), pool.chunk_bytes(), slot_sizes));
+  std::unique_ptr<ArenaMemory> memory(new ArenaMemory(device, pool, sizes));
   TORPOR_RETURN_IF_ERROR(memory->Reserve());
   return memory;
 }

@@ -37,9 +37,12 @@ class ArenaMemory final : public ImageMemory {
     std::vector<Bytes> pieces;  // begins of arena blocks; more than one: pieced together
   };
 
-  // Takes all of `pool`, whose chunks are a power of two. Both outlive it.
-  static absl::StatusOr<std::unique_ptr<ArenaMemory>> Create(const Device& device,
-                                                             PhysicalPool& pool);
+  // Takes all of `pool`, whose chunks are a power of two. Both outlive it. Partitions have slots of
+  // these sizes besides buddies; of none that are named: of those of memory::PartitionSizes that
+  // fit. InvalidArgument if one that is named does not.
+  static absl::StatusOr<std::unique_ptr<ArenaMemory>> Create(
+      const Device& device, PhysicalPool& pool,
+      const std::optional<std::vector<Bytes>>& slot_sizes = std::nullopt);
   // All backings are gone.
   ~ArenaMemory() override;
   ArenaMemory(const ArenaMemory&) = delete;

@@ -122,7 +122,8 @@ absl::StatusOr<std::unique_ptr<ImageMemory>> OpenMemory(const ExecutorOptions& o
   if (options.address_mode == AddressMode::kMap) {
     return std::make_unique<MappedMemory>(device, pool);
   }
-  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<ArenaMemory> arena, ArenaMemory::Create(device, pool));
+  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<ArenaMemory> arena,
+                          ArenaMemory::Create(device, pool, options.partition_sizes));
   arena->StartMapping();
   return arena;
 }

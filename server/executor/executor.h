@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/units.h"
@@ -25,6 +27,7 @@ struct ExecutorOptions {
   Bytes pool_bytes = 0;  // 0: all but the reserve
   Bytes chunk_bytes = 2 * kMiB;
   AddressMode address_mode = AddressMode::kMap;
+  std::optional<std::vector<Bytes>> partition_sizes;  // see ArenaMemory::Create
   SwapOptions swap;
   bool measures_link = true;     // for swap.group_bytes; and other GPUs' links, to rank them
   std::string link_profile_dir;  // where that is kept; empty: nowhere

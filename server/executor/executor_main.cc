@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/uuid.h"
 #include "server/executor/device_list.h"
@@ -19,6 +20,7 @@
 
 namespace {
 
+using torpor::Bytes;
 using torpor::executor::AddressMode;
 using torpor::executor::ExecutorOptions;
 using torpor::executor::ExitStatus;
@@ -67,6 +69,30 @@ void AddGroupBytes(CLI::App& app, ExecutorOptions& options) {
   app.add_option("--link-profile-dir", options.link_profile_dir,
                  "Folder that keeps what was measured; empty: none")
       ->type_name("DIR");
+}
+
+// "auto", "none" or sizes.
+void AddPartitionSizes(CLI::App& app, ExecutorOptions& options) {
+  app.add_option_function<std::string>(
+         "--partition-sizes",
+         [&options](const std::string& text) {
+           options.partition_sizes.reset();
+           if (text == "auto") return;
+           std::vector<Bytes>& sizes = options.partition_sizes.emplace();
+           if (text == "none") return;
+           for (std::string& size : CLI::detail::split(text, ',')) {
+             const std::string wrong = CLI::AsSizeValue(false)(size);  // becomes a plain number
+             Bytes& bytes = sizes.emplace_back(0);
+             std::from_chars(size.data(), size.data() + size.size(), bytes);
+             if (wrong.empty() && bytes > 0) continue;
+             throw CLI::ValidationError("--partition-sizes",
+                                        "wants auto, none, or sizes with commas between them");
+           }
+         },
+         "Sizes of the slots in partitions of the arena, for --address-mode=translate; none: "
+         "partitions are buddy systems only; auto: 2MiB and 20MiB, where they fit")
+      ->type_name("LIST")
+      ->option_text("auto|none|BYTES,... [auto]");
 }
 
 void AddSwapOptions(CLI::App& app, SwapOptions& swap) {
@@ -144,6 +170,7 @@ void AddOptions(CLI::App& app, CommandLine& line) {
                  "by addresses that are translated in calls")
       ->transform(CLI::CheckedTransformer(modes))
       ->option_text("map|translate [map]");
+  AddPartitionSizes(app, options);
   AddSwapOptions(app, options.swap);
   AddGroupBytes(app, options);
   app.add_option("--log-level", line.log_level, "trace, debug, info, warn, error or off")

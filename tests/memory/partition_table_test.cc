@@ -34,6 +34,16 @@ TEST_F(PartitionTableTest, ABlockIsOfSlotsThatAreNoLargerThanItsBuddy) {
   EXPECT_EQ(TierOf(kPartition + 1), PartitionTable::kRun);
 }
 
+TEST(PartitionSizesTest, SlotsFillAPartitionButForASixteenth) {
+  const PartitionSizes sizes{.partition_bytes = kPartition, .buddy_unit_bytes = 2 * kMiB};
+  for (const Bytes mib : {2, 4, 6, 10, 12, 20, 30, 32, 60, 62, 64}) {
+    EXPECT_TRUE(sizes.MayHaveSlotsOf(mib * kMiB)) << mib;
+  }
+  for (const Bytes mib : {0, 1, 3, 14, 18, 24, 40, 58, 66, 128}) {
+    EXPECT_FALSE(sizes.MayHaveSlotsOf(mib * kMiB)) << mib;
+  }
+}
+
 TEST_F(PartitionTableTest, RoundsDownToPartitions) {
   EXPECT_EQ(table_.partitions(), 8u);
   EXPECT_EQ(table_.largest_request(), 8 * kPartition);

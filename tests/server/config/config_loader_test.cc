@@ -16,6 +16,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::SizeIs;
 
 std::string ErrorOf(const std::string& yaml) {
   return std::string(ParseConfig(yaml, "/etc/torpor/config.yaml").status().message());
@@ -77,6 +80,20 @@ TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
   EXPECT_EQ(group_bytes("swap_group_bytes: 512KiB\n"), 512 * kKiB);
 }
 
+TEST(ConfigLoaderTest, PartitionsHaveTheSlotsThatAreNamed) {
+  const auto sizes = [](const std::string& setting) {
+    return ParseConfig("version: v1\n" + setting, "config.yaml")->partition_sizes;
+  };
+  EXPECT_EQ(sizes(""), std::nullopt);
+  EXPECT_EQ(sizes("partition_sizes: auto\n"), std::nullopt);
+  EXPECT_THAT(sizes("partition_sizes: none\n"), Optional(IsEmpty()));
+  EXPECT_THAT(sizes("partition_sizes: 4MiB\n"), Optional(ElementsAre(4 * kMiB)));
+  EXPECT_THAT(sizes("partition_sizes: [20MiB, 2MiB, 64MiB]\n"),
+              Optional(ElementsAre(2 * kMiB, 20 * kMiB, 64 * kMiB)));
+  EXPECT_THAT(sizes("chunk_bytes: 8MiB\npartition_sizes: [2MiB]\n"), Optional(SizeIs(1)))
+      << "nothing to say of a mode that has none";
+}
+
 TEST(ConfigLoaderTest, OffIsNoDuration) {
   EXPECT_EQ(ParseConfig("version: v1\n", "config.yaml")->idle_write_back, std::chrono::seconds(1));
   EXPECT_EQ(ParseConfig("version: v1\nidle_write_back: off\n", "config.yaml")->idle_write_back,
@@ -133,6 +150,23 @@ const BadFile kBadFiles[] = {
      "number and a unit, for example 2MiB"},
     {"SizeNoMultiple", "version: v1\nchunk_bytes: 3MiB\n",
      "/etc/torpor/config.yaml:2: chunk_bytes: 3MiB does not fit; use a multiple of 2097152 bytes"},
+    {"SlotsThatLeaveMuchOver", "version: v1\npartition_sizes: [2MiB, 24MiB]\n",
+     "/etc/torpor/config.yaml:2: partition_sizes: slots of 25165824 bytes do not fit a partition; "
+     "use multiples of 2MiB that fill 64MiB but for a sixteenth, for example 2MiB, 20MiB or 32MiB"},
+    {"SlotsOfNoChunk", "version: v1\npartition_sizes: 1MiB\n",
+     "/etc/torpor/config.yaml:2: partition_sizes: slots of 1048576 bytes do not fit a partition; "
+     "use multiples of 2MiB that fill 64MiB but for a sixteenth, for example 2MiB, 20MiB or 32MiB"},
+    {"SlotsOfOtherChunks",
+     "version: v1\naddress_mode: translate\nchunk_bytes: 4MiB\npartition_sizes: 2MiB\n",
+     "/etc/torpor/config.yaml: partition_sizes: 2097152 is no multiple of chunk_bytes, which is "
+     "4194304; leave it out, or make chunk_bytes smaller"},
+    {"SlotsTwice", "version: v1\npartition_sizes: [2MiB, 2MiB]\n",
+     "/etc/torpor/config.yaml:2: partition_sizes: 2MiB stands twice; name each once"},
+    {"NoSlots", "version: v1\npartition_sizes: []\n",
+     "/etc/torpor/config.yaml:2: partition_sizes: names no size; write none to have none, or auto"},
+    {"NoSizeOfSlots", "version: v1\npartition_sizes: [large]\n",
+     "/etc/torpor/config.yaml:2: partition_sizes: \"large\" is not a size; write a number and a "
+     "unit, for example 512MiB or 2GiB"},
     {"DurationWithoutUnit", "version: v1\nqueue_timeout: 30\n",
      "/etc/torpor/config.yaml:2: queue_timeout: \"30\" is not a duration; write a number and a "
      "unit, for example 80ms or 2s"},

@@ -136,6 +136,25 @@ TEST_F(NodeTest, FunctionsSocketsHaveOneMode) {
   EXPECT_EQ(ModeOf(config_.run_dir + "/node.sock"), 0600u);
 }
 
+TEST_F(NodeTest, ExecutorsDivideTheirMemoryAsTheConfigurationSays) {
+  std::ofstream(folder_.path("topology.yaml"))
+      << "version: v1\ngpus:\n  - memory: 1040MiB\n    count: 1\n";
+  config_.address_mode = "translate";
+  const auto pool_bytes = [this] {
+    Start();
+    if (HasFatalFailure()) return Bytes{0};
+    const Bytes bytes = node_->Snapshot().gpus.at(0).pool_bytes;
+    node_->Stop();
+    node_.reset();
+    return bytes;
+  };
+  EXPECT_EQ(pool_bytes(), 960 * kMiB) << "20 MiB leaves over a sixteenth of 1 GiB";
+  config_.partition_sizes = {2 * kMiB, 32 * kMiB};
+  EXPECT_EQ(pool_bytes(), kGiB);
+  config_.partition_sizes.emplace();
+  EXPECT_EQ(pool_bytes(), kGiB);
+}
+
 TEST_F(NodeTest, AnExecutorThatDiesIsReplaced) {
   ASSERT_NO_FATAL_FAILURE(Start());
   std::promise<absl::StatusOr<Grant>> granted;

@@ -114,9 +114,36 @@ TEST_F(ArenaMemoryTest, ChunksAreAPowerOfTwo) {
   EXPECT_TRUE(absl::IsInvalidArgument(ArenaMemory::Create(*device_, *odd).status()));
 }
 
+TEST_F(ArenaMemoryTest, PartitionsHaveTheSlotsThatAreNamed) {
+  const auto large = *PhysicalPool::Create(*device_, kGiB, kChunk);
+  const auto padding_of = [&](const std::vector<Bytes>& slot_sizes, Bytes bytes) {
+    const auto arena = *ArenaMemory::Create(*device_, *large, slot_sizes);
+    const ArenaMemory::Place place = *arena->Take(kSession, bytes);
+    const Bytes padding = arena->use().padding;
+    EXPECT_TRUE(arena->Give(place).ok());
+    return padding;
+  };
+  EXPECT_EQ(padding_of({}, 18 * kMiB), 0u) << "buddies are trimmed";
+  EXPECT_EQ(padding_of({20 * kMiB}, 18 * kMiB), 2 * kMiB);
+  EXPECT_EQ(padding_of({20 * kMiB, 2 * kMiB}, 18 * kMiB), 2 * kMiB) << "in any order";
+  EXPECT_EQ(padding_of({32 * kMiB}, 18 * kMiB), 14 * kMiB);
+}
+
+TEST_F(ArenaMemoryTest, SlotsThatDoNotFitAreLeftOutUnlessTheyAreNamed) {
+  // Its partitions are a chunk.
+  const absl::Status status = ArenaMemory::Create(*device_, *pool_, {{20 * kMiB}}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(
+      status.message(),
+      "partition_sizes: 20971520 bytes do not fit this GPU, whose arena of 16777216 bytes has "
+      "partitions of 2097152 in chunks of 2097152; leave that size out, or write auto");
+  EXPECT_TRUE(ArenaMemory::Create(*device_, *pool_, {{kChunk}}).ok());
+}
+
 TEST_F(ArenaMemoryTest, LargeArenasKeepBackWhatSlotsLeaveOver) {
   const auto large = *PhysicalPool::Create(*device_, kGiB, 2 * kChunk);
   EXPECT_EQ((*ArenaMemory::Create(*device_, *large))->capacity(), kGiB / 64 * 60);
+  EXPECT_EQ((*ArenaMemory::Create(*device_, *large, {{32 * kMiB}}))->capacity(), kGiB);
 }
 
 }  // namespace
