@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Draws what benchmarks write as NAME.plot.json (bench/plot/plot_data.h) with gnuplot.
+"""Draws what programs and benchmarks write as NAME.plot.json (tools/plot/plot_data.h) with gnuplot.
 
 usage: plot.py FILE.plot.json...      writes FILE.svg beside each
        plot.py --script FILE.plot.json   prints the gnuplot script instead
 
 A file is {"kind": "cdf", "title", "x_label", "log_x", "series": [{"name", "points": [[x, share]]}]}
-or {"kind": "bars", "title", "y_label", "log_y", "groups": [...], "series": [{"name", "values"}]}.
+or {"kind": "bars", "title", "y_label", "log_y", "groups": [...], "series": [{"name", "values"}]}
+or {"kind": "lines", "title", "x_label", "y_label", "log_y", "series": [{"name", "points": [[x, y]]}]}.
 """
 
 import json
@@ -13,7 +14,8 @@ import pathlib
 import subprocess
 import sys
 
-COLORS = ["#1b6ca8", "#d1495b", "#66a182", "#edae49", "#6f4e7c", "#555555"]
+COLORS = ["#1b6ca8", "#d1495b", "#66a182", "#edae49", "#6f4e7c", "#555555",
+          "#2bb3c0", "#e07a2f", "#8c6d46", "#b05fa0"]
 
 
 def quoted(text):
@@ -56,7 +58,21 @@ def bars(plot):
     return lines + ["plot " + ", ".join(curves)]
 
 
-KINDS = {"cdf": cdf, "bars": bars}
+def lines(plot):
+    script_lines = ["set xlabel " + quoted(plot["x_label"]), "set ylabel " + quoted(plot["y_label"]),
+                    "set key above",
+                    "set logscale y" if plot.get("log_y") else "set yrange [0:*]"]
+    curves = []
+    for index, series in enumerate(plot["series"]):
+        script_lines.append(f"$data{index} << EOD")
+        script_lines += [f"{x} {y}" for x, y in series["points"] if y > 0 or not plot.get("log_y")]
+        script_lines.append("EOD")
+        curves.append(f"$data{index} using 1:2 with linespoints lw 2 pt 7 ps 0.4 lc rgb "
+                      f"'{COLORS[index % len(COLORS)]}' title {quoted(series['name'])}")
+    return script_lines + ["plot " + ", ".join(curves)]
+
+
+KINDS = {"cdf": cdf, "bars": bars, "lines": lines}
 
 
 def script(plot, output):

@@ -14,6 +14,9 @@ BARS = {"kind": "bars", "title": "Theirs", "y_label": "ms", "log_y": False,
         "groups": ["ResNet 152", "Bert"],
         "series": [{"name": "a", "values": [1, 2]}, {"name": "b", "values": [3, 4]}]}
 
+LINES = {"kind": "lines", "title": "Over time", "x_label": "minute", "y_label": "ms", "log_y": True,
+         "series": [{"name": "p98", "points": [[0, 3], [1, 0], [2, 4.5]]}]}
+
 
 def run(plot, *arguments):
     with tempfile.TemporaryDirectory() as folder:
@@ -26,8 +29,8 @@ def run(plot, *arguments):
 
 
 class PlotTest(unittest.TestCase):
-    def test_draws_both_kinds(self):
-        for plot in CDF, BARS:
+    def test_draws_every_kind(self):
+        for plot in CDF, BARS, LINES:
             result, picture = run(plot)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("<svg", picture)
@@ -38,6 +41,7 @@ class PlotTest(unittest.TestCase):
         self.assertIn("set logscale x", script)
         self.assertNotIn("\n0 0\n", script)
         self.assertIn("title 'it''s'", script)
+        self.assertIn("<< EOD\n0 3\n2 4.5\nEOD\n", run(LINES, "--script")[0].stdout)
 
     def test_bars_are_a_column_a_series(self):
         self.assertIn('"ResNet 152" 1 3\n"Bert" 2 4\n', run(BARS, "--script")[0].stdout)
@@ -45,7 +49,7 @@ class PlotTest(unittest.TestCase):
     def test_says_what_it_cannot_draw(self):
         result, picture = run({"kind": "pie"})
         self.assertEqual(result.returncode, 1)
-        self.assertIn("some.plot.json: its kind is 'pie', not one of cdf, bars", result.stderr)
+        self.assertIn("some.plot.json: its kind is 'pie', not one of cdf, bars, lines", result.stderr)
         self.assertEqual(picture, "")
 
 
