@@ -108,6 +108,54 @@ TEST_F(Loadgen, FlagsReplaceWhatTheFileSays) {
   EXPECT_EQ(checked_, 20);
 }
 
+TEST_F(Loadgen, WritesEverythingIntoAFolder) {
+  const std::string folder = folder_.path() + "/new/report";
+  const auto run = Run({workload_, "--output", folder});
+  EXPECT_EQ(run->Wait(Duration::zero()), 0) << run->Stderr();
+  std::ifstream file(folder + "/report.json");
+  EXPECT_EQ(nlohmann::json::parse(file).at("requests"), 30);
+  std::ifstream csv(folder + "/report.csv");
+  int lines = 0;
+  for (std::string line; std::getline(csv, line);) ++lines;
+  EXPECT_EQ(lines, 1 + 3 * 5);  // the header; all and two functions, together and by path
+  for (const char* name : {"latency", "latency_by_minute", "requests_by_minute", "objectives"}) {
+    std::ifstream plot(folder + "/" + name + ".plot.json");
+    EXPECT_TRUE(nlohmann::json::parse(plot).contains("kind")) << name;
+  }
+}
+
+TEST_F(Loadgen, TakesRatesFromATable) {
+  const std::string rates = folder_.Write("rates.csv", "minute_0,minute_1\n2400,1\n1200,1\n");
+  const std::vector<std::string> flags = {workload_, "--quiet", "--warm-up-s", "0", "--rates"};
+  const auto run_with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = flags;
+    all.insert(all.end(), more.begin(), more.end());
+    return Run(all);
+  };
+  EXPECT_EQ(run_with({rates})->Wait(Duration::zero()), 0);
+  EXPECT_EQ(checked_, 20);
+  EXPECT_EQ(run_with({rates, "--rate-factor", "0.5"})->Wait(Duration::zero()), 0);
+  EXPECT_EQ(checked_, 30);
+  for (const char* source : {"trace-like", "gamma:4"}) {
+    const auto run = run_with({source, "--arrivals", "gamma", "--cv", "2"});
+    EXPECT_EQ(run->Wait(Duration::zero()), 0) << run->Stderr();
+  }
+}
+
+TEST_F(Loadgen, ARateFilesMistakeIsToldWithItsPlace) {
+  const std::string rates = folder_.Write("rates.csv", "minute_0,minute_1\n2400,x\n");
+  const auto run = Run({workload_, "--rates", rates});
+  EXPECT_EQ(run->Wait(Duration::zero()), 2);
+  EXPECT_THAT(run->Stderr(), HasSubstr("rates.csv: line 2, column 6: minute_1 is 'x'"));
+}
+
+TEST_F(Loadgen, AGeneratorThatIsTooLateGivesUp) {
+  const auto run = Run({workload_, "--abort-lag-ms", "0.0001"});
+  EXPECT_EQ(run->Wait(Duration::zero()), 3);
+  EXPECT_THAT(run->Stderr(), HasSubstr("INVALID: the generator gave up"));
+  EXPECT_EQ(checked_, 0);
+}
+
 TEST_F(Loadgen, ALateGeneratorsFiguresAreStatus3) {
   const auto run = Run({workload_, "--max-lag-ms", "0.000001"});
   EXPECT_EQ(run->Wait(Duration::zero()), 3);
@@ -118,6 +166,8 @@ TEST_F(Loadgen, WrongUseIsStatus2) {
   EXPECT_EQ(Run({"/nowhere.yaml"})->Wait(Duration::zero()), 2);
   EXPECT_EQ(Run({})->Wait(Duration::zero()), 2);
   EXPECT_EQ(Run({workload_, "--arrivals", "sometimes"})->Wait(Duration::zero()), 2);
+  EXPECT_EQ(Run({workload_, "--cv", "2"})->Wait(Duration::zero()), 2);
+  EXPECT_EQ(Run({workload_, "--rates", "gamma:0"})->Wait(Duration::zero()), 2);
   EXPECT_EQ(Run({workload_, "--json", "/nowhere/report.json"})->Wait(Duration::zero()), 2);
   EXPECT_EQ(Run({"--help"})->Wait(Duration::zero()), 0);
 }

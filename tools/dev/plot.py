@@ -28,6 +28,12 @@ def cell(text):
     return '"' + str(text).replace('"', "") + '"'
 
 
+def plotted(curves):
+    if not curves:
+        raise ValueError("it has no points")
+    return "plot " + ", ".join(curves)
+
+
 def cdf(plot):
     lines = ["set xlabel " + quoted(plot["x_label"]), "set ylabel 'share'", "set yrange [0:1]",
              "set key bottom right"]
@@ -35,13 +41,14 @@ def cdf(plot):
         lines.append("set logscale x")
     curves = []
     for index, series in enumerate(plot["series"]):
-        lines.append(f"$data{index} << EOD")
-        lines += [f"{x} {share}" for x, share in series["points"]
+        points = [f"{x} {share}" for x, share in series["points"]
                   if x > 0 or not plot.get("log_x")]
-        lines.append("EOD")
+        if not points:
+            continue
+        lines += [f"$data{index} << EOD", *points, "EOD"]
         curves.append(f"$data{index} using 1:2 with steps lw 2 lc rgb "
                       f"'{COLORS[index % len(COLORS)]}' title {quoted(series['name'])}")
-    return lines + ["plot " + ", ".join(curves)]
+    return lines + [plotted(curves)]
 
 
 def bars(plot):
@@ -64,12 +71,13 @@ def lines(plot):
                     "set logscale y" if plot.get("log_y") else "set yrange [0:*]"]
     curves = []
     for index, series in enumerate(plot["series"]):
-        script_lines.append(f"$data{index} << EOD")
-        script_lines += [f"{x} {y}" for x, y in series["points"] if y > 0 or not plot.get("log_y")]
-        script_lines.append("EOD")
+        points = [f"{x} {y}" for x, y in series["points"] if y > 0 or not plot.get("log_y")]
+        if not points:
+            continue
+        script_lines += [f"$data{index} << EOD", *points, "EOD"]
         curves.append(f"$data{index} using 1:2 with linespoints lw 2 pt 7 ps 0.4 lc rgb "
                       f"'{COLORS[index % len(COLORS)]}' title {quoted(series['name'])}")
-    return script_lines + ["plot " + ", ".join(curves)]
+    return script_lines + [plotted(curves)]
 
 
 KINDS = {"cdf": cdf, "bars": bars, "lines": lines}

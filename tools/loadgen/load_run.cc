@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tools/loadgen/http_client.h"
+#include "tools/loadgen/schedule.h"
 
 namespace torpor::loadgen {
 namespace {
@@ -21,7 +23,7 @@ const std::string& Header(const HttpAnswer& answer, const char* name) {
 double Number(const std::string& text, double otherwise) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && std::isfinite(value) ? value : otherwise;
+  return error == std::errc() && std::abs(value) < 1e9 ? value : otherwise;
 }
 
 Duration Milliseconds(const std::string& text) {
@@ -37,18 +39,23 @@ Residency ParseResidency(const std::string& text) {
 
 class Run {
  public:
-  Run(const Workload& workload, const LoadObserver& observer)
-      : workload_(workload), observer_(observer), turns_(workload.functions.size()) {
-    std::vector<double> rates;
-    for (const FunctionLoad& function : workload.functions) rates.push_back(function.rate_per_s);
-    schedule_ =
-        MakeSchedule(workload.arrivals, rates, workload.warm_up + workload.duration, workload.seed);
+  Run(const Workload& workload, const workload::MinuteRates& rates, const LoadLimits& limits,
+      const LoadObserver& observer)
+      : workload_(workload),
+        limits_(limits),
+        observer_(observer),
+        planned_(CountRequests(workload, rates)),
+        schedule_(workload, rates),
+        next_(schedule_.Next()),
+        turns_(workload.functions.size()) {
+    result_.measured = MeasuredDuration(workload, rates);
+    result_.records.reserve(planned_);
   }
 
   LoadResult Go() {
-    if (schedule_.empty()) return {};
-    start_ = clock_.Now() + kLead;
-    ScheduleNext();
+    if (!next_) return std::move(result_);
+    start_ = clock_.Now() + kLead + workload_.warm_up;
+    AwaitNext();
     ScheduleProgress(1);
     client_.Run();
     ReportProgress();
@@ -56,33 +63,56 @@ class Run {
   }
 
  private:
-  void ScheduleNext() {
-    if (next_ == schedule_.size()) return;
-    client_.CallAt(start_ + schedule_[next_].at, [this] {
+  void AwaitNext() {
+    if (!next_) return;
+    client_.CallAt(start_ + next_->at, [this] {
       // Also those whose time came meanwhile: a late generator must not thin the load.
-      while (next_ < schedule_.size() && start_ + schedule_[next_].at <= clock_.Now()) {
-        Send(schedule_[next_++]);
+      while (next_ && start_ + next_->at <= clock_.Now() && CanSend()) {
+        Send(*next_);
+        next_ = schedule_.Next();
       }
-      ScheduleNext();
+      AwaitNext();
     });
   }
 
+  // Whether the generator still makes the load; gives up if not.
+  bool CanSend() {
+    const Duration lag = clock_.Now() - (start_ + next_->at);
+    const std::size_t under_way = sent_ - result_.records.size();
+    if (limits_.lag > Duration::zero() && lag > limits_.lag) {
+      GiveUp(absl::StrFormat("it is %.1f ms late with a request", ToMilliseconds(lag)));
+    } else if (limits_.under_way > 0 && under_way >= limits_.under_way) {
+      GiveUp(absl::StrCat(under_way, " requests wait for answers, and it may open no more"));
+    }
+    return next_.has_value();
+  }
+
+  void GiveUp(const std::string& reason) {
+    result_.gave_up = absl::StrFormat("the generator gave up %.1f s before the end of the load: %s",
+                                      ToSeconds(result_.measured - next_->at), reason);
+    result_.measured = std::max(next_->at, Duration::zero());
+    next_.reset();
+    StopIfDone();
+  }
+
   void ScheduleProgress(int second) {
-    client_.CallAt(start_ + std::chrono::seconds(second), [this, second] {
+    client_.CallAt(start_ - workload_.warm_up + std::chrono::seconds(second), [this, second] {
       ReportProgress();
       ScheduleProgress(second + 1);
     });
   }
 
-  void Send(const Arrival& arrival) {
-    const FunctionLoad& function = workload_.functions[arrival.function];
+  void Send(const PlannedRequest& request) {
+    const FunctionLoad& function = workload_.functions[request.function];
     const Exchange& exchange =
-        function.exchanges[turns_[arrival.function]++ % function.exchanges.size()];
-    const TimePoint intended = start_ + arrival.at;
+        function.exchanges[turns_[request.function]++ % function.exchanges.size()];
+    const TimePoint intended = start_ + request.at;
     Record record;
-    record.function = arrival.function;
-    record.warm_up = arrival.at < workload_.warm_up;
+    record.function = request.function;
+    record.intended = request.at;
     record.lag = clock_.Now() - intended;
+    late_ += record.lag > kNoticeableLag ? 1 : 0;
+    ++sent_;
     client_.Post(function.host, function.path, exchange.body, intended + workload_.timeout,
                  [this, record, intended, &exchange](const HttpAnswer& answer) {
                    Finish(record, intended, exchange, answer);
@@ -107,7 +137,11 @@ class Run {
       }
     }
     result_.records.push_back(record);
-    if (result_.records.size() == schedule_.size()) client_.Stop();
+    StopIfDone();
+  }
+
+  void StopIfDone() {
+    if (!next_ && result_.records.size() == sent_) client_.Stop();
   }
 
   // Says what is wrong, or nothing.
@@ -130,22 +164,27 @@ class Run {
 
   void ReportProgress() const {
     if (!observer_.on_progress) return;
-    observer_.on_progress({.elapsed = clock_.Now() - start_,
-                           .sent = next_,
-                           .planned = schedule_.size(),
-                           .under_way = next_ - result_.records.size(),
+    observer_.on_progress({.elapsed = clock_.Now() - (start_ - workload_.warm_up),
+                           .sent = sent_,
+                           .planned = planned_,
+                           .under_way = sent_ - result_.records.size(),
                            .errors = errors_,
-                           .wrong_answers = wrong_answers_});
+                           .wrong_answers = wrong_answers_,
+                           .late = late_});
   }
 
   const Workload& workload_;
+  const LoadLimits limits_;
   const LoadObserver& observer_;
   const SteadyClock clock_;
   HttpClient client_;
-  std::vector<Arrival> schedule_;
-  std::vector<std::size_t> turns_;  // by function: requests sent
-  TimePoint start_;
-  std::size_t next_ = 0;
+  const std::size_t planned_;
+  Schedule schedule_;
+  std::optional<PlannedRequest> next_;  // nothing: all are sent
+  std::vector<std::size_t> turns_;      // by function: requests sent
+  TimePoint start_;                     // of the measured part
+  std::size_t sent_ = 0;
+  std::size_t late_ = 0;
   std::size_t errors_ = 0;
   std::size_t wrong_answers_ = 0;
   LoadResult result_;
@@ -153,16 +192,20 @@ class Run {
 
 }  // namespace
 
-LoadResult RunLoad(const Workload& workload, const LoadObserver& observer) {
-  return Run(workload, observer).Go();
+LoadResult RunLoad(const Workload& workload, const workload::MinuteRates& rates,
+                   const LoadLimits& limits, const LoadObserver& observer) {
+  return Run(workload, rates, limits, observer).Go();
 }
 
 Report MakeReport(const Workload& workload, const LoadResult& result) {
   std::vector<ReportedFunction> functions;
+  functions.reserve(workload.functions.size());
   for (const FunctionLoad& function : workload.functions) {
-    functions.push_back({function.name, function.objective});
+    functions.push_back({function.name, function.objective, function.percentile});
   }
-  return Summarise(functions, result.records, workload.duration);
+  Report report = Summarise(functions, result.records, result.measured);
+  report.invalid_because = result.gave_up;
+  return report;
 }
 
 }  // namespace torpor::loadgen

@@ -14,6 +14,7 @@ struct Progress {
   Duration elapsed{};
   std::size_t sent = 0, planned = 0, under_way = 0;
   std::size_t errors = 0, wrong_answers = 0;
+  std::size_t late = 0;  // sent over kNoticeableLag after their time
 };
 
 // What a run's caller may want to hear of; called on the run's thread.
@@ -23,14 +24,25 @@ struct LoadObserver {
   std::function<void(const std::string&)> on_failure;
 };
 
-struct LoadResult {
-  std::vector<Record> records;  // in the order in which the requests ended
+// At which the generator gives up, since it no longer makes the load that it was asked for; 0 is
+// never.
+struct LoadLimits {
+  Duration lag{};             // a request would be sent later than this after its time
+  std::size_t under_way = 0;  // more requests would wait for answers at once
 };
 
-// Sends the workload's warm-up and measured load, each request at its intended time whatever
-// the others do, and waits for all answers: at most `workload.timeout` after the last. The
-// function's exchanges are taken in turn.
-LoadResult RunLoad(const Workload& workload, const LoadObserver& observer);
+struct LoadResult {
+  std::vector<Record> records;  // in the order in which the requests ended
+  Duration measured{};          // how long the measured part was
+  std::string gave_up;          // why the generator gave up; empty if it did not
+};
+
+// Sends the workload's warm-up and measured load at `rates`, each request at its intended time
+// whatever the others do, and waits for all answers: at most `workload.timeout` after the last.
+// The function's exchanges are taken in turn. A generator that gives up sends no more and waits
+// for the answers under way.
+LoadResult RunLoad(const Workload& workload, const workload::MinuteRates& rates,
+                   const LoadLimits& limits, const LoadObserver& observer);
 
 Report MakeReport(const Workload& workload, const LoadResult& result);
 

@@ -63,24 +63,26 @@ class Reader {
   absl::StatusOr<Workload> ReadRoot(const YAML::Node& root) {
     Workload workload;
     TORPOR_RETURN_IF_ERROR(
-        RefuseUnknownKeys(root, {"version", "target", "arrivals", "seed", "duration_s", "warm_up_s",
-                                 "timeout_s", "functions"}));
+        RefuseUnknownKeys(root, {"version", "target", "arrivals", "cv", "rates", "seed",
+                                 "duration_s", "warm_up_s", "timeout_s", "functions"}));
     std::string version;
     TORPOR_RETURN_IF_ERROR(Read(root, "version", &version));
     if (version != "v1") return Invalid(root, "'version' must be v1");
     if (target_.empty()) TORPOR_RETURN_IF_ERROR(Read(root, "target", &target_));
-    std::string arrivals(ArrivalProcessName(workload.arrivals));
-    TORPOR_RETURN_IF_ERROR(Read(root, "arrivals", &arrivals));
-    const auto process = ParseArrivalProcess(arrivals);
-    if (!process) return Invalid(root["arrivals"], "arrivals are constant, poisson or artifact");
-    workload.arrivals = *process;
+    TORPOR_RETURN_IF_ERROR(ReadArrivals(root, &workload.arrivals));
+    TORPOR_RETURN_IF_ERROR(ReadRates(root, &workload.rates));
     TORPOR_RETURN_IF_ERROR(Read(root, "seed", &workload.seed));
-    TORPOR_RETURN_IF_ERROR(ReadDuration(root, "duration_s", 1, &workload.duration));
+    if (root["duration_s"]) {
+      TORPOR_RETURN_IF_ERROR(ReadDuration(root, "duration_s", 1, &workload.duration.emplace()));
+    }
     TORPOR_RETURN_IF_ERROR(ReadDuration(root, "warm_up_s", 1, &workload.warm_up));
     TORPOR_RETURN_IF_ERROR(ReadDuration(root, "timeout_s", 1, &workload.timeout));
     std::set<std::string> names;
     for (const YAML::Node& node : root["functions"]) {
       TORPOR_ASSIGN_OR_RETURN(FunctionLoad function, Function(node));
+      if (node["rate_per_s"] && !workload.rates.UsesOwnRates()) {
+        return Invalid(node["rate_per_s"], "'rate_per_s' and a table of 'rates': give one");
+      }
       if (!names.insert(function.name).second) {
         return Invalid(node, "a second function '" + function.name + "'");
       }
@@ -91,12 +93,40 @@ class Reader {
   }
 
  private:
+  static absl::Status ReadArrivals(const YAML::Node& root, workload::ArrivalModel* model) {
+    std::string name(ArrivalProcessName(model->process));
+    TORPOR_RETURN_IF_ERROR(Read(root, "arrivals", &name));
+    const auto process = workload::ParseArrivalProcess(name);
+    if (!process) {
+      return Invalid(root["arrivals"], "arrivals are constant, poisson, gamma or artifact");
+    }
+    model->process = *process;
+    TORPOR_RETURN_IF_ERROR(Read(root, "cv", &model->variation));
+    if (!(model->variation >= workload::kMinVariation &&
+          model->variation <= workload::kMaxVariation)) {
+      return Invalid(root["cv"], "'cv' is not from 0.01 to 100");
+    }
+    if (root["cv"] && *process != workload::ArrivalProcess::kGamma) {
+      return Invalid(root["cv"], "'cv' is for gamma arrivals only");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadRates(const YAML::Node& root, RateSource* rates) const {
+    if (!root["rates"]) return absl::OkStatus();
+    std::string text;
+    TORPOR_RETURN_IF_ERROR(Read(root, "rates", &text));
+    auto source = ParseRateSource(text, folder_);
+    if (!source.ok()) return Invalid(root["rates"], std::string(source.status().message()));
+    *rates = *std::move(source);
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<FunctionLoad> Function(const YAML::Node& node) const {
     TORPOR_RETURN_IF_ERROR(RefuseUnknownKeys(
-        node, {"name", "url", "path", "rate_per_s", "objective_ms", "body", "expected"}));
+        node,
+        {"name", "url", "path", "rate_per_s", "objective_ms", "percentile", "body", "expected"}));
     FunctionLoad function;
-    function.rate_per_s = 1;
-    function.objective = std::chrono::seconds(1);
     TORPOR_RETURN_IF_ERROR(Read(node, "name", &function.name));
     if (function.name.empty()) return Invalid(node, "a function without a name");
     TORPOR_RETURN_IF_ERROR(Read(node, "rate_per_s", &function.rate_per_s));
@@ -104,6 +134,10 @@ class Reader {
       return Invalid(node, "'rate_per_s' is out of range");
     }
     TORPOR_RETURN_IF_ERROR(ReadDuration(node, "objective_ms", 1e-3, &function.objective));
+    TORPOR_RETURN_IF_ERROR(Read(node, "percentile", &function.percentile));
+    if (!(function.percentile > 0 && function.percentile <= 100)) {
+      return Invalid(node, "'percentile' is not over 0 and at most 100");
+    }
     TORPOR_RETURN_IF_ERROR(ReadPlace(node, &function));
     TORPOR_RETURN_IF_ERROR(ReadBodies(node, &function));
     return function;
@@ -159,6 +193,16 @@ absl::StatusOr<Workload> ParseWorkload(const std::string& yaml, const std::strin
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(error.what());
   }
+}
+
+absl::StatusOr<workload::MinuteRates> MakeRates(const Workload& workload) {
+  std::vector<double> per_second;
+  per_second.reserve(workload.functions.size());
+  for (const FunctionLoad& function : workload.functions) {
+    per_second.push_back(function.rate_per_s);
+  }
+  return MakeRates(workload.rates, per_second, workload.duration.value_or(kDefaultDuration),
+                   workload.seed);
 }
 
 absl::StatusOr<Workload> ReadWorkload(const std::string& path, const std::string& target) {

@@ -51,6 +51,15 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("some.plot.json: its kind is 'pie', not one of cdf, bars, lines", result.stderr)
         self.assertEqual(picture, "")
+        result, _ = run({**CDF, "series": [{"name": "none", "points": [[0, 1]]}]})
+        self.assertIn("some.plot.json: it has no points", result.stderr)
+
+    def test_a_series_without_points_is_left_out(self):
+        empty = {"name": "none", "points": []}
+        for plot in CDF, LINES:
+            result, picture = run({**plot, "series": [empty, *plot["series"]]})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("none<", picture)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ Workload Load(const std::string& host, std::vector<Exchange> exchanges) {
   function.objective = std::chrono::seconds(10);
   function.exchanges = std::move(exchanges);
   Workload workload;
-  workload.arrivals = ArrivalProcess::kConstant;
+  workload.arrivals.process = workload::ArrivalProcess::kConstant;
   workload.duration = std::chrono::milliseconds(200);
   workload.timeout = std::chrono::seconds(20);
   workload.functions = {std::move(function)};
@@ -109,7 +109,7 @@ Workload Load(const std::string& host, std::vector<Exchange> exchanges) {
 }
 
 Report RunAndReport(const Workload& workload) {
-  return MakeReport(workload, RunLoad(workload, {}));
+  return MakeReport(workload, RunLoad(workload, *MakeRates(workload), {}, {}));
 }
 
 TEST(LoadRunTest, SendsTheWholeScheduleAndReadsTheHeaders) {
@@ -119,11 +119,11 @@ TEST(LoadRunTest, SendsTheWholeScheduleAndReadsTheHeaders) {
                     "X-Torpor-Swap-Ms: 20\r\nX-Torpor-Run-Ms: 3\r\n");
   });
   const Report report = RunAndReport(Load(server.host(), {{"[1]", "[1]", 0}}));
-  EXPECT_EQ(report.totals.requests, 40U);
-  EXPECT_EQ(report.totals.swaps_pcie, 40U);
+  EXPECT_EQ(report.totals().requests, 40U);
+  EXPECT_EQ(report.totals().swaps_pcie, 40U);
   EXPECT_TRUE(report.Clean());
-  EXPECT_NEAR(report.functions[0].queue_ms, 1.5, 1e-9);
-  EXPECT_NEAR(report.functions[0].swap_ms, 20, 1e-9);
+  EXPECT_NEAR(report.functions[0].requests.all.queue_ms, 1.5, 1e-9);
+  EXPECT_NEAR(report.functions[0].requests.all.swap_ms, 20, 1e-9);
   EXPECT_EQ(report.gpus.at(1).requests, 40U);
 }
 
@@ -132,9 +132,9 @@ TEST(LoadRunTest, FindsTheWrongAnswersAmongTheRight) {
   const FakeServer server(
       [&](const std::string& body) { return Response(200, ++served % 4 == 0 ? "[7]" : body); });
   const Report report = RunAndReport(Load(server.host(), {{"[1]", "[1]", 0}, {"[2]", "[2]", 0}}));
-  EXPECT_EQ(report.totals.wrong_answers, 10U);
-  EXPECT_EQ(report.totals.errors, 0U);
-  EXPECT_NEAR(report.totals.Attainment(), 0.75, 1e-9);
+  EXPECT_EQ(report.totals().wrong_answers, 10U);
+  EXPECT_EQ(report.totals().errors, 0U);
+  EXPECT_NEAR(report.totals().Attainment(), 0.75, 1e-9);
 }
 
 TEST(LoadRunTest, ErrorStatusesAndTheirTextAreTold) {
@@ -143,8 +143,8 @@ TEST(LoadRunTest, ErrorStatusesAndTheirTextAreTold) {
   const Workload workload = Load(server.host(), {{"x", "", 0}});
   LoadObserver observer;
   observer.on_failure = [&](const std::string& failure) { told = failure; };
-  const Report report = MakeReport(workload, RunLoad(workload, observer));
-  EXPECT_EQ(report.totals.errors, report.totals.requests);
+  const Report report = MakeReport(workload, RunLoad(workload, *MakeRates(workload), {}, observer));
+  EXPECT_EQ(report.totals().errors, report.totals().requests);
   EXPECT_EQ(told, "f: HTTP 503: busy");
 }
 
@@ -161,9 +161,9 @@ TEST(LoadRunTest, ASilentServerIsATimeOut) {
     });
     workload.functions[0].host = server.host();
     const Report report = RunAndReport(workload);
-    EXPECT_EQ(report.totals.timeouts, 2U);
-    EXPECT_EQ(report.totals.errors, 2U);
-    EXPECT_GE(report.latency.p50_ms, 100);
+    EXPECT_EQ(report.totals().timeouts, 2U);
+    EXPECT_EQ(report.totals().errors, 2U);
+    EXPECT_GE(report.requests.all.latency.p50_ms, 100);
     silence.unlock();
   }
 }
@@ -173,8 +173,8 @@ TEST(LoadRunTest, ALostConnectionIsAnErrorAndTheNextRequestGetsANewOne) {
   const FakeServer server(
       [&](const std::string&) { return ++served == 1 ? std::string() : Response(200, "1"); });
   const Report report = RunAndReport(Load(server.host(), {{"x", "", 0}}));
-  EXPECT_EQ(report.totals.errors, 1U);
-  EXPECT_EQ(report.totals.requests, 40U);
+  EXPECT_EQ(report.totals().errors, 1U);
+  EXPECT_EQ(report.totals().requests, 40U);
 }
 
 TEST(LoadRunTest, NobodyThereIsAnError) {
@@ -184,7 +184,7 @@ TEST(LoadRunTest, NobodyThereIsAnError) {
     host = gone.host();
   }
   const Report report = RunAndReport(Load(host, {{"x", "", 0}}));
-  EXPECT_EQ(report.totals.errors, 40U);
+  EXPECT_EQ(report.totals().errors, 40U);
   EXPECT_FALSE(report.Clean());
 }
 
@@ -199,7 +199,7 @@ TEST(LoadRunTest, ASlowAnswerDelaysNoOtherRequest) {
   const Report report = RunAndReport(Load(server.host(), {{"x", "", 0}}));
   EXPECT_TRUE(report.Clean());
   // The first waited for the last, and its time counts from when it was meant to be sent.
-  EXPECT_GE(report.latency.max_ms, 150);
+  EXPECT_GE(report.requests.all.latency.max_ms, 150);
 }
 
 TEST(LoadRunTest, TheWarmUpIsSentButNotMeasured) {
@@ -208,7 +208,48 @@ TEST(LoadRunTest, TheWarmUpIsSentButNotMeasured) {
   workload.warm_up = std::chrono::milliseconds(100);
   const Report report = RunAndReport(workload);
   EXPECT_EQ(report.warm_up.requests, 20U);
-  EXPECT_EQ(report.totals.requests, 40U);
+  EXPECT_EQ(report.totals().requests, 40U);
+}
+
+TEST(LoadRunTest, RatesMayChangeEveryMinute) {
+  const FakeServer server([](const std::string&) { return Response(200, "1"); });
+  const Workload workload = Load(server.host(), {{"x", "", 0}});
+  // Only the first of these minutes is sent.
+  const workload::MinuteRates rates(2, {600, 60'000});
+  const LoadResult result = RunLoad(workload, rates, {}, {});
+  EXPECT_EQ(MakeReport(workload, result).totals().requests, 2U);
+}
+
+TEST(LoadRunTest, ItGivesUpRatherThanHaveMoreUnderWayThanItMay) {
+  std::mutex silence;
+  silence.lock();
+  const FakeServer server([&](const std::string&) {
+    const std::scoped_lock wait(silence);
+    return Response(200, "1");
+  });
+  Workload workload = Load(server.host(), {{"x", "", 0}});
+  workload.timeout = std::chrono::milliseconds(300);
+  LoadLimits limits;
+  limits.under_way = 5;
+  const LoadResult result = RunLoad(workload, *MakeRates(workload), limits, {});
+  silence.unlock();
+  EXPECT_EQ(result.records.size(), 5U);
+  EXPECT_NE(result.gave_up.find("5 requests wait for answers"), std::string::npos)
+      << result.gave_up;
+}
+
+TEST(LoadRunTest, ItGivesUpWhenItIsTooLate) {
+  const FakeServer server([](const std::string&) { return Response(200, "1"); });
+  const Workload workload = Load(server.host(), {{"x", "", 0}});
+  LoadLimits limits;
+  limits.lag = Duration(1);
+  const LoadResult result = RunLoad(workload, *MakeRates(workload), limits, {});
+  EXPECT_LT(result.records.size(), 40U);
+  EXPECT_LT(result.measured, *workload.duration);
+  EXPECT_EQ(result.gave_up.rfind("the generator gave up ", 0), 0U) << result.gave_up;
+  const Report report = MakeReport(workload, result);
+  EXPECT_EQ(report.invalid_because, result.gave_up);
+  EXPECT_TRUE(report.Clean());
 }
 
 }  // namespace

@@ -1,15 +1,11 @@
 #include "tools/loadgen/report.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "nlohmann/json.hpp"
 
 namespace torpor::loadgen {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::HasSubstr;
 
 Record Answered(std::size_t function, int latency_ms) {
   Record record;
@@ -25,7 +21,8 @@ Record Ended(std::size_t function, Outcome outcome, int latency_ms) {
   return record;
 }
 
-const std::vector<ReportedFunction> kTwo = {{"a", milliseconds(50)}, {"b", milliseconds(500)}};
+const std::vector<ReportedFunction> kTwo = {{"a", milliseconds(50), 98},
+                                            {"b", milliseconds(500), 50}};
 
 TEST(DescribeTest, PercentilesAreTheNearestRanks) {
   std::vector<Duration> values;
@@ -52,12 +49,12 @@ TEST(SummariseTest, CountsEveryOutcomeOnce) {
       {Answered(0, 10), Ended(0, Outcome::kWrongAnswer, 10), Ended(0, Outcome::kHttpError, 1),
        Ended(1, Outcome::kTimeout, 9), Ended(1, Outcome::kTransportError, 1)},
       milliseconds(1000));
-  EXPECT_EQ(report.totals.requests, 5U);
-  EXPECT_EQ(report.totals.errors, 3U);
-  EXPECT_EQ(report.totals.timeouts, 1U);
-  EXPECT_EQ(report.totals.wrong_answers, 1U);
-  EXPECT_EQ(report.functions[0].totals.requests, 3U);
-  EXPECT_EQ(report.functions[1].totals.errors, 2U);
+  EXPECT_EQ(report.totals().requests, 5U);
+  EXPECT_EQ(report.totals().errors, 3U);
+  EXPECT_EQ(report.totals().timeouts, 1U);
+  EXPECT_EQ(report.totals().wrong_answers, 1U);
+  EXPECT_EQ(report.functions[0].requests.all.totals.requests, 3U);
+  EXPECT_EQ(report.functions[1].requests.all.totals.errors, 2U);
   EXPECT_FALSE(report.Clean());
 }
 
@@ -67,9 +64,9 @@ TEST(SummariseTest, WhatFailsOrIsLateMissesTheObjective) {
       {Answered(0, 50), Answered(0, 51), Ended(0, Outcome::kTimeout, 20),
        Ended(0, Outcome::kHttpError, 1), Ended(0, Outcome::kWrongAnswer, 1), Answered(1, 51)},
       milliseconds(1000));
-  EXPECT_NEAR(report.functions[0].totals.Attainment(), 0.2, 1e-9);
-  EXPECT_NEAR(report.functions[1].totals.Attainment(), 1, 1e-9);
-  EXPECT_NEAR(report.totals.Attainment(), 2.0 / 6, 1e-9);
+  EXPECT_NEAR(report.functions[0].requests.all.totals.Attainment(), 0.2, 1e-9);
+  EXPECT_NEAR(report.functions[1].requests.all.totals.Attainment(), 1, 1e-9);
+  EXPECT_NEAR(report.totals().Attainment(), 2.0 / 6, 1e-9);
 }
 
 TEST(SummariseTest, RefusalsDoNotMakeAFunctionLookQuick) {
@@ -77,24 +74,24 @@ TEST(SummariseTest, RefusalsDoNotMakeAFunctionLookQuick) {
       kTwo,
       {Answered(0, 100), Ended(0, Outcome::kHttpError, 1), Ended(0, Outcome::kTransportError, 1)},
       milliseconds(1000));
-  EXPECT_EQ(report.functions[0].latency.p50_ms, 100);
-  EXPECT_EQ(report.latency.p50_ms, 100);
+  EXPECT_EQ(report.functions[0].requests.all.latency.p50_ms, 100);
+  EXPECT_EQ(report.requests.all.latency.p50_ms, 100);
 }
 
 TEST(SummariseTest, TimeOutsCountAsLatencies) {
   const Report report =
       Summarise(kTwo, {Answered(0, 10), Ended(0, Outcome::kTimeout, 3000)}, milliseconds(1000));
-  EXPECT_EQ(report.latency.max_ms, 3000);
+  EXPECT_EQ(report.requests.all.latency.max_ms, 3000);
 }
 
 TEST(SummariseTest, TheWarmUpIsKeptApartButMustBeCleanToo) {
   Record warm = Ended(0, Outcome::kWrongAnswer, 9000);
-  warm.warm_up = true;
+  warm.intended = milliseconds(-1);
   const Report report = Summarise(kTwo, {warm, Answered(0, 10)}, milliseconds(1000));
-  EXPECT_EQ(report.totals.requests, 1U);
-  EXPECT_EQ(report.totals.wrong_answers, 0U);
+  EXPECT_EQ(report.totals().requests, 1U);
+  EXPECT_EQ(report.totals().wrong_answers, 0U);
   EXPECT_EQ(report.warm_up.wrong_answers, 1U);
-  EXPECT_EQ(report.latency.max_ms, 10);
+  EXPECT_EQ(report.requests.all.latency.max_ms, 10);
   EXPECT_FALSE(report.Clean());
 }
 
@@ -111,41 +108,82 @@ TEST(SummariseTest, SwapsTimesAndGpuLoadComeFromTheAnswers) {
     records.push_back(record);
   }
   const Report report = Summarise(kTwo, records, milliseconds(1000));
-  EXPECT_EQ(report.totals.resident, 1U);
-  EXPECT_EQ(report.totals.swaps_pcie, 2U);
-  EXPECT_EQ(report.totals.swaps_nvlink, 1U);
-  EXPECT_NEAR(report.functions[0].queue_ms, 4, 1e-9);
-  EXPECT_NEAR(report.functions[0].swap_ms, 30, 1e-9);
-  EXPECT_NEAR(report.functions[0].run_ms, 60, 1e-9);
+  EXPECT_EQ(report.totals().resident, 1U);
+  EXPECT_EQ(report.totals().swaps_pcie, 2U);
+  EXPECT_EQ(report.totals().swaps_nvlink, 1U);
+  EXPECT_NEAR(report.functions[0].requests.all.queue_ms, 4, 1e-9);
+  EXPECT_NEAR(report.functions[0].requests.all.swap_ms, 30, 1e-9);
+  EXPECT_NEAR(report.functions[0].requests.all.run_ms, 60, 1e-9);
   EXPECT_NEAR(report.gpus.at(0).load, 0.26, 1e-9);
   EXPECT_EQ(report.gpus.at(1).requests, 1U);
 }
 
-TEST(ReportJsonTest, HoldsTheTotalsAtItsTop) {
-  Record swapped = Answered(1, 20);
-  swapped.residency = Residency::kHost;
-  swapped.gpu = 1;
-  const Report report = Summarise(kTwo, {swapped, Answered(0, 10)}, milliseconds(1000));
-  const auto json = nlohmann::json::parse(ReportJson(report));
-  for (const char* name : {"requests", "errors", "wrong_answers", "swaps_pcie", "swaps_nvlink"}) {
-    EXPECT_TRUE(json.at(name).is_number_integer()) << name;
-  }
-  EXPECT_EQ(json["requests"], 2);
-  EXPECT_EQ(json["swaps_pcie"], 1);
-  ASSERT_EQ(json["functions"].size(), 2U);
-  EXPECT_EQ(json["functions"][1]["name"], "b");
-  EXPECT_EQ(json["functions"][1]["objective_ms"], 500);
-  EXPECT_EQ(json["functions"][1]["latency_ms"]["p98"], 20);
-  EXPECT_EQ(json["gpus"][0]["gpu"], 1);
+TEST(SummariseTest, LatenciesCountFromTheIntendedTimeAndFromTheTimeSent) {
+  Record late = Answered(0, 100);
+  late.lag = milliseconds(30);
+  const Report report = Summarise(kTwo, {late, Answered(1, 20)}, milliseconds(1000));
+  EXPECT_EQ(report.requests.all.latency.max_ms, 100);
+  EXPECT_EQ(report.requests.all.latency_from_sent.max_ms, 70);
+  EXPECT_EQ(report.functions[0].requests.all.latency_from_sent.p50_ms, 70);
+  EXPECT_EQ(report.functions[1].requests.all.latency_from_sent.p50_ms, 20);
+  EXPECT_EQ(report.lag.max_ms, 30);
+  EXPECT_EQ(report.late, 1U);
 }
 
-TEST(ReportTableTest, HasALineAFunction) {
-  const std::string table =
-      ReportTable(Summarise(kTwo, {Answered(0, 10), Answered(1, 20)}, milliseconds(1000)));
-  EXPECT_THAT(table, HasSubstr("\na "));
-  EXPECT_THAT(table, HasSubstr("\nb "));
-  EXPECT_THAT(table, HasSubstr("\nall "));
-  EXPECT_THAT(table, HasSubstr("100.0%"));
+TEST(SummariseTest, PathsAreToldApart) {
+  std::vector<Record> records;
+  for (const auto& [path, latency_ms] : {std::pair{Residency::kResident, 10},
+                                         {Residency::kHost, 40},
+                                         {Residency::kHost, 60},
+                                         {Residency::kPeer, 20}}) {
+    Record record = Answered(0, latency_ms);
+    record.residency = path;
+    record.gpu = 0;
+    record.swap = milliseconds(latency_ms - 10);
+    records.push_back(record);
+  }
+  records.push_back(Ended(1, Outcome::kTimeout, 900));
+  const Report report = Summarise(kTwo, records, milliseconds(1000));
+  const auto path = [](const Breakdown& breakdown, Residency residency) -> const Slice& {
+    return breakdown.paths.at(static_cast<std::size_t>(residency));
+  };
+  EXPECT_EQ(path(report.requests, Residency::kResident).latency.p50_ms, 10);
+  EXPECT_EQ(path(report.requests, Residency::kHost).totals.requests, 2U);
+  EXPECT_EQ(path(report.requests, Residency::kHost).latency.max_ms, 60);
+  EXPECT_EQ(path(report.requests, Residency::kHost).swap_ms, 40);
+  EXPECT_EQ(path(report.requests, Residency::kHost).totals.attained, 1U);
+  EXPECT_EQ(path(report.requests, Residency::kPeer).latency.p50_ms, 20);
+  EXPECT_EQ(path(report.requests, Residency::kUnknown).totals.timeouts, 1U);
+  EXPECT_EQ(path(report.functions[1].requests, Residency::kHost).totals.requests, 0U);
+}
+
+TEST(SummariseTest, AFunctionCompliesIfItsPercentileDoes) {
+  std::vector<Record> records;
+  for (int i = 0; i < 100; ++i) {
+    records.push_back(Answered(0, i < 98 ? 50 : 51));
+    records.push_back(Answered(1, i < 49 ? 500 : 501));
+  }
+  const Report report = Summarise(kTwo, records, milliseconds(1000));
+  EXPECT_TRUE(report.functions[0].Compliant());
+  EXPECT_EQ(report.functions[0].at_percentile_ms, 50);
+  EXPECT_FALSE(report.functions[1].Compliant());
+  EXPECT_EQ(report.functions[1].at_percentile_ms, 501);
+  EXPECT_EQ(report.CompliantFunctions(), 1U);
+}
+
+TEST(SummariseTest, MinutesAreThoseOfTheIntendedTimes) {
+  Record first = Answered(0, 10);
+  first.intended = std::chrono::seconds(59);
+  Record third = Answered(0, 90'000);
+  third.intended = std::chrono::seconds(120);
+  third.lag = milliseconds(3);
+  const Report report = Summarise(kTwo, {third, first}, std::chrono::minutes(3));
+  ASSERT_EQ(report.minutes.size(), 3U);
+  EXPECT_EQ(report.minutes[0].latency.max_ms, 10);
+  EXPECT_EQ(report.minutes[1].totals.requests, 0U);
+  EXPECT_EQ(report.minutes[2].latency.max_ms, 90'000);
+  EXPECT_EQ(report.minutes[2].lag.max_ms, 3);
+  EXPECT_EQ(report.minutes[2].totals.attained, 0U);
 }
 
 }  // namespace
