@@ -55,6 +55,9 @@ class EmulatedNode {
   std::unique_ptr<ChildProcess> RunProgram(const std::vector<std::string>& options,
                                            const std::vector<std::string>& program) const;
 
+  // The router's host:port.
+  const std::string& http_address() const { return http_address_; }
+
   const TemporaryFolder& folder() const { return folder_; }
   // What everybody has written, for a failure's message.
   std::string Logs() const;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "examples/service/http_server.h"
 #include "nlohmann/json.hpp"
 #include "tests/e2e/child_process.h"
+#include "tests/e2e/emulated_node.h"
 
 namespace torpor::e2e {
 namespace {
@@ -170,6 +172,49 @@ TEST_F(Loadgen, WrongUseIsStatus2) {
   EXPECT_EQ(Run({workload_, "--rates", "gamma:0"})->Wait(Duration::zero()), 2);
   EXPECT_EQ(Run({workload_, "--json", "/nowhere/report.json"})->Wait(Duration::zero()), 2);
   EXPECT_EQ(Run({"--help"})->Wait(Duration::zero()), 0);
+}
+
+// Three functions, of which a GPU holds one.
+constexpr const char* kTwoLinkedGpus = R"(version: v1
+gpus:
+  - {memory: 96MiB, pcie_gbps: 4, count: 2}
+nvlinks: {gbps_per_link: 8, pairs: [{gpus: [0, 1]}]}
+)";
+
+TEST(LoadgenOnANode, TellsThePathsOfATablesRequests) {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  EmulatedNode node(kTwoLinkedGpus, names);
+  ASSERT_NO_FATAL_FAILURE(node.Start());
+  std::string workload = "version: v1\ntarget: " + node.http_address() +
+                         "\narrivals: artifact\nrates: rates.csv\nduration_s: 2\nfunctions:\n";
+  for (const std::string& name : names) {
+    ASSERT_NO_FATAL_FAILURE(
+        node.StartFunction(name, {std::string(DRIVEN_DIR) + "/state_server", "--megabytes", "48"}));
+    workload += "  - {name: " + name + ", path: /function/" + name +
+                "/add, objective_ms: 30000, expected: sums.jsonl}\n";
+  }
+  const TemporaryFolder& folder = node.folder();
+  folder.Write("sums.jsonl", R"({"request":{"value":[0]},"expected":{"sum":0}})"
+                             "\n");
+  folder.Write("rates.csv", "minute_0,minute_1\n120,0\n240,0\n120,0\n");
+  const auto run =
+      RunToItsEnd("torpor-loadgen",
+                  {folder.Write("workload.yaml", workload), "--output", folder.path() + "/report"},
+                  folder.path());
+  EXPECT_EQ(run->Wait(Duration::zero()), 0) << run->Stderr() << node.Logs();
+
+  std::ifstream file(folder.path() + "/report/report.json");
+  const auto report = nlohmann::json::parse(file);
+  EXPECT_GE(report.at("requests"), 10);
+  EXPECT_EQ(report.at("compliant_functions"), 3);
+  EXPECT_FALSE(report.at("paths").contains("unknown"));
+  std::uint64_t on_paths = 0;
+  for (const auto& [path, entry] : report.at("paths").items()) {
+    on_paths += entry.at("requests").get<std::uint64_t>();
+    EXPECT_GT(entry.at("run_ms"), 0) << path;
+  }
+  EXPECT_EQ(report.at("requests"), on_paths);
+  EXPECT_GT(report.at("swaps_pcie").get<int>() + report.at("swaps_nvlink").get<int>(), 0);
 }
 
 }  // namespace

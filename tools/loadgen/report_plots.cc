@@ -46,7 +46,7 @@ std::string MinutesPlot(const Report& report) {
 
 std::string RequestsPlot(const Report& report) {
   plot::LinePlot plot{
-      "Requests", "minute", "requests a minute", false, {{"sent", {}}, {"right and in time", {}}}};
+      "Requests", "minute", "requests", false, {{"sent", {}}, {"right and in time", {}}}};
   for (std::size_t minute = 0; minute < report.minutes.size(); ++minute) {
     const Totals& totals = report.minutes[minute].totals;
     const auto x = static_cast<double>(minute);
