@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -144,6 +145,16 @@ TEST_F(Loadgen, TakesRatesFromATable) {
   }
 }
 
+TEST_F(Loadgen, WritesTheRatesThatItWouldSend) {
+  const std::string rates = folder_.path() + "/drawn.csv";
+  const auto run = Run({workload_, "--rate-factor", "2", "--write-rates", rates});
+  EXPECT_EQ(run->Wait(Duration::zero()), 0) << run->Stderr();
+  EXPECT_EQ(checked_, 0);
+  std::ifstream file(rates);
+  const std::string written{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(written, "minute_0\n4800\n2400\n");
+}
+
 TEST_F(Loadgen, ARateFilesMistakeIsToldWithItsPlace) {
   const std::string rates = folder_.Write("rates.csv", "minute_0,minute_1\n2400,x\n");
   const auto run = Run({workload_, "--rates", rates});
@@ -190,8 +201,8 @@ TEST(LoadgenOnANode, TellsThePathsOfATablesRequests) {
   for (const std::string& name : names) {
     ASSERT_NO_FATAL_FAILURE(
         node.StartFunction(name, {std::string(DRIVEN_DIR) + "/state_server", "--megabytes", "48"}));
-    workload += "  - {name: " + name + ", path: /function/" + name +
-                "/add, objective_ms: 30000, expected: sums.jsonl}\n";
+    workload.append("  - {name: ").append(name).append(", path: /function/").append(name);
+    workload += "/add, objective_ms: 30000, expected: sums.jsonl}\n";
   }
   const TemporaryFolder& folder = node.folder();
   folder.Write("sums.jsonl", R"({"request":{"value":[0]},"expected":{"sum":0}})"

@@ -15,6 +15,7 @@
 #include "tools/loadgen/load_run.h"
 #include "tools/loadgen/schedule.h"
 #include "tools/loadgen/workload.h"
+#include "tools/workload/rate_file.h"
 
 namespace torpor::loadgen {
 namespace {
@@ -89,6 +90,7 @@ struct Options {
   std::string arrivals;
   std::optional<double> variation;
   std::string rates;
+  std::string rates_file;
   std::string json_file;
   std::string output_folder;
   std::optional<double> duration_s;
@@ -123,6 +125,9 @@ void AddOptions(Options* options, CLI::App* app) {
   app->add_option("--rate-factor", options->rate_factor,
                   "Multiplies every function's rate (default 1)")
       ->check(CLI::PositiveNumber);
+  app->add_option("--write-rates", options->rates_file,
+                  "Write all functions' rates there, as --rates reads them, and send nothing")
+      ->type_name("FILE");
   app->add_option("--json", options->json_file, "Where to write the report as JSON")
       ->type_name("FILE");
   app->add_option("--output", options->output_folder,
@@ -249,6 +254,10 @@ int Load(const Options& options) {
   auto rates = MakeRates(*workload);
   if (!rates.ok()) return Refuse(rates.status());
   rates->Scale(options.rate_factor);
+  if (!options.rates_file.empty()) {
+    const absl::Status written = WriteFile(options.rates_file, workload::FormatRates(*rates));
+    return written.ok() ? 0 : Refuse(written);
+  }
   if (MeasuredDuration(*workload, *rates) <= Duration::zero()) {
     return Refuse(absl::InvalidArgumentError("the duration is not positive"));
   }
