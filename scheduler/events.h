@@ -16,20 +16,42 @@ namespace torpor::scheduler {
 // One growth of an image that waits for its room.
 using GrowthId = Id<struct GrowthTag>;
 
+// What an operator registers: has an objective and instances.
+using FunctionId = Id<struct FunctionTag>;
+
+// A function complies while at least `percentile` of its requests are answered within `deadline` of
+// their arrival (section 5.2 of the paper).
+struct Objective {
+  Duration deadline = Duration::max();
+  double percentile = 0.98;  // in (0, 1)
+
+  bool operator==(const Objective&) const = default;
+};
+
 // --- Events -------------------------------------------------------------------------------------
 
 // An executor serves. All of `capacity` is empty. From the GPUs of `sources`, the fastest first,
-// images come faster than from the host.
+// images come faster than from the host. GPUs with the same `pcie_switch` share the way to the host.
 struct ExecutorUp {
   GpuIndex gpu;
   Bytes capacity = 0;
   std::vector<GpuIndex> sources{};
+  std::optional<int> pcie_switch{};
 };
 
 // An executor has gone with everything on its GPU: images, swaps, the lease if there was one (no
 // LeaseEnded follows). Requests that were granted on it are forgotten, others wait on.
 struct ExecutorDown {
   GpuIndex gpu;
+};
+
+// A function and what it is to reach, before its first instance; or it has changed.
+struct FunctionSet {
+  FunctionId function;
+  Objective objective{};
+  int priority = 0;              // requests of a higher one go first
+  std::size_t max_waiting = 0;   // further requests are refused; 0: any number
+  Duration keep_alive{};         // where memory is kept only so long after a request; 0: for ever
 };
 
 // Must come before anything else about the instance. Of one that runs on several GPUs at a time,
@@ -40,21 +62,27 @@ struct InstanceAdded {
   InstanceId instance;
   int max_in_flight = 1;  // explicit requests under one lease
   std::vector<InstanceId> companions;
+  FunctionId function{};         // none: a function of its own, without an objective
+  bool keeps_replicas = false;   // nothing changes its image: copies on several GPUs stay the same
 };
 
-// An instance wants to run. Implicit: a program outside of any request wants a GPU; its lease is
-// revoked as soon as somebody else has use for the GPU.
+// A request for an instance, or, where that is none, for any instance of the function. Implicit: a
+// program outside of any request wants a GPU; its lease is revoked as soon as somebody else has use
+// for the GPU.
 struct RequestArrived {
   RequestId request;
   InstanceId instance;
-  TimePoint deadline = TimePoint::max();
+  TimePoint deadline = TimePoint::max();  // max(): the objective's, from the arrival
   bool is_implicit = false;
+  FunctionId function{};
+  std::optional<TimePoint> arrival{};  // earlier than now: it was granted before and lost its GPU
 };
 
-// The request is over, or is no longer wanted. When the last request of a lease has gone, the
-// lease is revoked.
+// The request is over (`is_served`: answered), or is no longer wanted. When the last request of a
+// lease has gone, the lease is revoked.
 struct RequestGone {
   RequestId request;
+  bool is_served = false;
 };
 
 // Answers SwapIn. `ok` false: nothing of the image is on the GPU.
@@ -62,6 +90,13 @@ struct SwapInDone {
   InstanceId instance;
   GpuIndex gpu;
   bool ok = true;
+};
+
+// All of an image is on the GPU, for which execution need not have waited: the links are free again.
+// Nobody waits for it; without it the links count as busy until the lease's first request is over.
+struct ImageArrived {
+  InstanceId instance;
+  GpuIndex gpu;
 };
 
 // Answers SwapOut, and SwapIn for its source: the GPU holds nothing of the image any more.
@@ -119,22 +154,25 @@ struct PinChanged {
 // The moment that WakeUp asked for.
 struct TimePassed {};
 
-using Event = std::variant<ExecutorUp, ExecutorDown, InstanceAdded, RequestArrived, RequestGone,
-                           SwapInDone, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted,
-                           ImageShrunk, LoadWanted, EvictionWanted, PinChanged, TimePassed>;
+using Event = std::variant<ExecutorUp, ExecutorDown, FunctionSet, InstanceAdded, RequestArrived,
+                           RequestGone, SwapInDone, ImageArrived, SwapOutDone, WriteBackDone,
+                           LeaseEnded, GrowthWanted, ImageShrunk, LoadWanted, EvictionWanted,
+                           PinChanged, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 
 // Bring the image to the GPU. Room for it is set aside. With a source: from the image there, once
 // what that GPU changed has been written back; then, or if the swap-in fails, drop the image from
-// the source. Beside SwapInDone that is answered by a SwapOutDone, whichever comes first.
+// the source. Beside SwapInDone that is answered by a SwapOutDone, whichever comes first. Where
+// `keeps_source`, nothing is written back or dropped, and there is no SwapOutDone.
 struct SwapIn {
   InstanceId instance;
   GpuIndex gpu;
   std::optional<GpuIndex> source{};
+  bool keeps_source = false;
 };
 
-enum class SwapOutReason { kMemoryFull, kMove, kRequested };
+enum class SwapOutReason { kMemoryFull, kMove, kRequested, kKeepAliveOver };
 
 // Write back what the GPU changed, then drop the image from it. The instance holds no lease.
 struct SwapOut {
@@ -169,6 +207,9 @@ struct Revoke {
 enum class Refusal {
   kTooLarge,    // the image is larger than any GPU of the node
   kSwapFailed,  // the image could not be brought to the GPU
+  kNoRoom,      // nothing is evicted, and no GPU has room
+  kQueueFull,   // as many requests wait already as may
+  kTooLate,     // it could no longer be answered within its deadline
 };
 
 // The request will not run. It is forgotten.

@@ -1,23 +1,27 @@
-#include <algorithm>
-
 #include "scheduler/policies.h"
+#include "scheduler/turn_queue.h"
 
 namespace torpor::scheduler {
 namespace {
 
 class FifoQueue final : public QueuePolicy {
  public:
-  std::vector<RequestId> Order(const NodeState& node, TimePoint) override {
-    std::vector<const Request*> requests;
-    requests.reserve(node.waiting.size());
-    for (const auto& [id, request] : node.waiting) requests.push_back(&request);
-    std::sort(requests.begin(), requests.end(),
-              [](const Request* a, const Request* b) { return a->sequence < b->sequence; });
-    std::vector<RequestId> order;
-    order.reserve(requests.size());
-    for (const Request* request : requests) order.push_back(request->request);
-    return order;
+  void Add(const Instance& instance, const NodeState&) override {
+    waiting_.Add(instance, *instance.queued_as);
   }
+  void Remove(const Instance& instance) override { waiting_.Remove(instance, *instance.queued_as); }
+
+  std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
+                                const NodeState&, TimePoint) override {
+    return waiting_.First(count, open);
+  }
+
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState&) const override {
+    return a.waiting.begin()->first < b.waiting.begin()->first;
+  }
+
+ private:
+  TurnQueue<Turn> waiting_;
 };
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "scheduler/policies.h"
 
 namespace torpor::scheduler {
@@ -7,12 +5,8 @@ namespace {
 
 class LruEviction final : public EvictionPolicy {
  public:
-  std::vector<InstanceId> Order(GpuIndex, std::vector<InstanceId> candidates, const NodeState& node,
-                                TimePoint) override {
-    std::stable_sort(candidates.begin(), candidates.end(), [&](InstanceId a, InstanceId b) {
-      return node.instances.at(a).last_used < node.instances.at(b).last_used;
-    });
-    return candidates;
+  EvictionRank Rank(const Instance& instance, GpuIndex, const NodeState&) const override {
+    return {.value = ToSeconds(instance.last_used.time_since_epoch())};
   }
 };
 

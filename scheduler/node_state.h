@@ -1,25 +1,89 @@
 #pragma once
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/units.h"
+#include "scheduler/events.h"
+#include "scheduler/recent_median.h"
 
-// The scheduler's picture of the node, which its policies read. Ordered containers only: the
-// same events must lead to the same decisions.
+// The scheduler's picture of the node, which its policies read. What is iterated is ordered, and
+// hash maps are only looked up in: the same events must lead to the same decisions.
 namespace torpor::scheduler {
+
+// Order of arrival; a request that comes again keeps the time of its first arrival.
+struct Turn {
+  TimePoint arrival;
+  std::uint64_t sequence = 0;
+
+  friend auto operator<=>(const Turn&, const Turn&) = default;
+};
 
 struct Request {
   RequestId request;
   InstanceId instance;
-  TimePoint arrival;
+  Turn turn;
   TimePoint deadline;
   bool is_implicit = false;
-  std::uint64_t sequence = 0;  // order of arrival
+  bool is_for_any = false;  // any other instance of the function may serve it as well
+};
+
+// Where an image came from for the lease that runs on it.
+enum class ImageSource { kResident, kPeer, kHost };
+
+// What requests of a function have taken, from the start of the swap, if one was needed, to the
+// answer.
+struct RunTimes {
+  RecentMedian resident;
+  RecentMedian from_peer;
+  RecentMedian from_host;
+
+  // Whether swapping slows it down visibly (section 5.3). One that is not known is taken to be:
+  // nobody's neighbour is disturbed by a mistake.
+  bool is_heavy() const {
+    return !resident.value() || !from_host.value() ||
+           ToSeconds(*from_host.value()) > 1.3 * ToSeconds(*resident.value());
+  }
+  // At best; 0 while nothing is known.
+  Duration shortest() const {
+    return resident.value().value_or(
+        from_peer.value().value_or(from_host.value().value_or(Duration::zero())));
+  }
+};
+
+struct Function {
+  FunctionId id;
+  Objective objective;
+  int priority = 0;
+  std::size_t max_waiting = 0;
+  Duration keep_alive{};
+  std::vector<InstanceId> instances;
+  std::size_t waiting = 0;  // explicit requests
+  // Of its requests that are over, and of them those that were answered within their deadlines.
+  std::uint64_t finished = 0;
+  std::uint64_t in_time = 0;
+  RunTimes run_times;
+};
+
+inline constexpr Duration kUseDecay = std::chrono::minutes(5);
+
+// What is evicted first: the least. A pinned image only if nothing else is left.
+struct EvictionRank {
+  bool is_pinned = false;
+  int group = 0;
+  double value = 0;
+
+  friend bool operator<(const EvictionRank& a, const EvictionRank& b) {
+    return std::tie(a.is_pinned, a.group, a.value) < std::tie(b.is_pinned, b.group, b.value);
+  }
 };
 
 struct Copy {
@@ -28,6 +92,10 @@ struct Copy {
   Bytes bytes = 0;          // set aside on the GPU
   bool is_unsaved = false;  // a lease may have changed it since it was written back
   bool is_saving = false;   // WriteBack is under way
+  // From where it comes, if that GPU keeps its copy; and how many are coming from this one so.
+  std::optional<GpuIndex> source;
+  int readers = 0;
+  std::optional<EvictionRank> rank;  // in Gpu::evictable, while it may be evicted
 };
 
 struct Instance {
@@ -36,24 +104,39 @@ struct Instance {
   enum class Phase { kIdle, kPlacing, kLeased, kRevoked };
 
   InstanceId id;
+  FunctionId function;
   // Whose lease it shares: itself, or of a companion the instance that it belongs to.
   InstanceId leader;
   std::vector<InstanceId> companions;
   int max_in_flight = 1;
+  bool keeps_replicas = false;
   Bytes image_bytes = 0;
   std::map<GpuIndex, Copy> copies;
+  std::optional<GpuIndex> bound_gpu;  // the only one it may run on, where that is decided early
   bool is_pinned = false;
   bool is_load_wanted = false;
   std::optional<GpuIndex> load_gpu;  // where to, once that is decided
   Phase phase = Phase::kIdle;
   GpuIndex gpu;  // while it is a tenant
   bool lease_is_implicit = false;
+  ImageSource image_source = ImageSource::kResident;  // of its tenancy
+  // When the run began whose time is to be learned: with the swap, or the grant.
+  std::optional<TimePoint> run_since;
   TimePoint leased_at{};
   TimePoint last_used{};
+  // The logarithm of its uses, where one that is older by kUseDecay counts 1/e as much: as of time
+  // zero, so that it changes with uses only.
+  double log_use = -1e300;
+  std::map<Turn, RequestId> waiting;
+  std::optional<Turn> queued_as;  // its first request's turn, while it stands in the queue
   std::set<RequestId> in_flight;
 
   // Whether no other GPU of its lease uses its memory: else a copy elsewhere is nobody's.
   bool is_alone() const { return leader == id && companions.empty(); }
+  bool is_present_on(GpuIndex at) const {
+    const auto copy = copies.find(at);
+    return copy != copies.end() && copy->second.state == Copy::State::kPresent;
+  }
 };
 
 struct Gpu {
@@ -61,19 +144,39 @@ struct Gpu {
   bool is_up = false;
   Bytes capacity = 0;             // also while it is down: it comes back with the same
   Bytes used = 0;                 // by all copies, those that come and leave included
+  Bytes leaving = 0;              // of them by those that leave
+  Bytes bound = 0;                // by the images of instances that may run only here
   InstanceId tenant;              // may be a companion
+  InstanceId loading;             // whose image comes from the host
   std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
+  std::optional<int> pcie_switch;
+  std::set<InstanceId> copies;  // that lie there, come or leave
+  int swaps = 0;                // of them, those that come or leave
+  int saves = 0;                // of them, those that are written back
+  std::set<std::pair<EvictionRank, InstanceId>> evictable;  // the first to be evicted first
+  std::set<std::pair<EvictionRank, InstanceId>> unsaved;    // of them, what is to be written back
   // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept
   // only where images are to be written back then.
   std::optional<TimePoint> idle_since;
 
   Bytes free_bytes() const { return capacity - used; }
+  // Once all that leaves has left.
+  Bytes free_later() const { return free_bytes() + leaving; }
 };
 
 struct NodeState {
   std::map<GpuIndex, Gpu> gpus;
-  std::map<InstanceId, Instance> instances;
-  std::map<RequestId, Request> waiting;
+  std::unordered_map<FunctionId, Function> functions;
+  std::unordered_map<InstanceId, Instance> instances;
+  std::unordered_map<RequestId, Request> requests;  // that wait or are in flight
+
+  const Function& FunctionOf(const Instance& instance) const {
+    return functions.at(instance.function);
+  }
+  // The request that is served next. There must be one.
+  const Request& FirstOf(const Instance& instance) const {
+    return requests.at(instance.waiting.begin()->second);
+  }
 };
 
 }  // namespace torpor::scheduler

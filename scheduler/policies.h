@@ -2,20 +2,36 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "scheduler/node_state.h"
 
-// The three decisions that the scheduler leaves to others. A policy may keep state of its own, but
-// must be deterministic.
+// The decisions that the scheduler leaves to others. A policy may keep state of its own, but must
+// be deterministic.
 namespace torpor::scheduler {
 
+// Orders the instances that wait for a GPU: those with a waiting request and without a lease.
 class QueuePolicy {
  public:
   virtual ~QueuePolicy() = default;
 
-  // All waiting requests, the one to be served first at the front.
-  virtual std::vector<RequestId> Order(const NodeState& node, TimePoint now) = 0;
+  // The instance has begun to wait, or its first request is another one now (a Remove precedes).
+  virtual void Add(const Instance& instance, const NodeState& node) = 0;
+  // It waits no longer. Called with the instance as it was added.
+  virtual void Remove(const Instance& instance) = 0;
+
+  // The first `count` (or all, if they are fewer) of those that wait, in the order in which they
+  // are to be served. Unless `open` is empty, those bound to other GPUs may be left out.
+  virtual std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
+                                        const NodeState& node, TimePoint now) = 0;
+  // Whether `a`, which need not wait in the queue, would be served before `b`, which does.
+  virtual bool IsBefore(const Instance& a, const Instance& b, const NodeState& node) const = 0;
+
+  // What is known of the function has changed: a request is over, or the objective is another one.
+  // `in_time`: whether that request was answered within its deadline.
+  virtual void OnOutcome(const Function& /*function*/, std::optional<bool> /*in_time*/,
+                         TimePoint /*now*/) {}
 };
 
 class PlacementPolicy {
@@ -34,10 +50,10 @@ class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
 
-  // `candidates` (instances that are present on the GPU and are no tenants, in ascending order),
-  // the one to be evicted first at the front.
-  virtual std::vector<InstanceId> Order(GpuIndex gpu, std::vector<InstanceId> candidates,
-                                        const NodeState& node, TimePoint now) = 0;
+  // Asked again whenever something about the instance has changed, and only then: what changes by
+  // itself with time must change for all alike.
+  virtual EvictionRank Rank(const Instance& instance, GpuIndex gpu,
+                            const NodeState& node) const = 0;
 };
 
 struct Policies {
@@ -46,14 +62,57 @@ struct Policies {
   std::unique_ptr<EvictionPolicy> eviction;
 };
 
+// --- Queues -------------------------------------------------------------------------------------
+
 // First come, first served.
 std::unique_ptr<QueuePolicy> MakeFifoQueue();
+
+// The earliest deadline first.
+std::unique_ptr<QueuePolicy> MakeDeadlineQueue();
+
+// Section 5.2 and appendix A.3 of the paper.
+struct RequiredCountOptions {
+  double alpha = 0.5;  // at the start; in [0, 1]
+  // Algorithm 2: factor by which alpha changes, change of the ratio of compliant functions from one
+  // period to the next that is needed for it.
+  double scalar = 2;
+  double threshold = 0.04;
+  Duration period{std::chrono::seconds(40)};
+};
+
+// By required request count (RRC): how many requests in time a function still needs to comply. In
+// two groups: functions that reach compliance with little effort, of them first who needs most;
+// then the others, of them first who needs least.
+std::unique_ptr<QueuePolicy> MakeRequiredCountQueue(RequiredCountOptions options = {});
+
+// Those whose first request can no longer be answered in time come after all others of `inner`, in
+// the order of arrival.
+std::unique_ptr<QueuePolicy> MakeTooLateLastQueue(std::unique_ptr<QueuePolicy> inner);
+
+// --- Placements ---------------------------------------------------------------------------------
 
 // Where the image is, if that GPU is free; else where it comes fastest from there, if there is
 // room; else the free GPU with the most free memory.
 std::unique_ptr<PlacementPolicy> MakeResidentFirstPlacement();
 
+// Algorithm 1 of the paper: where the image is; else where it comes fastest from another GPU; else
+// from the host where no neighbour's image, or a light one, comes through the same PCIe switch.
+std::unique_ptr<PlacementPolicy> MakeInterferenceAwarePlacement();
+
+// Where the image is, if that GPU is free; else any.
+std::unique_ptr<PlacementPolicy> MakeRandomPlacement(std::uint64_t seed);
+
+// --- Evictions ----------------------------------------------------------------------------------
+
 // Least recently used.
 std::unique_ptr<EvictionPolicy> MakeLruEviction();
+
+// Section 5.4 of the paper: of images that are on several GPUs all but one, then those whose
+// swapping does not slow them down, then the others; of each the least recently used first.
+std::unique_ptr<EvictionPolicy> MakeHeavinessEviction();
+
+// Of images that are on several GPUs all but one, then what is expected to cost the least: by how
+// often the image is used, how much longer a run takes that must swap it in, and its size.
+std::unique_ptr<EvictionPolicy> MakeExpectedCostEviction();
 
 }  // namespace torpor::scheduler

@@ -1,15 +1,20 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "scheduler/events.h"
 #include "scheduler/policies.h"
 
 namespace torpor::scheduler {
+
+// When instances are bound to GPUs. Late: at each request, to whichever is free. Early: for ever, to
+// the one with the most unbound memory, when they first have an image. While resident: at a request
+// for one whose image is on no GPU, and as long as it is there.
+enum class Binding { kLate, kEarly, kWhileResident };
 
 struct Options {
   // How long an implicit lease lasts at least if somebody waits for its GPU: a request, or another
@@ -18,6 +23,14 @@ struct Options {
   Duration implicit_quantum{std::chrono::milliseconds(100)};
   // How long a GPU must have had nothing to do before its images are written back; 0: never.
   Duration idle_write_back{};
+  Binding binding = Binding::kLate;
+  // Whether room is made by evicting others. Else requests are refused where there is none.
+  bool evicts = true;
+  // Whether images come from other GPUs where they may.
+  bool swaps_from_peers = true;
+  // Whether requests are refused that cannot be answered in time any more.
+  bool refuses_too_late = false;
+  std::size_t max_waiting = 0;  // further explicit requests are refused; 0: any number
 };
 
 // Decides who runs where, what is evicted and who waits. A deterministic state machine: no clock,
@@ -26,6 +39,9 @@ struct Options {
 // Every request is granted or refused unless it goes before; every growth is answered. That holds
 // as long as every action is answered by its event, leases that are revoked end, and a GPU that
 // goes down comes back.
+//
+// An event costs O(log n) in instances and waiting requests, and O(g) in GPUs; ExecutorUp and
+// ExecutorDown cost more.
 class Scheduler {
  public:
   explicit Scheduler(Policies policies, Options options = {});
@@ -45,10 +61,12 @@ class Scheduler {
 
   void Handle(const ExecutorUp& event);
   void Handle(const ExecutorDown& event);
+  void Handle(const FunctionSet& event);
   void Handle(const InstanceAdded& event);
   void Handle(const RequestArrived& event);
   void Handle(const RequestGone& event);
   void Handle(const SwapInDone& event);
+  void Handle(const ImageArrived& event);
   void Handle(const SwapOutDone& event);
   void Handle(const WriteBackDone& event);
   void Handle(const LeaseEnded& event);
@@ -59,70 +77,111 @@ class Scheduler {
   void Handle(const PinChanged& event);
   void Handle(const TimePassed& event);
 
-  // Goes through the queue: places whom a GPU is free for, revokes implicit leases for the rest.
-  void ServeQueue();
-  bool RefuseIfTooLarge(const Request& request, const Instance& instance);
+  // --- scheduler.cc: instances and their tenancies ---
   // The instance and its companions. Whatever belongs to a lease is the leader's alone, but for
   // the phase, which all share.
   std::vector<Instance*> MembersOf(const Instance& leader);
   Instance& LeaderOf(InstanceId member);
   void SetPhase(const Instance& leader, Instance::Phase phase);
-  // Gives every member a GPU outside of `claimed`, or none to any.
-  bool Place(Instance& leader, const std::set<GpuIndex>& claimed);
-  std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
-  // Lets the request run under the lease that its instance has, if it may.
-  bool Join(const Request& request, Instance& instance);
-  // Makes implicit leases end for `request`, which found no GPU for each member. `claimed`: GPUs
-  // that are, or become, free for requests before it.
-  void RevokeFor(const Request& request, const Instance& leader, std::set<GpuIndex>& claimed);
-  void ClaimGpu(const Request& request, const Instance& member, std::set<GpuIndex>& claimed);
-  bool MayRevoke(const Request& request, const Instance& holder);
+  // Takes tenants as near to their leases as they get without waiting. Idempotent.
+  void AdvanceTenants();
+  void Advance(Instance& member);
+  bool IsComplete(const Instance& leader);
+  void Grant(Instance& leader);
+  void NoteUse(Instance& member);
+  void EndTenancy(Instance& leader);
   void EmitRevoke(Instance& instance);
   // Asks for a WakeUp then, or earlier.
   void WakeAt(TimePoint when);
 
-  // Takes a tenant as near to its lease as it gets without waiting. Idempotent.
-  void Advance(Instance& member);
-  bool IsPresent(const Instance& member) const;
-  void GrantFirstWaiting(Instance& leader);
-  const Request* FirstWaiting(InstanceId instance);
-  void EndTenancy(Instance& leader);
+  // --- scheduler_requests.cc: requests, until they have a GPU and when they are over ---
+  Instance& InstanceFor(const RequestArrived& event);
+  std::optional<Refusal> ReasonToRefuse(const Request& request) const;
+  void Enqueue(const Request& request);
+  // Takes it out of its instance's waiting ones.
+  void Unqueue(const Request& request);
+  void RefuseWaiting(RequestId request, Refusal reason);
+  void RefuseAllWaiting(Instance& leader, Refusal reason);
+  // Brings the queue in step with what waits for the instance, and its phase.
+  void UpdateQueue(Instance& leader);
+  // Lets an instance that has nothing to do serve what waits for another of its function.
+  void TakeFromSibling(Instance& leader);
+  void Count(const Request& request, bool in_time);
+  void LearnRunTime(const Instance& leader);
+  bool IsTooLarge(const Instance& leader);
+  bool IsTooLate(const Instance& leader) const;
 
+  // --- scheduler_queue.cc: who gets which GPU ---
+  // Goes through the queue as long as there is a GPU that might be had: places whom one is free
+  // for, revokes implicit leases for others.
+  void ServeQueue();
+  // GPUs that are free, become so, or have an implicit lease, but for those of `claimed`.
+  std::vector<GpuIndex> OpenGpus(const std::set<GpuIndex>& claimed) const;
+  // True where the instance needs no GPU any more: it has one, or its requests were refused.
+  bool Serve(Instance& leader, std::set<GpuIndex>& claimed);
+  // Gives every member a GPU outside of `claimed`, or none to any.
+  bool Place(Instance& leader, const std::set<GpuIndex>& claimed);
+  std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
+  bool MayRunOn(const Instance& member, const Gpu& gpu) const;
+  // Whether waiting can help: there is a GPU, busy or not, that it may run on.
+  bool MayRunAnywhere(const Instance& leader);
+  // Makes implicit leases end for an instance that found no GPU for each member. `claimed`: GPUs
+  // that are, or become, free for others before it.
+  void RevokeFor(const Instance& leader, std::set<GpuIndex>& claimed);
+  void ClaimGpu(const Request& request, const Instance& member, std::set<GpuIndex>& claimed);
+  bool MayRevoke(const Request& request, const Instance& holder);
+  // Lets requests run under the lease that their instance has, or ends that for them.
+  void ServeTenants();
+  bool Join(Instance& leader);
+
+  // --- scheduler_memory.cc: images on GPUs ---
   // True where `bytes` are free now. Else evicts until, once all that leaves has left, they will
   // be, as far as there is anything to evict.
   bool MakeRoom(Gpu& gpu, Bytes bytes);
-  // What will be free once all that leaves has left.
-  Bytes FreeLater(const Gpu& gpu) const;
   // Takes an image that is not on its way to `gpu` nearer to that. True once it comes.
   bool Bring(Instance& member, Gpu& gpu);
   // Where on another GPU it had better come from than from the host.
   std::optional<GpuIndex> SourceOf(const Instance& member, const Gpu& gpu) const;
+  void EmitSwapIn(Instance& member, Gpu& gpu, std::optional<GpuIndex> source);
   void EmitSwapOut(Instance& instance, GpuIndex gpu, SwapOutReason reason);
+  void SetCopyState(Instance& instance, GpuIndex gpu, Copy::State state);
   void Drop(Instance& instance, GpuIndex gpu);
   void Charge(Instance& instance, GpuIndex gpu, Bytes bytes);
+  void Discharge(Instance& instance, GpuIndex gpu, Bytes bytes);
+  void EndReading(Instance& instance, GpuIndex reader);
+  // Brings the orders of eviction in step with the instance.
+  void Rank(Instance& instance);
+  void RetryGrowths();
+  // True where the growth was answered.
+  bool TryGrow(const Growth& growth);
+  void BindEarly(Instance& instance, Bytes bytes);
+  Bytes LargestCapacity() const;
+  // Evicts what has not been used for its function's keep_alive.
+  void EndKeepAlives();
 
-  // Goes through the images that an administrator wants on a GPU.
+  // --- scheduler_hints.cc: what an administrator asks for ---
+  // Goes through the images that are wanted on a GPU.
   void ServeLoads();
   // True where nothing is left to do for it.
   bool Load(Instance& member);
   std::optional<GpuIndex> ChooseLoadGpu(const Instance& member);
 
+  // --- scheduler_idle.cc: what GPUs do that have nothing to do ---
   void NoteIdleGpus();
-  // The GPUs with a swap under way.
-  std::set<GpuIndex> SwappingGpus() const;
+  // Whether somebody waits for a GPU and could have this one.
+  bool IsWanted(const Gpu& gpu);
   // Images, one at a time a GPU, of GPUs that have been idle for long enough.
   void SaveIdleImages();
-  void SaveImageOf(const Gpu& gpu);
-
-  void RetryGrowths();
-  // True where the growth was answered.
-  bool TryGrow(const Growth& growth);
-  Bytes LargestCapacity() const;
+  void SaveImageOf(Gpu& gpu);
 
   Policies policies_;
   const Options options_;
   NodeState node_;
-  std::vector<Growth> growths_;  // that wait for room, oldest first
+  std::size_t queued_ = 0;              // instances in the queue
+  std::size_t waiting_ = 0;             // explicit requests
+  std::vector<Growth> growths_;         // that wait for room, oldest first
+  std::set<InstanceId> wanted_loads_;   // of administrators
+  std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;  // the latest known ones
   std::optional<TimePoint> wake_up_;
   std::uint64_t next_sequence_ = 1;
   TimePoint now_{};

@@ -7,6 +7,7 @@ void Scheduler::Handle(const LoadWanted& event) {
   for (Instance* const member : MembersOf(node_.instances.at(event.instance))) {
     member->is_load_wanted = true;
     member->load_gpu = event.gpu;
+    wanted_loads_.insert(member->id);
   }
 }
 
@@ -15,8 +16,10 @@ void Scheduler::Handle(const EvictionWanted& event) {
   if (leader.phase != Instance::Phase::kIdle) return;
   for (Instance* const member : MembersOf(leader)) {
     member->is_load_wanted = false;
-    for (auto& [gpu, copy] : member->copies) {
-      if (copy.state == Copy::State::kPresent) EmitSwapOut(*member, gpu, SwapOutReason::kRequested);
+    wanted_loads_.erase(member->id);
+    for (const auto& [gpu, copy] : member->copies) {
+      const bool may_go = copy.state == Copy::State::kPresent && copy.readers == 0;
+      if (may_go) EmitSwapOut(*member, gpu, SwapOutReason::kRequested);
     }
   }
 }
@@ -24,13 +27,17 @@ void Scheduler::Handle(const EvictionWanted& event) {
 void Scheduler::Handle(const PinChanged& event) {
   for (Instance* const member : MembersOf(node_.instances.at(event.instance))) {
     member->is_pinned = event.is_pinned;
+    Rank(*member);
   }
 }
 
 void Scheduler::ServeLoads() {
-  for (auto& [id, instance] : node_.instances) {
-    if (instance.is_load_wanted && Load(instance)) instance.is_load_wanted = false;
-  }
+  std::erase_if(wanted_loads_, [this](InstanceId id) {
+    Instance& instance = node_.instances.at(id);
+    if (!Load(instance)) return false;
+    instance.is_load_wanted = false;
+    return true;
+  });
 }
 
 bool Scheduler::Load(Instance& member) {

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -16,6 +17,22 @@ scheduler::Policies DefaultPolicies() {
           scheduler::MakeLruEviction()};
 }
 
+std::string_view WhyRefused(scheduler::Refusal reason) {
+  switch (reason) {
+    case scheduler::Refusal::kTooLarge:
+      return "the function's memory is larger than any GPU of this node";
+    case scheduler::Refusal::kSwapFailed:
+      return "the function's memory could not be brought to a GPU";
+    case scheduler::Refusal::kNoRoom:
+      return "no GPU has room for the function's memory, and nothing is evicted";
+    case scheduler::Refusal::kQueueFull:
+      return "as many requests wait for a GPU as may";
+    case scheduler::Refusal::kTooLate:
+      return "the request could no longer be answered within its deadline";
+  }
+  return "";
+}
+
 EvictionReason ReasonOf(const scheduler::SwapOut& action) {
   switch (action.reason) {
     case scheduler::SwapOutReason::kMemoryFull:
@@ -24,6 +41,8 @@ EvictionReason ReasonOf(const scheduler::SwapOut& action) {
       return EvictionReason::kMove;
     case scheduler::SwapOutReason::kRequested:
       return EvictionReason::kRequested;
+    case scheduler::SwapOutReason::kKeepAliveOver:
+      return EvictionReason::kKeepAlive;
   }
   return EvictionReason::kMemoryFull;
 }
@@ -48,7 +67,11 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
     instance.config = function;
   }
   for (auto& [id, instance] : instances_) {
-    scheduler::InstanceAdded added{id, instance.config.max_in_flight, {}};
+    const scheduler::FunctionId function{id.value};
+    Feed(scheduler::FunctionSet{.function = function,
+                                .objective = {.deadline = instance.config.deadline}});
+    scheduler::InstanceAdded added{
+        .instance = id, .max_in_flight = instance.config.max_in_flight, .function = function};
     for (int gpu = 1; gpu < instance.config.gpus; ++gpu) {
       added.companions.push_back(InstanceId{next_instance++});
     }
@@ -216,9 +239,7 @@ void Controller::Obey(const scheduler::Revoke& action) {
 }
 
 void Controller::Obey(const scheduler::Refuse& action) {
-  const std::string why = action.reason == scheduler::Refusal::kTooLarge
-                              ? "the function's memory is larger than any GPU of this node"
-                              : "the function's memory could not be brought to a GPU";
+  const std::string why(WhyRefused(action.reason));
   const auto implicit = implicit_requests_.find(action.request);
   if (implicit == implicit_requests_.end()) {
     return FailRequest(action.request, absl::UnavailableError(why));

@@ -348,7 +348,7 @@ class Controller {
   // controller_requests.cc
   void FlushGrants(Instance& instance);
   void FailRequest(RequestId request, const absl::Status& status);
-  void FinishRequest(RequestId request);
+  void FinishRequest(RequestId request, bool is_served);
   void CheckIdle();
 
   // controller_hints.cc: an administrator's hints.

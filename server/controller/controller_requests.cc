@@ -38,7 +38,7 @@ void Controller::Acquire(RequestId request, const std::string& function, TimePoi
       FailRequest(request, absl::DeadlineExceededError("no GPU became free in time"));
     });
   }
-  Feed(scheduler::RequestArrived{request, instance->id, give_up, false});
+  Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
 }
 
 void Controller::Release(RequestId request) {
@@ -47,7 +47,7 @@ void Controller::Release(RequestId request) {
   if (found->second.state != Request::State::kRunning) {
     return FailRequest(request, absl::CancelledError("released before it was granted"));
   }
-  FinishRequest(request);
+  FinishRequest(request, true);
 }
 
 void Controller::ConfirmLease(RequestId request, const std::function<void()>& done) {
@@ -95,11 +95,11 @@ void Controller::FailRequest(RequestId request, const absl::Status& status) {
   if (found == requests_.end()) return;
   ++instances_.at(found->second.instance).errors;
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
-  FinishRequest(request);
+  FinishRequest(request, false);
   on_grant(status);
 }
 
-void Controller::FinishRequest(RequestId request) {
+void Controller::FinishRequest(RequestId request, bool is_served) {
   const auto found = requests_.find(request);
   const Request finished = std::move(found->second);
   requests_.erase(found);
@@ -111,7 +111,7 @@ void Controller::FinishRequest(RequestId request) {
       session->link->Send(wire::LeaseRevoke{finished.lost_lease.value});
     }
   }
-  Feed(scheduler::RequestGone{request});
+  Feed(scheduler::RequestGone{request, is_served});
   CheckIdle();
 }
 

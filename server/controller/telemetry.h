@@ -14,6 +14,7 @@ enum class EvictionReason {
   kMemoryFull,  // another image needed the room
   kMove,        // the image is wanted on another GPU
   kRequested,   // an administrator asked for it
+  kKeepAlive,   // nobody has used the function for its keep_alive
 };
 
 // Why bytes of an image that the GPU has changed are copied to the host.

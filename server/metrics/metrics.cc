@@ -31,7 +31,7 @@ constexpr std::array<const char*, 6> kOutcomes = {"ok",      "upstream_error", "
 constexpr std::array<const char*, 3> kSources = {"resident", "host", "peer"};
 constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
 constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
-constexpr std::array<const char*, 3> kReasons = {"memory_full", "move", "requested"};
+constexpr std::array<const char*, 4> kReasons = {"memory_full", "move", "requested", "keep_alive"};
 constexpr std::array<const char*, 4> kWriteBackReasons = {"eviction", "move", "checkpoint", "idle"};
 
 template <typename Enum, std::size_t N>

@@ -1,0 +1,45 @@
+#include <cmath>
+
+#include "scheduler/policies.h"
+
+namespace torpor::scheduler {
+namespace {
+
+// What an image's absence costs a second and byte: how often it is wanted, times what a swap-in
+// takes longer than a run on what is there. The logarithm is compared: use decays exponentially, so
+// that every logarithm falls at the same rate, and the order stays as it is while time passes.
+class ExpectedCostEviction final : public EvictionPolicy {
+ public:
+  EvictionRank Rank(const Instance& instance, GpuIndex gpu, const NodeState& node) const override {
+    enum { kReplica, kOnly };
+    for (const auto& [at, copy] : instance.copies) {
+      const bool is_other = at != gpu && copy.state == Copy::State::kPresent;
+      if (is_other) return {.group = kReplica, .value = instance.log_use};
+    }
+    const auto bytes = static_cast<double>(std::max<Bytes>(instance.image_bytes, 1));
+    const double seconds = CostOfSwap(node.FunctionOf(instance).run_times, bytes);
+    return {.group = kOnly, .value = instance.log_use + std::log(seconds) - std::log(bytes)};
+  }
+
+ private:
+  // The link is held as well, which costs others: that part grows with the image.
+  static double CostOfSwap(const RunTimes& times, double bytes) {
+    constexpr double kSecondsOfLinkPerByte = 5e-12;
+    double seconds = bytes * kSecondsOfLinkPerByte;
+    if (times.resident.value() && times.from_host.value()) {
+      const double longer = ToSeconds(*times.from_host.value()) - ToSeconds(*times.resident.value());
+      seconds += std::max(longer, 0.0);
+    } else {
+      seconds += bytes / 12e9;
+    }
+    return seconds;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<EvictionPolicy> MakeExpectedCostEviction() {
+  return std::make_unique<ExpectedCostEviction>();
+}
+
+}  // namespace torpor::scheduler

@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "scheduler/policies.h"
+
+namespace torpor::scheduler {
+namespace {
+
+// A required request count in millionths: sums of it are exact.
+using Count = std::int64_t;
+
+Count RequiredCount(const Function& function) {
+  const double p = function.objective.percentile;
+  const auto finished = static_cast<double>(function.finished);
+  const double count = (p * finished - static_cast<double>(function.in_time)) / (1 - p);
+  return std::llround(count * 1e6);
+}
+
+// The functions in the ascending order of their counts, cut in two: above the first whose counts,
+// as far as they are positive, sum up to at most alpha of the sum of all. Changes of counts move the
+// cut by few steps.
+class CutSequence {
+ public:
+  using Key = std::pair<Count, FunctionId>;
+  // What lies below a cut, if it lies at all: everything else is above.
+  using Cut = std::optional<Key>;
+
+  void Insert(const Key& key) {
+    keys_.insert(key);
+    total_ += Weight(key);
+    if (!IsAbove(key)) below_ += Weight(key);
+  }
+  void Erase(const Key& key) {
+    total_ -= Weight(key);
+    if (!IsAbove(key)) below_ -= Weight(key);
+    keys_.erase(key);
+  }
+
+  // Moves the cut to where it belongs. Calls `on_crossing(key)` for all that it passes.
+  template <typename OnCrossing>
+  void Recut(double alpha, const OnCrossing& on_crossing) {
+    const auto limit = static_cast<Count>(alpha * static_cast<double>(total_));
+    auto above = cut_ ? keys_.upper_bound(*cut_) : keys_.begin();
+    const auto move = [&](Cut cut, const Key& crossed) {
+      cut_ = cut;
+      on_crossing(crossed);
+    };
+    while (above != keys_.begin() && below_ > limit) {
+      const Key crossed = *--above;
+      below_ -= Weight(crossed);
+      move(above == keys_.begin() ? Cut() : Cut(*std::prev(above)), crossed);
+    }
+    while (above != keys_.end() && below_ + Weight(*above) <= limit) {
+      const Key crossed = *above++;
+      below_ += Weight(crossed);
+      move(crossed, crossed);
+    }
+  }
+
+  bool IsAbove(const Key& key) const { return !cut_ || key > *cut_; }
+
+ private:
+  static Count Weight(const Key& key) { return std::max<Count>(key.first, 0); }
+
+  std::set<Key> keys_;
+  Cut cut_;
+  Count total_ = 0;
+  Count below_ = 0;
+};
+
+// Algorithm 2: alpha follows the ratio of compliant functions from period to period.
+class AdaptiveAlpha {
+ public:
+  explicit AdaptiveAlpha(const RequiredCountOptions& options)
+      : options_(options), alpha_(options.alpha) {}
+
+  double value() const { return alpha_; }
+
+  void OnOutcome(const Function& function, bool in_time, TimePoint now) {
+    EndPeriods(now);
+    Record& record = records_[function.id];
+    if (record.period != period_) record = {.period = period_};
+    const bool was_counted = record.finished > 0;
+    const bool was_compliant = was_counted && record.IsCompliant(function.objective.percentile);
+    ++record.finished;
+    if (in_time) ++record.in_time;
+    const bool is_compliant = record.IsCompliant(function.objective.percentile);
+    if (!was_counted) ++functions_;
+    compliant_ += static_cast<int>(is_compliant) - static_cast<int>(was_compliant);
+  }
+
+ private:
+  // One function's requests of one period.
+  struct Record {
+    std::int64_t period = -1;
+    std::uint64_t finished = 0;
+    std::uint64_t in_time = 0;
+
+    bool IsCompliant(double percentile) const {
+      return static_cast<double>(in_time) >= percentile * static_cast<double>(finished);
+    }
+  };
+
+  void EndPeriods(TimePoint now) {
+    if (period_end_ == TimePoint()) period_end_ = now + options_.period;
+    if (now < period_end_) return;
+    if (functions_ > 0) Adapt(static_cast<double>(compliant_) / functions_);
+    ++period_;
+    functions_ = 0;
+    compliant_ = 0;
+    const auto passed = (now - period_end_) / options_.period;
+    period_end_ += (passed + 1) * options_.period;
+  }
+
+  void Adapt(double ratio) {
+    const double change = ratio - last_ratio_.value_or(ratio);
+    last_ratio_ = ratio;
+    if (change > options_.threshold) alpha_ = std::min(alpha_ * options_.scalar, 1.0);
+    if (change < -options_.threshold) alpha_ /= options_.scalar;
+  }
+
+  const RequiredCountOptions options_;
+  double alpha_;
+  std::unordered_map<FunctionId, Record> records_;
+  std::int64_t period_ = 0;
+  TimePoint period_end_{};
+  int functions_ = 0;  // with requests in this period
+  int compliant_ = 0;  // of them
+  std::optional<double> last_ratio_;
+};
+
+class RequiredCountQueue final : public QueuePolicy {
+ public:
+  explicit RequiredCountQueue(const RequiredCountOptions& options) : alpha_(options) {}
+
+  void Add(const Instance& instance, const NodeState& node) override {
+    Entry& entry = EntryOf(node.FunctionOf(instance));
+    entry.waiting.emplace(instance.id, *instance.queued_as);
+    GroupOf(entry).insert(PlaceOf(entry, instance.id, *instance.queued_as));
+  }
+
+  void Remove(const Instance& instance) override {
+    Entry& entry = entries_.at(instance.function);
+    GroupOf(entry).erase(PlaceOf(entry, instance.id, *instance.queued_as));
+    entry.waiting.erase(instance.id);
+  }
+
+  std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>&, const NodeState&,
+                                TimePoint) override {
+    std::vector<InstanceId> first;
+    for (const Group* const group : {&high_, &low_}) {
+      for (auto place = group->begin(); place != group->end() && first.size() < count; ++place) {
+        first.push_back(place->instance);
+      }
+    }
+    return first;
+  }
+
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState&) const override {
+    const auto rank = [this](const Instance& instance) {
+      const auto entry = entries_.find(instance.function);
+      const bool is_high = entry == entries_.end() || entry->second.is_high;
+      const Count count = entry == entries_.end() ? 0 : entry->second.key.first;
+      return std::tuple(!is_high, is_high ? -count : count, instance.waiting.begin()->first);
+    };
+    return rank(a) < rank(b);
+  }
+
+  void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
+    Entry& entry = EntryOf(function);
+    if (in_time) alpha_.OnOutcome(function, *in_time, now);
+    Relocate(entry, [&] {
+      sequence_.Erase(entry.key);
+      entry.key.first = RequiredCount(function);
+      sequence_.Insert(entry.key);
+      entry.is_high = !sequence_.IsAbove(entry.key);
+    });
+    Recut();
+  }
+
+ private:
+  // Where an instance stands in its group, the least first.
+  struct Place {
+    Count order = 0;
+    Turn turn;
+    InstanceId instance;
+
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  using Group = std::set<Place>;
+
+  struct Entry {
+    CutSequence::Key key;
+    bool is_high = true;
+    std::map<InstanceId, Turn> waiting;
+  };
+
+  Entry& EntryOf(const Function& function) {
+    const auto [found, is_new] = entries_.try_emplace(function.id);
+    Entry& entry = found->second;
+    if (is_new) {
+      entry.key = {RequiredCount(function), function.id};
+      sequence_.Insert(entry.key);
+      entry.is_high = !sequence_.IsAbove(entry.key);
+      Recut();
+    }
+    return entry;
+  }
+
+  Group& GroupOf(const Entry& entry) { return entry.is_high ? high_ : low_; }
+
+  // In the high group those come first that need most, in the low one those that need least.
+  static Place PlaceOf(const Entry& entry, InstanceId instance, Turn turn) {
+    const Count count = entry.key.first;
+    return {entry.is_high ? -count : count, turn, instance};
+  }
+
+  // Does what changes the entry's place in the order.
+  template <typename Change>
+  void Relocate(Entry& entry, const Change& change) {
+    for (const auto& [instance, turn] : entry.waiting) {
+      GroupOf(entry).erase(PlaceOf(entry, instance, turn));
+    }
+    change();
+    for (const auto& [instance, turn] : entry.waiting) {
+      GroupOf(entry).insert(PlaceOf(entry, instance, turn));
+    }
+  }
+
+  void Recut() {
+    sequence_.Recut(alpha_.value(), [this](const CutSequence::Key& crossed) {
+      Entry& entry = entries_.at(crossed.second);
+      Relocate(entry, [&] { entry.is_high = !entry.is_high; });
+    });
+  }
+
+  AdaptiveAlpha alpha_;
+  CutSequence sequence_;
+  std::unordered_map<FunctionId, Entry> entries_;
+  Group high_;
+  Group low_;
+};
+
+}  // namespace
+
+std::unique_ptr<QueuePolicy> MakeRequiredCountQueue(RequiredCountOptions options) {
+  return std::make_unique<RequiredCountQueue>(options);
+}
+
+}  // namespace torpor::scheduler

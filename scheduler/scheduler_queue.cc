@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/scheduler.h"
+
+// Who gets which GPU.
+namespace torpor::scheduler {
+
+void Scheduler::ServeQueue() {
+  std::set<GpuIndex> claimed;
+  std::set<InstanceId> unserved;
+  while (queued_ > unserved.size()) {
+    const std::vector<GpuIndex> open = OpenGpus(claimed);
+    if (open.empty()) return;
+    const std::size_t before = unserved.size();
+    bool was_any_served = false;
+    for (const InstanceId id :
+         policies_.queue->First(before + open.size(), open, node_, now_)) {
+      if (unserved.count(id) > 0) continue;
+      if (!Serve(node_.instances.at(id), claimed)) {
+        unserved.insert(id);
+        continue;
+      }
+      // The order may be another one now.
+      was_any_served = true;
+      break;
+    }
+    if (!was_any_served && unserved.size() == before) return;
+  }
+}
+
+std::vector<GpuIndex> Scheduler::OpenGpus(const std::set<GpuIndex>& claimed) const {
+  std::vector<GpuIndex> open;
+  for (const auto& [id, gpu] : node_.gpus) {
+    if (!gpu.is_up || claimed.count(id) > 0) continue;
+    if (gpu.tenant) {
+      const Instance& holder = node_.instances.at(node_.instances.at(gpu.tenant).leader);
+      const bool may_become_free = holder.phase == Instance::Phase::kRevoked ||
+                                   (holder.phase == Instance::Phase::kLeased &&
+                                    holder.lease_is_implicit);
+      if (!may_become_free) continue;
+    }
+    open.push_back(id);
+  }
+  return open;
+}
+
+bool Scheduler::Serve(Instance& leader, std::set<GpuIndex>& claimed) {
+  if (IsTooLarge(leader)) {
+    RefuseAllWaiting(leader, Refusal::kTooLarge);
+    return true;
+  }
+  if (!MayRunAnywhere(leader)) {
+    RefuseAllWaiting(leader, Refusal::kNoRoom);
+    return true;
+  }
+  if (options_.refuses_too_late && IsTooLate(leader)) {
+    RefuseWaiting(leader.waiting.begin()->second, Refusal::kTooLate);
+    return true;
+  }
+  if (Place(leader, claimed)) return true;
+  RevokeFor(leader, claimed);
+  return false;
+}
+
+bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
+  std::vector<Instance*> members = MembersOf(leader);
+  // Who is on a GPU already is not driven from it by one who may go to any.
+  std::stable_partition(members.begin(), members.end(),
+                        [](const Instance* member) { return !member->copies.empty(); });
+  std::vector<GpuIndex> chosen;
+  std::set<GpuIndex> taken = claimed;
+  for (const Instance* const member : members) {
+    const std::optional<GpuIndex> gpu = ChooseGpu(*member, taken);
+    if (!gpu) return false;
+    chosen.push_back(*gpu);
+    taken.insert(*gpu);
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    node_.gpus.at(chosen[i]).tenant = members[i]->id;
+    members[i]->gpu = chosen[i];
+  }
+  leader.image_source = ImageSource::kResident;
+  SetPhase(leader, Instance::Phase::kPlacing);
+  for (Instance* const member : members) {
+    if (member->phase == Instance::Phase::kPlacing) Advance(*member);
+  }
+  return true;
+}
+
+std::optional<GpuIndex> Scheduler::ChooseGpu(const Instance& member,
+                                             const std::set<GpuIndex>& taken) {
+  std::vector<GpuIndex> candidates;
+  for (const auto& [id, gpu] : node_.gpus) {
+    const bool is_free = gpu.is_up && !gpu.tenant && taken.count(id) == 0;
+    if (is_free && MayRunOn(member, gpu)) candidates.push_back(id);
+  }
+  if (candidates.empty()) return std::nullopt;
+  return policies_.placement->Choose(member, candidates, node_, now_);
+}
+
+bool Scheduler::MayRunOn(const Instance& member, const Gpu& gpu) const {
+  if (gpu.capacity < member.image_bytes) return false;
+  if (options_.binding == Binding::kEarly) return member.bound_gpu == gpu.id;
+  if (options_.binding == Binding::kWhileResident && !member.copies.empty()) {
+    return member.copies.count(gpu.id) > 0;
+  }
+  return options_.evicts || member.copies.count(gpu.id) > 0 ||
+         gpu.free_later() >= member.image_bytes;
+}
+
+bool Scheduler::MayRunAnywhere(const Instance& leader) {
+  if (options_.binding == Binding::kLate && options_.evicts) return true;
+  const std::vector<Instance*> members = MembersOf(leader);
+  return std::all_of(members.begin(), members.end(), [this](const Instance* member) {
+    return std::any_of(node_.gpus.begin(), node_.gpus.end(), [&](const auto& gpu) {
+      return MayRunOn(*member, gpu.second);
+    });
+  });
+}
+
+void Scheduler::RevokeFor(const Instance& leader, std::set<GpuIndex>& claimed) {
+  const Request& request = node_.FirstOf(leader);
+  for (const Instance* const member : MembersOf(leader)) ClaimGpu(request, *member, claimed);
+}
+
+void Scheduler::ClaimGpu(const Request& request, const Instance& member,
+                         std::set<GpuIndex>& claimed) {
+  Instance* holder = nullptr;
+  for (const auto& [id, gpu] : node_.gpus) {
+    if (!gpu.is_up || !MayRunOn(member, gpu) || claimed.count(id)) continue;
+    // Free, but not as many as the instance needs: kept for it, or it would wait for ever.
+    const bool is_free_soon =
+        !gpu.tenant || node_.instances.at(gpu.tenant).phase == Instance::Phase::kRevoked;
+    if (is_free_soon) {
+      claimed.insert(id);
+      return;
+    }
+    const bool is_better =
+        !holder || (member.copies.count(id) && !member.copies.count(holder->gpu));
+    if (is_better && MayRevoke(request, LeaderOf(gpu.tenant))) {
+      holder = &node_.instances.at(gpu.tenant);
+    }
+  }
+  if (!holder) return;
+  claimed.insert(holder->gpu);
+  EmitRevoke(LeaderOf(holder->id));
+}
+
+bool Scheduler::MayRevoke(const Request& request, const Instance& holder) {
+  if (holder.phase != Instance::Phase::kLeased || !holder.lease_is_implicit) return false;
+  const TimePoint from =
+      holder.leased_at +
+      (request.is_implicit ? options_.implicit_quantum : options_.implicit_quantum_for_request);
+  if (now_ >= from) return true;
+  WakeAt(from);
+  return false;
+}
+
+void Scheduler::ServeTenants() {
+  for (const auto& [id, gpu] : node_.gpus) {
+    if (!gpu.tenant) continue;
+    Instance& leader = LeaderOf(gpu.tenant);
+    while (!leader.waiting.empty() && Join(leader)) {
+    }
+    if (leader.waiting.empty()) continue;
+    for (const auto& [turn, request] : leader.waiting) {
+      if (!MayRevoke(node_.requests.at(request), leader)) continue;
+      EmitRevoke(leader);
+      break;
+    }
+  }
+}
+
+bool Scheduler::Join(Instance& leader) {
+  const Request request = node_.FirstOf(leader);
+  if (request.is_implicit || leader.phase != Instance::Phase::kLeased ||
+      leader.lease_is_implicit ||
+      leader.in_flight.size() >= static_cast<std::size_t>(leader.max_in_flight)) {
+    return false;
+  }
+  // Joining while others wait for a GPU could keep the lease for ever.
+  const std::vector<InstanceId> blocked = policies_.queue->First(1, {}, node_, now_);
+  if (!blocked.empty() &&
+      !policies_.queue->IsBefore(leader, node_.instances.at(blocked.front()), node_)) {
+    return false;
+  }
+  Unqueue(request);
+  leader.in_flight.insert(request.request);
+  leader.run_since.reset();
+  actions_.emplace_back(scheduler::Grant{request.request, leader.id, leader.gpu, true, {}});
+  return true;
+}
+
+}  // namespace torpor::scheduler

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/scheduler.h"
+
+// Requests, until they have a GPU and when they are over.
+namespace torpor::scheduler {
+
+void Scheduler::Handle(const RequestArrived& event) {
+  Instance& instance = InstanceFor(event);
+  const Function& function = node_.FunctionOf(instance);
+  Request request{.request = event.request,
+                  .instance = instance.id,
+                  .turn = {event.arrival.value_or(now_), next_sequence_++},
+                  .deadline = event.deadline,
+                  .is_implicit = event.is_implicit,
+                  .is_for_any = !event.instance};
+  const bool has_objective = function.objective.deadline != Duration::max() && !event.is_implicit;
+  if (event.deadline == TimePoint::max() && has_objective) {
+    request.deadline = request.turn.arrival + function.objective.deadline;
+  }
+  if (const std::optional<Refusal> reason = ReasonToRefuse(request)) {
+    Count(request, false);
+    actions_.emplace_back(Refuse{request.request, *reason});
+    return;
+  }
+  Enqueue(request);
+  if (IsTooLarge(instance)) RefuseWaiting(request.request, Refusal::kTooLarge);
+}
+
+Instance& Scheduler::InstanceFor(const RequestArrived& event) {
+  if (event.instance) return node_.instances.at(event.instance);
+  const auto load = [](const Instance& instance) {
+    const bool is_present = std::any_of(
+        instance.copies.begin(), instance.copies.end(),
+        [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
+    return std::pair(instance.waiting.size() + instance.in_flight.size(), is_present ? 0 : 1);
+  };
+  Instance* best = nullptr;
+  for (const InstanceId id : node_.functions.at(event.function).instances) {
+    Instance& instance = node_.instances.at(id);
+    if (!best || load(instance) < load(*best)) best = &instance;
+  }
+  return *best;
+}
+
+std::optional<Refusal> Scheduler::ReasonToRefuse(const Request& request) const {
+  if (request.is_implicit) return std::nullopt;
+  const Function& function = node_.FunctionOf(node_.instances.at(request.instance));
+  const bool is_full = (function.max_waiting > 0 && function.waiting >= function.max_waiting) ||
+                       (options_.max_waiting > 0 && waiting_ >= options_.max_waiting);
+  return is_full ? std::optional(Refusal::kQueueFull) : std::nullopt;
+}
+
+void Scheduler::Handle(const RequestGone& event) {
+  const auto found = node_.requests.find(event.request);
+  if (found == node_.requests.end()) return;
+  const Request request = found->second;
+  const bool in_time = event.is_served && now_ <= request.deadline;
+  Instance& instance = node_.instances.at(request.instance);
+  // Who leaves before the deadline has nothing to complain of.
+  if (event.is_served || now_ > request.deadline) Count(request, in_time);
+  if (instance.waiting.count(request.turn) > 0) {
+    // A tenant that is left with nobody to run for is noticed by Advance.
+    Unqueue(request);
+    node_.requests.erase(request.request);
+    return;
+  }
+  if (event.is_served) LearnRunTime(instance);
+  instance.run_since.reset();
+  node_.requests.erase(request.request);
+  instance.in_flight.erase(request.request);
+  Gpu& gpu = node_.gpus.at(instance.gpu);
+  if (gpu.loading == instance.id) gpu.loading = {};
+  if (instance.in_flight.empty()) EmitRevoke(instance);
+}
+
+void Scheduler::Enqueue(const Request& request) {
+  node_.requests[request.request] = request;
+  Instance& instance = node_.instances.at(request.instance);
+  instance.waiting.emplace(request.turn, request.request);
+  if (!request.is_implicit) {
+    ++waiting_;
+    ++node_.functions.at(instance.function).waiting;
+  }
+  UpdateQueue(instance);
+}
+
+void Scheduler::Unqueue(const Request& request) {
+  Instance& instance = node_.instances.at(request.instance);
+  instance.waiting.erase(request.turn);
+  if (!request.is_implicit) {
+    --waiting_;
+    --node_.functions.at(instance.function).waiting;
+  }
+  UpdateQueue(instance);
+}
+
+void Scheduler::RefuseWaiting(RequestId id, Refusal reason) {
+  const Request request = node_.requests.at(id);
+  Count(request, false);
+  Unqueue(request);
+  node_.requests.erase(id);
+  actions_.emplace_back(Refuse{id, reason});
+}
+
+void Scheduler::RefuseAllWaiting(Instance& leader, Refusal reason) {
+  while (!leader.waiting.empty()) RefuseWaiting(leader.waiting.begin()->second, reason);
+}
+
+void Scheduler::UpdateQueue(Instance& leader) {
+  const bool waits = leader.phase == Instance::Phase::kIdle && !leader.waiting.empty();
+  const std::optional<Turn> turn =
+      waits ? std::optional(leader.waiting.begin()->first) : std::nullopt;
+  if (turn == leader.queued_as) return;
+  if (leader.queued_as) {
+    policies_.queue->Remove(leader);
+    --queued_;
+  }
+  leader.queued_as = turn;
+  if (!turn) return;
+  policies_.queue->Add(leader, node_);
+  ++queued_;
+}
+
+void Scheduler::TakeFromSibling(Instance& leader) {
+  const auto is_for_any = [this](const auto& entry) {
+    return node_.requests.at(entry.second).is_for_any;
+  };
+  Instance* busiest = nullptr;
+  for (const InstanceId id : node_.FunctionOf(leader).instances) {
+    Instance& sibling = node_.instances.at(id);
+    if (sibling.waiting.size() > (busiest ? busiest->waiting.size() : 0)) busiest = &sibling;
+  }
+  if (!busiest) return;
+  const auto found = std::find_if(busiest->waiting.begin(), busiest->waiting.end(), is_for_any);
+  if (found == busiest->waiting.end()) return;
+  Request request = node_.requests.at(found->second);
+  Unqueue(request);
+  request.instance = leader.id;
+  Enqueue(request);
+}
+
+void Scheduler::Count(const Request& request, bool in_time) {
+  if (request.is_implicit) return;
+  Function& function = node_.functions.at(node_.instances.at(request.instance).function);
+  ++function.finished;
+  if (in_time) ++function.in_time;
+  policies_.queue->OnOutcome(function, in_time, now_);
+}
+
+void Scheduler::LearnRunTime(const Instance& leader) {
+  if (!leader.run_since) return;
+  RunTimes& times = node_.functions.at(leader.function).run_times;
+  const Duration taken = now_ - *leader.run_since;
+  switch (leader.image_source) {
+    case ImageSource::kResident:
+      return times.resident.Add(taken);
+    case ImageSource::kPeer:
+      return times.from_peer.Add(taken);
+    case ImageSource::kHost:
+      return times.from_host.Add(taken);
+  }
+}
+
+bool Scheduler::IsTooLarge(const Instance& leader) {
+  const Bytes largest = LargestCapacity();
+  const std::vector<Instance*> members = MembersOf(leader);
+  return largest > 0 && std::any_of(members.begin(), members.end(), [&](const Instance* member) {
+           return member->image_bytes > largest;
+         });
+}
+
+bool Scheduler::IsTooLate(const Instance& leader) const {
+  const Request& request = node_.FirstOf(leader);
+  if (request.is_implicit) return false;
+  return now_ + node_.FunctionOf(leader).run_times.shortest() > request.deadline;
+}
+
+}  // namespace torpor::scheduler
