@@ -11,6 +11,13 @@
 // be deterministic.
 namespace torpor::scheduler {
 
+// Where an instance stands in a queue by required request count.
+struct Standing {
+  double required_count = 0;
+  bool is_high = true;  // in the group that goes first
+  double alpha = 1;
+};
+
 // Orders the instances that wait for a GPU: those with a waiting request and without a lease.
 class QueuePolicy {
  public:
@@ -32,6 +39,11 @@ class QueuePolicy {
   // `in_time`: whether that request was answered within its deadline.
   virtual void OnOutcome(const Function& /*function*/, std::optional<bool> /*in_time*/,
                          TimePoint /*now*/) {}
+
+  // Nothing where the order is another one.
+  virtual std::optional<Standing> StandingOf(const Function& /*function*/) const {
+    return std::nullopt;
+  }
 };
 
 class PlacementPolicy {

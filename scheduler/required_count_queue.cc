@@ -10,12 +10,13 @@ namespace {
 
 // A required request count in millionths: sums of it are exact.
 using Count = std::int64_t;
+constexpr double kCountUnit = 1e6;
 
 Count RequiredCount(const Function& function) {
   const double p = function.objective.percentile;
   const auto finished = static_cast<double>(function.finished);
   const double count = (p * finished - static_cast<double>(function.in_time)) / (1 - p);
-  return std::llround(count * 1e6);
+  return std::llround(count * kCountUnit);
 }
 
 // The functions in the ascending order of their counts, cut in two: above the first whose counts,
@@ -178,6 +179,14 @@ class RequiredCountQueue final : public QueuePolicy {
       entry.is_high = !sequence_.IsAbove(entry.key);
     });
     Recut();
+  }
+
+  std::optional<Standing> StandingOf(const Function& function) const override {
+    const auto entry = entries_.find(function.id);
+    if (entry == entries_.end()) return Standing{.alpha = alpha_.value()};
+    return Standing{.required_count = static_cast<double>(entry->second.key.first) / kCountUnit,
+                    .is_high = entry->second.is_high,
+                    .alpha = alpha_.value()};
   }
 
  private:

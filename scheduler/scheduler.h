@@ -155,6 +155,7 @@ class Scheduler {
   // True where the growth was answered.
   bool TryGrow(const Growth& growth);
   void BindEarly(Instance& instance, Bytes bytes);
+  std::optional<GpuIndex> RoomiestFor(const Instance& instance, Bytes bytes) const;
   Bytes LargestCapacity() const;
   // Evicts what has not been used for its function's keep_alive.
   void EndKeepAlives();

@@ -226,17 +226,24 @@ bool Scheduler::TryGrow(const Growth& growth) {
 
 void Scheduler::BindEarly(Instance& instance, Bytes bytes) {
   if (!instance.bound_gpu) {
-    const Gpu* best = nullptr;
-    for (const auto& [id, gpu] : node_.gpus) {
-      const bool has_room = gpu.capacity >= gpu.bound + bytes;
-      const bool is_better =
-          !best || gpu.capacity - gpu.bound > best->capacity - best->bound;
-      if (has_room && is_better) best = &gpu;
-    }
-    if (!best) return;
-    instance.bound_gpu = best->id;
+    const std::optional<GpuIndex> gpu = RoomiestFor(instance, bytes);
+    if (!gpu) return;
+    if (instance.queued_as) policies_.queue->Remove(instance);
+    instance.bound_gpu = gpu;
+    if (instance.queued_as) policies_.queue->Add(instance, node_);
   }
   node_.gpus.at(*instance.bound_gpu).bound += bytes;
+}
+
+std::optional<GpuIndex> Scheduler::RoomiestFor(const Instance& instance, Bytes bytes) const {
+  if (instance.phase != Instance::Phase::kIdle) return instance.gpu;
+  const Gpu* best = nullptr;
+  for (const auto& [id, gpu] : node_.gpus) {
+    const bool has_room = gpu.capacity >= gpu.bound + bytes;
+    const bool is_better = !best || gpu.capacity - gpu.bound > best->capacity - best->bound;
+    if (has_room && is_better) best = &gpu;
+  }
+  return best ? std::optional(best->id) : std::nullopt;
 }
 
 Bytes Scheduler::LargestCapacity() const {

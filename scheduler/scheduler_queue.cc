@@ -101,7 +101,9 @@ std::optional<GpuIndex> Scheduler::ChooseGpu(const Instance& member,
 
 bool Scheduler::MayRunOn(const Instance& member, const Gpu& gpu) const {
   if (gpu.capacity < member.image_bytes) return false;
-  if (options_.binding == Binding::kEarly) return member.bound_gpu == gpu.id;
+  if (options_.binding == Binding::kEarly && member.image_bytes > 0) {
+    return member.bound_gpu == gpu.id;
+  }
   if (options_.binding == Binding::kWhileResident && !member.copies.empty()) {
     return member.copies.count(gpu.id) > 0;
   }

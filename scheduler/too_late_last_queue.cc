@@ -41,6 +41,10 @@ class TooLateLastQueue final : public QueuePolicy {
     inner_->OnOutcome(function, in_time, now);
   }
 
+  std::optional<Standing> StandingOf(const Function& function) const override {
+    return inner_->StandingOf(function);
+  }
+
  private:
   // Whether there were any.
   bool SetLateAside(const std::vector<InstanceId>& first, const NodeState& node, TimePoint now) {

@@ -5,36 +5,44 @@
 namespace torpor::scheduler {
 namespace {
 
-Policies DefaultPolicies() {
-  return {MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()};
-}
-
-Options IdleSoon() {
-  Options options;
+Options IdleSoon(Options options) {
   options.idle_write_back = std::chrono::milliseconds(15);
   return options;
 }
 
 }  // namespace
 
-SchedulerWorld::SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose choose)
-    : gpu_bytes_(gpu_bytes), choose_(std::move(choose)), scheduler_(DefaultPolicies(), IdleSoon()) {
-  for (int i = 0; i < gpus; ++i) {
+SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
+    : shape_(std::move(shape)),
+      choose_(std::move(choose)),
+      scheduler_(std::move(MakeSetup(shape_.setup)->policies),
+                 IdleSoon(MakeSetup(shape_.setup)->options)) {
+  for (int i = 0; i < shape_.gpus; ++i) {
     is_up_[GpuIndex{i}] = true;
     Tell(Up(GpuIndex{i}));
   }
-  for (int i = 1; i <= instances; ++i) {
-    const InstanceId id{static_cast<std::uint64_t>(i)};
-    instances_.push_back(id);
-    leader_[id] = id;
-    InstanceAdded added{id, 1 + i % 3, {}};
-    if (i == instances && gpus > 1) {
-      added.companions.push_back(InstanceId{id.value + 1});
-      leader_[added.companions.back()] = id;
-    }
-    Tell(added);
-  }
+  for (int i = 1; i <= shape_.instances; ++i) AddInstance(i);
   for (const auto& [member, leader] : leader_) members_.push_back(member);
+}
+
+void SchedulerWorld::AddInstance(int number) {
+  const InstanceId id{static_cast<std::uint64_t>(number)};
+  instances_.push_back(id);
+  leader_[id] = id;
+  // The first two are one function's.
+  const FunctionId function{std::max(id.value, std::uint64_t{2})};
+  Tell(FunctionSet{.function = function,
+                   .objective = {.deadline = std::chrono::milliseconds(100)},
+                   .max_waiting = 30,
+                   .keep_alive = std::chrono::seconds(number % 2)});
+  InstanceAdded added{id, 1 + number % 3, {}, function};
+  if (number == shape_.instances && shape_.gpus > 1) {
+    added.companions.push_back(InstanceId{id.value + 1});
+    leader_[added.companions.back()] = id;
+  } else {
+    added.keeps_replicas = shape_.keeps_replicas;
+  }
+  Tell(added);
 }
 
 std::string SchedulerWorld::Step() {
@@ -95,7 +103,7 @@ std::string SchedulerWorld::Finish() {
 }
 
 ExecutorUp SchedulerWorld::Up(GpuIndex gpu) const {
-  ExecutorUp up{gpu, gpu_bytes_, {}};
+  ExecutorUp up{gpu, shape_.gpu_bytes, {}};
   // Of each pair of neighbours one reaches the other.
   if (gpu.value > 0) up.sources.push_back(GpuIndex{gpu.value - 1});
   return up;
@@ -111,7 +119,7 @@ void SchedulerWorld::Tell(const Event& event) {
 void SchedulerWorld::Obey(const SwapIn& action) {
   if (!is_up_[action.gpu]) Fail("swap-in on a GPU that is down");
   for (auto& [place, image] : images_) {
-    if (place.first != action.instance) continue;
+    if (place.first != action.instance || shape_.keeps_replicas) continue;
     const bool is_source = action.source == place.second && image.state == Image::kPresent;
     if (!is_source) Fail("swap-in of an image that is somewhere");
     image.state = Image::kLeaving;
@@ -119,6 +127,7 @@ void SchedulerWorld::Obey(const SwapIn& action) {
   if (action.source && !images_.count({action.instance, *action.source})) {
     Fail("the source has no image");
   }
+  if (action.keeps_source) readers_[{action.instance, *action.source}].insert(action.gpu);
   images_[{action.instance, action.gpu}] = {image_bytes_[action.instance], Image::kComing};
   CheckCapacity();
 }
@@ -128,7 +137,9 @@ void SchedulerWorld::Obey(const SwapOut& action) {
   if (image == images_.end() || image->second.state != Image::kPresent) {
     return Fail("swap-out of what is not there");
   }
-  if (leases_.count(leader_.at(action.instance))) Fail("swap-out under a lease");
+  const auto lease = leases_.find(leader_.at(action.instance));
+  if (lease != leases_.end() && lease->second.gpus.count(action.gpu)) Fail("swap-out under a lease");
+  if (!readers_[{action.instance, action.gpu}].empty()) Fail("swap-out of what is read");
   image->second.state = Image::kLeaving;
 }
 
@@ -204,7 +215,7 @@ void SchedulerWorld::Obey(const AllowGrowth& action) {
 void SchedulerWorld::Obey(const RefuseGrowth& action) {
   const auto growth = growths_.find(action.growth);
   if (growth == growths_.end()) return Fail("refuses an unknown growth");
-  if (image_bytes_[growth->second.instance] + growth->second.bytes <= gpu_bytes_) {
+  if (image_bytes_[growth->second.instance] + growth->second.bytes <= shape_.gpu_bytes) {
     Fail("refuses a growth that fits");
   }
   growths_.erase(growth);
@@ -222,15 +233,18 @@ void SchedulerWorld::CheckCapacity() {
   std::map<GpuIndex, Bytes> used;
   for (const auto& [place, image] : images_) used[place.second] += image.bytes;
   for (const auto& [gpu, bytes] : used) {
-    if (bytes > gpu_bytes_) Fail("more images than the GPU holds");
+    if (bytes > shape_.gpu_bytes) Fail("more images than the GPU holds");
   }
 }
 
 void SchedulerWorld::Arrive() {
-  const RequestArrived arrival{.request = RequestId{next_id_++},
-                               .instance = instances_[Below(instances_.size())],
-                               .deadline = TimePoint::max(),
-                               .is_implicit = Below(4) == 0};
+  RequestArrived arrival{.request = RequestId{next_id_++},
+                         .instance = instances_[Below(instances_.size())],
+                         .is_implicit = Below(4) == 0};
+  if (!arrival.is_implicit && arrival.instance.value <= 2) {
+    arrival.instance = {};
+    arrival.function = FunctionId{2};
+  }
   waiting_[arrival.request] = arrival;
   Tell(arrival);
 }
@@ -246,7 +260,7 @@ void SchedulerWorld::EndSomeRequest() {
   if (lease.is_implicit || lease.requests.empty()) return;
   const RequestId gone = *lease.requests.begin();
   lease.requests.erase(gone);
-  Tell(RequestGone{gone});
+  Tell(RequestGone{gone, Below(4) > 0});
 }
 
 void SchedulerWorld::EndSomeLease() {
@@ -262,7 +276,7 @@ void SchedulerWorld::EndSomeLease() {
 void SchedulerWorld::GrowOrShrink() {
   const InstanceId instance = members_[Below(members_.size())];
   if (Below(3) > 0) {
-    const GrowthWanted growth{GrowthId{next_id_++}, instance, Bytes{1} + Below(gpu_bytes_ / 4)};
+    const GrowthWanted growth{GrowthId{next_id_++}, instance, Bytes{1} + Below(shape_.gpu_bytes / 4)};
     growths_[growth.growth] = growth;
     return Tell(growth);
   }
@@ -305,6 +319,9 @@ void SchedulerWorld::CompleteSomeSwap() {
     return Tell(SwapOutDone{place.first, place.second});
   }
   const bool is_ok = Below(16) > 0;
+  for (auto& [source, readers] : readers_) {
+    if (source.first == place.first) readers.erase(place.second);
+  }
   image.state = Image::kPresent;
   if (!is_ok) {
     images_.erase(place);
@@ -324,6 +341,8 @@ void SchedulerWorld::BreakOrMendSomeGpu() {
   gpu->second = !gpu->second;
   if (gpu->second) return Tell(Up(gpu->first));
   std::erase_if(images_, [&](const auto& entry) { return entry.first.second == gpu->first; });
+  std::erase_if(readers_, [&](const auto& entry) { return entry.first.second == gpu->first; });
+  for (auto& [source, readers] : readers_) readers.erase(gpu->first);
   std::erase_if(write_backs_, [&](const Place& place) { return place.second == gpu->first; });
   std::erase_if(leases_,
                 [&](const auto& entry) { return entry.second.gpus.count(gpu->first) > 0; });

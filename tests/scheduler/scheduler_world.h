@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/scheduler.h"
+#include "scheduler/setup.h"
 
 namespace torpor::scheduler {
 
@@ -17,9 +17,16 @@ class SchedulerWorld {
  public:
   using Choose = std::function<std::uint32_t()>;
 
-  // `choose` gives any numbers; they decide what happens next. If there are several GPUs, one of
-  // the instances needs two at a time.
-  SchedulerWorld(int gpus, Bytes gpu_bytes, int instances, Choose choose);
+  struct Shape {
+    std::string setup = "torpor";
+    int gpus = 2;
+    Bytes gpu_bytes = 40;
+    int instances = 4;            // where there are several GPUs, one of them needs two at a time
+    bool keeps_replicas = false;  // of the other instances
+  };
+
+  // `choose` gives any numbers; they decide what happens next.
+  SchedulerWorld(Shape shape, Choose choose);
 
   // One event of the outside. Empty if all is well, else what the scheduler did wrong.
   std::string Step();
@@ -42,6 +49,7 @@ class SchedulerWorld {
   };
   using Place = std::pair<InstanceId, GpuIndex>;
 
+  void AddInstance(int number);
   ExecutorUp Up(GpuIndex gpu) const;
   void Tell(const Event& event);
   void Obey(const SwapIn& action);
@@ -68,7 +76,7 @@ class SchedulerWorld {
     return static_cast<std::uint32_t>(choose_() % static_cast<std::uint32_t>(bound));
   }
 
-  const Bytes gpu_bytes_;
+  const Shape shape_;
   Choose choose_;
   Scheduler scheduler_;
   TimePoint now_{};
@@ -79,6 +87,8 @@ class SchedulerWorld {
   std::map<GpuIndex, bool> is_up_;
   std::map<Place, Image> images_;
   std::set<Place> write_backs_;  // under way
+  // From which an image comes to other GPUs, while it stays.
+  std::map<Place, std::set<GpuIndex>> readers_;
   std::map<InstanceId, Lease> leases_;
   std::map<RequestId, RequestArrived> waiting_;
   std::map<GrowthId, GrowthWanted> growths_;

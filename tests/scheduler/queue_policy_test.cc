@@ -1,0 +1,162 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <tuple>
+
+#include "tests/scheduler/waiting_node.h"
+
+namespace torpor::scheduler {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+
+constexpr TimePoint At(Duration since) { return TimePoint(since); }
+
+TEST(FifoQueueTest, ServesInOrderOfArrival) {
+  WaitingNode node(MakeFifoQueue());
+  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id);
+  node.Wait(2, At(seconds(1)));
+  node.Wait(3, At(seconds(2)));
+  // It was granted before and lost its GPU: it keeps its turn.
+  node.Wait(1, At(seconds(0)));
+  EXPECT_THAT(node.First(5), ElementsAre(1, 2, 3));
+  EXPECT_THAT(node.First(2), ElementsAre(1, 2));
+  node.Leave(2);
+  EXPECT_THAT(node.First(5), ElementsAre(1, 3));
+}
+
+TEST(FifoQueueTest, LeavesOutThoseOfClosedGpus) {
+  WaitingNode node(MakeFifoQueue());
+  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id);
+  node.instance(1).bound_gpu = GpuIndex{0};
+  node.instance(2).bound_gpu = GpuIndex{1};
+  for (const std::uint64_t id : {1, 2, 3}) node.Wait(id, At(seconds(id)));
+  EXPECT_THAT(node.First(5), ElementsAre(1, 2, 3));
+  EXPECT_EQ(node.queue().First(5, {GpuIndex{1}}, node.node(), {}),
+            (std::vector{InstanceId{2}, InstanceId{3}}));
+}
+
+TEST(DeadlineQueueTest, ServesTheEarliestDeadlineFirst) {
+  WaitingNode node(MakeDeadlineQueue());
+  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id);
+  node.Wait(1, At(seconds(1)), At(seconds(9)));
+  node.Wait(2, At(seconds(2)), At(seconds(3)));
+  node.Wait(3, At(seconds(3)), At(seconds(9)));
+  EXPECT_THAT(node.First(5), ElementsAre(2, 1, 3));
+  node.Leave(2);
+  EXPECT_THAT(node.First(5), ElementsAre(1, 3));
+}
+
+TEST(TooLateLastQueueTest, WhoCannotBeInTimeComesLast) {
+  WaitingNode node(MakeTooLateLastQueue(MakeDeadlineQueue()));
+  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id);
+  node.function(1).run_times.resident.Add(milliseconds(30));
+  node.Wait(1, At(milliseconds(0)), At(milliseconds(80)));
+  node.Wait(2, At(milliseconds(1)), At(milliseconds(90)));
+  node.Wait(3, At(milliseconds(2)), At(milliseconds(100)));
+  EXPECT_THAT(node.First(5, At(milliseconds(50))), ElementsAre(1, 2, 3));
+  EXPECT_THAT(node.First(5, At(milliseconds(51))), ElementsAre(2, 3, 1));
+  EXPECT_THAT(node.First(1, At(milliseconds(51))), ElementsAre(2));
+  // Nobody who is late goes before another who is late and came first.
+  EXPECT_THAT(node.First(5, At(milliseconds(200))), ElementsAre(1, 2, 3));
+  node.Leave(1);
+  EXPECT_THAT(node.First(5, At(milliseconds(200))), ElementsAre(2, 3));
+}
+
+// What appendix A.3 says, computed from nothing.
+std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t functions,
+                                           double alpha) {
+  struct Entry {
+    std::int64_t count;
+    std::uint64_t id;
+  };
+  std::vector<Entry> sorted;
+  for (std::uint64_t id = 1; id <= functions; ++id) {
+    const Function& function = node.function(id);
+    const double p = function.objective.percentile;
+    const double count = (p * static_cast<double>(function.finished) -
+                          static_cast<double>(function.in_time)) /
+                         (1 - p);
+    sorted.push_back({std::llround(count * 1e6), id});
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.count, a.id) < std::tie(b.count, b.id);
+  });
+  std::int64_t total = 0;
+  for (const Entry& entry : sorted) total += std::max<std::int64_t>(entry.count, 0);
+  std::vector<std::tuple<bool, std::int64_t, Turn, std::uint64_t>> waiting;
+  std::int64_t sum = 0;
+  bool is_high = true;
+  for (const Entry& entry : sorted) {
+    sum += std::max<std::int64_t>(entry.count, 0);
+    is_high = is_high && sum <= static_cast<std::int64_t>(alpha * static_cast<double>(total));
+    if (!node.IsWaiting(entry.id)) continue;
+    waiting.emplace_back(!is_high, is_high ? -entry.count : entry.count,
+                         *node.instance(entry.id).queued_as, entry.id);
+  }
+  std::sort(waiting.begin(), waiting.end());
+  std::vector<std::uint64_t> order;
+  for (const auto& entry : waiting) order.push_back(std::get<3>(entry));
+  return order;
+}
+
+class RequiredCountQueueTest : public testing::TestWithParam<double> {};
+
+TEST_P(RequiredCountQueueTest, OrdersAsTheAppendixSays) {
+  const double alpha = GetParam();
+  constexpr std::uint64_t kFunctions = 40;
+  // One period: alpha stays.
+  WaitingNode node(MakeRequiredCountQueue({.alpha = alpha, .period = std::chrono::hours(1000)}));
+  std::mt19937 random(7);
+  for (std::uint64_t id = 1; id <= kFunctions; ++id) {
+    node.AddFunction(id, {milliseconds(80), id % 3 == 0 ? 0.9 : 0.98});
+  }
+  TimePoint now;
+  for (int step = 0; step < 3000; ++step) {
+    now += milliseconds(1);
+    const std::uint64_t id = 1 + random() % kFunctions;
+    // Some do much worse than others.
+    if (random() % 2 == 0) {
+      node.Finish(id, random() % kFunctions >= id / 2, now);
+    } else if (node.IsWaiting(id)) {
+      node.Leave(id);
+    } else {
+      node.Wait(id, now);
+    }
+    if (step % 10 == 0) {
+      ASSERT_EQ(node.First(kFunctions), OrderOfAppendix(node, kFunctions, alpha)) << step;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Alphas, RequiredCountQueueTest, testing::Values(0, 0.1, 0.5, 1));
+
+TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
+  WaitingNode node(MakeRequiredCountQueue({.alpha = 0.5, .period = seconds(40)}));
+  for (std::uint64_t id = 1; id <= 10; ++id) node.AddFunction(id, {milliseconds(80), 0.5});
+  TimePoint now = At(seconds(1));
+  const auto period = [&](std::uint64_t compliant) {
+    for (std::uint64_t id = 1; id <= 10; ++id) node.Finish(id, id <= compliant, now);
+    now += seconds(40);
+  };
+  const auto alpha = [&] { return node.queue().StandingOf(node.function(1))->alpha; };
+  period(8);
+  period(8);
+  EXPECT_EQ(alpha(), 0.5);
+  period(4);
+  period(4);  // the outcomes of the one before are known now: fewer than before it
+  EXPECT_EQ(alpha(), 0.25);
+  period(5);
+  EXPECT_EQ(alpha(), 0.25);
+  period(9);
+  period(10);
+  EXPECT_EQ(alpha(), 1.0);  // twice up: 5, 9 of 10
+}
+
+}  // namespace
+}  // namespace torpor::scheduler

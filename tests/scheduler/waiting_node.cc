@@ -1,0 +1,49 @@
+#include "tests/scheduler/waiting_node.h"
+
+namespace torpor::scheduler {
+
+void WaitingNode::AddFunction(std::uint64_t id, Objective objective) {
+  Function& function = node_.functions[FunctionId{id}];
+  function.id = FunctionId{id};
+  function.objective = objective;
+  Instance& instance = node_.instances[InstanceId{id}];
+  instance.id = InstanceId{id};
+  instance.leader = instance.id;
+  instance.function = function.id;
+  queue_->OnOutcome(function, std::nullopt, {});
+}
+
+void WaitingNode::Wait(std::uint64_t id, TimePoint arrival, TimePoint deadline) {
+  const Request request{.request = RequestId{next_},
+                        .instance = InstanceId{id},
+                        .turn = {arrival, next_},
+                        .deadline = deadline};
+  ++next_;
+  node_.requests[request.request] = request;
+  Instance& waiting = instance(id);
+  waiting.waiting.emplace(request.turn, request.request);
+  waiting.queued_as = request.turn;
+  queue_->Add(waiting, node_);
+}
+
+void WaitingNode::Leave(std::uint64_t id) {
+  Instance& waiting = instance(id);
+  queue_->Remove(waiting);
+  waiting.queued_as.reset();
+  waiting.waiting.clear();
+}
+
+void WaitingNode::Finish(std::uint64_t id, bool in_time, TimePoint now) {
+  Function& finished = function(id);
+  ++finished.finished;
+  if (in_time) ++finished.in_time;
+  queue_->OnOutcome(finished, in_time, now);
+}
+
+std::vector<std::uint64_t> WaitingNode::First(std::size_t count, TimePoint now) {
+  std::vector<std::uint64_t> first;
+  for (const InstanceId id : queue_->First(count, {}, node_, now)) first.push_back(id.value);
+  return first;
+}
+
+}  // namespace torpor::scheduler
