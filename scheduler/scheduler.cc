@@ -17,6 +17,7 @@ Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   std::visit([this](const auto& e) { Handle(e); }, event);
   EndKeepAlives();
   RetryGrowths();
+  StartCold();
   AdvanceTenants();
   ServeQueue();
   ServeTenants();

@@ -13,7 +13,7 @@ namespace torpor::scheduler {
 
 // When instances are bound to GPUs. Late: at each request, to whichever is free. Early: for ever, to
 // the one with the most unbound memory, when they first have an image. While resident: at a request
-// for one whose image is on no GPU, and as long as it is there.
+// for one whose image is on no GPU, and as long as it is there; the GPU runs others while it comes.
 enum class Binding { kLate, kEarly, kWhileResident };
 
 struct Options {
@@ -115,6 +115,12 @@ class Scheduler {
   // Goes through the queue as long as there is a GPU that might be had: places whom one is free
   // for, revokes implicit leases for others.
   void ServeQueue();
+  // Whether its image has to come before it stands in the queue.
+  bool IsCold(const Instance& leader) const;
+  // Has the images brought that cold instances wait for.
+  void StartCold();
+  // True unless something is still in the way.
+  bool StartCold(Instance& instance);
   // GPUs that are free, become so, or have an implicit lease, but for those of `claimed`.
   std::vector<GpuIndex> OpenGpus(const std::set<GpuIndex>& claimed) const;
   // True where the instance needs no GPU any more: it has one, or its requests were refused.
@@ -155,6 +161,7 @@ class Scheduler {
   // True where the growth was answered.
   bool TryGrow(const Growth& growth);
   void BindEarly(Instance& instance, Bytes bytes);
+  void Bind(Instance& instance, std::optional<GpuIndex> gpu);
   std::optional<GpuIndex> RoomiestFor(const Instance& instance, Bytes bytes) const;
   Bytes LargestCapacity() const;
   // Evicts what has not been used for its function's keep_alive.
@@ -181,6 +188,7 @@ class Scheduler {
   std::size_t queued_ = 0;              // instances in the queue
   std::size_t waiting_ = 0;             // explicit requests
   std::vector<Growth> growths_;         // that wait for room, oldest first
+  std::set<InstanceId> cold_;           // that wait for their images to come
   std::set<InstanceId> wanted_loads_;   // of administrators
   std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;  // the latest known ones
   std::optional<TimePoint> wake_up_;

@@ -11,7 +11,10 @@ void Scheduler::Handle(const SwapInDone& event) {
   const auto copy = instance.copies.find(event.gpu);
   if (copy == instance.copies.end() || copy->second.state != Copy::State::kComing) return;
   EndReading(instance, event.gpu);
-  if (event.ok) return SetCopyState(instance, event.gpu, Copy::State::kPresent);
+  if (event.ok) {
+    SetCopyState(instance, event.gpu, Copy::State::kPresent);
+    return UpdateQueue(LeaderOf(instance.id));
+  }
   Drop(instance, event.gpu);
   // Only a request that waits for it there: the image of a companion may have come for a lease that
   // was given up, another for a load.
@@ -104,6 +107,7 @@ void Scheduler::EmitSwapIn(Instance& member, Gpu& gpu, std::optional<GpuIndex> s
   ++gpu.swaps;
   Charge(member, gpu.id, member.image_bytes);
   Rank(member);
+  if (options_.binding == Binding::kWhileResident && member.is_alone()) Bind(member, gpu.id);
   const bool is_for_lease =
       member.phase == Instance::Phase::kPlacing && member.gpu == gpu.id;
   if (is_for_lease) {
@@ -151,6 +155,8 @@ void Scheduler::Drop(Instance& instance, GpuIndex at) {
   gpu.copies.erase(instance.id);
   if (gpu.loading == instance.id) gpu.loading = {};
   Rank(instance);
+  if (options_.binding == Binding::kWhileResident) Bind(instance, std::nullopt);
+  UpdateQueue(LeaderOf(instance.id));
 }
 
 void Scheduler::Charge(Instance& instance, GpuIndex gpu, Bytes bytes) {
@@ -228,11 +234,15 @@ void Scheduler::BindEarly(Instance& instance, Bytes bytes) {
   if (!instance.bound_gpu) {
     const std::optional<GpuIndex> gpu = RoomiestFor(instance, bytes);
     if (!gpu) return;
-    if (instance.queued_as) policies_.queue->Remove(instance);
-    instance.bound_gpu = gpu;
-    if (instance.queued_as) policies_.queue->Add(instance, node_);
+    Bind(instance, gpu);
   }
   node_.gpus.at(*instance.bound_gpu).bound += bytes;
+}
+
+void Scheduler::Bind(Instance& instance, std::optional<GpuIndex> gpu) {
+  if (instance.queued_as) policies_.queue->Remove(instance);
+  instance.bound_gpu = gpu;
+  if (instance.queued_as) policies_.queue->Add(instance, node_);
 }
 
 std::optional<GpuIndex> Scheduler::RoomiestFor(const Instance& instance, Bytes bytes) const {

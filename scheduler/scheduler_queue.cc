@@ -29,6 +29,34 @@ void Scheduler::ServeQueue() {
   }
 }
 
+bool Scheduler::IsCold(const Instance& leader) const {
+  if (options_.binding != Binding::kWhileResident || !leader.is_alone()) return false;
+  return std::none_of(leader.copies.begin(), leader.copies.end(), [](const auto& copy) {
+    return copy.second.state == Copy::State::kPresent;
+  });
+}
+
+void Scheduler::StartCold() {
+  std::erase_if(cold_, [this](InstanceId id) { return StartCold(node_.instances.at(id)); });
+}
+
+bool Scheduler::StartCold(Instance& instance) {
+  if (instance.waiting.empty() || !IsCold(instance)) return true;
+  if (!instance.copies.empty()) return false;
+  std::vector<GpuIndex> candidates;
+  for (const auto& [id, gpu] : node_.gpus) {
+    if (gpu.is_up && gpu.free_bytes() >= instance.image_bytes) candidates.push_back(id);
+  }
+  if (candidates.empty()) {
+    RefuseAllWaiting(instance, Refusal::kNoRoom);
+    return true;
+  }
+  const std::optional<GpuIndex> gpu =
+      policies_.placement->Choose(instance, candidates, node_, now_);
+  if (gpu) EmitSwapIn(instance, node_.gpus.at(*gpu), std::nullopt);
+  return false;
+}
+
 std::vector<GpuIndex> Scheduler::OpenGpus(const std::set<GpuIndex>& claimed) const {
   std::vector<GpuIndex> open;
   for (const auto& [id, gpu] : node_.gpus) {

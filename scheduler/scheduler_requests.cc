@@ -110,8 +110,10 @@ void Scheduler::RefuseAllWaiting(Instance& leader, Refusal reason) {
 
 void Scheduler::UpdateQueue(Instance& leader) {
   const bool waits = leader.phase == Instance::Phase::kIdle && !leader.waiting.empty();
+  const bool is_cold = IsCold(leader);
+  if (waits && is_cold) cold_.insert(leader.id);
   const std::optional<Turn> turn =
-      waits ? std::optional(leader.waiting.begin()->first) : std::nullopt;
+      waits && !is_cold ? std::optional(leader.waiting.begin()->first) : std::nullopt;
   if (turn == leader.queued_as) return;
   if (leader.queued_as) {
     policies_.queue->Remove(leader);
