@@ -150,9 +150,8 @@ struct Gpu {
   InstanceId loading;             // whose image comes from the host
   std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
   std::optional<int> pcie_switch;
-  std::set<InstanceId> copies;  // that lie there, come or leave
-  int swaps = 0;                // of them, those that come or leave
-  int saves = 0;                // of them, those that are written back
+  int swaps = 0;  // copies that come or leave
+  int saves = 0;  // copies that are written back
   std::set<std::pair<EvictionRank, InstanceId>> evictable;  // the first to be evicted first
   std::set<std::pair<EvictionRank, InstanceId>> unsaved;    // of them, what is to be written back
   // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept

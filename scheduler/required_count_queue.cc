@@ -20,22 +20,24 @@ Count RequiredCount(const Function& function) {
 }
 
 // The functions in the ascending order of their counts, cut in two: above the first whose counts,
-// as far as they are positive, sum up to at most alpha of the sum of all. Changes of counts move the
-// cut by few steps.
+// as far as they are positive, sum up to at most alpha of the sum of all. Those that are not
+// positive are always below. Changes of counts move the cut by few steps.
 class CutSequence {
  public:
   using Key = std::pair<Count, FunctionId>;
-  // What lies below a cut, if it lies at all: everything else is above.
+  // The last positive one below, if there is any.
   using Cut = std::optional<Key>;
 
   void Insert(const Key& key) {
+    if (key.first <= 0) return;
     keys_.insert(key);
-    total_ += Weight(key);
-    if (!IsAbove(key)) below_ += Weight(key);
+    total_ += key.first;
+    if (!IsAbove(key)) below_ += key.first;
   }
   void Erase(const Key& key) {
-    total_ -= Weight(key);
-    if (!IsAbove(key)) below_ -= Weight(key);
+    if (key.first <= 0) return;
+    total_ -= key.first;
+    if (!IsAbove(key)) below_ -= key.first;
     keys_.erase(key);
   }
 
@@ -50,21 +52,19 @@ class CutSequence {
     };
     while (above != keys_.begin() && below_ > limit) {
       const Key crossed = *--above;
-      below_ -= Weight(crossed);
+      below_ -= crossed.first;
       move(above == keys_.begin() ? Cut() : Cut(*std::prev(above)), crossed);
     }
-    while (above != keys_.end() && below_ + Weight(*above) <= limit) {
+    while (above != keys_.end() && below_ + above->first <= limit) {
       const Key crossed = *above++;
-      below_ += Weight(crossed);
+      below_ += crossed.first;
       move(crossed, crossed);
     }
   }
 
-  bool IsAbove(const Key& key) const { return !cut_ || key > *cut_; }
+  bool IsAbove(const Key& key) const { return key.first > 0 && (!cut_ || key > *cut_); }
 
  private:
-  static Count Weight(const Key& key) { return std::max<Count>(key.first, 0); }
-
   std::set<Key> keys_;
   Cut cut_;
   Count total_ = 0;

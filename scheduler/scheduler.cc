@@ -44,7 +44,10 @@ void Scheduler::Handle(const ExecutorDown& event) {
   const auto gpu = node_.gpus.find(event.gpu);
   if (gpu == node_.gpus.end()) return;
   gpu->second.is_up = false;
-  const std::set<InstanceId> lost = gpu->second.copies;
+  std::set<InstanceId> lost;
+  for (const auto& [id, instance] : node_.instances) {
+    if (instance.copies.count(event.gpu) > 0) lost.insert(id);
+  }
   for (const InstanceId id : lost) Drop(node_.instances.at(id), event.gpu);
   if (gpu->second.tenant) EndTenancy(LeaderOf(gpu->second.tenant));
 }
@@ -87,22 +90,16 @@ void Scheduler::Handle(const LeaseEnded& event) {
 
 void Scheduler::Handle(const TimePassed&) {}
 
-std::vector<Instance*> Scheduler::MembersOf(const Instance& leader) {
-  std::vector<Instance*> members{&node_.instances.at(leader.id)};
-  for (const InstanceId id : leader.companions) members.push_back(&node_.instances.at(id));
-  return members;
-}
-
 Instance& Scheduler::LeaderOf(InstanceId member) {
   return node_.instances.at(node_.instances.at(member).leader);
 }
 
-void Scheduler::SetPhase(const Instance& leader, Instance::Phase phase) {
-  for (Instance* const member : MembersOf(leader)) {
-    member->phase = phase;
-    Rank(*member);
-  }
-  UpdateQueue(node_.instances.at(leader.id));
+void Scheduler::SetPhase(Instance& leader, Instance::Phase phase) {
+  ForEachMember(leader, [&](Instance& member) {
+    member.phase = phase;
+    Rank(member);
+  });
+  UpdateQueue(leader);
 }
 
 void Scheduler::AdvanceTenants() {
@@ -126,11 +123,12 @@ void Scheduler::Advance(Instance& member) {
   }
 }
 
-bool Scheduler::IsComplete(const Instance& leader) {
-  const std::vector<Instance*> members = MembersOf(leader);
-  return std::all_of(members.begin(), members.end(), [](const Instance* member) {
-    return member->is_present_on(member->gpu);
+bool Scheduler::IsComplete(Instance& leader) {
+  bool is_complete = true;
+  ForEachMember(leader, [&](const Instance& member) {
+    is_complete = is_complete && member.is_present_on(member.gpu);
   });
+  return is_complete;
 }
 
 void Scheduler::Grant(Instance& leader) {
@@ -143,14 +141,14 @@ void Scheduler::Grant(Instance& leader) {
   if (request.is_implicit) leader.run_since.reset();
   leader.in_flight = {request.request};
   scheduler::Grant grant{request.request, leader.id, leader.gpu, false, {}};
-  for (Instance* const member : MembersOf(leader)) {
-    NoteUse(*member);
-    Copy& copy = member->copies.at(member->gpu);
-    copy.is_unsaved = !member->keeps_replicas;
+  ForEachMember(leader, [&](Instance& member) {
+    NoteUse(member);
+    Copy& copy = member.copies.at(member.gpu);
+    copy.is_unsaved = !member.keeps_replicas;
     // What is written back meanwhile is not all that will be.
-    if (std::exchange(copy.is_saving, false)) --node_.gpus.at(member->gpu).saves;
-    if (member != &leader) grant.companion_gpus.push_back(member->gpu);
-  }
+    if (std::exchange(copy.is_saving, false)) --node_.gpus.at(member.gpu).saves;
+    if (&member != &leader) grant.companion_gpus.push_back(member.gpu);
+  });
   actions_.emplace_back(std::move(grant));
 }
 
@@ -165,12 +163,12 @@ void Scheduler::NoteUse(Instance& member) {
 void Scheduler::EndTenancy(Instance& leader) {
   for (const RequestId request : leader.in_flight) node_.requests.erase(request);
   leader.in_flight.clear();
-  for (Instance* const member : MembersOf(leader)) {
-    Gpu& gpu = node_.gpus.at(member->gpu);
+  ForEachMember(leader, [&](Instance& member) {
+    Gpu& gpu = node_.gpus.at(member.gpu);
     gpu.tenant = {};
-    if (gpu.loading == member->id) gpu.loading = {};
-    member->last_used = now_;
-  }
+    if (gpu.loading == member.id) gpu.loading = {};
+    member.last_used = now_;
+  });
   const Duration keep_alive = node_.FunctionOf(leader).keep_alive;
   if (keep_alive > Duration::zero()) keep_alive_ends_.emplace(now_ + keep_alive, leader.id);
   SetPhase(leader, Instance::Phase::kIdle);

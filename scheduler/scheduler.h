@@ -80,13 +80,17 @@ class Scheduler {
   // --- scheduler.cc: instances and their tenancies ---
   // The instance and its companions. Whatever belongs to a lease is the leader's alone, but for
   // the phase, which all share.
-  std::vector<Instance*> MembersOf(const Instance& leader);
+  template <typename Do>
+  void ForEachMember(Instance& leader, const Do& with_member) {
+    with_member(leader);
+    for (const InstanceId id : leader.companions) with_member(node_.instances.at(id));
+  }
   Instance& LeaderOf(InstanceId member);
-  void SetPhase(const Instance& leader, Instance::Phase phase);
+  void SetPhase(Instance& leader, Instance::Phase phase);
   // Takes tenants as near to their leases as they get without waiting. Idempotent.
   void AdvanceTenants();
   void Advance(Instance& member);
-  bool IsComplete(const Instance& leader);
+  bool IsComplete(Instance& leader);
   void Grant(Instance& leader);
   void NoteUse(Instance& member);
   void EndTenancy(Instance& leader);
@@ -108,7 +112,7 @@ class Scheduler {
   void TakeFromSibling(Instance& leader);
   void Count(const Request& request, bool in_time);
   void LearnRunTime(const Instance& leader);
-  bool IsTooLarge(const Instance& leader);
+  bool IsTooLarge(Instance& leader);
   bool IsTooLate(const Instance& leader) const;
 
   // --- scheduler_queue.cc: who gets which GPU ---
@@ -130,10 +134,10 @@ class Scheduler {
   std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
   bool MayRunOn(const Instance& member, const Gpu& gpu) const;
   // Whether waiting can help: there is a GPU, busy or not, that it may run on.
-  bool MayRunAnywhere(const Instance& leader);
+  bool MayRunAnywhere(Instance& leader);
   // Makes implicit leases end for an instance that found no GPU for each member. `claimed`: GPUs
   // that are, or become, free for others before it.
-  void RevokeFor(const Instance& leader, std::set<GpuIndex>& claimed);
+  void RevokeFor(Instance& leader, std::set<GpuIndex>& claimed);
   void ClaimGpu(const Request& request, const Instance& member, std::set<GpuIndex>& claimed);
   bool MayRevoke(const Request& request, const Instance& holder);
   // Lets requests run under the lease that their instance has, or ends that for them.

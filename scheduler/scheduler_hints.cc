@@ -4,31 +4,31 @@
 namespace torpor::scheduler {
 
 void Scheduler::Handle(const LoadWanted& event) {
-  for (Instance* const member : MembersOf(node_.instances.at(event.instance))) {
-    member->is_load_wanted = true;
-    member->load_gpu = event.gpu;
-    wanted_loads_.insert(member->id);
-  }
+  ForEachMember(node_.instances.at(event.instance), [&](Instance& member) {
+    member.is_load_wanted = true;
+    member.load_gpu = event.gpu;
+    wanted_loads_.insert(member.id);
+  });
 }
 
 void Scheduler::Handle(const EvictionWanted& event) {
   Instance& leader = node_.instances.at(event.instance);
   if (leader.phase != Instance::Phase::kIdle) return;
-  for (Instance* const member : MembersOf(leader)) {
-    member->is_load_wanted = false;
-    wanted_loads_.erase(member->id);
-    for (const auto& [gpu, copy] : member->copies) {
+  ForEachMember(leader, [&](Instance& member) {
+    member.is_load_wanted = false;
+    wanted_loads_.erase(member.id);
+    for (const auto& [gpu, copy] : member.copies) {
       const bool may_go = copy.state == Copy::State::kPresent && copy.readers == 0;
-      if (may_go) EmitSwapOut(*member, gpu, SwapOutReason::kRequested);
+      if (may_go) EmitSwapOut(member, gpu, SwapOutReason::kRequested);
     }
-  }
+  });
 }
 
 void Scheduler::Handle(const PinChanged& event) {
-  for (Instance* const member : MembersOf(node_.instances.at(event.instance))) {
-    member->is_pinned = event.is_pinned;
-    Rank(*member);
-  }
+  ForEachMember(node_.instances.at(event.instance), [&](Instance& member) {
+    member.is_pinned = event.is_pinned;
+    Rank(member);
+  });
 }
 
 void Scheduler::ServeLoads() {
@@ -55,11 +55,11 @@ bool Scheduler::Load(Instance& member) {
 
 std::optional<GpuIndex> Scheduler::ChooseLoadGpu(const Instance& member) {
   std::set<GpuIndex> taken;
-  for (const Instance* const other : MembersOf(LeaderOf(member.id))) {
-    if (other->id == member.id) continue;
-    for (const auto& [id, copy] : other->copies) taken.insert(id);
-    if (other->is_load_wanted && other->load_gpu) taken.insert(*other->load_gpu);
-  }
+  ForEachMember(LeaderOf(member.id), [&](const Instance& other) {
+    if (other.id == member.id) return;
+    for (const auto& [id, copy] : other.copies) taken.insert(id);
+    if (other.is_load_wanted && other.load_gpu) taken.insert(*other.load_gpu);
+  });
   std::vector<GpuIndex> candidates;
   for (const auto& [id, gpu] : node_.gpus) {
     const bool is_wanted = !member.load_gpu || *member.load_gpu == id;

@@ -103,7 +103,6 @@ void Scheduler::EmitSwapIn(Instance& member, Gpu& gpu, std::optional<GpuIndex> s
   }
   Copy& copy = member.copies[gpu.id];
   if (keeps_source) copy.source = source;
-  gpu.copies.insert(member.id);
   ++gpu.swaps;
   Charge(member, gpu.id, member.image_bytes);
   Rank(member);
@@ -152,7 +151,6 @@ void Scheduler::Drop(Instance& instance, GpuIndex at) {
   for (auto& [gpu_of_other, other] : instance.copies) {
     if (other.source == at) other.source.reset();
   }
-  gpu.copies.erase(instance.id);
   if (gpu.loading == instance.id) gpu.loading = {};
   Rank(instance);
   if (options_.binding == Binding::kWhileResident) Bind(instance, std::nullopt);

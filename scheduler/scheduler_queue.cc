@@ -92,7 +92,8 @@ bool Scheduler::Serve(Instance& leader, std::set<GpuIndex>& claimed) {
 }
 
 bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
-  std::vector<Instance*> members = MembersOf(leader);
+  std::vector<Instance*> members;
+  ForEachMember(leader, [&](Instance& member) { members.push_back(&member); });
   // Who is on a GPU already is not driven from it by one who may go to any.
   std::stable_partition(members.begin(), members.end(),
                         [](const Instance* member) { return !member->copies.empty(); });
@@ -139,19 +140,21 @@ bool Scheduler::MayRunOn(const Instance& member, const Gpu& gpu) const {
          gpu.free_later() >= member.image_bytes;
 }
 
-bool Scheduler::MayRunAnywhere(const Instance& leader) {
+bool Scheduler::MayRunAnywhere(Instance& leader) {
   if (options_.binding == Binding::kLate && options_.evicts) return true;
-  const std::vector<Instance*> members = MembersOf(leader);
-  return std::all_of(members.begin(), members.end(), [this](const Instance* member) {
-    return std::any_of(node_.gpus.begin(), node_.gpus.end(), [&](const auto& gpu) {
-      return MayRunOn(*member, gpu.second);
-    });
+  bool may_run = true;
+  ForEachMember(leader, [&](const Instance& member) {
+    const bool may_member_run =
+        std::any_of(node_.gpus.begin(), node_.gpus.end(),
+                    [&](const auto& gpu) { return MayRunOn(member, gpu.second); });
+    may_run = may_run && may_member_run;
   });
+  return may_run;
 }
 
-void Scheduler::RevokeFor(const Instance& leader, std::set<GpuIndex>& claimed) {
+void Scheduler::RevokeFor(Instance& leader, std::set<GpuIndex>& claimed) {
   const Request& request = node_.FirstOf(leader);
-  for (const Instance* const member : MembersOf(leader)) ClaimGpu(request, *member, claimed);
+  ForEachMember(leader, [&](const Instance& member) { ClaimGpu(request, member, claimed); });
 }
 
 void Scheduler::ClaimGpu(const Request& request, const Instance& member,

@@ -165,12 +165,13 @@ void Scheduler::LearnRunTime(const Instance& leader) {
   }
 }
 
-bool Scheduler::IsTooLarge(const Instance& leader) {
+bool Scheduler::IsTooLarge(Instance& leader) {
   const Bytes largest = LargestCapacity();
-  const std::vector<Instance*> members = MembersOf(leader);
-  return largest > 0 && std::any_of(members.begin(), members.end(), [&](const Instance* member) {
-           return member->image_bytes > largest;
-         });
+  bool is_too_large = false;
+  ForEachMember(leader, [&](const Instance& member) {
+    is_too_large = is_too_large || member.image_bytes > largest;
+  });
+  return largest > 0 && is_too_large;
 }
 
 bool Scheduler::IsTooLate(const Instance& leader) const {
