@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "scheduler/policies.h"
 
@@ -7,49 +9,69 @@ namespace {
 
 class InterferenceAwarePlacement final : public PlacementPolicy {
  public:
+  // Where the paper takes any of several GPUs that are alike, the one that has been free for longest
+  // has its turn.
   std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
                                  const NodeState& node, TimePoint) override {
-    for (const GpuIndex gpu : candidates) {
-      const auto copy = instance.copies.find(gpu);
-      if (copy != instance.copies.end() && copy->second.state != Copy::State::kLeaving) return gpu;
-    }
+    if (const std::optional<GpuIndex> gpu = WhereItIs(instance, candidates, node)) return gpu;
     if (const std::optional<GpuIndex> gpu = NearestToACopy(instance, candidates, node)) return gpu;
-    return LeastDisturbed(candidates, node);
+    return LeastDisturbed(instance, candidates, node);
   }
 
  private:
+  // The candidate with the least key; of several with the same the one that is free for longest.
+  template <typename Key, typename KeyOf>
+  static std::optional<std::pair<Key, GpuIndex>> Least(const std::vector<GpuIndex>& candidates,
+                                                       const NodeState& node, const KeyOf& key_of) {
+    std::optional<std::tuple<Key, TimePoint, GpuIndex>> least;
+    for (const GpuIndex id : candidates) {
+      const Gpu& gpu = node.gpus.at(id);
+      const std::optional<Key> key = key_of(gpu);
+      if (!key) continue;
+      const std::tuple candidate(*key, gpu.free_since, id);
+      if (!least || candidate < *least) least = candidate;
+    }
+    if (!least) return std::nullopt;
+    return std::pair(std::get<0>(*least), std::get<2>(*least));
+  }
+
+  static std::optional<GpuIndex> WhereItIs(const Instance& instance,
+                                           const std::vector<GpuIndex>& candidates,
+                                           const NodeState& node) {
+    const auto least = Least<int>(candidates, node, [&](const Gpu& gpu) -> std::optional<int> {
+      const auto copy = instance.copies.find(gpu.id);
+      if (copy == instance.copies.end() || copy->second.state == Copy::State::kLeaving) return {};
+      return copy->second.state == Copy::State::kPresent ? 0 : 1;
+    });
+    return least ? std::optional(least->second) : std::nullopt;
+  }
+
   // Of the pairs of a candidate and a GPU with the image the one with the fastest link. Links are
   // known by their order from each GPU.
   static std::optional<GpuIndex> NearestToACopy(const Instance& instance,
                                                 const std::vector<GpuIndex>& candidates,
                                                 const NodeState& node) {
     if (!instance.is_alone()) return std::nullopt;
-    std::optional<std::pair<std::size_t, GpuIndex>> best;
-    for (const GpuIndex candidate : candidates) {
-      const std::vector<GpuIndex>& sources = node.gpus.at(candidate).sources;
-      const auto source = std::find_if(sources.begin(), sources.end(), [&](GpuIndex from) {
-        return instance.is_present_on(from);
-      });
-      if (source == sources.end()) continue;
-      const auto order = static_cast<std::size_t>(source - sources.begin());
-      if (!best || order < best->first) best = {order, candidate};
-    }
-    return best ? std::optional(best->second) : std::nullopt;
+    const auto least = Least<std::ptrdiff_t>(
+        candidates, node, [&](const Gpu& gpu) -> std::optional<std::ptrdiff_t> {
+          const auto source =
+              std::find_if(gpu.sources.begin(), gpu.sources.end(),
+                           [&](GpuIndex from) { return instance.is_present_on(from); });
+          if (source == gpu.sources.end()) return {};
+          return source - gpu.sources.begin();
+        });
+    return least ? std::optional(least->second) : std::nullopt;
   }
 
   enum Disturbance { kNone, kLight, kHeavy };
 
-  static GpuIndex LeastDisturbed(const std::vector<GpuIndex>& candidates, const NodeState& node) {
-    const Gpu* best = nullptr;
-    for (const GpuIndex id : candidates) {
-      const Gpu& gpu = node.gpus.at(id);
-      // The paper takes any of those that are alike. The emptier one evicts less.
-      const bool is_better = !best || DisturbanceOf(gpu, node) < DisturbanceOf(*best, node) ||
-                             (DisturbanceOf(gpu, node) == DisturbanceOf(*best, node) &&
-                              gpu.free_bytes() > best->free_bytes());
-      if (is_better) best = &gpu;
-    }
-    return best->id;
+  static GpuIndex LeastDisturbed(const Instance& instance, const std::vector<GpuIndex>& candidates,
+                                 const NodeState& node) {
+    using Key = std::pair<Disturbance, bool>;
+    const auto least = Least<Key>(candidates, node, [&](const Gpu& gpu) {
+      return std::optional(Key(DisturbanceOf(gpu, node), gpu.free_bytes() < instance.image_bytes));
+    });
+    return least->second;
   }
 
   static Disturbance DisturbanceOf(const Gpu& gpu, const NodeState& node) {

@@ -147,6 +147,7 @@ struct Gpu {
   Bytes leaving = 0;              // of them by those that leave
   Bytes bound = 0;                // by the images of instances that may run only here
   InstanceId tenant;              // may be a companion
+  TimePoint free_since{};         // while there is none
   InstanceId loading;             // whose image comes from the host
   std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
   std::optional<int> pcie_switch;

@@ -166,6 +166,7 @@ void Scheduler::EndTenancy(Instance& leader) {
   ForEachMember(leader, [&](Instance& member) {
     Gpu& gpu = node_.gpus.at(member.gpu);
     gpu.tenant = {};
+    gpu.free_since = now_;
     if (gpu.loading == member.id) gpu.loading = {};
     member.last_used = now_;
   });
