@@ -1,3 +1,4 @@
+#include <tuple>
 #include <unordered_map>
 
 #include "scheduler/policies.h"
@@ -29,11 +30,11 @@ class DeadlineQueue final : public QueuePolicy {
   }
 
  private:
-  using Key = std::pair<TimePoint, Turn>;
+  using Key = std::tuple<bool, TimePoint, Turn>;
 
   static Key KeyOf(const Instance& instance, const NodeState& node) {
     const Request& first = node.FirstOf(instance);
-    return {first.deadline, first.turn};
+    return {first.turn.is_late, first.deadline, first.turn};
   }
 
   TurnQueue<Key> waiting_;

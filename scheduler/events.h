@@ -31,7 +31,8 @@ struct Objective {
 // --- Events -------------------------------------------------------------------------------------
 
 // An executor serves. All of `capacity` is empty. From the GPUs of `sources`, the fastest first,
-// images come faster than from the host. GPUs with the same `pcie_switch` share the way to the host.
+// images come faster than from the host. GPUs with the same `pcie_switch` share the way to the
+// host.
 struct ExecutorUp {
   GpuIndex gpu;
   Bytes capacity = 0;
@@ -49,9 +50,9 @@ struct ExecutorDown {
 struct FunctionSet {
   FunctionId function;
   Objective objective{};
-  int priority = 0;              // requests of a higher one go first
-  std::size_t max_waiting = 0;   // further requests are refused; 0: any number
-  Duration keep_alive{};         // where memory is kept only so long after a request; 0: for ever
+  int priority = 0;             // requests of a higher one go first
+  std::size_t max_waiting = 0;  // further requests are refused; 0: any number
+  Duration keep_alive{};        // where memory is kept only so long after a request; 0: for ever
 };
 
 // Must come before anything else about the instance. Of one that runs on several GPUs at a time,
@@ -62,8 +63,8 @@ struct InstanceAdded {
   InstanceId instance;
   int max_in_flight = 1;  // explicit requests under one lease
   std::vector<InstanceId> companions;
-  FunctionId function{};         // none: a function of its own, without an objective
-  bool keeps_replicas = false;   // nothing changes its image: copies on several GPUs stay the same
+  FunctionId function{};        // none: a function of its own, without an objective
+  bool keeps_replicas = false;  // nothing changes its image: copies on several GPUs stay the same
 };
 
 // A request for an instance, or, where that is none, for any instance of the function. Implicit: a
@@ -92,8 +93,9 @@ struct SwapInDone {
   bool ok = true;
 };
 
-// All of an image is on the GPU, for which execution need not have waited: the links are free again.
-// Nobody waits for it; without it the links count as busy until the lease's first request is over.
+// All of an image is on the GPU, for which execution need not have waited: the links are free
+// again. Nobody waits for it; without it the links count as busy until the lease's first request is
+// over.
 struct ImageArrived {
   InstanceId instance;
   GpuIndex gpu;
@@ -154,10 +156,10 @@ struct PinChanged {
 // The moment that WakeUp asked for.
 struct TimePassed {};
 
-using Event = std::variant<ExecutorUp, ExecutorDown, FunctionSet, InstanceAdded, RequestArrived,
-                           RequestGone, SwapInDone, ImageArrived, SwapOutDone, WriteBackDone,
-                           LeaseEnded, GrowthWanted, ImageShrunk, LoadWanted, EvictionWanted,
-                           PinChanged, TimePassed>;
+using Event =
+    std::variant<ExecutorUp, ExecutorDown, FunctionSet, InstanceAdded, RequestArrived, RequestGone,
+                 SwapInDone, ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted,
+                 ImageShrunk, LoadWanted, EvictionWanted, PinChanged, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 

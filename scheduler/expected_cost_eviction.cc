@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "scheduler/policies.h"
@@ -22,18 +23,15 @@ class ExpectedCostEviction final : public EvictionPolicy {
   }
 
  private:
-  // The link is held as well, which costs others: that part grows with the image.
   static double CostOfSwap(const RunTimes& times, double bytes) {
-    constexpr double kSecondsOfLinkPerByte = 5e-12;
-    double seconds = bytes * kSecondsOfLinkPerByte;
-    if (times.resident.value() && times.from_host.value()) {
-      const double longer = ToSeconds(*times.from_host.value()) - ToSeconds(*times.resident.value());
-      seconds += std::max(longer, 0.0);
-    } else {
-      seconds += bytes / 12e9;
-    }
-    return seconds;
+    constexpr double kUnknownBytesPerSecond = 12e9;
+    if (!times.resident.value() || !times.from_host.value()) return bytes / kUnknownBytesPerSecond;
+    const double longer = ToSeconds(*times.from_host.value()) - ToSeconds(*times.resident.value());
+    return std::max(longer, kLeastCost);
   }
+
+  // A swap costs something even where the run hides it.
+  static constexpr double kLeastCost = 1e-5;
 };
 
 }  // namespace

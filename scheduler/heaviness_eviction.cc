@@ -14,7 +14,9 @@ class HeavinessEviction final : public EvictionPolicy {
           return copy.first != gpu && copy.second.state == Copy::State::kPresent;
         });
     const bool is_heavy = node.FunctionOf(instance).run_times.is_heavy();
-    return {.group = is_replica ? kReplica : is_heavy ? kHeavy : kLight,
+    return {.group = is_replica ? kReplica
+                     : is_heavy ? kHeavy
+                                : kLight,
             .value = ToSeconds(instance.last_used.time_since_epoch())};
   }
 };

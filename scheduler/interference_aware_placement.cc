@@ -9,8 +9,8 @@ namespace {
 
 class InterferenceAwarePlacement final : public PlacementPolicy {
  public:
-  // Where the paper takes any of several GPUs that are alike, the one that has been free for longest
-  // has its turn.
+  // Where the paper takes any of several GPUs that are alike, the one that has been free for
+  // longest has its turn.
   std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
                                  const NodeState& node, TimePoint) override {
     if (const std::optional<GpuIndex> gpu = WhereItIs(instance, candidates, node)) return gpu;

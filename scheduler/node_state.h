@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <map>
 #include <optional>
@@ -19,8 +20,10 @@
 // hash maps are only looked up in: the same events must lead to the same decisions.
 namespace torpor::scheduler {
 
-// Order of arrival; a request that comes again keeps the time of its first arrival.
+// Order of arrival; a request that comes again keeps the time of its first arrival. Those that
+// step aside because they are late come after all others.
 struct Turn {
+  bool is_late = false;
   TimePoint arrival;
   std::uint64_t sequence = 0;
 
@@ -45,6 +48,7 @@ struct RunTimes {
   RecentMedian resident;
   RecentMedian from_peer;
   RecentMedian from_host;
+  RecentMedian transfer;  // of the image from the host, which goes on while it runs
 
   // Whether swapping slows it down visibly (section 5.3). One that is not known is taken to be:
   // nobody's neighbour is disturbed by a mistake.
@@ -52,10 +56,16 @@ struct RunTimes {
     return !resident.value() || !from_host.value() ||
            ToSeconds(*from_host.value()) > 1.3 * ToSeconds(*resident.value());
   }
-  // At best; 0 while nothing is known.
-  Duration shortest() const {
-    return resident.value().value_or(
-        from_peer.value().value_or(from_host.value().value_or(Duration::zero())));
+  const RecentMedian& of(ImageSource source) const {
+    if (source == ImageSource::kResident) return resident;
+    return source == ImageSource::kPeer ? from_peer : from_host;
+  }
+  // With an image from there, or else from anywhere; 0 while nothing is known.
+  Duration expected(ImageSource source) const {
+    for (const RecentMedian* const time : {&of(source), &resident, &from_peer, &from_host}) {
+      if (time->value()) return *time->value();
+    }
+    return Duration::zero();
   }
 };
 
@@ -71,6 +81,13 @@ struct Function {
   std::uint64_t finished = 0;
   std::uint64_t in_time = 0;
   RunTimes run_times;
+
+  // How many requests in time it needs in a row to comply (section 5.2); negative: it has that many
+  // to spare.
+  double required_count() const {
+    const double p = objective.percentile;
+    return (p * static_cast<double>(finished) - static_cast<double>(in_time)) / (1 - p);
+  }
 };
 
 inline constexpr Duration kUseDecay = std::chrono::minutes(5);
@@ -149,10 +166,11 @@ struct Gpu {
   InstanceId tenant;              // may be a companion
   TimePoint free_since{};         // while there is none
   InstanceId loading;             // whose image comes from the host
+  TimePoint loading_since{};      // while there is one
   std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
   std::optional<int> pcie_switch;
-  int swaps = 0;  // copies that come or leave
-  int saves = 0;  // copies that are written back
+  int swaps = 0;                                            // copies that come or leave
+  int saves = 0;                                            // copies that are written back
   std::set<std::pair<EvictionRank, InstanceId>> evictable;  // the first to be evicted first
   std::set<std::pair<EvictionRank, InstanceId>> unsaved;    // of them, what is to be written back
   // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept
@@ -172,6 +190,14 @@ struct NodeState {
 
   const Function& FunctionOf(const Instance& instance) const {
     return functions.at(instance.function);
+  }
+  // What a run of the instance takes if it begins now.
+  Duration ExpectedRun(const Instance& instance) const {
+    const bool is_present =
+        std::any_of(instance.copies.begin(), instance.copies.end(),
+                    [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
+    return FunctionOf(instance).run_times.expected(is_present ? ImageSource::kResident
+                                                              : ImageSource::kHost);
   }
   // The request that is served next. There must be one.
   const Request& FirstOf(const Instance& instance) const {

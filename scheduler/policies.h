@@ -97,9 +97,13 @@ struct RequiredCountOptions {
 // then the others, of them first who needs least.
 std::unique_ptr<QueuePolicy> MakeRequiredCountQueue(RequiredCountOptions options = {});
 
-// Those whose first request can no longer be answered in time come after all others of `inner`, in
-// the order of arrival.
-std::unique_ptr<QueuePolicy> MakeTooLateLastQueue(std::unique_ptr<QueuePolicy> inner);
+// The one first that must start first to be answered in time, if it takes what is expected.
+// Functions that need more than `rescue_limit` requests in time in a row to comply come after the
+// others: too few GPUs are not shared out so that nobody complies.
+struct LatestStartOptions {
+  double rescue_limit = 200;
+};
+std::unique_ptr<QueuePolicy> MakeLatestStartQueue(LatestStartOptions options = {});
 
 // --- Placements ---------------------------------------------------------------------------------
 
@@ -110,6 +114,11 @@ std::unique_ptr<PlacementPolicy> MakeResidentFirstPlacement();
 // Algorithm 1 of the paper: where the image is; else where it comes fastest from another GPU; else
 // from the host where no neighbour's image, or a light one, comes through the same PCIe switch.
 std::unique_ptr<PlacementPolicy> MakeInterferenceAwarePlacement();
+
+// Where a run is expected to cost the least: its time, with what shares the way from the host, and
+// what is evicted for it. Rather than that it waits for a busy GPU with the image, where that is
+// cheaper and there is time.
+std::unique_ptr<PlacementPolicy> MakeLookAheadPlacement();
 
 // Where the image is, if that GPU is free; else any.
 std::unique_ptr<PlacementPolicy> MakeRandomPlacement(std::uint64_t seed);

@@ -13,10 +13,7 @@ using Count = std::int64_t;
 constexpr double kCountUnit = 1e6;
 
 Count RequiredCount(const Function& function) {
-  const double p = function.objective.percentile;
-  const auto finished = static_cast<double>(function.finished);
-  const double count = (p * finished - static_cast<double>(function.in_time)) / (1 - p);
-  return std::llround(count * kCountUnit);
+  return std::llround(function.required_count() * kCountUnit);
 }
 
 // The functions in the ascending order of their counts, cut in two: above the first whose counts,
@@ -139,19 +136,19 @@ class RequiredCountQueue final : public QueuePolicy {
   void Add(const Instance& instance, const NodeState& node) override {
     Entry& entry = EntryOf(node.FunctionOf(instance));
     entry.waiting.emplace(instance.id, *instance.queued_as);
-    GroupOf(entry).insert(PlaceOf(entry, instance.id, *instance.queued_as));
+    GroupOf(entry, *instance.queued_as).insert(PlaceOf(entry, instance.id, *instance.queued_as));
   }
 
   void Remove(const Instance& instance) override {
     Entry& entry = entries_.at(instance.function);
-    GroupOf(entry).erase(PlaceOf(entry, instance.id, *instance.queued_as));
+    GroupOf(entry, *instance.queued_as).erase(PlaceOf(entry, instance.id, *instance.queued_as));
     entry.waiting.erase(instance.id);
   }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>&, const NodeState&,
                                 TimePoint) override {
     std::vector<InstanceId> first;
-    for (const Group* const group : {&high_, &low_}) {
+    for (const Group* const group : {&high_, &low_, &late_}) {
       for (auto place = group->begin(); place != group->end() && first.size() < count; ++place) {
         first.push_back(place->instance);
       }
@@ -164,7 +161,8 @@ class RequiredCountQueue final : public QueuePolicy {
       const auto entry = entries_.find(instance.function);
       const bool is_high = entry == entries_.end() || entry->second.is_high;
       const Count count = entry == entries_.end() ? 0 : entry->second.key.first;
-      return std::tuple(!is_high, is_high ? -count : count, instance.waiting.begin()->first);
+      const Turn turn = instance.waiting.begin()->first;
+      return std::tuple(turn.is_late, !is_high, is_high ? -count : count, turn);
     };
     return rank(a) < rank(b);
   }
@@ -218,7 +216,10 @@ class RequiredCountQueue final : public QueuePolicy {
     return entry;
   }
 
-  Group& GroupOf(const Entry& entry) { return entry.is_high ? high_ : low_; }
+  Group& GroupOf(const Entry& entry, const Turn& turn) {
+    if (turn.is_late) return late_;
+    return entry.is_high ? high_ : low_;
+  }
 
   // In the high group those come first that need most, in the low one those that need least.
   static Place PlaceOf(const Entry& entry, InstanceId instance, Turn turn) {
@@ -230,11 +231,11 @@ class RequiredCountQueue final : public QueuePolicy {
   template <typename Change>
   void Relocate(Entry& entry, const Change& change) {
     for (const auto& [instance, turn] : entry.waiting) {
-      GroupOf(entry).erase(PlaceOf(entry, instance, turn));
+      GroupOf(entry, turn).erase(PlaceOf(entry, instance, turn));
     }
     change();
     for (const auto& [instance, turn] : entry.waiting) {
-      GroupOf(entry).insert(PlaceOf(entry, instance, turn));
+      GroupOf(entry, turn).insert(PlaceOf(entry, instance, turn));
     }
   }
 
@@ -250,6 +251,7 @@ class RequiredCountQueue final : public QueuePolicy {
   std::unordered_map<FunctionId, Entry> entries_;
   Group high_;
   Group low_;
+  Group late_;
 };
 
 }  // namespace

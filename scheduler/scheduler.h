@@ -11,10 +11,14 @@
 
 namespace torpor::scheduler {
 
-// When instances are bound to GPUs. Late: at each request, to whichever is free. Early: for ever, to
-// the one with the most unbound memory, when they first have an image. While resident: at a request
-// for one whose image is on no GPU, and as long as it is there; the GPU runs others while it comes.
+// When instances are bound to GPUs. Late: at each request, to whichever is free. Early: for ever,
+// to the one with the most unbound memory, when they first have an image. While resident: at a
+// request for one whose image is on no GPU, and as long as it is there; the GPU runs others while
+// it comes.
 enum class Binding { kLate, kEarly, kWhileResident };
+
+// Served in their turn; when nobody waits who can be answered in time; or refused.
+enum class TooLate { kServe, kServeLast, kRefuse };
 
 struct Options {
   // How long an implicit lease lasts at least if somebody waits for its GPU: a request, or another
@@ -28,8 +32,8 @@ struct Options {
   bool evicts = true;
   // Whether images come from other GPUs where they may.
   bool swaps_from_peers = true;
-  // Whether requests are refused that cannot be answered in time any more.
-  bool refuses_too_late = false;
+  // What becomes of requests that cannot be answered in time any more.
+  TooLate too_late = TooLate::kServe;
   std::size_t max_waiting = 0;  // further explicit requests are refused; 0: any number
 };
 
@@ -114,6 +118,8 @@ class Scheduler {
   void LearnRunTime(const Instance& leader);
   bool IsTooLarge(Instance& leader);
   bool IsTooLate(const Instance& leader) const;
+  // Does with a first request that is too late what is to be done then. False where nothing is.
+  bool StepAside(Instance& leader);
 
   // --- scheduler_queue.cc: who gets which GPU ---
   // Goes through the queue as long as there is a GPU that might be had: places whom one is free
@@ -189,13 +195,14 @@ class Scheduler {
   Policies policies_;
   const Options options_;
   NodeState node_;
-  std::size_t queued_ = 0;              // instances in the queue
-  std::size_t waiting_ = 0;             // explicit requests
-  std::vector<Growth> growths_;         // that wait for room, oldest first
-  std::set<InstanceId> cold_;           // that wait for their images to come
-  std::set<InstanceId> wanted_loads_;   // of administrators
+  std::size_t queued_ = 0;             // instances in the queue
+  std::size_t waiting_ = 0;            // explicit requests
+  std::vector<Growth> growths_;        // that wait for room, oldest first
+  std::set<InstanceId> cold_;          // that wait for their images to come
+  std::set<InstanceId> wanted_loads_;  // of administrators
   std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;  // the latest known ones
   std::optional<TimePoint> wake_up_;
+  bool is_waiting_better_ = false;  // the placement's last word was so
   std::uint64_t next_sequence_ = 1;
   TimePoint now_{};
   Actions actions_;

@@ -28,7 +28,10 @@ void Scheduler::Handle(const SwapInDone& event) {
 
 void Scheduler::Handle(const ImageArrived& event) {
   const auto gpu = node_.gpus.find(event.gpu);
-  if (gpu != node_.gpus.end() && gpu->second.loading == event.instance) gpu->second.loading = {};
+  if (gpu == node_.gpus.end() || gpu->second.loading != event.instance) return;
+  Function& function = node_.functions.at(node_.instances.at(event.instance).function);
+  function.run_times.transfer.Add(now_ - gpu->second.loading_since);
+  gpu->second.loading = {};
 }
 
 void Scheduler::Handle(const SwapOutDone& event) {
@@ -100,6 +103,7 @@ void Scheduler::EmitSwapIn(Instance& member, Gpu& gpu, std::optional<GpuIndex> s
     SetCopyState(member, *source, Copy::State::kLeaving);
   } else {
     gpu.loading = member.id;
+    gpu.loading_since = now_;
   }
   Copy& copy = member.copies[gpu.id];
   if (keeps_source) copy.source = source;
@@ -107,8 +111,7 @@ void Scheduler::EmitSwapIn(Instance& member, Gpu& gpu, std::optional<GpuIndex> s
   Charge(member, gpu.id, member.image_bytes);
   Rank(member);
   if (options_.binding == Binding::kWhileResident && member.is_alone()) Bind(member, gpu.id);
-  const bool is_for_lease =
-      member.phase == Instance::Phase::kPlacing && member.gpu == gpu.id;
+  const bool is_for_lease = member.phase == Instance::Phase::kPlacing && member.gpu == gpu.id;
   if (is_for_lease) {
     Instance& leader = LeaderOf(member.id);
     leader.image_source = source ? ImageSource::kPeer : ImageSource::kHost;

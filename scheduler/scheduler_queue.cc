@@ -14,9 +14,12 @@ void Scheduler::ServeQueue() {
     if (open.empty()) return;
     const std::size_t before = unserved.size();
     bool was_any_served = false;
-    for (const InstanceId id :
-         policies_.queue->First(before + open.size(), open, node_, now_)) {
+    for (const InstanceId id : policies_.queue->First(before + open.size(), open, node_, now_)) {
       if (unserved.count(id) > 0) continue;
+      if (StepAside(node_.instances.at(id))) {
+        was_any_served = true;
+        break;
+      }
       if (!Serve(node_.instances.at(id), claimed)) {
         unserved.insert(id);
         continue;
@@ -31,9 +34,8 @@ void Scheduler::ServeQueue() {
 
 bool Scheduler::IsCold(const Instance& leader) const {
   if (options_.binding != Binding::kWhileResident || !leader.is_alone()) return false;
-  return std::none_of(leader.copies.begin(), leader.copies.end(), [](const auto& copy) {
-    return copy.second.state == Copy::State::kPresent;
-  });
+  return std::none_of(leader.copies.begin(), leader.copies.end(),
+                      [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
 }
 
 void Scheduler::StartCold() {
@@ -63,9 +65,9 @@ std::vector<GpuIndex> Scheduler::OpenGpus(const std::set<GpuIndex>& claimed) con
     if (!gpu.is_up || claimed.count(id) > 0) continue;
     if (gpu.tenant) {
       const Instance& holder = node_.instances.at(node_.instances.at(gpu.tenant).leader);
-      const bool may_become_free = holder.phase == Instance::Phase::kRevoked ||
-                                   (holder.phase == Instance::Phase::kLeased &&
-                                    holder.lease_is_implicit);
+      const bool may_become_free =
+          holder.phase == Instance::Phase::kRevoked ||
+          (holder.phase == Instance::Phase::kLeased && holder.lease_is_implicit);
       if (!may_become_free) continue;
     }
     open.push_back(id);
@@ -82,12 +84,9 @@ bool Scheduler::Serve(Instance& leader, std::set<GpuIndex>& claimed) {
     RefuseAllWaiting(leader, Refusal::kNoRoom);
     return true;
   }
-  if (options_.refuses_too_late && IsTooLate(leader)) {
-    RefuseWaiting(leader.waiting.begin()->second, Refusal::kTooLate);
-    return true;
-  }
+  is_waiting_better_ = false;
   if (Place(leader, claimed)) return true;
-  RevokeFor(leader, claimed);
+  if (!is_waiting_better_) RevokeFor(leader, claimed);
   return false;
 }
 
@@ -125,7 +124,10 @@ std::optional<GpuIndex> Scheduler::ChooseGpu(const Instance& member,
     if (is_free && MayRunOn(member, gpu)) candidates.push_back(id);
   }
   if (candidates.empty()) return std::nullopt;
-  return policies_.placement->Choose(member, candidates, node_, now_);
+  const std::optional<GpuIndex> chosen =
+      policies_.placement->Choose(member, candidates, node_, now_);
+  if (!chosen) is_waiting_better_ = true;
+  return chosen;
 }
 
 bool Scheduler::MayRunOn(const Instance& member, const Gpu& gpu) const {
@@ -207,8 +209,7 @@ void Scheduler::ServeTenants() {
 
 bool Scheduler::Join(Instance& leader) {
   const Request request = node_.FirstOf(leader);
-  if (request.is_implicit || leader.phase != Instance::Phase::kLeased ||
-      leader.lease_is_implicit ||
+  if (request.is_implicit || leader.phase != Instance::Phase::kLeased || leader.lease_is_implicit ||
       leader.in_flight.size() >= static_cast<std::size_t>(leader.max_in_flight)) {
     return false;
   }

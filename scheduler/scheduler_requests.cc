@@ -11,7 +11,7 @@ void Scheduler::Handle(const RequestArrived& event) {
   const Function& function = node_.FunctionOf(instance);
   Request request{.request = event.request,
                   .instance = instance.id,
-                  .turn = {event.arrival.value_or(now_), next_sequence_++},
+                  .turn = {.arrival = event.arrival.value_or(now_), .sequence = next_sequence_++},
                   .deadline = event.deadline,
                   .is_implicit = event.is_implicit,
                   .is_for_any = !event.instance};
@@ -31,9 +31,9 @@ void Scheduler::Handle(const RequestArrived& event) {
 Instance& Scheduler::InstanceFor(const RequestArrived& event) {
   if (event.instance) return node_.instances.at(event.instance);
   const auto load = [](const Instance& instance) {
-    const bool is_present = std::any_of(
-        instance.copies.begin(), instance.copies.end(),
-        [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
+    const bool is_present =
+        std::any_of(instance.copies.begin(), instance.copies.end(),
+                    [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
     return std::pair(instance.waiting.size() + instance.in_flight.size(), is_present ? 0 : 1);
   };
   Instance* best = nullptr;
@@ -176,8 +176,21 @@ bool Scheduler::IsTooLarge(Instance& leader) {
 
 bool Scheduler::IsTooLate(const Instance& leader) const {
   const Request& request = node_.FirstOf(leader);
-  if (request.is_implicit) return false;
-  return now_ + node_.FunctionOf(leader).run_times.shortest() > request.deadline;
+  if (request.is_implicit || request.deadline == TimePoint::max()) return false;
+  return now_ + node_.ExpectedRun(leader) > request.deadline;
+}
+
+bool Scheduler::StepAside(Instance& leader) {
+  if (options_.too_late == TooLate::kServe || !IsTooLate(leader)) return false;
+  Request request = node_.FirstOf(leader);
+  if (options_.too_late == TooLate::kRefuse) {
+    RefuseWaiting(request.request, Refusal::kTooLate);
+    return true;
+  }
+  if (std::exchange(request.turn.is_late, true)) return false;
+  Unqueue(node_.requests.at(request.request));
+  Enqueue(request);
+  return true;
 }
 
 }  // namespace torpor::scheduler

@@ -11,9 +11,8 @@ Setup Torpor(std::uint64_t) {
 }
 
 Setup TorporPlus(std::uint64_t) {
-  return {{MakeTooLateLastQueue(MakeDeadlineQueue()), MakeInterferenceAwarePlacement(),
-           MakeExpectedCostEviction()},
-          {}};
+  return {{MakeLatestStartQueue(), MakeLookAheadPlacement(), MakeExpectedCostEviction()},
+          {.too_late = TooLate::kServeLast}};
 }
 
 Setup Fifo(std::uint64_t) {

@@ -1,5 +1,5 @@
-// What a decision costs: events a second of a scheduler whose actions are all obeyed at once, on four
-// GPUs that hold a third of the images, while a tenth of the functions wait; by the number of
+// What a decision costs: events a second of a scheduler whose actions are all obeyed at once, on
+// four GPUs that hold a third of the images, while a tenth of the functions wait; by the number of
 // functions. An event's cost should grow no faster than the logarithm of that.
 #include <benchmark/benchmark.h>
 
@@ -94,8 +94,8 @@ void Decide(benchmark::State& state, const std::string& setup) {
   for (auto _ : state) node.Step();
   const auto events = static_cast<double>(node.events() - before);
   state.counters["events"] = benchmark::Counter(events, benchmark::Counter::kIsRate);
-  state.counters["event_ns"] = benchmark::Counter(
-      events * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["event_ns"] =
+      benchmark::Counter(events * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void Register(const std::string& setup) {

@@ -206,15 +206,13 @@ void Controller::LoseResidents(GpuIndex gpu) {
 void Controller::Requeue(RequestId request) {
   if (const auto found = requests_.find(request); found != requests_.end()) {
     found->second.state = Request::State::kQueued;
-    return Feed(scheduler::RequestArrived{.request = request,
-                                          .instance = found->second.instance,
-                                          .arrival = found->second.arrival});
+    return Feed(scheduler::RequestArrived{
+        .request = request, .instance = found->second.instance, .arrival = found->second.arrival});
   }
   const auto implicit = implicit_requests_.find(request);
   if (implicit == implicit_requests_.end()) return;
   const InstanceId instance = sessions_.at(implicit->second)->instance;
-  Feed(scheduler::RequestArrived{
-      .request = request, .instance = instance, .is_implicit = true});
+  Feed(scheduler::RequestArrived{.request = request, .instance = instance, .is_implicit = true});
 }
 
 void Controller::Watch() {

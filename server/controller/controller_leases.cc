@@ -39,9 +39,8 @@ void Controller::RequestImplicitLease(const SessionPtr& session) {
   }
   session->implicit_request = RequestId{next_implicit_request_++};
   implicit_requests_[session->implicit_request] = session->id;
-  Feed(scheduler::RequestArrived{.request = session->implicit_request,
-                                 .instance = instance.id,
-                                 .is_implicit = true});
+  Feed(scheduler::RequestArrived{
+      .request = session->implicit_request, .instance = instance.id, .is_implicit = true});
 }
 
 void Controller::RequestLeaseAgain(const SessionPtr& session) {

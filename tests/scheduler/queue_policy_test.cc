@@ -52,20 +52,33 @@ TEST(DeadlineQueueTest, ServesTheEarliestDeadlineFirst) {
   EXPECT_THAT(node.First(5), ElementsAre(1, 3));
 }
 
-TEST(TooLateLastQueueTest, WhoCannotBeInTimeComesLast) {
-  WaitingNode node(MakeTooLateLastQueue(MakeDeadlineQueue()));
-  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id);
-  node.function(1).run_times.resident.Add(milliseconds(30));
-  node.Wait(1, At(milliseconds(0)), At(milliseconds(80)));
+TEST(LatestStartQueueTest, ServesWhoMustStartFirst) {
+  WaitingNode node(MakeLatestStartQueue({.rescue_limit = 30}));
+  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id, {milliseconds(80), 0.98});
+  node.function(1).run_times.resident.Add(milliseconds(10));
+  node.function(1).run_times.from_host.Add(milliseconds(90));
+  node.function(2).run_times.from_host.Add(milliseconds(20));
+  node.Wait(1, At(milliseconds(0)), At(milliseconds(150)));
   node.Wait(2, At(milliseconds(1)), At(milliseconds(90)));
-  node.Wait(3, At(milliseconds(2)), At(milliseconds(100)));
-  EXPECT_THAT(node.First(5, At(milliseconds(50))), ElementsAre(1, 2, 3));
-  EXPECT_THAT(node.First(5, At(milliseconds(51))), ElementsAre(2, 3, 1));
-  EXPECT_THAT(node.First(1, At(milliseconds(51))), ElementsAre(2));
-  // Nobody who is late goes before another who is late and came first.
-  EXPECT_THAT(node.First(5, At(milliseconds(200))), ElementsAre(1, 2, 3));
+  node.Wait(3, At(milliseconds(2)), At(milliseconds(65)));
+  EXPECT_THAT(node.First(5), ElementsAre(1, 3, 2));
   node.Leave(1);
-  EXPECT_THAT(node.First(5, At(milliseconds(200))), ElementsAre(2, 3));
+  node.instance(1).copies[GpuIndex{0}].state = Copy::State::kPresent;
+  node.Wait(1, At(milliseconds(0)), At(milliseconds(150)));
+  EXPECT_THAT(node.First(5), ElementsAre(3, 2, 1));
+}
+
+TEST(LatestStartQueueTest, ServesLastWhoIsBeyondRescue) {
+  WaitingNode node(MakeLatestStartQueue({.rescue_limit = 30}));
+  for (const std::uint64_t id : {1, 2}) node.AddFunction(id, {milliseconds(80), 0.98});
+  node.Finish(1, false, At(seconds(1)));  // needs 49 in a row now
+  node.Wait(1, At(seconds(2)), At(seconds(3)));
+  node.Wait(2, At(seconds(2)), At(seconds(4)));
+  EXPECT_THAT(node.First(5), ElementsAre(2, 1));
+  node.Leave(1);
+  for (int i = 0; i < 20; ++i) node.Finish(1, true, At(seconds(2)));
+  node.Wait(1, At(seconds(2)), At(seconds(3)));
+  EXPECT_THAT(node.First(5), ElementsAre(1, 2));
 }
 
 // What appendix A.3 says, computed from nothing.
@@ -79,9 +92,9 @@ std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t func
   for (std::uint64_t id = 1; id <= functions; ++id) {
     const Function& function = node.function(id);
     const double p = function.objective.percentile;
-    const double count = (p * static_cast<double>(function.finished) -
-                          static_cast<double>(function.in_time)) /
-                         (1 - p);
+    const double count =
+        (p * static_cast<double>(function.finished) - static_cast<double>(function.in_time)) /
+        (1 - p);
     sorted.push_back({std::llround(count * 1e6), id});
   }
   std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {

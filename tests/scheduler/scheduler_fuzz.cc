@@ -10,11 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint8_t* const end = data + size;
   const std::vector<std::string_view> setups = torpor::scheduler::SetupNames();
   const std::uint8_t first = size > 0 ? data[0] : 0;
-  torpor::scheduler::SchedulerWorld world({.setup = std::string(setups[first % setups.size()]),
-                                           .keeps_replicas = first >= 128},
-                                          [&]() -> std::uint32_t {
-                                            return data < end ? *data++ : 7;
-                                          });
+  torpor::scheduler::SchedulerWorld world(
+      {.setup = std::string(setups[first % setups.size()]), .keeps_replicas = first >= 128},
+      [&]() -> std::uint32_t { return data < end ? *data++ : 7; });
   std::string error;
   while (data < end && error.empty()) error = world.Step();
   // A stream of equal numbers completes always the same things, so that Finish proves nothing

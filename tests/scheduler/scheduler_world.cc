@@ -138,7 +138,8 @@ void SchedulerWorld::Obey(const SwapOut& action) {
     return Fail("swap-out of what is not there");
   }
   const auto lease = leases_.find(leader_.at(action.instance));
-  if (lease != leases_.end() && lease->second.gpus.count(action.gpu)) Fail("swap-out under a lease");
+  if (lease != leases_.end() && lease->second.gpus.count(action.gpu))
+    Fail("swap-out under a lease");
   if (!readers_[{action.instance, action.gpu}].empty()) Fail("swap-out of what is read");
   image->second.state = Image::kLeaving;
 }
@@ -276,7 +277,8 @@ void SchedulerWorld::EndSomeLease() {
 void SchedulerWorld::GrowOrShrink() {
   const InstanceId instance = members_[Below(members_.size())];
   if (Below(3) > 0) {
-    const GrowthWanted growth{GrowthId{next_id_++}, instance, Bytes{1} + Below(shape_.gpu_bytes / 4)};
+    const GrowthWanted growth{GrowthId{next_id_++}, instance,
+                              Bytes{1} + Below(shape_.gpu_bytes / 4)};
     growths_[growth.growth] = growth;
     return Tell(growth);
   }

@@ -16,7 +16,7 @@ void WaitingNode::AddFunction(std::uint64_t id, Objective objective) {
 void WaitingNode::Wait(std::uint64_t id, TimePoint arrival, TimePoint deadline) {
   const Request request{.request = RequestId{next_},
                         .instance = InstanceId{id},
-                        .turn = {arrival, next_},
+                        .turn = {.arrival = arrival, .sequence = next_},
                         .deadline = deadline};
   ++next_;
   node_.requests[request.request] = request;

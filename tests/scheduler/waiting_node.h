@@ -17,7 +17,9 @@ class WaitingNode {
   void Wait(std::uint64_t id, TimePoint arrival, TimePoint deadline = TimePoint::max());
   void Leave(std::uint64_t id);
   void Finish(std::uint64_t id, bool in_time, TimePoint now);
-  bool IsWaiting(std::uint64_t id) { return node_.instances.at(InstanceId{id}).queued_as.has_value(); }
+  bool IsWaiting(std::uint64_t id) {
+    return node_.instances.at(InstanceId{id}).queued_as.has_value();
+  }
 
   // The numbers of the first `count`.
   std::vector<std::uint64_t> First(std::size_t count, TimePoint now = {});

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <tuple>
+
+#include "scheduler/policies.h"
+
+namespace torpor::scheduler {
+namespace {
+
+// Costs are in seconds.
+class LookAheadPlacement final : public PlacementPolicy {
+ public:
+  std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
+                                 const NodeState& node, TimePoint now) override {
+    std::optional<std::tuple<double, TimePoint, GpuIndex>> least;
+    for (const GpuIndex id : candidates) {
+      const Gpu& gpu = node.gpus.at(id);
+      const std::tuple option(CostOn(gpu, instance, node, now), gpu.free_since, id);
+      if (!least || option < *least) least = option;
+    }
+    const auto& [cost, free_since, gpu] = *least;
+    const std::optional<double> cost_of_waiting = CostOfWaiting(instance, node, now);
+    if (cost_of_waiting && *cost_of_waiting < cost) return std::nullopt;
+    return gpu;
+  }
+
+ private:
+  // Of bringing back what is evicted, which may not be wanted again: this share of its transfer.
+  static constexpr double kEvictionShare = 0.25;
+  // A second in which a request waits, but no GPU or link is held.
+  static constexpr double kCostOfWaitingSecond = 0.2;
+  // For the whole image at the rate of a PCIe 3 link, until its transfer has been seen.
+  static constexpr double kUnknownBytesPerSecond = 12e9;
+
+  static double CostOn(const Gpu& gpu, const Instance& instance, const NodeState& node,
+                       TimePoint now) {
+    const RunTimes& times = node.FunctionOf(instance).run_times;
+    if (instance.is_present_on(gpu.id)) return ToSeconds(times.expected(ImageSource::kResident));
+    const double transfer = TransferTime(instance, node);
+    const double eviction = transfer * EvictedShare(gpu, instance) * kEvictionShare;
+    const bool is_from_peer =
+        instance.is_alone() &&
+        std::any_of(gpu.sources.begin(), gpu.sources.end(),
+                    [&](GpuIndex source) { return instance.is_present_on(source); });
+    if (is_from_peer) return ToSeconds(times.expected(ImageSource::kPeer)) + eviction;
+    // Those that share the way wait for each other.
+    return ToSeconds(times.expected(ImageSource::kHost)) + eviction +
+           2 * SharedTime(gpu, transfer, node, now);
+  }
+
+  static double TransferTime(const Instance& instance, const NodeState& node) {
+    const std::optional<Duration> seen = node.FunctionOf(instance).run_times.transfer.value();
+    return seen ? ToSeconds(*seen)
+                : static_cast<double>(instance.image_bytes) / kUnknownBytesPerSecond;
+  }
+
+  // Of the image, what others have to leave for.
+  static double EvictedShare(const Gpu& gpu, const Instance& instance) {
+    if (gpu.free_bytes() >= instance.image_bytes) return 0;
+    return static_cast<double>(instance.image_bytes - gpu.free_bytes()) /
+           static_cast<double>(instance.image_bytes);
+  }
+
+  // For how long a transfer shares its PCIe switch with those of neighbours.
+  static double SharedTime(const Gpu& gpu, double transfer, const NodeState& node, TimePoint now) {
+    double shared = 0;
+    for (const auto& [id, neighbour] : node.gpus) {
+      const bool shares_a_switch = gpu.pcie_switch && neighbour.pcie_switch == gpu.pcie_switch;
+      if (id == gpu.id || !shares_a_switch || !neighbour.loading) continue;
+      const double all = TransferTime(node.instances.at(neighbour.loading), node);
+      const double rest = std::max(all - ToSeconds(now - neighbour.loading_since), 0.1 * all);
+      shared += std::min(transfer, rest);
+    }
+    return shared;
+  }
+
+  // For the first of the busy GPUs with the image that is free again. Nothing where that would use
+  // up half of the time that is left until the latest start.
+  static std::optional<double> CostOfWaiting(const Instance& instance, const NodeState& node,
+                                             TimePoint now) {
+    if (instance.waiting.empty() || node.FirstOf(instance).deadline == TimePoint::max()) return {};
+    const double resident =
+        ToSeconds(node.FunctionOf(instance).run_times.expected(ImageSource::kResident));
+    const double slack = ToSeconds(node.FirstOf(instance).deadline - now) - resident;
+    std::optional<double> least;
+    for (const auto& [id, copy] : instance.copies) {
+      const std::optional<double> rest = RestOfRun(node.gpus.at(id), node, now);
+      if (copy.state != Copy::State::kPresent || !rest || *rest > slack / 2) continue;
+      const double cost = resident + *rest * kCostOfWaitingSecond;
+      least = std::min(least.value_or(cost), cost);
+    }
+    return least;
+  }
+
+  // Of what runs on the GPU. Nothing where that is not known.
+  static std::optional<double> RestOfRun(const Gpu& gpu, const NodeState& node, TimePoint now) {
+    if (!gpu.is_up || !gpu.tenant) return std::nullopt;
+    const Instance& tenant = node.instances.at(node.instances.at(gpu.tenant).leader);
+    const RunTimes& times = node.FunctionOf(tenant).run_times;
+    if (!tenant.run_since || !times.of(tenant.image_source).value()) return std::nullopt;
+    const double run = ToSeconds(*times.of(tenant.image_source).value());
+    return std::max(run - ToSeconds(now - *tenant.run_since), 0.0);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<PlacementPolicy> MakeLookAheadPlacement() {
+  return std::make_unique<LookAheadPlacement>();
+}
+
+}  // namespace torpor::scheduler
