@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -104,6 +105,10 @@ struct LatestStartOptions {
   double rescue_limit = 200;
 };
 std::unique_ptr<QueuePolicy> MakeLatestStartQueue(LatestStartOptions options = {});
+
+// A queue for each priority of functions, the highest first, made when it is needed.
+using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
+std::unique_ptr<QueuePolicy> MakePrioritizedQueue(QueueFactory make);
 
 // --- Placements ---------------------------------------------------------------------------------
 

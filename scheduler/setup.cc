@@ -6,40 +6,47 @@ namespace torpor::scheduler {
 namespace {
 
 Setup Torpor(std::uint64_t) {
-  return {{MakeRequiredCountQueue(), MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
+  return {{MakePrioritizedQueue([] { return MakeRequiredCountQueue(); }),
+           MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
           {}};
 }
 
 Setup TorporPlus(std::uint64_t) {
-  return {{MakeLatestStartQueue(), MakeLookAheadPlacement(), MakeExpectedCostEviction()},
+  return {{MakePrioritizedQueue([] { return MakeLatestStartQueue(); }), MakeLookAheadPlacement(),
+           MakeExpectedCostEviction()},
           {.too_late = TooLate::kServeLast}};
 }
 
 Setup Fifo(std::uint64_t) {
-  return {{MakeFifoQueue(), MakeInterferenceAwarePlacement(), MakeHeavinessEviction()}, {}};
+  return {{MakePrioritizedQueue(MakeFifoQueue), MakeInterferenceAwarePlacement(),
+           MakeHeavinessEviction()},
+          {}};
 }
 
 Setup Random(std::uint64_t seed) {
-  return {{MakeRequiredCountQueue(), MakeRandomPlacement(seed), MakeHeavinessEviction()},
+  return {{MakePrioritizedQueue([] { return MakeRequiredCountQueue(); }), MakeRandomPlacement(seed),
+           MakeHeavinessEviction()},
           {.swaps_from_peers = false}};
 }
 
 Setup Lru(std::uint64_t) {
-  return {{MakeRequiredCountQueue(), MakeInterferenceAwarePlacement(), MakeLruEviction()}, {}};
+  return {{MakePrioritizedQueue([] { return MakeRequiredCountQueue(); }),
+           MakeInterferenceAwarePlacement(), MakeLruEviction()},
+          {}};
 }
 
 Setup SimpleSwap(std::uint64_t seed) {
-  return {{MakeFifoQueue(), MakeRandomPlacement(seed), MakeLruEviction()},
+  return {{MakePrioritizedQueue(MakeFifoQueue), MakeRandomPlacement(seed), MakeLruEviction()},
           {.swaps_from_peers = false}};
 }
 
 Setup BoundEarly(std::uint64_t) {
-  return {{MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()},
+  return {{MakePrioritizedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
           {.binding = Binding::kEarly, .evicts = false}};
 }
 
 Setup KeepAlive(std::uint64_t) {
-  return {{MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()},
+  return {{MakePrioritizedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
           {.binding = Binding::kWhileResident, .evicts = false}};
 }
 

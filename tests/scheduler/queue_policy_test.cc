@@ -81,6 +81,23 @@ TEST(LatestStartQueueTest, ServesLastWhoIsBeyondRescue) {
   EXPECT_THAT(node.First(5), ElementsAre(1, 2));
 }
 
+TEST(PrioritizedQueueTest, ServesHigherPrioritiesFirst) {
+  WaitingNode node(MakePrioritizedQueue(MakeFifoQueue));
+  for (const std::uint64_t id : {1, 2, 3, 4}) node.AddFunction(id);
+  node.function(3).priority = 5;
+  node.function(4).priority = -1;
+  for (const std::uint64_t id : {4, 1, 3, 2}) node.Wait(id, At(seconds(5 - id)));
+  EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
+  EXPECT_THAT(node.First(2), ElementsAre(3, 2));
+  EXPECT_TRUE(node.queue().IsBefore(node.instance(3), node.instance(2), node.node()));
+  // It stands where it was until it waits again.
+  node.function(4).priority = 9;
+  EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
+  node.Leave(4);
+  node.Wait(4, At(seconds(9)));
+  EXPECT_THAT(node.First(9), ElementsAre(4, 3, 2, 1));
+}
+
 // What appendix A.3 says, computed from nothing.
 std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t functions,
                                            double alpha) {
