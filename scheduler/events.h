@@ -62,7 +62,7 @@ struct FunctionSet {
 struct InstanceAdded {
   InstanceId instance;
   int max_in_flight = 1;  // explicit requests under one lease
-  std::vector<InstanceId> companions;
+  std::vector<InstanceId> companions{};
   FunctionId function{};        // none: a function of its own, without an objective
   bool keeps_replicas = false;  // nothing changes its image: copies on several GPUs stay the same
 };
