@@ -16,7 +16,12 @@ struct FunctionConfig {
   std::string name;        // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
   std::string upstream;    // host:port of the function's own HTTP server; empty: no requests
   Bytes memory_limit = 0;  // GPU memory that it may allocate; 0: all that a GPU offers
-  Duration deadline{std::chrono::seconds(1)};  // objective for a request's latency
+  // Its objective: `percentile` of its requests, in (0, 1), are answered within `deadline`.
+  Duration deadline{std::chrono::seconds(1)};
+  double percentile = 0.98;
+  int priority = 0;       // requests of a higher one go first
+  int max_waiting = 0;    // further requests are refused; 0: any number
+  Duration keep_alive{};  // its memory leaves GPUs so long after its last use; 0: for room only
   // From the grant a request's upstream answer takes at most this long.
   Duration upstream_timeout{std::chrono::seconds(60)};
   std::string token_file;  // the secret by which its sessions are known
@@ -63,6 +68,9 @@ struct Config {
   // With translate: ascending, of the slots in the arena's partitions; nothing: as
   // memory::PartitionSizes has them, where they fit.
   std::optional<std::vector<Bytes>> partition_sizes;
+  std::string policy = "torpor";     // a name of scheduler::SetupNames, of those that evict
+  int max_waiting = 0;               // requests of all functions; 0: any number
+  bool refuses_too_late = false;     // requests that can no longer be answered in time
   // Sessions without a token belong to a function of this name; empty: they are refused.
   std::string anonymous_function;
   Duration drain_timeout{std::chrono::seconds(30)};

@@ -126,6 +126,30 @@ absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text) {
   return value;
 }
 
+absl::StatusOr<double> ParseShare(std::string_view text) {
+  double share = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, share, std::chars_format::fixed);
+  // A NaN is not above 0 either.
+  if (error != std::errc() || stop != end || !(share > 0) || share >= 1) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is not a share; write a number above 0 and below 1, for example 0.98", Quoted(text)));
+  }
+  return share;
+}
+
+absl::StatusOr<int> ParsePriority(std::string_view text) {
+  constexpr int kMost = 1000;
+  int priority = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, priority);
+  if (error != std::errc() || stop != end || priority < -kMost || priority > kMost) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is not a priority; write a whole number from {} to {}", Quoted(text), -kMost, kMost));
+  }
+  return priority;
+}
+
 absl::StatusOr<std::vector<int>> ParseIndexList(std::string_view text) {
   constexpr std::uint64_t kMaxIndex = 1023;
   std::vector<int> indices;

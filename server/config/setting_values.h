@@ -22,6 +22,12 @@ absl::StatusOr<Duration> ParseDuration(std::string_view text);
 // Decimal or 0x hexadecimal.
 absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text);
 
+// A share of a whole, above 0 and below 1: "0.98".
+absl::StatusOr<double> ParseShare(std::string_view text);
+
+// -1000 to 1000.
+absl::StatusOr<int> ParsePriority(std::string_view text);
+
 // "0,2,3". Empty text: no numbers.
 absl::StatusOr<std::vector<int>> ParseIndexList(std::string_view text);
 

@@ -7,10 +7,12 @@
 #include <limits>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "memory/partition_table.h"
 #include "proto/wire/control_messages.h"
+#include "scheduler/setup.h"
 #include "server/config/setting_values.h"
 
 namespace torpor::server {
@@ -101,6 +103,19 @@ absl::Status SetCount(Target<kMember>& target, std::string_view text) {
   return absl::OkStatus();
 }
 
+// 0: any number.
+template <auto kMember>
+absl::Status SetLimit(Target<kMember>& target, std::string_view text) {
+  constexpr std::uint64_t kMost = 1'000'000;
+  TORPOR_ASSIGN_OR_RETURN(const std::uint64_t limit, ParseUnsigned(text));
+  if (limit > kMost) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is out of range; use 1 to {}, or 0 for any number", limit, kMost));
+  }
+  target.*kMember = static_cast<int>(limit);
+  return absl::OkStatus();
+}
+
 template <auto kMember, bool kMayBeEmpty>
 absl::Status SetAddress(Target<kMember>& target, std::string_view text) {
   if (!(kMayBeEmpty && text.empty())) TORPOR_RETURN_IF_ERROR(ParseHostAndPort(text).status());
@@ -183,6 +198,40 @@ absl::Status SetPartitionSizes(Config& config, std::string_view text) {
   }
   std::ranges::sort(sizes);
   config.partition_sizes = std::move(sizes);
+  return absl::OkStatus();
+}
+
+// What programs allocate must be given room: it cannot be refused as a request can.
+std::vector<std::string_view> PoliciesThatEvict() {
+  std::vector<std::string_view> names = scheduler::SetupNames();
+  std::erase_if(names,
+                [](std::string_view name) { return !scheduler::MakeSetup(name)->options.evicts; });
+  return names;
+}
+
+absl::Status SetPolicy(Config& config, std::string_view text) {
+  const std::vector<std::string_view> names = PoliciesThatEvict();
+  const bool is_known = std::ranges::count(scheduler::SetupNames(), text) > 0;
+  TORPOR_RETURN_IF_ERROR(CheckWord(
+      text, is_known ? "for torpor-sim only, since it never evicts" : "no policy", names));
+  config.policy = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetTooLate(Config& config, std::string_view text) {
+  constexpr std::string_view kWays[] = {"serve", "refuse"};
+  TORPOR_RETURN_IF_ERROR(CheckWord(text, "nothing to do with requests that are late", kWays));
+  config.refuses_too_late = text == "refuse";
+  return absl::OkStatus();
+}
+
+absl::Status SetPercentile(FunctionConfig& function, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(function.percentile, ParseShare(text));
+  return absl::OkStatus();
+}
+
+absl::Status SetPriority(FunctionConfig& function, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(function.priority, ParsePriority(text));
   return absl::OkStatus();
 }
 
@@ -295,6 +344,12 @@ constexpr Setting<Config> kNodeSettings[] = {
     {"partition_sizes", "LIST", "auto",
      "Slots in the arena's partitions with translate, as 2MiB,20MiB; none; auto: these two", false,
      SetPartitionSizes},
+    {"policy", "NAME", "torpor", "Who runs next, where, and what is evicted: a scheduling policy",
+     false, SetPolicy},
+    {"max_waiting", "COUNT", "0", "Requests that may wait for a GPU at one time; 0: any number",
+     false, SetLimit<&Config::max_waiting>},
+    {"too_late", "WHAT", "serve",
+     "Requests that can no longer meet their deadline: serve or refuse them", false, SetTooLate},
     {"anonymous_function", "NAME", "",
      "Function of sessions without a token; empty: they are refused", false, SetAnonymousFunction},
     {"drain_timeout", "DURATION", "30s", "At shutdown requests may take this long to end", false,
@@ -330,6 +385,13 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
      SetBytes<&FunctionConfig::memory_limit, 0>},
     {"deadline", "DURATION", "1s", "Objective for a request's latency", false,
      SetDuration<&FunctionConfig::deadline>},
+    {"percentile", "SHARE", "0.98", "Share of its requests that are to meet the deadline", false,
+     SetPercentile},
+    {"priority", "NUMBER", "0", "Requests of a higher one go first", false, SetPriority},
+    {"max_waiting", "COUNT", "0", "Its requests that may wait at one time; 0: any number", false,
+     SetLimit<&FunctionConfig::max_waiting>},
+    {"keep_alive", "DURATION", "off", "So long after its last use its memory leaves the GPUs",
+     false, SetDurationOrOff<&FunctionConfig::keep_alive>},
     {"upstream_timeout", "DURATION", "60s", "Its answer takes at most this long", false,
      SetDuration<&FunctionConfig::upstream_timeout>},
     {"token_file", "FILE", "", "Holds the secret by which its sessions are known", kIsPath,

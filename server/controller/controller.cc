@@ -3,34 +3,40 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "scheduler/setup.h"
 #include "server/controller/cuda_errors.h"
 
 namespace torpor::server {
 namespace {
 
-scheduler::Policies DefaultPolicies() {
-  return {scheduler::MakeFifoQueue(), scheduler::MakeResidentFirstPlacement(),
-          scheduler::MakeLruEviction()};
-}
-
-std::string_view WhyRefused(scheduler::Refusal reason) {
+// As RequestBroker says.
+absl::Status WhyRefused(scheduler::Refusal reason) {
   switch (reason) {
     case scheduler::Refusal::kTooLarge:
-      return "the function's memory is larger than any GPU of this node";
+      return absl::UnavailableError("the function's memory is larger than any GPU of this node");
     case scheduler::Refusal::kSwapFailed:
-      return "the function's memory could not be brought to a GPU";
+      return absl::UnavailableError("the function's memory could not be brought to a GPU");
     case scheduler::Refusal::kNoRoom:
-      return "no GPU has room for the function's memory, and nothing is evicted";
+      return absl::FailedPreconditionError(
+          "no GPU has room for the function's memory, and nothing is evicted");
     case scheduler::Refusal::kQueueFull:
-      return "as many requests wait for a GPU as may";
+      return absl::ResourceExhaustedError("as many requests wait for a GPU as may");
     case scheduler::Refusal::kTooLate:
-      return "the request could no longer be answered within its deadline";
+      return absl::OutOfRangeError("it could no longer be answered within its deadline");
   }
-  return "";
+  return absl::UnavailableError("");
+}
+
+scheduler::Scheduler MakeScheduler(const Config& config) {
+  std::optional<scheduler::Setup> setup = scheduler::MakeSetup(config.policy);
+  TORPOR_CHECK(setup.has_value());  // the configuration names none that there is not
+  setup->options.idle_write_back = config.idle_write_back;
+  setup->options.refuses_too_late = config.refuses_too_late;
+  setup->options.max_waiting = static_cast<std::size_t>(config.max_waiting);
+  return scheduler::Scheduler(std::move(setup->policies), setup->options);
 }
 
 EvictionReason ReasonOf(const scheduler::SwapOut& action) {
@@ -56,7 +62,7 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
       repository_(repository),
       killer_(killer),
       telemetry_(telemetry),
-      scheduler_(DefaultPolicies(), {.idle_write_back = options_.config.idle_write_back}),
+      scheduler_(MakeScheduler(options_.config)),
       addresses_(options_.config.address_base) {
   for (const GpuIndex gpu : options_.gpus) executors_.try_emplace(gpu, gpu);
   std::uint64_t next_instance = 1;
@@ -67,11 +73,10 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
     instance.config = function;
   }
   for (auto& [id, instance] : instances_) {
-    const scheduler::FunctionId function{id.value};
-    Feed(scheduler::FunctionSet{.function = function,
-                                .objective = {.deadline = instance.config.deadline}});
-    scheduler::InstanceAdded added{
-        .instance = id, .max_in_flight = instance.config.max_in_flight, .function = function};
+    FeedFunction(instance);
+    scheduler::InstanceAdded added{.instance = id,
+                                   .max_in_flight = instance.config.max_in_flight,
+                                   .function = FunctionOf(instance)};
     for (int gpu = 1; gpu < instance.config.gpus; ++gpu) {
       added.companions.push_back(InstanceId{next_instance++});
     }
@@ -107,6 +112,20 @@ void Controller::Feed(const scheduler::Event& event) {
   AnswerHints();
 }
 
+scheduler::FunctionId Controller::FunctionOf(const Instance& instance) {
+  return scheduler::FunctionId{instance.id.value};
+}
+
+void Controller::FeedFunction(const Instance& instance) {
+  const FunctionConfig& config = instance.config;
+  Feed(scheduler::FunctionSet{
+      .function = FunctionOf(instance),
+      .objective = {.deadline = config.deadline, .percentile = config.percentile},
+      .priority = config.priority,
+      .max_waiting = static_cast<std::size_t>(config.max_waiting),
+      .keep_alive = config.keep_alive});
+}
+
 void Controller::NotePlacements() {
   for (const auto& [id, gpu] : scheduler_.node().gpus) {
     InstanceId& tenant = tenants_[id];
@@ -140,7 +159,10 @@ void Controller::Obey(const scheduler::SwapIn& action) {
       PartOf(action.instance).instance->came_from = SwapSource::kPeer;
     }
     if (--outcome->open > 0 || outcome->is_lost) return;
-    if (outcome->status.ok()) return Feed(scheduler::SwapInDone{action.instance, action.gpu, true});
+    if (outcome->status.ok()) {
+      Feed(scheduler::SwapInDone{action.instance, action.gpu, true});
+      return NoteArrival(action.instance, action.gpu);
+    }
     spdlog::error("GPU {}: swap-in of {} failed: {}", action.gpu.value,
                   PartOf(action.instance).instance->config.name, outcome->status.ToString());
     // Sessions of the instance that did get in must not stay: their room is somebody else's.
@@ -239,16 +261,14 @@ void Controller::Obey(const scheduler::Revoke& action) {
 }
 
 void Controller::Obey(const scheduler::Refuse& action) {
-  const std::string why(WhyRefused(action.reason));
+  const absl::Status why = WhyRefused(action.reason);
   const auto implicit = implicit_requests_.find(action.request);
-  if (implicit == implicit_requests_.end()) {
-    return FailRequest(action.request, absl::UnavailableError(why));
-  }
+  if (implicit == implicit_requests_.end()) return FailRequest(action.request, why);
   const SessionPtr session = FindSession(implicit->second);
   implicit_requests_.erase(implicit);
   if (!session) return;
   session->implicit_request = {};
-  DenyLease(session, why);
+  DenyLease(session, std::string(why.message()));
 }
 
 void Controller::Obey(const scheduler::AllowGrowth& action) {

@@ -61,7 +61,7 @@ class Controller {
   void Acquire(RequestId request, const std::string& function, TimePoint give_up,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
-  void Release(RequestId request);
+  void Release(RequestId request, bool is_served);
 
   // `done` gets the outcome, exactly once: OK when it is as asked for; NotFound, InvalidArgument,
   // FailedPrecondition: why it cannot be; DeadlineExceeded: not yet, and only a load is still
@@ -120,6 +120,10 @@ class Controller {
   // controller.cc: between the scheduler and the rest.
   void Feed(const scheduler::Event& event);
   void NotePlacements();
+  // A function has one instance.
+  static scheduler::FunctionId FunctionOf(const Instance& instance);
+  // Tells what of its configuration matters to the scheduler.
+  void FeedFunction(const Instance& instance);
   void Obey(const scheduler::SwapIn& action);
   void Obey(const scheduler::SwapOut& action);
   void Obey(const scheduler::WriteBack& action);
@@ -257,6 +261,8 @@ class Controller {
   static void LearnFromSwapOut(Session& session, const v1::Learned& learned);
   // Nothing is copied to a GPU any more.
   void OnArrived(Session& session);
+  // Tells the scheduler if it waits for that: all of the image is on the GPU.
+  void NoteArrival(InstanceId part, GpuIndex gpu);
   // Whether the image leaves the GPU follows from why it is written back.
   void SwapOutSession(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
                       const Executor::OnDone& then);

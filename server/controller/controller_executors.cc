@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/controller/controller.h"
 #include "server/controller/cuda_errors.h"
+#include "server/controller/pcie_switch.h"
 
 // Executors: what they are told, how they come and go.
 namespace torpor::server {
@@ -148,7 +149,10 @@ void Controller::OnRecovered(Executor& executor) {
   executor.OnRecovered();
   spdlog::info("GPU {}: ready", executor.gpu().value);
   const Bytes capacity = RoundDown(executor.registration().pool_bytes(), ChunkBytes());
-  Feed(scheduler::ExecutorUp{executor.gpu(), capacity, ImageSourcesOf(executor)});
+  const std::string& pci_bus_id = executor.registration().device().pci_bus_id();
+  Feed(scheduler::ExecutorUp{
+      executor.gpu(), capacity, ImageSourcesOf(executor),
+      options_.config.is_emulated ? EmulatedPcieSwitchOf(pci_bus_id) : PcieSwitchOf(pci_bus_id)});
   OpenWaitingSessions();
 }
 

@@ -362,7 +362,19 @@ void Controller::OnSwapInComplete(const Executor& executor,
   if (from_peer.total() > 0) record(SwapPath::kNvlink, from_peer);
   if (from_peer.total() == 0 || from_host.total() > 0) record(SwapPath::kPcie, from_host);
   // That of an earlier swap-in elsewhere ends nothing.
-  if (session->arrives_at == executor.gpu()) OnArrived(*session);
+  if (session->arrives_at != executor.gpu()) return;
+  OnArrived(*session);
+  NoteArrival(PartOf(*session), executor.gpu());
+}
+
+void Controller::NoteArrival(InstanceId part, GpuIndex gpu) {
+  const scheduler::NodeState& node = scheduler_.node();
+  // Before the answer to the swap-in further sessions may have to come.
+  if (node.gpus.at(gpu).loading != part || !node.instances.at(part).is_present_on(gpu)) return;
+  const std::vector<SessionPtr> sessions = SessionsOf(PartOf(part));
+  const bool is_complete = std::none_of(sessions.begin(), sessions.end(),
+                                        [](const auto& session) { return session->is_arriving; });
+  if (is_complete) Feed(scheduler::ImageArrived{part, gpu});
 }
 
 void Controller::OnArrived(Session& session) {

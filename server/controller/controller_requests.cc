@@ -41,13 +41,13 @@ void Controller::Acquire(RequestId request, const std::string& function, TimePoi
   Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
 }
 
-void Controller::Release(RequestId request) {
+void Controller::Release(RequestId request, bool is_served) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   if (found->second.state != Request::State::kRunning) {
     return FailRequest(request, absl::CancelledError("released before it was granted"));
   }
-  FinishRequest(request, true);
+  FinishRequest(request, is_served);
 }
 
 void Controller::ConfirmLease(RequestId request, const std::function<void()>& done) {

@@ -244,8 +244,8 @@ class LiveNode final : public Node,
         [this, request, done = std::move(done)] { controller_->ConfirmLease(request, done); });
   }
 
-  void Release(RequestId request) override {
-    loop_.Post([this, request] { controller_->Release(request); });
+  void Release(RequestId request, bool is_served) override {
+    loop_.Post([this, request, is_served] { controller_->Release(request, is_served); });
   }
 
  private:

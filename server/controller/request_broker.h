@@ -34,8 +34,10 @@ class RequestBroker {
   using OnLost = std::function<void(absl::Status)>;
 
   // Queues a request. `on_grant` is called exactly once, also when the request is refused:
-  // NotFound (no such function), Unavailable (draining, no GPU), DeadlineExceeded
-  // (still queued at `give_up`), Cancelled (Release came first).
+  // NotFound (no such function), Unavailable (draining, no GPU), FailedPrecondition (no GPU has
+  // room, and nothing is evicted), ResourceExhausted (as many requests wait as may), OutOfRange
+  // (it can no longer be answered within its deadline), DeadlineExceeded (still queued at
+  // `give_up`), Cancelled (Release came first).
   virtual RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
                             OnLost on_lost) = 0;
 
@@ -45,8 +47,9 @@ class RequestBroker {
   // grant and Release.
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
 
-  // The request is over, or its caller has gone. Exactly once for every Acquire.
-  virtual void Release(RequestId request) = 0;
+  // The request is over, or its caller has gone. `is_served`: the function has answered it, and
+  // with no error of the server's. Exactly once for every Acquire.
+  virtual void Release(RequestId request, bool is_served) = 0;
 };
 
 }  // namespace torpor::server

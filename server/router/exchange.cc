@@ -196,7 +196,7 @@ void Exchange::OnLeaseConfirmed() {
 
 void Exchange::ReleaseLease() {
   if (!ticket_) return;
-  core_.desk.Release(*ticket_);
+  core_.desk.Release(*ticket_, is_download_done_ && !IsServerError());
   ticket_.reset();
 }
 

@@ -176,7 +176,17 @@ Refusal Exchange::RefusalOfFailure() const {
                 fmt::format("function {} got no GPU within {} ms (queue_timeout): {}", name,
                             Milliseconds(core_.config.queue_timeout), failure_detail_)};
       }
-      return {503, "unavailable",
+      if (absl::IsResourceExhausted(not_granted_)) {
+        return {429, "queue_full",
+                fmt::format("function {} takes no more requests now: {}", name, failure_detail_),
+                kRetrySoonSeconds};
+      }
+      // Nobody waits for its answer any more.
+      if (absl::IsOutOfRange(not_granted_)) {
+        return {504, "too_late",
+                fmt::format("function {} was not asked: {}", name, failure_detail_)};
+      }
+      return {503, absl::IsFailedPrecondition(not_granted_) ? "no_room" : "unavailable",
               fmt::format("function {} cannot run now: {}", name, failure_detail_),
               kRetrySoonSeconds};
     case Failure::kLeaseLost:

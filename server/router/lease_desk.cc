@@ -56,11 +56,11 @@ void LeaseDesk::Confirm(Ticket ticket) {
   });
 }
 
-void LeaseDesk::Release(Ticket ticket) {
+void LeaseDesk::Release(Ticket ticket, bool is_served) {
   const auto entry = entries_.find(ticket);
   const RequestId request = entry->second.request;
   entries_.erase(entry);
-  broker_.Release(request);
+  broker_.Release(request, is_served);
 }
 
 LeaseDesk::Listener* LeaseDesk::Find(Ticket ticket) {

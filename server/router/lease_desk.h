@@ -32,8 +32,8 @@ class LeaseDesk {
   Ticket Ask(const std::string& function, TimePoint give_up, Listener& listener);
   // Answered by OnLeaseConfirmed, which OnLeaseLost precedes if the lease was lost by now.
   void Confirm(Ticket ticket);
-  // Exactly once for every ticket.
-  void Release(Ticket ticket);
+  // As RequestBroker's. Exactly once for every ticket.
+  void Release(Ticket ticket, bool is_served);
 
  private:
   struct Entry {

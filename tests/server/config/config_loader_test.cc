@@ -35,11 +35,18 @@ driver_reserve: 512MiB
 socket_mode: 0666
 max_connections: 10
 log_format: json
+policy: lru
+max_waiting: 100
+too_late: refuse
 functions:
   - name: digits
     upstream: 127.0.0.1:9001
     memory_limit: 1.5GiB
     deadline: 80ms
+    percentile: 0.9
+    priority: -2
+    max_waiting: 7
+    keep_alive: 1m
     upstream_timeout: 2m
     token_file: tokens/digits
     max_in_flight: 2
@@ -59,10 +66,17 @@ functions:
   EXPECT_EQ(config->socket_mode, 0666u);
   EXPECT_EQ(config->max_connections, 10);
   EXPECT_EQ(config->log_format, LogFormat::kJson);
+  EXPECT_EQ(config->policy, "lru");
+  EXPECT_EQ(config->max_waiting, 100);
+  EXPECT_TRUE(config->refuses_too_late);
   const FunctionConfig& digits = config->functions.at("digits");
   EXPECT_EQ(digits.upstream, "127.0.0.1:9001");
   EXPECT_EQ(digits.memory_limit, 1536 * kMiB);
   EXPECT_EQ(digits.deadline, std::chrono::milliseconds(80));
+  EXPECT_EQ(digits.percentile, 0.9);
+  EXPECT_EQ(digits.priority, -2);
+  EXPECT_EQ(digits.max_waiting, 7);
+  EXPECT_EQ(digits.keep_alive, std::chrono::minutes(1));
   EXPECT_EQ(digits.upstream_timeout, std::chrono::minutes(2));
   EXPECT_EQ(digits.token_file, "/etc/torpor/tokens/digits");
   EXPECT_EQ(digits.max_in_flight, 2);
@@ -192,6 +206,18 @@ const BadFile kBadFiles[] = {
     {"LogLevel", "version: v1\nlog_level: loud\n",
      "/etc/torpor/config.yaml:2: log_level: \"loud\" is no log level; use trace, debug, info, "
      "warn, error or off"},
+    {"UnknownPolicy", "version: v1\npolicy: best\n",
+     "/etc/torpor/config.yaml:2: policy: \"best\" is no policy; use torpor, torpor-plus, fifo, "
+     "random, lru or simple-swap"},
+    {"PolicyOfTheSimulator", "version: v1\npolicy: native\n",
+     "/etc/torpor/config.yaml:2: policy: \"native\" is for torpor-sim only, since it never evicts; "
+     "use torpor, torpor-plus, fifo, random, lru or simple-swap"},
+    {"TooLate", "version: v1\ntoo_late: drop\n",
+     "/etc/torpor/config.yaml:2: too_late: \"drop\" is nothing to do with requests that are late; "
+     "use serve or refuse"},
+    {"Percentile", "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, percentile: 98}\n",
+     "/etc/torpor/config.yaml:3: percentile: \"98\" is not a share; write a number above 0 and "
+     "below 1, for example 0.98"},
     {"MapForAScalar", "version: v1\nlog_level: {a: b}\n",
      "/etc/torpor/config.yaml:2: log_level: expected one value (LEVEL)"},
     {"FunctionsNoList", "version: v1\nfunctions:\n  digits: {}\n",

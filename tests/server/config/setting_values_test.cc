@@ -33,6 +33,21 @@ TEST(SettingValuesTest, DurationsNeedAUnit) {
   }
 }
 
+TEST(SettingValuesTest, AShareIsBetweenNothingAndAll) {
+  EXPECT_EQ(ParseShare("0.98").value(), 0.98);
+  for (const char* text : {"", "0", "1", "1.0", "-0.5", "98%", "nan", "0.5x", "1e-3"}) {
+    EXPECT_FALSE(ParseShare(text).ok()) << text;
+  }
+}
+
+TEST(SettingValuesTest, APriorityMayBeNegative) {
+  EXPECT_EQ(ParsePriority("7").value(), 7);
+  EXPECT_EQ(ParsePriority("-1000").value(), -1000);
+  for (const char* text : {"", "1001", "-1001", "1.5", "high", "99999999999"}) {
+    EXPECT_FALSE(ParsePriority(text).ok()) << text;
+  }
+}
+
 TEST(SettingValuesTest, WholeNumbersAreDecimalOrHexadecimal) {
   EXPECT_EQ(ParseUnsigned("42").value(), 42u);
   EXPECT_EQ(ParseUnsigned("0x2000").value(), 0x2000u);

@@ -6,7 +6,8 @@
 
 namespace torpor::server {
 
-ControllerHarness::ControllerHarness(int gpus, const char* address_mode) {
+ControllerHarness::ControllerHarness(int gpus, const char* address_mode,
+                                     const std::function<void(Config&)>& configure) {
   Controller::Options options;
   for (const char* name : {"a", "b", "c"}) {
     FunctionConfig function;
@@ -27,7 +28,9 @@ ControllerHarness::ControllerHarness(int gpus, const char* address_mode) {
   options.config.address_range = 256 * kMiB;
   options.config.chunk_bytes = kChunk;
   options.config.address_mode = address_mode;
+  options.config.is_emulated = true;
   options.config.drain_timeout = std::chrono::hours(1);
+  if (configure) configure(options.config);
   options.descriptor_socket = "/nowhere/descriptors.sock";
   for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});
   controller_ =
@@ -58,6 +61,7 @@ void ControllerHarness::Register(int gpu) {
     if (peer != gpu && has_links_) what.add_image_sources(peer);
   }
   what.mutable_device()->set_name("Fake GPU");
+  what.mutable_device()->set_pci_bus_id(absl::StrCat("0000:", 1 + gpu / 2, gpu % 2, ":00.0"));
   controller_->OnExecutorMessage(executor.link, message);
   Settle();
 }

@@ -17,9 +17,9 @@
 namespace torpor::server {
 
 // A controller with functions a, b, c (tokens "token-a", ...; c keeps state) and, where there are
-// several GPUs, pair, which uses two at a time; on fake GPUs of 64 MiB that reach each other,
-// everything on the test's thread. Executors answer what they are told unless `answers` says
-// otherwise.
+// several GPUs, pair, which uses two at a time; on fake GPUs of 64 MiB that reach each other, two
+// behind each PCIe switch; everything on the test's thread. Executors answer what they are told
+// unless `answers` says otherwise.
 class ControllerHarness : public testing::Test {
  protected:
   static constexpr Bytes kChunk = 2 * kMiB;
@@ -62,7 +62,9 @@ class ControllerHarness : public testing::Test {
     int swaps_over_links = 0;
   };
 
-  explicit ControllerHarness(int gpus = 1, const char* address_mode = "map");
+  // `configure` may change what else is configured.
+  explicit ControllerHarness(int gpus = 1, const char* address_mode = "map",
+                             const std::function<void(Config&)>& configure = nullptr);
 
   // Starts and registers the executor of a GPU; lets it answer everything.
   void StartExecutor(int gpu);
@@ -97,8 +99,8 @@ class ControllerHarness : public testing::Test {
   std::optional<wire::MemoryReply> Free(Client& client, std::uint64_t address);
 
   RequestId Acquire(const std::string& function, Duration patience = std::chrono::seconds(10));
-  void Release(RequestId request) {
-    controller_->Release(request);
+  void Release(RequestId request, bool is_served = true) {
+    controller_->Release(request, is_served);
     Settle();
   }
   Outcome& outcome(RequestId request) { return outcomes_[request]; }

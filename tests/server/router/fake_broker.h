@@ -49,10 +49,11 @@ class FakeBroker final : public RequestBroker {
     done();
   }
 
-  void Release(RequestId) override {
+  void Release(RequestId, bool is_served) override {
     {
       const std::lock_guard lock(mutex_);
       ++released_;
+      if (is_served) ++served_;
     }
     changed_.notify_all();
   }
@@ -80,6 +81,11 @@ class FakeBroker final : public RequestBroker {
     const std::lock_guard lock(mutex_);
     return released_;
   }
+  // Of those that were released.
+  std::uint64_t served() {
+    const std::lock_guard lock(mutex_);
+    return served_;
+  }
 
  private:
   template <typename Callback>
@@ -92,6 +98,7 @@ class FakeBroker final : public RequestBroker {
   std::condition_variable changed_;
   std::uint64_t acquired_ = 0;
   std::uint64_t released_ = 0;
+  std::uint64_t served_ = 0;
   std::map<std::uint64_t, OnGrant> on_grant_;
   std::map<std::uint64_t, OnLost> on_lost_;
 };

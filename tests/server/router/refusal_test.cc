@@ -74,6 +74,9 @@ TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
       {absl::DeadlineExceededError("waited"), 504, "queue_timeout", "timeout"},
       {absl::NotFoundError("gone"), 404, "unknown_function", "rejected"},
       {absl::InternalError("odd"), 503, "unavailable", "rejected"},
+      {absl::FailedPreconditionError("full"), 503, "no_room", "rejected"},
+      {absl::ResourceExhaustedError("queue"), 429, "queue_full", "rejected"},
+      {absl::OutOfRangeError("late"), 504, "too_late", "rejected"},
   };
   RawConnection connection = Connect();
   for (const BrokerAnswer& expected : answers) {
@@ -82,12 +85,14 @@ TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
     const auto answer = connection.Read();
     ASSERT_TRUE(answer.has_value());
     ExpectRefusal(*answer, expected.http_status, expected.reason);
-    EXPECT_EQ(answer->Field("retry-after"), expected.http_status == 503 ? "1" : "");
+    const bool may_retry = expected.http_status == 503 || expected.http_status == 429;
+    EXPECT_EQ(answer->Field("retry-after"), may_retry ? "1" : "");
     EXPECT_THAT(answer->body, HasSubstr(std::string(expected.status.message())));
   }
-  EXPECT_EQ(Requests("rejected"), "3");
+  EXPECT_EQ(Requests("rejected"), "6");
   EXPECT_EQ(Requests("timeout"), "1");
-  EXPECT_EQ(broker_.released(), 4u);
+  EXPECT_EQ(broker_.released(), 7u);
+  EXPECT_EQ(broker_.served(), 0u);
 }
 
 TEST_F(RefusalTest, ADrainingNodeRefusesAndSaysSo) {
