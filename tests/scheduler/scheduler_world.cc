@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "scheduler/event_log.h"
+
 namespace torpor::scheduler {
 namespace {
 
@@ -17,6 +19,10 @@ SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
       choose_(std::move(choose)),
       scheduler_(std::move(MakeSetup(shape_.setup)->policies),
                  IdleSoon(MakeSetup(shape_.setup)->options)) {
+  if (shape_.log) {
+    const Options options = IdleSoon(MakeSetup(shape_.setup)->options);
+    *shape_.log = Encode(EventLogHeader{shape_.setup, 0, options}) + '\n';
+  }
   for (int i = 0; i < shape_.gpus; ++i) {
     is_up_[GpuIndex{i}] = true;
     Tell(Up(GpuIndex{i}));
@@ -110,7 +116,9 @@ ExecutorUp SchedulerWorld::Up(GpuIndex gpu) const {
 }
 
 void SchedulerWorld::Tell(const Event& event) {
+  if (shape_.log) *shape_.log += Encode(event, now_) + '\n';
   for (const Action& action : scheduler_.OnEvent(event, now_)) {
+    if (shape_.log) *shape_.log += Encode(action, now_) + '\n';
     std::visit([this](const auto& a) { Obey(a); }, action);
   }
   CheckCapacity();

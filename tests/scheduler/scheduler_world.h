@@ -23,6 +23,7 @@ class SchedulerWorld {
     Bytes gpu_bytes = 40;
     int instances = 4;            // where there are several GPUs, one of them needs two at a time
     bool keeps_replicas = false;  // of the other instances
+    std::string* log = nullptr;   // gets the event log
   };
 
   // `choose` gives any numbers; they decide what happens next.
