@@ -19,7 +19,7 @@ constexpr std::string_view kActionMark = ">";
 // --- Values as text -----------------------------------------------------------------------------
 
 template <typename Number>
-  requires std::integral<Number> || std::floating_point<Number>
+requires std::integral<Number> || std::floating_point<Number>
 void Append(std::string& text, Number number) {
   char digits[32];
   const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
@@ -34,7 +34,7 @@ void Append(std::string& text, GpuIndex gpu) { Append(text, gpu.value); }
 void Append(std::string& text, Duration duration) { Append(text, duration.count()); }
 void Append(std::string& text, TimePoint when) { Append(text, when.time_since_epoch()); }
 template <typename Enum>
-  requires std::is_enum_v<Enum>
+requires std::is_enum_v<Enum>
 void Append(std::string& text, Enum value) {
   text += kWordsOf<Enum>[static_cast<std::size_t>(value)];
 }
@@ -56,7 +56,7 @@ void Append(std::string& text, const std::vector<Value>& values) {
 
 // False where the text is not what Append makes of a value.
 template <typename Number>
-  requires std::integral<Number> || std::floating_point<Number>
+requires std::integral<Number> || std::floating_point<Number>
 bool Parse(std::string_view text, Number& number) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
@@ -91,7 +91,7 @@ bool Parse(std::string_view text, TimePoint& when) {
   return true;
 }
 template <typename Enum>
-  requires std::is_enum_v<Enum>
+requires std::is_enum_v<Enum>
 bool Parse(std::string_view text, Enum& value) {
   for (std::size_t i = 0; i < kWordsOf<Enum>.size(); ++i) {
     if (text != kWordsOf<Enum>[i]) continue;
@@ -150,8 +150,8 @@ class Words {
     if (!rest_) return {};
     const std::size_t space = rest_->find(' ');
     const std::string_view word = rest_->substr(0, space);
-    rest_ = space == std::string_view::npos ? std::nullopt
-                                            : std::optional(rest_->substr(space + 1));
+    rest_ =
+        space == std::string_view::npos ? std::nullopt : std::optional(rest_->substr(space + 1));
     return word;
   }
   bool is_empty() const { return !rest_; }
@@ -165,8 +165,8 @@ std::string Quoted(std::string_view text) { return '"' + std::string(text) + '"'
 // What is wrong with a word that is to be `name`=value, or nothing.
 template <typename Value>
 std::string ParseField(std::string_view word, std::string_view name, Value& value) {
-  const bool has_name = word.size() > name.size() && word.substr(0, name.size()) == name &&
-                        word[name.size()] == '=';
+  const bool has_name =
+      word.size() > name.size() && word.substr(0, name.size()) == name && word[name.size()] == '=';
   if (!has_name) return "expected " + std::string(name) + "=, found " + Quoted(word);
   const std::string_view text = word.substr(name.size() + 1);
   return Parse(text, value) ? "" : Quoted(text) + " is no " + std::string(name);

@@ -21,9 +21,9 @@ class MissingName {
   std::string operator()(const RequestGone&) const { return {}; }
   std::string operator()(const TimePassed&) const { return {}; }
   std::string operator()(const InstanceAdded& event) const {
-    const bool is_new = !IsKnown(event.instance) &&
-                        std::none_of(event.companions.begin(), event.companions.end(),
-                                     [this](InstanceId id) { return IsKnown(id); });
+    const bool is_new =
+        !IsKnown(event.instance) && std::none_of(event.companions.begin(), event.companions.end(),
+                                                 [this](InstanceId id) { return IsKnown(id); });
     return is_new ? "" : "the instance is there already";
   }
   std::string operator()(const RequestArrived& event) const {

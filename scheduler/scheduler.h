@@ -56,6 +56,14 @@ class Scheduler {
 
   const NodeState& node() const { return node_; }
 
+  // Requests that wait for a GPU, but for implicit ones.
+  std::size_t waiting() const { return waiting_; }
+
+  // Where the function stands in the queue, if that orders by required request count.
+  std::optional<Standing> StandingOf(FunctionId function) const {
+    return policies_.queue->StandingOf(node_.functions.at(function));
+  }
+
  private:
   struct Growth {
     GrowthId id;

@@ -144,11 +144,19 @@ class Daemon {
                                 .is_ready = [this] { return !is_draining_ && node_->Ready(); },
                                 .snapshot = [this] { return node_->Snapshot(); }}));
     TORPOR_ASSIGN_OR_RETURN(
-        admin_, AdminServer::Start(
-                    config_, {.snapshot = [this] { return Snapshot(); },
-                              .advise = [this](const Hint& hint) { return node_->Advise(hint); },
-                              .http_address = router_->http_address(),
-                              .metrics_address = router_->metrics_address()}));
+        admin_,
+        AdminServer::Start(
+            config_,
+            {.snapshot = [this] { return Snapshot(); },
+             .advise = [this](const Hint& hint) { return node_->Advise(hint); },
+             .change =
+                 [this](const std::string& function, std::span<const SettingText> changes) {
+                   return node_->Change(function, changes);
+                 },
+             .explain =
+                 [this](const std::string& request_id) { return node_->Explain(request_id); },
+             .http_address = router_->http_address(),
+             .metrics_address = router_->metrics_address()}));
     LogEvent(spdlog::level::info, "started",
              {{"version", Version()},
               {"http", router_->http_address()},

@@ -3,6 +3,9 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/status_macros.h"
 #include "proto/torpor/v1/admin.grpc.pb.h"
 #include "server/unix_socket/grpc_server.h"
@@ -49,6 +52,20 @@ void Fill(const NodeSnapshot& node, const GpuSnapshot& gpu, v1::GpuMemory& statu
   }
 }
 
+void Fill(const ObjectiveSnapshot& objective, v1::FunctionStatus& status) {
+  status.set_deadline_ms(ToMilliseconds(objective.deadline));
+  status.set_percentile(objective.percentile);
+  status.set_priority(objective.priority);
+  status.set_max_waiting(static_cast<std::uint32_t>(objective.max_waiting));
+  status.set_keep_alive_ms(ToMilliseconds(objective.keep_alive));
+  status.set_waiting(objective.waiting);
+  status.set_finished(objective.finished);
+  status.set_in_time(objective.in_time);
+  status.set_is_compliant(objective.is_compliant());
+  if (objective.required_count) status.set_required_count(*objective.required_count);
+  status.set_is_first_group(objective.is_first_group);
+}
+
 void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
           v1::FunctionStatus& status) {
   status.set_name(function.name);
@@ -62,8 +79,62 @@ void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
   status.set_swaps_in(function.swaps_in);
   status.set_sessions(function.sessions);
   status.set_upstream(config.upstream);
-  status.set_deadline_ms(ToMilliseconds(config.deadline));
   status.set_is_pinned(function.is_pinned);
+  Fill(function.objective, status);
+}
+
+std::string StateOf(const RequestStory& story) {
+  if (story.ended) return story.is_served ? "served" : "failed";
+  return story.granted ? "running" : "waiting";
+}
+
+const char* NameOf(SwapSource source) {
+  switch (source) {
+    case SwapSource::kResident:
+      return "resident";
+    case SwapSource::kHost:
+      return "host";
+    case SwapSource::kPeer:
+      return "peer";
+  }
+  return "";
+}
+
+void Fill(const RequestStory& story, const Placement& placement, v1::Explanation& explanation) {
+  // One that joins a lease, or comes while its function's image does, has waited less for it.
+  const TimePoint placed = std::max(story.arrival, placement.since);
+  const TimePoint sent_for = std::max(placed, placement.swap_in.value_or(placed));
+  explanation.set_gpu_wait_ms(ToMilliseconds(placed - story.arrival));
+  explanation.set_room_wait_ms(ToMilliseconds(sent_for - placed));
+  explanation.set_image_wait_ms(ToMilliseconds(*story.granted - sent_for));
+  explanation.set_run_ms(ToMilliseconds(story.as_of - *story.granted));
+  explanation.set_gpu(story.gpu->value);
+  explanation.set_source(NameOf(placement.source));
+  if (placement.peer) explanation.set_peer_gpu(placement.peer->value);
+  for (const Placement::Neighbour& near : placement.loading_nearby) {
+    v1::Explanation::Neighbour& neighbour = *explanation.add_loading_nearby();
+    neighbour.set_gpu(near.gpu.value);
+    neighbour.set_function(near.function);
+  }
+  for (const std::string& function : placement.evicted) explanation.add_evicted(function);
+}
+
+void Fill(const RequestStory& story, v1::Explanation& explanation) {
+  explanation.set_request_id(story.id);
+  explanation.set_function(story.function);
+  explanation.set_state(StateOf(story));
+  explanation.set_why(story.why);
+  explanation.set_waiting_before(story.waiting_before);
+  if (story.standing) {
+    explanation.set_required_count(story.standing->required_count);
+    explanation.set_is_first_group(story.standing->is_high);
+    explanation.set_alpha(story.standing->alpha);
+  }
+  explanation.set_has_joined(story.has_joined);
+  explanation.set_total_ms(ToMilliseconds(story.as_of - story.arrival));
+  explanation.set_deadline_ms(ToMilliseconds(story.deadline));
+  explanation.set_gpu_wait_ms(explanation.total_ms());
+  if (story.granted && story.gpu) Fill(story, story.placement, explanation);
 }
 
 class AdminService final : public v1::Admin::Service {
@@ -78,6 +149,12 @@ class AdminService final : public v1::Admin::Service {
     status->set_state(node.state);
     status->set_uptime_seconds(ToSeconds(SteadyClock().Now() - started_));
     for (const GpuSnapshot& gpu : node.gpus) Fill(gpu, *status->add_gpus());
+    status->set_policy(node.policy);
+    if (node.alpha) status->set_alpha(*node.alpha);
+    status->set_functions(node.functions.size());
+    status->set_compliant_functions(static_cast<std::uint64_t>(std::ranges::count_if(
+        node.functions,
+        [](const FunctionSnapshot& function) { return function.objective.is_compliant(); })));
     status->set_queued_requests(node.queued_requests);
     status->set_sessions(node.sessions);
     status->set_http_address(sources_.http_address);
@@ -130,9 +207,26 @@ class AdminService final : public v1::Admin::Service {
     return Advise({.kind = Hint::Kind::kCheckpoint, .function = request->function()});
   }
 
+  grpc::Status SetFunction(grpc::ServerContext*, const v1::SetFunctionRequest* request,
+                           v1::SetFunctionResponse*) override {
+    std::vector<SettingText> changes;
+    for (const v1::Setting& setting : request->settings()) {
+      changes.emplace_back(setting.name(), setting.value());
+    }
+    return ToGrpc(sources_.change(request->function(), changes));
+  }
+
+  grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
+                       v1::Explanation* explanation) override {
+    const absl::StatusOr<RequestStory> story = sources_.explain(request->request_id());
+    if (story.ok()) Fill(*story, *explanation);
+    return ToGrpc(story.status());
+  }
+
  private:
-  grpc::Status Advise(const Hint& hint) {
-    const absl::Status status = sources_.advise(hint);
+  grpc::Status Advise(const Hint& hint) { return ToGrpc(sources_.advise(hint)); }
+
+  static grpc::Status ToGrpc(const absl::Status& status) {
     // Both count as google.rpc.Code does. Unavailable is what callers get where nobody answers.
     const int code = absl::IsUnavailable(status) ? static_cast<int>(grpc::StatusCode::ABORTED)
                                                  : status.raw_code();

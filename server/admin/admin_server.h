@@ -2,13 +2,16 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "server/config/config.h"
+#include "server/config/settings.h"
 #include "server/controller/hint.h"
 #include "server/controller/node_snapshot.h"
+#include "server/controller/request_story.h"
 
 namespace torpor::server {
 
@@ -18,7 +21,10 @@ class AdminServer {
   struct Sources {
     std::function<NodeSnapshot()> snapshot;           // called on the server's threads
     std::function<absl::Status(const Hint&)> advise;  // as Node::Advise; the same
-    std::string http_address;                         // as bound; empty where there is none
+    // As Node::Change; the same.
+    std::function<absl::Status(const std::string&, std::span<const SettingText>)> change;
+    std::function<absl::StatusOr<RequestStory>(const std::string&)> explain;  // as Node::Explain
+    std::string http_address;  // as bound; empty where there is none
     std::string metrics_address;
   };
 

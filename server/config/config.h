@@ -71,6 +71,8 @@ struct Config {
   std::string policy = "torpor";     // a name of scheduler::SetupNames, of those that evict
   int max_waiting = 0;               // requests of all functions; 0: any number
   bool refuses_too_late = false;     // requests that can no longer be answered in time
+  std::string event_log;             // file of the scheduler's events and decisions; empty: none
+  Bytes event_log_bytes = 1 * kGiB;  // it ends there
   // Sessions without a token belong to a function of this name; empty: they are refused.
   std::string anonymous_function;
   Duration drain_timeout{std::chrono::seconds(30)};

@@ -350,6 +350,11 @@ constexpr Setting<Config> kNodeSettings[] = {
      false, SetLimit<&Config::max_waiting>},
     {"too_late", "WHAT", "serve",
      "Requests that can no longer meet their deadline: serve or refuse them", false, SetTooLate},
+    {"event_log", "FILE", "",
+     "Gets what the scheduler is told and decides, for torpor-sim replay; empty: nothing does",
+     kIsPath, SetText<&Config::event_log>},
+    {"event_log_bytes", "SIZE", "1GiB", "The event log ends there", false,
+     SetBytes<&Config::event_log_bytes, kMiB>},
     {"anonymous_function", "NAME", "",
      "Function of sessions without a token; empty: they are refused", false, SetAnonymousFunction},
     {"drain_timeout", "DURATION", "30s", "At shutdown requests may take this long to end", false,
@@ -376,6 +381,9 @@ constexpr Setting<Config> kNodeSettings[] = {
     {"log_level", "LEVEL", "info", "trace, debug, info, warn, error or off", false, SetLogLevel},
     {"log_format", "FORMAT", "text", "text or json", false, SetLogFormat},
 };
+
+constexpr std::string_view kChangeable[] = {"deadline", "percentile", "priority", "max_waiting",
+                                            "keep_alive"};
 
 constexpr Setting<FunctionConfig> kFunctionSettings[] = {
     {"name", "NAME", "", "Its name, as in /function/NAME/", false, SetFunctionName},
@@ -411,6 +419,24 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
 
 std::span<const Setting<Config>> NodeSettings() { return kNodeSettings; }
 std::span<const Setting<FunctionConfig>> FunctionSettings() { return kFunctionSettings; }
+
+std::span<const std::string_view> ChangeableSettings() { return kChangeable; }
+
+absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes) {
+  FunctionConfig changed = function;
+  for (const auto& [key, text] : changes) {
+    if (std::ranges::find(kChangeable, key) == std::ranges::end(kChangeable)) {
+      return absl::InvalidArgumentError(fmt::format(
+          "{} cannot be changed while torpord runs; {} can", key, fmt::join(kChangeable, ", ")));
+    }
+    const auto setting = std::ranges::find(kFunctionSettings, key, &Setting<FunctionConfig>::key);
+    if (const absl::Status status = setting->set(changed, text); !status.ok()) {
+      return absl::InvalidArgumentError(fmt::format("{}: {}", key, std::string(status.message())));
+    }
+  }
+  function = std::move(changed);
+  return absl::OkStatus();
+}
 
 std::string EnvironmentName(std::string_view key) {
   std::string name = "TORPOR_";

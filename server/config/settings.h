@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "server/config/config.h"
@@ -28,6 +29,16 @@ std::span<const Setting<Config>> NodeSettings();
 
 // Every setting of a function.
 std::span<const Setting<FunctionConfig>> FunctionSettings();
+
+// Those of a function that may change while torpord runs: its objective, and what else only the
+// scheduler needs to know.
+std::span<const std::string_view> ChangeableSettings();
+
+// A setting and its text, as in a file.
+using SettingText = std::pair<std::string, std::string>;
+
+// Changes some of these. An error, that says what is wrong, leaves the function as it was.
+absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes);
 
 // "http_address" as "TORPOR_HTTP_ADDRESS" and as "--http-address".
 std::string EnvironmentName(std::string_view key);

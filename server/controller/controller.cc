@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "base/check.h"
-#include "scheduler/setup.h"
 #include "server/controller/cuda_errors.h"
+#include "server/controller/scheduler_setup.h"
 
 namespace torpor::server {
 namespace {
+
+// Requests that can be explained once they are over; under a kilobyte each.
+constexpr std::size_t kStories = 1000;
 
 // As RequestBroker says.
 absl::Status WhyRefused(scheduler::Refusal reason) {
@@ -31,12 +34,8 @@ absl::Status WhyRefused(scheduler::Refusal reason) {
 }
 
 scheduler::Scheduler MakeScheduler(const Config& config) {
-  std::optional<scheduler::Setup> setup = scheduler::MakeSetup(config.policy);
-  TORPOR_CHECK(setup.has_value());  // the configuration names none that there is not
-  setup->options.idle_write_back = config.idle_write_back;
-  setup->options.refuses_too_late = config.refuses_too_late;
-  setup->options.max_waiting = static_cast<std::size_t>(config.max_waiting);
-  return scheduler::Scheduler(std::move(setup->policies), setup->options);
+  scheduler::Setup setup = SetupOf(config);
+  return scheduler::Scheduler(std::move(setup.policies), setup.options);
 }
 
 EvictionReason ReasonOf(const scheduler::SwapOut& action) {
@@ -63,7 +62,8 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
       killer_(killer),
       telemetry_(telemetry),
       scheduler_(MakeScheduler(options_.config)),
-      addresses_(options_.config.address_base) {
+      addresses_(options_.config.address_base),
+      history_(kStories) {
   for (const GpuIndex gpu : options_.gpus) executors_.try_emplace(gpu, gpu);
   std::uint64_t next_instance = 1;
   for (const auto& [name, function] : options_.config.functions) {
@@ -97,10 +97,18 @@ Controller::~Controller() {
 }
 
 void Controller::Feed(const scheduler::Event& event) {
-  for (scheduler::Action& action : scheduler_.OnEvent(event, loop_.Now())) {
-    actions_.push_back(action);
+  const TimePoint now = loop_.Now();
+  if (const auto* const ended = std::get_if<scheduler::LeaseEnded>(&event)) {
+    // The next tenant may be the same instance.
+    for (auto& [gpu, tenant] : tenants_) {
+      if (tenant && parts_.at(tenant) == ended->instance) tenant = {};
+    }
   }
+  const scheduler::Actions decided = scheduler_.OnEvent(event, now);
+  if (options_.record) options_.record(now, event, decided);
+  actions_.insert(actions_.end(), decided.begin(), decided.end());
   NotePlacements();
+  NoteDecisions(decided);
   // What an action leads to may come back here: its own actions wait their turn.
   if (std::exchange(is_acting_, true)) return;
   while (!actions_.empty()) {
@@ -133,15 +141,48 @@ void Controller::NotePlacements() {
     tenant = gpu.tenant;
     if (!tenant) continue;
     Instance& instance = *PartOf(tenant).instance;
-    instance.placed_at = loop_.Now();
-    instance.came_from = SwapSource::kResident;
+    instance.placement = {.since = loop_.Now(), .loading_nearby = LoadingNear(id)};
   }
+}
+
+void Controller::NoteDecisions(const scheduler::Actions& decided) {
+  const auto placing_on = [this](GpuIndex gpu) -> Placement* {
+    const InstanceId tenant = scheduler_.node().gpus.at(gpu).tenant;
+    const bool is_placing = tenant && scheduler_.node().instances.at(tenant).phase ==
+                                          scheduler::Instance::Phase::kPlacing;
+    return is_placing ? &PartOf(tenant).instance->placement : nullptr;
+  };
+  for (const scheduler::Action& action : decided) {
+    if (const auto* const out = std::get_if<scheduler::SwapOut>(&action)) {
+      Placement* const placement = placing_on(out->gpu);
+      const bool is_for_room = out->reason == scheduler::SwapOutReason::kMemoryFull;
+      if (!placement || !is_for_room) continue;
+      placement->evicted.push_back(PartOf(out->instance).instance->config.name);
+    } else if (const auto* const in = std::get_if<scheduler::SwapIn>(&action)) {
+      if (scheduler_.node().gpus.at(in->gpu).tenant != in->instance) continue;
+      Placement& placement = PartOf(in->instance).instance->placement;
+      placement.swap_in = loop_.Now();
+      placement.peer = in->source;
+    }
+  }
+}
+
+std::vector<Placement::Neighbour> Controller::LoadingNear(GpuIndex gpu) const {
+  std::vector<Placement::Neighbour> neighbours;
+  const auto& gpus = scheduler_.node().gpus;
+  const std::optional<int> pcie_switch = gpus.at(gpu).pcie_switch;
+  for (const auto& [id, other] : gpus) {
+    const bool is_near = pcie_switch && other.pcie_switch == pcie_switch && id != gpu;
+    if (!is_near || !other.loading) continue;
+    neighbours.push_back({id, instances_.at(parts_.at(other.loading)).config.name});
+  }
+  return neighbours;
 }
 
 void Controller::Obey(const scheduler::SwapIn& action) {
   const Part part = PartOf(action.instance);
   Instance& instance = *part.instance;
-  instance.came_from = SwapSource::kHost;
+  instance.placement.source = SwapSource::kHost;
   ++instance.swaps_in;
   ++swaps_in_;
   struct Outcome {
@@ -156,7 +197,7 @@ void Controller::Obey(const scheduler::SwapIn& action) {
     outcome->is_lost |= result.is_executor_lost;
     outcome->status.Update(result.status);
     if (result.from_peer.total() > 0) {
-      PartOf(action.instance).instance->came_from = SwapSource::kPeer;
+      PartOf(action.instance).instance->placement.source = SwapSource::kPeer;
     }
     if (--outcome->open > 0 || outcome->is_lost) return;
     if (outcome->status.ok()) {
@@ -224,6 +265,7 @@ void Controller::Obey(const scheduler::Grant& action) {
   if (action.joins && !instance.lease) return Requeue(action.request);
   if (!is_implicit && !is_gone) request->second.state = Request::State::kLeased;
   if (action.joins) {
+    request->second.story.has_joined = true;
     instance.lease->requests.insert(action.request);
     return FlushGrants(instance);
   }
@@ -242,7 +284,7 @@ void Controller::Obey(const scheduler::Grant& action) {
   lease.gpus.insert(lease.gpus.begin(), action.gpu);
   lease.is_explicit = !is_implicit;
   lease.since = loop_.Now();
-  lease.source = instance.came_from;
+  lease.source = instance.placement.source;
   lease.requests = {action.request};
   for (const SessionPtr& session : members) lease.members[session->id] = MemberState::kPreparing;
   if (is_gone) return EndLease(instance);

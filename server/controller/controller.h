@@ -7,17 +7,20 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "scheduler/scheduler.h"
 #include "server/config/config.h"
+#include "server/config/settings.h"
 #include "server/controller/executor.h"
 #include "server/controller/executor_killer.h"
 #include "server/controller/hint.h"
 #include "server/controller/lease.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/request_broker.h"
+#include "server/controller/request_history.h"
 #include "server/controller/session.h"
 #include "server/controller/task_loop.h"
 #include "server/controller/telemetry.h"
@@ -36,6 +39,8 @@ class Controller {
     std::map<std::string, std::string> tokens;  // function -> secret
     std::vector<GpuIndex> gpus;
     std::string descriptor_socket;
+    // Gets what the scheduler is told and decides; null: nothing does.
+    std::function<void(TimePoint, const scheduler::Event&, const scheduler::Actions&)> record;
     Duration hello_timeout{std::chrono::seconds(30)};  // a session waits for the first executor
   };
 
@@ -58,7 +63,7 @@ class Controller {
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch);
 
   // As RequestBroker's functions; `request` is the caller's, unique.
-  void Acquire(RequestId request, const std::string& function, TimePoint give_up,
+  void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
   void Release(RequestId request, bool is_served);
@@ -67,6 +72,13 @@ class Controller {
   // FailedPrecondition: why it cannot be; DeadlineExceeded: not yet, and only a load is still
   // tried.
   void Advise(const Hint& hint, std::function<void(absl::Status)> done);
+
+  // Until the daemon ends. NotFound, InvalidArgument; then nothing is changed.
+  absl::Status Change(const std::string& function, std::span<const SettingText> changes);
+
+  // How a request came to run where it did, by its caller's name: one that is not over, or of the
+  // last ones that are. NotFound.
+  absl::StatusOr<RequestStory> Explain(const std::string& request_id) const;
 
   NodeSnapshot Snapshot() const;
   bool IsReady() const;
@@ -86,8 +98,7 @@ class Controller {
     // Its processes share memory: all of them must be on the GPU for one to run.
     bool is_sharing = false;
     std::optional<Lease> lease;
-    TimePoint placed_at{};                         // when it was given its GPU
-    SwapSource came_from = SwapSource::kResident;  // since then
+    Placement placement;  // of the GPU that it was given last
     std::uint64_t requests = 0;
     std::uint64_t errors = 0;
     std::uint64_t swaps_in = 0;
@@ -100,6 +111,7 @@ class Controller {
     InstanceId instance;
     State state = State::kQueued;
     TimePoint arrival;
+    RequestStory story;
     TimePoint give_up;
     RequestBroker::OnGrant on_grant;
     RequestBroker::OnLost on_lost;
@@ -120,6 +132,9 @@ class Controller {
   // controller.cc: between the scheduler and the rest.
   void Feed(const scheduler::Event& event);
   void NotePlacements();
+  // What the placements of those who wait for room or their images have led to.
+  void NoteDecisions(const scheduler::Actions& decided);
+  std::vector<Placement::Neighbour> LoadingNear(GpuIndex gpu) const;
   // A function has one instance.
   static scheduler::FunctionId FunctionOf(const Instance& instance);
   // Tells what of its configuration matters to the scheduler.
@@ -354,7 +369,8 @@ class Controller {
   // controller_requests.cc
   void FlushGrants(Instance& instance);
   void FailRequest(RequestId request, const absl::Status& status);
-  void FinishRequest(RequestId request, bool is_served);
+  // `why`: it was not served.
+  void FinishRequest(RequestId request, bool is_served, const std::string& why);
   void CheckIdle();
 
   // controller_hints.cc: an administrator's hints.
@@ -377,6 +393,7 @@ class Controller {
   // controller_snapshot.cc
   GpuSnapshot SnapshotOf(const Executor& executor) const;
   FunctionSnapshot SnapshotOf(const Instance& instance) const;
+  ObjectiveSnapshot ObjectiveOf(const Instance& instance) const;
 
   const Options options_;
   TaskLoop& loop_;
@@ -395,6 +412,7 @@ class Controller {
   std::map<SessionId, SessionPtr> sessions_;
   std::map<const SessionLink*, SessionPtr> session_links_;
   std::map<RequestId, Request> requests_;
+  RequestHistory history_;
   std::map<RequestId, SessionId> implicit_requests_;
   std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;
   std::vector<PendingHint> hints_;

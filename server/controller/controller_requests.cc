@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/controller/controller.h"
 
 // Requests of the router, and the node as a whole.
@@ -16,10 +17,12 @@ constexpr Duration kConfirmPatience = std::chrono::seconds(1);
 
 }  // namespace
 
-void Controller::Acquire(RequestId request, const std::string& function, TimePoint give_up,
+void Controller::Acquire(RequestId request, const RequestBroker::Demand& demand,
                          RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost) {
-  Instance* const instance = InstanceOf(function);
-  if (!instance) return on_grant(absl::NotFoundError(absl::StrCat("no function ", function)));
+  Instance* const instance = InstanceOf(demand.function);
+  if (!instance) {
+    return on_grant(absl::NotFoundError(absl::StrCat("no function ", demand.function)));
+  }
   ++instance->requests;
   if (is_draining_) {
     ++instance->errors;
@@ -28,11 +31,17 @@ void Controller::Acquire(RequestId request, const std::string& function, TimePoi
   Request& queued = requests_[request];
   queued.instance = instance->id;
   queued.arrival = loop_.Now();
-  queued.give_up = give_up;
+  queued.give_up = demand.give_up;
   queued.on_grant = std::move(on_grant);
   queued.on_lost = std::move(on_lost);
-  if (give_up != TimePoint::max()) {
-    loop_.RunAt(give_up, [this, request] {
+  queued.story = {.id = demand.id,
+                  .function = demand.function,
+                  .deadline = instance->config.deadline,
+                  .arrival = queued.arrival,
+                  .waiting_before = scheduler_.waiting(),
+                  .standing = scheduler_.StandingOf(FunctionOf(*instance))};
+  if (demand.give_up != TimePoint::max()) {
+    loop_.RunAt(demand.give_up, [this, request] {
       const auto found = requests_.find(request);
       if (found == requests_.end() || found->second.state != Request::State::kQueued) return;
       FailRequest(request, absl::DeadlineExceededError("no GPU became free in time"));
@@ -47,7 +56,8 @@ void Controller::Release(RequestId request, bool is_served) {
   if (found->second.state != Request::State::kRunning) {
     return FailRequest(request, absl::CancelledError("released before it was granted"));
   }
-  FinishRequest(request, is_served);
+  FinishRequest(request, is_served,
+                is_served ? "" : "its caller went, or its function gave no usable answer");
 }
 
 void Controller::ConfirmLease(RequestId request, const std::function<void()>& done) {
@@ -79,7 +89,10 @@ void Controller::FlushGrants(Instance& instance) {
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
     Request& request = found->second;
     request.state = Request::State::kRunning;
-    const TimePoint decided = std::max(request.arrival, instance.placed_at);
+    const TimePoint decided = std::max(request.arrival, instance.placement.since);
+    request.story.gpu = instance.lease->gpus.front();
+    request.story.placement = instance.placement;
+    request.story.granted = loop_.Now();
     const Grant grant = {.request = id,
                          .lease = instance.lease->id,
                          .gpu = instance.lease->gpus.front(),
@@ -95,14 +108,18 @@ void Controller::FailRequest(RequestId request, const absl::Status& status) {
   if (found == requests_.end()) return;
   ++instances_.at(found->second.instance).errors;
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
-  FinishRequest(request, false);
+  FinishRequest(request, false, std::string(status.message()));
   on_grant(status);
 }
 
-void Controller::FinishRequest(RequestId request, bool is_served) {
+void Controller::FinishRequest(RequestId request, bool is_served, const std::string& why) {
   const auto found = requests_.find(request);
-  const Request finished = std::move(found->second);
+  Request finished = std::move(found->second);
   requests_.erase(found);
+  finished.story.ended = finished.story.as_of = loop_.Now();
+  finished.story.is_served = is_served;
+  finished.story.why = why;
+  history_.Add(std::move(finished.story));
   std::optional<Lease>& lease = instances_.at(finished.instance).lease;
   if (lease) lease->requests.erase(request);
   // Until now all calls of the request had to fail.
@@ -113,6 +130,28 @@ void Controller::FinishRequest(RequestId request, bool is_served) {
   }
   Feed(scheduler::RequestGone{request, is_served});
   CheckIdle();
+}
+
+absl::Status Controller::Change(const std::string& function, std::span<const SettingText> changes) {
+  Instance* const instance = InstanceOf(function);
+  if (!instance) return absl::NotFoundError(absl::StrCat("there is no function ", function));
+  TORPOR_RETURN_IF_ERROR(ChangeFunction(instance->config, changes));
+  FeedFunction(*instance);
+  telemetry_.OnObjective(function, instance->config.deadline, instance->config.percentile);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RequestStory> Controller::Explain(const std::string& request_id) const {
+  // The newest of that name: requests count up.
+  for (auto request = requests_.rbegin(); request != requests_.rend(); ++request) {
+    if (request->second.story.id != request_id) continue;
+    RequestStory story = request->second.story;
+    story.as_of = loop_.Now();
+    return story;
+  }
+  if (const RequestStory* const story = history_.Find(request_id)) return *story;
+  return absl::NotFoundError(
+      absl::StrCat("no request ", request_id, " runs, waits, or is among the last ones"));
 }
 
 void Controller::CheckIdle() {

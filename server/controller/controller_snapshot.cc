@@ -18,6 +18,11 @@ void Add(const DeviceMemory::Session& session, MemorySnapshot& memory) {
 NodeSnapshot Controller::Snapshot() const {
   NodeSnapshot node;
   node.state = is_draining_ ? "draining" : IsReady() ? "ready" : "starting";
+  node.policy = options_.config.policy;
+  for (const auto& [id, instance] : instances_) {
+    const std::optional<scheduler::Standing> standing = scheduler_.StandingOf(FunctionOf(instance));
+    if (standing) node.alpha = standing->alpha;
+  }
   for (const auto& [index, executor] : executors_) node.gpus.push_back(SnapshotOf(executor));
   for (const auto& [id, instance] : instances_) node.functions.push_back(SnapshotOf(instance));
   node.queued_requests = static_cast<std::uint64_t>(std::count_if(
@@ -60,6 +65,24 @@ GpuSnapshot Controller::SnapshotOf(const Executor& executor) const {
   return gpu;
 }
 
+ObjectiveSnapshot Controller::ObjectiveOf(const Instance& instance) const {
+  const scheduler::Function& function = scheduler_.node().functions.at(FunctionOf(instance));
+  ObjectiveSnapshot objective;
+  objective.deadline = function.objective.deadline;
+  objective.percentile = function.objective.percentile;
+  objective.priority = function.priority;
+  objective.max_waiting = instance.config.max_waiting;
+  objective.keep_alive = function.keep_alive;
+  objective.waiting = function.waiting;
+  objective.finished = function.finished;
+  objective.in_time = function.in_time;
+  if (const std::optional<scheduler::Standing> standing = scheduler_.StandingOf(function.id)) {
+    objective.required_count = standing->required_count;
+    objective.is_first_group = standing->is_high;
+  }
+  return objective;
+}
+
 FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
   FunctionSnapshot function;
   function.name = instance.config.name;
@@ -91,6 +114,7 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
     }
   }
   function.is_pinned = scheduler_.node().instances.at(instance.id).is_pinned;
+  function.objective = ObjectiveOf(instance);
   function.requests = instance.requests;
   function.errors = instance.errors;
   function.gpu_seconds = instance.gpu_seconds;

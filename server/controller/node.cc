@@ -20,6 +20,8 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/controller/controller.h"
+#include "server/controller/event_log_writer.h"
+#include "server/controller/scheduler_setup.h"
 #include "server/controller/thread_loop.h"
 #include "server/controller/tokens.h"
 #include "server/daemon/cuda_libraries.h"
@@ -175,6 +177,15 @@ class LiveNode final : public Node,
     };
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
+    if (!config_.event_log.empty()) {
+      TORPOR_ASSIGN_OR_RETURN(event_log_,
+                              EventLogWriter::Create(config_.event_log, config_.event_log_bytes,
+                                                     EventLogHeaderOf(config_)));
+      options.record = [log = event_log_.get()](TimePoint when, const scheduler::Event& event,
+                                                const scheduler::Actions& decided) {
+        log->Record(when, event, decided);
+      };
+    }
     const std::string descriptor_socket = options.descriptor_socket;
     controller_ =
         std::make_unique<Controller>(std::move(options), loop_, repository_, *this, telemetry);
@@ -208,6 +219,18 @@ class LiveNode final : public Node,
     return outcome->get_future().get();
   }
 
+  absl::Status Change(const std::string& function, std::span<const SettingText> changes) override {
+    absl::Status status = absl::UnavailableError("the node has stopped");
+    OnLoop([&] { status = controller_->Change(function, changes); });
+    return status;
+  }
+
+  absl::StatusOr<RequestStory> Explain(const std::string& request_id) override {
+    absl::StatusOr<RequestStory> story = absl::UnavailableError("the node has stopped");
+    OnLoop([&] { story = controller_->Explain(request_id); });
+    return story;
+  }
+
   bool Ready() override {
     bool is_ready = false;
     OnLoop([&] { is_ready = controller_->IsReady(); });
@@ -224,18 +247,17 @@ class LiveNode final : public Node,
 
   void Stop() override;
 
-  RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
-                    OnLost on_lost) override {
+  RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) override {
     const RequestId request{next_request_.fetch_add(1)};
     ReaderMutexLock lock(&stop_mutex_);
     if (is_stopped_) {
       on_grant(absl::UnavailableError("the node has stopped"));
       return request;
     }
-    loop_.Post([this, request, function, give_up, on_grant = std::move(on_grant),
-                on_lost = std::move(on_lost)] {
-      controller_->Acquire(request, function, give_up, on_grant, on_lost);
-    });
+    loop_.Post(
+        [this, request, demand, on_grant = std::move(on_grant), on_lost = std::move(on_lost)] {
+          controller_->Acquire(request, demand, on_grant, on_lost);
+        });
     return request;
   }
 
@@ -305,6 +327,7 @@ class LiveNode final : public Node,
 
   const Config config_;
   Repository repository_;
+  std::unique_ptr<EventLogWriter> event_log_;
   // Before the controller, which the loop's last tasks still use.
   std::unique_ptr<Controller> controller_;
   ThreadLoop loop_;

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/config/config.h"
+#include "server/config/settings.h"
 #include "server/controller/hint.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/request_broker.h"
+#include "server/controller/request_story.h"
 #include "server/controller/telemetry.h"
 
 namespace torpor::server {
@@ -40,6 +43,13 @@ class Node {
   // Waits until what is asked for has come true, or cannot; see Controller::Advise. At most about
   // half a minute.
   virtual absl::Status Advise(const Hint& hint) = 0;
+
+  // As Controller::Change; or Unavailable.
+  virtual absl::Status Change(const std::string& function,
+                              std::span<const SettingText> changes) = 0;
+
+  // As Controller::Explain; or Unavailable.
+  virtual absl::StatusOr<RequestStory> Explain(const std::string& request_id) = 0;
 
   // At least one executor serves and the node is not draining.
   virtual bool Ready() = 0;

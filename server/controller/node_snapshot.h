@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/units.h"
 
 namespace torpor::server {
@@ -36,12 +38,33 @@ struct GpuSnapshot {
   std::string leased_to;  // function; empty when idle
 };
 
+// What a function is to reach, and what it has reached, as the scheduler sees it.
+struct ObjectiveSnapshot {
+  Duration deadline{};
+  double percentile = 0;
+  int priority = 0;
+  int max_waiting = 0;         // 0: any number
+  Duration keep_alive{};       // 0: for ever
+  std::uint64_t waiting = 0;   // requests
+  std::uint64_t finished = 0;  // requests: served, refused, or given up after their deadlines
+  std::uint64_t in_time = 0;   // of them
+  // Where the policy orders by it: how many requests in time it still needs to comply, and whether
+  // it is in the group that goes first.
+  std::optional<double> required_count{};
+  bool is_first_group = false;
+
+  bool is_compliant() const {
+    return static_cast<double>(in_time) >= percentile * static_cast<double>(finished);
+  }
+};
+
 struct FunctionSnapshot {
   std::string name;
   std::string state;  // absent, idle, queued, running
   std::vector<int> resident_gpus;
   std::map<int, MemorySnapshot> memory;  // by GPU
   bool is_pinned = false;
+  ObjectiveSnapshot objective;
   Bytes image_bytes = 0;
   std::uint64_t sessions = 0;
   std::uint64_t requests = 0;
@@ -53,6 +76,8 @@ struct FunctionSnapshot {
 
 struct NodeSnapshot {
   std::string state;  // starting, ready, draining
+  std::string policy;
+  std::optional<double> alpha;  // where the policy has it
   std::vector<GpuSnapshot> gpus;
   std::vector<FunctionSnapshot> functions;
   std::uint64_t queued_requests = 0;

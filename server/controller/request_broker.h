@@ -33,13 +33,18 @@ class RequestBroker {
   // OnGrant gave a lease and before Release.
   using OnLost = std::function<void(absl::Status)>;
 
+  struct Demand {
+    std::string function;
+    std::string id;  // the caller's name for the request, by which it can be explained
+    TimePoint give_up;
+  };
+
   // Queues a request. `on_grant` is called exactly once, also when the request is refused:
   // NotFound (no such function), Unavailable (draining, no GPU), FailedPrecondition (no GPU has
   // room, and nothing is evicted), ResourceExhausted (as many requests wait as may), OutOfRange
   // (it can no longer be answered within its deadline), DeadlineExceeded (still queued at
   // `give_up`), Cancelled (Release came first).
-  virtual RequestId Acquire(const std::string& function, TimePoint give_up, OnGrant on_grant,
-                            OnLost on_lost) = 0;
+  virtual RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) = 0;
 
   // For a caller that has seen something go wrong and wants to know whether the executor's death is
   // the reason: calls `done` once it is certain that the lease was intact at the time of this call,

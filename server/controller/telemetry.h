@@ -48,6 +48,9 @@ class Telemetry {
   virtual void OnLeaseEnded(const std::string& /*function*/, GpuIndex, Duration /*held*/,
                             bool /*is_explicit*/) {}
   virtual void OnExecutorLost(GpuIndex) {}
+  // Another one than is configured.
+  virtual void OnObjective(const std::string& /*function*/, Duration /*deadline*/,
+                           double /*percentile*/) {}
 };
 
 }  // namespace torpor::server

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 
 #include "server/version.h"
@@ -51,7 +52,17 @@ void RaiseTo(Counter& counter, double value) {
 }
 
 struct FunctionSeries {
-  Duration deadline{};
+  void SetObjective(Duration new_deadline, double new_percentile) {
+    deadline = new_deadline;
+    deadline_seconds->Set(ToSeconds(new_deadline));
+    percentile->Set(new_percentile);
+  }
+
+  std::atomic<Duration> deadline{};  // may change while requests are counted
+  Gauge* deadline_seconds = nullptr;
+  Gauge* percentile = nullptr;
+  Counter* in_time = nullptr;
+  Counter* late = nullptr;
   std::array<Counter*, kOutcomes.size()> requests{};
   std::array<Counter*, kSources.size()> grants{};
   Counter* deadline_met = nullptr;
@@ -94,6 +105,8 @@ struct Metrics::Series {
   void AddSwaps();
   void RenderGpu(const GpuSnapshot& gpu);
   void RenderFunction(const FunctionSnapshot& function);
+  void RenderObjective(const ObjectiveSnapshot& objective, const FunctionSeries& series,
+                       const Labels& label);
   // What of the function is on the GPU.
   void RenderCopy(const FunctionSnapshot& function, int gpu);
 
@@ -115,6 +128,11 @@ struct Metrics::Series {
   Gauge& queued;
   Gauge& sessions;
   Gauge& host_image_bytes;
+  Family<Gauge>& alpha;
+  Family<Gauge>& function_queued;
+  Family<Gauge>& required_requests;
+  Family<Gauge>& first_group;
+  Family<Gauge>& compliant;
   Family<Gauge>& pool_bytes;
   Family<Gauge>& used_bytes;
   Family<Gauge>& cached_bytes;
@@ -143,6 +161,15 @@ Metrics::Series::Series(const Config& config)
       sessions(AddGauge("torpor_sessions", "Open sessions of client processes.").Add({})),
       host_image_bytes(
           AddGauge("torpor_host_image_bytes", "Host memory that holds images.").Add({})),
+      alpha(AddGauge("torpor_queue_alpha",
+                     "Share of the required requests whose functions go first.")),
+      function_queued(
+          AddGauge("torpor_function_queued_requests", "Its requests that wait for a GPU.")),
+      required_requests(AddGauge("torpor_function_required_requests",
+                                 "Requests in time that it still needs to comply.")),
+      first_group(AddGauge("torpor_function_first_group",
+                           "1 while its requests are in the group that goes first.")),
+      compliant(AddGauge("torpor_function_compliant", "1 while it meets its objective.")),
       pool_bytes(AddGauge("torpor_gpu_pool_bytes", "Device memory for images.")),
       used_bytes(AddGauge("torpor_gpu_used_bytes", "Device memory that allocations take.")),
       cached_bytes(AddGauge("torpor_gpu_cached_bytes",
@@ -172,7 +199,11 @@ void Metrics::Series::AddFunctions(const Config& config) {
   auto& requests = AddCounter("torpor_requests_total", "Requests by how they ended.");
   auto& grants = AddCounter("torpor_grants_total", "Leases granted, by where the image was.");
   auto& deadline_met = AddCounter("torpor_deadline_met_total", "Requests answered in time.");
-  auto& deadline = AddGauge("torpor_deadline_seconds", "The configured objective.");
+  auto& deadline = AddGauge("torpor_deadline_seconds", "The objective of a function's requests.");
+  auto& percentile =
+      AddGauge("torpor_objective_percentile", "Share of requests that are to meet the deadline.");
+  auto& scheduled = AddCounter("torpor_scheduled_requests_total",
+                               "Requests that are over, as the scheduler counts them.");
   auto& duration =
       AddHistogram("torpor_request_duration_seconds", "From the header until the answer is there.");
   auto& queue = AddHistogram("torpor_queue_duration_seconds", "Wait for a GPU.");
@@ -184,14 +215,17 @@ void Metrics::Series::AddFunctions(const Config& config) {
   for (const auto& [name, function] : config.functions) {
     FunctionSeries& series = functions[name];
     const Labels label = {{"function", name}};
-    series.deadline = function.deadline;
     for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
       series.requests[i] = &requests.Add({{"function", name}, {"outcome", kOutcomes[i]}});
     }
     for (std::size_t i = 0; i < kSources.size(); ++i) {
       series.grants[i] = &grants.Add({{"function", name}, {"source", kSources[i]}});
     }
-    deadline.Add(label).Set(ToSeconds(function.deadline));
+    series.deadline_seconds = &deadline.Add(label);
+    series.percentile = &percentile.Add(label);
+    series.SetObjective(function.deadline, function.percentile);
+    series.in_time = &scheduled.Add({{"function", name}, {"deadline", "met"}});
+    series.late = &scheduled.Add({{"function", name}, {"deadline", "missed"}});
     series.deadline_met = &deadline_met.Add(label);
     series.duration = &duration.Add(label, kSecondsBuckets);
     series.queue = &queue.Add(label, kSecondsBuckets);
@@ -241,6 +275,18 @@ void Metrics::Series::RenderFunction(const FunctionSnapshot& function) {
   const Labels label = {{"function", function.name}};
   image_bytes.Add(label).Set(static_cast<double>(function.image_bytes));
   function_sessions.Add(label).Set(static_cast<double>(function.sessions));
+  RenderObjective(function.objective, *series, label);
+}
+
+void Metrics::Series::RenderObjective(const ObjectiveSnapshot& objective,
+                                      const FunctionSeries& series, const Labels& label) {
+  RaiseTo(*series.in_time, static_cast<double>(objective.in_time));
+  RaiseTo(*series.late, static_cast<double>(objective.finished - objective.in_time));
+  function_queued.Add(label).Set(static_cast<double>(objective.waiting));
+  compliant.Add(label).Set(objective.is_compliant() ? 1 : 0);
+  if (!objective.required_count) return;
+  required_requests.Add(label).Set(*objective.required_count);
+  first_group.Add(label).Set(objective.is_first_group ? 1 : 0);
 }
 
 void Metrics::Series::RenderCopy(const FunctionSnapshot& function, int gpu) {
@@ -285,12 +331,17 @@ void Metrics::OnExecutorLost(GpuIndex gpu) {
   series_->executors_lost.Add({{"gpu", std::to_string(gpu.value)}}).Increment();
 }
 
+void Metrics::OnObjective(const std::string& function, Duration deadline, double percentile) {
+  FunctionSeries* const series = series_->FindFunction(function);
+  if (series != nullptr) series->SetObjective(deadline, percentile);
+}
+
 void Metrics::OnRequest(const RequestRecord& request) {
   FunctionSeries* const series = series_->FindFunction(request.function);
   if (series == nullptr) return;
   series->requests.at(static_cast<std::size_t>(request.outcome))->Increment();
   series->duration->Observe(ToSeconds(request.duration));
-  if (request.outcome == RequestOutcome::kOk && request.duration <= series->deadline) {
+  if (request.outcome == RequestOutcome::kOk && request.duration <= series->deadline.load()) {
     series->deadline_met->Increment();
   }
   if (!request.is_granted) return;
@@ -310,6 +361,7 @@ std::string Metrics::Render(const NodeSnapshot& node) {
   series_->queued.Set(static_cast<double>(node.queued_requests));
   series_->sessions.Set(static_cast<double>(node.sessions));
   series_->host_image_bytes.Set(static_cast<double>(node.host_image_bytes));
+  if (node.alpha) series_->alpha.Add({}).Set(*node.alpha);
   for (const GpuSnapshot& gpu : node.gpus) series_->RenderGpu(gpu);
   for (const FunctionSnapshot& function : node.functions) {
     if (series_->FindFunction(function.name) == nullptr) continue;

@@ -45,6 +45,7 @@ class Metrics final : public Telemetry {
   void OnLeaseEnded(const std::string& function, GpuIndex gpu, Duration held,
                     bool is_explicit) override;
   void OnExecutorLost(GpuIndex gpu) override;
+  void OnObjective(const std::string& function, Duration deadline, double percentile) override;
 
   void OnRequest(const RequestRecord& request);
   // A request for no configured function, or one that is not HTTP.

@@ -162,7 +162,10 @@ asio::awaitable<bool> Exchange::FindUpstream() {
 }
 
 asio::awaitable<void> Exchange::WaitForGrant() {
-  ticket_ = core_.desk.Ask(function_.name, SteadyClock().Now() + core_.config.queue_timeout, *this);
+  ticket_ = core_.desk.Ask({.function = function_.name,
+                            .id = request_id_,
+                            .give_up = SteadyClock().Now() + core_.config.queue_timeout},
+                           *this);
   while (!grant_ && failure_ == Failure::kNone) co_await changed_.Wait();
 }
 

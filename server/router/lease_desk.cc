@@ -28,8 +28,7 @@ LeaseDesk::~LeaseDesk() {
   link_->io = nullptr;
 }
 
-LeaseDesk::Ticket LeaseDesk::Ask(const std::string& function, TimePoint give_up,
-                                 Listener& listener) {
+LeaseDesk::Ticket LeaseDesk::Ask(const RequestBroker::Demand& demand, Listener& listener) {
   const Ticket ticket = ++last_ticket_;
   auto on_grant = [this, ticket, link = link_](absl::StatusOr<Grant> grant) {
     link->Post([this, ticket, grant = std::move(grant)]() mutable {
@@ -43,8 +42,7 @@ LeaseDesk::Ticket LeaseDesk::Ask(const std::string& function, TimePoint give_up,
   };
   // The callbacks may come before Acquire returns, but are handled only after us.
   entries_[ticket].listener = &listener;
-  entries_[ticket].request =
-      broker_.Acquire(function, give_up, std::move(on_grant), std::move(on_lost));
+  entries_[ticket].request = broker_.Acquire(demand, std::move(on_grant), std::move(on_lost));
   return ticket;
 }
 

@@ -29,7 +29,7 @@ class LeaseDesk {
   LeaseDesk& operator=(const LeaseDesk&) = delete;
 
   // The listener stays valid until Release.
-  Ticket Ask(const std::string& function, TimePoint give_up, Listener& listener);
+  Ticket Ask(const RequestBroker::Demand& demand, Listener& listener);
   // Answered by OnLeaseConfirmed, which OnLeaseLost precedes if the lease was lost by now.
   void Confirm(Ticket ticket);
   // As RequestBroker's. Exactly once for every ticket.

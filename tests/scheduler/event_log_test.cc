@@ -14,9 +14,10 @@ namespace {
 constexpr TimePoint At(std::int64_t ns) { return TimePoint(Duration(ns)); }
 
 TEST(EventLogTest, ALineIsTimeMarkNameAndFields) {
-  EXPECT_EQ(Encode(Event(RequestArrived{.request = RequestId{7}, .instance = InstanceId{3}}), At(5)),
-            "5 < request_arrived request=7 instance=3 deadline=9223372036854775807 is_implicit=0 "
-            "function=0 arrival=-");
+  EXPECT_EQ(
+      Encode(Event(RequestArrived{.request = RequestId{7}, .instance = InstanceId{3}}), At(5)),
+      "5 < request_arrived request=7 instance=3 deadline=9223372036854775807 is_implicit=0 "
+      "function=0 arrival=-");
   EXPECT_EQ(Encode(Event(ExecutorUp{GpuIndex{1}, 64, {GpuIndex{0}, GpuIndex{2}}, 1}), At(0)),
             "0 < executor_up gpu=1 capacity=64 sources=0,2 pcie_switch=1");
   EXPECT_EQ(Encode(Action(SwapIn{InstanceId{3}, GpuIndex{0}, GpuIndex{1}, true}), At(9)),

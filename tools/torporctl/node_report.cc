@@ -31,7 +31,89 @@ std::string HumanRate(double bytes_per_second) {
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
+std::string PolicyText(const v1::NodeStatus& status) {
+  return status.has_alpha() ? fmt::format("{}, alpha {:.3g}", status.policy(), status.alpha())
+                            : OrDash(status.policy());
+}
+
+// "12 of 13, 92.3%"
+std::string InTimeText(const v1::FunctionStatus& function) {
+  if (function.finished() == 0) return "none yet";
+  const double share =
+      static_cast<double>(function.in_time()) / static_cast<double>(function.finished());
+  return fmt::format("{} of {}, {:.1f}%", function.in_time(), function.finished(), 100 * share);
+}
+
+std::string RequiredText(const v1::FunctionStatus& function) {
+  if (!function.has_required_count()) return "-";
+  return fmt::format("{:.1f} requests in time, {} group", function.required_count(),
+                     function.is_first_group() ? "first" : "second");
+}
+
+std::string LimitText(std::uint32_t limit) {
+  return limit == 0 ? "any number" : fmt::format("at most {}", limit);
+}
+
+std::string KeepAliveText(double ms) { return ms > 0 ? fmt::format("{:g}ms", ms) : "off"; }
+
+Json ToJson(const v1::FunctionStatus& function) {
+  Json resident = Json::array();
+  for (const int gpu : function.resident_gpus()) resident.push_back(gpu);
+  Json json = {{"name", function.name()},
+               {"state", function.state()},
+               {"resident_gpus", std::move(resident)},
+               {"is_pinned", function.is_pinned()},
+               {"image_bytes", function.image_bytes()},
+               {"memory_limit_bytes", function.memory_limit_bytes()},
+               {"sessions", function.sessions()},
+               {"requests", function.requests()},
+               {"errors", function.errors()},
+               {"swaps_in", function.swaps_in()},
+               {"gpu_seconds", function.gpu_seconds()},
+               {"upstream", function.upstream()},
+               {"deadline_ms", function.deadline_ms()},
+               {"percentile", function.percentile()},
+               {"priority", function.priority()},
+               {"max_waiting", function.max_waiting()},
+               {"keep_alive_ms", function.keep_alive_ms()},
+               {"waiting", function.waiting()},
+               {"finished", function.finished()},
+               {"in_time", function.in_time()},
+               {"is_compliant", function.is_compliant()}};
+  if (function.has_required_count()) {
+    json["required_count"] = function.required_count();
+    json["is_first_group"] = function.is_first_group();
+  }
+  return json;
+}
+
 }  // namespace
+
+absl::StatusOr<v1::FunctionStatus> FetchFunction(const std::string& admin_socket,
+                                                 const std::string& function) {
+  const auto functions = FetchFunctions(admin_socket);
+  if (!functions.ok()) return functions.status();
+  for (const v1::FunctionStatus& found : functions->functions()) {
+    if (found.name() == function) return found;
+  }
+  return absl::NotFoundError(fmt::format(
+      "there is no function {}; torporctl functions lists those that there are", function));
+}
+
+std::string FunctionText(const v1::FunctionStatus& function) {
+  return fmt::format(
+      "function     {}\nstate        {}\nobjective    {:g}% within {:g}ms\nin time      {}\n"
+      "complies     {}\nrequired     {}\nwaiting      {}, {} may\npriority     {}\n"
+      "keep alive   {}\n",
+      function.name(), function.state(), 100 * function.percentile(), function.deadline_ms(),
+      InTimeText(function), function.is_compliant() ? "yes" : "no", RequiredText(function),
+      function.waiting(), LimitText(function.max_waiting()), function.priority(),
+      KeepAliveText(function.keep_alive_ms()));
+}
+
+std::string FunctionJson(const v1::FunctionStatus& function) {
+  return ToJson(function).dump(2) + "\n";
+}
 
 absl::StatusOr<v1::NodeStatus> FetchStatus(const std::string& admin_socket) {
   return CallAdmin<v1::NodeStatus>(
@@ -61,12 +143,13 @@ std::string HumanBytes(std::uint64_t bytes) {
 
 std::string StatusTable(const v1::NodeStatus& status) {
   std::string text = fmt::format(
-      "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\nsessions  {}\n"
+      "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\npolicy    {}\n"
+      "comply    {} of {} functions\nsessions  {}\n"
       "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\n\n",
       status.state(), status.version(), HumanSeconds(status.uptime_seconds()),
-      OrDash(status.http_address()), OrDash(status.metrics_address()), status.sessions(),
-      status.queued_requests(), status.swaps_in(), status.swaps_out(),
-      HumanBytes(status.host_image_bytes()));
+      OrDash(status.http_address()), OrDash(status.metrics_address()), PolicyText(status),
+      status.compliant_functions(), status.functions(), status.sessions(), status.queued_requests(),
+      status.swaps_in(), status.swaps_out(), HumanBytes(status.host_image_bytes()));
   TextTable table({{"GPU", Align::kRight},
                    {"STATE"},
                    {"USED", Align::kRight},
@@ -109,6 +192,10 @@ std::string StatusJson(const v1::NodeStatus& status) {
                      {"uptime_seconds", status.uptime_seconds()},
                      {"http_address", status.http_address()},
                      {"metrics_address", status.metrics_address()},
+                     {"policy", status.policy()},
+                     {"alpha", status.has_alpha() ? Json(status.alpha()) : Json()},
+                     {"functions", status.functions()},
+                     {"compliant_functions", status.compliant_functions()},
                      {"sessions", status.sessions()},
                      {"queued_requests", status.queued_requests()},
                      {"swaps_in", status.swaps_in()},
@@ -147,21 +234,7 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
 std::string FunctionsJson(const v1::ListFunctionsResponse& functions) {
   Json list = Json::array();
   for (const v1::FunctionStatus& function : functions.functions()) {
-    Json resident = Json::array();
-    for (const int gpu : function.resident_gpus()) resident.push_back(gpu);
-    list.push_back({{"name", function.name()},
-                    {"state", function.state()},
-                    {"resident_gpus", std::move(resident)},
-                    {"is_pinned", function.is_pinned()},
-                    {"image_bytes", function.image_bytes()},
-                    {"memory_limit_bytes", function.memory_limit_bytes()},
-                    {"sessions", function.sessions()},
-                    {"requests", function.requests()},
-                    {"errors", function.errors()},
-                    {"swaps_in", function.swaps_in()},
-                    {"gpu_seconds", function.gpu_seconds()},
-                    {"upstream", function.upstream()},
-                    {"deadline_ms", function.deadline_ms()}});
+    list.push_back(ToJson(function));
   }
   return Json({{"functions", std::move(list)}}).dump(2) + "\n";
 }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "server/daemon/topology_preset.h"
 #include "server/version.h"
 #include "tools/torporctl/cuda_linkage.h"
+#include "tools/torporctl/explanation.h"
+#include "tools/torporctl/function_settings.h"
 #include "tools/torporctl/hints.h"
 #include "tools/torporctl/memory_report.h"
 #include "tools/torporctl/node_report.h"
@@ -33,6 +36,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  torporctl status\n"
     "  torporctl functions --output json\n"
+    "  torporctl function set digits --deadline 80ms\n"
     "  torporctl load digits --gpu 1\n"
     "  torporctl run --function digits -- ./digits --port 9001\n"
     "  torporctl run --standalone -- ./vectorAdd\n\n"
@@ -61,6 +65,8 @@ struct Options {
   std::string socket;  // of the daemon, client's or admin's by command
   std::string output = "table";
   std::string function;
+  std::string request;
+  std::map<std::string, std::string, std::less<>> settings;  // to change, by name
   std::optional<int> gpu;
   std::string token_file;
   bool is_standalone = false;
@@ -109,6 +115,25 @@ int Report(const Options& options, Fetch fetch, Table table, Json json) {
   const std::string text = options.output == "json" ? json(*response) : table(*response);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
+}
+
+int ChangeSettings(const Options& options) {
+  std::vector<server::SettingText> settings;
+  for (const auto& [name, text] : options.settings) {
+    if (!text.empty()) settings.emplace_back(name, text);
+  }
+  if (settings.empty()) {
+    return Fail(absl::InvalidArgumentError(
+                    "function set: name what to change, for example --deadline 80ms"),
+                kExitUsage);
+  }
+  server::FunctionConfig trial;
+  const absl::Status usable = server::ChangeFunction(trial, settings);
+  if (!usable.ok()) return Fail(usable, kExitUsage);
+  const absl::StatusOr<std::string> socket = AdminSocket(options);
+  if (!socket.ok()) return Fail(socket.status(), kExitUsage);
+  const absl::Status status = SetFunction(*socket, options.function, settings);
+  return status.ok() ? 0 : Fail(status, kExitFailure);
 }
 
 absl::StatusOr<std::string> ReadToken(const std::string& file) {
@@ -180,6 +205,31 @@ CLI::App& AddHintCommand(CLI::App& app, Options& options, const char* name,
   return command;
 }
 
+struct FunctionCommands {
+  CLI::App& show;
+  CLI::App& set;
+};
+
+FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
+  CLI::App& function = *app.add_subcommand("function", "One function's objective");
+  function.require_subcommand(1);
+  CLI::App& show = *function.add_subcommand("show", "What it is to reach, and what it has reached");
+  show.add_option("function", options.function, "The function's name")->required();
+  AddReportOptions(show, options);
+  CLI::App& set = *function.add_subcommand(
+      "set", "Change it, until torpord ends: what is to last belongs into the configuration");
+  set.add_option("function", options.function, "The function's name")->required();
+  for (const std::string_view key : server::ChangeableSettings()) {
+    const auto setting = std::ranges::find(server::FunctionSettings(), key,
+                                           &server::Setting<server::FunctionConfig>::key);
+    set.add_option(server::FlagName(key), options.settings[std::string(key)],
+                   std::string(setting->help))
+        ->type_name(std::string(setting->value_name));
+  }
+  AddAdminSocketOption(set, options);
+  return {show, set};
+}
+
 // Puts the file in the place of a preset's name; gives what is wrong.
 std::string TakeTopology(std::string& text) {
   text = server::FindTopology(text, server::ProgramDirectory());
@@ -239,6 +289,10 @@ int Run(std::vector<std::string> arguments) {
   AddReportOptions(status, options);
   CLI::App& functions = *app.add_subcommand("functions", "The functions: state, memory, use");
   AddReportOptions(functions, options);
+  const FunctionCommands function = AddFunctionCommands(app, options);
+  CLI::App& explain = *app.add_subcommand("explain", "Why a request waited, and where it ran");
+  explain.add_option("request", options.request, "Its X-Request-Id")->required();
+  AddReportOptions(explain, options);
   CLI::App& memory =
       *app.add_subcommand("memory", "What is kept of the GPUs' memory, and for whom");
   AddReportOptions(memory, options);
@@ -277,6 +331,19 @@ int Run(std::vector<std::string> arguments) {
   }
   if (status.parsed()) return Report(options, FetchStatus, StatusTable, StatusJson);
   if (functions.parsed()) return Report(options, FetchFunctions, FunctionsTable, FunctionsJson);
+  if (function.set.parsed()) return ChangeSettings(options);
+  if (function.show.parsed()) {
+    const auto fetch = [&](const std::string& socket) {
+      return FetchFunction(socket, options.function);
+    };
+    return Report(options, fetch, FunctionText, FunctionJson);
+  }
+  if (explain.parsed()) {
+    const auto fetch = [&](const std::string& socket) {
+      return FetchExplanation(socket, options.request);
+    };
+    return Report(options, fetch, ExplanationText, ExplanationJson);
+  }
   if (memory.parsed()) return Report(options, FetchMemory, MemoryTable, MemoryJson);
   if (load.parsed()) {
     return GiveHint(options, [&](const std::string& socket, const std::string& function) {

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "tools/torporctl/explanation.h"
+#include "tools/torporctl/function_settings.h"
 #include "tools/torporctl/hints.h"
 #include "tools/torporctl/memory_report.h"
 #include "tools/torporctl/node_report.h"
@@ -32,14 +34,25 @@ class AdminServerTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void StartServer() {
-    auto server = AdminServer::Start(config_, {.snapshot = [this] { return node_; },
-                                               .advise =
-                                                   [this](const Hint& hint) {
-                                                     hints_.push_back(hint);
-                                                     return answer_;
-                                                   },
-                                               .http_address = "127.0.0.1:8000",
-                                               .metrics_address = ""});
+    auto server = AdminServer::Start(
+        config_, {.snapshot = [this] { return node_; },
+                  .advise =
+                      [this](const Hint& hint) {
+                        hints_.push_back(hint);
+                        return answer_;
+                      },
+                  .change =
+                      [this](const std::string& function, std::span<const SettingText> changes) {
+                        EXPECT_EQ(function, "digits");
+                        changes_.assign(changes.begin(), changes.end());
+                        return answer_;
+                      },
+                  .explain = [this](const std::string& request_id) -> absl::StatusOr<RequestStory> {
+                    if (story_.id == request_id) return story_;
+                    return absl::NotFoundError("no request");
+                  },
+                  .http_address = "127.0.0.1:8000",
+                  .metrics_address = ""});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -48,7 +61,9 @@ class AdminServerTest : public ::testing::Test {
   Config config_;
   NodeSnapshot node_;
   std::vector<Hint> hints_;
+  std::vector<SettingText> changes_;
   absl::Status answer_;
+  RequestStory story_;
   std::unique_ptr<AdminServer> server_;
 };
 
@@ -106,6 +121,7 @@ TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
   digits.resident_gpus = {0, 1};
   digits.requests = 5;
   digits.gpu_seconds = 1.5;
+  digits.objective = {.deadline = std::chrono::milliseconds(90), .finished = 8, .in_time = 7};
   StartServer();
   const auto functions = torporctl::FetchFunctions(config_.admin_socket);
   ASSERT_TRUE(functions.ok()) << functions.status();
@@ -114,7 +130,10 @@ TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
   EXPECT_EQ(function.state(), "running");
   EXPECT_THAT(function.resident_gpus(), ElementsAre(0, 1));
   EXPECT_EQ(function.memory_limit_bytes(), kGiB);
-  EXPECT_EQ(function.deadline_ms(), 80);
+  EXPECT_EQ(function.deadline_ms(), 90);
+  EXPECT_EQ(function.finished(), 8u);
+  EXPECT_EQ(function.in_time(), 7u);
+  EXPECT_FALSE(function.has_required_count());
   EXPECT_EQ(function.upstream(), "127.0.0.1:9001");
 }
 
@@ -137,6 +156,80 @@ TEST_F(AdminServerTest, HintsArriveAndAreAnswered) {
                                  Kind::kCheckpoint));
   EXPECT_EQ(hints_.at(0).gpu, GpuIndex{1});
   EXPECT_FALSE(hints_.at(1).gpu.has_value());
+}
+
+TEST_F(AdminServerTest, SettingsArriveAsTheyWereWritten) {
+  StartServer();
+  EXPECT_TRUE(torporctl::SetFunction(config_.admin_socket, "digits",
+                                     {{"deadline", "80ms"}, {"priority", "2"}})
+                  .ok());
+  EXPECT_THAT(changes_, ElementsAre(SettingText("deadline", "80ms"), SettingText("priority", "2")));
+  answer_ = absl::InvalidArgumentError("deadline: 0s is no time; use more than 0");
+  EXPECT_EQ(torporctl::SetFunction(config_.admin_socket, "digits", {{"deadline", "0s"}}), answer_);
+}
+
+TEST_F(AdminServerTest, TheNodeCountsWhoComplies) {
+  node_.policy = "torpor";
+  node_.alpha = 0.5;
+  node_.functions.emplace_back().objective = {.percentile = 0.5, .finished = 2, .in_time = 1};
+  node_.functions.emplace_back().objective = {.percentile = 0.6, .finished = 2, .in_time = 1};
+  StartServer();
+  const auto status = torporctl::FetchStatus(config_.admin_socket);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->policy(), "torpor");
+  EXPECT_EQ(status->alpha(), 0.5);
+  EXPECT_EQ(status->functions(), 2u);
+  EXPECT_EQ(status->compliant_functions(), 1u);
+}
+
+TEST_F(AdminServerTest, ARequestIsExplained) {
+  using std::chrono::milliseconds;
+  const TimePoint arrival{std::chrono::seconds(5)};
+  story_ = {.id = "r1", .function = "digits", .deadline = milliseconds(80), .arrival = arrival};
+  story_.waiting_before = 3;
+  story_.standing = {.required_count = 12, .is_high = true, .alpha = 0.5};
+  story_.gpu = GpuIndex{1};
+  story_.placement.since = arrival + milliseconds(12);
+  story_.placement.swap_in = arrival + milliseconds(14);
+  story_.placement.source = SwapSource::kHost;
+  story_.placement.loading_nearby = {{GpuIndex{0}, "encoder"}};
+  story_.placement.evicted = {"speech", "ranker"};
+  story_.granted = arrival + milliseconds(17);
+  story_.ended = story_.as_of = arrival + milliseconds(31);
+  story_.is_served = true;
+  StartServer();
+  const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  EXPECT_EQ(torporctl::ExplanationText(*explanation),
+            "request    r1\n"
+            "function   digits\n"
+            "arrived    when 3 others waited\n"
+            "standing   12.0 requests in time required, first group, alpha 0.5\n"
+            "waited     12.0ms for a GPU, 2.0ms for room, 3.0ms for its image\n"
+            "GPU        1, from the host\n"
+            "beside     encoder to GPU 0, through the same PCIe switch\n"
+            "evicted    speech, ranker\n"
+            "ran        14.0ms\n"
+            "state      served\n"
+            "deadline   80ms, met: 31.0ms in all\n");
+  EXPECT_THAT(torporctl::ExplanationJson(*explanation), HasSubstr("\"room_wait_ms\": 2.0"));
+  EXPECT_EQ(torporctl::FetchExplanation(config_.admin_socket, "r2").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(AdminServerTest, ARequestThatWaitsIsExplainedToo) {
+  story_ = {.id = "r1", .function = "digits", .deadline = std::chrono::milliseconds(80)};
+  story_.as_of = TimePoint(std::chrono::milliseconds(90));
+  StartServer();
+  const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  EXPECT_EQ(torporctl::ExplanationText(*explanation),
+            "request    r1\n"
+            "function   digits\n"
+            "arrived    when 0 others waited\n"
+            "waited     90.0ms for a GPU\n"
+            "state      waiting\n"
+            "deadline   80ms, missed: 90.0ms until now\n");
 }
 
 TEST_F(AdminServerTest, ASocketThatCannotBeBoundIsNamed) {

@@ -1,8 +1,11 @@
 #include "tests/server/controller/controller_harness.h"
 
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/replay.h"
+#include "server/controller/scheduler_setup.h"
 
 namespace torpor::server {
 
@@ -31,10 +34,25 @@ ControllerHarness::ControllerHarness(int gpus, const char* address_mode,
   options.config.is_emulated = true;
   options.config.drain_timeout = std::chrono::hours(1);
   if (configure) configure(options.config);
+  event_log_ = scheduler::Encode(EventLogHeaderOf(options.config)) + '\n';
+  options.record = [this](TimePoint when, const scheduler::Event& event,
+                          const scheduler::Actions& decided) {
+    event_log_ += scheduler::Encode(event, when) + '\n';
+    for (const scheduler::Action& action : decided) {
+      event_log_ += scheduler::Encode(action, when) + '\n';
+    }
+  };
   options.descriptor_socket = "/nowhere/descriptors.sock";
   for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});
   controller_ =
       std::make_unique<Controller>(std::move(options), loop_, repository_, killer_, counts_);
+}
+
+void ControllerHarness::TearDown() {
+  std::istringstream log(event_log_);
+  const scheduler::ReplayOutcome outcome = scheduler::Replay(log);
+  EXPECT_TRUE(outcome.is_same()) << outcome.error;
+  EXPECT_GT(outcome.events, 0u);
 }
 
 void ControllerHarness::StartExecutor(int gpu) {
@@ -218,7 +236,10 @@ std::optional<wire::MemoryReply> ControllerHarness::Free(Client& client, std::ui
 RequestId ControllerHarness::Acquire(const std::string& function, Duration patience) {
   const RequestId request{next_request_++};
   controller_->Acquire(
-      request, function, loop_.Now() + patience,
+      request,
+      {.function = function,
+       .id = absl::StrCat("request-", request.value),
+       .give_up = loop_.Now() + patience},
       [this, request](absl::StatusOr<Grant> grant) {
         EXPECT_FALSE(outcomes_[request].grant) << "answered twice";
         outcomes_[request].grant = std::move(grant);

@@ -66,6 +66,9 @@ class ControllerHarness : public testing::Test {
   explicit ControllerHarness(int gpus = 1, const char* address_mode = "map",
                              const std::function<void(Config&)>& configure = nullptr);
 
+  // Whatever happened, a scheduler that is told the same decides the same.
+  void TearDown() override;
+
   // Starts and registers the executor of a GPU; lets it answer everything.
   void StartExecutor(int gpu);
   void Register(int gpu);
@@ -98,6 +101,7 @@ class ControllerHarness : public testing::Test {
   std::optional<wire::MemoryReply> Malloc(Client& client, Bytes bytes);
   std::optional<wire::MemoryReply> Free(Client& client, std::uint64_t address);
 
+  // Its caller's name for it is request-N.
   RequestId Acquire(const std::string& function, Duration patience = std::chrono::seconds(10));
   void Release(RequestId request, bool is_served = true) {
     controller_->Release(request, is_served);
@@ -127,6 +131,7 @@ class ControllerHarness : public testing::Test {
     };
   }
 
+  std::string event_log_;
   FakeLoop loop_;
   Repository repository_;
   Killer killer_;

@@ -38,6 +38,51 @@ TEST_F(StrictControllerTest, WhatIsTooLateIsRefused) {
   EXPECT_EQ(Failure(late), absl::StatusCode::kOutOfRange);
 }
 
+TEST_F(StrictControllerTest, AnObjectiveChangesWhileTheNodeRuns) {
+  const SettingText changes[] = {{"deadline", "5s"}, {"max_waiting", "2"}};
+  ASSERT_TRUE(controller_->Change("b", changes).ok());
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  const RequestId running = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId waiting = Acquire("b");
+  EXPECT_FALSE(outcome(Acquire("b")).grant);
+  loop_.Advance(std::chrono::milliseconds(101));
+  Release(running);
+  ASSERT_TRUE(GiveBack(a));
+  ASSERT_TRUE(TakeLease(b));
+  EXPECT_TRUE(IsRunning(waiting));
+}
+
+TEST_F(StrictControllerTest, AWrongChangeChangesNothing) {
+  const SettingText wrong[] = {{"deadline", "5s"}, {"percentile", "2"}};
+  EXPECT_EQ(controller_->Change("b", wrong).code(), absl::StatusCode::kInvalidArgument);
+  const SettingText fixed[] = {{"memory_limit", "1GiB"}};
+  EXPECT_EQ(controller_->Change("b", fixed).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(controller_->Change("nobody", {}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(controller_->Snapshot().functions.at(1).objective.deadline,
+            std::chrono::milliseconds(100));
+}
+
+TEST_F(StrictControllerTest, WhatIsServedInTimeCounts) {
+  const Client b = Connect("token-b");
+  const auto serve = [&](Duration time, bool is_served) {
+    const RequestId request = Acquire("b");
+    ASSERT_TRUE(TakeLease(b));
+    loop_.Advance(time);
+    Release(request, is_served);
+    ASSERT_TRUE(GiveBack(b));
+  };
+  serve(std::chrono::milliseconds(50), true);
+  serve(std::chrono::milliseconds(50), false);
+  serve(std::chrono::milliseconds(150), true);
+  const ObjectiveSnapshot objective = controller_->Snapshot().functions.at(1).objective;
+  EXPECT_EQ(objective.finished, 2u);
+  EXPECT_EQ(objective.in_time, 1u);
+  EXPECT_FALSE(objective.is_compliant());
+  EXPECT_FALSE(objective.required_count);  // first come, first served
+}
+
 class SwitchedControllerTest : public ControllerHarness {
  protected:
   SwitchedControllerTest() : ControllerHarness(3) {

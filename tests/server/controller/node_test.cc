@@ -159,7 +159,8 @@ TEST_F(NodeTest, AnExecutorThatDiesIsReplaced) {
   ASSERT_NO_FATAL_FAILURE(Start());
   std::promise<absl::StatusOr<Grant>> granted;
   const RequestId request = node_->broker().Acquire(
-      "f", TimePoint::max(), [&](const absl::StatusOr<Grant>& grant) { granted.set_value(grant); },
+      {.function = "f", .id = "r1", .give_up = TimePoint::max()},
+      [&](const absl::StatusOr<Grant>& grant) { granted.set_value(grant); },
       [](const absl::Status&) {});
   const absl::StatusOr<Grant> grant = granted.get_future().get();
   ASSERT_TRUE(grant.ok()) << grant.status();

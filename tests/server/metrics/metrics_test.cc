@@ -65,6 +65,38 @@ TEST_F(MetricsTest, ALateOrFailedRequestDoesNotMeetItsDeadline) {
   EXPECT_THAT(Text(), HasSubstr("torpor_queue_duration_seconds_count{function=\"digits\"} 0"));
 }
 
+TEST_F(MetricsTest, AChangedObjectiveCountsFromThenOn) {
+  metrics_.OnObjective("digits", std::chrono::milliseconds(10), 0.9);
+  RequestRecord request;
+  request.function = "digits";
+  request.duration = std::chrono::milliseconds(20);
+  metrics_.OnRequest(request);
+  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 0"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.01"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_objective_percentile{function=\"digits\"} 0.9"));
+}
+
+TEST_F(MetricsTest, TheSchedulersViewIsExported) {
+  EXPECT_THAT(Text(), Not(HasSubstr("torpor_queue_alpha ")));
+  node_.alpha = 0.25;
+  FunctionSnapshot& digits = node_.functions.emplace_back();
+  digits.name = "digits";
+  digits.objective = {.percentile = 0.9, .waiting = 3, .finished = 10, .in_time = 8};
+  EXPECT_THAT(Text(), Not(HasSubstr("torpor_function_required_requests{")));
+  digits.objective.required_count = 10;
+  digits.objective.is_first_group = true;
+  const std::string text = Text();
+  EXPECT_THAT(text, HasSubstr("torpor_queue_alpha 0.25"));
+  EXPECT_THAT(text, HasSubstr("torpor_function_required_requests{function=\"digits\"} 10"));
+  EXPECT_THAT(text, HasSubstr("torpor_function_first_group{function=\"digits\"} 1"));
+  EXPECT_THAT(text, HasSubstr("torpor_function_compliant{function=\"digits\"} 0"));
+  EXPECT_THAT(text, HasSubstr("torpor_function_queued_requests{function=\"digits\"} 3"));
+  for (const char* series :
+       {"deadline=\"met\",function=\"digits\"} 8", "deadline=\"missed\",function=\"digits\"} 2"}) {
+    EXPECT_THAT(text, HasSubstr(series));
+  }
+}
+
 TEST_F(MetricsTest, StrangersNamesNeverBecomeLabels) {
   RequestRecord request;
   request.function = "stranger";

@@ -27,17 +27,17 @@ class FakeBroker final : public RequestBroker {
     return grant;
   }
 
-  RequestId Acquire(const std::string& function, TimePoint, OnGrant on_grant,
-                    OnLost on_lost) override {
+  RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) override {
     RequestId id;
     {
       const std::lock_guard lock(mutex_);
       id = RequestId{++acquired_};
+      last_id_ = demand.id;
       on_grant_[id.value] = on_grant;
       on_lost_[id.value] = std::move(on_lost);
     }
     changed_.notify_all();
-    if (answer) on_grant(answer(function));
+    if (answer) on_grant(answer(demand.function));
     return id;
   }
 
@@ -81,6 +81,11 @@ class FakeBroker final : public RequestBroker {
     const std::lock_guard lock(mutex_);
     return released_;
   }
+  // As the caller names its last request.
+  std::string last_id() {
+    const std::lock_guard lock(mutex_);
+    return last_id_;
+  }
   // Of those that were released.
   std::uint64_t served() {
     const std::lock_guard lock(mutex_);
@@ -99,6 +104,7 @@ class FakeBroker final : public RequestBroker {
   std::uint64_t acquired_ = 0;
   std::uint64_t released_ = 0;
   std::uint64_t served_ = 0;
+  std::string last_id_;
   std::map<std::uint64_t, OnGrant> on_grant_;
   std::map<std::uint64_t, OnLost> on_lost_;
 };

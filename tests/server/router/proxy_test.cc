@@ -86,6 +86,7 @@ TEST_F(ProxyTest, ARequestIdIsPassedBothWaysOrMade) {
   EXPECT_THAT(made.Field("x-request-id"), MatchesRegex("[0-9a-f]+"));
   EXPECT_EQ(seen_.Field("x-request-id"), made.Field("x-request-id"));
   EXPECT_EQ(seen_.fields.count("x-request-id"), 1u);
+  EXPECT_EQ(broker_.last_id(), made.Field("x-request-id"));
 }
 
 TEST_F(ProxyTest, FieldsOfOneHopStayThere) {

@@ -228,6 +228,7 @@ TEST_F(RefusalTest, AFunctionsOwnErrorsPass) {
   EXPECT_EQ(answer.first_line, "HTTP/1.1 500 Oops");
   EXPECT_EQ(answer.body, "Oops");
   EXPECT_EQ(Requests("upstream_error"), "1");
+  EXPECT_EQ(broker_.served(), 0u);
 }
 
 TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {

@@ -31,5 +31,32 @@ TEST(NodeReportTest, FunctionsAreATableOrJson) {
   EXPECT_NE(FunctionsJson(functions).find("\"requests\": 12"), std::string::npos);
 }
 
+TEST(NodeReportTest, AFunctionIsToldWithItsObjective) {
+  v1::FunctionStatus function;
+  function.set_name("digits");
+  function.set_state("queued");
+  function.set_deadline_ms(80);
+  function.set_percentile(0.98);
+  function.set_finished(200);
+  function.set_in_time(199);
+  function.set_is_compliant(true);
+  function.set_waiting(3);
+  EXPECT_EQ(FunctionText(function),
+            "function     digits\n"
+            "state        queued\n"
+            "objective    98% within 80ms\n"
+            "in time      199 of 200, 99.5%\n"
+            "complies     yes\n"
+            "required     -\n"
+            "waiting      3, any number may\n"
+            "priority     0\n"
+            "keep alive   off\n");
+  function.set_required_count(-150);
+  function.set_is_first_group(true);
+  EXPECT_NE(FunctionText(function).find("required     -150.0 requests in time, first group\n"),
+            std::string::npos);
+  EXPECT_NE(FunctionJson(function).find("\"percentile\": 0.98"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace torpor::torporctl

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "server/controller/request_story.h"
+
+namespace torpor::server {
+
+// The last requests that are over.
+class RequestHistory {
+ public:
+  explicit RequestHistory(std::size_t most) : most_(most) {}
+
+  void Add(RequestStory story) {
+    if (stories_.size() == most_) stories_.pop_back();
+    stories_.push_front(std::move(story));
+  }
+
+  // The newest of that name; null: none of them.
+  const RequestStory* Find(const std::string& id) const {
+    for (const RequestStory& story : stories_) {
+      if (story.id == id) return &story;
+    }
+    return nullptr;
+  }
+
+ private:
+  const std::size_t most_;
+  std::deque<RequestStory> stories_;  // the newest first
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,162 @@
+#include <gmock/gmock.h>
+
+#include "tests/server/controller/controller_harness.h"
+
+// Why a request waited, and where it ran.
+namespace torpor::server {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ControllerExplainTest : public ControllerHarness {
+ protected:
+  ControllerExplainTest() : ControllerHarness(2) {}
+
+  RequestStory Story(RequestId request) {
+    const auto story = controller_->Explain("request-" + std::to_string(request.value));
+    EXPECT_TRUE(story.ok()) << story.status();
+    return story.value_or(RequestStory());
+  }
+};
+
+TEST_F(ControllerExplainTest, ARequestWaitsForAGpuAndThenForItsImage) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  ASSERT_TRUE(Malloc(b, 4 * kMiB));
+  const RequestId first = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId second = Acquire("b");
+  loop_.Advance(milliseconds(10));
+  EXPECT_FALSE(Story(second).granted);
+  EXPECT_EQ(Story(second).as_of - Story(second).arrival, milliseconds(10));
+  EXPECT_TRUE(Story(first).granted);
+  EXPECT_FALSE(Story(first).ended);
+  Hold(&v1::DaemonMessage::has_swap_in);
+  Release(first);
+  ASSERT_TRUE(GiveBack(a));
+  loop_.Advance(milliseconds(5));
+  answers_ = nullptr;
+  Settle();
+  ASSERT_TRUE(TakeLease(b));
+  loop_.Advance(milliseconds(7));
+  Release(second);
+
+  const RequestStory story = Story(second);
+  EXPECT_EQ(story.function, "b");
+  EXPECT_EQ(story.waiting_before, 0u);
+  ASSERT_TRUE(story.standing);
+  EXPECT_EQ(story.gpu, GpuIndex{0});
+  EXPECT_EQ(story.placement.since - story.arrival, milliseconds(10));
+  EXPECT_EQ(story.placement.swap_in, story.placement.since);
+  EXPECT_EQ(story.placement.source, SwapSource::kHost);
+  EXPECT_FALSE(story.placement.peer);
+  EXPECT_EQ(*story.granted - story.placement.since, milliseconds(5));
+  EXPECT_EQ(*story.ended - *story.granted, milliseconds(7));
+  EXPECT_TRUE(story.is_served);
+}
+
+TEST_F(ControllerExplainTest, RoomIsMadeByEvictions) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  ASSERT_TRUE(Malloc(a, 40 * kMiB));
+  Serve("a", a);
+  ASSERT_TRUE(Malloc(b, 40 * kMiB));
+  Hold(&v1::DaemonMessage::has_swap_out);
+  const RequestId request = Acquire("b");
+  loop_.Advance(milliseconds(3));
+  answers_ = nullptr;
+  Settle();
+  ASSERT_TRUE(TakeLease(b));
+  const RequestStory story = Story(request);
+  EXPECT_THAT(story.placement.evicted, ElementsAre("a"));
+  ASSERT_TRUE(story.placement.swap_in);
+  EXPECT_EQ(*story.placement.swap_in - story.placement.since, milliseconds(3));
+}
+
+TEST_F(ControllerExplainTest, TheNextRequestOfTheSameFunctionFindsItsImage) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  ASSERT_TRUE(Malloc(a, 4 * kMiB));
+  const RequestId first = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId second = Acquire("a");
+  loop_.Advance(milliseconds(4));
+  Release(first);
+  ASSERT_TRUE(GiveBack(a));
+  ASSERT_TRUE(TakeLease(a));
+  EXPECT_EQ(Story(first).placement.source, SwapSource::kHost);
+  EXPECT_EQ(Story(second).placement.source, SwapSource::kResident);
+  EXPECT_EQ(Story(second).placement.since - Story(second).arrival, milliseconds(4));
+  EXPECT_FALSE(Story(second).placement.swap_in);
+  EXPECT_EQ((*outcome(second).grant)->source, SwapSource::kResident);
+}
+
+TEST_F(ControllerExplainTest, NeighboursWhoseImagesComeAreNamed) {
+  for (int gpu = 0; gpu < 2; ++gpu) StartExecutor(gpu);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  ASSERT_TRUE(Malloc(a, 4 * kMiB));
+  ASSERT_TRUE(Malloc(b, 4 * kMiB));
+  completes_swap_ins_ = false;
+  const RequestId first = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId second = Acquire("b");
+  ASSERT_TRUE(TakeLease(b));
+  EXPECT_THAT(Story(first).placement.loading_nearby, IsEmpty());
+  const RequestStory story = Story(second);
+  ASSERT_EQ(story.placement.loading_nearby.size(), 1u);
+  EXPECT_EQ(story.placement.loading_nearby[0].gpu, Story(first).gpu);
+  EXPECT_EQ(story.placement.loading_nearby[0].function, "a");
+}
+
+TEST_F(ControllerExplainTest, AnImageMayComeFromAnotherGpu) {
+  has_links_ = true;
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  ASSERT_TRUE(Malloc(a, 4 * kMiB));
+  Serve("a", a);
+  Acquire("b");
+  ASSERT_TRUE(TakeLease(b));
+  StartExecutor(1);
+  const RequestId request = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestStory story = Story(request);
+  EXPECT_EQ(story.gpu, GpuIndex{1});
+  EXPECT_EQ(story.placement.peer, GpuIndex{0});
+  EXPECT_EQ(story.placement.source, SwapSource::kPeer);
+}
+
+TEST_F(ControllerExplainTest, WhyARequestWasNotServedIsKept) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId impatient = Acquire("b", milliseconds(5));
+  loop_.Advance(milliseconds(6));
+  const RequestStory story = Story(impatient);
+  EXPECT_FALSE(story.granted);
+  EXPECT_FALSE(story.is_served);
+  EXPECT_THAT(story.why, HasSubstr("no GPU became free in time"));
+}
+
+TEST_F(ControllerExplainTest, OnlyTheLastRequestsAreRemembered) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const RequestId first = Acquire("nobody");
+  EXPECT_EQ(controller_->Explain("request-1").status().code(), absl::StatusCode::kNotFound);
+  RequestHistory history(2);
+  for (const char* id : {"x", "y", "x", "z"}) history.Add({.id = id, .function = id});
+  EXPECT_EQ(history.Find("y"), nullptr);
+  EXPECT_NE(history.Find("x"), nullptr);
+  EXPECT_NE(history.Find("z"), nullptr);
+  EXPECT_EQ(Failure(first), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace torpor::server
