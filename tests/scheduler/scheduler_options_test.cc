@@ -1,0 +1,229 @@
+#include <gtest/gtest.h>
+
+#include "scheduler/setup.h"
+#include "tests/scheduler/scheduler_test.h"
+
+// What functions and options ask of the scheduler beyond its policies.
+namespace torpor::scheduler {
+namespace {
+
+using std::chrono::milliseconds;
+
+
+class SchedulerOptionsTest : public SchedulerTest {
+ protected:
+  explicit SchedulerOptionsTest(Options options = {}) : SchedulerTest(options) {}
+
+  void Serve(const Grant& grant, Duration run) {
+    Advance(run);
+    Tell(RequestGone{grant.request, true});
+    Tell(LeaseEnded{grant.instance});
+  }
+};
+
+TEST_F(SchedulerOptionsTest, FurtherRequestsThanMayWaitAreRefused) {
+  Up(kGpu0, 100);
+  Tell(FunctionSet{.function = FunctionId{9}, .max_waiting = 1});
+  Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kA)));
+  const auto refuse = Only<Refuse>(Arrive(2, kA));
+  ASSERT_TRUE(refuse);
+  EXPECT_EQ(refuse->request, RequestId{2});
+  EXPECT_EQ(refuse->reason, Refusal::kQueueFull);
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu0})));
+  EXPECT_TRUE(Arrive(3, kA).empty());
+}
+
+TEST_F(SchedulerOptionsTest, InstancesOfAFunctionShareItsRequests) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Tell(FunctionSet{.function = FunctionId{9}});
+  for (const InstanceId id : {kA, kB}) Tell(InstanceAdded{id, 1, {}, FunctionId{9}});
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu1);
+  const auto first =
+      Only<Grant>(Tell(RequestArrived{.request = RequestId{1}, .function = FunctionId{9}}));
+  const auto second =
+      Only<Grant>(Tell(RequestArrived{.request = RequestId{2}, .function = FunctionId{9}}));
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->instance, second->instance);
+  // Two more wait, one with each; one of the instances ends both of its requests first.
+  for (const std::uint64_t id : {3, 4}) {
+    Tell(RequestArrived{.request = RequestId{id}, .function = FunctionId{9}});
+  }
+  Tell(RequestGone{RequestId{1}, true});
+  const auto third = Only<Grant>(Tell(LeaseEnded{first->instance}));
+  ASSERT_TRUE(third);
+  Tell(RequestGone{third->request, true});
+  const auto fourth = Only<Grant>(Tell(LeaseEnded{third->instance}));
+  ASSERT_TRUE(fourth);
+  EXPECT_EQ(fourth->instance, first->instance);
+}
+
+TEST_F(SchedulerOptionsTest, RunTimesAreLearnedByWhereTheImageWas) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Arrive(1, kA);
+  const auto cold = Only<Grant>(Tell(SwapInDone{kA, kGpu0}));
+  ASSERT_TRUE(cold);
+  Serve(*cold, milliseconds(30));
+  const auto warm = Only<Grant>(Arrive(2, kA));
+  ASSERT_TRUE(warm);
+  Serve(*warm, milliseconds(20));
+  const RunTimes& times = scheduler_.node().functions.at(FunctionId{kA.value}).run_times;
+  EXPECT_EQ(times.from_host.value(), milliseconds(30));
+  EXPECT_EQ(times.resident.value(), milliseconds(20));
+  EXPECT_TRUE(times.is_heavy());
+}
+
+TEST_F(SchedulerOptionsTest, RequestsCountAgainstTheObjectiveWhenTheyAreOver) {
+  Up(kGpu0, 100);
+  Tell(FunctionSet{.function = FunctionId{9}, .objective = {.deadline = milliseconds(25)}});
+  Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
+  Arrive(1, kA);
+  const auto grant = Only<Grant>(Tell(SwapInDone{kA, kGpu0}));
+  ASSERT_TRUE(grant);
+  Serve(*grant, milliseconds(20));
+  const auto late = Only<Grant>(Arrive(2, kA));
+  ASSERT_TRUE(late);
+  Serve(*late, milliseconds(26));
+  // Its caller leaves before the deadline; another's leaves after it.
+  Arrive(3, kA);
+  Tell(RequestGone{RequestId{3}});
+  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  EXPECT_EQ(function.finished, 2u);
+  EXPECT_EQ(function.in_time, 1u);
+  Arrive(4, kA);
+  Advance(milliseconds(30));
+  Tell(RequestGone{RequestId{4}});
+  EXPECT_EQ(function.finished, 3u);
+  EXPECT_EQ(function.in_time, 1u);
+}
+
+TEST_F(SchedulerOptionsTest, AnImageThatNothingChangesStaysWhereItWas) {
+  Tell(ExecutorUp{kGpu0, 100, {}});
+  Tell(ExecutorUp{kGpu1, 100, {kGpu0}});
+  Tell(InstanceAdded{.instance = kA, .keeps_replicas = true});
+  Tell(GrowthWanted{GrowthId{1}, kA, 60});
+  Add(kB, 10);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kB)));
+  Tell(SwapInDone{kB, scheduler_.node().instances.at(kB).gpu});
+  if (scheduler_.node().instances.at(kB).gpu == kGpu0) {
+    const auto swap_in = Only<SwapIn>(Arrive(2, kA));
+    ASSERT_TRUE(swap_in);
+    EXPECT_EQ(swap_in->source, kGpu0);
+    EXPECT_TRUE(swap_in->keeps_source);
+    EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu1})));
+    EXPECT_EQ(scheduler_.node().instances.at(kA).copies.size(), 2u);
+  }
+}
+
+class BoundEarlyTest : public SchedulerOptionsTest {
+ protected:
+  BoundEarlyTest() : SchedulerOptionsTest({.binding = Binding::kEarly, .evicts = false}) {}
+};
+
+TEST_F(BoundEarlyTest, AnInstanceStaysWithItsGpu) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  for (const InstanceId id : {kA, kB, kC}) Add(id, 40);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  // C is bound to the same GPU, and waits although the other is free.
+  EXPECT_TRUE(Arrive(2, kC).empty());
+  const auto swap_in = Only<SwapIn>(Arrive(3, kB));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->gpu, kGpu1);
+}
+
+TEST_F(BoundEarlyTest, WhoFoundNoRoomIsRefused) {
+  Up(kGpu0, 100);
+  Add(kA, 80);
+  Add(kB, 40);
+  const auto refuse = Only<Refuse>(Arrive(1, kB));
+  ASSERT_TRUE(refuse);
+  EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
+}
+
+class KeepAliveTest : public SchedulerOptionsTest {
+ protected:
+  KeepAliveTest() : SchedulerOptionsTest({.binding = Binding::kWhileResident, .evicts = false}) {}
+
+  void AddKept(InstanceId id, Bytes bytes) {
+    Tell(FunctionSet{.function = FunctionId{id.value}, .keep_alive = std::chrono::seconds(10)});
+    Add(id, bytes);
+  }
+};
+
+TEST_F(KeepAliveTest, AColdStartHoldsNoGpu) {
+  Up(kGpu0, 100);
+  AddKept(kA, 40);
+  AddKept(kB, 40);
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kA)));
+  EXPECT_TRUE(Only<SwapIn>(Arrive(2, kB)));
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kB, kGpu0})));
+  EXPECT_TRUE(Tell(SwapInDone{kA, kGpu0}).empty());
+  Tell(RequestGone{RequestId{2}, true});
+  const Actions actions = Tell(LeaseEnded{kB});
+  ASSERT_FALSE(actions.empty());
+  EXPECT_TRUE(std::holds_alternative<Grant>(actions.back()));
+}
+
+TEST_F(KeepAliveTest, WhoFindsNoRoomIsRefusedUntilAnotherIsNotKeptAnyLonger) {
+  Up(kGpu0, 100);
+  AddKept(kA, 80);
+  AddKept(kB, 40);
+  Arrive(1, kA);
+  const auto grant = Only<Grant>(Tell(SwapInDone{kA, kGpu0}));
+  ASSERT_TRUE(grant);
+  EXPECT_TRUE(Only<Refuse>(Arrive(2, kB)));
+  Tell(RequestGone{RequestId{1}, true});
+  const auto wake_up = Only<WakeUp>(Tell(LeaseEnded{kA}));
+  ASSERT_TRUE(wake_up);
+  EXPECT_EQ(wake_up->when, now_ + std::chrono::seconds(10));
+  Advance(std::chrono::seconds(10));
+  const auto swap_out = Only<SwapOut>(Tell(TimePassed{}));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->reason, SwapOutReason::kKeepAliveOver);
+  Tell(SwapOutDone{kA, kGpu0});
+  EXPECT_TRUE(Only<SwapIn>(Arrive(3, kB)));
+}
+
+class TooLateTest : public SchedulerOptionsTest, public testing::WithParamInterface<TooLate> {
+ protected:
+  TooLateTest() : SchedulerOptionsTest({.too_late = GetParam()}) {
+    Up(kGpu0, 100);
+    for (const InstanceId id : {kA, kB, kC}) {
+      Tell(FunctionSet{.function = FunctionId{id.value},
+                       .objective = {.deadline = milliseconds(id == kB ? 20 : 500)}});
+      Add(id, 10);
+      MakeResident(id, kGpu0);
+    }
+  }
+};
+
+TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
+  const auto grant = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(grant);
+  Arrive(2, kB);
+  Arrive(3, kC);
+  Advance(milliseconds(100));
+  Tell(RequestGone{RequestId{1}, true});
+  const Actions actions = Tell(LeaseEnded{kA});
+  ASSERT_FALSE(actions.empty());
+  const auto* const next = std::get_if<Grant>(&actions.back());
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(next->request, RequestId{GetParam() == TooLate::kServe ? 2u : 3u});
+  const bool is_refused = std::holds_alternative<Refuse>(actions.front());
+  EXPECT_EQ(is_refused, GetParam() == TooLate::kRefuse);
+  Tell(RequestGone{next->request, true});
+  const Actions last = Tell(LeaseEnded{next->instance});
+  EXPECT_EQ(last.empty(), GetParam() == TooLate::kRefuse);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TooLateTest,
+                         testing::Values(TooLate::kServe, TooLate::kServeLast, TooLate::kRefuse));
+
+}  // namespace
+}  // namespace torpor::scheduler
