@@ -78,6 +78,9 @@ inline constexpr std::array<std::string_view, 5> kWordsOf<Refusal> = {
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<Binding> = {"late", "early",
                                                                       "while_resident"};
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<TooLate> = {"serve", "serve_last",
+                                                                      "refuse"};
 
 // `Self` is const where the fields are only read.
 template <typename Self, typename T>
@@ -91,7 +94,7 @@ void VisitFields(Self& options, const Visit& visit) {
   visit("binding", options.binding);
   visit("evicts", options.evicts);
   visit("swaps_from_peers", options.swaps_from_peers);
-  visit("refuses_too_late", options.refuses_too_late);
+  visit("too_late", options.too_late);
   visit("max_waiting", options.max_waiting);
 }
 

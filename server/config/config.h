@@ -68,9 +68,11 @@ struct Config {
   // With translate: ascending, of the slots in the arena's partitions; nothing: as
   // memory::PartitionSizes has them, where they fit.
   std::optional<std::vector<Bytes>> partition_sizes;
-  std::string policy = "torpor";     // a name of scheduler::SetupNames, of those that evict
-  int max_waiting = 0;               // requests of all functions; 0: any number
-  bool refuses_too_late = false;     // requests that can no longer be answered in time
+  std::string policy = "torpor";  // a name of scheduler::SetupNames, of those that evict
+  int max_waiting = 0;            // requests of all functions; 0: any number
+  // Requests that can no longer be answered in time: serve, serve-last, refuse; or auto, as the
+  // policy has it.
+  std::string too_late = "auto";
   std::string event_log;             // file of the scheduler's events and decisions; empty: none
   Bytes event_log_bytes = 1 * kGiB;  // it ends there
   // Sessions without a token belong to a function of this name; empty: they are refused.

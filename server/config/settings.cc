@@ -219,9 +219,9 @@ absl::Status SetPolicy(Config& config, std::string_view text) {
 }
 
 absl::Status SetTooLate(Config& config, std::string_view text) {
-  constexpr std::string_view kWays[] = {"serve", "refuse"};
+  constexpr std::string_view kWays[] = {"auto", "serve", "serve-last", "refuse"};
   TORPOR_RETURN_IF_ERROR(CheckWord(text, "nothing to do with requests that are late", kWays));
-  config.refuses_too_late = text == "refuse";
+  config.too_late = text;
   return absl::OkStatus();
 }
 
@@ -348,8 +348,10 @@ constexpr Setting<Config> kNodeSettings[] = {
      false, SetPolicy},
     {"max_waiting", "COUNT", "0", "Requests that may wait for a GPU at one time; 0: any number",
      false, SetLimit<&Config::max_waiting>},
-    {"too_late", "WHAT", "serve",
-     "Requests that can no longer meet their deadline: serve or refuse them", false, SetTooLate},
+    {"too_late", "WHAT", "auto",
+     "Requests that can no longer meet their deadline: serve, serve-last or refuse; auto: as the "
+     "policy has it",
+     false, SetTooLate},
     {"event_log", "FILE", "",
      "Gets what the scheduler is told and decides, for torpor-sim replay; empty: nothing does",
      kIsPath, SetText<&Config::event_log>},

@@ -30,14 +30,14 @@ TEST(EventLogTest, ALineIsTimeMarkNameAndFields) {
 
 TEST(EventLogTest, TheHeaderHoldsAllOptions) {
   EventLogHeader header{.policy = "random", .seed = 42};
-  header.options.refuses_too_late = true;
+  header.options.too_late = TooLate::kRefuse;
   header.options.max_waiting = 9;
   header.options.binding = Binding::kEarly;
   const std::string line = Encode(header);
   EXPECT_EQ(line,
             "torpor-events 1 policy=random seed=42 implicit_quantum_for_request=5000000 "
             "implicit_quantum=100000000 idle_write_back=0 binding=early evicts=1 "
-            "swaps_from_peers=1 refuses_too_late=1 max_waiting=9");
+            "swaps_from_peers=1 too_late=refuse max_waiting=9");
   const auto decoded = DecodeHeader(line);
   ASSERT_TRUE(decoded.value) << decoded.error;
   EXPECT_EQ(Encode(*decoded.value), line);

@@ -68,7 +68,7 @@ functions:
   EXPECT_EQ(config->log_format, LogFormat::kJson);
   EXPECT_EQ(config->policy, "lru");
   EXPECT_EQ(config->max_waiting, 100);
-  EXPECT_TRUE(config->refuses_too_late);
+  EXPECT_EQ(config->too_late, "refuse");
   const FunctionConfig& digits = config->functions.at("digits");
   EXPECT_EQ(digits.upstream, "127.0.0.1:9001");
   EXPECT_EQ(digits.memory_limit, 1536 * kMiB);
@@ -214,7 +214,7 @@ const BadFile kBadFiles[] = {
      "use torpor, torpor-plus, fifo, random, lru or simple-swap"},
     {"TooLate", "version: v1\ntoo_late: drop\n",
      "/etc/torpor/config.yaml:2: too_late: \"drop\" is nothing to do with requests that are late; "
-     "use serve or refuse"},
+     "use auto, serve, serve-last or refuse"},
     {"Percentile", "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, percentile: 98}\n",
      "/etc/torpor/config.yaml:3: percentile: \"98\" is not a share; write a number above 0 and "
      "below 1, for example 0.98"},

@@ -6,7 +6,7 @@ namespace {
 
 void Strict(Config& config) {
   config.policy = "fifo";
-  config.refuses_too_late = true;
+  config.too_late = "refuse";
   config.functions["b"].max_waiting = 1;
   config.functions["b"].deadline = std::chrono::milliseconds(100);
 }
