@@ -110,9 +110,9 @@ struct Copy {
   bool is_unsaved = false;  // a lease may have changed it since it was written back
   bool is_saving = false;   // WriteBack is under way
   // From where it comes, if that GPU keeps its copy; and how many are coming from this one so.
-  std::optional<GpuIndex> source;
+  std::optional<GpuIndex> source{};
   int readers = 0;
-  std::optional<EvictionRank> rank;  // in Gpu::evictable, while it may be evicted
+  std::optional<EvictionRank> rank{};  // in Gpu::evictable, while it may be evicted
 };
 
 struct Instance {

@@ -9,7 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-
 class SchedulerOptionsTest : public SchedulerTest {
  protected:
   explicit SchedulerOptionsTest(Options options = {}) : SchedulerTest(options) {}
@@ -39,18 +38,20 @@ TEST_F(SchedulerOptionsTest, InstancesOfAFunctionShareItsRequests) {
   Up(kGpu1, 100);
   Tell(FunctionSet{.function = FunctionId{9}});
   for (const InstanceId id : {kA, kB}) Tell(InstanceAdded{id, 1, {}, FunctionId{9}});
-  MakeResident(kA, kGpu0);
-  MakeResident(kB, kGpu1);
-  const auto first =
-      Only<Grant>(Tell(RequestArrived{.request = RequestId{1}, .function = FunctionId{9}}));
-  const auto second =
-      Only<Grant>(Tell(RequestArrived{.request = RequestId{2}, .function = FunctionId{9}}));
+  const auto arrive = [&](std::uint64_t id) {
+    return Tell(
+        RequestArrived{.request = RequestId{id}, .instance = {}, .function = FunctionId{9}});
+  };
+  const auto first = Only<SwapIn>(arrive(1));
+  const auto second = Only<SwapIn>(arrive(2));
   ASSERT_TRUE(first && second);
   EXPECT_NE(first->instance, second->instance);
-  // Two more wait, one with each; one of the instances ends both of its requests first.
-  for (const std::uint64_t id : {3, 4}) {
-    Tell(RequestArrived{.request = RequestId{id}, .function = FunctionId{9}});
+  for (const SwapIn& swap_in : {*first, *second}) {
+    EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{swap_in.instance, swap_in.gpu})));
   }
+  // Two more wait, one with each; one of the instances ends both of its requests first.
+  arrive(3);
+  arrive(4);
   Tell(RequestGone{RequestId{1}, true});
   const auto third = Only<Grant>(Tell(LeaseEnded{first->instance}));
   ASSERT_TRUE(third);
@@ -102,21 +103,19 @@ TEST_F(SchedulerOptionsTest, RequestsCountAgainstTheObjectiveWhenTheyAreOver) {
 
 TEST_F(SchedulerOptionsTest, AnImageThatNothingChangesStaysWhereItWas) {
   Tell(ExecutorUp{kGpu0, 100, {}});
-  Tell(ExecutorUp{kGpu1, 100, {kGpu0}});
-  Tell(InstanceAdded{.instance = kA, .keeps_replicas = true});
-  Tell(GrowthWanted{GrowthId{1}, kA, 60});
-  Add(kB, 10);
-  MakeResident(kA, kGpu0);
-  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kB)));
-  Tell(SwapInDone{kB, scheduler_.node().instances.at(kB).gpu});
-  if (scheduler_.node().instances.at(kB).gpu == kGpu0) {
-    const auto swap_in = Only<SwapIn>(Arrive(2, kA));
-    ASSERT_TRUE(swap_in);
-    EXPECT_EQ(swap_in->source, kGpu0);
-    EXPECT_TRUE(swap_in->keeps_source);
-    EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu1})));
-    EXPECT_EQ(scheduler_.node().instances.at(kA).copies.size(), 2u);
+  for (const InstanceId id : {kA, kB}) {
+    Tell(InstanceAdded{.instance = id, .keeps_replicas = true});
+    Tell(GrowthWanted{GrowthId{id.value}, id, 30});
+    MakeResident(id, kGpu0);
   }
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kB)));
+  Tell(ExecutorUp{kGpu1, 100, {kGpu0}});
+  const auto swap_in = Only<SwapIn>(Arrive(2, kA));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->source, kGpu0);
+  EXPECT_TRUE(swap_in->keeps_source);
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu1})));
+  EXPECT_EQ(scheduler_.node().instances.at(kA).copies.size(), 2u);
 }
 
 class BoundEarlyTest : public SchedulerOptionsTest {
@@ -209,14 +208,14 @@ TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
   Arrive(2, kB);
   Arrive(3, kC);
   Advance(milliseconds(100));
-  Tell(RequestGone{RequestId{1}, true});
-  const Actions actions = Tell(LeaseEnded{kA});
+  Actions actions = Tell(RequestGone{RequestId{1}, true});
+  const bool is_refused = std::holds_alternative<Refuse>(actions.back());
+  EXPECT_EQ(is_refused, GetParam() == TooLate::kRefuse);
+  actions = Tell(LeaseEnded{kA});
   ASSERT_FALSE(actions.empty());
   const auto* const next = std::get_if<Grant>(&actions.back());
   ASSERT_NE(next, nullptr);
   EXPECT_EQ(next->request, RequestId{GetParam() == TooLate::kServe ? 2u : 3u});
-  const bool is_refused = std::holds_alternative<Refuse>(actions.front());
-  EXPECT_EQ(is_refused, GetParam() == TooLate::kRefuse);
   Tell(RequestGone{next->request, true});
   const Actions last = Tell(LeaseEnded{next->instance});
   EXPECT_EQ(last.empty(), GetParam() == TooLate::kRefuse);
