@@ -23,6 +23,12 @@ Setup Fifo(std::uint64_t) {
           {}};
 }
 
+Setup EarliestDeadline(std::uint64_t) {
+  return {{MakePrioritizedQueue(MakeDeadlineQueue), MakeInterferenceAwarePlacement(),
+           MakeHeavinessEviction()},
+          {}};
+}
+
 Setup Random(std::uint64_t seed) {
   return {{MakePrioritizedQueue([] { return MakeRequiredCountQueue(); }), MakeRandomPlacement(seed),
            MakeHeavinessEviction()},
@@ -55,10 +61,11 @@ struct Named {
   Setup (*make)(std::uint64_t seed);
 };
 
-constexpr std::array<Named, 9> kSetups = {{
+constexpr std::array<Named, 10> kSetups = {{
     {"torpor", Torpor},
     {"torpor-plus", TorporPlus},
     {"fifo", Fifo},
+    {"edf", EarliestDeadline},
     {"random", Random},
     {"lru", Lru},
     {"simple-swap", SimpleSwap},

@@ -208,10 +208,10 @@ const BadFile kBadFiles[] = {
      "warn, error or off"},
     {"UnknownPolicy", "version: v1\npolicy: best\n",
      "/etc/torpor/config.yaml:2: policy: \"best\" is no policy; use torpor, torpor-plus, fifo, "
-     "random, lru or simple-swap"},
+     "edf, random, lru or simple-swap"},
     {"PolicyOfTheSimulator", "version: v1\npolicy: native\n",
      "/etc/torpor/config.yaml:2: policy: \"native\" is for torpor-sim only, since it never evicts; "
-     "use torpor, torpor-plus, fifo, random, lru or simple-swap"},
+     "use torpor, torpor-plus, fifo, edf, random, lru or simple-swap"},
     {"TooLate", "version: v1\ntoo_late: drop\n",
      "/etc/torpor/config.yaml:2: too_late: \"drop\" is nothing to do with requests that are late; "
      "use auto, serve, serve-last or refuse"},
