@@ -18,6 +18,8 @@ inline constexpr std::string_view kNameOf<ExecutorUp> = "executor_up";
 template <>
 inline constexpr std::string_view kNameOf<ExecutorDown> = "executor_down";
 template <>
+inline constexpr std::string_view kNameOf<TenantSet> = "tenant_set";
+template <>
 inline constexpr std::string_view kNameOf<FunctionSet> = "function_set";
 template <>
 inline constexpr std::string_view kNameOf<InstanceAdded> = "instance_added";
@@ -109,6 +111,11 @@ template <Of<ExecutorDown> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("gpu", event.gpu);
 }
+template <Of<TenantSet> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("tenant", event.tenant);
+  visit("weight", event.weight);
+}
 template <Of<FunctionSet> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("function", event.function);
@@ -116,6 +123,7 @@ void VisitFields(Self& event, const Visit& visit) {
   visit("percentile", event.objective.percentile);
   visit("priority", event.priority);
   visit("max_waiting", event.max_waiting);
+  visit("tenant", event.tenant);
   visit("keep_alive", event.keep_alive);
 }
 template <Of<InstanceAdded> Self, typename Visit>

@@ -19,6 +19,9 @@ using GrowthId = Id<struct GrowthTag>;
 // What an operator registers: has an objective and instances.
 using FunctionId = Id<struct FunctionTag>;
 
+// Who pays for functions.
+using TenantId = Id<struct TenantTag>;
+
 // A function complies while at least `percentile` of its requests are answered within `deadline` of
 // their arrival (section 5.2 of the paper).
 struct Objective {
@@ -46,12 +49,19 @@ struct ExecutorDown {
   GpuIndex gpu;
 };
 
+// Tenants that wait for GPUs share their time by weight (> 0).
+struct TenantSet {
+  TenantId tenant;
+  double weight = 1;
+};
+
 // A function and what it is to reach, before its first instance; or it has changed.
 struct FunctionSet {
   FunctionId function;
   Objective objective{};
   int priority = 0;             // requests of a higher one go first
   std::size_t max_waiting = 0;  // further requests are refused; 0: any number
+  TenantId tenant{};            // none: of all functions without one
   Duration keep_alive{};        // where memory is kept only so long after a request; 0: for ever
 };
 
@@ -157,7 +167,7 @@ struct PinChanged {
 struct TimePassed {};
 
 using Event =
-    std::variant<ExecutorUp, ExecutorDown, FunctionSet, InstanceAdded, RequestArrived, RequestGone,
+    std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, RequestArrived, RequestGone,
                  SwapInDone, ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted,
                  ImageShrunk, LoadWanted, EvictionWanted, PinChanged, TimePassed>;
 

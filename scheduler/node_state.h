@@ -69,8 +69,13 @@ struct RunTimes {
   }
 };
 
+struct Tenant {
+  double weight = 1;
+};
+
 struct Function {
   FunctionId id;
+  TenantId tenant;
   Objective objective;
   int priority = 0;
   std::size_t max_waiting = 0;
@@ -185,11 +190,16 @@ struct Gpu {
 struct NodeState {
   std::map<GpuIndex, Gpu> gpus;
   std::unordered_map<FunctionId, Function> functions;
+  std::unordered_map<TenantId, Tenant> tenants;
   std::unordered_map<InstanceId, Instance> instances;
   std::unordered_map<RequestId, Request> requests;  // that wait or are in flight
 
   const Function& FunctionOf(const Instance& instance) const {
     return functions.at(instance.function);
+  }
+  double WeightOf(TenantId tenant) const {
+    const auto found = tenants.find(tenant);
+    return found == tenants.end() ? 1 : found->second.weight;
   }
   // What a run of the instance takes if it begins now.
   Duration ExpectedRun(const Instance& instance) const {

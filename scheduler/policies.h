@@ -41,6 +41,9 @@ class QueuePolicy {
   virtual void OnOutcome(const Function& /*function*/, std::optional<bool> /*in_time*/,
                          TimePoint /*now*/) {}
 
+  // An instance of the function has held a GPU for so long. `weight`: of its tenant.
+  virtual void OnLeaseEnded(const Function& /*function*/, double /*weight*/, Duration /*held*/) {}
+
   // Nothing where the order is another one.
   virtual std::optional<Standing> StandingOf(const Function& /*function*/) const {
     return std::nullopt;
@@ -106,9 +109,10 @@ struct LatestStartOptions {
 };
 std::unique_ptr<QueuePolicy> MakeLatestStartQueue(LatestStartOptions options = {});
 
-// A queue for each priority of functions, the highest first, made when it is needed.
+// A queue for each priority of functions, the highest first, and in each for each tenant: tenants
+// that wait share the GPUs' time by their weights. Queues are made when they are needed.
 using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
-std::unique_ptr<QueuePolicy> MakePrioritizedQueue(QueueFactory make);
+std::unique_ptr<QueuePolicy> MakeSharedQueue(QueueFactory make);
 
 // --- Placements ---------------------------------------------------------------------------------
 

@@ -17,6 +17,9 @@ class MissingName {
 
   std::string operator()(const ExecutorUp&) const { return {}; }
   std::string operator()(const ExecutorDown&) const { return {}; }
+  std::string operator()(const TenantSet& event) const {
+    return event.weight > 0 ? "" : "the weight is not above 0";
+  }
   std::string operator()(const FunctionSet&) const { return {}; }
   std::string operator()(const RequestGone&) const { return {}; }
   std::string operator()(const TimePassed&) const { return {}; }

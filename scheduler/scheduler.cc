@@ -52,9 +52,14 @@ void Scheduler::Handle(const ExecutorDown& event) {
   if (gpu->second.tenant) EndTenancy(LeaderOf(gpu->second.tenant));
 }
 
+void Scheduler::Handle(const TenantSet& event) {
+  node_.tenants[event.tenant].weight = event.weight;
+}
+
 void Scheduler::Handle(const FunctionSet& event) {
   Function& function = node_.functions[event.function];
   function.id = event.function;
+  function.tenant = event.tenant;
   function.objective = event.objective;
   function.priority = event.priority;
   function.max_waiting = event.max_waiting;
@@ -170,7 +175,13 @@ void Scheduler::EndTenancy(Instance& leader) {
     if (gpu.loading == member.id) gpu.loading = {};
     member.last_used = now_;
   });
-  const Duration keep_alive = node_.FunctionOf(leader).keep_alive;
+  const Function& function = node_.FunctionOf(leader);
+  if (leader.phase != Instance::Phase::kPlacing) {
+    const auto gpus = static_cast<int>(1 + leader.companions.size());
+    policies_.queue->OnLeaseEnded(function, node_.WeightOf(function.tenant),
+                                  (now_ - leader.leased_at) * gpus);
+  }
+  const Duration keep_alive = function.keep_alive;
   if (keep_alive > Duration::zero()) keep_alive_ends_.emplace(now_ + keep_alive, leader.id);
   SetPhase(leader, Instance::Phase::kIdle);
   if (leader.waiting.empty()) TakeFromSibling(leader);

@@ -73,6 +73,7 @@ class Scheduler {
 
   void Handle(const ExecutorUp& event);
   void Handle(const ExecutorDown& event);
+  void Handle(const TenantSet& event);
   void Handle(const FunctionSet& event);
   void Handle(const InstanceAdded& event);
   void Handle(const RequestArrived& event);

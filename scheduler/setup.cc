@@ -6,53 +6,53 @@ namespace torpor::scheduler {
 namespace {
 
 Setup Torpor(std::uint64_t) {
-  return {{MakePrioritizedQueue([] { return MakeRequiredCountQueue(); }),
+  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }),
            MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
           {}};
 }
 
 Setup TorporPlus(std::uint64_t) {
-  return {{MakePrioritizedQueue([] { return MakeLatestStartQueue(); }), MakeLookAheadPlacement(),
+  return {{MakeSharedQueue([] { return MakeLatestStartQueue(); }), MakeLookAheadPlacement(),
            MakeExpectedCostEviction()},
           {.too_late = TooLate::kServeLast}};
 }
 
 Setup Fifo(std::uint64_t) {
-  return {{MakePrioritizedQueue(MakeFifoQueue), MakeInterferenceAwarePlacement(),
+  return {{MakeSharedQueue(MakeFifoQueue), MakeInterferenceAwarePlacement(),
            MakeHeavinessEviction()},
           {}};
 }
 
 Setup EarliestDeadline(std::uint64_t) {
-  return {{MakePrioritizedQueue(MakeDeadlineQueue), MakeInterferenceAwarePlacement(),
+  return {{MakeSharedQueue(MakeDeadlineQueue), MakeInterferenceAwarePlacement(),
            MakeHeavinessEviction()},
           {}};
 }
 
 Setup Random(std::uint64_t seed) {
-  return {{MakePrioritizedQueue([] { return MakeRequiredCountQueue(); }), MakeRandomPlacement(seed),
+  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }), MakeRandomPlacement(seed),
            MakeHeavinessEviction()},
           {.swaps_from_peers = false}};
 }
 
 Setup Lru(std::uint64_t) {
-  return {{MakePrioritizedQueue([] { return MakeRequiredCountQueue(); }),
+  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }),
            MakeInterferenceAwarePlacement(), MakeLruEviction()},
           {}};
 }
 
 Setup SimpleSwap(std::uint64_t seed) {
-  return {{MakePrioritizedQueue(MakeFifoQueue), MakeRandomPlacement(seed), MakeLruEviction()},
+  return {{MakeSharedQueue(MakeFifoQueue), MakeRandomPlacement(seed), MakeLruEviction()},
           {.swaps_from_peers = false}};
 }
 
 Setup BoundEarly(std::uint64_t) {
-  return {{MakePrioritizedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
+  return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
           {.binding = Binding::kEarly, .evicts = false}};
 }
 
 Setup KeepAlive(std::uint64_t) {
-  return {{MakePrioritizedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
+  return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
           {.binding = Binding::kWhileResident, .evicts = false}};
 }
 

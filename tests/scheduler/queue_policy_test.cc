@@ -81,8 +81,8 @@ TEST(LatestStartQueueTest, ServesLastWhoIsBeyondRescue) {
   EXPECT_THAT(node.First(5), ElementsAre(1, 2));
 }
 
-TEST(PrioritizedQueueTest, ServesHigherPrioritiesFirst) {
-  WaitingNode node(MakePrioritizedQueue(MakeFifoQueue));
+TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
+  WaitingNode node(MakeSharedQueue(MakeFifoQueue));
   for (const std::uint64_t id : {1, 2, 3, 4}) node.AddFunction(id);
   node.function(3).priority = 5;
   node.function(4).priority = -1;
@@ -96,6 +96,37 @@ TEST(PrioritizedQueueTest, ServesHigherPrioritiesFirst) {
   node.Leave(4);
   node.Wait(4, At(seconds(9)));
   EXPECT_THAT(node.First(9), ElementsAre(4, 3, 2, 1));
+}
+
+TEST(SharedQueueTest, TenantsShareByTheirWeights) {
+  WaitingNode node(MakeSharedQueue(MakeFifoQueue));
+  node.node().tenants[TenantId{1}].weight = 3;
+  node.node().tenants[TenantId{2}].weight = 1;
+  for (std::uint64_t id = 1; id <= 8; ++id) {
+    node.AddFunction(id);
+    node.function(id).tenant = TenantId{id <= 4 ? 1u : 2u};
+    node.Wait(id, At(seconds(9 - id)));
+  }
+  EXPECT_THAT(node.First(4), ElementsAre(4, 8, 3, 2));
+  // The first has used 4 s by its weight, the second 1.
+  node.queue().OnLeaseEnded(node.function(1), 3, seconds(12));
+  node.queue().OnLeaseEnded(node.function(5), 1, seconds(1));
+  EXPECT_THAT(node.First(4), ElementsAre(8, 7, 6, 5));
+  EXPECT_TRUE(node.queue().IsBefore(node.instance(5), node.instance(4), node.node()));
+}
+
+TEST(SharedQueueTest, WhoHadNothingToDoHasNoClaimLater) {
+  WaitingNode node(MakeSharedQueue(MakeFifoQueue));
+  for (const std::uint64_t id : {1, 2}) {
+    node.node().tenants[TenantId{id}].weight = 1;
+    node.AddFunction(id);
+    node.function(id).tenant = TenantId{id};
+  }
+  node.Wait(1, At(seconds(1)));
+  node.queue().OnLeaseEnded(node.function(1), 1, seconds(100));
+  node.Wait(2, At(seconds(2)));
+  node.queue().OnLeaseEnded(node.function(2), 1, seconds(1));
+  EXPECT_THAT(node.First(2), ElementsAre(1, 2));
 }
 
 // What appendix A.3 says, computed from nothing.

@@ -27,6 +27,7 @@ SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
     is_up_[GpuIndex{i}] = true;
     Tell(Up(GpuIndex{i}));
   }
+  Tell(TenantSet{TenantId{1}, 2.5});
   for (int i = 1; i <= shape_.instances; ++i) AddInstance(i);
   for (const auto& [member, leader] : leader_) members_.push_back(member);
 }
@@ -39,7 +40,9 @@ void SchedulerWorld::AddInstance(int number) {
   const FunctionId function{std::max(id.value, std::uint64_t{2})};
   Tell(FunctionSet{.function = function,
                    .objective = {.deadline = std::chrono::milliseconds(100)},
+                   .priority = number / 4,
                    .max_waiting = 30,
+                   .tenant = TenantId{id.value % 3},
                    .keep_alive = std::chrono::seconds(number % 2)});
   InstanceAdded added{id, 1 + number % 3, {}, function};
   if (number == shape_.instances && shape_.gpus > 1) {
