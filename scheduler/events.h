@@ -167,9 +167,9 @@ struct PinChanged {
 struct TimePassed {};
 
 using Event =
-    std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, RequestArrived, RequestGone,
-                 SwapInDone, ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted,
-                 ImageShrunk, LoadWanted, EvictionWanted, PinChanged, TimePassed>;
+    std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, RequestArrived,
+                 RequestGone, SwapInDone, ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded,
+                 GrowthWanted, ImageShrunk, LoadWanted, EvictionWanted, PinChanged, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 

@@ -18,9 +18,9 @@ Setup TorporPlus(std::uint64_t) {
 }
 
 Setup Fifo(std::uint64_t) {
-  return {{MakeSharedQueue(MakeFifoQueue), MakeInterferenceAwarePlacement(),
-           MakeHeavinessEviction()},
-          {}};
+  return {
+      {MakeSharedQueue(MakeFifoQueue), MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
+      {}};
 }
 
 Setup EarliestDeadline(std::uint64_t) {

@@ -138,7 +138,9 @@ class IdleBacking final : public ImageBacking {
   CUdeviceptr AddressOf(Bytes) const override { return 0; }
   std::vector<BackedPart> PartsOf(memory::Extent) const override { return {}; }
   bool is_translating() const override { return true; }
-  CUdeviceptr Translate(Bytes) const override { return 0; }
+  std::shared_ptr<const AddressTable> Addresses() const override {
+    return std::make_shared<const AddressTable>(0, std::vector<BackedPart>());
+  }
   AddressRange gpu_addresses() const override { return {}; }
   absl::StatusOr<UniqueFd> Export(std::uint64_t) override { return absl::NotFoundError("none"); }
 
