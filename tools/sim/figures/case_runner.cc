@@ -1,0 +1,92 @@
+#include "tools/sim/figures/case_runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+
+namespace torpor::sim {
+namespace {
+
+std::vector<Json> ElementsAt(const std::vector<Json>& measures, const auto& key) {
+  std::vector<Json> elements;
+  elements.reserve(measures.size());
+  for (const Json& measure : measures) elements.push_back(measure.at(key));
+  return elements;
+}
+
+// Whoever has no work left takes the next.
+class Workers {
+ public:
+  Workers(const std::vector<Case>& cases, const CaseRun& run)
+      : cases_(cases), run_(run), measures_(cases.size() * run.seeds) {}
+
+  std::vector<Json> Run() {
+    const std::size_t count = std::clamp<std::size_t>(run_.threads, 1, measures_.size() + 1);
+    std::vector<std::thread> threads;
+    threads.reserve(count - 1);
+    for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { Work(); });
+    Work();
+    for (std::thread& thread : threads) thread.join();
+    return std::move(measures_);
+  }
+
+ private:
+  void Work() {
+    while (true) {
+      // Later cases are the larger ones: they go first, so that none is left to one thread.
+      const std::size_t turn = next_.fetch_add(1);
+      if (turn >= measures_.size()) return;
+      const std::size_t task = measures_.size() - 1 - turn;
+      measures_[task] = cases_[task / run_.seeds].measure(run_.first_seed + task % run_.seeds);
+      if (!run_.progress) continue;
+      const absl::MutexLock lock(&mutex_);
+      run_.progress(++done_, measures_.size());
+    }
+  }
+
+  const std::vector<Case>& cases_;
+  const CaseRun& run_;
+  std::vector<Json> measures_;  // each written by one thread
+  std::atomic<std::size_t> next_{0};
+  absl::Mutex mutex_;
+  std::size_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace
+
+Json MeanOf(const std::vector<Json>& measures) {
+  const Json& first = measures.front();
+  if (first.is_object()) {
+    Json mean = Json::object();
+    for (const auto& [key, value] : first.items()) mean[key] = MeanOf(ElementsAt(measures, key));
+    return mean;
+  }
+  if (first.is_array()) {
+    Json mean = Json::array();
+    for (std::size_t i = 0; i < first.size(); ++i) mean.push_back(MeanOf(ElementsAt(measures, i)));
+    return mean;
+  }
+  if (!first.is_number()) return first;
+  double sum = 0;
+  for (const Json& measure : measures) sum += measure.get<double>();
+  return sum / static_cast<double>(measures.size());
+}
+
+std::vector<Json> RunCases(const std::vector<Case>& cases, const CaseRun& run) {
+  const std::vector<Json> measures = Workers(cases, run).Run();
+  std::vector<Json> rows;
+  rows.reserve(cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto begin = measures.begin() + static_cast<std::ptrdiff_t>(i * run.seeds);
+    Json row = cases[i].labels;
+    row["seeds"] = run.seeds;
+    row.update(MeanOf({begin, begin + static_cast<std::ptrdiff_t>(run.seeds)}));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace torpor::sim

@@ -1,0 +1,150 @@
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "tools/sim/figures/measures.h"
+#include "tools/sim/pcie_switch.h"
+
+namespace torpor::sim {
+namespace {
+
+constexpr std::array<const char*, 3> kModels = {"densenet-169", "resnet-152", "bert-qa"};
+// Row measured, column swapping beside it; the diagonal alone.
+constexpr double kPaperMs[3][3] = {{27, 27, 27}, {31, 29, 43}, {166, 240, 149}};
+constexpr double kTolerance = 0.15;
+constexpr Duration kLength = std::chrono::minutes(1);
+
+// Executes a model again and again on one GPU, swapped in from the host each time.
+class Loop {
+ public:
+  Loop(const Profiles& profiles, const ModelProfile& model, std::size_t gpu, PcieSwitch& links)
+      : model_(model), rest_(profiles.HostRest(model)), gpu_(gpu), links_(links) {}
+
+  void Begin(TimePoint now) {
+    begin_ = now;
+    end_.reset();
+    links_.Begin(gpu_, gpu_, model_.parameters, now);
+  }
+  void OnArrival(TimePoint now) { end_ = ExecutionEnd(begin_, model_.resident, now, rest_); }
+  void OnEnd(TimePoint now) {
+    sum_ += now - begin_;
+    ++count_;
+    Begin(now);
+  }
+
+  std::optional<TimePoint> end() const { return end_; }
+  double mean_ms() const { return ToMilliseconds(sum_) / static_cast<double>(count_); }
+
+ private:
+  const ModelProfile& model_;
+  const Duration rest_;
+  const std::size_t gpu_;
+  PcieSwitch& links_;
+  TimePoint begin_;
+  std::optional<TimePoint> end_;  // once all has come
+  Duration sum_{};
+  std::size_t count_ = 0;
+};
+
+// Which ends first; none while all wait for their transfers.
+Loop* FirstToEnd(std::vector<Loop>& loops) {
+  Loop* first = nullptr;
+  for (Loop& loop : loops) {
+    if (loop.end() && (first == nullptr || *loop.end() < *first->end())) first = &loop;
+  }
+  return first;
+}
+
+// Mean of the first loop's times, while all run behind one switch.
+double Run(std::vector<Loop>& loops, PcieSwitch& links) {
+  TimePoint now{};
+  for (Loop& loop : loops) loop.Begin(now);
+  while (now < TimePoint() + kLength) {
+    Loop* const first = FirstToEnd(loops);
+    const auto arrival = links.NextEnd();
+    if (first != nullptr && (!arrival || *first->end() < arrival->at)) {
+      now = *first->end();
+      first->OnEnd(now);
+    } else if (arrival) {
+      now = arrival->at;
+      links.Remove(arrival->transfer, now);
+      loops[arrival->transfer].OnArrival(now);
+    }
+  }
+  return loops.front().mean_ms();
+}
+
+Json Measure(const Profiles& profiles, const NodeModel& node, const std::string& model,
+             const std::string& beside) {
+  const NodeModel::Switch& entry = node.switches[node.gpus.front().pcie_switch];
+  PcieSwitch links(entry.gpu_links, entry.bytes_per_s);
+  std::vector<Loop> loops;
+  loops.reserve(2);
+  loops.emplace_back(profiles, profiles.models[ModelNamed(profiles, model)], 0, links);
+  if (model != beside) {
+    loops.emplace_back(profiles, profiles.models[ModelNamed(profiles, beside)], 1, links);
+  }
+  return {{"ms", Run(loops, links)}};
+}
+
+Json LabelsOf(std::size_t row, std::size_t column) {
+  return {{"system", "torpor"},
+          {"model", kModels[row]},
+          {"beside", row == column ? "nothing" : kModels[column]}};
+}
+
+std::vector<Finding> Findings(const std::vector<Json>& rows) {
+  std::vector<Finding> findings;
+  for (std::size_t row = 0; row < kModels.size(); ++row) {
+    for (std::size_t column = 0; column < kModels.size(); ++column) {
+      const auto ms = MeasureOf(rows, LabelsOf(row, column), "ms");
+      if (!ms) continue;
+      const double paper = kPaperMs[row][column];
+      const double off = *ms / paper - 1;
+      findings.push_back(
+          {absl::StrCat(kModels[row], row == column ? " alone" : " beside ",
+                        row == column ? "" : kModels[column], ": ", paper, " ms within 15%"),
+           off >= -kTolerance && off <= kTolerance,
+           absl::StrCat(Number(*ms, 1), " ms, ", Number(off * 100, 1), "%")});
+    }
+  }
+  return findings;
+}
+
+std::string Paper(const Json& row) {
+  for (std::size_t i = 0; i < kModels.size(); ++i) {
+    for (std::size_t j = 0; j < kModels.size(); ++j) {
+      const Json labels = LabelsOf(i, j);
+      if (row["model"] == labels["model"] && row["beside"] == labels["beside"]) {
+        return absl::StrCat(kPaperMs[i][j]);
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Figure MakeTable3(const FigureOptions& options) {
+  Figure figure;
+  figure.name = "table 3";
+  figure.number = 3;
+  figure.title = "Latency while another model is swapped through the same PCIe switch";
+  figure.setting = "2 GPUs behind one switch; every request swaps its model in from the host.";
+  figure.columns = {{"ms", "ms", 1}};
+  const auto node = std::make_shared<const NodeModel>(NodeOf(options, "unlinked-2gpu"));
+  for (std::size_t row = 0; row < kModels.size(); ++row) {
+    for (std::size_t column = 0; column < kModels.size(); ++column) {
+      figure.cases.push_back({LabelsOf(row, column), [=](std::uint64_t) {
+                                return Measure(*options.profiles, *node, kModels[row],
+                                               kModels[column]);
+                              }});
+    }
+  }
+  figure.paper = Paper;
+  figure.findings = Findings;
+  return figure;
+}
+
+}  // namespace torpor::sim

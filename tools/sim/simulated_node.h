@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "scheduler/scheduler.h"
+#include "tools/sim/block_cache.h"
+#include "tools/sim/decision_hash.h"
+#include "tools/sim/model_profile.h"
+#include "tools/sim/node_model.h"
+#include "tools/sim/outcome.h"
+#include "tools/sim/pcie_switch.h"
+#include "tools/sim/systems.h"
+#include "tools/sim/timers.h"
+
+namespace torpor::sim {
+
+// What a function is, on whatever node.
+struct FunctionSpec {
+  std::size_t model = 0;  // of the profiles
+  Duration deadline{};
+  Duration keep_alive{};  // of systems that have it
+};
+
+// A node's GPUs and links in simulated time under a real scheduler: carries its actions out and
+// tells it what becomes of them.
+//
+// A request executes pipelined with the transfer of its image, if there is one (ExecutionEnd):
+// alone on the links of the profiles it takes the profile's time.
+class SimulatedNode {
+ public:
+  // Is told how requests end.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void OnServed(RequestId request, std::size_t gpu, Path path, TimePoint now) = 0;
+    virtual void OnRefused(RequestId request) = 0;
+  };
+
+  struct Setting {
+    std::uint16_t index = 0;  // of the node, for its timers
+    const NodeModel* model = nullptr;
+    const Profiles* profiles = nullptr;
+    const std::vector<FunctionSpec>* functions = nullptr;
+    System system;
+    std::uint64_t seed = 1;
+  };
+
+  // `timers` and `observer` outlive it.
+  SimulatedNode(const Setting& setting, Timers& timers, Observer& observer);
+
+  void AddFunction(std::size_t function, TimePoint now);
+  void Arrive(RequestId request, std::size_t function, TimePoint now);
+  // One of its timers is due.
+  void Expire(const Timer& timer);
+
+  // From now on containers take their time to start, and the GPUs' time counts.
+  void BeginMeasurement(TimePoint now);
+  // Up to `now`.
+  Duration BusyTime(std::size_t gpu, TimePoint now) const;
+
+  std::size_t outstanding() const { return outstanding_; }
+  std::uint64_t scheduler_events() const { return scheduler_events_; }
+  std::uint64_t hash() const { return hash_.value(); }
+  const scheduler::Scheduler& scheduler() const { return *scheduler_; }
+
+ private:
+  // An image on its way to a GPU, or there without having been used.
+  struct Image {
+    std::uint64_t key = 0;
+    std::size_t function = 0;
+    Path path = Path::kHost;
+    std::optional<std::size_t> source;
+    bool drops_source = false;
+    bool has_arrived = false;
+  };
+  struct Execution {
+    RequestId request;  // none: nothing runs
+    std::size_t function = 0;
+    TimePoint granted;
+    Path path = Path::kResident;
+    bool waits_for_image = false;
+  };
+  struct Gpu {
+    Execution execution;
+    std::vector<Image> images;
+    Duration busy{};
+    std::optional<BlockCache> block_cache;  // of systems that have one
+  };
+  struct Switch {
+    PcieSwitch links;
+    std::uint64_t generation = 0;  // of its timer
+  };
+  struct ModelTimes {
+    Duration resident{};
+    Duration host_rest{};
+    Duration peer_rest{};
+  };
+
+  void AddGpus(TimePoint now);
+  void AddModels();
+
+  // Tells the scheduler, and does what it says until it has nothing more to say.
+  void Tell(scheduler::Event event, TimePoint now);
+  void Do(const scheduler::SwapIn& action, TimePoint now);
+  void Do(const scheduler::SwapOut& action, TimePoint now);
+  void Do(const scheduler::WriteBack& action, TimePoint now);
+  void Do(const scheduler::Grant& action, TimePoint now);
+  void Do(const scheduler::Revoke& action, TimePoint now);
+  void Do(const scheduler::Refuse& action, TimePoint now);
+  void Do(const scheduler::AllowGrowth&, TimePoint) {}
+  void Do(const scheduler::RefuseGrowth&, TimePoint) {}
+  void Do(const scheduler::WakeUp& action, TimePoint now);
+
+  void StartContainer(const scheduler::SwapIn& action, TimePoint now);
+  void BeginTransfer(std::size_t gpu, const Image& image, TimePoint now);
+  void SetSwitchTimer(std::size_t place, TimePoint now);
+  void EndTransfer(std::size_t place, TimePoint now);
+  void ImageHasArrived(std::size_t gpu, std::uint64_t key, TimePoint now);
+  void FinishAt(std::size_t gpu, TimePoint at);
+  void EndExecution(std::size_t gpu, TimePoint now);
+
+  const ModelProfile& ModelOf(std::size_t function) const;
+  const ModelTimes& TimesOf(std::size_t function) const;
+  void SetTimer(TimePoint at, Timer::Kind kind, std::size_t place, std::uint64_t key);
+
+  const Setting setting_;
+  Timers& timers_;
+  Observer& observer_;
+  std::unique_ptr<scheduler::Scheduler> scheduler_;
+  std::vector<ModelTimes> times_;  // of each model
+  std::vector<Gpu> gpus_;
+  std::vector<Switch> switches_;
+  std::vector<scheduler::Event> untold_;
+  bool is_telling_ = false;
+  bool is_measuring_ = false;
+  std::uint64_t next_key_ = 1;
+  std::size_t outstanding_ = 0;
+  std::uint64_t scheduler_events_ = 0;
+  DecisionHash hash_;
+};
+
+}  // namespace torpor::sim

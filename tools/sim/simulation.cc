@@ -1,0 +1,215 @@
+#include "tools/sim/simulation.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace torpor::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr double kKeepAlivePercentile = 0.99;
+// Long enough for any image to come from the host before the next request.
+constexpr Duration kWarmUpGap = milliseconds(200);
+constexpr Duration kWarmUpRest = seconds(1);
+constexpr Duration kDrain = minutes(1);
+
+// Each function's p99 of the time between its requests.
+void SetKeepAlive(const Scenario& scenario, std::vector<FunctionSpec>* functions) {
+  std::vector<std::vector<std::uint32_t>> gaps_ms(functions->size());
+  std::vector<std::optional<Duration>> last(functions->size());
+  const auto arrivals =
+      workload::MakeArrivals(scenario.arrivals, scenario.rates, scenario.length, scenario.seed);
+  while (const auto arrival = arrivals->Next()) {
+    std::optional<Duration>& before = last[arrival->function];
+    if (before) {
+      gaps_ms[arrival->function].push_back(
+          static_cast<std::uint32_t>((arrival->at - *before) / milliseconds(1)));
+    }
+    before = arrival->at;
+  }
+  for (std::size_t i = 0; i < functions->size(); ++i) {
+    // One that came at most once is kept: there is no gap to go by.
+    (*functions)[i].keep_alive =
+        gaps_ms[i].empty()
+            ? scenario.length
+            : Duration(milliseconds(1 + Percentile(gaps_ms[i], kKeepAlivePercentile)));
+  }
+}
+
+class Simulation final : public SimulatedNode::Observer {
+ public:
+  explicit Simulation(const Scenario& scenario)
+      : scenario_(scenario), functions_(scenario.functions) {
+    if (scenario.system.is_keep_alive) SetKeepAlive(scenario, &functions_);
+    outcome_.functions.resize(functions_.size());
+    outcome_.nodes.assign(scenario.nodes, std::vector<GpuOutcome>(scenario.node->gpus.size()));
+    outcome_.length = scenario.length;
+    for (std::size_t i = 0; i < scenario.nodes; ++i) {
+      nodes_.push_back(std::make_unique<SimulatedNode>(
+          SimulatedNode::Setting{static_cast<std::uint16_t>(i), scenario.node, scenario.profiles,
+                                 &functions_, scenario.system, scenario.seed + i},
+          timers_, *this));
+    }
+  }
+
+  Outcome Run() {
+    for (std::size_t i = 0; i < functions_.size(); ++i) AddFunction(i);
+    if (!scenario_.system.starts_cold) WarmUp();
+    begin_ = now_;
+    for (const auto& node : nodes_) node->BeginMeasurement(now_);
+    Load();
+    NoteBusyTimes();
+    Drain();
+    for (const auto& [id, request] : requests_) ++outcome_.functions[request.function].unserved;
+    for (const auto& node : nodes_) AddCounts(*node);
+    return std::move(outcome_);
+  }
+
+ private:
+  struct Request {
+    std::uint32_t function = 0;
+    std::uint16_t node = 0;
+    bool counts = false;
+    TimePoint arrival;
+  };
+
+  void AddFunction(std::size_t function) {
+    if (scenario_.routing == Routing::kByFunction) {
+      return nodes_[NodeOf(function)]->AddFunction(function, now_);
+    }
+    for (const auto& node : nodes_) node->AddFunction(function, now_);
+  }
+
+  // Neighbours together: the models that take turns are on every node.
+  std::size_t NodeOf(std::size_t function) const {
+    return function * nodes_.size() / functions_.size();
+  }
+
+  std::size_t Route(std::size_t function) const {
+    if (scenario_.routing == Routing::kByFunction) return NodeOf(function);
+    const auto least = std::min_element(
+        nodes_.begin(), nodes_.end(),
+        [](const auto& a, const auto& b) { return a->outstanding() < b->outstanding(); });
+    return static_cast<std::size_t>(least - nodes_.begin());
+  }
+
+  void WarmUp() {
+    for (std::size_t i = 0; i < functions_.size(); ++i) {
+      Arrive(i, false);
+      AdvanceTo(now_ + kWarmUpGap);
+    }
+    AdvanceTo(now_ + kWarmUpRest);
+  }
+
+  void Load() {
+    const auto arrivals = workload::MakeArrivals(scenario_.arrivals, scenario_.rates,
+                                                 scenario_.length, scenario_.seed);
+    while (const auto arrival = arrivals->Next()) {
+      AdvanceTo(begin_ + arrival->at);
+      Arrive(arrival->function, true);
+    }
+    AdvanceTo(begin_ + scenario_.length);
+  }
+
+  void Drain() {
+    const TimePoint end = now_ + kDrain;
+    while (!requests_.empty() && timers_.next() && *timers_.next() <= end) ExpireNext();
+  }
+
+  void Arrive(std::size_t function, bool counts) {
+    const RequestId id{next_request_++};
+    const std::size_t node = Route(function);
+    requests_[id.value] = {static_cast<std::uint32_t>(function), static_cast<std::uint16_t>(node),
+                           counts, now_};
+    if (counts) ++outcome_.functions[function].arrived;
+    nodes_[node]->Arrive(id, function, now_);
+  }
+
+  // What ends at a moment makes room for what arrives then.
+  void AdvanceTo(TimePoint when) {
+    while (timers_.next() && *timers_.next() <= when) ExpireNext();
+    now_ = when;
+  }
+
+  void ExpireNext() {
+    const Timer timer = timers_.Take();
+    now_ = timer.at;
+    nodes_[timer.node]->Expire(timer);
+  }
+
+  void OnServed(RequestId id, std::size_t gpu, Path path, TimePoint now) override {
+    const auto found = requests_.find(id.value);
+    const Request request = found->second;
+    requests_.erase(found);
+    if (!request.counts) return;
+    FunctionOutcome& function = outcome_.functions[request.function];
+    const FunctionSpec& spec = functions_[request.function];
+    const Duration latency = now - request.arrival;
+    ++(latency <= spec.deadline ? function.in_time : function.late);
+    const auto microseconds = static_cast<std::uint32_t>(latency / std::chrono::microseconds(1));
+    function.latencies_us.push_back(microseconds);
+    outcome_.nodes[request.node][gpu].latencies_us.push_back(microseconds);
+    const auto index = static_cast<std::size_t>(path);
+    ++function.paths.requests[index];
+    if (path != Path::kResident) {
+      function.paths.bytes[index] += scenario_.profiles->models[spec.model].parameters;
+    }
+  }
+
+  void OnRefused(RequestId id) override {
+    const auto found = requests_.find(id.value);
+    if (found->second.counts) ++outcome_.functions[found->second.function].refused;
+    requests_.erase(found);
+  }
+
+  void NoteBusyTimes() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      for (std::size_t gpu = 0; gpu < outcome_.nodes[i].size(); ++gpu) {
+        outcome_.nodes[i][gpu].busy = nodes_[i]->BusyTime(gpu, now_);
+      }
+    }
+  }
+
+  void AddCounts(const SimulatedNode& node) {
+    outcome_.scheduler_events += node.scheduler_events();
+    DecisionHash hash;
+    hash.Add(outcome_.hash);
+    hash.Add(node.hash());
+    outcome_.hash = hash.value();
+  }
+
+  const Scenario& scenario_;
+  std::vector<FunctionSpec> functions_;
+  Timers timers_;
+  std::vector<std::unique_ptr<SimulatedNode>> nodes_;
+  absl::flat_hash_map<std::uint64_t, Request> requests_;  // that are not over
+  std::uint64_t next_request_ = 1;
+  TimePoint now_{};
+  TimePoint begin_{};
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome Simulate(const Scenario& scenario) { return Simulation(scenario).Run(); }
+
+std::vector<FunctionSpec> FunctionsInTurn(const Profiles& profiles,
+                                          const std::vector<std::size_t>& models,
+                                          std::size_t count) {
+  std::vector<FunctionSpec> functions;
+  functions.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t model = models[i % models.size()];
+    functions.push_back({model, profiles.models[model].deadline, {}});
+  }
+  return functions;
+}
+
+}  // namespace torpor::sim

@@ -1,0 +1,49 @@
+#include "tools/sim/systems.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "scheduler/setup.h"
+
+namespace torpor::sim {
+
+const std::vector<System>& Systems() {
+  static const auto* const systems = new std::vector<System>{
+      {.name = "torpor", .setup = "torpor"},
+      {.name = "torpor-plus", .setup = "torpor-plus"},
+      {.name = "fifo", .setup = "fifo"},
+      {.name = "lru", .setup = "lru"},
+      {.name = "block", .setup = "torpor", .has_single_pool = true},
+      {.name = "random", .setup = "random"},
+      {.name = "simple-swap", .setup = "simple-swap"},
+      {.name = "native", .setup = "native", .is_native = true},
+      {.name = "keep-alive",
+       .setup = "keep-alive",
+       .is_native = true,
+       .starts_cold = true,
+       .is_keep_alive = true},
+      {.name = "non-swap", .setup = "non-swap"},
+  };
+  return *systems;
+}
+
+absl::StatusOr<System> SystemNamed(std::string_view name) {
+  std::vector<std::string> names;
+  for (const System& system : Systems()) {
+    if (system.name == name) return system;
+    names.push_back(system.name);  // NOLINT: a handful of them
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no system '", std::string(name), "'; there are ", absl::StrJoin(names, ", ")));
+}
+
+std::unique_ptr<scheduler::Scheduler> MakeScheduler(const System& system, std::uint64_t seed) {
+  auto setup = scheduler::MakeSetup(system.setup, seed);
+  TORPOR_CHECK(setup.has_value());
+  return std::make_unique<scheduler::Scheduler>(std::move(setup->policies), setup->options);
+}
+
+}  // namespace torpor::sim
