@@ -45,6 +45,7 @@ SYSTEMS
   native       containers of their own, each bound to a GPU for ever
   keep-alive   containers that start cold and end after p99 of their function's gaps (INFless-KA)
   non-swap     bound to a GPU like native, but remote: with smaller footprints
+  bound        no system, but what none can exceed (figure 11 only)
 
 EXIT STATUS
   0  simulated
@@ -83,6 +84,7 @@ const std::vector<std::string>& SystemNames() {
   static const auto* const names = [] {
     auto* const list = new std::vector<std::string>;
     for (const System& system : Systems()) list->push_back(system.name);  // NOLINT
+    list->push_back("bound");
     return list;
   }();
   return *names;

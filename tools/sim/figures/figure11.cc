@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/figures/measures.h"
+#include "tools/sim/upper_bound.h"
 
 namespace torpor::sim {
 namespace {
@@ -16,14 +17,25 @@ std::vector<std::size_t> AllModels(const Profiles& profiles) {
   return models;
 }
 
+// No system: what none can exceed.
+constexpr const char* kBound = "bound";
+
+Json MeasureBound(const Scenario& scenario) {
+  const double compliant = CompliantBound(scenario);
+  return {{"compliant", compliant},
+          {"ratio", compliant / static_cast<double>(scenario.functions.size())}};
+}
+
 Json Measure(const FigureOptions& options, const NodeModel& node, const Json& labels,
              ArrivalProcess arrivals, std::uint64_t seed) {
   const auto functions = labels["functions"].get<std::size_t>();
+  const auto system = labels["system"].get<std::string>();
   Scenario scenario =
-      BaseScenario(options, node, labels["system"].get<std::string>(), arrivals, seed);
+      BaseScenario(options, node, system == kBound ? "torpor" : system, arrivals, seed);
   scenario.functions = FunctionsInTurn(*options.profiles, AllModels(*options.profiles), functions);
   scenario.rates = workload::DrawRows(options.rates, functions, seed);
   scenario.length = kLength;
+  if (system == kBound) return MeasureBound(scenario);
   return MeasuresOf(Simulate(scenario), scenario);
 }
 
@@ -109,8 +121,8 @@ Figure MakeFigure11(const FigureOptions& options) {
   const auto node = std::make_shared<const NodeModel>(NodeOf(options, "paper-4gpu"));
   for (const ArrivalProcess arrivals : ArrivalsOf(options)) {
     for (const std::size_t functions : FunctionsOf(options, {320, 400, 480, 560, 620, 640, 720})) {
-      for (const std::string& system :
-           SystemsOf(options, {"torpor", "torpor-plus", "fifo", "lru", "block", "random"})) {
+      for (const std::string& system : SystemsOf(
+               options, {"torpor", "torpor-plus", "fifo", "lru", "block", "random", kBound})) {
         const Json labels = Labels(system, functions, arrivals);
         figure.cases.push_back({labels, [=](std::uint64_t seed) {
                                   return Measure(options, *node, labels, arrivals, seed);

@@ -128,7 +128,9 @@ Scenario BaseScenario(const FigureOptions& options, const NodeModel& node,
   Scenario scenario;
   scenario.profiles = options.profiles;
   scenario.node = &node;
-  scenario.system = *SystemNamed(system);
+  const auto named = SystemNamed(system);
+  if (!named.ok()) throw std::invalid_argument(std::string(named.status().message()));
+  scenario.system = *named;
   scenario.arrivals.process = arrivals;
   scenario.seed = seed;
   return scenario;

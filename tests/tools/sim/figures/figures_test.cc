@@ -51,6 +51,7 @@ TEST_F(FiguresTest, RowsSayWhatTheyAreOf) {
 TEST_F(FiguresTest, AClusterHasItsNodesAndLetterValues) {
   options_.functions = {48};
   options_.rate_factors = {1};
+  options_.rate_factors = {1};
   options_.systems = {"non-swap"};
   const std::vector<Json> rows = RunCases(MakeFigure14(options_).cases, {});
   ASSERT_EQ(rows.size(), 1u);
