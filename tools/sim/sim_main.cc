@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
+#include "scheduler/replay.h"
 #include "tools/sim/figures/case_runner.h"
 #include "tools/sim/figures/figure.h"
 #include "tools/sim/figures/figure_plot.h"
@@ -48,8 +49,8 @@ SYSTEMS
   bound        no system, but what none can exceed (figure 11 only)
 
 EXIT STATUS
-  0  simulated
-  1  a file cannot be written, or the plot not drawn
+  0  simulated; replayed to the same decisions
+  1  a file cannot be written, or the plot not drawn; another decision than in the log
   2  the command line, or a file that it names, is wrong
 
 EXAMPLES
@@ -57,6 +58,7 @@ EXAMPLES
   torpor-sim figure 10 --rates rates.csv --functions 160 --arrivals poisson --json
   torpor-sim table 3
   torpor-sim run --topology nvswitch-8gpu --systems torpor,lru --functions 1000 --rate-factors 1.2
+  torpor-sim replay /var/log/torpor/events.log
 
 FILES
   docs/simulator.md describes profiles, docs/emulator.md topologies, docs/loadgen.md rates.)";
@@ -75,6 +77,7 @@ struct Options {
   unsigned threads = 0;
   bool json = false;
   bool quiet = false;
+  std::string event_log;
   std::string csv_file;
   std::string plot_file;
   FreeRunOptions free_run;
@@ -237,6 +240,31 @@ absl::StatusOr<int> Run(const Options& options, const std::string& command) {
   return 0;
 }
 
+void PrintDifference(const scheduler::ReplayOutcome::Difference& difference) {
+  std::printf("line %llu differs\n  logged:  %s\n  decided: %s\n",
+              static_cast<unsigned long long>(difference.line),
+              difference.logged.empty() ? "nothing" : difference.logged.c_str(),
+              difference.decided.empty() ? "nothing" : difference.decided.c_str());
+}
+
+// A scheduler of the log's policy is told what the log's was.
+int Replay(const std::string& path) {
+  std::ifstream log(path);
+  if (!log) {
+    std::fprintf(stderr, "torpor-sim: %s: cannot be read\n", path.c_str());
+    return kExitUsage;
+  }
+  const scheduler::ReplayOutcome outcome = scheduler::Replay(log);
+  std::printf("%llu events, %llu decisions as logged\n",
+              static_cast<unsigned long long>(outcome.events),
+              static_cast<unsigned long long>(outcome.actions));
+  if (outcome.difference) PrintDifference(*outcome.difference);
+  if (!outcome.error.empty()) {
+    std::fprintf(stderr, "torpor-sim: %s: %s\n", path.c_str(), outcome.error.c_str());
+  }
+  return outcome.is_same() ? 0 : kExitFailure;
+}
+
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app(kDescription, "torpor-sim");
@@ -249,11 +277,17 @@ int Main(int argc, char** argv) {
   CLI::App* const run = app.add_subcommand("run", "Simulates whatever is asked for");
   AddFreeRunOptions(&options.free_run, run);
   for (CLI::App* const command : {figure, table, run}) AddOptions(&options, command);
+  CLI::App* const replay = app.add_subcommand(
+      "replay", "Tells a scheduler what torpord's was told, and compares its decisions");
+  replay->add_option("log", options.event_log, "An event log (docs/event-log.md)")
+      ->type_name("FILE")
+      ->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
+  if (replay->parsed()) return Replay(options.event_log);
   const auto status = Run(options, app.get_subcommands().front()->get_name());
   if (status.ok()) return *status;
   std::fprintf(stderr, "torpor-sim: %s\n", std::string(status.status().message()).c_str());

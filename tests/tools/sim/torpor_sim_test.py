@@ -10,6 +10,16 @@ import unittest
 PROGRAM = sys.argv.pop(1)
 
 
+EVENTS = """\
+torpor-events 1 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
+implicit_quantum=100000000 idle_write_back=0 binding=late evicts=1 swaps_from_peers=1 \
+too_late=serve max_waiting=0
+5 < time_passed
+6 < time_passed
+7 < time_passed
+"""
+
+
 def run(*arguments):
     return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
 
@@ -78,6 +88,19 @@ class TorporSim(unittest.TestCase):
         for row in json.loads(done.stdout)["rows"]:
             self.assertGreater(row["host_share"], 0)
             self.assertEqual(row["peer_share"], 0)
+
+    def test_replay(self):
+        log = self.folder / "events.log"
+        log.write_text(EVENTS)
+        self.assertEqual(run("replay", str(log)).stdout, "3 events, 0 decisions as logged\n")
+        log.write_text(EVENTS + "7 > revoke instance=1\n")
+        done = run("replay", str(log))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("line 5 differs\n  logged:  7 > revoke instance=1\n  decided: nothing",
+                      done.stdout)
+        log.write_text("nonsense\n")
+        self.assertEqual(run("replay", str(log)).returncode, 1)
+        self.assertEqual(run("replay", "/nowhere.log").returncode, 2)
 
     def test_mistakes_are_told(self):
         for arguments, message in [
