@@ -9,9 +9,10 @@
 namespace torpor::sim {
 namespace {
 
-constexpr std::array<const char*, 3> kModels = {"densenet-169", "resnet-152", "bert-qa"};
+constexpr std::size_t kCount = 3;
+constexpr std::array<const char*, kCount> kModels = {"densenet-169", "resnet-152", "bert-qa"};
 // Row measured, column swapping beside it; the diagonal alone.
-constexpr double kPaperMs[3][3] = {{27, 27, 27}, {31, 29, 43}, {166, 240, 149}};
+constexpr double kPaperMs[kCount][kCount] = {{27, 27, 27}, {31, 29, 43}, {166, 240, 149}};
 constexpr double kTolerance = 0.15;
 constexpr Duration kLength = std::chrono::minutes(1);
 
@@ -96,8 +97,8 @@ Json LabelsOf(std::size_t row, std::size_t column) {
 
 std::vector<Finding> Findings(const std::vector<Json>& rows) {
   std::vector<Finding> findings;
-  for (std::size_t row = 0; row < kModels.size(); ++row) {
-    for (std::size_t column = 0; column < kModels.size(); ++column) {
+  for (std::size_t row = 0; row < kCount; ++row) {
+    for (std::size_t column = 0; column < kCount; ++column) {
       const auto ms = MeasureOf(rows, LabelsOf(row, column), "ms");
       if (!ms) continue;
       const double paper = kPaperMs[row][column];
@@ -113,8 +114,8 @@ std::vector<Finding> Findings(const std::vector<Json>& rows) {
 }
 
 std::string Paper(const Json& row) {
-  for (std::size_t i = 0; i < kModels.size(); ++i) {
-    for (std::size_t j = 0; j < kModels.size(); ++j) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    for (std::size_t j = 0; j < kCount; ++j) {
       const Json labels = LabelsOf(i, j);
       if (row["model"] == labels["model"] && row["beside"] == labels["beside"]) {
         return absl::StrCat(kPaperMs[i][j]);
@@ -134,8 +135,8 @@ Figure MakeTable3(const FigureOptions& options) {
   figure.setting = "2 GPUs behind one switch; every request swaps its model in from the host.";
   figure.columns = {{"ms", "ms", 1}};
   const auto node = std::make_shared<const NodeModel>(NodeOf(options, "unlinked-2gpu"));
-  for (std::size_t row = 0; row < kModels.size(); ++row) {
-    for (std::size_t column = 0; column < kModels.size(); ++column) {
+  for (std::size_t row = 0; row < kCount; ++row) {
+    for (std::size_t column = 0; column < kCount; ++column) {
       figure.cases.push_back({LabelsOf(row, column), [=](std::uint64_t) {
                                 return Measure(*options.profiles, *node, kModels[row],
                                                kModels[column]);
