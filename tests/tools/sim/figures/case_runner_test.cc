@@ -7,6 +7,7 @@ namespace {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
+  cases.reserve(20);
   for (int i = 0; i < 20; ++i) {
     cases.push_back({{{"system", "torpor"}, {"i", i}}, [i](std::uint64_t seed) -> Json {
                        return {{"value", i * static_cast<int>(seed)}, {"list", {seed, 1}}};
