@@ -11,13 +11,15 @@ class LookAheadPlacement final : public PlacementPolicy {
  public:
   std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
                                  const NodeState& node, TimePoint now) override {
-    std::optional<std::tuple<double, TimePoint, GpuIndex>> least;
+    // While little is known all may cost the same: then it stays where it is.
+    std::optional<std::tuple<double, bool, TimePoint, GpuIndex>> least;
     for (const GpuIndex id : candidates) {
       const Gpu& gpu = node.gpus.at(id);
-      const std::tuple option(CostOn(gpu, instance, node, now), gpu.free_since, id);
+      const std::tuple option(CostOn(gpu, instance, node, now), !instance.is_present_on(id),
+                              gpu.free_since, id);
       if (!least || option < *least) least = option;
     }
-    const auto& [cost, free_since, gpu] = *least;
+    const auto& [cost, must_swap, free_since, gpu] = *least;
     const std::optional<double> cost_of_waiting = CostOfWaiting(instance, node, now);
     if (cost_of_waiting && *cost_of_waiting < cost) return std::nullopt;
     return gpu;
@@ -91,14 +93,15 @@ class LookAheadPlacement final : public PlacementPolicy {
     return least;
   }
 
-  // Of what runs on the GPU. Nothing where that is not known.
+  // Of what runs on the GPU. Nothing where that is not known, or the run has taken longer already.
   static std::optional<double> RestOfRun(const Gpu& gpu, const NodeState& node, TimePoint now) {
     if (!gpu.is_up || !gpu.tenant) return std::nullopt;
     const Instance& tenant = node.instances.at(node.instances.at(gpu.tenant).leader);
     const RunTimes& times = node.FunctionOf(tenant).run_times;
     if (!tenant.run_since || !times.of(tenant.image_source).value()) return std::nullopt;
     const double run = ToSeconds(*times.of(tenant.image_source).value());
-    return std::max(run - ToSeconds(now - *tenant.run_since), 0.0);
+    const double rest = run - ToSeconds(now - *tenant.run_since);
+    return rest >= 0 ? std::optional(rest) : std::nullopt;
   }
 };
 

@@ -146,6 +146,7 @@ struct Instance {
   std::optional<TimePoint> run_since;
   TimePoint leased_at{};
   TimePoint last_used{};
+  std::optional<TimePoint> keep_alive_end;  // when it leaves its GPUs unless it is used again
   // The logarithm of its uses, where one that is older by kUseDecay counts 1/e as much: as of time
   // zero, so that it changes with uses only.
   double log_use = -1e300;

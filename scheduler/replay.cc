@@ -20,7 +20,14 @@ class MissingName {
   std::string operator()(const TenantSet& event) const {
     return event.weight > 0 ? "" : "the weight is not above 0";
   }
-  std::string operator()(const FunctionSet&) const { return {}; }
+  std::string operator()(const FunctionSet& event) const {
+    const double percentile = event.objective.percentile;
+    if (!(percentile > 0 && percentile < 1)) return "the percentile is not between 0 and 1";
+    constexpr int kHighestPriority = 1'000'000;
+    const bool is_priority =
+        -kHighestPriority <= event.priority && event.priority <= kHighestPriority;
+    return is_priority ? "" : "the priority is beyond a million";
+  }
   std::string operator()(const RequestGone&) const { return {}; }
   std::string operator()(const TimePassed&) const { return {}; }
   std::string operator()(const InstanceAdded& event) const {

@@ -12,8 +12,12 @@ namespace {
 using Count = std::int64_t;
 constexpr double kCountUnit = 1e6;
 
+// Of far more than any function has requests; sums of a hundred thousand do not overflow.
+constexpr double kMostRequired = 1e7;
+
 Count RequiredCount(const Function& function) {
-  return std::llround(function.required_count() * kCountUnit);
+  const double count = std::clamp(function.required_count(), -kMostRequired, kMostRequired);
+  return std::llround(count * kCountUnit);
 }
 
 // The functions in the ascending order of their counts, cut in two: above the first whose counts,

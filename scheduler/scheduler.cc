@@ -64,6 +64,7 @@ void Scheduler::Handle(const FunctionSet& event) {
   function.priority = event.priority;
   function.max_waiting = event.max_waiting;
   function.keep_alive = event.keep_alive;
+  for (const InstanceId id : function.instances) NoteKeepAlive(node_.instances.at(id));
   policies_.queue->OnOutcome(function, std::nullopt, now_);
 }
 
@@ -176,15 +177,15 @@ void Scheduler::EndTenancy(Instance& leader) {
     member.last_used = now_;
   });
   const Function& function = node_.FunctionOf(leader);
-  if (leader.phase != Instance::Phase::kPlacing) {
+  const bool had_lease = leader.phase != Instance::Phase::kPlacing;
+  if (had_lease) {
     const auto gpus = static_cast<int>(1 + leader.companions.size());
     policies_.queue->OnLeaseEnded(function, node_.WeightOf(function.tenant),
                                   (now_ - leader.leased_at) * gpus);
   }
-  const Duration keep_alive = function.keep_alive;
-  if (keep_alive > Duration::zero()) keep_alive_ends_.emplace(now_ + keep_alive, leader.id);
+  NoteKeepAlive(leader);
   SetPhase(leader, Instance::Phase::kIdle);
-  if (leader.waiting.empty()) TakeFromSibling(leader);
+  if (had_lease && leader.waiting.empty()) TakeFromSibling(leader);
 }
 
 void Scheduler::EmitRevoke(Instance& instance) {

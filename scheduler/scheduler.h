@@ -144,6 +144,8 @@ class Scheduler {
   std::vector<GpuIndex> OpenGpus(const std::set<GpuIndex>& claimed) const;
   // True where the instance needs no GPU any more: it has one, or its requests were refused.
   bool Serve(Instance& leader, std::set<GpuIndex>& claimed);
+  // Has the scheduler woken up while an instance that waits by choice can still be in time.
+  void LookAgain(const Instance& leader);
   // Gives every member a GPU outside of `claimed`, or none to any.
   bool Place(Instance& leader, const std::set<GpuIndex>& claimed);
   std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
@@ -179,12 +181,15 @@ class Scheduler {
   void RetryGrowths();
   // True where the growth was answered.
   bool TryGrow(const Growth& growth);
+  bool HasBoundRoom(const Instance& instance, Bytes bytes) const;
   void BindEarly(Instance& instance, Bytes bytes);
   void Bind(Instance& instance, std::optional<GpuIndex> gpu);
   std::optional<GpuIndex> RoomiestFor(const Instance& instance, Bytes bytes) const;
   Bytes LargestCapacity() const;
   // Evicts what has not been used for its function's keep_alive.
   void EndKeepAlives();
+  // Notes when that will be, if the instance is not used again.
+  void NoteKeepAlive(Instance& leader);
 
   // --- scheduler_hints.cc: what an administrator asks for ---
   // Goes through the images that are wanted on a GPU.
@@ -209,7 +214,7 @@ class Scheduler {
   std::vector<Growth> growths_;        // that wait for room, oldest first
   std::set<InstanceId> cold_;          // that wait for their images to come
   std::set<InstanceId> wanted_loads_;  // of administrators
-  std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;  // the latest known ones
+  std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
   std::optional<TimePoint> wake_up_;
   bool is_waiting_better_ = false;  // the placement's last word was so
   std::uint64_t next_sequence_ = 1;

@@ -49,7 +49,8 @@ void Scheduler::Handle(const ImageShrunk& event) {
   Instance& instance = node_.instances.at(event.instance);
   const Bytes less = std::min(instance.image_bytes, event.bytes);
   instance.image_bytes -= less;
-  if (instance.bound_gpu) node_.gpus.at(*instance.bound_gpu).bound -= less;
+  const bool is_bound = options_.binding == Binding::kEarly && instance.bound_gpu;
+  if (is_bound) node_.gpus.at(*instance.bound_gpu).bound -= less;
   for (const auto& [gpu, copy] : instance.copies) {
     // What leaves may be as large as it was until it has left.
     if (copy.state == Copy::State::kLeaving) continue;
@@ -187,9 +188,11 @@ void Scheduler::Rank(Instance& instance) {
       gpu.unsaved.erase({*copy.rank, instance.id});
       copy.rank.reset();
     }
-    const bool is_idle = instance.phase == Instance::Phase::kIdle;
+    // Of an image that nothing changes further copies may go while it runs.
+    const bool is_in_use = instance.phase != Instance::Phase::kIdle &&
+                           (instance.gpu == at || !instance.keeps_replicas);
     const bool may_go = copy.state == Copy::State::kPresent && copy.readers == 0;
-    if (!is_idle || !may_go) continue;
+    if (is_in_use || !may_go) continue;
     copy.rank = policies_.eviction->Rank(instance, at, node_);
     copy.rank->is_pinned = instance.is_pinned;
     if (copy.bytes > 0) gpu.evictable.emplace(*copy.rank, instance.id);
@@ -205,7 +208,7 @@ bool Scheduler::TryGrow(const Growth& growth) {
   Instance& instance = node_.instances.at(growth.instance);
   const bool is_tenant = instance.phase != Instance::Phase::kIdle;
   const Bytes limit = is_tenant ? node_.gpus.at(instance.gpu).capacity : LargestCapacity();
-  if (instance.image_bytes + growth.bytes > limit) {
+  if (instance.image_bytes + growth.bytes > limit || !HasBoundRoom(instance, growth.bytes)) {
     actions_.emplace_back(RefuseGrowth{growth.id});
     return true;
   }
@@ -213,7 +216,12 @@ bool Scheduler::TryGrow(const Growth& growth) {
     if (copy.state == Copy::State::kLeaving) continue;
     const bool has_room = instance.image_bytes + growth.bytes <= node_.gpus.at(gpu).capacity;
     const bool is_needed = (is_tenant && gpu == instance.gpu) || (instance.is_pinned && has_room);
-    if (is_needed && !MakeRoom(node_.gpus.at(gpu), growth.bytes)) return false;
+    if (is_needed && !MakeRoom(node_.gpus.at(gpu), growth.bytes)) {
+      if (options_.evicts) return false;
+      // Nobody makes room for it.
+      actions_.emplace_back(RefuseGrowth{growth.id});
+      return true;
+    }
     // A copy that nobody runs on or has pinned is not worth another's eviction: it comes back when
     // it is needed.
     if (!is_needed && node_.gpus.at(gpu).free_bytes() < growth.bytes) {
@@ -231,8 +239,18 @@ bool Scheduler::TryGrow(const Growth& growth) {
   return true;
 }
 
+bool Scheduler::HasBoundRoom(const Instance& instance, Bytes bytes) const {
+  if (options_.binding != Binding::kEarly) return true;
+  // Who is on a GPU already can be bound to no other.
+  const bool is_on_gpu =
+      instance.bound_gpu || !instance.copies.empty() || instance.phase != Instance::Phase::kIdle;
+  const Bytes more = instance.bound_gpu ? bytes : instance.image_bytes + bytes;
+  return !is_on_gpu || RoomiestFor(instance, more).has_value();
+}
+
 void Scheduler::BindEarly(Instance& instance, Bytes bytes) {
   if (!instance.bound_gpu) {
+    bytes += instance.image_bytes;
     const std::optional<GpuIndex> gpu = RoomiestFor(instance, bytes);
     if (!gpu) return;
     Bind(instance, gpu);
@@ -247,12 +265,14 @@ void Scheduler::Bind(Instance& instance, std::optional<GpuIndex> gpu) {
 }
 
 std::optional<GpuIndex> Scheduler::RoomiestFor(const Instance& instance, Bytes bytes) const {
-  if (instance.phase != Instance::Phase::kIdle) return instance.gpu;
+  std::optional<GpuIndex> only = instance.bound_gpu;
+  if (!only && !instance.copies.empty()) only = instance.copies.begin()->first;
+  if (!only && instance.phase != Instance::Phase::kIdle) only = instance.gpu;
   const Gpu* best = nullptr;
   for (const auto& [id, gpu] : node_.gpus) {
-    const bool has_room = gpu.capacity >= gpu.bound + bytes;
+    const bool may_be = (!only || *only == id) && gpu.capacity >= gpu.bound + bytes;
     const bool is_better = !best || gpu.capacity - gpu.bound > best->capacity - best->bound;
-    if (has_room && is_better) best = &gpu;
+    if (may_be && is_better) best = &gpu;
   }
   return best ? std::optional(best->id) : std::nullopt;
 }
@@ -263,20 +283,32 @@ Bytes Scheduler::LargestCapacity() const {
   return largest;
 }
 
+void Scheduler::NoteKeepAlive(Instance& leader) {
+  if (leader.keep_alive_end) keep_alive_ends_.erase({*leader.keep_alive_end, leader.id});
+  leader.keep_alive_end.reset();
+  const Duration keep_alive = node_.FunctionOf(leader).keep_alive;
+  if (keep_alive == Duration::zero()) return;
+  leader.keep_alive_end = leader.last_used + keep_alive;
+  keep_alive_ends_.emplace(*leader.keep_alive_end, leader.id);
+}
+
 void Scheduler::EndKeepAlives() {
   while (!keep_alive_ends_.empty()) {
     const auto [when, id] = *keep_alive_ends_.begin();
     if (when > now_) return WakeAt(when);
     keep_alive_ends_.erase(keep_alive_ends_.begin());
-    Instance& instance = node_.instances.at(id);
-    const bool is_over = instance.phase == Instance::Phase::kIdle && instance.waiting.empty() &&
-                         instance.last_used + node_.FunctionOf(instance).keep_alive <= now_;
-    if (!is_over) continue;
-    for (const auto& [gpu, copy] : instance.copies) {
-      if (copy.state == Copy::State::kPresent && copy.readers == 0) {
-        EmitSwapOut(instance, gpu, SwapOutReason::kKeepAliveOver);
+    Instance& leader = node_.instances.at(id);
+    leader.keep_alive_end.reset();
+    // The next lease's end notes it again.
+    const bool is_used = leader.phase != Instance::Phase::kIdle || !leader.waiting.empty();
+    if (is_used || leader.is_pinned) continue;
+    ForEachMember(leader, [this](Instance& member) {
+      for (const auto& [gpu, copy] : member.copies) {
+        if (copy.state == Copy::State::kPresent && copy.readers == 0) {
+          EmitSwapOut(member, gpu, SwapOutReason::kKeepAliveOver);
+        }
       }
-    }
+    });
   }
 }
 

@@ -86,8 +86,17 @@ bool Scheduler::Serve(Instance& leader, std::set<GpuIndex>& claimed) {
   }
   is_waiting_better_ = false;
   if (Place(leader, claimed)) return true;
-  if (!is_waiting_better_) RevokeFor(leader, claimed);
+  if (is_waiting_better_) {
+    LookAgain(leader);
+  } else {
+    RevokeFor(leader, claimed);
+  }
   return false;
+}
+
+void Scheduler::LookAgain(const Instance& leader) {
+  const TimePoint latest_start = node_.FirstOf(leader).deadline - node_.ExpectedRun(leader);
+  WakeAt(now_ + std::max<Duration>((latest_start - now_) / 2, std::chrono::milliseconds(1)));
 }
 
 bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
@@ -196,9 +205,10 @@ void Scheduler::ServeTenants() {
   for (const auto& [id, gpu] : node_.gpus) {
     if (!gpu.tenant) continue;
     Instance& leader = LeaderOf(gpu.tenant);
+    if (leader.phase != Instance::Phase::kLeased) continue;
     while (!leader.waiting.empty() && Join(leader)) {
     }
-    if (leader.waiting.empty()) continue;
+    if (!leader.lease_is_implicit) continue;
     for (const auto& [turn, request] : leader.waiting) {
       if (!MayRevoke(node_.requests.at(request), leader)) continue;
       EmitRevoke(leader);

@@ -19,7 +19,9 @@ void Scheduler::Handle(const RequestArrived& event) {
   if (event.deadline == TimePoint::max() && has_objective) {
     request.deadline = request.turn.arrival + function.objective.deadline;
   }
-  if (const std::optional<Refusal> reason = ReasonToRefuse(request)) {
+  const bool is_new = !event.arrival;
+  const std::optional<Refusal> reason = is_new ? ReasonToRefuse(request) : std::nullopt;
+  if (reason) {
     Count(request, false);
     actions_.emplace_back(Refuse{request.request, *reason});
     return;
@@ -132,11 +134,11 @@ void Scheduler::TakeFromSibling(Instance& leader) {
   Instance* busiest = nullptr;
   for (const InstanceId id : node_.FunctionOf(leader).instances) {
     Instance& sibling = node_.instances.at(id);
+    if (std::none_of(sibling.waiting.begin(), sibling.waiting.end(), is_for_any)) continue;
     if (sibling.waiting.size() > (busiest ? busiest->waiting.size() : 0)) busiest = &sibling;
   }
   if (!busiest) return;
   const auto found = std::find_if(busiest->waiting.begin(), busiest->waiting.end(), is_for_any);
-  if (found == busiest->waiting.end()) return;
   Request request = node_.requests.at(found->second);
   Unqueue(request);
   request.instance = leader.id;

@@ -10,9 +10,9 @@
 namespace torpor::scheduler {
 namespace {
 
-// A queue for each priority and tenant. Between tenants of one priority it is start-time fair
-// queueing (Goyal, Vin and Cheng, 1996): who has had the least GPU time for its weight goes first,
-// and who had nothing to do does not get later what it did not use.
+// A queue for each priority and tenant. Of the tenants of one priority the one goes first that has
+// had the least GPU time for its weight; who had nothing to do does not get later what it did not
+// use.
 class SharedQueue final : public QueuePolicy {
  public:
   explicit SharedQueue(QueueFactory make) : make_(std::move(make)) {}

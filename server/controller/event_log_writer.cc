@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -21,6 +22,8 @@ constexpr absl::Duration kPause = absl::Milliseconds(50);
 absl::StatusOr<std::unique_ptr<EventLogWriter>> EventLogWriter::Create(
     const std::string& path, Bytes most_bytes, const scheduler::EventLogHeader& header) {
   const std::string first = scheduler::Encode(header) + '\n';
+  // It may say why torpord was started again. Where there is none that is no error.
+  std::rename(path.c_str(), (path + ".1").c_str());
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!(file << first).flush()) {
     return absl::UnavailableError(absl::StrCat("event_log: ", path,

@@ -108,6 +108,14 @@ void ArenaBacking::NoteChange() {
   version_.fetch_add(1, std::memory_order_release);
 }
 
+// A table for one address would cost all blocks after each change of them.
+CUdeviceptr ArenaBacking::AddressOf(Bytes offset) const {
+  ReaderMutexLock lock(&mutex_);
+  const auto unit = Find(offset);
+  if (unit == units_.end()) return 0;
+  return unit->second.place.address + (offset - unit->second.extent.begin);
+}
+
 std::shared_ptr<const AddressTable> ArenaBacking::Addresses() const {
   MutexLock lock(&mutex_);
   if (addresses_ == nullptr) {

@@ -32,7 +32,7 @@ class ArenaBacking final : public ImageBacking {
   Bytes held_bytes() const override;
   Bytes chunk_bytes() const override { return memory_.chunk_bytes(); }
 
-  CUdeviceptr AddressOf(Bytes offset) const override { return Addresses()->Translate(offset); }
+  CUdeviceptr AddressOf(Bytes offset) const override;
   std::vector<BackedPart> PartsOf(memory::Extent extent) const override;
   bool is_translating() const override { return true; }
   std::shared_ptr<const AddressTable> Addresses() const override;

@@ -117,6 +117,14 @@ TEST_F(PlacementTest, AheadWaitsForABusyGpuWhereThatIsCheaper) {
   EXPECT_NE(Choose(*ahead_, 1, {0, 1, 3}, now), std::nullopt);
 }
 
+TEST_F(PlacementTest, AheadDoesNotWaitForARunThatTakesLongerThanItShould) {
+  const TimePoint now(milliseconds(100));
+  Put(1, 2);
+  node_.Wait(1, now, now + milliseconds(500));
+  Run(2, 2, now - milliseconds(21));
+  EXPECT_NE(Choose(*ahead_, 1, {0, 1, 3}, now), std::nullopt);
+}
+
 TEST_F(PlacementTest, AheadDoesNotWaitThatUsesUpTheTime) {
   const TimePoint now(milliseconds(20));
   Put(1, 2);

@@ -118,6 +118,77 @@ TEST_F(SchedulerOptionsTest, AnImageThatNothingChangesStaysWhereItWas) {
   EXPECT_EQ(scheduler_.node().instances.at(kA).copies.size(), 2u);
 }
 
+TEST_F(SchedulerOptionsTest, FurtherCopiesGoWhileTheImageRuns) {
+  Tell(ExecutorUp{kGpu0, 100, {}});
+  for (const InstanceId id : {kA, kB}) Tell(InstanceAdded{.instance = id, .keeps_replicas = true});
+  Tell(GrowthWanted{GrowthId{1}, kA, 60});
+  Tell(GrowthWanted{GrowthId{2}, kB, 60});
+  MakeResident(kA, kGpu0);
+  Add(kC, 10);
+  MakeResident(kC, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kC)));
+  Tell(ExecutorUp{kGpu1, 100, {kGpu0}});
+  EXPECT_TRUE(Only<SwapIn>(Arrive(2, kA)));
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu1})));
+  Arrive(3, kB);
+  Tell(RequestGone{RequestId{1}, true});
+  const Actions actions = Tell(LeaseEnded{kC});
+  ASSERT_FALSE(actions.empty());
+  const auto* const swap_out = std::get_if<SwapOut>(&actions.front());
+  ASSERT_NE(swap_out, nullptr);
+  EXPECT_EQ(swap_out->instance, kA);
+  EXPECT_EQ(swap_out->gpu, kGpu0);
+}
+
+TEST_F(SchedulerOptionsTest, AnotherKeepAliveHoldsFromNow) {
+  Up(kGpu0, 100);
+  const auto keep = [&](Duration time) {
+    Tell(FunctionSet{.function = FunctionId{9}, .keep_alive = time});
+  };
+  keep(std::chrono::seconds(10));
+  Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
+  Tell(GrowthWanted{GrowthId{1}, kA, 10});
+  MakeResident(kA, kGpu0);
+  keep(std::chrono::seconds(20));
+  Advance(std::chrono::seconds(11));
+  EXPECT_FALSE(Only<SwapOut>(Tell(TimePassed{})));
+  Advance(std::chrono::seconds(9));
+  EXPECT_TRUE(Only<SwapOut>(Tell(TimePassed{})));
+}
+
+// Tells the scheduler what a node without other load would, and counts.
+int SwapInsOfOneFunction(const std::string& policy, int requests) {
+  std::optional<Setup> setup = MakeSetup(policy);
+  Scheduler scheduler(std::move(setup->policies), setup->options);
+  TimePoint now;
+  int swap_ins = 0;
+  const auto tell = [&](const Event& event) {
+    const Actions actions = scheduler.OnEvent(event, now);
+    for (const Action& action : actions) {
+      swap_ins += std::holds_alternative<SwapIn>(action) ? 1 : 0;
+    }
+    return actions;
+  };
+  for (int i = 0; i < 4; ++i) tell(ExecutorUp{GpuIndex{i}, 100, {GpuIndex{i ^ 1}}});
+  tell(InstanceAdded{.instance = kA});
+  tell(GrowthWanted{GrowthId{1}, kA, 50});
+  for (std::uint64_t id = 1; id <= static_cast<std::uint64_t>(requests); ++id) {
+    now += std::chrono::seconds(1);
+    tell(RequestArrived{RequestId{id}, kA});
+    tell(SwapInDone{kA, scheduler.node().instances.at(kA).gpu});
+    now += milliseconds(20);
+    tell(RequestGone{RequestId{id}, true});
+    tell(LeaseEnded{kA});
+  }
+  return swap_ins;
+}
+
+TEST(SetupTest, OnAnIdleNodeAnImageStaysWhereItIs) {
+  for (const char* const policy : {"torpor", "torpor-plus", "fifo", "edf", "lru", "random"}) {
+    EXPECT_EQ(SwapInsOfOneFunction(policy, 20), 1) << policy;
+  }
+}
+
 class BoundEarlyTest : public SchedulerOptionsTest {
  protected:
   BoundEarlyTest() : SchedulerOptionsTest({.binding = Binding::kEarly, .evicts = false}) {}

@@ -227,7 +227,8 @@ void SchedulerWorld::Obey(const AllowGrowth& action) {
 void SchedulerWorld::Obey(const RefuseGrowth& action) {
   const auto growth = growths_.find(action.growth);
   if (growth == growths_.end()) return Fail("refuses an unknown growth");
-  if (image_bytes_[growth->second.instance] + growth->second.bytes <= shape_.gpu_bytes) {
+  if (MakeSetup(shape_.setup)->options.evicts &&
+      image_bytes_[growth->second.instance] + growth->second.bytes <= shape_.gpu_bytes) {
     Fail("refuses a growth that fits");
   }
   growths_.erase(growth);
