@@ -198,7 +198,7 @@ class RequiredCountQueue final : public QueuePolicy {
     Turn turn;
     InstanceId instance;
 
-    friend auto operator<=>(const Place&, const Place&) = default;
+    friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT: see Turn
   };
   using Group = std::set<Place>;
 

@@ -38,12 +38,11 @@ Instance& Scheduler::InstanceFor(const RequestArrived& event) {
                     [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
     return std::pair(instance.waiting.size() + instance.in_flight.size(), is_present ? 0 : 1);
   };
-  Instance* best = nullptr;
-  for (const InstanceId id : node_.functions.at(event.function).instances) {
-    Instance& instance = node_.instances.at(id);
-    if (!best || load(instance) < load(*best)) best = &instance;
-  }
-  return *best;
+  const std::vector<InstanceId>& instances = node_.functions.at(event.function).instances;
+  return node_.instances.at(
+      *std::min_element(instances.begin(), instances.end(), [&](InstanceId a, InstanceId b) {
+        return load(node_.instances.at(a)) < load(node_.instances.at(b));
+      }));
 }
 
 std::optional<Refusal> Scheduler::ReasonToRefuse(const Request& request) const {

@@ -98,17 +98,11 @@ void Decide(benchmark::State& state, const std::string& setup) {
       benchmark::Counter(events * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-void Register(const std::string& setup) {
-  benchmark::RegisterBenchmark(("Decide/" + setup).c_str(),
-                               [setup](benchmark::State& state) { Decide(state, setup); })
-      ->RangeMultiplier(10)
-      ->Range(100, 100'000);
-}
+BENCHMARK_CAPTURE(Decide, torpor, "torpor")->RangeMultiplier(10)->Range(100, 100'000);
+BENCHMARK_CAPTURE(Decide, torpor_plus, "torpor-plus")->RangeMultiplier(10)->Range(100, 100'000);
+BENCHMARK_CAPTURE(Decide, fifo, "fifo")->RangeMultiplier(10)->Range(100, 100'000);
 
 }  // namespace
 }  // namespace torpor::scheduler
 
-int main(int argc, char** argv) {
-  for (const char* setup : {"torpor", "torpor-plus", "fifo"}) torpor::scheduler::Register(setup);
-  return torpor::bench::RunBenchmarks(argc, argv);
-}
+int main(int argc, char** argv) { return torpor::bench::RunBenchmarks(argc, argv); }
