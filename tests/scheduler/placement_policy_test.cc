@@ -54,6 +54,7 @@ class PlacementTest : public testing::Test {
   std::optional<int> Choose(PlacementPolicy& policy, std::uint64_t id, const std::set<int>& free,
                             TimePoint now = {}) {
     std::vector<GpuIndex> candidates;
+    candidates.reserve(free.size());
     for (const int gpu : free) candidates.push_back(kGpus[gpu]);
     const auto chosen = policy.Choose(node_.instance(id), candidates, node_.node(), now);
     return chosen ? std::optional(chosen->value) : std::nullopt;

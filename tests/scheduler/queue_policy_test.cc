@@ -162,6 +162,7 @@ std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t func
   }
   std::sort(waiting.begin(), waiting.end());
   std::vector<std::uint64_t> order;
+  order.reserve(waiting.size());
   for (const auto& entry : waiting) order.push_back(std::get<3>(entry));
   return order;
 }

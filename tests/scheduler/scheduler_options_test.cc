@@ -163,7 +163,7 @@ int SwapInsOfOneFunction(const std::string& policy, int requests) {
   TimePoint now;
   int swap_ins = 0;
   const auto tell = [&](const Event& event) {
-    const Actions actions = scheduler.OnEvent(event, now);
+    Actions actions = scheduler.OnEvent(event, now);
     for (const Action& action : actions) {
       swap_ins += std::holds_alternative<SwapIn>(action) ? 1 : 0;
     }
