@@ -11,18 +11,20 @@ namespace {
 // Four GPUs copy 26 GB/s in the model. At 20 that is 1.3 GB/s for a computer whose one core copies
 // about 12, beside the functions' own work; and waking up some 60 µs late, which a thread does, is
 // little against copies and kernels of 400 µs or more.
-constexpr const char* kTimeScale = "20";
+constexpr double kTimeScale = 20;
 
-// The preset's text with the time_scale of the benchmarks.
-std::string Preset() {
+// The preset's text with the time_scale of the benchmarks, times `slower`.
+std::string Preset(double slower) {
   const char* const chosen = std::getenv("TORPOR_BENCH_TIME_SCALE");
+  const double time_scale = chosen == nullptr ? kTimeScale : std::strtod(chosen, nullptr);
   std::ifstream file(TORPOR_BENCH_TOPOLOGY);
   std::ostringstream text;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("time_scale:")) {
-      line = std::string("time_scale: ") + (chosen == nullptr ? kTimeScale : chosen);
+      text << "time_scale: " << time_scale * slower << "\n";
+    } else {
+      text << line << "\n";
     }
-    text << line << "\n";
   }
   return text.str();
 }
@@ -36,16 +38,16 @@ void Fail(const std::string& what) {
 
 const emulator::Topology& PaperNode() {
   static const auto* const topology = [] {
-    auto parsed = emulator::ParseTopology(Preset(), TORPOR_BENCH_TOPOLOGY);
+    auto parsed = emulator::ParseTopology(Preset(1), TORPOR_BENCH_TOPOLOGY);
     if (!parsed.ok()) Fail(parsed.failure().message);
     return new emulator::Topology(*parsed);
   }();
   return *topology;
 }
 
-std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels) {
+std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels, double slower) {
   std::ostringstream text;
-  text << Preset();
+  text << Preset(slower);
   if (!kernels.empty()) text << "\nkernels:\n";
   for (const emulator::KernelTime& kernel : kernels) {
     text << "  - {name: '" << kernel.name << "', us: " << kernel.us << "}\n";

@@ -17,9 +17,10 @@ namespace torpor::bench {
 [[noreturn]] void Fail(const std::string& what);
 
 // The preset paper-4gpu with another time_scale: 20, or TORPOR_BENCH_TIME_SCALE. As a file's text
-// it has times for kernels whose names match, too.
+// it has times for kernels whose names match, too, and may be `slower` by a factor yet, of which
+// ModelledMs knows nothing.
 const emulator::Topology& PaperNode();
-std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels = {});
+std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels = {}, double slower = 1);
 
 double ModelledMs(Duration real);
 
