@@ -88,18 +88,6 @@ std::string StateOf(const RequestStory& story) {
   return story.granted ? "running" : "waiting";
 }
 
-const char* NameOf(SwapSource source) {
-  switch (source) {
-    case SwapSource::kResident:
-      return "resident";
-    case SwapSource::kHost:
-      return "host";
-    case SwapSource::kPeer:
-      return "peer";
-  }
-  return "";
-}
-
 void Fill(const RequestStory& story, const Placement& placement, v1::Explanation& explanation) {
   // One that joins a lease, or comes while its function's image does, has waited less for it.
   const TimePoint placed = std::max(story.arrival, placement.since);

@@ -29,9 +29,17 @@ struct FunctionConfig {
   int gpus = 1;               // that it sees and holds at one time
   bool keeps_state = false;   // in GPU memory, from one request to the next
   bool is_stateless = false;  // what requests change in GPU memory need not outlive an eviction
-  std::string tenant = "default";  // who pays for it: a label in the metrics
+  std::string tenant = "default";  // who pays for it: a label in the metrics, and see TenantConfig
 
   bool operator==(const FunctionConfig&) const = default;
+};
+
+// Somebody whose functions get a share of the GPUs.
+struct TenantConfig {
+  std::string name;   // as FunctionConfig's
+  double weight = 1;  // tenants that wait share the GPUs' time by it
+
+  bool operator==(const TenantConfig&) const = default;
 };
 
 enum class LogFormat { kText, kJson };
@@ -90,6 +98,7 @@ struct Config {
   Bytes response_buffer_bytes = 4 * kMiB;  // of an answer, held for a slow client without a GPU
   std::string log_level = "info";
   LogFormat log_format = LogFormat::kText;
+  std::map<std::string, TenantConfig> tenants;  // none: functions' tenants do not matter
   std::map<std::string, FunctionConfig> functions;
 
   bool operator==(const Config&) const = default;

@@ -46,8 +46,17 @@ std::string ResolvePath(const std::filesystem::path& folder, const std::string& 
   return text.empty() ? text : std::filesystem::absolute(folder / text).lexically_normal().string();
 }
 
-// file:line of every function, for what can be judged only after all sources were read.
-using FunctionPlaces = std::map<std::string, std::string>;
+// file:line of every name, for what can be judged only after all sources were read.
+using NamePlaces = std::map<std::string, std::string>;
+
+// A list in the file, of things that have names.
+template <typename T>
+struct ListOf {
+  std::string_view key;
+  std::string_view item;  // what one is called
+  std::span<const Setting<T>> settings;
+  std::vector<std::string_view> required;
+};
 
 // Reads one YAML document into a Config.
 class FileReader {
@@ -55,23 +64,31 @@ class FileReader {
   FileReader(std::filesystem::path file, Config& config, Findings& findings)
       : file_(std::move(file)), config_(config), findings_(findings) {}
 
-  FunctionPlaces Read(const YAML::Node& root) && {
+  // The places of the functions.
+  NamePlaces Read(const YAML::Node& root) && {
     if (!root.IsMap()) {
       Complain(root, "expected settings, such as `version: v1`");
       return {};
     }
     ReadVersion(root);
+    const ListOf<TenantConfig> tenants{"tenants", "tenant", TenantSettings(), {"name"}};
+    const ListOf<FunctionConfig> functions{
+        "functions", "function", FunctionSettings(), {"name", "memory_limit"}};
+    NamePlaces places;
     std::set<std::string> seen;
     for (const auto& entry : root) {
       const std::string key = KeyOf(entry.first, seen);
       if (key.empty() || key == "version") continue;
-      if (key == "functions") {
-        ReadFunctions(entry.second);
+      if (key == tenants.key) {
+        ReadList(tenants, entry.second, config_.tenants);
+      } else if (key == functions.key) {
+        places = ReadList(functions, entry.second, config_.functions);
       } else {
-        ReadSetting(NodeSettings(), config_, entry.first, entry.second, {"functions", "version"});
+        ReadSetting(NodeSettings(), config_, entry.first, entry.second,
+                    {"functions", "tenants", "version"});
       }
     }
-    return std::move(function_places_);
+    return places;
   }
 
  private:
@@ -145,47 +162,54 @@ class FileReader {
     return list;
   }
 
-  void ReadFunctions(const YAML::Node& list) {
-    if (list.IsNull()) return;
-    if (!list.IsSequence()) {
-      Complain(list, "functions: expected a list; begin each function with `- name:`");
-      return;
+  // A list of what has a name and settings, and where each stands.
+  template <typename T>
+  NamePlaces ReadList(const ListOf<T>& list, const YAML::Node& node,
+                      std::map<std::string, T>& items) {
+    NamePlaces places;
+    if (node.IsNull()) return places;
+    if (!node.IsSequence()) {
+      Complain(node, fmt::format("{}: expected a list; begin each {} with `- name:`", list.key,
+                                 list.item));
+      return places;
     }
-    for (const YAML::Node& item : list) ReadFunction(item);
+    for (const YAML::Node& item : node) ReadItem(list, item, items, places);
+    return places;
   }
 
-  void ReadFunction(const YAML::Node& item) {
-    if (!item.IsMap()) {
-      Complain(item, "functions: expected `- name: ...` and its settings");
+  template <typename T>
+  void ReadItem(const ListOf<T>& list, const YAML::Node& node, std::map<std::string, T>& items,
+                NamePlaces& places) {
+    if (!node.IsMap()) {
+      Complain(node, fmt::format("{}: expected `- name: ...` and its settings", list.key));
       return;
     }
-    FunctionConfig function;
+    T item;
     std::set<std::string> seen;
-    for (const auto& entry : item) {
+    for (const auto& entry : node) {
       if (KeyOf(entry.first, seen).empty()) continue;
-      ReadSetting(FunctionSettings(), function, entry.first, entry.second, {});
+      ReadSetting(list.settings, item, entry.first, entry.second, {});
     }
-    for (const std::string_view required : {"name", "memory_limit"}) {
+    for (const std::string_view required : list.required) {
       if (!seen.contains(std::string(required))) {
-        Complain(item, fmt::format("{} is missing; every function needs one", required));
+        Complain(node, fmt::format("{} is missing; every {} needs one", required, list.item));
       }
     }
-    if (function.name.empty()) return;
-    function_places_[function.name] = fmt::format("{}:{}", file_.string(), item.Mark().line + 1);
-    if (!config_.functions.emplace(function.name, function).second) {
-      Complain(item, fmt::format("a function {} stands above already; give each its own name",
-                                 function.name));
+    if (item.name.empty()) return;
+    places[item.name] = fmt::format("{}:{}", file_.string(), node.Mark().line + 1);
+    if (!items.emplace(item.name, item).second) {
+      Complain(node, fmt::format("a {} {} stands above already; give each its own name", list.item,
+                                 item.name));
     }
   }
 
   const std::filesystem::path file_;
   Config& config_;
   Findings& findings_;
-  FunctionPlaces function_places_;
 };
 
-FunctionPlaces ReadYaml(const std::string& yaml, const std::filesystem::path& file_name,
-                        Config& config, Findings& findings) {
+NamePlaces ReadYaml(const std::string& yaml, const std::filesystem::path& file_name, Config& config,
+                    Findings& findings) {
   // The only exceptions here are yaml-cpp's; they end at this edge.
   try {
     return FileReader(file_name, config, findings).Read(YAML::Load(yaml));
@@ -225,8 +249,7 @@ void ApplyFlags(const ConfigSources& sources, Config& config, Findings& findings
   }
 }
 
-void Finish(const FunctionPlaces& places, const std::string& file, Config& config,
-            Findings& findings) {
+void Finish(const NamePlaces& places, const std::string& file, Config& config, Findings& findings) {
   if (config.client_socket.empty()) config.client_socket = config.run_dir + "/torpor.sock";
   if (config.admin_socket.empty()) config.admin_socket = config.run_dir + "/admin.sock";
   if (config.client_socket == config.admin_socket) {
@@ -266,6 +289,10 @@ void Finish(const FunctionPlaces& places, const std::string& file, Config& confi
     if (function.keeps_state && function.is_stateless) {
       findings.Add(place, "keeps_state and stateless are each other's contrary; keep one");
     }
+    if (!config.tenants.empty() && !config.tenants.contains(function.tenant)) {
+      findings.Add(place, fmt::format("tenant: there is no tenant {}; add it under tenants",
+                                      function.tenant));
+    }
   }
 }
 
@@ -291,7 +318,7 @@ std::optional<std::string> ProcessEnvironment(const std::string& name) {
 absl::StatusOr<Config> LoadConfig(const ConfigSources& sources) {
   Config config;
   Findings findings;
-  FunctionPlaces places;
+  NamePlaces places;
   if (!sources.file.empty()) {
     TORPOR_ASSIGN_OR_RETURN(const std::string yaml, ReadText(sources.file));
     places = ReadYaml(yaml, sources.file, config, findings);
@@ -309,7 +336,7 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml,
                                    const std::filesystem::path& file_name) {
   Config config;
   Findings findings;
-  const FunctionPlaces places = ReadYaml(yaml, file_name, config, findings);
+  const NamePlaces places = ReadYaml(yaml, file_name, config, findings);
   TORPOR_RETURN_IF_ERROR(findings.status());
   Finish(places, file_name.string(), config, findings);
   TORPOR_RETURN_IF_ERROR(findings.status());

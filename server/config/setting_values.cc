@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -47,6 +48,15 @@ std::string Quoted(std::string_view text) {
 }
 
 // The number times its unit; negative where the text is not one.
+// "0.98", "3": nothing else may stand there.
+std::optional<double> FixedNumber(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
 template <std::size_t N>
 double NumberWithUnit(std::string_view text, const std::array<Unit, N>& units) {
   double number = 0;
@@ -127,15 +137,24 @@ absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text) {
 }
 
 absl::StatusOr<double> ParseShare(std::string_view text) {
-  double share = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, share, std::chars_format::fixed);
+  const std::optional<double> share = FixedNumber(text);
   // A NaN is not above 0 either.
-  if (error != std::errc() || stop != end || !(share > 0) || share >= 1) {
+  if (!share || !(*share > 0) || *share >= 1) {
     return absl::InvalidArgumentError(fmt::format(
         "{} is not a share; write a number above 0 and below 1, for example 0.98", Quoted(text)));
   }
-  return share;
+  return *share;
+}
+
+absl::StatusOr<double> ParseWeight(std::string_view text) {
+  constexpr double kLeast = 0.001;
+  constexpr double kMost = 1000;
+  const std::optional<double> weight = FixedNumber(text);
+  if (!weight || !(*weight >= kLeast) || *weight > kMost) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is not a weight; write a number from {} to {}", Quoted(text), kLeast, kMost));
+  }
+  return *weight;
 }
 
 absl::StatusOr<int> ParsePriority(std::string_view text) {

@@ -25,6 +25,9 @@ absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text);
 // A share of a whole, above 0 and below 1: "0.98".
 absl::StatusOr<double> ParseShare(std::string_view text);
 
+// How much of what is shared one gets: 0.001 to 1000.
+absl::StatusOr<double> ParseWeight(std::string_view text);
+
 // -1000 to 1000.
 absl::StatusOr<int> ParsePriority(std::string_view text);
 

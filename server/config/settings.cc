@@ -123,12 +123,13 @@ absl::Status SetAddress(Target<kMember>& target, std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status SetName(std::string& name, std::string_view text) {
+template <auto kMember>
+absl::Status SetName(Target<kMember>& target, std::string_view text) {
   if (!IsFunctionName(text)) {
     return absl::InvalidArgumentError(fmt::format(
         "\"{}\" is not a name; use 1 to 63 of a-z, 0-9 and -, no - at either end", text));
   }
-  name = text;
+  target.*kMember = text;
   return absl::OkStatus();
 }
 
@@ -169,12 +170,30 @@ absl::Status CheckWord(std::string_view text, std::string_view what,
                                                 words.back()));
 }
 
-absl::Status SetAddressMode(Config& config, std::string_view text) {
-  constexpr std::string_view kModes[] = {"map", "translate"};
-  TORPOR_RETURN_IF_ERROR(CheckWord(text, "no address mode", kModes));
-  config.address_mode = text;
+// A setting that is one of some words.
+struct Choice {
+  std::string_view what_others_are;
+  std::span<const std::string_view> words;
+};
+
+template <auto kMember, const Choice& kChoice>
+absl::Status SetWord(Target<kMember>& target, std::string_view text) {
+  TORPOR_RETURN_IF_ERROR(CheckWord(text, kChoice.what_others_are, kChoice.words));
+  target.*kMember = text;
   return absl::OkStatus();
 }
+
+constexpr std::string_view kAddressModeWords[] = {"map", "translate"};
+constexpr std::string_view kTooLateWords[] = {"auto", "serve", "serve-last", "refuse"};
+constexpr std::string_view kSwapPipelineWords[] = {"none", "parameter", "group"};
+constexpr std::string_view kSwapWaitWords[] = {"allocation", "range"};
+constexpr std::string_view kLogLevelWords[] = {"trace", "debug", "info", "warn", "error", "off"};
+
+constexpr Choice kAddressMode{"no address mode", kAddressModeWords};
+constexpr Choice kTooLate{"nothing to do with requests that are late", kTooLateWords};
+constexpr Choice kSwapPipeline{"no way to swap", kSwapPipelineWords};
+constexpr Choice kSwapWait{"nothing to wait for", kSwapWaitWords};
+constexpr Choice kLogLevel{"no log level", kLogLevelWords};
 
 absl::Status SetPartitionSizes(Config& config, std::string_view text) {
   if (text == "auto") {
@@ -218,15 +237,13 @@ absl::Status SetPolicy(Config& config, std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status SetTooLate(Config& config, std::string_view text) {
-  constexpr std::string_view kWays[] = {"auto", "serve", "serve-last", "refuse"};
-  TORPOR_RETURN_IF_ERROR(CheckWord(text, "nothing to do with requests that are late", kWays));
-  config.too_late = text;
+absl::Status SetPercentile(FunctionConfig& function, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(function.percentile, ParseShare(text));
   return absl::OkStatus();
 }
 
-absl::Status SetPercentile(FunctionConfig& function, std::string_view text) {
-  TORPOR_ASSIGN_OR_RETURN(function.percentile, ParseShare(text));
+absl::Status SetWeight(TenantConfig& tenant, std::string_view text) {
+  TORPOR_ASSIGN_OR_RETURN(tenant.weight, ParseWeight(text));
   return absl::OkStatus();
 }
 
@@ -247,27 +264,6 @@ absl::Status SetSwapGroupBytes(Config& config, std::string_view text) {
   return SetBytes<&Config::swap_group_bytes, 64 * kKiB, kGiB>(config, text);
 }
 
-absl::Status SetSwapPipeline(Config& config, std::string_view text) {
-  constexpr std::string_view kPipelines[] = {"none", "parameter", "group"};
-  TORPOR_RETURN_IF_ERROR(CheckWord(text, "no way to swap", kPipelines));
-  config.swap_pipeline = text;
-  return absl::OkStatus();
-}
-
-absl::Status SetSwapWait(Config& config, std::string_view text) {
-  constexpr std::string_view kWaits[] = {"allocation", "range"};
-  TORPOR_RETURN_IF_ERROR(CheckWord(text, "nothing to wait for", kWaits));
-  config.swap_wait = text;
-  return absl::OkStatus();
-}
-
-absl::Status SetLogLevel(Config& config, std::string_view text) {
-  constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
-  TORPOR_RETURN_IF_ERROR(CheckWord(text, "no log level", kLevels));
-  config.log_level = text;
-  return absl::OkStatus();
-}
-
 absl::Status SetLogFormat(Config& config, std::string_view text) {
   constexpr std::string_view kFormats[] = {"text", "json"};
   TORPOR_RETURN_IF_ERROR(CheckWord(text, "no log format", kFormats));
@@ -277,15 +273,7 @@ absl::Status SetLogFormat(Config& config, std::string_view text) {
 
 absl::Status SetAnonymousFunction(Config& config, std::string_view text) {
   if (text.empty()) return SetText<&Config::anonymous_function>(config, text);
-  return SetName(config.anonymous_function, text);
-}
-
-absl::Status SetTenant(FunctionConfig& function, std::string_view text) {
-  return SetName(function.tenant, text);
-}
-
-absl::Status SetFunctionName(FunctionConfig& function, std::string_view text) {
-  return SetName(function.name, text);
+  return SetName<&Config::anonymous_function>(config, text);
 }
 
 constexpr bool kIsPath = true;
@@ -325,11 +313,12 @@ constexpr Setting<Config> kNodeSettings[] = {
      SetFlag<&Config::swap_pinned>},
     {"swap_pipeline", "WHAT", "group",
      "What is copied and waited for by itself when an image comes: none, parameter or group", false,
-     SetSwapPipeline},
+     SetWord<&Config::swap_pipeline, kSwapPipeline>},
     {"swap_group_bytes", "SIZE", "auto", "Size of a group; auto: as each GPU's link is measured",
      false, SetSwapGroupBytes},
     {"swap_wait", "WHAT", "allocation",
-     "What a kernel's pointers make it wait for: allocation or range", false, SetSwapWait},
+     "What a kernel's pointers make it wait for: allocation or range", false,
+     SetWord<&Config::swap_wait, kSwapWait>},
     {"idle_write_back", "DURATION", "1s",
      "Idle GPUs write back what they changed after this time; off: never", false,
      SetDurationOrOff<&Config::idle_write_back>},
@@ -340,7 +329,7 @@ constexpr Setting<Config> kNodeSettings[] = {
     {"address_base", "ADDRESS", "0x200000000000", "Where the sessions' device addresses begin",
      false, SetAddressBase},
     {"address_mode", "MODE", "map", "How device addresses are kept: map or translate", false,
-     SetAddressMode},
+     SetWord<&Config::address_mode, kAddressMode>},
     {"partition_sizes", "LIST", "auto",
      "Slots in the arena's partitions with translate, as 2MiB,20MiB; none; auto: these two", false,
      SetPartitionSizes},
@@ -351,7 +340,7 @@ constexpr Setting<Config> kNodeSettings[] = {
     {"too_late", "WHAT", "auto",
      "Requests that can no longer meet their deadline: serve, serve-last or refuse; auto: as the "
      "policy has it",
-     false, SetTooLate},
+     false, SetWord<&Config::too_late, kTooLate>},
     {"event_log", "FILE", "",
      "Gets what the scheduler is told and decides, for torpor-sim replay; empty: nothing does",
      kIsPath, SetText<&Config::event_log>},
@@ -380,15 +369,21 @@ constexpr Setting<Config> kNodeSettings[] = {
      SetBytes<&Config::request_buffer_bytes, 4 * kKiB, kGiB>},
     {"response_buffer_bytes", "SIZE", "4MiB", "Part of an answer that is held for a slow client",
      false, SetBytes<&Config::response_buffer_bytes, 4 * kKiB, kGiB>},
-    {"log_level", "LEVEL", "info", "trace, debug, info, warn, error or off", false, SetLogLevel},
+    {"log_level", "LEVEL", "info", "trace, debug, info, warn, error or off", false,
+     SetWord<&Config::log_level, kLogLevel>},
     {"log_format", "FORMAT", "text", "text or json", false, SetLogFormat},
+};
+
+constexpr Setting<TenantConfig> kTenantSettings[] = {
+    {"name", "NAME", "", "Its name, as functions give it", false, SetName<&TenantConfig::name>},
+    {"weight", "NUMBER", "1", "Tenants that wait share the GPUs' time by it", false, SetWeight},
 };
 
 constexpr std::string_view kChangeable[] = {"deadline", "percentile", "priority", "max_waiting",
                                             "keep_alive"};
 
 constexpr Setting<FunctionConfig> kFunctionSettings[] = {
-    {"name", "NAME", "", "Its name, as in /function/NAME/", false, SetFunctionName},
+    {"name", "NAME", "", "Its name, as in /function/NAME/", false, SetName<&FunctionConfig::name>},
     {"upstream", "HOST:PORT", "", "Its own HTTP server", false,
      SetAddress<&FunctionConfig::upstream, true>},
     {"memory_limit", "SIZE", "", "GPU memory that it may allocate; 0: all that a GPU offers", false,
@@ -414,12 +409,14 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
      false, SetFlag<&FunctionConfig::keeps_state>},
     {"stateless", "BOOL", "false", "What its requests change in GPU memory may be forgotten", false,
      SetFlag<&FunctionConfig::is_stateless>},
-    {"tenant", "NAME", "default", "Who pays for it: a label in the metrics", false, SetTenant},
+    {"tenant", "NAME", "default", "Who pays for it: a label in the metrics", false,
+     SetName<&FunctionConfig::tenant>},
 };
 
 }  // namespace
 
 std::span<const Setting<Config>> NodeSettings() { return kNodeSettings; }
+std::span<const Setting<TenantConfig>> TenantSettings() { return kTenantSettings; }
 std::span<const Setting<FunctionConfig>> FunctionSettings() { return kFunctionSettings; }
 
 std::span<const std::string_view> ChangeableSettings() { return kChangeable; }

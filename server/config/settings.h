@@ -27,6 +27,9 @@ struct Setting {
 // Every setting of Config but `functions`, in the order of the documentation.
 std::span<const Setting<Config>> NodeSettings();
 
+// Every setting of a tenant.
+std::span<const Setting<TenantConfig>> TenantSettings();
+
 // Every setting of a function.
 std::span<const Setting<FunctionConfig>> FunctionSettings();
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -72,6 +73,9 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
     instance.id = id;
     instance.config = function;
   }
+  for (const auto& [name, tenant] : options_.config.tenants) {
+    Feed(scheduler::TenantSet{.tenant = TenantOf(name), .weight = tenant.weight});
+  }
   for (auto& [id, instance] : instances_) {
     FeedFunction(instance);
     scheduler::InstanceAdded added{.instance = id,
@@ -124,6 +128,13 @@ scheduler::FunctionId Controller::FunctionOf(const Instance& instance) {
   return scheduler::FunctionId{instance.id.value};
 }
 
+scheduler::TenantId Controller::TenantOf(const std::string& name) const {
+  const auto& tenants = options_.config.tenants;
+  const auto found = tenants.find(name);
+  if (found == tenants.end()) return {};
+  return scheduler::TenantId{1 + static_cast<std::uint64_t>(std::distance(tenants.begin(), found))};
+}
+
 void Controller::FeedFunction(const Instance& instance) {
   const FunctionConfig& config = instance.config;
   Feed(scheduler::FunctionSet{
@@ -131,6 +142,7 @@ void Controller::FeedFunction(const Instance& instance) {
       .objective = {.deadline = config.deadline, .percentile = config.percentile},
       .priority = config.priority,
       .max_waiting = static_cast<std::size_t>(config.max_waiting),
+      .tenant = TenantOf(config.tenant),
       .keep_alive = config.keep_alive});
 }
 

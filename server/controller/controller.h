@@ -137,6 +137,8 @@ class Controller {
   std::vector<Placement::Neighbour> LoadingNear(GpuIndex gpu) const;
   // A function has one instance.
   static scheduler::FunctionId FunctionOf(const Instance& instance);
+  // None where the configuration has no tenant of this name.
+  scheduler::TenantId TenantOf(const std::string& name) const;
   // Tells what of its configuration matters to the scheduler.
   void FeedFunction(const Instance& instance);
   void Obey(const scheduler::SwapIn& action);

@@ -11,6 +11,12 @@ namespace torpor::server {
 
 enum class SwapSource { kResident, kHost, kPeer };
 
+// "resident", "host" or "peer".
+constexpr const char* NameOf(SwapSource source) {
+  constexpr const char* kNames[] = {"resident", "host", "peer"};
+  return kNames[static_cast<int>(source)];
+}
+
 // The right of a request to run: its instance holds a lease, and of the sessions that it has, if
 // any, the images are resident and the clients have acknowledged.
 struct Grant {

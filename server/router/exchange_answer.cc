@@ -20,18 +20,6 @@ std::string Milliseconds(Duration duration) {
   return fmt::format("{:.3f}", ToMilliseconds(duration));
 }
 
-const char* NameOf(SwapSource source) {
-  switch (source) {
-    case SwapSource::kResident:
-      return "resident";
-    case SwapSource::kHost:
-      return "host";
-    case SwapSource::kPeer:
-      return "peer";
-  }
-  return "unknown";
-}
-
 }  // namespace
 
 bool Exchange::IsServerError() const { return response_ && response_->result_int() >= 500; }

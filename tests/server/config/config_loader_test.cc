@@ -38,6 +38,9 @@ log_format: json
 policy: lru
 max_waiting: 100
 too_late: refuse
+tenants:
+  - name: mail
+    weight: 2.5
 functions:
   - name: digits
     upstream: 127.0.0.1:9001
@@ -69,6 +72,7 @@ functions:
   EXPECT_EQ(config->policy, "lru");
   EXPECT_EQ(config->max_waiting, 100);
   EXPECT_EQ(config->too_late, "refuse");
+  EXPECT_EQ(config->tenants.at("mail").weight, 2.5);
   const FunctionConfig& digits = config->functions.at("digits");
   EXPECT_EQ(digits.upstream, "127.0.0.1:9001");
   EXPECT_EQ(digits.memory_limit, 1536 * kMiB);
@@ -239,6 +243,18 @@ const BadFile kBadFiles[] = {
     {"FunctionSetting",
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, tokenfile: t}\n",
      "/etc/torpor/config.yaml:3: tokenfile: no such setting; did you mean token_file?"},
+    {"TenantUnknown",
+     "version: v1\ntenants:\n  - name: mail\nfunctions:\n"
+     "  - {name: a, memory_limit: 1GiB, token_file: t, tenant: male}\n",
+     "/etc/torpor/config.yaml:5: tenant: there is no tenant male; add it under tenants"},
+    {"TenantTwice", "version: v1\ntenants:\n  - name: mail\n  - name: mail\n",
+     "/etc/torpor/config.yaml:4: a tenant mail stands above already; give each its own name"},
+    {"TenantWithoutName", "version: v1\ntenants:\n  - weight: 2\n",
+     "/etc/torpor/config.yaml:3: name is missing; every tenant needs one"},
+    {"TenantsNoList", "version: v1\ntenants: mail\n",
+     "/etc/torpor/config.yaml:2: tenants: expected a list; begin each tenant with `- name:`"},
+    {"TenantsWeight", "version: v1\ntenants:\n  - {name: mail, weight: 0}\n",
+     "/etc/torpor/config.yaml:3: weight: \"0\" is not a weight; write a number from 0.001 to 1000"},
     {"AnonymousUnknown", "version: v1\nanonymous_function: guest\n",
      "/etc/torpor/config.yaml: anonymous_function: there is no function guest; add it under "
      "functions"},
@@ -369,6 +385,7 @@ void ExpectDefaultsAreTrue(std::span<const Setting<Target>> settings) {
 
 TEST(DocumentationTest, DefaultsAreAsTheHelpSays) {
   ExpectDefaultsAreTrue(NodeSettings());
+  ExpectDefaultsAreTrue(TenantSettings());
   ExpectDefaultsAreTrue(FunctionSettings());
 }
 
@@ -380,6 +397,7 @@ TEST(DocumentationTest, EverySettingIsExplained) {
     EXPECT_THAT(text, HasSubstr(row));
   };
   for (const auto& setting : NodeSettings()) expect_row(setting);
+  for (const auto& setting : TenantSettings()) expect_row(setting);
   for (const auto& setting : FunctionSettings()) expect_row(setting);
 }
 

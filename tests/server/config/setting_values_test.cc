@@ -40,6 +40,14 @@ TEST(SettingValuesTest, AShareIsBetweenNothingAndAll) {
   }
 }
 
+TEST(SettingValuesTest, AWeightIsPositive) {
+  EXPECT_EQ(ParseWeight("3").value(), 3);
+  EXPECT_EQ(ParseWeight("0.001").value(), 0.001);
+  for (const char* text : {"", "0", "-1", "1001", "nan", "heavy", "2x"}) {
+    EXPECT_FALSE(ParseWeight(text).ok()) << text;
+  }
+}
+
 TEST(SettingValuesTest, APriorityMayBeNegative) {
   EXPECT_EQ(ParsePriority("7").value(), 7);
   EXPECT_EQ(ParsePriority("-1000").value(), -1000);
