@@ -47,7 +47,6 @@ std::string Quoted(std::string_view text) {
   return quoted + (text.size() > kShown ? "...\"" : "\"");
 }
 
-// The number times its unit; negative where the text is not one.
 // "0.98", "3": nothing else may stand there.
 std::optional<double> FixedNumber(std::string_view text) {
   double number = 0;
@@ -57,6 +56,7 @@ std::optional<double> FixedNumber(std::string_view text) {
   return number;
 }
 
+// The number times its unit; negative where the text is not one.
 template <std::size_t N>
 double NumberWithUnit(std::string_view text, const std::array<Unit, N>& units) {
   double number = 0;

@@ -3,11 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace torpor::server {
 namespace {
@@ -17,19 +18,32 @@ constexpr std::size_t kMostEntries = 1 << 18;
 // Others lock rarely meanwhile, and a killed daemon's log lacks little.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
+absl::Status CannotBeWritten(const std::string& path, const std::string& why) {
+  return absl::UnavailableError(absl::StrCat("event_log: ", path, " cannot be written: ", why,
+                                             "; name a file in a folder that there is"));
+}
+
+// An earlier daemon's log may say why torpord was started again.
+absl::Status MoveAside(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(path, error).type();
+  if (type == std::filesystem::file_type::not_found) return absl::OkStatus();
+  if (error) return CannotBeWritten(path, error.message());
+  if (type != std::filesystem::file_type::regular) {
+    return CannotBeWritten(path, "something that is no file stands there");
+  }
+  std::filesystem::rename(path, path + ".1", error);
+  return error ? CannotBeWritten(path, error.message()) : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventLogWriter>> EventLogWriter::Create(
     const std::string& path, Bytes most_bytes, const scheduler::EventLogHeader& header) {
   const std::string first = scheduler::Encode(header) + '\n';
-  // It may say why torpord was started again. Where there is none that is no error.
-  std::rename(path.c_str(), (path + ".1").c_str());
+  TORPOR_RETURN_IF_ERROR(MoveAside(path));
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!(file << first).flush()) {
-    return absl::UnavailableError(absl::StrCat("event_log: ", path,
-                                               " cannot be written: ", std::strerror(errno),
-                                               "; name a file in a folder that there is"));
-  }
+  if (!(file << first).flush()) return CannotBeWritten(path, std::strerror(errno));
   return std::unique_ptr<EventLogWriter>(
       new EventLogWriter(path, std::move(file), most_bytes, first.size()));
 }

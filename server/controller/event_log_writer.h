@@ -20,7 +20,8 @@ namespace torpor::server {
 // written.
 class EventLogWriter {
  public:
-  // In place of what stood there. Unavailable where it cannot be written.
+  // A file that stood there is PATH.1 now. Unavailable where it cannot be written, or something
+  // else stands there.
   static absl::StatusOr<std::unique_ptr<EventLogWriter>> Create(
       const std::string& path, Bytes most_bytes, const scheduler::EventLogHeader& header);
 

@@ -12,7 +12,7 @@ constexpr auto kPatience = std::chrono::seconds(60);
 }  // namespace
 
 std::vector<Reply> PostAll(const std::string& address, const std::vector<Post>& posts) {
-  loadgen::HttpClient client;
+  loadgen::HttpClient client(0);
   std::vector<Reply> replies(posts.size());
   std::size_t missing = posts.size();
   const TimePoint give_up = SteadyClock().Now() + kPatience;

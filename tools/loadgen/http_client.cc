@@ -117,6 +117,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class HttpClient::Impl {
  public:
+  explicit Impl(std::size_t most_connections) : most_connections_(most_connections) {}
+
   void Post(const std::string& host, const std::string& path, const std::string& body,
             TimePoint give_up, OnAnswer on_answer) {
     http::request<http::string_body> request(http::verb::post, path, 11);
@@ -132,35 +134,66 @@ class HttpClient::Impl {
  private:
   void Send(const std::string& host, http::request<http::string_body> request, TimePoint give_up,
             OnAnswer on_answer) {
-    auto& idle = idle_[host];
-    std::shared_ptr<Connection> connection;
-    if (idle.empty()) {
-      connection = std::make_shared<Connection>(loop_);
-    } else {
-      connection = std::move(idle.back());
-      idle.pop_back();
-    }
+    const std::shared_ptr<Connection> connection = Take(host);
+    ++under_way_;
     const bool reused = connection->used();
     auto again = reused ? request : http::request<http::string_body>();
     connection->Start(
         host, std::move(request), give_up,
         [this, host, give_up, reused, again = std::move(again), on_answer = std::move(on_answer)](
             const std::shared_ptr<Connection>& done, bool reusable, HttpAnswer answer) mutable {
-          if (reusable) idle_[host].push_back(done);
+          --under_way_;
+          if (reusable) PutBack(host, done);
           // The server had closed the connection while it was idle: nobody's failure.
           const bool stale =
               reused && !done->received() && answer.status.code() == absl::StatusCode::kUnavailable;
           if (!stale) return on_answer(std::move(answer));
-          idle_[host].clear();
+          Forget(host);
           Send(host, std::move(again), give_up, std::move(on_answer));
         });
   }
 
+  // An idle one, or a new one, for which an idle one of another host may have to go.
+  std::shared_ptr<Connection> Take(const std::string& host) {
+    const auto idle = idle_.find(host);
+    if (idle != idle_.end()) return TakeFrom(idle);
+    if (most_connections_ > 0 && under_way_ + idle_count_ >= most_connections_ && !idle_.empty()) {
+      TakeFrom(idle_.begin());
+    }
+    return std::make_shared<Connection>(loop_);
+  }
+
+  using Idle = std::map<std::string, std::vector<std::shared_ptr<Connection>>>;
+
+  std::shared_ptr<Connection> TakeFrom(Idle::iterator idle) {
+    std::shared_ptr<Connection> connection = std::move(idle->second.back());
+    idle->second.pop_back();
+    if (idle->second.empty()) idle_.erase(idle);
+    --idle_count_;
+    return connection;
+  }
+
+  void PutBack(const std::string& host, const std::shared_ptr<Connection>& connection) {
+    idle_[host].push_back(connection);
+    ++idle_count_;
+  }
+
+  void Forget(const std::string& host) {
+    const auto idle = idle_.find(host);
+    if (idle == idle_.end()) return;
+    idle_count_ -= idle->second.size();
+    idle_.erase(idle);
+  }
+
+  const std::size_t most_connections_;
   asio::io_context loop_{1};
-  std::map<std::string, std::vector<std::shared_ptr<Connection>>> idle_;
+  Idle idle_;  // by host, none of them empty
+  std::size_t idle_count_ = 0;
+  std::size_t under_way_ = 0;
 };
 
-HttpClient::HttpClient() : impl_(std::make_unique<Impl>()) {}
+HttpClient::HttpClient(std::size_t most_connections)
+    : impl_(std::make_unique<Impl>(most_connections)) {}
 HttpClient::~HttpClient() = default;
 
 void HttpClient::Post(const std::string& host, const std::string& path, const std::string& body,

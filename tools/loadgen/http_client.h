@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,7 +27,8 @@ class HttpClient {
  public:
   using OnAnswer = std::function<void(HttpAnswer)>;
 
-  HttpClient();
+  // Idle connections are closed where there would be more than so many in all; 0: any number.
+  explicit HttpClient(std::size_t most_connections);
   ~HttpClient();
 
   // Sends `body` to http://`host``path` (host is host:port). `on_answer` is called exactly once.

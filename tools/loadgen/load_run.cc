@@ -44,6 +44,7 @@ class Run {
       : workload_(workload),
         limits_(limits),
         observer_(observer),
+        client_(limits.connections),
         planned_(CountRequests(workload, rates)),
         schedule_(workload, rates),
         next_(schedule_.Next()),
@@ -58,7 +59,7 @@ class Run {
     AwaitNext();
     ScheduleProgress(1);
     client_.Run();
-    ReportProgress();
+    ReportProgress(true);
     return std::move(result_);
   }
 
@@ -81,7 +82,7 @@ class Run {
     const std::size_t under_way = sent_ - result_.records.size();
     if (limits_.lag > Duration::zero() && lag > limits_.lag) {
       GiveUp(absl::StrFormat("it is %.1f ms late with a request", ToMilliseconds(lag)));
-    } else if (limits_.under_way > 0 && under_way >= limits_.under_way) {
+    } else if (limits_.connections > 0 && under_way >= limits_.connections) {
       GiveUp(absl::StrCat(under_way, " requests wait for answers, and it may open no more"));
     }
     return next_.has_value();
@@ -97,7 +98,7 @@ class Run {
 
   void ScheduleProgress(int second) {
     client_.CallAt(start_ - workload_.warm_up + std::chrono::seconds(second), [this, second] {
-      ReportProgress();
+      ReportProgress(false);
       ScheduleProgress(second + 1);
     });
   }
@@ -162,7 +163,7 @@ class Run {
     return absl::StrCat("wrong answer ", std::string(right.message()));
   }
 
-  void ReportProgress() const {
+  void ReportProgress(bool is_last) const {
     if (!observer_.on_progress) return;
     observer_.on_progress({.elapsed = clock_.Now() - (start_ - workload_.warm_up),
                            .sent = sent_,
@@ -170,7 +171,8 @@ class Run {
                            .under_way = sent_ - result_.records.size(),
                            .errors = errors_,
                            .wrong_answers = wrong_answers_,
-                           .late = late_});
+                           .late = late_,
+                           .is_last = is_last});
   }
 
   const Workload& workload_;

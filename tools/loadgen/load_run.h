@@ -15,6 +15,7 @@ struct Progress {
   std::size_t sent = 0, planned = 0, under_way = 0;
   std::size_t errors = 0, wrong_answers = 0;
   std::size_t late = 0;  // sent over kNoticeableLag after their time
+  bool is_last = false;
 };
 
 // What a run's caller may want to hear of; called on the run's thread.
@@ -27,8 +28,8 @@ struct LoadObserver {
 // At which the generator gives up, since it no longer makes the load that it was asked for; 0 is
 // never.
 struct LoadLimits {
-  Duration lag{};             // a request would be sent later than this after its time
-  std::size_t under_way = 0;  // more requests would wait for answers at once
+  Duration lag{};               // a request would be sent later than this after its time
+  std::size_t connections = 0;  // more requests would wait for answers at once, each on its own
 };
 
 struct LoadResult {

@@ -69,8 +69,9 @@ RATES
 EXIT STATUS
   0  every request was answered, and rightly
   1  there were errors (HTTP errors, lost connections, time-outs) or wrong answers
-  2  the command line or the workload file is wrong
-  3  the generator was later than --max-lag-ms, or gave up: the figures do not count
+  2  the command line, the workload file or where the report is to go is wrong
+  3  the generator was later than --max-lag-ms, or gave up: the figures do not count, whether there
+     were errors or not
 
 EXAMPLES
   torpor-loadgen workload.yaml --json report.json
@@ -80,6 +81,9 @@ EXAMPLES
 
 // Beyond this many the failures are counted but not told.
 constexpr int kFailuresTold = 20;
+
+constexpr double kMostSeconds = 1e9;
+constexpr double kMostMilliseconds = 1e9;
 
 // Files that are not connections.
 constexpr std::size_t kOtherFiles = 32;
@@ -102,6 +106,18 @@ struct Options {
   bool quiet = false;
 };
 
+// CLI11's own ranges let pass what is no number.
+CLI::Validator Within(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) {
+      return std::string();
+    }
+    return absl::StrFormat("%s is not a number from %g to %g", text, least, most);
+  };
+  return CLI::Validator(check, absl::StrFormat("[%g - %g]", least, most));
+}
+
 void AddOptions(Options* options, CLI::App* app) {
   app->footer(kFooter);
   app->add_option("workload", options->workload_file, "The workload file (YAML, see below)")
@@ -113,18 +129,18 @@ void AddOptions(Options* options, CLI::App* app) {
       ->check(CLI::IsMember({"constant", "poisson", "gamma", "artifact"}));
   app->add_option("--cv", options->variation,
                   "Coefficient of variation of gamma arrivals; replaces the file's")
-      ->check(CLI::Range(workload::kMinVariation, workload::kMaxVariation));
+      ->check(Within(workload::kMinVariation, workload::kMaxVariation));
   app->add_option("--rates", options->rates,
                   "Where rates come from (see below); replaces the file's")
       ->type_name("FILE|trace-like|gamma:SHAPE");
   app->add_option("--duration-s", options->duration_s, "Measured seconds; replaces the file's")
-      ->check(CLI::PositiveNumber);
+      ->check(Within(0.001, kMostSeconds));
   app->add_option("--warm-up-s", options->warm_up_s, "Seconds before them; replaces the file's")
-      ->check(CLI::NonNegativeNumber);
+      ->check(Within(0, kMostSeconds));
   app->add_option("--seed", options->seed, "Of arrivals and rates; replaces the file's");
   app->add_option("--rate-factor", options->rate_factor,
                   "Multiplies every function's rate (default 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(Within(1e-6, 1e6));
   app->add_option("--write-rates", options->rates_file,
                   "Write all functions' rates there, as --rates reads them, and send nothing")
       ->type_name("FILE");
@@ -135,10 +151,10 @@ void AddOptions(Options* options, CLI::App* app) {
       ->type_name("FOLDER");
   app->add_option("--max-lag-ms", options->max_lag_ms,
                   "Fail if the p99 of the generator's own lateness is over this (0: never)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(Within(0, kMostMilliseconds));
   app->add_option("--abort-lag-ms", options->abort_lag_ms,
                   "Give up as soon as one request would be sent later than this (0: never)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(Within(0, kMostMilliseconds));
   app->add_flag("--quiet", options->quiet, "No progress line");
 }
 
@@ -163,7 +179,7 @@ absl::Status Apply(const Options& options, Workload* workload) {
   return absl::OkStatus();
 }
 
-// Every request under way holds a connection. How many there may be.
+// How many connections there may be; 0: any number.
 std::size_t RaiseConnectionLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -178,14 +194,13 @@ std::size_t RaiseConnectionLimit() {
 void PrintProgress(const Progress& progress) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto seconds = static_cast<long>(ToSeconds(progress.elapsed));
-  const bool last = progress.sent == progress.planned && progress.under_way == 0;
-  if (!terminal && !last && seconds % 5 != 0) return;
+  if (!terminal && !progress.is_last && seconds % 5 != 0) return;
   const std::string late =
       progress.late == 0 ? "" : absl::StrFormat(", %d sent late", progress.late);
   std::fprintf(stderr, "%s%4ld s: %zu of %zu sent, %zu under way, %zu errors, %zu wrong%s%s",
                terminal ? "\r\x1b[K" : "", seconds, progress.sent, progress.planned,
                progress.under_way, progress.errors, progress.wrong_answers, late.c_str(),
-               terminal && !last ? "" : "\n");
+               terminal && !progress.is_last ? "" : "\n");
 }
 
 void PrintFailure(const std::string& failure) {
@@ -200,11 +215,26 @@ absl::Status WriteFile(const std::string& path, const std::string& contents) {
   return file.flush() ? absl::OkStatus() : absl::UnavailableError("cannot write " + path);
 }
 
+// Whether there will be a place for the report, before a load is made for it.
+absl::Status PrepareOutput(const Options& options) {
+  if (!options.json_file.empty() && !std::ofstream(options.json_file, std::ios::app)) {
+    return absl::UnavailableError("--json: cannot write " + options.json_file);
+  }
+  if (options.output_folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(options.output_folder, error);
+  if (error) {
+    return absl::UnavailableError("--output: cannot make " + options.output_folder + ": " +
+                                  error.message());
+  }
+  if (!std::ofstream(options.output_folder + "/report.json", std::ios::app)) {
+    return absl::UnavailableError("--output: cannot write in " + options.output_folder);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteFolder(const std::string& folder, const Report& report,
                          const std::vector<Record>& records) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return absl::UnavailableError("cannot make " + folder + ": " + error.message());
   TORPOR_RETURN_IF_ERROR(WriteFile(folder + "/report.json", ReportJson(report)));
   TORPOR_RETURN_IF_ERROR(WriteFile(folder + "/report.csv", ReportCsv(report)));
   for (const PlotFile& plot : ReportPlots(report, records)) {
@@ -213,13 +243,15 @@ absl::Status WriteFolder(const std::string& folder, const Report& report,
   return absl::OkStatus();
 }
 
+// All that can be written; the first error.
 absl::Status Write(const Options& options, const Report& report,
                    const std::vector<Record>& records) {
-  if (!options.json_file.empty()) {
-    TORPOR_RETURN_IF_ERROR(WriteFile(options.json_file, ReportJson(report)));
+  absl::Status written;
+  if (!options.json_file.empty()) written = WriteFile(options.json_file, ReportJson(report));
+  if (!options.output_folder.empty()) {
+    written.Update(WriteFolder(options.output_folder, report, records));
   }
-  if (options.output_folder.empty()) return absl::OkStatus();
-  return WriteFolder(options.output_folder, report, records);
+  return written;
 }
 
 // Says what is wrong with the command line, the workload or where the report goes.
@@ -241,9 +273,9 @@ int Finish(const Options& options, const Workload& workload, const LoadResult& r
   if (!written.ok()) return Refuse(written);
   if (!report.invalid_because.empty()) {
     std::fprintf(stderr, "torpor-loadgen: INVALID: %s\n", report.invalid_because.c_str());
+    return 3;
   }
-  if (!report.Clean()) return 1;
-  return report.invalid_because.empty() ? 0 : 3;
+  return report.Clean() ? 0 : 1;
 }
 
 int Load(const Options& options) {
@@ -261,8 +293,10 @@ int Load(const Options& options) {
   if (MeasuredDuration(*workload, *rates) <= Duration::zero()) {
     return Refuse(absl::InvalidArgumentError("the duration is not positive"));
   }
+  const absl::Status prepared = PrepareOutput(options);
+  if (!prepared.ok()) return Refuse(prepared);
   const LoadLimits limits{.lag = Seconds(options.abort_lag_ms / 1000),
-                          .under_way = RaiseConnectionLimit()};
+                          .connections = RaiseConnectionLimit()};
   LoadObserver observer;
   if (!options.quiet) observer.on_progress = PrintProgress;
   observer.on_failure = PrintFailure;

@@ -44,7 +44,7 @@ std::size_t CountRequests(const Workload& workload, const workload::MinuteRates&
 
 Duration MeasuredDuration(const Workload& workload, const workload::MinuteRates& rates) {
   if (workload.duration) return *workload.duration;
-  if (rates.minutes() == 1) return kDefaultDuration;
+  if (workload.rates.UsesOwnRates()) return kDefaultDuration;
   return std::chrono::minutes(rates.minutes());
 }
 

@@ -135,8 +135,10 @@ class Reader {
     }
     TORPOR_RETURN_IF_ERROR(ReadDuration(node, "objective_ms", 1e-3, &function.objective));
     TORPOR_RETURN_IF_ERROR(Read(node, "percentile", &function.percentile));
-    if (!(function.percentile > 0 && function.percentile <= 100)) {
-      return Invalid(node, "'percentile' is not over 0 and at most 100");
+    // At most 1, it was meant as a share, as torpord's configuration has it.
+    if (!(function.percentile > 1 && function.percentile <= 100)) {
+      return Invalid(node["percentile"],
+                     "'percentile' is in percent, over 1 and at most 100, for example 98");
     }
     TORPOR_RETURN_IF_ERROR(ReadPlace(node, &function));
     TORPOR_RETURN_IF_ERROR(ReadBodies(node, &function));

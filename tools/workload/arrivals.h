@@ -52,9 +52,9 @@ class ArrivalStream {
   virtual std::optional<Arrival> Next() = 0;
 };
 
-// The requests in [0, `length`) that `rates` stands for; those of one instant in order of
-// functions. Holds one request a function at most, however many come. The same arguments give the
-// same arrivals on every machine. But for kArtifact a function's arrivals depend on no other
+// The requests in [0, `length`) that `rates` stands for. Holds one request a function at most,
+// however many come. The same arguments give the same arrivals on every machine. But for kArtifact
+// those of one instant come in order of functions, a function's arrivals depend on no other
 // function, and a load begins as if it had gone on for long: no burst is common to all.
 std::unique_ptr<ArrivalStream> MakeArrivals(const ArrivalModel& model, MinuteRates rates,
                                             Duration length, std::uint64_t seed);

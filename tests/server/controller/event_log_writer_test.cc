@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,9 +31,10 @@ class EventLogWriterTest : public testing::Test {
     }
   }
 
-  std::string Text() {
+  std::string Text() { return TextOf(path_); }
+  static std::string TextOf(const std::string& path) {
     std::stringstream text;
-    text << std::ifstream(path_).rdbuf();
+    text << std::ifstream(path).rdbuf();
     return text.str();
   }
 
@@ -51,6 +53,15 @@ TEST_F(EventLogWriterTest, WhatIsRecordedCanBeReplayed) {
   const scheduler::ReplayOutcome outcome = scheduler::Replay(log);
   EXPECT_TRUE(outcome.is_same()) << outcome.error;
   EXPECT_EQ(outcome.events, 1000u);
+  EXPECT_EQ(TextOf(path_ + ".1"), "of an earlier daemon");
+}
+
+TEST_F(EventLogWriterTest, WhatIsNoFileStaysWhereItIs) {
+  std::filesystem::create_directory(path_);
+  const auto writer = Create(kMiB);
+  EXPECT_EQ(writer.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(writer.status().message()), testing::HasSubstr("no file stands there"));
+  EXPECT_TRUE(std::filesystem::is_directory(path_));
 }
 
 TEST_F(EventLogWriterTest, AtItsSizeItEndsWithAWholeEvent) {

@@ -230,7 +230,7 @@ TEST(LoadRunTest, ItGivesUpRatherThanHaveMoreUnderWayThanItMay) {
   Workload workload = Load(server.host(), {{"x", "", 0}});
   workload.timeout = std::chrono::milliseconds(300);
   LoadLimits limits;
-  limits.under_way = 5;
+  limits.connections = 5;
   const LoadResult result = RunLoad(workload, *MakeRates(workload), limits, {});
   silence.unlock();
   EXPECT_EQ(result.records.size(), 5U);

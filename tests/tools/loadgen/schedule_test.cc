@@ -61,8 +61,12 @@ TEST(ScheduleTest, CountsWhatItPlans) {
 
 TEST(ScheduleTest, ATablesMinutesAreMeasuredUnlessTheWorkloadSaysElse) {
   const MinuteRates table(3, {1, 1, 1});
-  EXPECT_EQ(MeasuredDuration(Load(seconds(0), std::nullopt), table), Duration(minutes(3)));
-  EXPECT_EQ(MeasuredDuration(Load(seconds(0), seconds(7)), table), Duration(seconds(7)));
+  Workload from_table = Load(seconds(0), std::nullopt);
+  from_table.rates.kind = RateSource::Kind::kFile;
+  EXPECT_EQ(MeasuredDuration(from_table, table), Duration(minutes(3)));
+  EXPECT_EQ(MeasuredDuration(from_table, MinuteRates(1, {1})), Duration(minutes(1)));
+  from_table.duration = seconds(7);
+  EXPECT_EQ(MeasuredDuration(from_table, table), Duration(seconds(7)));
   EXPECT_EQ(MeasuredDuration(Load(seconds(0), std::nullopt), workload::ConstantRates({1})),
             Duration(seconds(30)));
 }

@@ -128,6 +128,7 @@ TEST_F(WorkloadTest, RefusesMistakesByNameAndLine) {
   EXPECT_THAT(Refusal(whole + "cv: 2\n"), HasSubstr("line 5: 'cv' is for gamma"));
   EXPECT_THAT(Refusal(whole + "arrivals: gamma\ncv: 0\n"), HasSubstr("line 6: 'cv' is not"));
   EXPECT_THAT(Refusal(head + "  - {name: a, body: x, percentile: 0}\n"), HasSubstr("percentile"));
+  EXPECT_THAT(Refusal(head + "  - {name: a, body: x, percentile: 0.98}\n"), HasSubstr("98"));
   EXPECT_NE(Refusal("a: [b"), "accepted");
   EXPECT_NE(Refusal("text"), "accepted");
   EXPECT_NE(Refusal(""), "accepted");
