@@ -75,6 +75,9 @@ template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<SwapOutReason> = {
     "memory_full", "move", "requested", "keep_alive_over"};
 template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<Ending> = {"answered", "failed",
+                                                                     "cancelled", "lost"};
+template <>
 inline constexpr std::array<std::string_view, 5> kWordsOf<Refusal> = {
     "too_large", "swap_failed", "no_room", "queue_full", "too_late"};
 template <>
@@ -146,7 +149,7 @@ void VisitFields(Self& event, const Visit& visit) {
 template <Of<RequestGone> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("request", event.request);
-  visit("is_served", event.is_served);
+  visit("ending", event.ending);
 }
 template <Of<SwapInDone> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {

@@ -44,7 +44,8 @@ struct ExecutorUp {
 };
 
 // An executor has gone with everything on its GPU: images, swaps, the lease if there was one (no
-// LeaseEnded follows). Requests that were granted on it are forgotten, others wait on.
+// LeaseEnded follows). Requests that were granted on it come again, or RequestGone says what has
+// become of them; others wait on.
 struct ExecutorDown {
   GpuIndex gpu;
 };
@@ -89,11 +90,21 @@ struct RequestArrived {
   std::optional<TimePoint> arrival{};  // earlier than now: it was granted before and lost its GPU
 };
 
-// The request is over (`is_served`: answered), or is no longer wanted. When the last request of a
-// lease has gone, the lease is revoked.
+// How a request has ended. Against its function's objective count those that were answered, in time
+// or not, and as missed those that failed or were lost; of those that were cancelled only what was
+// late already.
+enum class Ending {
+  kAnswered,
+  kFailed,     // its server was down, broke off, or answered with an error of its own
+  kCancelled,  // by its caller
+  kLost,       // with its lease, because the executor has died
+};
+
+// The request is over, or is no longer wanted. When the last request of a lease has gone, the lease
+// is revoked. Of an implicit request that was granted nothing is said but its lease's end.
 struct RequestGone {
   RequestId request;
-  bool is_served = false;
+  Ending ending = Ending::kCancelled;
 };
 
 // Answers SwapIn. `ok` false: nothing of the image is on the GPU.
@@ -125,7 +136,8 @@ struct WriteBackDone {
   bool is_clean = true;
 };
 
-// The lease has ended, for whatever reason: the GPU is free for another.
+// The lease has ended, for whatever reason: the GPU is free for another. What is said of requests
+// that were granted under it is as with ExecutorDown.
 struct LeaseEnded {
   InstanceId instance;
 };

@@ -38,6 +38,7 @@ struct Request {
   TimePoint deadline;
   bool is_implicit = false;
   bool is_for_any = false;  // any other instance of the function may serve it as well
+  bool is_lost = false;     // its lease has ended under it: it neither waits nor is in flight
 };
 
 // Where an image came from for the lease that runs on it.
@@ -194,7 +195,7 @@ struct NodeState {
   std::unordered_map<FunctionId, Function> functions;
   std::unordered_map<TenantId, Tenant> tenants;
   std::unordered_map<InstanceId, Instance> instances;
-  std::unordered_map<RequestId, Request> requests;  // that wait or are in flight
+  std::unordered_map<RequestId, Request> requests;  // that wait, are in flight, or were lost
 
   const Function& FunctionOf(const Instance& instance) const {
     return functions.at(instance.function);

@@ -37,7 +37,9 @@ class MissingName {
     return is_new ? "" : "the instance is there already";
   }
   std::string operator()(const RequestArrived& event) const {
-    if (node_.requests.count(event.request) > 0) return "the request is there already";
+    if (IsWaiting(event.request) || (!event.arrival && node_.requests.count(event.request) > 0)) {
+      return "the request is there already";
+    }
     if (event.instance) return Of(event.instance);
     const auto function = node_.functions.find(event.function);
     const bool has_instance =
@@ -50,6 +52,11 @@ class MissingName {
   }
 
  private:
+  bool IsWaiting(RequestId id) const {
+    const auto request = node_.requests.find(id);
+    if (request == node_.requests.end()) return false;
+    return node_.instances.at(request->second.instance).waiting.count(request->second.turn) > 0;
+  }
   bool IsKnown(InstanceId id) const { return node_.instances.count(id) > 0; }
   std::string Of(InstanceId id) const { return IsKnown(id) ? "" : "there is no such instance"; }
 

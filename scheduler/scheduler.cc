@@ -167,7 +167,14 @@ void Scheduler::NoteUse(Instance& member) {
 }
 
 void Scheduler::EndTenancy(Instance& leader) {
-  for (const RequestId request : leader.in_flight) node_.requests.erase(request);
+  for (const RequestId request : leader.in_flight) {
+    // Nobody says what becomes of an implicit one.
+    if (leader.lease_is_implicit) {
+      node_.requests.erase(request);
+    } else {
+      node_.requests.at(request).is_lost = true;
+    }
+  }
   leader.in_flight.clear();
   ForEachMember(leader, [&](Instance& member) {
     Gpu& gpu = node_.gpus.at(member.gpu);

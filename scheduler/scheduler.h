@@ -117,6 +117,8 @@ class Scheduler {
   void Enqueue(const Request& request);
   // Takes it out of its instance's waiting ones.
   void Unqueue(const Request& request);
+  // Takes one that was granted out of its lease, if that has not ended.
+  void TakeBack(RequestId request);
   void RefuseWaiting(RequestId request, Refusal reason);
   void RefuseAllWaiting(Instance& leader, Refusal reason);
   // Brings the queue in step with what waits for the instance, and its phase.

@@ -84,8 +84,18 @@ void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
 }
 
 std::string StateOf(const RequestStory& story) {
-  if (story.ended) return story.is_served ? "served" : "failed";
-  return story.granted ? "running" : "waiting";
+  if (!story.ended) return story.granted ? "running" : "waiting";
+  switch (story.ending) {
+    case scheduler::Ending::kAnswered:
+      return "answered";
+    case scheduler::Ending::kFailed:
+      return "failed";
+    case scheduler::Ending::kCancelled:
+      return "cancelled";
+    case scheduler::Ending::kLost:
+      return "lost";
+  }
+  return "";
 }
 
 void Fill(const RequestStory& story, const Placement& placement, v1::Explanation& explanation) {

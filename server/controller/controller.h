@@ -66,7 +66,7 @@ class Controller {
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
-  void Release(RequestId request, bool is_served);
+  void Release(RequestId request, scheduler::Ending ending);
 
   // `done` gets the outcome, exactly once: OK when it is as asked for; NotFound, InvalidArgument,
   // FailedPrecondition: why it cannot be; DeadlineExceeded: not yet, and only a load is still
@@ -371,8 +371,8 @@ class Controller {
   // controller_requests.cc
   void FlushGrants(Instance& instance);
   void FailRequest(RequestId request, const absl::Status& status);
-  // `why`: it was not served.
-  void FinishRequest(RequestId request, bool is_served, const std::string& why);
+  // `why`: it was not answered.
+  void FinishRequest(RequestId request, scheduler::Ending ending, const std::string& why);
   void CheckIdle();
 
   // controller_hints.cc: an administrator's hints.

@@ -15,6 +15,21 @@ namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
 
+// For a request that had a GPU.
+const char* WhyNotAnswered(scheduler::Ending ending) {
+  switch (ending) {
+    case scheduler::Ending::kAnswered:
+      return "";
+    case scheduler::Ending::kFailed:
+      return "its function's server gave no answer, or one of its own errors";
+    case scheduler::Ending::kCancelled:
+      return "its caller went";
+    case scheduler::Ending::kLost:
+      return "the executor of its GPU died while it ran";
+  }
+  return "";
+}
+
 }  // namespace
 
 void Controller::Acquire(RequestId request, const RequestBroker::Demand& demand,
@@ -50,14 +65,13 @@ void Controller::Acquire(RequestId request, const RequestBroker::Demand& demand,
   Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
 }
 
-void Controller::Release(RequestId request, bool is_served) {
+void Controller::Release(RequestId request, scheduler::Ending ending) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   if (found->second.state != Request::State::kRunning) {
     return FailRequest(request, absl::CancelledError("released before it was granted"));
   }
-  FinishRequest(request, is_served,
-                is_served ? "" : "its caller went, or its function gave no usable answer");
+  FinishRequest(request, ending, WhyNotAnswered(ending));
 }
 
 void Controller::ConfirmLease(RequestId request, const std::function<void()>& done) {
@@ -108,16 +122,19 @@ void Controller::FailRequest(RequestId request, const absl::Status& status) {
   if (found == requests_.end()) return;
   ++instances_.at(found->second.instance).errors;
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
-  FinishRequest(request, false, std::string(status.message()));
+  const auto ending =
+      absl::IsCancelled(status) ? scheduler::Ending::kCancelled : scheduler::Ending::kFailed;
+  FinishRequest(request, ending, std::string(status.message()));
   on_grant(status);
 }
 
-void Controller::FinishRequest(RequestId request, bool is_served, const std::string& why) {
+void Controller::FinishRequest(RequestId request, scheduler::Ending ending,
+                               const std::string& why) {
   const auto found = requests_.find(request);
   Request finished = std::move(found->second);
   requests_.erase(found);
   finished.story.ended = finished.story.as_of = loop_.Now();
-  finished.story.is_served = is_served;
+  finished.story.ending = ending;
   finished.story.why = why;
   history_.Add(std::move(finished.story));
   std::optional<Lease>& lease = instances_.at(finished.instance).lease;
@@ -128,7 +145,7 @@ void Controller::FinishRequest(RequestId request, bool is_served, const std::str
       session->link->Send(wire::LeaseRevoke{finished.lost_lease.value});
     }
   }
-  Feed(scheduler::RequestGone{request, is_served});
+  Feed(scheduler::RequestGone{request, ending});
   CheckIdle();
 }
 

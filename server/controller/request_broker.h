@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "scheduler/events.h"
 
 namespace torpor::server {
 
@@ -58,9 +59,9 @@ class RequestBroker {
   // grant and Release.
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
 
-  // The request is over, or its caller has gone. `is_served`: the function has answered it, and
-  // with no error of the server's. Exactly once for every Acquire.
-  virtual void Release(RequestId request, bool is_served) = 0;
+  // The request is over, or its caller has gone; kFailed also where the function has answered with
+  // an error of the server's. Exactly once for every Acquire.
+  virtual void Release(RequestId request, scheduler::Ending ending) = 0;
 };
 
 }  // namespace torpor::server

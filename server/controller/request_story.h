@@ -44,8 +44,8 @@ struct RequestStory {
   std::optional<TimePoint> granted{};
   // Once it is over.
   std::optional<TimePoint> ended{};
-  bool is_served = false;
-  std::string why{};  // it was not
+  scheduler::Ending ending = scheduler::Ending::kAnswered;
+  std::string why{};  // it was not answered
   TimePoint as_of{};  // the end, or when this was asked for
 };
 

@@ -92,7 +92,7 @@ TEST(ReplayTest, WhatIsNoLogIsSaid) {
   const std::string header = LinesOf(LogOf("fifo", 1)).front() + '\n';
   EXPECT_EQ(ReplayText("").error, "line 1: the log is empty");
   EXPECT_EQ(ReplayText("GET / HTTP/1.1\n").error,
-            "line 1: expected \"torpor-events 1\": not an event log, or of another release");
+            "line 1: expected \"torpor-events 2\": not an event log, or of another release");
   EXPECT_EQ(ReplayText(header + "7 < lease_ended instance=3\n").error,
             "line 2: there is no such instance");
   EXPECT_EQ(ReplayText(header + "7 < request_arrived request=1 instance=0 deadline=9 "

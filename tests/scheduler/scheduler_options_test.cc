@@ -15,7 +15,7 @@ class SchedulerOptionsTest : public SchedulerTest {
 
   void Serve(const Grant& grant, Duration run) {
     Advance(run);
-    Tell(RequestGone{grant.request, true});
+    Tell(RequestGone{grant.request, Ending::kAnswered});
     Tell(LeaseEnded{grant.instance});
   }
 };
@@ -52,10 +52,10 @@ TEST_F(SchedulerOptionsTest, InstancesOfAFunctionShareItsRequests) {
   // Two more wait, one with each; one of the instances ends both of its requests first.
   arrive(3);
   arrive(4);
-  Tell(RequestGone{RequestId{1}, true});
+  Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const auto third = Only<Grant>(Tell(LeaseEnded{first->instance}));
   ASSERT_TRUE(third);
-  Tell(RequestGone{third->request, true});
+  Tell(RequestGone{third->request, Ending::kAnswered});
   const auto fourth = Only<Grant>(Tell(LeaseEnded{third->instance}));
   ASSERT_TRUE(fourth);
   EXPECT_EQ(fourth->instance, first->instance);
@@ -131,7 +131,7 @@ TEST_F(SchedulerOptionsTest, FurtherCopiesGoWhileTheImageRuns) {
   EXPECT_TRUE(Only<SwapIn>(Arrive(2, kA)));
   EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu1})));
   Arrive(3, kB);
-  Tell(RequestGone{RequestId{1}, true});
+  Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const Actions actions = Tell(LeaseEnded{kC});
   ASSERT_FALSE(actions.empty());
   const auto* const swap_out = std::get_if<SwapOut>(&actions.front());
@@ -177,7 +177,7 @@ int SwapInsOfOneFunction(const std::string& policy, int requests) {
     tell(RequestArrived{RequestId{id}, kA});
     tell(SwapInDone{kA, scheduler.node().instances.at(kA).gpu});
     now += milliseconds(20);
-    tell(RequestGone{RequestId{id}, true});
+    tell(RequestGone{RequestId{id}, Ending::kAnswered});
     tell(LeaseEnded{kA});
   }
   return swap_ins;
@@ -234,7 +234,7 @@ TEST_F(KeepAliveTest, AColdStartHoldsNoGpu) {
   EXPECT_TRUE(Only<SwapIn>(Arrive(2, kB)));
   EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kB, kGpu0})));
   EXPECT_TRUE(Tell(SwapInDone{kA, kGpu0}).empty());
-  Tell(RequestGone{RequestId{2}, true});
+  Tell(RequestGone{RequestId{2}, Ending::kAnswered});
   const Actions actions = Tell(LeaseEnded{kB});
   ASSERT_FALSE(actions.empty());
   EXPECT_TRUE(std::holds_alternative<Grant>(actions.back()));
@@ -248,7 +248,7 @@ TEST_F(KeepAliveTest, WhoFindsNoRoomIsRefusedUntilAnotherIsNotKeptAnyLonger) {
   const auto grant = Only<Grant>(Tell(SwapInDone{kA, kGpu0}));
   ASSERT_TRUE(grant);
   EXPECT_TRUE(Only<Refuse>(Arrive(2, kB)));
-  Tell(RequestGone{RequestId{1}, true});
+  Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const auto wake_up = Only<WakeUp>(Tell(LeaseEnded{kA}));
   ASSERT_TRUE(wake_up);
   EXPECT_EQ(wake_up->when, now_ + std::chrono::seconds(10));
@@ -279,7 +279,7 @@ TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
   Arrive(2, kB);
   Arrive(3, kC);
   Advance(milliseconds(100));
-  Actions actions = Tell(RequestGone{RequestId{1}, true});
+  Actions actions = Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const bool is_refused = std::holds_alternative<Refuse>(actions.back());
   EXPECT_EQ(is_refused, GetParam() == TooLate::kRefuse);
   actions = Tell(LeaseEnded{kA});
@@ -287,7 +287,7 @@ TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
   const auto* const next = std::get_if<Grant>(&actions.back());
   ASSERT_NE(next, nullptr);
   EXPECT_EQ(next->request, RequestId{GetParam() == TooLate::kServe ? 2u : 3u});
-  Tell(RequestGone{next->request, true});
+  Tell(RequestGone{next->request, Ending::kAnswered});
   const Actions last = Tell(LeaseEnded{next->instance});
   EXPECT_EQ(last.empty(), GetParam() == TooLate::kRefuse);
 }

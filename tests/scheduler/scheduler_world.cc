@@ -273,7 +273,7 @@ void SchedulerWorld::EndSomeRequest() {
   if (lease.is_implicit || lease.requests.empty()) return;
   const RequestId gone = *lease.requests.begin();
   lease.requests.erase(gone);
-  Tell(RequestGone{gone, Below(4) > 0});
+  Tell(RequestGone{gone, static_cast<Ending>(Below(4))});
 }
 
 void SchedulerWorld::EndSomeLease() {

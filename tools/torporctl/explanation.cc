@@ -54,11 +54,13 @@ std::string GpuText(const v1::Explanation& explanation) {
 }
 
 std::string OutcomeText(const v1::Explanation& explanation) {
-  const bool is_over = explanation.state() == "served" || explanation.state() == "failed";
-  const bool is_late = explanation.total_ms() > explanation.deadline_ms();
-  const char* const verdict = is_late                           ? "missed"
-                              : explanation.state() == "served" ? "met"
-                                                                : "not passed";
+  const std::string& state = explanation.state();
+  const bool is_over = state != "waiting" && state != "running";
+  const bool is_missed = explanation.total_ms() > explanation.deadline_ms() || state == "failed" ||
+                         state == "lost";
+  const char* const verdict = is_missed             ? "missed"
+                              : state == "answered" ? "met"
+                                                    : "not passed";
   return fmt::format("state      {}{}{}\ndeadline   {:g}ms, {}: {:.1f}ms {}\n", explanation.state(),
                      explanation.why().empty() ? "" : ": ", explanation.why(),
                      explanation.deadline_ms(), verdict, explanation.total_ms(),

@@ -196,7 +196,6 @@ TEST_F(AdminServerTest, ARequestIsExplained) {
   story_.placement.evicted = {"speech", "ranker"};
   story_.granted = arrival + milliseconds(17);
   story_.ended = story_.as_of = arrival + milliseconds(31);
-  story_.is_served = true;
   StartServer();
   const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
   ASSERT_TRUE(explanation.ok()) << explanation.status();
@@ -210,7 +209,7 @@ TEST_F(AdminServerTest, ARequestIsExplained) {
             "beside     encoder to GPU 0, through the same PCIe switch\n"
             "evicted    speech, ranker\n"
             "ran        14.0ms\n"
-            "state      served\n"
+            "state      answered\n"
             "deadline   80ms, met: 31.0ms in all\n");
   EXPECT_THAT(torporctl::ExplanationJson(*explanation), HasSubstr("\"room_wait_ms\": 2.0"));
   EXPECT_EQ(torporctl::FetchExplanation(config_.admin_socket, "r2").status().code(),

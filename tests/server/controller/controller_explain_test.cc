@@ -56,7 +56,7 @@ TEST_F(ControllerExplainTest, ARequestWaitsForAGpuAndThenForItsImage) {
   EXPECT_FALSE(story.placement.peer);
   EXPECT_EQ(*story.granted - story.placement.since, milliseconds(5));
   EXPECT_EQ(*story.ended - *story.granted, milliseconds(7));
-  EXPECT_TRUE(story.is_served);
+  EXPECT_EQ(story.ending, scheduler::Ending::kAnswered);
 }
 
 TEST_F(ControllerExplainTest, RoomIsMadeByEvictions) {
@@ -141,7 +141,7 @@ TEST_F(ControllerExplainTest, WhyARequestWasNotServedIsKept) {
   loop_.Advance(milliseconds(6));
   const RequestStory story = Story(impatient);
   EXPECT_FALSE(story.granted);
-  EXPECT_FALSE(story.is_served);
+  EXPECT_EQ(story.ending, scheduler::Ending::kFailed);
   EXPECT_THAT(story.why, HasSubstr("no GPU became free in time"));
 }
 

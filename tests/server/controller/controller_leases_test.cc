@@ -317,6 +317,18 @@ TEST_F(ControllerLeases, RunsRequestsSideBySideWhereAllowed) {
   EXPECT_TRUE(GiveBack(c));
 }
 
+TEST_F(ControllerLeases, AProcessThatDiesFailsWhatItHasNotTaken) {
+  StartExecutor(0);
+  const Client c = Connect("token-c");
+  const RequestId first = Acquire("c");
+  const RequestId second = Acquire("c");
+  const RequestId third = Acquire("c");  // waits for one of them
+  Disconnect(c);
+  EXPECT_EQ(Failure(first), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Failure(second), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(IsRunning(third)) << "its server may come to CUDA again";
+}
+
 TEST_F(ControllerLeases, AllProcessesOfAFunctionShareItsLease) {
   StartExecutor(0);
   Client one = Connect("token-a");

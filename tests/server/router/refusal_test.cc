@@ -92,7 +92,7 @@ TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
   EXPECT_EQ(Requests("rejected"), "6");
   EXPECT_EQ(Requests("timeout"), "1");
   EXPECT_EQ(broker_.released(), 7u);
-  EXPECT_EQ(broker_.served(), 0u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kCancelled), 7u);
 }
 
 TEST_F(RefusalTest, ADrainingNodeRefusesAndSaysSo) {
@@ -146,6 +146,7 @@ TEST_F(RefusalTest, AFunctionWithoutAServerIs503) {
   ExpectRefusal(down, 503, "upstream_down");
   EXPECT_EQ(down.Field("retry-after"), "1");
   EXPECT_EQ(broker_.released(), 1u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 1u);
   ExpectRefusal(Fetch(Get("/function/g/")), 503, "no_upstream");
 }
 
@@ -155,6 +156,7 @@ TEST_F(RefusalTest, ASilentUpstreamIs504) {
   ExpectRefusal(Fetch(Get("/function/f/")), 504, "upstream_timeout");
   EXPECT_EQ(Requests("timeout"), "1");
   broker_.WaitForReleased(1);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 1u);
 }
 
 TEST_F(RefusalTest, AnUpstreamThatBreaksOffIs502) {
@@ -169,6 +171,7 @@ TEST_F(RefusalTest, AnUpstreamThatBreaksOffIs502) {
   ExpectRefusal(Fetch(Get("/function/f/half")), 502, "upstream_broken");
   ExpectRefusal(Fetch(Get("/function/f/junk")), 502, "upstream_broken");
   EXPECT_EQ(Requests("lost"), "3");
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 3u);
 }
 
 TEST_F(RefusalTest, AnAnswerThatBreaksOffAfterItsHeaderIsCutShort) {
@@ -194,6 +197,7 @@ TEST_F(RefusalTest, ALeaseLostInMidRequestIs502) {
   EXPECT_THAT(answer->body, HasSubstr("executor 1 died"));
   EXPECT_EQ(Requests("lost"), "1");
   broker_.WaitForReleased(1);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kLost), 1u);
 }
 
 TEST_F(RefusalTest, AFunctionThatSeesTheLossFirstIs502Too) {
@@ -228,7 +232,7 @@ TEST_F(RefusalTest, AFunctionsOwnErrorsPass) {
   EXPECT_EQ(answer.first_line, "HTTP/1.1 500 Oops");
   EXPECT_EQ(answer.body, "Oops");
   EXPECT_EQ(Requests("upstream_error"), "1");
-  EXPECT_EQ(broker_.served(), 0u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 1u);
 }
 
 TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {
