@@ -156,8 +156,9 @@ struct ImageShrunk {
 };
 
 // An administrator wants the image on that GPU, or on any, before a request comes for it. A hint:
-// requests go first, room is made as for them, and it is forgotten as soon as the image comes
-// there, a request has the instance, or there is no such GPU any more.
+// requests go first, and it waits until there is room, or can be by evicting what nobody uses;
+// until then nothing is evicted for it. It is forgotten as soon as the image comes there, a request
+// has the instance, or it is refused by RefuseLoad. To come there counts as a use of the image.
 struct LoadWanted {
   InstanceId instance;
   std::optional<GpuIndex> gpu;
@@ -252,13 +253,28 @@ struct RefuseGrowth {
   GrowthId growth;
 };
 
+enum class LoadRefusal {
+  kNoGpu,       // the GPU does not serve, or none does
+  kTooFewGpus,  // the instance needs several at a time
+  kTooLarge,    // the image is larger than the GPU, or any
+  kNoRoom,      // nothing is evicted, and no GPU has room
+  kInUse,       // a request has it on another GPU
+  kSwapFailed,  // the image could not be brought to the GPU
+};
+
+// The image will not be loaded ahead of its requests. The wish is forgotten.
+struct RefuseLoad {
+  InstanceId instance;
+  LoadRefusal reason = LoadRefusal::kNoGpu;
+};
+
 // Send TimePassed at `when` (or later), whatever else happens until then.
 struct WakeUp {
   TimePoint when;
 };
 
 using Action = std::variant<SwapIn, SwapOut, WriteBack, Grant, Revoke, Refuse, AllowGrowth,
-                            RefuseGrowth, WakeUp>;
+                            RefuseGrowth, WakeUp, RefuseLoad>;
 using Actions = std::vector<Action>;
 
 }  // namespace torpor::scheduler

@@ -116,6 +116,7 @@ struct Copy {
   Bytes bytes = 0;          // set aside on the GPU
   bool is_unsaved = false;  // a lease may have changed it since it was written back
   bool is_saving = false;   // WriteBack is under way
+  bool is_for_load = false;  // it comes because an administrator wants it here
   // From where it comes, if that GPU keeps its copy; and how many are coming from this one so.
   std::optional<GpuIndex> source{};
   int readers = 0;
@@ -139,7 +140,8 @@ struct Instance {
   std::optional<GpuIndex> bound_gpu;  // the only one it may run on, where that is decided early
   bool is_pinned = false;
   bool is_load_wanted = false;
-  std::optional<GpuIndex> load_gpu;  // where to, once that is decided
+  std::optional<GpuIndex> wanted_gpu;  // the only one that will do
+  std::optional<GpuIndex> load_gpu;    // where to, once that is decided
   Phase phase = Phase::kIdle;
   GpuIndex gpu;  // while it is a tenant
   bool lease_is_implicit = false;

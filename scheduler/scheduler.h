@@ -194,11 +194,17 @@ class Scheduler {
   void NoteKeepAlive(Instance& leader);
 
   // --- scheduler_hints.cc: what an administrator asks for ---
-  // Goes through the images that are wanted on a GPU.
+  // Goes through the instances that are wanted on GPUs.
   void ServeLoads();
   // True where nothing is left to do for it.
-  bool Load(Instance& member);
-  std::optional<GpuIndex> ChooseLoadGpu(const Instance& member);
+  bool Load(Instance& leader);
+  std::optional<LoadRefusal> ReasonNotToLoad(const Instance& leader) const;
+  // True once it is decided for every member.
+  bool ChooseLoadGpus(Instance& leader);
+  std::optional<GpuIndex> ChooseLoadGpu(const Instance& member, const std::set<GpuIndex>& taken);
+  // Whether the image is there, or evictions can make room for it now.
+  bool HasRoomToLoad(const Instance& member, const Gpu& gpu) const;
+  bool LoadMember(Instance& member);
 
   // --- scheduler_idle.cc: what GPUs do that have nothing to do ---
   void NoteIdleGpus();
@@ -215,7 +221,7 @@ class Scheduler {
   std::size_t waiting_ = 0;            // explicit requests
   std::vector<Growth> growths_;        // that wait for room, oldest first
   std::set<InstanceId> cold_;          // that wait for their images to come
-  std::set<InstanceId> wanted_loads_;  // of administrators
+  std::set<InstanceId> wanted_loads_;  // of administrators; leaders
   std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
   std::optional<TimePoint> wake_up_;
   bool is_waiting_better_ = false;  // the placement's last word was so

@@ -11,11 +11,18 @@ void Scheduler::Handle(const SwapInDone& event) {
   const auto copy = instance.copies.find(event.gpu);
   if (copy == instance.copies.end() || copy->second.state != Copy::State::kComing) return;
   EndReading(instance, event.gpu);
+  const bool was_for_load = std::exchange(copy->second.is_for_load, false);
   if (event.ok) {
+    // Else it would be the first to leave again.
+    if (was_for_load) NoteUse(instance);
     SetCopyState(instance, event.gpu, Copy::State::kPresent);
+    if (was_for_load) NoteKeepAlive(LeaderOf(instance.id));
     return UpdateQueue(LeaderOf(instance.id));
   }
   Drop(instance, event.gpu);
+  if (was_for_load) {
+    actions_.emplace_back(RefuseLoad{instance.leader, LoadRefusal::kSwapFailed});
+  }
   // Only a request that waits for it there: the image of a companion may have come for a lease that
   // was given up, another for a load.
   if (instance.phase != Instance::Phase::kPlacing || instance.gpu != event.gpu) return;

@@ -339,6 +339,10 @@ void Controller::Obey(const scheduler::WakeUp& action) {
   loop_.RunAt(action.when, [this] { Feed(scheduler::TimePassed{}); });
 }
 
+void Controller::Obey(const scheduler::RefuseLoad& action) {
+  load_refusals_[action.instance] = action.reason;
+}
+
 Controller::Part Controller::PartOf(InstanceId part) {
   Instance& instance = instances_.at(parts_.at(part));
   const auto found = std::find(instance.parts.begin(), instance.parts.end(), part);

@@ -150,6 +150,7 @@ class Controller {
   void Obey(const scheduler::AllowGrowth& action);
   void Obey(const scheduler::RefuseGrowth& action);
   void Obey(const scheduler::WakeUp& action);
+  void Obey(const scheduler::RefuseLoad& action);
   // Tells the scheduler, called as often as `sessions` says, that nothing is there any more.
   Executor::OnDone WhenLeft(InstanceId part, GpuIndex gpu, std::size_t sessions);
   // A part of an instance, by the scheduler's name for it.
@@ -380,7 +381,7 @@ class Controller {
   using HintOutcome = std::function<std::optional<absl::Status>()>;
   struct PendingHint {
     TimePoint give_up;
-    const char* late = "";  // what is said then
+    std::function<std::string()> late;  // what is said then
     HintOutcome outcome;
     std::function<void(absl::Status)> done;
   };
@@ -389,6 +390,10 @@ class Controller {
   absl::StatusOr<HintOutcome> Follow(const Hint& hint, const Instance& instance);
   absl::StatusOr<HintOutcome> FollowLoad(const Instance& instance, std::optional<GpuIndex> gpu);
   absl::StatusOr<HintOutcome> FollowEvict(const Instance& instance);
+  // Why it was not loaded.
+  absl::Status LoadFailure(const Instance& instance, std::optional<GpuIndex> gpu) const;
+  // Who is in the way of a load that waits.
+  std::string WhatRuns(std::optional<GpuIndex> gpu) const;
   HintOutcome FollowCheckpoint(InstanceId id);
   void AnswerHints();
 
@@ -418,6 +423,7 @@ class Controller {
   std::map<RequestId, SessionId> implicit_requests_;
   std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;
   std::vector<PendingHint> hints_;
+  std::map<InstanceId, scheduler::LoadRefusal> load_refusals_;  // the last one's reason
   std::map<GpuIndex, InstanceId> tenants_;
   std::map<GpuIndex, double> busy_seconds_;
 

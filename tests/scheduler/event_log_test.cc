@@ -26,6 +26,8 @@ TEST(EventLogTest, ALineIsTimeMarkNameAndFields) {
             "9 > swap_in instance=3 gpu=0 source=1 keeps_source=1");
   EXPECT_EQ(Encode(Action(Refuse{RequestId{7}, Refusal::kTooLate}), At(9)),
             "9 > refuse request=7 reason=too_late");
+  EXPECT_EQ(Encode(Action(RefuseLoad{InstanceId{7}, LoadRefusal::kTooLarge}), At(9)),
+            "9 > refuse_load instance=7 reason=too_large");
   EXPECT_EQ(Encode(Action(Grant{RequestId{7}, InstanceId{3}, GpuIndex{0}, false, {}}), At(9)),
             "9 > grant request=7 instance=3 gpu=0 joins=0 companion_gpus=");
 }

@@ -1,5 +1,6 @@
 #include "tests/scheduler/scheduler_world.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "scheduler/event_log.h"
@@ -236,6 +237,12 @@ void SchedulerWorld::Obey(const RefuseGrowth& action) {
 
 void SchedulerWorld::Obey(const WakeUp& action) {
   if (action.when <= now_) Fail("wakes up in the past");
+}
+
+void SchedulerWorld::Obey(const RefuseLoad& action) {
+  if (std::count(instances_.begin(), instances_.end(), action.instance) == 0) {
+    Fail("refuses to load what is no instance");
+  }
 }
 
 void SchedulerWorld::Fail(const std::string& what) {

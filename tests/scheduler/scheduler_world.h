@@ -62,6 +62,7 @@ class SchedulerWorld {
   void Obey(const AllowGrowth& action);
   void Obey(const RefuseGrowth& action);
   void Obey(const WakeUp& action);
+  void Obey(const RefuseLoad& action);
   void Fail(const std::string& what);
   void CheckCapacity();
 
