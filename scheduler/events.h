@@ -22,11 +22,15 @@ using FunctionId = Id<struct FunctionTag>;
 // Who pays for functions.
 using TenantId = Id<struct TenantTag>;
 
+// One request that is late costs as many in time as 1/(1 - percentile): with more nines the counts
+// would say nothing any more.
+inline constexpr double kMostPercentile = 0.9999;
+
 // A function complies while at least `percentile` of its requests are answered within `deadline` of
 // their arrival (section 5.2 of the paper).
 struct Objective {
   Duration deadline = Duration::max();
-  double percentile = 0.98;  // in (0, 1)
+  double percentile = 0.98;  // above 0, at most kMostPercentile
 
   bool operator==(const Objective&) const = default;
 };

@@ -22,7 +22,9 @@ class MissingName {
   }
   std::string operator()(const FunctionSet& event) const {
     const double percentile = event.objective.percentile;
-    if (!(percentile > 0 && percentile < 1)) return "the percentile is not between 0 and 1";
+    if (!(percentile > 0 && percentile <= kMostPercentile)) {
+      return "the percentile is not above 0 and at most 0.9999";
+    }
     constexpr int kHighestPriority = 1'000'000;
     const bool is_priority =
         -kHighestPriority <= event.priority && event.priority <= kHighestPriority;

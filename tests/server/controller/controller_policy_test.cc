@@ -57,6 +57,8 @@ TEST_F(StrictControllerTest, AnObjectiveChangesWhileTheNodeRuns) {
 TEST_F(StrictControllerTest, AWrongChangeChangesNothing) {
   const SettingText wrong[] = {{"deadline", "5s"}, {"percentile", "2"}};
   EXPECT_EQ(controller_->Change("b", wrong).code(), absl::StatusCode::kInvalidArgument);
+  const SettingText near_one[] = {{"percentile", "0.99999"}};
+  EXPECT_EQ(controller_->Change("b", near_one).code(), absl::StatusCode::kInvalidArgument);
   const SettingText fixed[] = {{"memory_limit", "1GiB"}};
   EXPECT_EQ(controller_->Change("b", fixed).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(controller_->Change("nobody", {}).code(), absl::StatusCode::kNotFound);
@@ -109,6 +111,7 @@ TEST_F(StrictControllerTest, WhatItsProcessDiedOfCountsAsMissed) {
 
 TEST_F(StrictControllerTest, ARequestThatMovesToAnotherLeaseCountsOnce) {
   const Client b = Connect("token-b");
+  Serve("b", b);  // its memory has been saved once
   const RequestId request = Acquire("b");
   KillExecutor(0);
   EXPECT_FALSE(outcome(request).lost) << "it had not begun";
@@ -118,8 +121,8 @@ TEST_F(StrictControllerTest, ARequestThatMovesToAnotherLeaseCountsOnce) {
   ASSERT_TRUE(IsRunning(request));
   Release(request);
   const ObjectiveSnapshot objective = controller_->Snapshot().functions.at(1).objective;
-  EXPECT_EQ(objective.finished, 1u);
-  EXPECT_EQ(objective.in_time, 1u);
+  EXPECT_EQ(objective.finished, 2u);
+  EXPECT_EQ(objective.in_time, 2u);
 }
 
 class SwitchedControllerTest : public ControllerHarness {
