@@ -23,9 +23,9 @@ absl::Status WhyRefused(scheduler::Refusal reason) {
       return absl::UnavailableError("the function's memory is larger than any GPU of this node");
     case scheduler::Refusal::kSwapFailed:
       return absl::UnavailableError("the function's memory could not be brought to a GPU");
+    // Of policies that never evict, which no daemon may be given.
     case scheduler::Refusal::kNoRoom:
-      return absl::FailedPreconditionError(
-          "no GPU has room for the function's memory, and nothing is evicted");
+      return absl::UnavailableError("no GPU has room for the function's memory");
     case scheduler::Refusal::kQueueFull:
       return absl::ResourceExhaustedError("as many requests wait for a GPU as may");
     case scheduler::Refusal::kTooLate:

@@ -47,10 +47,9 @@ class RequestBroker {
   };
 
   // Queues a request. `on_grant` is called exactly once, also when the request is refused:
-  // NotFound (no such function), Unavailable (draining, no GPU), FailedPrecondition (no GPU has
-  // room, and nothing is evicted), ResourceExhausted (as many requests wait as may), OutOfRange
-  // (it can no longer be answered within its deadline), DeadlineExceeded (still queued at
-  // `give_up`), Cancelled (Release came first).
+  // NotFound (no such function), Unavailable (draining, no GPU), ResourceExhausted (as many
+  // requests wait as may), OutOfRange (it can no longer be answered within its deadline),
+  // DeadlineExceeded (still queued at `give_up`), Cancelled (Release came first).
   virtual RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) = 0;
 
   // For a caller that has seen something go wrong and wants to know whether the executor's death is

@@ -74,7 +74,6 @@ TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
       {absl::DeadlineExceededError("waited"), 504, "queue_timeout", "timeout"},
       {absl::NotFoundError("gone"), 404, "unknown_function", "rejected"},
       {absl::InternalError("odd"), 503, "unavailable", "rejected"},
-      {absl::FailedPreconditionError("full"), 503, "no_room", "rejected"},
       {absl::ResourceExhaustedError("queue"), 429, "queue_full", "rejected"},
       {absl::OutOfRangeError("late"), 504, "too_late", "rejected"},
   };
@@ -89,10 +88,10 @@ TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
     EXPECT_EQ(answer->Field("retry-after"), may_retry ? "1" : "");
     EXPECT_THAT(answer->body, HasSubstr(std::string(expected.status.message())));
   }
-  EXPECT_EQ(Requests("rejected"), "6");
+  EXPECT_EQ(Requests("rejected"), "5");
   EXPECT_EQ(Requests("timeout"), "1");
-  EXPECT_EQ(broker_.released(), 7u);
-  EXPECT_EQ(broker_.ended(scheduler::Ending::kCancelled), 7u);
+  EXPECT_EQ(broker_.released(), 6u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kCancelled), 6u);
 }
 
 TEST_F(RefusalTest, ADrainingNodeRefusesAndSaysSo) {
