@@ -31,14 +31,17 @@ class LatestStartQueue final : public QueuePolicy {
     return KeyOf(a, node) < KeyOf(b, node);
   }
 
+  bool IsBeyondRescue(const Function& function) const override {
+    return function.required_count() > options_.rescue_limit;
+  }
+
  private:
   // Late, beyond rescue, latest start.
   using Key = std::tuple<bool, bool, TimePoint, Turn>;
 
   Key KeyOf(const Instance& instance, const NodeState& node) const {
     const Request& first = node.FirstOf(instance);
-    const bool is_beyond_rescue =
-        node.FunctionOf(instance).required_count() > options_.rescue_limit;
+    const bool is_beyond_rescue = IsBeyondRescue(node.FunctionOf(instance));
     const bool has_deadline = first.deadline != TimePoint::max();
     const TimePoint latest_start =
         has_deadline ? first.deadline - node.ExpectedRun(instance) : first.deadline;

@@ -123,6 +123,21 @@ struct Copy {
   std::optional<EvictionRank> rank{};  // in Gpu::evictable, while it may be evicted
 };
 
+// What keeps, or kept, an instance in the queue; for who asks afterwards.
+struct Wait {
+  TimePoint since{};  // it came there
+  // A GPU was free, but it had better wait for a busy one that has its image: how long altogether,
+  // since when it does so now, and for which.
+  Duration by_choice{};
+  std::optional<TimePoint> chosen_at{};
+  std::optional<GpuIndex> awaited{};
+  bool has_revoked = false;  // an implicit lease was ended for it
+
+  Duration by_choice_until(TimePoint now) const {
+    return by_choice + (chosen_at ? now - *chosen_at : Duration::zero());
+  }
+};
+
 struct Instance {
   // A tenant has a GPU to itself: while its image comes, while it holds the lease, and until
   // that has ended.
@@ -156,6 +171,7 @@ struct Instance {
   double log_use = -1e300;
   std::map<Turn, RequestId> waiting;
   std::optional<Turn> queued_as;  // its first request's turn, while it stands in the queue
+  Wait wait;                      // there, or before its last tenancy
   std::set<RequestId> in_flight;
 
   // Whether no other GPU of its lease uses its memory: else a copy elsewhere is nobody's.

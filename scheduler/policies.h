@@ -44,6 +44,9 @@ class QueuePolicy {
   // An instance of the function has held a GPU for so long. `weight`: of its tenant.
   virtual void OnLeaseEnded(const Function& /*function*/, double /*weight*/, Duration /*held*/) {}
 
+  // Whether the function's requests come after all others', because it is beyond rescue.
+  virtual bool IsBeyondRescue(const Function& /*function*/) const { return false; }
+
   // Nothing where the order is another one.
   virtual std::optional<Standing> StandingOf(const Function& /*function*/) const {
     return std::nullopt;

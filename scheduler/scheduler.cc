@@ -19,6 +19,7 @@ Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   RetryGrowths();
   StartCold();
   AdvanceTenants();
+  EndChoices();
   ServeQueue();
   ServeTenants();
   ServeLoads();

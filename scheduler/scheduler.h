@@ -59,6 +59,10 @@ class Scheduler {
   // Requests that wait for a GPU, but for implicit ones.
   std::size_t waiting() const { return waiting_; }
 
+  bool IsBeyondRescue(FunctionId function) const {
+    return policies_.queue->IsBeyondRescue(node_.functions.at(function));
+  }
+
   // Where the function stands in the queue, if that orders by required request count.
   std::optional<Standing> StandingOf(FunctionId function) const {
     return policies_.queue->StandingOf(node_.functions.at(function));
@@ -146,6 +150,9 @@ class Scheduler {
   std::vector<GpuIndex> OpenGpus(const std::set<GpuIndex>& claimed) const;
   // True where the instance needs no GPU any more: it has one, or its requests were refused.
   bool Serve(Instance& leader, std::set<GpuIndex>& claimed);
+  // Nobody waits by choice any more, until that is decided again.
+  void EndChoices();
+  void NoteChoice(Instance& leader);
   // Has the scheduler woken up while an instance that waits by choice can still be in time.
   void LookAgain(const Instance& leader);
   // Gives every member a GPU outside of `claimed`, or none to any.
@@ -221,6 +228,7 @@ class Scheduler {
   std::size_t waiting_ = 0;            // explicit requests
   std::vector<Growth> growths_;        // that wait for room, oldest first
   std::set<InstanceId> cold_;          // that wait for their images to come
+  std::set<InstanceId> choosing_;      // that wait by choice
   std::set<InstanceId> wanted_loads_;  // of administrators; leaders
   std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
   std::optional<TimePoint> wake_up_;

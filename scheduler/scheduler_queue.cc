@@ -87,11 +87,29 @@ bool Scheduler::Serve(Instance& leader, std::set<GpuIndex>& claimed) {
   is_waiting_better_ = false;
   if (Place(leader, claimed)) return true;
   if (is_waiting_better_) {
+    NoteChoice(leader);
     LookAgain(leader);
   } else {
     RevokeFor(leader, claimed);
   }
   return false;
+}
+
+void Scheduler::EndChoices() {
+  for (const InstanceId id : choosing_) {
+    Wait& wait = node_.instances.at(id).wait;
+    wait.by_choice = wait.by_choice_until(now_);
+    wait.chosen_at.reset();
+  }
+  choosing_.clear();
+}
+
+void Scheduler::NoteChoice(Instance& leader) {
+  choosing_.insert(leader.id);
+  leader.wait.chosen_at = now_;
+  for (const auto& [gpu, copy] : leader.copies) {
+    if (copy.state == Copy::State::kPresent) leader.wait.awaited = gpu;
+  }
 }
 
 void Scheduler::LookAgain(const Instance& leader) {
@@ -188,6 +206,7 @@ void Scheduler::ClaimGpu(const Request& request, const Instance& member,
   }
   if (!holder) return;
   claimed.insert(holder->gpu);
+  LeaderOf(member.id).wait.has_revoked = true;
   EmitRevoke(LeaderOf(holder->id));
 }
 

@@ -132,6 +132,7 @@ void Scheduler::UpdateQueue(Instance& leader) {
     policies_.queue->Remove(leader);
     --queued_;
   }
+  if (!leader.queued_as) leader.wait = {.since = now_};
   leader.queued_as = turn;
   if (!turn) return;
   policies_.queue->Add(leader, node_);
@@ -204,8 +205,10 @@ bool Scheduler::StepAside(Instance& leader) {
     return true;
   }
   if (std::exchange(request.turn.is_late, true)) return false;
+  const Wait wait = leader.wait;
   Unqueue(node_.requests.at(request.request));
   Enqueue(request);
+  leader.wait = wait;
   return true;
 }
 

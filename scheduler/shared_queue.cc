@@ -64,6 +64,11 @@ class SharedQueue final : public QueuePolicy {
     LaneAt(KeyOf(function)).used += ToSeconds(held) / weight;
   }
 
+  bool IsBeyondRescue(const Function& function) const override {
+    const auto lane = lanes_.find(KeyOf(function));
+    return lane != lanes_.end() && lane->second.queue->IsBeyondRescue(function);
+  }
+
   std::optional<Standing> StandingOf(const Function& function) const override {
     const auto lane = lanes_.find(KeyOf(function));
     return lane == lanes_.end() ? std::nullopt : lane->second.queue->StandingOf(function);

@@ -153,7 +153,9 @@ void Controller::NotePlacements() {
     tenant = gpu.tenant;
     if (!tenant) continue;
     Instance& instance = *PartOf(tenant).instance;
-    instance.placement = {.since = loop_.Now(), .loading_nearby = LoadingNear(id)};
+    instance.placement = {.since = loop_.Now(),
+                          .wait = scheduler_.node().instances.at(instance.id).wait,
+                          .loading_nearby = LoadingNear(id)};
   }
 }
 
@@ -277,7 +279,7 @@ void Controller::Obey(const scheduler::Grant& action) {
   if (action.joins && !instance.lease) return Requeue(action.request);
   if (!is_implicit && !is_gone) request->second.state = Request::State::kLeased;
   if (action.joins) {
-    request->second.story.has_joined = true;
+    request->second.story.joined = loop_.Now();
     instance.lease->requests.insert(action.request);
     return FlushGrants(instance);
   }

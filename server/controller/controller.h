@@ -376,6 +376,14 @@ class Controller {
   void FinishRequest(RequestId request, scheduler::Ending ending, const std::string& why);
   void CheckIdle();
 
+  // controller_stories.cc: what is told of requests afterwards.
+  // What has kept the request from a GPU, until that was decided or now.
+  void NoteDelay(RequestId id, Request& request) const;
+  Duration WaitForOwnLease(const Request& request, const scheduler::Wait& wait,
+                           TimePoint until) const;
+  // Who had GPUs first.
+  void AddOthers(RequestStory& story) const;
+
   // controller_hints.cc: an administrator's hints.
   // Nothing as long as it has not come to an end.
   using HintOutcome = std::function<std::optional<absl::Status>()>;

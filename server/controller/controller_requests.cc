@@ -103,10 +103,13 @@ void Controller::FlushGrants(Instance& instance) {
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
     Request& request = found->second;
     request.state = Request::State::kRunning;
-    const TimePoint decided = std::max(request.arrival, instance.placement.since);
+    const TimePoint decided =
+        request.story.joined.value_or(std::max(request.arrival, instance.placement.since));
     request.story.gpu = instance.lease->gpus.front();
     request.story.placement = instance.placement;
+    request.story.decided = decided;
     request.story.granted = loop_.Now();
+    NoteDelay(id, request);
     const Grant grant = {.request = id,
                          .lease = instance.lease->id,
                          .gpu = instance.lease->gpus.front(),
@@ -131,6 +134,7 @@ void Controller::FailRequest(RequestId request, const absl::Status& status) {
 void Controller::FinishRequest(RequestId request, scheduler::Ending ending,
                                const std::string& why) {
   const auto found = requests_.find(request);
+  if (!found->second.story.decided) NoteDelay(request, found->second);
   Request finished = std::move(found->second);
   requests_.erase(found);
   finished.story.ended = finished.story.as_of = loop_.Now();
@@ -156,19 +160,6 @@ absl::Status Controller::Change(const std::string& function, std::span<const Set
   FeedFunction(*instance);
   telemetry_.OnObjective(function, instance->config.deadline, instance->config.percentile);
   return absl::OkStatus();
-}
-
-absl::StatusOr<RequestStory> Controller::Explain(const std::string& request_id) const {
-  // The newest of that name: requests count up.
-  for (auto request = requests_.rbegin(); request != requests_.rend(); ++request) {
-    if (request->second.story.id != request_id) continue;
-    RequestStory story = request->second.story;
-    story.as_of = loop_.Now();
-    return story;
-  }
-  if (const RequestStory* const story = history_.Find(request_id)) return *story;
-  return absl::NotFoundError(
-      absl::StrCat("no request ", request_id, " runs, waits, or is among the last ones"));
 }
 
 void Controller::CheckIdle() {
