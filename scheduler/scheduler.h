@@ -157,9 +157,12 @@ class Scheduler {
   void LookAgain(const Instance& leader);
   // Gives every member a GPU outside of `claimed`, or none to any.
   bool Place(Instance& leader, const std::set<GpuIndex>& claimed);
+  // In which they choose their GPUs: who is on one already is not driven from it by one who may go
+  // to any, nor, where nothing is evicted, the larger from the only one with room by the smaller.
+  std::vector<Instance*> MembersInOrder(Instance& leader);
   std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
   bool MayRunOn(const Instance& member, const Gpu& gpu) const;
-  // Whether waiting can help: there is a GPU, busy or not, that it may run on.
+  // Whether waiting can help: there is a GPU for each member, busy or not, that it may run on.
   bool MayRunAnywhere(Instance& leader);
   // Makes implicit leases end for an instance that found no GPU for each member. `claimed`: GPUs
   // that are, or become, free for others before it.

@@ -275,9 +275,19 @@ std::optional<GpuIndex> Scheduler::RoomiestFor(const Instance& instance, Bytes b
   std::optional<GpuIndex> only = instance.bound_gpu;
   if (!only && !instance.copies.empty()) only = instance.copies.begin()->first;
   if (!only && instance.phase != Instance::Phase::kIdle) only = instance.gpu;
+  const Instance& leader = node_.instances.at(instance.leader);
+  const auto is_others = [&](InstanceId member, GpuIndex gpu) {
+    return member != instance.id && node_.instances.at(member).bound_gpu == gpu;
+  };
   const Gpu* best = nullptr;
   for (const auto& [id, gpu] : node_.gpus) {
-    const bool may_be = (!only || *only == id) && gpu.capacity >= gpu.bound + bytes;
+    // Members of one instance run at the same time.
+    const bool is_free_of_others =
+        !is_others(leader.id, id) &&
+        std::none_of(leader.companions.begin(), leader.companions.end(),
+                     [&, at = id](InstanceId member) { return is_others(member, at); });
+    const bool may_be =
+        (!only || *only == id) && is_free_of_others && gpu.capacity >= gpu.bound + bytes;
     const bool is_better = !best || gpu.capacity - gpu.bound > best->capacity - best->bound;
     if (may_be && is_better) best = &gpu;
   }

@@ -118,11 +118,7 @@ void Scheduler::LookAgain(const Instance& leader) {
 }
 
 bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
-  std::vector<Instance*> members;
-  ForEachMember(leader, [&](Instance& member) { members.push_back(&member); });
-  // Who is on a GPU already is not driven from it by one who may go to any.
-  std::stable_partition(members.begin(), members.end(),
-                        [](const Instance* member) { return !member->copies.empty(); });
+  const std::vector<Instance*> members = MembersInOrder(leader);
   std::vector<GpuIndex> chosen;
   std::set<GpuIndex> taken = claimed;
   for (const Instance* const member : members) {
@@ -141,6 +137,16 @@ bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
     if (member->phase == Instance::Phase::kPlacing) Advance(*member);
   }
   return true;
+}
+
+std::vector<Instance*> Scheduler::MembersInOrder(Instance& leader) {
+  std::vector<Instance*> members;
+  ForEachMember(leader, [&](Instance& member) { members.push_back(&member); });
+  std::stable_sort(members.begin(), members.end(), [this](const Instance* a, const Instance* b) {
+    if (a->copies.empty() != b->copies.empty()) return b->copies.empty();
+    return !options_.evicts && a->image_bytes > b->image_bytes;
+  });
+  return members;
 }
 
 std::optional<GpuIndex> Scheduler::ChooseGpu(const Instance& member,
@@ -171,14 +177,15 @@ bool Scheduler::MayRunOn(const Instance& member, const Gpu& gpu) const {
 
 bool Scheduler::MayRunAnywhere(Instance& leader) {
   if (options_.binding == Binding::kLate && options_.evicts) return true;
-  bool may_run = true;
-  ForEachMember(leader, [&](const Instance& member) {
-    const bool may_member_run =
-        std::any_of(node_.gpus.begin(), node_.gpus.end(),
-                    [&](const auto& gpu) { return MayRunOn(member, gpu.second); });
-    may_run = may_run && may_member_run;
-  });
-  return may_run;
+  std::set<GpuIndex> taken;
+  for (const Instance* const member : MembersInOrder(leader)) {
+    const auto gpu = std::find_if(node_.gpus.begin(), node_.gpus.end(), [&](const auto& entry) {
+      return taken.count(entry.first) == 0 && MayRunOn(*member, entry.second);
+    });
+    if (gpu == node_.gpus.end()) return false;
+    taken.insert(gpu->first);
+  }
+  return true;
 }
 
 void Scheduler::RevokeFor(Instance& leader, std::set<GpuIndex>& claimed) {

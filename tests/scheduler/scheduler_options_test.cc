@@ -216,6 +216,28 @@ TEST_F(BoundEarlyTest, WhoFoundNoRoomIsRefused) {
   EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
 }
 
+TEST_F(BoundEarlyTest, MembersOfAnInstanceAreBoundToGpusOfTheirOwn) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 60);
+  Tell(InstanceAdded{kA, 1, {kB}});
+  for (const InstanceId member : {kA, kB}) {
+    EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{member.value}, member, 40})));
+  }
+  EXPECT_EQ(Arrive(1, kA).size(), 2u) << "both images come";
+}
+
+TEST_F(BoundEarlyTest, APairIsRefusedWhereOnlyOneFindsAGpu) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 30);
+  Tell(InstanceAdded{kA, 1, {kB}});
+  for (const InstanceId member : {kA, kB}) {
+    Tell(GrowthWanted{GrowthId{member.value}, member, 40});
+  }
+  const auto refuse = Only<Refuse>(Arrive(1, kA));
+  ASSERT_TRUE(refuse);
+  EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
+}
+
 class KeepAliveTest : public SchedulerOptionsTest {
  protected:
   KeepAliveTest() : SchedulerOptionsTest({.binding = Binding::kWhileResident, .evicts = false}) {}
