@@ -113,9 +113,9 @@ struct EvictionRank {
 struct Copy {
   enum class State { kComing, kPresent, kLeaving };
   State state = State::kComing;
-  Bytes bytes = 0;          // set aside on the GPU
-  bool is_unsaved = false;  // a lease may have changed it since it was written back
-  bool is_saving = false;   // WriteBack is under way
+  Bytes bytes = 0;           // set aside on the GPU
+  bool is_unsaved = false;   // a lease may have changed it since it was written back
+  bool is_saving = false;    // WriteBack is under way
   bool is_for_load = false;  // it comes because an administrator wants it here
   // From where it comes, if that GPU keeps its copy; and how many are coming from this one so.
   std::optional<GpuIndex> source{};
@@ -165,6 +165,10 @@ struct Instance {
   std::optional<TimePoint> run_since;
   TimePoint leased_at{};
   TimePoint last_used{};
+  // How often in a row its image could not be brought ahead of its requests, and from when on that
+  // is tried again.
+  int failed_cold_starts = 0;
+  TimePoint next_cold_start{};
   std::optional<TimePoint> keep_alive_end;  // when it leaves its GPUs unless it is used again
   // The logarithm of its uses, where one that is older by kUseDecay counts 1/e as much: as of time
   // zero, so that it changes with uses only.

@@ -124,7 +124,11 @@ void Scheduler::Advance(Instance& member) {
   if (is_coming) return;
   if (leader.waiting.empty()) return EndTenancy(leader);
   if (!member.is_present_on(member.gpu)) {
-    Bring(member, node_.gpus.at(member.gpu));
+    Gpu& gpu = node_.gpus.at(member.gpu);
+    // Another's image has taken the room meanwhile, and none is made.
+    const bool has_no_room = !options_.evicts && gpu.free_later() < member.image_bytes;
+    if (has_no_room) return EndTenancy(leader);
+    Bring(member, gpu);
   } else if (IsComplete(leader)) {
     Grant(leader);
   }

@@ -146,6 +146,8 @@ class Scheduler {
   void StartCold();
   // True unless something is still in the way.
   bool StartCold(Instance& instance);
+  // Tries again after a pause, or refuses who waits for it.
+  void OnColdStartFailed(Instance& instance);
   // GPUs that are free, become so, or have an implicit lease, but for those of `claimed`.
   std::vector<GpuIndex> OpenGpus(const std::set<GpuIndex>& claimed) const;
   // True where the instance needs no GPU any more: it has one, or its requests were refused.

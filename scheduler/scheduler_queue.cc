@@ -43,8 +43,15 @@ void Scheduler::StartCold() {
 }
 
 bool Scheduler::StartCold(Instance& instance) {
-  if (instance.waiting.empty() || !IsCold(instance)) return true;
+  if (instance.waiting.empty() || !IsCold(instance)) {
+    instance.failed_cold_starts = 0;
+    return true;
+  }
   if (!instance.copies.empty()) return false;
+  if (now_ < instance.next_cold_start) {
+    WakeAt(instance.next_cold_start);
+    return false;
+  }
   std::vector<GpuIndex> candidates;
   for (const auto& [id, gpu] : node_.gpus) {
     if (gpu.is_up && gpu.free_bytes() >= instance.image_bytes) candidates.push_back(id);
@@ -57,6 +64,16 @@ bool Scheduler::StartCold(Instance& instance) {
       policies_.placement->Choose(instance, candidates, node_, now_);
   if (gpu) EmitSwapIn(instance, node_.gpus.at(*gpu), std::nullopt);
   return false;
+}
+
+void Scheduler::OnColdStartFailed(Instance& instance) {
+  constexpr int kMostTries = 4;
+  constexpr Duration kFirstPause = std::chrono::milliseconds(100);
+  if (++instance.failed_cold_starts == kMostTries) {
+    instance.failed_cold_starts = 0;
+    return RefuseAllWaiting(instance, Refusal::kSwapFailed);
+  }
+  instance.next_cold_start = now_ + kFirstPause * (1 << (instance.failed_cold_starts - 1));
 }
 
 std::vector<GpuIndex> Scheduler::OpenGpus(const std::set<GpuIndex>& claimed) const {

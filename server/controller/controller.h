@@ -375,6 +375,7 @@ class Controller {
   // `why`: it was not answered.
   void FinishRequest(RequestId request, scheduler::Ending ending, const std::string& why);
   void CheckIdle();
+  bool IsAnyReady() const;  // of the executors
 
   // controller_stories.cc: what is told of requests afterwards.
   // What has kept the request from a GPU, until that was decided or now.

@@ -59,7 +59,9 @@ void Controller::Acquire(RequestId request, const RequestBroker::Demand& demand,
     loop_.RunAt(demand.give_up, [this, request] {
       const auto found = requests_.find(request);
       if (found == requests_.end() || found->second.state != Request::State::kQueued) return;
-      FailRequest(request, absl::DeadlineExceededError("no GPU became free in time"));
+      FailRequest(request, absl::DeadlineExceededError(
+                               IsAnyReady() ? "no GPU became free in time"
+                                            : "no GPU serves; torpord's log says why"));
     });
   }
   Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
@@ -192,9 +194,11 @@ void Controller::Shutdown() {
   AnswerHints();
 }
 
-bool Controller::IsReady() const {
-  return !is_draining_ && std::any_of(executors_.begin(), executors_.end(), [](const auto& e) {
-    return e.second.state() == Executor::State::kReady;
+bool Controller::IsReady() const { return !is_draining_ && IsAnyReady(); }
+
+bool Controller::IsAnyReady() const {
+  return std::any_of(executors_.begin(), executors_.end(), [](const auto& executor) {
+    return executor.second.state() == Executor::State::kReady;
   });
 }
 

@@ -282,6 +282,65 @@ TEST_F(KeepAliveTest, WhoFindsNoRoomIsRefusedUntilAnotherIsNotKeptAnyLonger) {
   EXPECT_TRUE(Only<SwapIn>(Arrive(3, kB)));
 }
 
+TEST_F(KeepAliveTest, APairIsRefusedWhereOnlyOneGpuHasRoom) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 80);
+  MakeResident(kA, kGpu0);
+  constexpr InstanceId kFirst{8};
+  constexpr InstanceId kSecond{9};
+  Tell(InstanceAdded{kFirst, 1, {kSecond}});
+  Tell(GrowthWanted{GrowthId{50}, kFirst, 30});
+  Tell(GrowthWanted{GrowthId{51}, kSecond, 40});
+  const auto refuse = Only<Refuse>(Arrive(1, kFirst));
+  ASSERT_TRUE(refuse);
+  EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
+  Tell(ImageShrunk{kFirst, 20});
+  EXPECT_EQ(Arrive(2, kFirst).size(), 2u) << "the larger takes the GPU with the room";
+}
+
+TEST_F(KeepAliveTest, AGpuIsGivenUpWhereAnotherHasTakenTheRoom) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  AddKept(kB, 80);
+  MakeResident(kB, kGpu0);
+  Advance(std::chrono::seconds(10));
+  EXPECT_TRUE(Only<SwapOut>(Tell(TimePassed{})));
+  constexpr InstanceId kFirst{8};
+  constexpr InstanceId kSecond{9};
+  Tell(InstanceAdded{kFirst, 1, {kSecond}});
+  for (const InstanceId id : {kFirst, kSecond}) Tell(GrowthWanted{GrowthId{id.value}, id, 90});
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kFirst))) << "the other waits for room";
+  AddKept(kC, 15);
+  const Actions actions = Arrive(2, kC);
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<SwapIn>(actions[0]));
+  EXPECT_EQ(std::get<Refuse>(actions[1]).reason, Refusal::kNoRoom);
+}
+
+TEST_F(KeepAliveTest, AColdStartThatFailsIsTriedAgainAfterPauses) {
+  Up(kGpu0, 100);
+  AddKept(kA, 40);
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kA)));
+  EXPECT_TRUE(Arrive(2, kA).empty());
+  for (const int pause_ms : {100, 200, 400}) {
+    const auto wake_up = Only<WakeUp>(Tell(SwapInDone{kA, kGpu0, false}));
+    ASSERT_TRUE(wake_up);
+    EXPECT_EQ(wake_up->when, now_ + milliseconds(pause_ms));
+    Advance(milliseconds(pause_ms));
+    EXPECT_TRUE(Only<SwapIn>(Tell(TimePassed{})));
+  }
+  const Actions refused = Tell(SwapInDone{kA, kGpu0, false});
+  ASSERT_EQ(refused.size(), 2u);
+  for (const Action& action : refused) {
+    EXPECT_EQ(std::get<Refuse>(action).reason, Refusal::kSwapFailed);
+  }
+  EXPECT_EQ(scheduler_.waiting(), 0u);
+  // The next request may have more luck.
+  EXPECT_TRUE(Only<SwapIn>(Arrive(3, kA)));
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu0})));
+}
+
 class TooLateTest : public SchedulerOptionsTest, public testing::WithParamInterface<TooLate> {
  protected:
   TooLateTest() : SchedulerOptionsTest({.too_late = GetParam()}) {

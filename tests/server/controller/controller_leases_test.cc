@@ -184,6 +184,14 @@ TEST_F(ControllerLeases, GivesUpInTime) {
   EXPECT_FALSE(b.link->Take<wire::LeaseGrant>());
 }
 
+TEST_F(ControllerLeases, WhereNoGpuServesThatIsSaid) {
+  const RequestId request = Acquire("a", std::chrono::seconds(1));
+  loop_.Advance(std::chrono::seconds(2));
+  ASSERT_TRUE(outcome(request).grant);
+  EXPECT_EQ(outcome(request).grant->status(),
+            absl::DeadlineExceededError("no GPU serves; torpord's log says why"));
+}
+
 TEST_F(ControllerLeases, ReleaseWhileQueuedCancels) {
   StartExecutor(0);
   Client a = Connect("token-a");
