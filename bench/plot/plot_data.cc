@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 
 namespace torpor::bench {
 namespace {
@@ -11,9 +10,7 @@ void Write(const std::string& name, const std::string& json) {
   const char* const folder = std::getenv("TORPOR_BENCH_PLOT_DIR");
   if (folder == nullptr) return;
   const std::string path = std::string(folder) + "/" + name + ".plot.json";
-  std::ofstream file(path);
-  file << json;
-  if (file.flush()) return;
+  if (plot::WritePlot(path, json)) return;
   std::fprintf(stderr, "cannot write %s; TORPOR_BENCH_PLOT_DIR must be a folder\n", path.c_str());
   std::exit(1);
 }

@@ -6,7 +6,8 @@ usage: plot.py FILE.plot.json...      writes FILE.svg beside each
 
 A file is {"kind": "cdf", "title", "x_label", "log_x", "series": [{"name", "points": [[x, share]]}]}
 or {"kind": "bars", "title", "y_label", "log_y", "groups": [...], "series": [{"name", "values"}]}
-or {"kind": "lines", "title", "x_label", "y_label", "log_y", "series": [{"name", "points": [[x, y]]}]}.
+or {"kind": "lines", "title", "x_label", "y_label", "log_y",
+    "series": [{"name", "points": [[x, y]], "panel"}]}, where series with a "panel" are drawn apart.
 """
 
 import json
@@ -16,6 +17,7 @@ import sys
 
 COLORS = ["#1b6ca8", "#d1495b", "#66a182", "#edae49", "#6f4e7c", "#555555",
           "#2bb3c0", "#e07a2f", "#8c6d46", "#b05fa0"]
+THINNEST, THINNER = 1.5, 0.7  # widths of the last line, and of each before it more than that
 
 
 def quoted(text):
@@ -28,27 +30,33 @@ def cell(text):
     return '"' + str(text).replace('"', "") + '"'
 
 
-def plotted(curves):
+def data_and_curves(series, style, log_axis=None, colors=None):
+    """Data blocks of the series' points, and the command that plots them: `style` of each. A series
+    that has no points is left out, and of the others what a logarithmic axis (0: x, 1: y) cannot
+    show. What is drawn later is thinner, so that lines that lie on each other all show."""
+    blocks, curves = [], []
+    colors = colors or {one["name"]: COLORS[index % len(COLORS)] for index, one in enumerate(series)}
+    for index, one in enumerate(series):
+        points = [f"{point[0]} {point[1]}" for point in one["points"]
+                  if log_axis is None or point[log_axis] > 0]
+        if not points:
+            continue
+        name = f"$data{len(blocks)}"
+        blocks += ["\n".join([f"{name} << EOD", *points, "EOD"])]
+        width = THINNEST + THINNER * (len(series) - 1 - index)
+        curves.append(f"{name} using 1:2 with {style} lw {width:.1f} "
+                      f"lc rgb '{colors[one['name']]}' title {quoted(one['name'])}")
     if not curves:
         raise ValueError("it has no points")
-    return "plot " + ", ".join(curves)
+    return blocks + ["plot " + ", ".join(curves)]
 
 
 def cdf(plot):
-    lines = ["set xlabel " + quoted(plot["x_label"]), "set ylabel 'share'", "set yrange [0:1]",
-             "set key bottom right"]
-    if plot.get("log_x"):
-        lines.append("set logscale x")
-    curves = []
-    for index, series in enumerate(plot["series"]):
-        points = [f"{x} {share}" for x, share in series["points"]
-                  if x > 0 or not plot.get("log_x")]
-        if not points:
-            continue
-        lines += [f"$data{index} << EOD", *points, "EOD"]
-        curves.append(f"$data{index} using 1:2 with steps lw 2 lc rgb "
-                      f"'{COLORS[index % len(COLORS)]}' title {quoted(series['name'])}")
-    return lines + [plotted(curves)]
+    axes = ["set xlabel " + quoted(plot["x_label"]), "set ylabel 'share'", "set yrange [0:1]",
+            "set key bottom right"]
+    is_log = plot.get("log_x")
+    return (axes + (["set logscale x"] if is_log else []) +
+            data_and_curves(plot["series"], "steps", 0 if is_log else None))
 
 
 def bars(plot):
@@ -65,19 +73,45 @@ def bars(plot):
     return lines + ["plot " + ", ".join(curves)]
 
 
+def panels_of(plot):
+    """The series of each panel; one panel where they name none."""
+    panels = {}
+    for series in plot.get("series", []):
+        panels.setdefault(series.get("panel", ""), []).append(series)
+    return panels
+
+
 def lines(plot):
+    is_log = plot.get("log_y")
     script_lines = ["set xlabel " + quoted(plot["x_label"]), "set ylabel " + quoted(plot["y_label"]),
-                    "set key above",
-                    "set logscale y" if plot.get("log_y") else "set yrange [0:*]"]
-    curves = []
-    for index, series in enumerate(plot["series"]):
-        points = [f"{x} {y}" for x, y in series["points"] if y > 0 or not plot.get("log_y")]
-        if not points:
-            continue
-        script_lines += [f"$data{index} << EOD", *points, "EOD"]
-        curves.append(f"$data{index} using 1:2 with linespoints lw 2 pt 7 ps 0.4 lc rgb "
-                      f"'{COLORS[index % len(COLORS)]}' title {quoted(series['name'])}")
-    return script_lines + [plotted(curves)]
+                    "set key outside right center samplen 2", "set autoscale yfixmax",
+                    "set offsets 0,0,graph 0.05,0",
+                    "set logscale y" if is_log else "set yrange [0:*]"]
+    panels = panels_of(plot)
+    # A name has one colour in all panels.
+    names = list(dict.fromkeys(series["name"] for series in plot["series"]))
+    colors = {name: COLORS[index % len(COLORS)] for index, name in enumerate(names)}
+    if len(panels) > 1:
+        rows, columns = layout(len(panels))
+        script_lines += [f"set multiplot layout {rows},{columns} title {quoted(plot['title'])}"]
+    for panel, series in panels.items():
+        if panel:
+            script_lines.append("set title " + quoted(panel))
+        script_lines += data_and_curves(series, "linespoints pt 7 ps 0.4", 1 if is_log else None,
+                                        colors)
+    return script_lines
+
+
+def layout(panels):
+    """Rows and columns."""
+    columns = 1 if panels <= 2 else 2
+    return -(-panels // columns), columns
+
+
+def size(plot):
+    """Of the picture, in pixels."""
+    rows, columns = layout(len(panels_of(plot)))
+    return (720, 440) if rows * columns <= 1 else (840 if columns == 1 else 680 * columns, 380 * rows)
 
 
 KINDS = {"cdf": cdf, "bars": bars, "lines": lines}
@@ -86,8 +120,10 @@ KINDS = {"cdf": cdf, "bars": bars, "lines": lines}
 def script(plot, output):
     if plot.get("kind") not in KINDS:
         raise ValueError(f"its kind is {plot.get('kind')!r}, not one of {', '.join(KINDS)}")
+    width, height = size(plot)
     # Without the fonts' size in the file's head the same data would give other bytes elsewhere.
-    return "\n".join(["set terminal svg size 720,440 dynamic font 'sans,13' background 'white'",
+    return "\n".join([f"set terminal svg size {width},{height} dynamic font 'sans,13' "
+                      "background 'white'",
                       "set output " + quoted(output), "set title " + quoted(plot["title"]),
                       "set grid"] + KINDS[plot["kind"]](plot)) + "\n"
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace torpor::plot {
 namespace {
@@ -61,11 +63,19 @@ std::string PlotJson(const BarPlot& plot) {
 std::string PlotJson(const LinePlot& plot) {
   json series = json::array();
   for (const LineSeries& one : plot.series) {
-    series.push_back({{"name", one.name}, {"points", one.points}});
+    json entry = {{"name", one.name}, {"points", one.points}};
+    if (!one.panel.empty()) entry["panel"] = one.panel;
+    series.push_back(std::move(entry));
   }
   const json whole = {{"kind", "lines"},         {"title", plot.title}, {"x_label", plot.x_label},
                       {"y_label", plot.y_label}, {"log_y", plot.log_y}, {"series", series}};
   return whole.dump() + "\n";
+}
+
+bool WritePlot(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  return static_cast<bool>(file.flush());
 }
 
 double Quantile(std::vector<double> samples, double rank) {

@@ -38,9 +38,11 @@ struct BarPlot {
 struct LineSeries {
   std::string name;
   std::vector<std::pair<double, double>> points;  // (x, y), in order of x
+  std::string panel{};
 };
 
-// Lines from point to point; the y axis begins at 0 unless it is logarithmic.
+// Lines from point to point, those of each panel together; the y axis begins at 0 unless it is
+// logarithmic.
 struct LinePlot {
   std::string title;
   std::string x_label;
@@ -53,6 +55,9 @@ struct LinePlot {
 std::string PlotJson(const CdfPlot& plot);
 std::string PlotJson(const BarPlot& plot);
 std::string PlotJson(const LinePlot& plot);
+
+// Writes it to a file. False where that cannot be written.
+bool WritePlot(const std::string& path, const std::string& text);
 
 // The value that the share `rank` (0 to 1) of the samples does not exceed; 0 without samples.
 double Quantile(std::vector<double> samples, double rank);

@@ -46,6 +46,23 @@ class PlotTest(unittest.TestCase):
     def test_bars_are_a_column_a_series(self):
         self.assertIn('"ResNet 152" 1 3\n"Bert" 2 4\n', run(BARS, "--script")[0].stdout)
 
+    def test_lines_are_drawn_in_their_panels(self):
+        points = [[1, 0.5], [2, 1]]
+        plot = {**LINES, "log_y": False,
+                "series": [{"name": name, "points": points, "panel": panel}
+                           for panel in ("artifact", "poisson", "gamma") for name in "ab"]}
+        script = run(plot, "--script")[0].stdout
+        self.assertIn("set multiplot layout 2,2 title 'Over time'", script)
+        for panel in ("artifact", "poisson", "gamma"):
+            self.assertIn(f"set title '{panel}'", script)
+        self.assertEqual(script.count("title 'b'"), 3)
+        colors = {line.split("lc rgb ")[2].split()[0] for line in script.splitlines()
+                  if line.startswith("plot ")}
+        self.assertEqual(len(colors), 1)
+        result, picture = run(plot)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("Over time", picture)
+
     def test_says_what_it_cannot_draw(self):
         result, picture = run({"kind": "pie"})
         self.assertEqual(result.returncode, 1)

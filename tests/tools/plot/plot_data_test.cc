@@ -40,5 +40,16 @@ TEST(PlotJsonTest, LinesAreWrittenAsTheyAre) {
       "\n");
 }
 
+TEST(PlotJsonTest, ALineMayHaveAPanel) {
+  LinePlot plot{"title", "minute", "ms", false, {{"x", {}, "low"}, {"x", {}}}};
+  const auto json = nlohmann::json::parse(PlotJson(plot));
+  EXPECT_EQ(json["series"][0]["panel"], "low");
+  EXPECT_FALSE(json["series"][1].contains("panel"));
+}
+
+TEST(WritePlotTest, TellsWhatCannotBeWritten) {
+  EXPECT_FALSE(WritePlot("/nowhere/some.plot.json", "{}"));
+}
+
 }  // namespace
 }  // namespace torpor::plot
