@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "scheduler/replay.h"
 #include "tools/sim/figures/case_runner.h"
-#include "tools/sim/figures/figure.h"
+#include "tools/sim/figures/figure_list.h"
 #include "tools/sim/figures/figure_plot.h"
 #include "tools/sim/figures/figure_report.h"
 #include "tools/sim/figures/free_run.h"
@@ -64,7 +64,7 @@ FILES
   docs/simulator.md describes profiles, docs/emulator.md topologies, docs/loadgen.md rates.)";
 
 struct Options {
-  int number = 0;
+  std::string figure;  // or table
   std::string rates_file;
   std::string profiles_file;
   std::string topology;
@@ -87,7 +87,7 @@ const std::vector<std::string>& SystemNames() {
   static const auto* const names = [] {
     auto* const list = new std::vector<std::string>;
     for (const System& system : Systems()) list->push_back(system.name);  // NOLINT
-    list->push_back("bound");
+    list->push_back(kBound);
     return list;
   }();
   return *names;
@@ -186,28 +186,8 @@ absl::StatusOr<FigureOptions> ReadFiles(const Options& options, const Profiles& 
 absl::StatusOr<Figure> MakeFigure(const Options& options, const FigureOptions& figure,
                                   const std::string& command) {
   if (command == "run") return MakeFreeRun(figure, options.free_run);
-  if (command == "table") {
-    if (options.number == 3) return MakeTable3(figure);
-    return absl::InvalidArgumentError("there is table 3 only");
-  }
-  switch (options.number) {
-    case 8:
-      return MakeFigure8(figure);
-    case 9:
-      return MakeFigure9(figure);
-    case 10:
-      return MakeFigure10(figure);
-    case 11:
-      return MakeFigure11(figure);
-    case 12:
-      return MakeFigure12(figure);
-    case 14:
-      return MakeFigure14(figure);
-    case 16:
-      return MakeFigure16(figure);
-    default:
-      return absl::InvalidArgumentError("there are figures 8, 9, 10, 11, 12, 14 and 16");
-  }
+  if (command == "table") return TableNamed(options.figure, figure);
+  return FigureNamed(options.figure, figure);
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {
@@ -271,9 +251,9 @@ int Main(int argc, char** argv) {
   app.footer(kFooter);
   app.require_subcommand(1);
   CLI::App* const figure = app.add_subcommand("figure", "Reproduces a figure of the Torpor paper");
-  figure->add_option("number", options.number, "8, 9, 10, 11, 12, 14 or 16")->required();
+  figure->add_option("figure", options.figure, FigureNames())->required();
   CLI::App* const table = app.add_subcommand("table", "Reproduces a table of the Torpor paper");
-  table->add_option("number", options.number, "3")->required();
+  table->add_option("table", options.figure, "3")->required();
   CLI::App* const run = app.add_subcommand("run", "Simulates whatever is asked for");
   AddFreeRunOptions(&options.free_run, run);
   for (CLI::App* const command : {figure, table, run}) AddOptions(&options, command);

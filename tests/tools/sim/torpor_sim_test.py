@@ -111,6 +111,7 @@ class TorporSim(unittest.TestCase):
                 (("figure", "11", "--profiles", "/nowhere.yaml"), "/nowhere.yaml"),
                 (("figure", "11", "--topology", "/nowhere.yaml"), "neither a topology file"),
                 (("figure", "11", "--seeds", "0"), "seeds"),
+                (("figure", "10", "--systems", "bound"), "figure 11 only"),
                 (("run", "--models", "gpt"), "no model 'gpt'"),
                 ((), "subcommand")]:
             done = run(*arguments)

@@ -30,6 +30,9 @@ struct FigureOptions {
   std::vector<double> rate_factors;
 };
 
+// Stands among the systems of figure 11: what none can exceed.
+inline constexpr const char* kBound = "bound";
+
 struct Case {
   Json labels;  // system, functions, arrivals, ...
   // Measures of one seed: numbers, or lists or objects of them. Called from several threads.
@@ -42,6 +45,12 @@ struct Column {
   int decimals = 0;
 };
 
+// What the paper says of rows with these labels.
+struct PaperNumber {
+  Json labels;
+  std::string text;
+};
+
 // Something that the paper shows, and whether our rows show it, too.
 struct Finding {
   std::string claim;
@@ -49,8 +58,8 @@ struct Finding {
   std::string ours;
 };
 
-// How rows are drawn: as lines from point to point for each system and arrival process, or, where
-// there are `bars`, as these side by side for each row.
+// How rows are drawn: as a line from point to point for each system, in a panel for each
+// combination of the other labels; or, where there are `bars`, as these side by side for each row.
 struct FigurePlot {
   struct Bar {
     std::string name;
@@ -64,26 +73,21 @@ struct FigurePlot {
   std::vector<Bar> bars{};
 };
 
+// The share of compliant functions over one of the labels.
+inline FigurePlot CompliancePlot(const std::string& x_label, const std::string& x_key) {
+  return {x_label, x_key, "share of compliant functions", "ratio"};
+}
+
 struct Figure {
-  std::string name;  // "figure 11", "table 3"
-  int number = 0;
+  std::string name;  // "figure 11", "table 3", "run"
+  int number = 0;    // if it has one
   std::string title;
   std::string setting;  // a sentence or two
   std::vector<Column> columns;
   std::vector<Case> cases;
-  // The paper's measure for a row, where it gives one.
-  std::function<std::string(const Json& row)> paper;
+  std::vector<PaperNumber> paper;  // the first of a row's is shown
   std::function<std::vector<Finding>(const std::vector<Json>& rows)> findings;
   std::optional<FigurePlot> plot;
 };
-
-Figure MakeFigure8(const FigureOptions& options);
-Figure MakeFigure9(const FigureOptions& options);
-Figure MakeFigure10(const FigureOptions& options);
-Figure MakeFigure11(const FigureOptions& options);
-Figure MakeFigure12(const FigureOptions& options);
-Figure MakeFigure14(const FigureOptions& options);
-Figure MakeFigure16(const FigureOptions& options);
-Figure MakeTable3(const FigureOptions& options);
 
 }  // namespace torpor::sim

@@ -1,90 +1,75 @@
+#include <iterator>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tools/sim/figures/claims.h"
+#include "tools/sim/figures/figure_list.h"
 #include "tools/sim/figures/measures.h"
+#include "tools/sim/figures/scenarios.h"
 
 namespace torpor::sim {
 namespace {
-
-using workload::ArrivalProcess;
 
 constexpr Duration kLength = std::chrono::minutes(31);
 constexpr std::size_t kFunctions = 560;
 constexpr int kDeadlinesMs[] = {60, 70, 80};
 // Times the rates. The paper's load is not given.
-const std::vector<double>& Factors() {
-  static const auto* const factors = new std::vector<double>{1.0, 1.2, 1.3, 1.4, 1.45, 1.5, 1.6};
-  return *factors;
-}
+constexpr double kFactors[] = {1.0, 1.2, 1.3, 1.4, 1.45, 1.5, 1.6};
 constexpr double kNamedFactor = 1.45;
 
-Json LabelsOf(const std::string& system, std::size_t functions, ArrivalProcess arrivals,
-              double factor, int deadline_ms) {
-  Json labels = Labels(system, functions, arrivals);
-  labels["rate_factor"] = factor;
-  labels["deadline_ms"] = deadline_ms;
-  return labels;
+Axis DeadlineAxis() {
+  Axis axis;
+  for (const int ms : kDeadlinesMs) axis.push_back(Json::object({{"deadline_ms", ms}}));  // NOLINT
+  return axis;
 }
 
-Json Measure(const FigureOptions& options, const NodeModel& node, const Json& labels,
-             ArrivalProcess arrivals, std::uint64_t seed) {
-  const auto functions = labels["functions"].get<std::size_t>();
-  Scenario scenario =
-      BaseScenario(options, node, labels["system"].get<std::string>(), arrivals, seed);
-  scenario.functions = FunctionsOfModel(*options.profiles, "resnet-152", functions);
+Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
+  Scenario scenario = TraceScenario(testbed, labels,
+                                    FunctionsOfModel(testbed, labels, "resnet-152"), kLength, seed);
   for (FunctionSpec& function : scenario.functions) {
     function.deadline = std::chrono::milliseconds(labels["deadline_ms"].get<int>());
   }
-  scenario.rates = workload::DrawRows(options.rates, functions, seed);
-  scenario.rates.Scale(labels["rate_factor"].get<double>());
-  scenario.length = kLength;
-  return MeasuresOf(Simulate(scenario), scenario);
+  return SimulatedMeasures(scenario);
 }
 
-std::string Paper(const Json& row) { return row["system"] == "torpor" ? "above fifo" : ""; }
-
-// "1 at 60 ms, 1.2 at 60 ms": where `is_so` of Torpor's ratio and FIFO's.
-template <typename IsSo>
-std::string Loads(const std::vector<Json>& rows, ArrivalProcess arrivals, const IsSo& is_so) {
-  std::string loads;
-  for (const double factor : Factors()) {
-    for (const int deadline_ms : kDeadlinesMs) {
-      const auto ratio = [&](const char* system) {
-        return MeasureOf(rows, LabelsOf(system, kFunctions, arrivals, factor, deadline_ms),
-                         "ratio");
-      };
-      const auto torpor = ratio("torpor");
-      const auto fifo = ratio("fifo");
-      if (!torpor || !fifo || !is_so(*torpor, *fifo)) continue;
-      absl::StrAppend(&loads, loads.empty() ? "" : ", ", factor, " at ", deadline_ms, " ms");
-    }
-  }
-  return loads.empty() ? "none" : loads;
+std::optional<double> RatioOf(const Claims& claims, const char* system, double factor,
+                              int deadline_ms) {
+  return claims.Of(
+      system, {{"functions", kFunctions}, {"rate_factor", factor}, {"deadline_ms", deadline_ms}},
+      "ratio");
 }
 
-std::vector<Finding> Findings(const std::vector<Json>& rows) {
-  std::vector<Finding> findings;
-  for (const ArrivalProcess arrivals : {ArrivalProcess::kArtifact, ArrivalProcess::kPoisson}) {
-    const std::string name(workload::ArrivalProcessName(arrivals));
+// "1 at 60 ms, 1.2 at 60 ms"; nothing where no such loads were simulated.
+std::optional<std::string> LoadsThatFifoWins(const Claims& claims) {
+  std::optional<std::string> loads;
+  for (const double factor : kFactors) {
     for (const int deadline_ms : kDeadlinesMs) {
-      const auto ratio = [&](const char* system) {
-        return MeasureOf(rows, LabelsOf(system, kFunctions, arrivals, kNamedFactor, deadline_ms),
-                         "ratio");
-      };
-      const auto torpor = ratio("torpor");
-      const auto fifo = ratio("fifo");
+      const auto torpor = RatioOf(claims, "torpor", factor, deadline_ms);
+      const auto fifo = RatioOf(claims, "fifo", factor, deadline_ms);
       if (!torpor || !fifo) continue;
-      findings.push_back({absl::StrCat("above FIFO with deadlines of ", deadline_ms, " ms at ",
-                                       kNamedFactor, " times the rates, ", name, " arrivals"),
-                          *torpor > *fifo,
-                          absl::StrCat(Number(torpor, 3), " against ", Number(fifo, 3))});
+      if (!loads) loads.emplace();
+      if (*fifo <= *torpor) continue;
+      absl::StrAppend(&*loads, loads->empty() ? "" : ", ", factor, " at ", deadline_ms, " ms");
     }
-    const std::string lost =
-        Loads(rows, arrivals, [](double torpor, double fifo) { return fifo > torpor; });
-    findings.push_back({absl::StrCat("FIFO wins at no load, ", name, " arrivals"), lost == "none",
-                        absl::StrCat("it wins at ", lost)});
   }
-  return findings;
+  return loads;
+}
+
+void AddClaims(Claims& claims) {
+  for (const int deadline_ms : kDeadlinesMs) {
+    claims.Compare(
+        absl::StrCat("above FIFO with deadlines of ", deadline_ms, " ms at ", kNamedFactor,
+                     " times the rates"),
+        RatioOf(claims, "torpor", kNamedFactor, deadline_ms),
+        RatioOf(claims, "fifo", kNamedFactor, deadline_ms),
+        [](double torpor, double fifo) { return torpor > fifo; }, 3);
+  }
+  const auto lost = LoadsThatFifoWins(claims);
+  if (!lost) return;
+  claims.Add("FIFO wins at no load", lost->empty(),
+             absl::StrCat("it wins at ", lost->empty() ? "none" : *lost));
 }
 
 }  // namespace
@@ -97,30 +82,16 @@ Figure MakeFigure16(const FigureOptions& options) {
   figure.setting =
       "4 GPUs; 560 ResNet-152 functions, each with a row of the rates drawn at random and "
       "multiplied; 31 minutes; p98 within 60, 70 and 80 ms.";
-  figure.columns = {{"compliant", "compliant", 1},
-                    {"ratio", "ratio", 3},
-                    {"in time", "attainment", 4},
-                    {"p98 ms", "p98_ms", 1},
-                    {"load", "gpu_load", 2}};
-  const auto node = std::make_shared<const NodeModel>(NodeOf(options, "paper-4gpu"));
-  for (const ArrivalProcess arrivals : ArrivalsOf(options)) {
-    for (const std::size_t functions : FunctionsOf(options, {kFunctions})) {
-      for (const double factor : RateFactorsOf(options, Factors())) {
-        for (const int deadline_ms : kDeadlinesMs) {
-          for (const std::string& system : SystemsOf(options, {"torpor", "torpor-plus", "fifo"})) {
-            const Json labels = LabelsOf(system, functions, arrivals, factor, deadline_ms);
-            figure.cases.push_back({labels, [=](std::uint64_t seed) {
-                                      return Measure(options, *node, labels, arrivals, seed);
-                                    }});
-          }
-        }
-      }
-    }
-  }
-  figure.paper = Paper;
-  figure.findings = Findings;
-  figure.plot =
-      FigurePlot{"times the rates", "rate_factor", "share of compliant functions", "ratio", false};
+  figure.columns = {Shown("compliant"), Shown("ratio"), Shown("attainment"), Shown("p98_ms"),
+                    Shown("gpu_load")};
+  figure.cases = CasesOf(MakeTestbed(options, "paper-4gpu"),
+                         {ArrivalAxis(options), FunctionAxis(options, {kFunctions}),
+                          RateFactorAxis(options, {std::begin(kFactors), std::end(kFactors)}),
+                          DeadlineAxis(), SystemAxis(options, {"torpor", "torpor-plus", "fifo"})},
+                         MeasureSeed);
+  figure.paper = {{{{"system", "torpor"}}, "above fifo"}};
+  figure.findings = FindingsOf(AddClaims);
+  figure.plot = CompliancePlot("times the rates", "rate_factor");
   return figure;
 }
 

@@ -1,74 +1,55 @@
+#include <algorithm>
 #include <memory>
+#include <optional>
 
-#include "absl/strings/str_cat.h"
+#include "tools/sim/figures/claims.h"
+#include "tools/sim/figures/figure_list.h"
 #include "tools/sim/figures/measures.h"
+#include "tools/sim/figures/scenarios.h"
 
 namespace torpor::sim {
 namespace {
 
-using workload::ArrivalProcess;
-
 constexpr Duration kLength = std::chrono::minutes(5);
-constexpr const char* kModel = "resnet-152";
 
-struct Point {
-  double rpm;
-  std::size_t functions;  // with which the paper loads a GPU at that rate
-};
-constexpr Point kPoints[] = {{80, 33}, {60, 40}, {40, 60}, {20, 120}, {10, 210}};
-
-Scenario ScenarioOf(const FigureOptions& options, const NodeModel& node, const std::string& system,
-                    const Point& point, ArrivalProcess arrivals, std::uint64_t seed) {
-  Scenario scenario = BaseScenario(options, node, system, arrivals, seed);
-  scenario.functions = FunctionsOfModel(*options.profiles, kModel, point.functions);
-  scenario.rates = workload::ConstantRates(std::vector<double>(point.functions, point.rpm));
-  scenario.length = kLength;
-  return scenario;
+// Requests a minute of each function, and with how many functions the paper loads a GPU at that.
+Axis Points() {
+  return {{{"rpm", 80.0}, {"functions", 33}},
+          {{"rpm", 60.0}, {"functions", 40}},
+          {{"rpm", 40.0}, {"functions", 60}},
+          {{"rpm", 20.0}, {"functions", 120}},
+          {{"rpm", 10.0}, {"functions", 210}}};
 }
 
-Json Measure(const Scenario& scenario) {
-  const Outcome outcome = Simulate(scenario);
-  Json json = MeasuresOf(outcome, scenario);
+Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
+  Scenario scenario = ScenarioOf(testbed, labels, seed);
+  scenario.functions = FunctionsOfModel(testbed, labels, "resnet-152");
+  scenario.rates = workload::ConstantRates(
+      std::vector<double>(scenario.functions.size(), labels["rpm"].get<double>()));
+  scenario.length = kLength;
+  Json json = SimulatedMeasures(scenario);
   const double served = json["requests"].get<double>() - json["refused"].get<double>() -
                         json["unserved"].get<double>();
-  json["throughput_rpm"] = served / (ToSeconds(scenario.length) / 60);
+  json["throughput_rpm"] = served / (ToSeconds(kLength) / 60);
   return json;
 }
 
-Json Labels8(const std::string& system, const Point& point, ArrivalProcess arrivals) {
-  Json labels = Labels(system, point.functions, arrivals);
-  labels["rpm"] = point.rpm;
-  return labels;
-}
-
-std::string PaperTail(const Json& row) {
-  if (row["system"] != "torpor") return "";
-  return row["rpm"] == 10.0 ? "> 10 x native's throughput, tail < 50 ms" : "tail < 50 ms";
-}
-
-std::vector<Finding> Findings(const std::vector<Json>& rows) {
-  std::vector<Finding> findings;
-  for (const ArrivalProcess arrivals : {ArrivalProcess::kArtifact, ArrivalProcess::kPoisson}) {
-    const std::string name(workload::ArrivalProcessName(arrivals));
-    const Point& sparse = kPoints[std::size(kPoints) - 1];
-    const auto ours = MeasureOf(rows, Labels8("torpor", sparse, arrivals), "throughput_rpm");
-    const auto native = MeasureOf(rows, Labels8("native", sparse, arrivals), "throughput_rpm");
-    if (ours && native) {
-      findings.push_back({absl::StrCat("10 times native's throughput at 10 requests a minute, ",
-                                       name, " arrivals"),
-                          *ours >= 10 * *native,
-                          absl::StrCat(Number(*ours / *native, 1), " times")});
-    }
-    std::optional<double> worst;
-    for (const Point& point : kPoints) {
-      const auto p98 = MeasureOf(rows, Labels8("torpor", point, arrivals), "p98_ms");
-      if (p98) worst = std::max(worst.value_or(0), *p98);
-    }
-    if (!worst) continue;
-    findings.push_back({absl::StrCat("Torpor's p98 below 50 ms at every rate, ", name, " arrivals"),
-                        *worst < 50, absl::StrCat(Number(worst, 1), " ms at worst")});
+void AddClaims(Claims& claims) {
+  const Json sparse = Points().back();
+  const auto ours = claims.Of("torpor", sparse, "throughput_rpm");
+  const auto native = claims.Of("native", sparse, "throughput_rpm");
+  if (ours && native) {
+    claims.Add("10 times native's throughput at 10 requests a minute", *ours >= 10 * *native,
+               Number(*ours / *native, 1) + " times");
   }
-  return findings;
+  std::optional<double> worst;
+  for (const Json& point : Points()) {
+    const auto p98 = claims.Of("torpor", point, "p98_ms");
+    if (p98) worst = std::max(worst.value_or(0), *p98);
+  }
+  claims.Check(
+      "Torpor's p98 below 50 ms at every rate", worst, [](double ms) { return ms < 50; }, 1,
+      " ms at worst");
 }
 
 }  // namespace
@@ -79,22 +60,20 @@ Figure MakeFigure8(const FigureOptions& options) {
   figure.number = 8;
   figure.title = "Many functions that are called seldom, on one GPU";
   figure.setting = "1 GPU; ResNet-152; as many functions as load the GPU at each rate; 5 minutes.";
-  figure.columns = {
-      {"ran", "ran", 0},         {"requests/min", "throughput_rpm", 0}, {"p98 ms", "p98_ms", 1},
-      {"refused", "refused", 0}, {"resident", "resident_share", 3},     {"load", "gpu_load", 2}};
-  const auto node = std::make_shared<const NodeModel>(NodeOf(options, "paper-1gpu"));
-  for (const ArrivalProcess arrivals : ArrivalsOf(options)) {
-    for (const Point& point : kPoints) {
-      for (const std::string& system : SystemsOf(options, {"torpor", "torpor-plus", "native"})) {
-        figure.cases.push_back({Labels8(system, point, arrivals), [=](std::uint64_t seed) {
-                                  return Measure(
-                                      ScenarioOf(options, *node, system, point, arrivals, seed));
-                                }});
-      }
-    }
-  }
-  figure.paper = PaperTail;
-  figure.findings = Findings;
+  figure.columns = {Shown("ran"),
+                    {"requests/min", "throughput_rpm", 0},
+                    Shown("p98_ms"),
+                    Shown("refused"),
+                    Shown("resident_share"),
+                    Shown("gpu_load")};
+  figure.cases = CasesOf(
+      MakeTestbed(options, "paper-1gpu"),
+      {ArrivalAxis(options), Points(), SystemAxis(options, {"torpor", "torpor-plus", "native"})},
+      MeasureSeed);
+  figure.paper = {
+      {{{"system", "torpor"}, {"rpm", 10.0}}, "> 10 x native's throughput, tail < 50 ms"},
+      {{{"system", "torpor"}}, "tail < 50 ms"}};
+  figure.findings = FindingsOf(AddClaims);
   figure.plot = FigurePlot{"requests a minute of each function", "rpm", "p98 (ms)", "p98_ms", true};
   return figure;
 }

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "tools/plot/plot_data.h"
+#include "tools/sim/figures/labels.h"
 
 namespace torpor::sim {
 
@@ -19,38 +19,36 @@ namespace {
 
 constexpr std::string_view kPicture = ".svg";
 
-double Number(const Json& row, const std::string& key) {
-  const Json::json_pointer pointer(absl::StrCat("/", key));
-  return row.contains(pointer) ? row.at(pointer).get<double>() : 0;
-}
-
-// What tells this series from others: its labels but that of the x axis and what all have alike.
-std::string SeriesName(const Figure& figure, std::size_t row) {
-  const Json& labels = figure.cases[row].labels;
-  std::string name;
-  for (const auto& [key, value] : labels.items()) {
-    if (key == figure.plot->x_key) continue;
-    bool is_alike = true;
-    for (const Case& other : figure.cases) is_alike = is_alike && other.labels[key] == value;
-    if (is_alike && key != "system") continue;
-    absl::StrAppend(&name, name.empty() ? "" : " ",
-                    value.is_string() ? value.get<std::string>() : value.dump());
-    if (key == "deadline_ms") name += " ms";
-    if (key == "rate_factor") name += " x";
+// The labels that all rows have alike.
+std::vector<std::string> AlikeLabels(const Figure& figure) {
+  std::vector<std::string> alike;
+  for (const auto& [key, value] : figure.cases.front().labels.items()) {
+    const bool is_alike = std::all_of(figure.cases.begin(), figure.cases.end(),
+                                      [&, &key = key, &value = value](const Case& other) {
+                                        return other.labels.at(key) == value;
+                                      });
+    if (is_alike && key != "system") alike.push_back(key);  // NOLINT: a handful of them
   }
-  return name;
+  return alike;
 }
 
+// A line for each system, in a panel for what else tells rows from each other.
 plot::LinePlot Lines(const Figure& figure, const std::vector<Json>& rows) {
   plot::LinePlot plot{
       figure.title, figure.plot->x_label, figure.plot->y_label, figure.plot->log_y, {}};
+  std::vector<std::string> named_elsewhere = AlikeLabels(figure);
+  named_elsewhere.insert(named_elsewhere.end(), {"system", figure.plot->x_key});
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string name = SeriesName(figure, i);
+    const Json& labels = figure.cases[i].labels;
+    const auto name = labels.at("system").get<std::string>();
+    const std::string panel = NameOf(labels, named_elsewhere);
     auto series = plot.series.begin();
-    while (series != plot.series.end() && series->name != name) ++series;
-    if (series == plot.series.end()) series = plot.series.insert(series, {name, {}});
-    series->points.emplace_back(Number(rows[i], figure.plot->x_key),
-                                Number(rows[i], figure.plot->y_key));
+    while (series != plot.series.end() && (series->name != name || series->panel != panel)) {
+      ++series;
+    }
+    if (series == plot.series.end()) series = plot.series.insert(series, {name, {}, panel});
+    series->points.emplace_back(MeasureIn(rows[i], figure.plot->x_key).value_or(0),
+                                MeasureIn(rows[i], figure.plot->y_key).value_or(0));
   }
   for (plot::LineSeries& series : plot.series) {
     std::sort(series.points.begin(), series.points.end());
@@ -61,10 +59,11 @@ plot::LinePlot Lines(const Figure& figure, const std::vector<Json>& rows) {
 plot::BarPlot Bars(const Figure& figure, const std::vector<Json>& rows) {
   plot::BarPlot plot{figure.title, figure.plot->y_label, figure.plot->log_y, {}, {}};
   for (const FigurePlot::Bar& bar : figure.plot->bars) plot.groups.push_back(bar.name);  // NOLINT
+  const std::vector<std::string> alike = AlikeLabels(figure);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    plot::BarSeries series{SeriesName(figure, i), {}};
+    plot::BarSeries series{NameOf(figure.cases[i].labels, alike), {}};
     for (const FigurePlot::Bar& bar : figure.plot->bars) {
-      series.values.push_back(Number(rows[i], bar.key));  // NOLINT: a handful of them
+      series.values.push_back(MeasureIn(rows[i], bar.key).value_or(0));  // NOLINT
     }
     plot.series.push_back(std::move(series));  // NOLINT: a handful of them
   }
@@ -99,10 +98,9 @@ absl::Status DrawFigure(const Figure& figure, const std::vector<Json>& rows,
   }
   const std::string data_file =
       absl::StrCat(svg_file.substr(0, svg_file.size() - kPicture.size()), ".plot.json");
-  std::ofstream file(data_file);
-  file << FigurePlotJson(figure, rows);
-  if (!file.flush()) return absl::UnavailableError(absl::StrCat("cannot write ", data_file));
-  file.close();
+  if (!plot::WritePlot(data_file, FigurePlotJson(figure, rows))) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", data_file));
+  }
   return Draw(data_file);
 }
 

@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "tools/sim/figures/labels.h"
 #include "tools/text_table/text_table.h"
 
 namespace torpor::sim {
@@ -26,39 +28,50 @@ std::string Cell(const Json& row, const Column& column) {
   return joined;
 }
 
-// Those of the labels that the rows have, then the measures.
-std::vector<Column> ColumnsOf(const Figure& figure) {
-  std::vector<Column> columns;
-  if (!figure.cases.empty()) {
-    for (const auto& [key, value] : figure.cases.front().labels.items()) {
-      columns.push_back({key, key, 2});  // NOLINT: a handful of them
-    }
+// Those of the labels that the rows have.
+std::vector<Label> LabelsOf(const Figure& figure) {
+  std::vector<Label> labels;
+  for (const Label& label : AllLabels()) {
+    const bool is_there =
+        !figure.cases.empty() && figure.cases.front().labels.contains(std::string(label.key));
+    if (is_there) labels.push_back(label);  // NOLINT: a handful of them
   }
-  columns.insert(columns.end(), figure.columns.begin(), figure.columns.end());
-  return columns;
+  return labels;
+}
+
+std::string PaperNumberFor(const Figure& figure, const Json& row) {
+  for (const PaperNumber& paper : figure.paper) {
+    if (HasLabels(row, paper.labels)) return paper.text;
+  }
+  return "";
 }
 
 std::string Table(const Figure& figure, const std::vector<Json>& rows) {
-  const std::vector<Column> columns = ColumnsOf(figure);
+  std::vector<Column> columns;
   std::vector<TextTable::Column> titles;
-  for (const Column& column : columns) {
-    titles.push_back({column.title, column.key == "system" || column.key == "arrivals"  // NOLINT
-                                        ? TextTable::Align::kLeft
-                                        : TextTable::Align::kRight});
+  for (const Label& label : LabelsOf(figure)) {
+    const std::string key(label.key);
+    columns.push_back({key, key, label.decimals});  // NOLINT: a handful of them
+    titles.push_back(                               // NOLINT
+        {key, label.is_text ? TextTable::Align::kLeft : TextTable::Align::kRight});
   }
-  if (figure.paper) titles.push_back({"paper", TextTable::Align::kLeft});
+  for (const Column& column : figure.columns) {
+    columns.push_back(column);                                   // NOLINT: a handful of them
+    titles.push_back({column.title, TextTable::Align::kRight});  // NOLINT
+  }
+  if (!figure.paper.empty()) titles.push_back({"paper", TextTable::Align::kLeft});
   TextTable table(titles);
   for (const Json& row : rows) {
     std::vector<std::string> cells;
     cells.reserve(columns.size() + 1);
     for (const Column& column : columns) cells.push_back(Cell(row, column));
-    if (figure.paper) cells.push_back(figure.paper(row));
+    if (!figure.paper.empty()) cells.push_back(PaperNumberFor(figure, row));
     table.AddRow(std::move(cells));
   }
   return table.Render();
 }
 
-std::vector<Finding> FindingsOf(const Figure& figure, const std::vector<Json>& rows) {
+std::vector<Finding> FindingsIn(const Figure& figure, const std::vector<Json>& rows) {
   return figure.findings ? figure.findings(rows) : std::vector<Finding>();
 }
 
@@ -67,7 +80,7 @@ std::vector<Finding> FindingsOf(const Figure& figure, const std::vector<Json>& r
 std::string FigureText(const Figure& figure, const std::vector<Json>& rows) {
   std::string text = absl::StrCat(figure.name, ": ", figure.title, "\n", figure.setting, "\n\n",
                                   Table(figure, rows));
-  const std::vector<Finding> findings = FindingsOf(figure, rows);
+  const std::vector<Finding> findings = FindingsIn(figure, rows);
   if (!findings.empty()) text += "\n";
   for (const Finding& finding : findings) {
     absl::StrAppend(&text,
@@ -78,12 +91,14 @@ std::string FigureText(const Figure& figure, const std::vector<Json>& rows) {
 }
 
 std::string FigureJson(const Figure& figure, const std::vector<Json>& rows) {
+  // "figure 11", "figure parts", "run"
+  const std::vector<std::string> words = absl::StrSplit(figure.name, ' ');
   Json json;
-  json[figure.name.substr(0, figure.name.find(' '))] = figure.number;
+  json[words[0]] = words.size() > 1 && figure.number == 0 ? Json(words[1]) : Json(figure.number);
   json["title"] = figure.title;
   json["setting"] = figure.setting;
   json["rows"] = rows;
-  for (const Finding& finding : FindingsOf(figure, rows)) {
+  for (const Finding& finding : FindingsIn(figure, rows)) {
     json["findings"].push_back(
         {{"claim", finding.claim}, {"holds", finding.holds}, {"ours", finding.ours}});
   }

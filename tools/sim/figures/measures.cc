@@ -1,12 +1,12 @@
 #include "tools/sim/figures/measures.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <stdexcept>
-#include <utility>
+#include <string>
+#include <string_view>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "base/check.h"
 
 namespace torpor::sim {
 namespace {
@@ -77,6 +77,24 @@ Json JsonOf(Sum& sum) {
   return json;
 }
 
+struct SharedColumn {
+  std::string_view key;
+  std::string_view title;
+  int decimals = 0;
+};
+
+constexpr SharedColumn kColumns[] = {{"ran", "ran", 1},
+                                     {"compliant", "compliant", 1},
+                                     {"ratio", "ratio", 3},
+                                     {"attainment", "in time", 4},
+                                     {"p98_ms", "p98 ms", 1},
+                                     {"refused", "refused", 0},
+                                     {"resident_share", "resident", 3},
+                                     {"host_share", "host", 3},
+                                     {"peer_share", "peer", 3},
+                                     {"gpu_load", "load", 2},
+                                     {"load_variance", "load variance", 5}};
+
 double MeanLoad(const Outcome& outcome) {
   double sum = 0;
   std::size_t gpus = 0;
@@ -108,6 +126,10 @@ Json MeasuresOf(const Outcome& outcome, const Scenario& scenario) {
   return json;
 }
 
+Json SimulatedMeasures(const Scenario& scenario) {
+  return MeasuresOf(Simulate(scenario), scenario);
+}
+
 Json GpuMeasuresOf(const Outcome& outcome) {
   Json json;
   double worst = 0;
@@ -122,83 +144,27 @@ Json GpuMeasuresOf(const Outcome& outcome) {
   return json;
 }
 
-Scenario BaseScenario(const FigureOptions& options, const NodeModel& node,
-                      const std::string& system, workload::ArrivalProcess arrivals,
-                      std::uint64_t seed) {
-  Scenario scenario;
-  scenario.profiles = options.profiles;
-  scenario.node = &node;
-  const auto named = SystemNamed(system);
-  if (!named.ok()) throw std::invalid_argument(std::string(named.status().message()));
-  scenario.system = *named;
-  scenario.arrivals.process = arrivals;
-  scenario.seed = seed;
-  return scenario;
-}
-
-NodeModel NodeOf(const FigureOptions& options, const std::string& name) {
-  if (options.node) return *options.node;
-  return *ReadNodeModel(name, options.profiles->reserved);
-}
-
-std::vector<std::string> SystemsOf(const FigureOptions& options,
-                                   const std::vector<std::string>& own) {
-  return options.systems.empty() ? own : options.systems;
-}
-
-std::vector<std::size_t> FunctionsOf(const FigureOptions& options,
-                                     const std::vector<std::size_t>& own) {
-  return options.functions.empty() ? own : options.functions;
-}
-
-std::vector<double> RateFactorsOf(const FigureOptions& options, const std::vector<double>& own) {
-  return options.rate_factors.empty() ? own : options.rate_factors;
-}
-
-std::vector<workload::ArrivalProcess> ArrivalsOf(const FigureOptions& options) {
-  if (!options.arrivals.empty()) return options.arrivals;
-  return {workload::ArrivalProcess::kArtifact, workload::ArrivalProcess::kPoisson};
-}
-
-std::vector<FunctionSpec> FunctionsOfModel(const Profiles& profiles, std::string_view model,
-                                           std::size_t count) {
-  return FunctionsInTurn(profiles, {ModelNamed(profiles, model)}, count);
-}
-
-std::string Number(std::optional<double> number, int decimals) {
-  return number ? absl::StrFormat("%.*f", decimals, *number) : "not simulated";
-}
-
-std::size_t ModelNamed(const Profiles& profiles, std::string_view name) {
-  const auto model = FindModel(profiles, name);
-  if (!model.ok()) throw std::invalid_argument(std::string(model.status().message()));
-  return *model;
-}
-
-Json Labels(const std::string& system, std::size_t functions, workload::ArrivalProcess arrivals) {
-  return {{"system", system},
-          {"functions", functions},
-          {"arrivals", std::string(workload::ArrivalProcessName(arrivals))}};
-}
-
-const Json* FindRow(const std::vector<Json>& rows, const Json& labels) {
-  for (const Json& row : rows) {
-    const auto items = labels.items();
-    const bool matches = std::all_of(items.begin(), items.end(), [&](const auto& label) {
-      return row.contains(label.key()) && row.at(label.key()) == label.value();
-    });
-    if (matches) return &row;
+double LoadVarianceOf(const Outcome& outcome, std::size_t node) {
+  std::vector<double> loads(outcome.nodes[node].size());
+  for (std::size_t gpu = 0; gpu < loads.size(); ++gpu) loads[gpu] = outcome.Load(node, gpu);
+  const double most = std::max(*std::max_element(loads.begin(), loads.end()), 1e-12);
+  double sum = 0;
+  double squares = 0;
+  for (const double load : loads) {
+    const double share = load / most;
+    sum += share;
+    squares += share * share;
   }
-  return nullptr;
+  const auto count = static_cast<double>(loads.size());
+  return squares / count - sum / count * (sum / count);
 }
 
-std::optional<double> MeasureOf(const std::vector<Json>& rows, const Json& labels,
-                                const std::string& key) {
-  const Json* const row = FindRow(rows, labels);
-  if (row == nullptr) return std::nullopt;
-  const Json::json_pointer pointer(absl::StrCat("/", key));
-  if (!row->contains(pointer)) return std::nullopt;
-  return row->at(pointer).get<double>();
+Column Shown(std::string_view key) {
+  const auto* const column =
+      std::find_if(std::begin(kColumns), std::end(kColumns),
+                   [&](const SharedColumn& shared) { return shared.key == key; });
+  TORPOR_CHECK(column != std::end(kColumns));
+  return {std::string(column->title), std::string(key), column->decimals};
 }
 
 }  // namespace torpor::sim

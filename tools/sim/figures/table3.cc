@@ -3,13 +3,17 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "tools/sim/figures/measures.h"
+#include "tools/sim/figures/claims.h"
+#include "tools/sim/figures/figure_list.h"
+#include "tools/sim/figures/labels.h"
+#include "tools/sim/figures/scenarios.h"
 #include "tools/sim/pcie_switch.h"
 
 namespace torpor::sim {
 namespace {
 
 constexpr std::size_t kCount = 3;
+constexpr const char* kNothing = "nothing";
 constexpr std::array<const char*, kCount> kModels = {"densenet-169", "resnet-152", "bert-qa"};
 // Row measured, column swapping beside it; the diagonal alone.
 constexpr double kPaperMs[kCount][kCount] = {{27, 27, 27}, {31, 29, 43}, {166, 240, 149}};
@@ -76,15 +80,16 @@ double Run(std::vector<Loop>& loops, PcieSwitch& links) {
   return loops.front().mean_ms();
 }
 
-Json Measure(const Profiles& profiles, const NodeModel& node, const std::string& model,
-             const std::string& beside) {
-  const NodeModel::Switch& entry = node.switches[node.gpus.front().pcie_switch];
+Json MeasureAny(const Testbed& testbed, const Json& labels, std::uint64_t) {
+  const Profiles& profiles = *testbed.options.profiles;
+  const NodeModel::Switch& entry = testbed.node.switches[testbed.node.gpus.front().pcie_switch];
   PcieSwitch links(entry.gpu_links, entry.bytes_per_s);
   std::vector<Loop> loops;
   loops.reserve(2);
-  loops.emplace_back(profiles, profiles.models[ModelNamed(profiles, model)], 0, links);
-  if (model != beside) {
-    loops.emplace_back(profiles, profiles.models[ModelNamed(profiles, beside)], 1, links);
+  for (const char* const label : {"model", "beside"}) {
+    const auto model = labels.at(label).get<std::string>();
+    if (model == kNothing) continue;
+    loops.emplace_back(profiles, profiles.models[ModelNamed(profiles, model)], loops.size(), links);
   }
   return {{"ms", Run(loops, links)}};
 }
@@ -92,37 +97,32 @@ Json Measure(const Profiles& profiles, const NodeModel& node, const std::string&
 Json LabelsOf(std::size_t row, std::size_t column) {
   return {{"system", "torpor"},
           {"model", kModels[row]},
-          {"beside", row == column ? "nothing" : kModels[column]}};
+          {"beside", row == column ? kNothing : kModels[column]}};
+}
+
+// Does something with each row and column of the table.
+template <typename Do>
+void ForEachCell(const Do& with_cell) {
+  for (std::size_t row = 0; row < kCount; ++row) {
+    for (std::size_t column = 0; column < kCount; ++column) with_cell(row, column);
+  }
 }
 
 std::vector<Finding> Findings(const std::vector<Json>& rows) {
   std::vector<Finding> findings;
-  for (std::size_t row = 0; row < kCount; ++row) {
-    for (std::size_t column = 0; column < kCount; ++column) {
-      const auto ms = MeasureOf(rows, LabelsOf(row, column), "ms");
-      if (!ms) continue;
-      const double paper = kPaperMs[row][column];
-      const double off = *ms / paper - 1;
-      findings.push_back(
-          {absl::StrCat(kModels[row], row == column ? " alone" : " beside ",
-                        row == column ? "" : kModels[column], ": ", paper, " ms within 15%"),
-           off >= -kTolerance && off <= kTolerance,
-           absl::StrCat(Number(*ms, 1), " ms, ", Number(off * 100, 1), "%")});
-    }
-  }
+  ForEachCell([&](std::size_t row, std::size_t column) {
+    const Json* const found = FindRow(rows, LabelsOf(row, column));
+    if (found == nullptr) return;
+    const double ms = found->at("ms").get<double>();
+    const double paper = kPaperMs[row][column];
+    const double off = ms / paper - 1;
+    findings.push_back(
+        {absl::StrCat(kModels[row], row == column ? " alone" : " beside ",
+                      row == column ? "" : kModels[column], ": ", paper, " ms within 15%"),
+         off >= -kTolerance && off <= kTolerance,
+         absl::StrCat(Number(ms, 1), " ms, ", Number(off * 100, 1), "%")});
+  });
   return findings;
-}
-
-std::string Paper(const Json& row) {
-  for (std::size_t i = 0; i < kCount; ++i) {
-    for (std::size_t j = 0; j < kCount; ++j) {
-      const Json labels = LabelsOf(i, j);
-      if (row["model"] == labels["model"] && row["beside"] == labels["beside"]) {
-        return absl::StrCat(kPaperMs[i][j]);
-      }
-    }
-  }
-  return "";
 }
 
 }  // namespace
@@ -134,16 +134,12 @@ Figure MakeTable3(const FigureOptions& options) {
   figure.title = "Latency while another model is swapped through the same PCIe switch";
   figure.setting = "2 GPUs behind one switch; every request swaps its model in from the host.";
   figure.columns = {{"ms", "ms", 1}};
-  const auto node = std::make_shared<const NodeModel>(NodeOf(options, "unlinked-2gpu"));
-  for (std::size_t row = 0; row < kCount; ++row) {
-    for (std::size_t column = 0; column < kCount; ++column) {
-      figure.cases.push_back({LabelsOf(row, column), [=](std::uint64_t) {
-                                return Measure(*options.profiles, *node, kModels[row],
-                                               kModels[column]);
-                              }});
-    }
-  }
-  figure.paper = Paper;
+  Axis cells;
+  ForEachCell([&](std::size_t row, std::size_t column) {
+    cells.push_back(LabelsOf(row, column));
+    figure.paper.push_back({cells.back(), absl::StrCat(kPaperMs[row][column])});
+  });
+  figure.cases = CasesOf(MakeTestbed(options, "unlinked-2gpu"), {cells}, MeasureAny);
   figure.findings = Findings;
   return figure;
 }

@@ -32,13 +32,15 @@ std::vector<Json> Rows() {
           {{"functions", 400}, {"ratio", 0.2}, {"gpus", {5, 6}}}};
 }
 
-TEST(FigurePlot, ALineASystemNamedByWhatDiffers) {
+TEST(FigurePlot, ALineASystemInAPanelForWhatElseDiffers) {
   const Json plot = Json::parse(FigurePlotJson(MakeFigure(), Rows()));
   EXPECT_EQ(plot["kind"], "lines");
   ASSERT_EQ(plot["series"].size(), 2u);
-  EXPECT_EQ(plot["series"][0]["name"], "torpor 60 ms");
+  EXPECT_EQ(plot["series"][0]["name"], "torpor");
+  EXPECT_EQ(plot["series"][0]["panel"], "60 ms");
   EXPECT_EQ(plot["series"][0]["points"], Json::parse("[[400,1.0],[480,0.5]]"));
-  EXPECT_EQ(plot["series"][1]["name"], "fifo 70 ms");
+  EXPECT_EQ(plot["series"][1]["name"], "fifo");
+  EXPECT_EQ(plot["series"][1]["panel"], "70 ms");
 }
 
 TEST(FigurePlot, BarsOfWhatIsWithinARow) {
@@ -47,6 +49,7 @@ TEST(FigurePlot, BarsOfWhatIsWithinARow) {
   const Json plot = Json::parse(FigurePlotJson(figure, Rows()));
   EXPECT_EQ(plot["kind"], "bars");
   EXPECT_EQ(plot["groups"], Json::parse(R"(["GPU 0","GPU 1"])"));
+  EXPECT_EQ(plot["series"][2]["name"], "fifo, 400, 70 ms");
   EXPECT_EQ(plot["series"][2]["values"], Json::parse("[5.0,6.0]"));
 }
 

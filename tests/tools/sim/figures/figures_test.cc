@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/sim/figures/case_runner.h"
-#include "tools/sim/figures/figure.h"
+#include "tools/sim/figures/figure_list.h"
 
 namespace torpor::sim {
 namespace {
