@@ -48,6 +48,9 @@ SYSTEMS
   non-swap     bound to a GPU like native, but remote: with smaller footprints
   bound        no system, but what none can exceed (figure 11 only)
 
+  "torpor-plus without PART" has one part of torpor-plus as torpor has it: queue, late-aside,
+  beyond-rescue, placement or eviction.
+
 EXIT STATUS
   0  simulated; replayed to the same decisions
   1  a file cannot be written, or the plot not drawn; another decision than in the log
@@ -56,6 +59,7 @@ EXIT STATUS
 EXAMPLES
   torpor-sim figure 11 --rates rates.csv --seeds 5
   torpor-sim figure 10 --rates rates.csv --functions 160 --arrivals poisson --json
+  torpor-sim figure parts --functions 640
   torpor-sim table 3
   torpor-sim run --topology nvswitch-8gpu --systems torpor,lru --functions 1000 --rate-factors 1.2
   torpor-sim replay /var/log/torpor/events.log
@@ -250,7 +254,8 @@ int Main(int argc, char** argv) {
   CLI::App app(kDescription, "torpor-sim");
   app.footer(kFooter);
   app.require_subcommand(1);
-  CLI::App* const figure = app.add_subcommand("figure", "Reproduces a figure of the Torpor paper");
+  CLI::App* const figure = app.add_subcommand(
+      "figure", "Reproduces a figure of the Torpor paper, or shows what parts torpor-plus has");
   figure->add_option("figure", options.figure, FigureNames())->required();
   CLI::App* const table = app.add_subcommand("table", "Reproduces a table of the Torpor paper");
   table->add_option("table", options.figure, "3")->required();

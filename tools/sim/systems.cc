@@ -1,6 +1,6 @@
 #include "tools/sim/systems.h"
 
-#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +9,45 @@
 #include "scheduler/setup.h"
 
 namespace torpor::sim {
+namespace {
+
+using scheduler::Setup;
+
+void ReplaceByPapers(Part part, Setup paper, Setup* setup) {
+  switch (part) {
+    case Part::kQueue:
+      setup->policies.queue = std::move(paper.policies.queue);
+      return;
+    case Part::kLateAside:
+      setup->options.too_late = paper.options.too_late;
+      return;
+    case Part::kBeyondRescue:
+      setup->policies.queue = scheduler::MakeSharedQueue([] {
+        return scheduler::MakeLatestStartQueue(
+            {.rescue_limit = std::numeric_limits<double>::infinity()});
+      });
+      return;
+    case Part::kPlacement:
+      setup->policies.placement = std::move(paper.policies.placement);
+      return;
+    case Part::kEviction:
+      setup->policies.eviction = std::move(paper.policies.eviction);
+      return;
+  }
+}
+
+Setup SetupNamed(const std::string& name, std::uint64_t seed) {
+  auto setup = scheduler::MakeSetup(name, seed);
+  TORPOR_CHECK(setup.has_value());
+  return *std::move(setup);
+}
+
+System PlusWithout(const std::string& name, Part part) {
+  return {
+      .name = absl::StrCat("torpor-plus without ", name), .setup = "torpor-plus", .without = part};
+}
+
+}  // namespace
 
 const std::vector<System>& Systems() {
   static const auto* const systems = new std::vector<System>{
@@ -26,6 +65,11 @@ const std::vector<System>& Systems() {
        .starts_cold = true,
        .is_keep_alive = true},
       {.name = "non-swap", .setup = "non-swap"},
+      PlusWithout("queue", Part::kQueue),
+      PlusWithout("late-aside", Part::kLateAside),
+      PlusWithout("beyond-rescue", Part::kBeyondRescue),
+      PlusWithout("placement", Part::kPlacement),
+      PlusWithout("eviction", Part::kEviction),
   };
   return *systems;
 }
@@ -41,9 +85,9 @@ absl::StatusOr<System> SystemNamed(std::string_view name) {
 }
 
 std::unique_ptr<scheduler::Scheduler> MakeScheduler(const System& system, std::uint64_t seed) {
-  auto setup = scheduler::MakeSetup(system.setup, seed);
-  TORPOR_CHECK(setup.has_value());
-  return std::make_unique<scheduler::Scheduler>(std::move(setup->policies), setup->options);
+  Setup setup = SetupNamed(system.setup, seed);
+  if (system.without) ReplaceByPapers(*system.without, SetupNamed("torpor", seed), &setup);
+  return std::make_unique<scheduler::Scheduler>(std::move(setup.policies), setup.options);
 }
 
 }  // namespace torpor::sim

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 namespace torpor::sim {
 namespace {
@@ -47,6 +48,22 @@ TEST_F(SimulationTest, EveryRequestIsAccountedFor) {
     EXPECT_GT(ended, 0u);
     EXPECT_EQ(ended, Arrived(outcome)) << system.name;
   }
+}
+
+TEST_F(SimulationTest, EachPartOfTorporPlusDecidesSomething) {
+  const auto hash_of = [&](const std::string& system) {
+    Scenario scenario = Make(system, "resnet-152", 600, 0);
+    // More than the GPUs can do.
+    scenario.functions = FunctionsInTurn(profiles_, {0, 6, 7}, 600);
+    scenario.rates = workload::ConstantRates(std::vector<double>(600, 15));
+    return Simulate(scenario).hash;
+  };
+  std::set<std::uint64_t> hashes = {hash_of("torpor"), hash_of("torpor-plus")};
+  for (const System& system : Systems()) {
+    if (!system.without) continue;
+    EXPECT_TRUE(hashes.insert(hash_of(system.name)).second) << system.name;
+  }
+  EXPECT_EQ(hashes.size(), 7u);
 }
 
 TEST_F(SimulationTest, ALoneResidentFunctionTakesTheProfilesTime) {

@@ -7,7 +7,7 @@ namespace torpor::sim {
 namespace {
 
 TEST(Systems, EachHasAScheduler) {
-  EXPECT_EQ(Systems().size(), 10u);
+  EXPECT_EQ(Systems().size(), 15u);
   for (const System& system : Systems()) {
     EXPECT_NE(MakeScheduler(system, 1), nullptr);
     EXPECT_EQ(SystemNamed(system.name)->name, system.name);

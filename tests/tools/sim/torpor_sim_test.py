@@ -56,6 +56,16 @@ class TorporSim(unittest.TestCase):
         many = self.figure("10", "--functions", "40", "--json", "--threads", "4")
         self.assertEqual(one.stdout, many.stdout)
 
+    def test_parts(self):
+        done = self.figure("parts", "--functions", "16", "--arrivals", "poisson", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        figure = json.loads(done.stdout)
+        self.assertEqual(figure["figure"], "parts")
+        self.assertEqual([row["system"] for row in figure["rows"]],
+                         ["torpor-plus", *(f"torpor-plus without {part}" for part in
+                                           ("queue", "late-aside", "beyond-rescue", "placement",
+                                            "eviction")), "torpor"])
+
     def test_table_3(self):
         done = run("table", "3")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -104,7 +114,7 @@ class TorporSim(unittest.TestCase):
 
     def test_mistakes_are_told(self):
         for arguments, message in [
-                (("figure", "13"), "there are figures 8, 9, 10, 11, 12, 14 and 16"),
+                (("figure", "13"), "there are figures 8, 9, 10, 11, 12, 14, 16 and parts"),
                 (("table", "4"), "there is table 3 only"),
                 (("figure", "11", "--systems", "torpedo"), "torpedo"),
                 (("figure", "11", "--rates", "/nowhere.csv"), "/nowhere.csv"),

@@ -25,7 +25,8 @@ const std::vector<Entry>& Figures() {
                              {"11", MakeFigure11, {}, true},
                              {"12", MakeFigure12, {"bert-qa", "densenet-201"}},
                              {"14", MakeFigure14, {}},
-                             {"16", MakeFigure16, {"resnet-152"}}};
+                             {"16", MakeFigure16, {"resnet-152"}},
+                             {"parts", MakeParts, {}}};
   return *figures;
 }
 
