@@ -1,40 +1,60 @@
 #!/usr/bin/env bash
-# Makes docs/reproduction.md and docs/reproduction/: the paper's figures as torpor-sim gives them.
+# Simulates the paper's figures, and fills their numbers and pictures into docs/reproduction.md.
 #
 #   tools/dev/reproduce.sh BUILD_FOLDER RATES_CSV [SEEDS]
 #
-# RATES_CSV: requests a minute, a row a function, as of the paper's artifact. SEEDS: 5.
+# RATES_CSV: requests a minute, a row a function, as of the paper's artifact. SEEDS: 5. Text and rows
+# are left in BUILD_FOLDER/reproduction.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 if [ $# -lt 2 ]; then
-  sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 simulator=$1/bin/torpor-sim
 rates=$2
 seeds=${3:-5}
-folder=docs/reproduction
-mkdir -p "$folder"
+results=$1/reproduction
+pictures=docs/reproduction
+mkdir -p "$results" "$pictures"
 
-# draw NAME ARGUMENTS...: NAME.txt, and NAME.svg where there is a plot.
-draw() {
+# simulate NAME ARGUMENTS...: NAME.txt and NAME.csv.
+simulate() {
   local name=$1
   shift
-  echo "$name" >&2
-  "$simulator" "$@" > "$folder/$name.txt"
-  rm -f "$folder/$name.plot.json"
+  echo "$(date +%T) $name" >&2
+  "$simulator" "$@" --seeds "$seeds" --csv "$results/$name.csv" > "$results/$name.txt"
 }
-for figure in 8 9 10 11 12 14 16; do
-  draw "figure-$figure" figure "$figure" --rates "$rates" --seeds "$seeds" \
-    --plot "$folder/figure-$figure.svg"
-done
-draw table-3 table 3
-for topology in nvswitch-8gpu unlinked-2gpu; do
-  functions=960,1120,1280
-  if [ "$topology" = unlinked-2gpu ]; then functions=240,280,320; fi
-  draw "run-$topology" run --topology "$topology" --rates "$rates" --seeds "$seeds" \
-    --functions "$functions" --systems torpor,torpor-plus,fifo,lru --plot "$folder/run-$topology.svg"
-done
 
-python3 tools/dev/reproduction_page.py "$folder" "$seeds" > docs/reproduction.md
+# As simulate, and a picture.
+draw() {
+  local name=$1
+  simulate "$@" --plot "$pictures/$name.svg"
+  rm -f "$pictures/$name.plot.json"
+}
+
+for figure in 8 9 10 11 12 14 16 parts; do
+  draw "figure-$figure" figure "$figure" --rates "$rates"
+done
+simulate table-3 table 3
+
+# Where nothing was tuned: other nodes, and other rates with the mean of the paper's trace.
+elsewhere() {
+  local name=$1
+  shift
+  simulate "elsewhere-$name" run --systems torpor,torpor-plus "$@"
+}
+elsewhere nvswitch-8gpu --rates "$rates" --topology nvswitch-8gpu --functions 960,1120,1280
+elsewhere unlinked-2gpu --rates "$rates" --topology unlinked-2gpu --functions 120,160,200
+printf 'minute_0\n9.79\n' > "$results/equal.csv"
+elsewhere equal --rates "$results/equal.csv" --functions 480,560,640
+# Of 200 rows the i-th in proportion to 1/i.
+awk 'BEGIN {
+  for (i = 1; i <= 200; ++i) sum += 1 / i
+  print "minute_0"
+  for (i = 1; i <= 200; ++i) printf "%.3f\n", 9.79 * 200 / sum / i
+}' > "$results/skewed.csv"
+elsewhere skewed --rates "$results/skewed.csv" --functions 480,560,640
+
+python3 tools/dev/reproduction_page.py "$results" docs/reproduction.md
