@@ -43,33 +43,49 @@ void SetKeepAlive(const Scenario& scenario, std::vector<FunctionSpec>* functions
   }
 }
 
+// Neighbours together: the models that take turns are on every node.
+std::size_t NodeOf(std::size_t function, const Scenario& scenario) {
+  return function * scenario.nodes / scenario.functions.size();
+}
+
+// Arrivals of which some were taken out.
+class ListedArrivals final : public workload::ArrivalStream {
+ public:
+  void Add(const workload::Arrival& arrival) { arrivals_.push_back(arrival); }
+  std::optional<workload::Arrival> Next() override {
+    return next_ < arrivals_.size() ? std::optional(arrivals_[next_++]) : std::nullopt;
+  }
+
+ private:
+  std::vector<workload::Arrival> arrivals_;
+  std::size_t next_ = 0;
+};
+
+// Neighbouring nodes and what is on them.
 class Simulation final : public SimulatedNode::Observer {
  public:
-  explicit Simulation(const Scenario& scenario)
-      : scenario_(scenario), functions_(scenario.functions) {
-    if (scenario.system.is_keep_alive) SetKeepAlive(scenario, &functions_);
-    outcome_.functions.resize(functions_.size());
-    outcome_.nodes.assign(scenario.nodes, std::vector<GpuOutcome>(scenario.node->gpus.size()));
-    outcome_.length = scenario.length;
-    for (std::size_t i = 0; i < scenario.nodes; ++i) {
-      nodes_.push_back(std::make_unique<SimulatedNode>(
+  Simulation(const Scenario& scenario, const std::vector<FunctionSpec>& functions,
+             std::size_t first_node, std::size_t nodes, Outcome* outcome)
+      : scenario_(scenario), functions_(functions), first_node_(first_node), outcome_(*outcome) {
+    for (std::size_t i = 0; i < nodes; ++i) {
+      nodes_.push_back(std::make_unique<SimulatedNode>(  // NOLINT: few beside what each takes
           SimulatedNode::Setting{static_cast<std::uint16_t>(i), scenario.node, scenario.profiles,
-                                 &functions_, scenario.system, scenario.seed + i},
+                                 &functions_, scenario.system, scenario.seed + first_node + i},
           timers_, *this));
     }
   }
 
-  Outcome Run() {
+  // `arrivals`: of functions on these nodes.
+  void Run(workload::ArrivalStream& arrivals) {
     for (std::size_t i = 0; i < functions_.size(); ++i) AddFunction(i);
     if (!scenario_.system.starts_cold) WarmUp();
     begin_ = now_;
     for (const auto& node : nodes_) node->BeginMeasurement(now_);
-    Load();
+    Load(arrivals);
     NoteBusyTimes();
     Drain();
     for (const auto& [id, request] : requests_) ++outcome_.functions[request.function].unserved;
     for (const auto& node : nodes_) AddCounts(*node);
-    return std::move(outcome_);
   }
 
  private:
@@ -80,38 +96,41 @@ class Simulation final : public SimulatedNode::Observer {
     TimePoint arrival;
   };
 
+  bool IsHere(std::size_t function) const {
+    if (scenario_.routing != Routing::kByFunction) return true;
+    const std::size_t node = NodeOf(function, scenario_);
+    return node >= first_node_ && node < first_node_ + nodes_.size();
+  }
+
   void AddFunction(std::size_t function) {
+    if (!IsHere(function)) return;
     if (scenario_.routing == Routing::kByFunction) {
-      return nodes_[NodeOf(function)]->AddFunction(function, now_);
+      return nodes_[Route(function)]->AddFunction(function, now_);
     }
     for (const auto& node : nodes_) node->AddFunction(function, now_);
   }
 
-  // Neighbours together: the models that take turns are on every node.
-  std::size_t NodeOf(std::size_t function) const {
-    return function * nodes_.size() / functions_.size();
-  }
-
   std::size_t Route(std::size_t function) const {
-    if (scenario_.routing == Routing::kByFunction) return NodeOf(function);
+    if (scenario_.routing == Routing::kByFunction) {
+      return NodeOf(function, scenario_) - first_node_;
+    }
     const auto least = std::min_element(
         nodes_.begin(), nodes_.end(),
         [](const auto& a, const auto& b) { return a->outstanding() < b->outstanding(); });
     return static_cast<std::size_t>(least - nodes_.begin());
   }
 
+  // Takes as long on every node.
   void WarmUp() {
     for (std::size_t i = 0; i < functions_.size(); ++i) {
-      Arrive(i, false);
+      if (IsHere(i)) Arrive(i, false);
       AdvanceTo(now_ + kWarmUpGap);
     }
     AdvanceTo(now_ + kWarmUpRest);
   }
 
-  void Load() {
-    const auto arrivals = workload::MakeArrivals(scenario_.arrivals, scenario_.rates,
-                                                 scenario_.length, scenario_.seed);
-    while (const auto arrival = arrivals->Next()) {
+  void Load(workload::ArrivalStream& arrivals) {
+    while (const auto arrival = arrivals.Next()) {
       AdvanceTo(begin_ + arrival->at);
       Arrive(arrival->function, true);
     }
@@ -155,7 +174,7 @@ class Simulation final : public SimulatedNode::Observer {
     ++(latency <= spec.deadline ? function.in_time : function.late);
     const auto microseconds = static_cast<std::uint32_t>(latency / std::chrono::microseconds(1));
     function.latencies_us.push_back(microseconds);
-    outcome_.nodes[request.node][gpu].latencies_us.push_back(microseconds);
+    outcome_.nodes[first_node_ + request.node][gpu].latencies_us.push_back(microseconds);
     const auto index = static_cast<std::size_t>(path);
     ++function.paths.requests[index];
     if (path != Path::kResident) {
@@ -171,8 +190,9 @@ class Simulation final : public SimulatedNode::Observer {
 
   void NoteBusyTimes() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      for (std::size_t gpu = 0; gpu < outcome_.nodes[i].size(); ++gpu) {
-        outcome_.nodes[i][gpu].busy = nodes_[i]->BusyTime(gpu, now_);
+      std::vector<GpuOutcome>& gpus = outcome_.nodes[first_node_ + i];
+      for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+        gpus[gpu].busy = nodes_[i]->BusyTime(gpu, now_);
       }
     }
   }
@@ -186,19 +206,49 @@ class Simulation final : public SimulatedNode::Observer {
   }
 
   const Scenario& scenario_;
-  std::vector<FunctionSpec> functions_;
+  const std::vector<FunctionSpec>& functions_;
+  const std::size_t first_node_;
+  Outcome& outcome_;
   Timers timers_;
   std::vector<std::unique_ptr<SimulatedNode>> nodes_;
   absl::flat_hash_map<std::uint64_t, Request> requests_;  // that are not over
   std::uint64_t next_request_ = 1;
   TimePoint now_{};
   TimePoint begin_{};
-  Outcome outcome_;
 };
+
+// Nodes that have nothing in common are simulated one after the other: what one needs fits a
+// processor's cache, and that of several does not (measured for six of 200 functions: 1.7 times as
+// long).
+void SimulateOneByOne(const Scenario& scenario, const std::vector<FunctionSpec>& functions,
+                      workload::ArrivalStream& arrivals, Outcome* outcome) {
+  std::vector<ListedArrivals> of_node(scenario.nodes);
+  while (const auto arrival = arrivals.Next()) {
+    of_node[NodeOf(arrival->function, scenario)].Add(*arrival);
+  }
+  for (std::size_t i = 0; i < scenario.nodes; ++i) {
+    Simulation(scenario, functions, i, 1, outcome).Run(of_node[i]);
+  }
+}
 
 }  // namespace
 
-Outcome Simulate(const Scenario& scenario) { return Simulation(scenario).Run(); }
+Outcome Simulate(const Scenario& scenario) {
+  std::vector<FunctionSpec> functions = scenario.functions;
+  if (scenario.system.is_keep_alive) SetKeepAlive(scenario, &functions);
+  Outcome outcome;
+  outcome.functions.resize(functions.size());
+  outcome.nodes.assign(scenario.nodes, std::vector<GpuOutcome>(scenario.node->gpus.size()));
+  outcome.length = scenario.length;
+  const auto arrivals =
+      workload::MakeArrivals(scenario.arrivals, scenario.rates, scenario.length, scenario.seed);
+  if (scenario.routing == Routing::kByFunction && scenario.nodes > 1) {
+    SimulateOneByOne(scenario, functions, *arrivals, &outcome);
+  } else {
+    Simulation(scenario, functions, 0, scenario.nodes, &outcome).Run(*arrivals);
+  }
+  return outcome;
+}
 
 std::vector<FunctionSpec> FunctionsInTurn(const Profiles& profiles,
                                           const std::vector<std::size_t>& models,
