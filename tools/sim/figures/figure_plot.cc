@@ -19,25 +19,39 @@ namespace {
 
 constexpr std::string_view kPicture = ".svg";
 
-// The labels that all rows have alike.
-std::vector<std::string> AlikeLabels(const Figure& figure) {
-  std::vector<std::string> alike;
-  for (const auto& [key, value] : figure.cases.front().labels.items()) {
-    const bool is_alike = std::all_of(figure.cases.begin(), figure.cases.end(),
-                                      [&, &key = key, &value = value](const Case& other) {
-                                        return other.labels.at(key) == value;
-                                      });
-    if (is_alike && key != "system") alike.push_back(key);  // NOLINT: a handful of them
+// Whether some rows with the same x have another of these labels.
+bool TellsApart(const Figure& figure, const std::string& key) {
+  std::vector<std::pair<Json, Json>> seen;  // of each x
+  for (const Case& one : figure.cases) {
+    const Json x = one.labels.value(figure.plot->x_key, Json());
+    const Json& value = one.labels.at(key);
+    const auto same_x =
+        std::find_if(seen.begin(), seen.end(), [&](const auto& other) { return other.first == x; });
+    if (same_x == seen.end()) {
+      seen.emplace_back(x, value);  // NOLINT: a handful of them
+    } else if (same_x->second != value) {
+      return true;
+    }
   }
-  return alike;
+  return false;
+}
+
+// What need not be said to tell rows from each other.
+std::vector<std::string> NeedlessLabels(const Figure& figure) {
+  std::vector<std::string> needless;
+  for (const auto& [key, value] : figure.cases.front().labels.items()) {
+    const bool is_needed = key == "system" || TellsApart(figure, key);
+    if (!is_needed) needless.push_back(key);  // NOLINT: a handful of them
+  }
+  return needless;
 }
 
 // A line for each system, in a panel for what else tells rows from each other.
 plot::LinePlot Lines(const Figure& figure, const std::vector<Json>& rows) {
   plot::LinePlot plot{
       figure.title, figure.plot->x_label, figure.plot->y_label, figure.plot->log_y, {}};
-  std::vector<std::string> named_elsewhere = AlikeLabels(figure);
-  named_elsewhere.insert(named_elsewhere.end(), {"system", figure.plot->x_key});
+  std::vector<std::string> named_elsewhere = NeedlessLabels(figure);
+  named_elsewhere.emplace_back("system");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Json& labels = figure.cases[i].labels;
     const auto name = labels.at("system").get<std::string>();
@@ -59,9 +73,9 @@ plot::LinePlot Lines(const Figure& figure, const std::vector<Json>& rows) {
 plot::BarPlot Bars(const Figure& figure, const std::vector<Json>& rows) {
   plot::BarPlot plot{figure.title, figure.plot->y_label, figure.plot->log_y, {}, {}};
   for (const FigurePlot::Bar& bar : figure.plot->bars) plot.groups.push_back(bar.name);  // NOLINT
-  const std::vector<std::string> alike = AlikeLabels(figure);
+  const std::vector<std::string> needless = NeedlessLabels(figure);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    plot::BarSeries series{NameOf(figure.cases[i].labels, alike), {}};
+    plot::BarSeries series{NameOf(figure.cases[i].labels, needless), {}};
     for (const FigurePlot::Bar& bar : figure.plot->bars) {
       series.values.push_back(MeasureIn(rows[i], bar.key).value_or(0));  // NOLINT
     }

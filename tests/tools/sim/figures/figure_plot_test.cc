@@ -43,8 +43,20 @@ TEST(FigurePlot, ALineASystemInAPanelForWhatElseDiffers) {
   EXPECT_EQ(plot["series"][1]["panel"], "70 ms");
 }
 
+TEST(FigurePlot, WhatFollowsFromXIsNoPanel) {
+  Figure figure = MakeFigure();
+  figure.plot->x_key = "deadline_ms";
+  figure.cases = {{Labels("torpor", 480, 60), nullptr},
+                  {Labels("torpor", 400, 70), nullptr},
+                  {Labels("fifo", 480, 60), nullptr}};
+  const Json plot = Json::parse(FigurePlotJson(figure, Rows()));
+  ASSERT_EQ(plot["series"].size(), 2u);
+  EXPECT_FALSE(plot["series"][0].contains("panel"));
+}
+
 TEST(FigurePlot, BarsOfWhatIsWithinARow) {
   Figure figure = MakeFigure();
+  figure.plot->x_key = "";
   figure.plot->bars = {{"GPU 0", "gpus/0"}, {"GPU 1", "gpus/1"}};
   const Json plot = Json::parse(FigurePlotJson(figure, Rows()));
   EXPECT_EQ(plot["kind"], "bars");
