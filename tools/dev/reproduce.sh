@@ -38,7 +38,8 @@ for figure in 8 9 10 11 12 14 16 parts; do
   draw "figure-$figure" figure "$figure" --rates "$rates"
 done
 # The highest load at which all comply under Torpor.
-simulate figure-14-knee figure 14 --rates "$rates" --rate-factors 3.5 --functions 1000
+simulate figure-14-knee figure 14 --rates "$rates" --rate-factors 3.5 --functions 1000 \
+  --systems torpor,native,non-swap,simple-swap
 simulate table-3 table 3
 
 # Where nothing was tuned: other nodes, and other rates with the mean of the paper's trace.

@@ -98,6 +98,9 @@ class TorporSim(unittest.TestCase):
         for row in json.loads(done.stdout)["rows"]:
             self.assertGreater(row["host_share"], 0)
             self.assertEqual(row["peer_share"], 0)
+        done = run("figure", "10", "--profiles", str(profiles))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no model 'resnet-152'", done.stderr)
 
     def test_replay(self):
         log = self.folder / "events.log"
