@@ -9,7 +9,10 @@ class FifoQueue final : public QueuePolicy {
   void Add(const Instance& instance, const NodeState&) override {
     waiting_.Add(instance, *instance.queued_as);
   }
-  void Remove(const Instance& instance) override { waiting_.Remove(instance, *instance.queued_as); }
+  void Remove(const Instance& instance, const NodeState&) override {
+    waiting_.Remove(instance, *instance.queued_as);
+  }
+  bool is_empty() const override { return waiting_.is_empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                 const NodeState&, TimePoint) override {

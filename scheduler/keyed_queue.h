@@ -21,11 +21,12 @@ class KeyedQueue final : public QueuePolicy {
     keys_.emplace(instance.id, key);
     waiting_.Add(instance, key);
   }
-  void Remove(const Instance& instance) override {
+  void Remove(const Instance& instance, const NodeState&) override {
     const auto key = keys_.find(instance.id);
     waiting_.Remove(instance, key->second);
     keys_.erase(key);
   }
+  bool is_empty() const override { return keys_.empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                 const NodeState&, TimePoint) override {

@@ -25,9 +25,12 @@ class QueuePolicy {
   virtual ~QueuePolicy() = default;
 
   // The instance has begun to wait, or its first request is another one now (a Remove precedes).
+  // Until it is removed, its function keeps its priority and its tenant.
   virtual void Add(const Instance& instance, const NodeState& node) = 0;
   // It waits no longer. Called with the instance as it was added.
-  virtual void Remove(const Instance& instance) = 0;
+  virtual void Remove(const Instance& instance, const NodeState& node) = 0;
+  // Whether nobody waits and of no function anything is known.
+  virtual bool is_empty() const = 0;
 
   // The first `count` (or all, if they are fewer) of those that wait, in the order in which they
   // are to be served. Unless `open` is empty, those bound to other GPUs may be left out.
@@ -40,6 +43,9 @@ class QueuePolicy {
   // `in_time`: whether that request was answered within its deadline.
   virtual void OnOutcome(const Function& /*function*/, std::optional<bool> /*in_time*/,
                          TimePoint /*now*/) {}
+  // The function, no instance of which waits, is about to change. What was known of it does not
+  // count any more, for others neither.
+  virtual void Forget(const Function& /*function*/) {}
 
   // An instance of the function has held a GPU for so long. `weight`: of its tenant.
   virtual void OnLeaseEnded(const Function& /*function*/, double /*weight*/, Duration /*held*/) {}

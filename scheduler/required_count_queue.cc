@@ -78,33 +78,35 @@ class AdaptiveAlpha {
   explicit AdaptiveAlpha(const RequiredCountOptions& options)
       : options_(options), alpha_(options.alpha) {}
 
-  double value() const { return alpha_; }
-
-  void OnOutcome(const Function& function, bool in_time, TimePoint now) {
-    EndPeriods(now);
-    Record& record = records_[function.id];
-    if (record.period != period_) record = {.period = period_};
-    const bool was_counted = record.finished > 0;
-    const bool was_compliant = was_counted && record.IsCompliant(function.objective.percentile);
-    ++record.finished;
-    if (in_time) ++record.in_time;
-    const bool is_compliant = record.IsCompliant(function.objective.percentile);
-    if (!was_counted) ++functions_;
-    compliant_ += static_cast<int>(is_compliant) - static_cast<int>(was_compliant);
-  }
-
- private:
   // One function's requests of one period.
   struct Record {
     std::int64_t period = -1;
     std::uint64_t finished = 0;
     std::uint64_t in_time = 0;
-
-    bool IsCompliant(double percentile) const {
-      return static_cast<double>(in_time) >= percentile * static_cast<double>(finished);
-    }
+    bool is_compliant = true;
   };
 
+  double value() const { return alpha_; }
+
+  void OnOutcome(Record& record, double percentile, bool in_time, TimePoint now) {
+    EndPeriods(now);
+    Forget(record);
+    if (record.period != period_) record = {.period = period_};
+    ++record.finished;
+    if (in_time) ++record.in_time;
+    record.is_compliant =
+        static_cast<double>(record.in_time) >= percentile * static_cast<double>(record.finished);
+    ++functions_;
+    if (record.is_compliant) ++compliant_;
+  }
+
+  void Forget(const Record& record) {
+    if (record.period != period_) return;
+    --functions_;
+    if (record.is_compliant) --compliant_;
+  }
+
+ private:
   void EndPeriods(TimePoint now) {
     if (period_end_ == TimePoint()) period_end_ = now + options_.period;
     if (now < period_end_) return;
@@ -125,7 +127,6 @@ class AdaptiveAlpha {
 
   const RequiredCountOptions options_;
   double alpha_;
-  std::unordered_map<FunctionId, Record> records_;
   std::int64_t period_ = 0;
   TimePoint period_end_{};
   int functions_ = 0;  // with requests in this period
@@ -143,11 +144,12 @@ class RequiredCountQueue final : public QueuePolicy {
     GroupOf(entry, *instance.queued_as).insert(PlaceOf(entry, instance.id, *instance.queued_as));
   }
 
-  void Remove(const Instance& instance) override {
+  void Remove(const Instance& instance, const NodeState&) override {
     Entry& entry = entries_.at(instance.function);
     GroupOf(entry, *instance.queued_as).erase(PlaceOf(entry, instance.id, *instance.queued_as));
     entry.waiting.erase(instance.id);
   }
+  bool is_empty() const override { return entries_.empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>&, const NodeState&,
                                 TimePoint) override {
@@ -173,13 +175,24 @@ class RequiredCountQueue final : public QueuePolicy {
 
   void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
     Entry& entry = EntryOf(function);
-    if (in_time) alpha_.OnOutcome(function, *in_time, now);
+    if (in_time) {
+      alpha_.OnOutcome(entry.record, function.objective.percentile, *in_time, now);
+    }
     Relocate(entry, [&] {
       sequence_.Erase(entry.key);
       entry.key.first = RequiredCount(function);
       sequence_.Insert(entry.key);
       entry.is_high = !sequence_.IsAbove(entry.key);
     });
+    Recut();
+  }
+
+  void Forget(const Function& function) override {
+    const auto entry = entries_.find(function.id);
+    if (entry == entries_.end()) return;
+    alpha_.Forget(entry->second.record);
+    sequence_.Erase(entry->second.key);
+    entries_.erase(entry);
     Recut();
   }
 
@@ -205,6 +218,7 @@ class RequiredCountQueue final : public QueuePolicy {
   struct Entry {
     CutSequence::Key key;
     bool is_high = true;
+    AdaptiveAlpha::Record record;
     std::map<InstanceId, Turn> waiting;
   };
 

@@ -59,6 +59,14 @@ void Scheduler::Handle(const TenantSet& event) {
 void Scheduler::Handle(const FunctionSet& event) {
   Function& function = node_.functions[event.function];
   function.id = event.function;
+  // Who waits stands in the queue as a function of before: it leaves, and comes again.
+  std::vector<Instance*> queued;
+  for (const InstanceId id : function.instances) {
+    Instance& instance = node_.instances.at(id);
+    if (instance.queued_as) queued.push_back(&instance);
+  }
+  for (const Instance* const instance : queued) policies_.queue->Remove(*instance, node_);
+  policies_.queue->Forget(function);
   function.tenant = event.tenant;
   function.objective = event.objective;
   function.priority = event.priority;
@@ -66,6 +74,7 @@ void Scheduler::Handle(const FunctionSet& event) {
   function.keep_alive = event.keep_alive;
   for (const InstanceId id : function.instances) NoteKeepAlive(node_.instances.at(id));
   policies_.queue->OnOutcome(function, std::nullopt, now_);
+  for (const Instance* const instance : queued) policies_.queue->Add(*instance, node_);
 }
 
 void Scheduler::Handle(const InstanceAdded& event) {

@@ -259,7 +259,7 @@ void Scheduler::BindEarly(Instance& instance, Bytes bytes) {
 }
 
 void Scheduler::Bind(Instance& instance, std::optional<GpuIndex> gpu) {
-  if (instance.queued_as) policies_.queue->Remove(instance);
+  if (instance.queued_as) policies_.queue->Remove(instance, node_);
   instance.bound_gpu = gpu;
   if (instance.queued_as) policies_.queue->Add(instance, node_);
 }

@@ -117,7 +117,7 @@ void Scheduler::UpdateQueue(Instance& leader) {
       waits && !is_cold ? std::optional(leader.waiting.begin()->first) : std::nullopt;
   if (turn == leader.queued_as) return;
   if (leader.queued_as) {
-    policies_.queue->Remove(leader);
+    policies_.queue->Remove(leader, node_);
     --queued_;
   }
   leader.queued_as = turn;

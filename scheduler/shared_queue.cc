@@ -2,7 +2,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "scheduler/policies.h"
@@ -22,15 +21,13 @@ class SharedQueue final : public QueuePolicy {
     Lane& lane = LaneAt(key);
     if (lane.waiting++ == 0) lane.used = std::max(lane.used, LeastUsed(key));
     lane.queue->Add(instance, node);
-    added_to_[instance.id] = key;
   }
-  void Remove(const Instance& instance) override {
-    const auto added = added_to_.find(instance.id);
-    Lane& lane = lanes_.at(added->second);
+  void Remove(const Instance& instance, const NodeState& node) override {
+    Lane& lane = lanes_.at(KeyOf(node.FunctionOf(instance)));
     --lane.waiting;
-    lane.queue->Remove(instance);
-    added_to_.erase(added);
+    lane.queue->Remove(instance, node);
   }
+  bool is_empty() const override { return lanes_.empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                 const NodeState& node, TimePoint now) override {
@@ -48,7 +45,7 @@ class SharedQueue final : public QueuePolicy {
 
   bool IsBefore(const Instance& a, const Instance& b, const NodeState& node) const override {
     const Key key_of_a = KeyOf(node.FunctionOf(a));
-    const Key key_of_b = added_to_.at(b.id);
+    const Key key_of_b = KeyOf(node.FunctionOf(b));
     const auto lane_of_a = lanes_.find(key_of_a);
     const Lane& lane_of_b = lanes_.at(key_of_b);
     if (key_of_a == key_of_b) return lane_of_b.queue->IsBefore(a, b, node);
@@ -58,6 +55,13 @@ class SharedQueue final : public QueuePolicy {
 
   void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
     LaneAt(KeyOf(function)).queue->OnOutcome(function, in_time, now);
+  }
+
+  void Forget(const Function& function) override {
+    const auto lane = lanes_.find(KeyOf(function));
+    if (lane == lanes_.end()) return;
+    lane->second.queue->Forget(function);
+    if (lane->second.queue->is_empty()) lanes_.erase(lane);
   }
 
   void OnLeaseEnded(const Function& function, double weight, Duration held) override {
@@ -124,8 +128,6 @@ class SharedQueue final : public QueuePolicy {
 
   const QueueFactory make_;
   Lanes lanes_;
-  // A function's priority may have changed since.
-  std::unordered_map<InstanceId, Key> added_to_;
 };
 
 }  // namespace

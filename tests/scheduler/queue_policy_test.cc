@@ -90,12 +90,37 @@ TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
   EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
   EXPECT_THAT(node.First(2), ElementsAre(3, 2));
   EXPECT_TRUE(node.queue().IsBefore(node.instance(3), node.instance(2), node.node()));
-  // It stands where it was until it waits again.
-  node.function(4).priority = 9;
-  EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
-  node.Leave(4);
-  node.Wait(4, At(seconds(9)));
+  node.Change(4, [](Function& function) { function.priority = 9; });
   EXPECT_THAT(node.First(9), ElementsAre(4, 3, 2, 1));
+}
+
+TEST(SharedQueueTest, WhoChangesItsPriorityOrTenantLeavesNothingBehind) {
+  WaitingNode node(MakeSharedQueue([] { return MakeRequiredCountQueue({.alpha = 0.5}); }));
+  for (const std::uint64_t id : {1, 2}) node.AddFunction(id, {milliseconds(80), 0.98});
+  node.Finish(1, false, At(seconds(1)));
+  for (int i = 0; i < 2; ++i) node.Finish(2, false, At(seconds(1)));
+  const auto is_high = [&](std::uint64_t id) {
+    return node.queue().StandingOf(node.function(id))->is_high;
+  };
+  EXPECT_TRUE(is_high(1));  // a third of what all require
+  EXPECT_FALSE(is_high(2));
+  node.Change(2, [](Function& function) { function.priority = 1; });
+  EXPECT_FALSE(is_high(1));  // all of it
+  node.Change(2, [](Function& function) { function.priority = 0; });
+  EXPECT_TRUE(is_high(1));
+  node.Change(2, [](Function& function) { function.tenant = TenantId{7}; });
+  EXPECT_FALSE(is_high(1));
+}
+
+TEST(SharedQueueTest, IsEmptyOnceAllHaveLeft) {
+  WaitingNode node(MakeSharedQueue([] { return MakeRequiredCountQueue(); }));
+  node.AddFunction(1);
+  node.Wait(1, At(seconds(1)));
+  node.Change(1, [](Function& function) { function.priority = 1; });
+  node.Leave(1);
+  EXPECT_FALSE(node.queue().is_empty());
+  node.queue().Forget(node.function(1));
+  EXPECT_TRUE(node.queue().is_empty());
 }
 
 TEST(SharedQueueTest, TenantsShareByTheirWeights) {

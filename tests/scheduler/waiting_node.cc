@@ -28,9 +28,18 @@ void WaitingNode::Wait(std::uint64_t id, TimePoint arrival, TimePoint deadline) 
 
 void WaitingNode::Leave(std::uint64_t id) {
   Instance& waiting = instance(id);
-  queue_->Remove(waiting);
+  queue_->Remove(waiting, node_);
   waiting.queued_as.reset();
   waiting.waiting.clear();
+}
+
+void WaitingNode::Change(std::uint64_t id, const std::function<void(Function&)>& change) {
+  Instance& changed = instance(id);
+  if (changed.queued_as) queue_->Remove(changed, node_);
+  queue_->Forget(function(id));
+  change(function(id));
+  queue_->OnOutcome(function(id), std::nullopt, {});
+  if (changed.queued_as) queue_->Add(changed, node_);
 }
 
 void WaitingNode::Finish(std::uint64_t id, bool in_time, TimePoint now) {
