@@ -16,12 +16,12 @@ class KeyedQueue final : public QueuePolicy {
  public:
   explicit KeyedQueue(KeyOf key_of) : key_of_(std::move(key_of)) {}
 
-  void Add(const Instance& instance, const NodeState& node) override {
+  void Add(const Instance& instance, const NodeState& node, TimePoint) override {
     const Key key = key_of_(instance, node);
     keys_.emplace(instance.id, key);
     waiting_.Add(instance, key);
   }
-  void Remove(const Instance& instance, const NodeState&) override {
+  void Remove(const Instance& instance, const NodeState&, TimePoint) override {
     const auto key = keys_.find(instance.id);
     waiting_.Remove(instance, key->second);
     keys_.erase(key);
@@ -33,7 +33,8 @@ class KeyedQueue final : public QueuePolicy {
     return waiting_.First(count, open);
   }
 
-  bool IsBefore(const Instance& a, const Instance& b, const NodeState& node) const override {
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState& node,
+                TimePoint) const override {
     return key_of_(a, node) < key_of_(b, node);
   }
 

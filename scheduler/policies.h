@@ -26,9 +26,9 @@ class QueuePolicy {
 
   // The instance has begun to wait, or its first request is another one now (a Remove precedes).
   // Until it is removed, its function keeps its priority and its tenant.
-  virtual void Add(const Instance& instance, const NodeState& node) = 0;
+  virtual void Add(const Instance& instance, const NodeState& node, TimePoint now) = 0;
   // It waits no longer. Called with the instance as it was added.
-  virtual void Remove(const Instance& instance, const NodeState& node) = 0;
+  virtual void Remove(const Instance& instance, const NodeState& node, TimePoint now) = 0;
   // Whether nobody waits and of no function anything is known.
   virtual bool is_empty() const = 0;
 
@@ -37,7 +37,8 @@ class QueuePolicy {
   virtual std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                         const NodeState& node, TimePoint now) = 0;
   // Whether `a`, which need not wait in the queue, would be served before `b`, which does.
-  virtual bool IsBefore(const Instance& a, const Instance& b, const NodeState& node) const = 0;
+  virtual bool IsBefore(const Instance& a, const Instance& b, const NodeState& node,
+                        TimePoint now) const = 0;
 
   // What is known of the function has changed: a request is over, or the objective is another one.
   // `in_time`: whether that request was answered within its deadline.
@@ -47,8 +48,11 @@ class QueuePolicy {
   // count any more, for others neither.
   virtual void Forget(const Function& /*function*/) {}
 
-  // An instance of the function has held a GPU for so long. `weight`: of its tenant.
-  virtual void OnLeaseEnded(const Function& /*function*/, double /*weight*/, Duration /*held*/) {}
+  // The instance, which waits no longer, has a GPU for each member now; it runs a further request
+  // there; it has given them back.
+  virtual void OnServed(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
+  virtual void OnJoined(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
+  virtual void OnReleased(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
 
   // Nothing where the order is another one.
   virtual std::optional<Standing> StandingOf(const Function& /*function*/) const {
@@ -115,8 +119,9 @@ struct LatestStartOptions {
 };
 std::unique_ptr<QueuePolicy> MakeLatestStartQueue(LatestStartOptions options = {});
 
-// A queue for each priority of functions, the highest first, and in each for each tenant: tenants
-// that wait share the GPUs' time by their weights. Queues are made when they are needed.
+// A queue for each priority of functions, the highest first, and in each for each tenant: while
+// tenants wait they share the GPUs' time by their weights, whatever each used before. Queues are
+// made when they are needed.
 using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
 std::unique_ptr<QueuePolicy> MakeSharedQueue(QueueFactory make);
 

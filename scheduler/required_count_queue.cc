@@ -138,13 +138,13 @@ class RequiredCountQueue final : public QueuePolicy {
  public:
   explicit RequiredCountQueue(const RequiredCountOptions& options) : alpha_(options) {}
 
-  void Add(const Instance& instance, const NodeState& node) override {
+  void Add(const Instance& instance, const NodeState& node, TimePoint) override {
     Entry& entry = EntryOf(node.FunctionOf(instance));
     entry.waiting.emplace(instance.id, *instance.queued_as);
     GroupOf(entry, *instance.queued_as).insert(PlaceOf(entry, instance.id, *instance.queued_as));
   }
 
-  void Remove(const Instance& instance, const NodeState&) override {
+  void Remove(const Instance& instance, const NodeState&, TimePoint) override {
     Entry& entry = entries_.at(instance.function);
     GroupOf(entry, *instance.queued_as).erase(PlaceOf(entry, instance.id, *instance.queued_as));
     entry.waiting.erase(instance.id);
@@ -162,7 +162,7 @@ class RequiredCountQueue final : public QueuePolicy {
     return first;
   }
 
-  bool IsBefore(const Instance& a, const Instance& b, const NodeState&) const override {
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState&, TimePoint) const override {
     const auto rank = [this](const Instance& instance) {
       const auto entry = entries_.find(instance.function);
       const bool is_high = entry == entries_.end() || entry->second.is_high;

@@ -259,9 +259,9 @@ void Scheduler::BindEarly(Instance& instance, Bytes bytes) {
 }
 
 void Scheduler::Bind(Instance& instance, std::optional<GpuIndex> gpu) {
-  if (instance.queued_as) policies_.queue->Remove(instance, node_);
+  if (instance.queued_as) policies_.queue->Remove(instance, node_, now_);
   instance.bound_gpu = gpu;
-  if (instance.queued_as) policies_.queue->Add(instance, node_);
+  if (instance.queued_as) policies_.queue->Add(instance, node_, now_);
 }
 
 std::optional<GpuIndex> Scheduler::RoomiestFor(const Instance& instance, Bytes bytes) const {

@@ -119,6 +119,7 @@ bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
   }
   leader.image_source = ImageSource::kResident;
   SetPhase(leader, Instance::Phase::kPlacing);
+  policies_.queue->OnServed(leader, node_, now_);
   for (Instance* const member : members) {
     if (member->phase == Instance::Phase::kPlacing) Advance(*member);
   }
@@ -226,12 +227,13 @@ bool Scheduler::Join(Instance& leader) {
   // Joining while others wait for a GPU could keep the lease for ever.
   const std::vector<InstanceId> blocked = policies_.queue->First(1, {}, node_, now_);
   if (!blocked.empty() &&
-      !policies_.queue->IsBefore(leader, node_.instances.at(blocked.front()), node_)) {
+      !policies_.queue->IsBefore(leader, node_.instances.at(blocked.front()), node_, now_)) {
     return false;
   }
   Unqueue(request);
   leader.in_flight.insert(request.request);
   leader.run_since.reset();
+  policies_.queue->OnJoined(leader, node_, now_);
   actions_.emplace_back(scheduler::Grant{request.request, leader.id, leader.gpu, true, {}});
   return true;
 }

@@ -117,12 +117,12 @@ void Scheduler::UpdateQueue(Instance& leader) {
       waits && !is_cold ? std::optional(leader.waiting.begin()->first) : std::nullopt;
   if (turn == leader.queued_as) return;
   if (leader.queued_as) {
-    policies_.queue->Remove(leader, node_);
+    policies_.queue->Remove(leader, node_, now_);
     --queued_;
   }
   leader.queued_as = turn;
   if (!turn) return;
-  policies_.queue->Add(leader, node_);
+  policies_.queue->Add(leader, node_, now_);
   ++queued_;
 }
 

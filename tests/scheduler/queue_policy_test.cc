@@ -89,7 +89,7 @@ TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
   for (const std::uint64_t id : {4, 1, 3, 2}) node.Wait(id, At(seconds(5 - id)));
   EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
   EXPECT_THAT(node.First(2), ElementsAre(3, 2));
-  EXPECT_TRUE(node.queue().IsBefore(node.instance(3), node.instance(2), node.node()));
+  EXPECT_TRUE(node.queue().IsBefore(node.instance(3), node.instance(2), node.node(), {}));
   node.Change(4, [](Function& function) { function.priority = 9; });
   EXPECT_THAT(node.First(9), ElementsAre(4, 3, 2, 1));
 }
@@ -133,25 +133,35 @@ TEST(SharedQueueTest, TenantsShareByTheirWeights) {
     node.Wait(id, At(seconds(9 - id)));
   }
   EXPECT_THAT(node.First(4), ElementsAre(4, 8, 3, 2));
-  // The first has used 4 s by its weight, the second 1.
-  node.queue().OnLeaseEnded(node.function(1), 3, seconds(12));
-  node.queue().OnLeaseEnded(node.function(5), 1, seconds(1));
+  // The first uses a third of a second by its weight, then the second a whole one.
+  node.Serve(4, At(seconds(10)));
+  node.Release(4, At(seconds(11)));
   EXPECT_THAT(node.First(4), ElementsAre(8, 7, 6, 5));
-  EXPECT_TRUE(node.queue().IsBefore(node.instance(5), node.instance(4), node.node()));
+  EXPECT_TRUE(
+      node.queue().IsBefore(node.instance(5), node.instance(3), node.node(), At(seconds(11))));
+  node.Serve(8, At(seconds(11)));
+  node.Release(8, At(seconds(12)));
+  EXPECT_THAT(node.First(4), ElementsAre(3, 2, 1, 7));
 }
 
-TEST(SharedQueueTest, WhoHadNothingToDoHasNoClaimLater) {
+TEST(SharedQueueTest, WhatIsUnderWayCountsAsUse) {
   WaitingNode node(MakeSharedQueue(MakeFifoQueue));
-  for (const std::uint64_t id : {1, 2}) {
-    node.node().tenants[TenantId{id}].weight = 1;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
     node.AddFunction(id);
-    node.function(id).tenant = TenantId{id};
+    node.function(id).tenant = TenantId{id <= 2 ? 1u : 2u};
+    node.Wait(id, At(seconds(id)));
   }
-  node.Wait(1, At(seconds(1)));
-  node.queue().OnLeaseEnded(node.function(1), 1, seconds(100));
-  node.Wait(2, At(seconds(2)));
-  node.queue().OnLeaseEnded(node.function(2), 1, seconds(1));
-  EXPECT_THAT(node.First(2), ElementsAre(1, 2));
+  EXPECT_THAT(node.First(1), ElementsAre(1));
+  node.Serve(1, At(seconds(5)));
+  // Two GPUs at one moment are not one tenant's.
+  EXPECT_THAT(node.First(1, At(seconds(5))), ElementsAre(3));
+  node.Serve(3, At(seconds(5)));
+  node.Release(3, At(seconds(6)));
+  EXPECT_THAT(node.First(1, At(seconds(7))), ElementsAre(4));
+  node.Release(1, At(seconds(7)));
+  EXPECT_THAT(node.First(1, At(seconds(7))), ElementsAre(4));
+  node.Serve(4, At(seconds(7)));
+  EXPECT_THAT(node.First(1, At(seconds(7))), ElementsAre(2));
 }
 
 // What appendix A.3 says, computed from nothing.
