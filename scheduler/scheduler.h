@@ -159,6 +159,7 @@ class Scheduler {
   bool MayRevoke(const Request& request, const Instance& holder);
   // Lets requests run under the lease that their instance has, or ends that for them.
   void ServeTenants();
+  // True where one of its requests runs now, or is no longer its first.
   bool Join(Instance& leader);
 
   // --- scheduler_memory.cc: images on GPUs ---

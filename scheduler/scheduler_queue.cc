@@ -219,11 +219,13 @@ void Scheduler::ServeTenants() {
 }
 
 bool Scheduler::Join(Instance& leader) {
-  const Request request = node_.FirstOf(leader);
-  if (request.is_implicit || leader.phase != Instance::Phase::kLeased || leader.lease_is_implicit ||
+  if (leader.phase != Instance::Phase::kLeased || leader.lease_is_implicit ||
       leader.in_flight.size() >= static_cast<std::size_t>(leader.max_in_flight)) {
     return false;
   }
+  if (StepAside(leader)) return true;
+  const Request request = node_.FirstOf(leader);
+  if (request.is_implicit) return false;
   // Joining while others wait for a GPU could keep the lease for ever.
   const std::vector<InstanceId> blocked = policies_.queue->First(1, {}, node_, now_);
   if (!blocked.empty() &&

@@ -292,6 +292,23 @@ TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
   EXPECT_EQ(last.empty(), GetParam() == TooLate::kRefuse);
 }
 
+TEST_P(TooLateTest, WhoIsTooLateJoinsNoLeaseAheadOfOthers) {
+  const InstanceId two{4};
+  Tell(FunctionSet{.function = FunctionId{4}, .objective = {.deadline = milliseconds(20)}});
+  Tell(InstanceAdded{two, 2, {}, FunctionId{4}});
+  Tell(GrowthWanted{GrowthId{4}, two, 10});
+  MakeResident(two, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, two)));
+  EXPECT_TRUE(Only<Grant>(Arrive(2, two)));
+  EXPECT_TRUE(Arrive(3, two).empty());
+  EXPECT_TRUE(Arrive(4, kC).empty());
+  Advance(milliseconds(100));
+  const Actions actions = Tell(RequestGone{RequestId{1}, true});
+  EXPECT_EQ(Only<Grant>(actions).has_value(), GetParam() == TooLate::kServe);
+  EXPECT_EQ(Only<Refuse>(actions).has_value(), GetParam() == TooLate::kRefuse);
+  EXPECT_EQ(actions.empty(), GetParam() == TooLate::kServeLast);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, TooLateTest,
                          testing::Values(TooLate::kServe, TooLate::kServeLast, TooLate::kRefuse));
 
