@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "scheduler/events.h"
 #include "scheduler/recent_median.h"
+#include "scheduler/recent_outcomes.h"
 
 // The scheduler's picture of the node, which its policies read. What is iterated is ordered, and
 // hash maps are only looked up in: the same events must lead to the same decisions.
@@ -86,13 +87,15 @@ struct Function {
   // Of its requests that are over, and of them those that were answered within their deadlines.
   std::uint64_t finished = 0;
   std::uint64_t in_time = 0;
+  RecentOutcomes recent;  // under this objective
   RunTimes run_times;
 
-  // How many requests in time it needs in a row to comply (section 5.2); negative: it has that many
-  // to spare.
+  // How many requests in time it needs in a row to comply (section 5.2) if what is recent counts;
+  // negative: it has that many to spare.
   double required_count() const {
     const double p = objective.percentile;
-    return (p * static_cast<double>(finished) - static_cast<double>(in_time)) / (1 - p);
+    return (p * static_cast<double>(recent.finished()) - static_cast<double>(recent.in_time())) /
+           (1 - p);
   }
 };
 

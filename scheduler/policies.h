@@ -40,8 +40,9 @@ class QueuePolicy {
   virtual bool IsBefore(const Instance& a, const Instance& b, const NodeState& node,
                         TimePoint now) const = 0;
 
-  // What is known of the function has changed: a request is over, or the objective is another one.
-  // `in_time`: whether that request was answered within its deadline.
+  // What is known of the function has changed: a request is over, earlier ones do not count any
+  // more, or the objective is another one. `in_time`: whether that request was answered within its
+  // deadline.
   virtual void OnOutcome(const Function& /*function*/, std::optional<bool> /*in_time*/,
                          TimePoint /*now*/) {}
   // The function, no instance of which waits, is about to change. What was known of it does not

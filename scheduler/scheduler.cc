@@ -15,6 +15,7 @@ Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   if (wake_up_ && *wake_up_ <= now_) wake_up_.reset();
   actions_.clear();
   std::visit([this](const auto& e) { Handle(e); }, event);
+  ForgetOutcomes();
   EndKeepAlives();
   RetryGrowths();
   StartCold();
@@ -67,6 +68,7 @@ void Scheduler::Handle(const FunctionSet& event) {
   }
   for (const Instance* const instance : queued) policies_.queue->Remove(*instance, node_, now_);
   policies_.queue->Forget(function);
+  if (function.objective != event.objective) function.recent.Clear();
   function.tenant = event.tenant;
   function.objective = event.objective;
   function.priority = event.priority;

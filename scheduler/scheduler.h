@@ -124,6 +124,8 @@ class Scheduler {
   // Lets an instance that has nothing to do serve what waits for another of its function.
   void TakeFromSibling(Instance& leader);
   void Count(const Request& request, bool in_time);
+  // Those that do not count any more.
+  void ForgetOutcomes();
   void LearnRunTime(const Instance& leader);
   bool IsTooLarge(Instance& leader);
   bool IsTooLate(const Instance& leader) const;
@@ -216,6 +218,7 @@ class Scheduler {
   std::set<InstanceId> cold_;          // that wait for their images to come
   std::set<InstanceId> wanted_loads_;  // of administrators
   std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
+  std::set<std::pair<TimePoint, FunctionId>> outcome_ends_;  // when something is to be forgotten
   std::optional<TimePoint> wake_up_;
   bool is_waiting_better_ = false;  // the placement's last word was so
   std::uint64_t next_sequence_ = 1;

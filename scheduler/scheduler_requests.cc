@@ -149,7 +149,22 @@ void Scheduler::Count(const Request& request, bool in_time) {
   Function& function = node_.functions.at(node_.instances.at(request.instance).function);
   ++function.finished;
   if (in_time) ++function.in_time;
+  function.recent.Add(in_time, now_);
+  if (function.recent.finished() == 1) {
+    outcome_ends_.emplace(*function.recent.next_end(), function.id);
+  }
   policies_.queue->OnOutcome(function, in_time, now_);
+}
+
+void Scheduler::ForgetOutcomes() {
+  while (!outcome_ends_.empty() && outcome_ends_.begin()->first <= now_) {
+    Function& function = node_.functions.at(outcome_ends_.begin()->second);
+    outcome_ends_.erase(outcome_ends_.begin());
+    function.recent.Forget(now_);
+    const std::optional<TimePoint> next = function.recent.next_end();
+    if (next) outcome_ends_.emplace(*next, function.id);
+    policies_.queue->OnOutcome(function, std::nullopt, now_);
+  }
 }
 
 void Scheduler::LearnRunTime(const Instance& leader) {

@@ -175,9 +175,9 @@ std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t func
   for (std::uint64_t id = 1; id <= functions; ++id) {
     const Function& function = node.function(id);
     const double p = function.objective.percentile;
-    const double count =
-        (p * static_cast<double>(function.finished) - static_cast<double>(function.in_time)) /
-        (1 - p);
+    const double count = (p * static_cast<double>(function.recent.finished()) -
+                          static_cast<double>(function.recent.in_time())) /
+                         (1 - p);
     sorted.push_back({std::llround(count * 1e6), id});
   }
   std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {

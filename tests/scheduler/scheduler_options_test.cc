@@ -101,6 +101,46 @@ TEST_F(SchedulerOptionsTest, RequestsCountAgainstTheObjectiveWhenTheyAreOver) {
   EXPECT_EQ(function.in_time, 1u);
 }
 
+TEST_F(SchedulerOptionsTest, WhatWasHoursAgoIsNotHeldAgainstAFunction) {
+  Up(kGpu0, 100);
+  const Objective objective{.deadline = milliseconds(25), .percentile = 0.9};
+  Tell(FunctionSet{.function = FunctionId{9}, .objective = objective});
+  Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
+  MakeResident(kA, kGpu0);
+  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  const auto grant = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(grant);
+  Serve(*grant, milliseconds(30));
+  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  Advance(std::chrono::minutes(59));
+  Tell(TimePassed{});
+  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  Advance(std::chrono::minutes(12));
+  Tell(TimePassed{});
+  EXPECT_EQ(function.required_count(), 0);
+  EXPECT_EQ(function.finished, 1u);
+}
+
+TEST_F(SchedulerOptionsTest, AnotherObjectiveCountsFromNow) {
+  Up(kGpu0, 100);
+  const auto set = [&](Duration deadline, int priority) {
+    Tell(FunctionSet{.function = FunctionId{9},
+                     .objective = {.deadline = deadline, .percentile = 0.9},
+                     .priority = priority});
+  };
+  set(milliseconds(25), 0);
+  Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
+  MakeResident(kA, kGpu0);
+  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  const auto grant = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(grant);
+  Serve(*grant, milliseconds(30));
+  set(milliseconds(25), 1);
+  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  set(milliseconds(40), 1);
+  EXPECT_EQ(function.required_count(), 0);
+}
+
 TEST_F(SchedulerOptionsTest, AnImageThatNothingChangesStaysWhereItWas) {
   Tell(ExecutorUp{kGpu0, 100, {}});
   for (const InstanceId id : {kA, kB}) {

@@ -58,8 +58,7 @@ void WaitingNode::Change(std::uint64_t id, const std::function<void(Function&)>&
 
 void WaitingNode::Finish(std::uint64_t id, bool in_time, TimePoint now) {
   Function& finished = function(id);
-  ++finished.finished;
-  if (in_time) ++finished.in_time;
+  finished.recent.Add(in_time, now);
   queue_->OnOutcome(finished, in_time, now);
 }
 
