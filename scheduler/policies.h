@@ -110,7 +110,11 @@ struct RequiredCountOptions {
 // By required request count (RRC): how many requests in time a function still needs to comply. In
 // two groups: functions that reach compliance with little effort, of them first who needs most;
 // then the others, of them first who needs least.
-std::unique_ptr<QueuePolicy> MakeRequiredCountQueue(RequiredCountOptions options = {});
+//
+// Makes such queues with one alpha: Algorithm 2 follows how many of all the node's functions
+// comply, in whichever queue they stand.
+using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
+QueueFactory RequiredCountQueues(RequiredCountOptions options = {});
 
 // The one first that must start first to be answered in time, if it takes what is expected.
 // Functions that need more than `rescue_limit` requests in time in a row to comply come after the
@@ -123,7 +127,6 @@ std::unique_ptr<QueuePolicy> MakeLatestStartQueue(LatestStartOptions options = {
 // A queue for each priority of functions, the highest first, and in each for each tenant: while
 // tenants wait they share the GPUs' time by their weights, whatever each used before. Queues are
 // made when they are needed.
-using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
 std::unique_ptr<QueuePolicy> MakeSharedQueue(QueueFactory make);
 
 // --- Placements ---------------------------------------------------------------------------------

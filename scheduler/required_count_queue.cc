@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "scheduler/policies.h"
 
@@ -32,11 +33,13 @@ class CutSequence {
   void Insert(const Key& key) {
     if (key.first <= 0) return;
     keys_.insert(key);
+    is_cut_ = false;
     total_ += key.first;
     if (!IsAbove(key)) below_ += key.first;
   }
   void Erase(const Key& key) {
     if (key.first <= 0) return;
+    is_cut_ = false;
     total_ -= key.first;
     if (!IsAbove(key)) below_ -= key.first;
     keys_.erase(key);
@@ -45,6 +48,9 @@ class CutSequence {
   // Moves the cut to where it belongs. Calls `on_crossing(key)` for all that it passes.
   template <typename OnCrossing>
   void Recut(double alpha, const OnCrossing& on_crossing) {
+    if (is_cut_ && alpha == alpha_) return;
+    is_cut_ = true;
+    alpha_ = alpha;
     const auto limit = static_cast<Count>(alpha * static_cast<double>(total_));
     auto above = cut_ ? keys_.upper_bound(*cut_) : keys_.begin();
     const auto move = [&](Cut cut, const Key& crossed) {
@@ -68,11 +74,14 @@ class CutSequence {
  private:
   std::set<Key> keys_;
   Cut cut_;
+  bool is_cut_ = true;  // where it belongs with alpha_
+  double alpha_ = 0;
   Count total_ = 0;
   Count below_ = 0;
 };
 
-// Algorithm 2: alpha follows the ratio of compliant functions from period to period.
+// Algorithm 2: alpha follows the ratio of compliant functions from period to period. Of all the
+// node's: where they stand in several queues, few in one of them would throw it to and fro.
 class AdaptiveAlpha {
  public:
   explicit AdaptiveAlpha(const RequiredCountOptions& options)
@@ -136,7 +145,7 @@ class AdaptiveAlpha {
 
 class RequiredCountQueue final : public QueuePolicy {
  public:
-  explicit RequiredCountQueue(const RequiredCountOptions& options) : alpha_(options) {}
+  explicit RequiredCountQueue(std::shared_ptr<AdaptiveAlpha> alpha) : alpha_(std::move(alpha)) {}
 
   void Add(const Instance& instance, const NodeState& node, TimePoint) override {
     Entry& entry = EntryOf(node.FunctionOf(instance));
@@ -153,6 +162,8 @@ class RequiredCountQueue final : public QueuePolicy {
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>&, const NodeState&,
                                 TimePoint) override {
+    // Alpha may have changed by another queue's outcomes.
+    Recut();
     std::vector<InstanceId> first;
     for (const Group* const group : {&high_, &low_, &late_}) {
       for (auto place = group->begin(); place != group->end() && first.size() < count; ++place) {
@@ -176,7 +187,7 @@ class RequiredCountQueue final : public QueuePolicy {
   void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
     Entry& entry = EntryOf(function);
     if (in_time) {
-      alpha_.OnOutcome(entry.record, function.objective.percentile, *in_time, now);
+      alpha_->OnOutcome(entry.record, function.objective.percentile, *in_time, now);
     }
     Relocate(entry, [&] {
       sequence_.Erase(entry.key);
@@ -190,7 +201,7 @@ class RequiredCountQueue final : public QueuePolicy {
   void Forget(const Function& function) override {
     const auto entry = entries_.find(function.id);
     if (entry == entries_.end()) return;
-    alpha_.Forget(entry->second.record);
+    alpha_->Forget(entry->second.record);
     sequence_.Erase(entry->second.key);
     entries_.erase(entry);
     Recut();
@@ -198,10 +209,10 @@ class RequiredCountQueue final : public QueuePolicy {
 
   std::optional<Standing> StandingOf(const Function& function) const override {
     const auto entry = entries_.find(function.id);
-    if (entry == entries_.end()) return Standing{.alpha = alpha_.value()};
+    if (entry == entries_.end()) return Standing{.alpha = alpha_->value()};
     return Standing{.required_count = static_cast<double>(entry->second.key.first) / kCountUnit,
                     .is_high = entry->second.is_high,
-                    .alpha = alpha_.value()};
+                    .alpha = alpha_->value()};
   }
 
  private:
@@ -258,13 +269,13 @@ class RequiredCountQueue final : public QueuePolicy {
   }
 
   void Recut() {
-    sequence_.Recut(alpha_.value(), [this](const CutSequence::Key& crossed) {
+    sequence_.Recut(alpha_->value(), [this](const CutSequence::Key& crossed) {
       Entry& entry = entries_.at(crossed.second);
       Relocate(entry, [&] { entry.is_high = !entry.is_high; });
     });
   }
 
-  AdaptiveAlpha alpha_;
+  const std::shared_ptr<AdaptiveAlpha> alpha_;  // other queues' too
   CutSequence sequence_;
   std::unordered_map<FunctionId, Entry> entries_;
   Group high_;
@@ -274,8 +285,10 @@ class RequiredCountQueue final : public QueuePolicy {
 
 }  // namespace
 
-std::unique_ptr<QueuePolicy> MakeRequiredCountQueue(RequiredCountOptions options) {
-  return std::make_unique<RequiredCountQueue>(options);
+QueueFactory RequiredCountQueues(RequiredCountOptions options) {
+  return [alpha = std::make_shared<AdaptiveAlpha>(options)] {
+    return std::make_unique<RequiredCountQueue>(alpha);
+  };
 }
 
 }  // namespace torpor::scheduler

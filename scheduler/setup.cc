@@ -6,7 +6,7 @@ namespace torpor::scheduler {
 namespace {
 
 Setup Torpor(std::uint64_t) {
-  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }),
+  return {{MakeSharedQueue(RequiredCountQueues()),
            MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
           {}};
 }
@@ -30,13 +30,13 @@ Setup EarliestDeadline(std::uint64_t) {
 }
 
 Setup Random(std::uint64_t seed) {
-  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }), MakeRandomPlacement(seed),
+  return {{MakeSharedQueue(RequiredCountQueues()), MakeRandomPlacement(seed),
            MakeHeavinessEviction()},
           {.swaps_from_peers = false}};
 }
 
 Setup Lru(std::uint64_t) {
-  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }),
+  return {{MakeSharedQueue(RequiredCountQueues()),
            MakeInterferenceAwarePlacement(), MakeLruEviction()},
           {}};
 }

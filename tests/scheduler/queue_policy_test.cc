@@ -95,7 +95,7 @@ TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
 }
 
 TEST(SharedQueueTest, WhoChangesItsPriorityOrTenantLeavesNothingBehind) {
-  WaitingNode node(MakeSharedQueue([] { return MakeRequiredCountQueue({.alpha = 0.5}); }));
+  WaitingNode node(MakeSharedQueue(RequiredCountQueues({.alpha = 0.5})));
   for (const std::uint64_t id : {1, 2}) node.AddFunction(id, {milliseconds(80), 0.98});
   node.Finish(1, false, At(seconds(1)));
   for (int i = 0; i < 2; ++i) node.Finish(2, false, At(seconds(1)));
@@ -113,7 +113,7 @@ TEST(SharedQueueTest, WhoChangesItsPriorityOrTenantLeavesNothingBehind) {
 }
 
 TEST(SharedQueueTest, IsEmptyOnceAllHaveLeft) {
-  WaitingNode node(MakeSharedQueue([] { return MakeRequiredCountQueue(); }));
+  WaitingNode node(MakeSharedQueue(RequiredCountQueues()));
   node.AddFunction(1);
   node.Wait(1, At(seconds(1)));
   node.Change(1, [](Function& function) { function.priority = 1; });
@@ -208,7 +208,7 @@ TEST_P(RequiredCountQueueTest, OrdersAsTheAppendixSays) {
   const double alpha = GetParam();
   constexpr std::uint64_t kFunctions = 40;
   // One period: alpha stays.
-  WaitingNode node(MakeRequiredCountQueue({.alpha = alpha, .period = std::chrono::hours(1000)}));
+  WaitingNode node(RequiredCountQueues({.alpha = alpha, .period = std::chrono::hours(1000)})());
   std::mt19937 random(7);
   for (std::uint64_t id = 1; id <= kFunctions; ++id) {
     node.AddFunction(id, {milliseconds(80), id % 3 == 0 ? 0.9 : 0.98});
@@ -234,7 +234,7 @@ TEST_P(RequiredCountQueueTest, OrdersAsTheAppendixSays) {
 INSTANTIATE_TEST_SUITE_P(Alphas, RequiredCountQueueTest, testing::Values(0, 0.1, 0.5, 1));
 
 TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
-  WaitingNode node(MakeRequiredCountQueue({.alpha = 0.5, .period = seconds(40)}));
+  WaitingNode node(RequiredCountQueues({.alpha = 0.5, .period = seconds(40)})());
   for (std::uint64_t id = 1; id <= 10; ++id) node.AddFunction(id, {milliseconds(80), 0.5});
   TimePoint now = At(seconds(1));
   const auto period = [&](std::uint64_t compliant) {
@@ -253,6 +253,26 @@ TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
   period(9);
   period(10);
   EXPECT_EQ(alpha(), 1.0);  // twice up: 5, 9 of 10
+}
+
+TEST(AdaptiveAlphaTest, IsOneForAllPrioritiesAndTenants) {
+  WaitingNode node(MakeSharedQueue(RequiredCountQueues({.alpha = 0.5, .period = seconds(40)})));
+  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id, {milliseconds(80), 0.98});
+  node.Change(3, [](Function& function) { function.priority = 1; });
+  node.Finish(1, false, At(seconds(1)));
+  node.Finish(2, false, At(seconds(1)));
+  node.Finish(2, false, At(seconds(1)));
+  node.Wait(1, At(seconds(2)));
+  node.Wait(2, At(seconds(3)));
+  EXPECT_THAT(node.First(2), ElementsAre(1, 2));
+  // In the first period a third of the functions comply, in the second all that finish any.
+  node.Finish(3, true, At(seconds(2)));
+  node.Finish(3, true, At(seconds(42)));
+  node.Finish(3, true, At(seconds(82)));
+  EXPECT_EQ(node.queue().StandingOf(node.function(3))->alpha, 1.0);
+  EXPECT_EQ(node.queue().StandingOf(node.function(1))->alpha, 1.0);
+  // All are in the high group, of which goes first who needs most.
+  EXPECT_THAT(node.First(2), ElementsAre(2, 1));
 }
 
 }  // namespace
