@@ -44,10 +44,16 @@ struct Options {
 // as long as every action is answered by its event, leases that are revoked end, and a GPU that
 // goes down comes back.
 //
-// An event costs O(log n) in instances and waiting requests, and O(g) in GPUs; ExecutorUp and
-// ExecutorDown cost more.
+// An event costs O(log n) in instances and waiting requests, O(i) in instances of a function, and
+// O(g) in GPUs, of which each may be free for kMostPassedOver who do not take it. ExecutorUp and
+// ExecutorDown cost more, and images that are too large for the GPU that is free.
 class Scheduler {
  public:
+  // A GPU may be free, or be so soon, and the first in the queue do not take it: they wait for a
+  // better one, or its implicit lease has just begun. Whoever waits for either has asked to be
+  // woken up, and so many are asked at an event; others stand behind them until then.
+  static constexpr int kMostPassedOver = 64;
+
   explicit Scheduler(Policies policies, Options options = {});
 
   // `now` never goes back. Events that no longer make sense (a swap of an executor that has gone)
@@ -134,7 +140,8 @@ class Scheduler {
 
   // --- scheduler_queue.cc: who gets which GPU ---
   // Goes through the queue as long as there is a GPU that might be had: places whom one is free
-  // for, revokes implicit leases for others.
+  // for, revokes implicit leases for others. Stops at kMostPassedOver that might have such a GPU
+  // and have none yet.
   void ServeQueue();
   // Whether its image has to come before it stands in the queue.
   bool IsCold(const Instance& leader) const;
@@ -152,6 +159,7 @@ class Scheduler {
   bool Place(Instance& leader, const std::set<GpuIndex>& claimed);
   std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
   bool MayRunOn(const Instance& member, const Gpu& gpu) const;
+  bool MayRunOnAny(const Instance& leader, const std::vector<GpuIndex>& gpus) const;
   // Whether waiting can help: there is a GPU, busy or not, that it may run on.
   bool MayRunAnywhere(Instance& leader);
   // Makes implicit leases end for an instance that found no GPU for each member. `claimed`: GPUs

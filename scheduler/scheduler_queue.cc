@@ -9,26 +9,25 @@ namespace torpor::scheduler {
 void Scheduler::ServeQueue() {
   std::set<GpuIndex> claimed;
   std::set<InstanceId> unserved;
+  int passed_over = 0;
   while (queued_ > unserved.size()) {
     const std::vector<GpuIndex> open = OpenGpus(claimed);
     if (open.empty()) return;
-    const std::size_t before = unserved.size();
-    bool was_any_served = false;
-    for (const InstanceId id : policies_.queue->First(before + open.size(), open, node_, now_)) {
+    const std::size_t claimed_before = claimed.size();
+    bool is_any_new = false;
+    // Twice as many each time: together they cost no more than the last.
+    const std::size_t count = 2 * unserved.size() + open.size();
+    for (const InstanceId id : policies_.queue->First(count, open, node_, now_)) {
       if (unserved.count(id) > 0) continue;
-      if (StepAside(node_.instances.at(id))) {
-        was_any_served = true;
-        break;
-      }
-      if (!Serve(node_.instances.at(id), claimed)) {
-        unserved.insert(id);
-        continue;
-      }
-      // The order may be another one now.
-      was_any_served = true;
-      break;
+      is_any_new = true;
+      Instance& leader = node_.instances.at(id);
+      // The order may be another one then.
+      if (StepAside(leader) || Serve(leader, claimed)) break;
+      unserved.insert(id);
+      if (claimed.size() > claimed_before) break;
+      if (MayRunOnAny(leader, open) && ++passed_over == kMostPassedOver) return;
     }
-    if (!was_any_served && unserved.size() == before) return;
+    if (!is_any_new) return;
   }
 }
 
@@ -150,6 +149,11 @@ bool Scheduler::MayRunOn(const Instance& member, const Gpu& gpu) const {
   }
   return options_.evicts || member.copies.count(gpu.id) > 0 ||
          gpu.free_later() >= member.image_bytes;
+}
+
+bool Scheduler::MayRunOnAny(const Instance& leader, const std::vector<GpuIndex>& gpus) const {
+  return std::any_of(gpus.begin(), gpus.end(),
+                     [&](GpuIndex gpu) { return MayRunOn(leader, node_.gpus.at(gpu)); });
 }
 
 bool Scheduler::MayRunAnywhere(Instance& leader) {
