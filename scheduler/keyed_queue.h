@@ -21,6 +21,14 @@ class KeyedQueue final : public QueuePolicy {
     keys_.emplace(instance.id, key);
     waiting_.Add(instance, key);
   }
+  void Update(const Instance& instance, const NodeState& node) override {
+    Key& key = keys_.at(instance.id);
+    const Key now = key_of_(instance, node);
+    if (now == key) return;
+    waiting_.Remove(instance, key);
+    key = now;
+    waiting_.Add(instance, key);
+  }
   void Remove(const Instance& instance, const NodeState&, TimePoint) override {
     const auto key = keys_.find(instance.id);
     waiting_.Remove(instance, key->second);

@@ -27,6 +27,9 @@ class QueuePolicy {
   // The instance has begun to wait, or its first request is another one now (a Remove precedes).
   // Until it is removed, its function keeps its priority and its tenant.
   virtual void Add(const Instance& instance, const NodeState& node, TimePoint now) = 0;
+  // The instance, which waits, has an image in another place, or more or less is known of its
+  // function than when it was added. Its first request and its GPU are the same.
+  virtual void Update(const Instance& /*instance*/, const NodeState&) {}
   // It waits no longer. Called with the instance as it was added.
   virtual void Remove(const Instance& instance, const NodeState& node, TimePoint now) = 0;
   // Whether nobody waits and of no function anything is known.

@@ -127,6 +127,9 @@ class Scheduler {
   void RefuseAllWaiting(Instance& leader, Refusal reason);
   // Brings the queue in step with what waits for the instance, and its phase.
   void UpdateQueue(Instance& leader);
+  // Brings its turn in step with where its image is and what is known of its function.
+  void UpdateTurn(const Instance& instance);
+  void UpdateTurns(const Function& function);
   // Lets an instance that has nothing to do serve what waits for another of its function.
   void TakeFromSibling(Instance& leader);
   void Count(const Request& request, bool in_time);

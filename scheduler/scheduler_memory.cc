@@ -137,6 +137,7 @@ void Scheduler::SetCopyState(Instance& instance, GpuIndex at, Copy::State state)
     gpu.leaving += copy.bytes;
   }
   Rank(instance);
+  UpdateTurn(instance);
 }
 
 void Scheduler::Drop(Instance& instance, GpuIndex at) {
@@ -158,6 +159,7 @@ void Scheduler::Drop(Instance& instance, GpuIndex at) {
   if (gpu.loading == instance.id) gpu.loading = {};
   Rank(instance);
   if (options_.binding == Binding::kWhileResident) Bind(instance, std::nullopt);
+  UpdateTurn(instance);
   UpdateQueue(LeaderOf(instance.id));
 }
 

@@ -126,6 +126,14 @@ void Scheduler::UpdateQueue(Instance& leader) {
   ++queued_;
 }
 
+void Scheduler::UpdateTurn(const Instance& instance) {
+  if (instance.queued_as) policies_.queue->Update(instance, node_);
+}
+
+void Scheduler::UpdateTurns(const Function& function) {
+  for (const InstanceId id : function.instances) UpdateTurn(node_.instances.at(id));
+}
+
 void Scheduler::TakeFromSibling(Instance& leader) {
   const auto is_for_any = [this](const auto& entry) {
     return node_.requests.at(entry.second).is_for_any;
@@ -154,6 +162,7 @@ void Scheduler::Count(const Request& request, bool in_time) {
     outcome_ends_.emplace(*function.recent.next_end(), function.id);
   }
   policies_.queue->OnOutcome(function, in_time, now_);
+  UpdateTurns(function);
 }
 
 void Scheduler::ForgetOutcomes() {
@@ -164,6 +173,7 @@ void Scheduler::ForgetOutcomes() {
     const std::optional<TimePoint> next = function.recent.next_end();
     if (next) outcome_ends_.emplace(*next, function.id);
     policies_.queue->OnOutcome(function, std::nullopt, now_);
+    UpdateTurns(function);
   }
 }
 

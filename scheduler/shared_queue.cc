@@ -35,6 +35,9 @@ class SharedQueue final : public QueuePolicy {
     ++lane.waiting;
     lane.queue->Add(instance, node, now);
   }
+  void Update(const Instance& instance, const NodeState& node) override {
+    LaneAt(KeyOf(node.FunctionOf(instance))).queue->Update(instance, node);
+  }
   void Remove(const Instance& instance, const NodeState& node, TimePoint now) override {
     const Key key = KeyOf(node.FunctionOf(instance));
     Lane& lane = LaneAt(key);

@@ -12,12 +12,6 @@ using std::chrono::milliseconds;
 class SchedulerOptionsTest : public SchedulerTest {
  protected:
   explicit SchedulerOptionsTest(Options options = {}) : SchedulerTest(options) {}
-
-  void Serve(const Grant& grant, Duration run) {
-    Advance(run);
-    Tell(RequestGone{grant.request, true});
-    Tell(LeaseEnded{grant.instance});
-  }
 };
 
 TEST_F(SchedulerOptionsTest, FurtherRequestsThanMayWaitAreRefused) {

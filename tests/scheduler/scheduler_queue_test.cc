@@ -5,9 +5,11 @@
 
 #include "tests/scheduler/scheduler_test.h"
 
-// Who is asked when a GPU is free.
+// Who is asked when a GPU is free, and in which order.
 namespace torpor::scheduler {
 namespace {
+
+using std::chrono::milliseconds;
 
 constexpr auto kMost = static_cast<std::uint64_t>(Scheduler::kMostPassedOver);
 
@@ -62,6 +64,85 @@ TEST_F(GpusOfTwoSizesTest, WhoIsTooLargeForTheFreeOneKeepsNobodyFromIt) {
   const auto swap_in = Only<SwapIn>(Arrive(1'000, small));
   ASSERT_TRUE(swap_in);
   EXPECT_EQ(swap_in->gpu, kGpu1);
+}
+
+class LatestStartTest : public SchedulerTest {
+ protected:
+  LatestStartTest()
+      : SchedulerTest({MakeLatestStartQueue({.rescue_limit = 30}), MakeResidentFirstPlacement(),
+                       MakeLruEviction()}) {
+    Up(kGpu0, 100);
+  }
+
+  Actions ArriveBy(std::uint64_t request, InstanceId instance, Duration deadline) {
+    return Tell(RequestArrived{RequestId{request}, instance, now_ + deadline});
+  }
+  // Runs of its function take that long with the image there, and if it comes from the host.
+  void Learn(InstanceId instance, Duration resident, Duration from_host) {
+    Arrive(101, instance);
+    const auto cold = Only<Grant>(Tell(SwapInDone{instance, kGpu0}));
+    ASSERT_TRUE(cold);
+    Serve(*cold, from_host);
+    const auto warm = Only<Grant>(Arrive(102, instance));
+    ASSERT_TRUE(warm);
+    Serve(*warm, resident);
+  }
+  // The request that gets the GPU when `running` gives it back.
+  std::optional<RequestId> NextAfter(const Grant& running) {
+    const auto next = Only<Grant>(Serve(running, milliseconds(1)));
+    return next ? std::optional(next->request) : std::nullopt;
+  }
+};
+
+TEST_F(LatestStartTest, WhoseImageComesMayWaitForLonger) {
+  for (const InstanceId id : {kA, kB, kC}) Add(id, 10);
+  Learn(kB, milliseconds(10), milliseconds(90));
+  MakeResident(kA, kGpu0);
+  MakeResident(kC, kGpu0);
+  EXPECT_TRUE(Only<SwapOut>(Tell(EvictionWanted{kB})));
+  Tell(SwapOutDone{kB, kGpu0});
+  const auto running = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(running);
+  ArriveBy(2, kB, milliseconds(150));
+  ArriveBy(3, kC, milliseconds(100));
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kB, kGpu0})));
+  Tell(SwapInDone{kB, kGpu0});
+  EXPECT_EQ(NextAfter(*running), RequestId{3});
+}
+
+TEST_F(LatestStartTest, WhoseImageGoesMayNot) {
+  for (const InstanceId id : {kA, kB, kC}) Add(id, 10);
+  Learn(kB, milliseconds(10), milliseconds(90));
+  MakeResident(kA, kGpu0);
+  MakeResident(kC, kGpu0);
+  const auto running = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(running);
+  ArriveBy(2, kB, milliseconds(150));
+  ArriveBy(3, kC, milliseconds(100));
+  EXPECT_TRUE(Only<SwapOut>(Tell(EvictionWanted{kB})));
+  Tell(SwapOutDone{kB, kGpu0});
+  const auto swap_in = Only<SwapIn>(Serve(*running, milliseconds(1)));
+  ASSERT_TRUE(swap_in);
+  EXPECT_EQ(swap_in->instance, kB);
+}
+
+TEST_F(LatestStartTest, WhoIsBeyondRescueIsSoWithAllItsInstances) {
+  const FunctionId two{9};
+  Tell(FunctionSet{.function = two, .objective = {.deadline = milliseconds(20)}});
+  for (const InstanceId id : {kA, kB}) {
+    Tell(InstanceAdded{id, 1, {}, two});
+    Tell(GrowthWanted{GrowthId{100 + id.value}, id, 10});
+    MakeResident(id, kGpu0);
+  }
+  Add(kC, 10);
+  MakeResident(kC, kGpu0);
+  const auto running = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(running);
+  Advance(milliseconds(30));
+  ArriveBy(2, kB, milliseconds(150));
+  ArriveBy(3, kC, milliseconds(500));
+  // It is late, so that its function needs 49 requests in time.
+  EXPECT_EQ(NextAfter(*running), RequestId{3});
 }
 
 }  // namespace
