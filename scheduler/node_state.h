@@ -62,6 +62,9 @@ struct RunTimes {
     if (source == ImageSource::kResident) return resident;
     return source == ImageSource::kPeer ? from_peer : from_host;
   }
+  RecentMedian& of(ImageSource source) {
+    return const_cast<RecentMedian&>(std::as_const(*this).of(source));
+  }
   // With an image from there, or else from anywhere; 0 while nothing is known.
   Duration expected(ImageSource source) const {
     for (const RecentMedian* const time : {&of(source), &resident, &from_peer, &from_host}) {

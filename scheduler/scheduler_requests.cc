@@ -179,16 +179,15 @@ void Scheduler::ForgetOutcomes() {
 
 void Scheduler::LearnRunTime(const Instance& leader) {
   if (!leader.run_since) return;
-  RunTimes& times = node_.functions.at(leader.function).run_times;
-  const Duration taken = now_ - *leader.run_since;
-  switch (leader.image_source) {
-    case ImageSource::kResident:
-      return times.resident.Add(taken);
-    case ImageSource::kPeer:
-      return times.from_peer.Add(taken);
-    case ImageSource::kHost:
-      return times.from_host.Add(taken);
+  Function& function = node_.functions.at(leader.function);
+  RecentMedian& time = function.run_times.of(leader.image_source);
+  const std::optional<Duration> before = time.value();
+  time.Add(now_ - *leader.run_since);
+  if (time.value() == before) return;
+  for (const InstanceId id : function.instances) {
+    ForEachMember(node_.instances.at(id), [this](Instance& member) { Rank(member); });
   }
+  UpdateTurns(function);
 }
 
 bool Scheduler::IsTooLarge(Instance& leader) {

@@ -126,6 +126,26 @@ TEST_F(LatestStartTest, WhoseImageGoesMayNot) {
   EXPECT_EQ(swap_in->instance, kB);
 }
 
+TEST_F(LatestStartTest, WhatIsLearnedOfAFunctionHoldsForAllItsInstances) {
+  const FunctionId two{9};
+  Tell(FunctionSet{.function = two});
+  for (const InstanceId id : {kA, kB}) {
+    Tell(InstanceAdded{id, 1, {}, two});
+    Tell(GrowthWanted{GrowthId{100 + id.value}, id, 10});
+    MakeResident(id, kGpu0);
+  }
+  Add(kC, 10);
+  MakeResident(kC, kGpu0);
+  const auto running = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(running);
+  ArriveBy(2, kB, milliseconds(150));
+  ArriveBy(3, kC, milliseconds(130));
+  // Now a run is known to take so long that B must start before C.
+  const auto next = Only<Grant>(Serve(*running, milliseconds(100)));
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->request, RequestId{2});
+}
+
 TEST_F(LatestStartTest, WhoIsBeyondRescueIsSoWithAllItsInstances) {
   const FunctionId two{9};
   Tell(FunctionSet{.function = two, .objective = {.deadline = milliseconds(20)}});
@@ -143,6 +163,39 @@ TEST_F(LatestStartTest, WhoIsBeyondRescueIsSoWithAllItsInstances) {
   ArriveBy(3, kC, milliseconds(500));
   // It is late, so that its function needs 49 requests in time.
   EXPECT_EQ(NextAfter(*running), RequestId{3});
+}
+
+class HeavinessTest : public SchedulerTest {
+ protected:
+  HeavinessTest()
+      : SchedulerTest({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeHeavinessEviction()}) {}
+};
+
+TEST_F(HeavinessTest, WhatIsLearnedOfAFunctionHoldsForAllItsInstances) {
+  Up(kGpu0, 100);
+  const FunctionId two{9};
+  Tell(FunctionSet{.function = two});
+  for (const InstanceId id : {kA, kB}) {
+    Tell(InstanceAdded{id, 1, {}, two});
+    Tell(GrowthWanted{GrowthId{100 + id.value}, id, 10});
+  }
+  Add(kC, 10);
+  MakeResident(kC, kGpu0);
+  Advance(milliseconds(1));
+  MakeResident(kB, kGpu0);
+  const auto rank = [&](InstanceId id) {
+    return scheduler_.node().instances.at(id).copies.at(kGpu0).rank.value();
+  };
+  EXPECT_TRUE(rank(kC) < rank(kB));
+  Arrive(1, kA);
+  const auto cold = Only<Grant>(Tell(SwapInDone{kA, kGpu0}));
+  ASSERT_TRUE(cold);
+  Serve(*cold, milliseconds(20));
+  const auto warm = Only<Grant>(Arrive(2, kA));
+  ASSERT_TRUE(warm);
+  Serve(*warm, milliseconds(20));
+  // It is light.
+  EXPECT_TRUE(rank(kB) < rank(kC));
 }
 
 }  // namespace
