@@ -149,14 +149,18 @@ class RequiredCountQueue final : public QueuePolicy {
 
   void Add(const Instance& instance, const NodeState& node, TimePoint) override {
     Entry& entry = EntryOf(node.FunctionOf(instance));
-    entry.waiting.emplace(instance.id, *instance.queued_as);
-    GroupOf(entry, *instance.queued_as).insert(PlaceOf(entry, instance.id, *instance.queued_as));
+    const Turn turn = *instance.queued_as;
+    Group& group = GroupOf(entry.is_high, turn);
+    entry.waiting.push_back(group.insert(PlaceOf(entry, instance.id, turn)).first);
   }
 
   void Remove(const Instance& instance, const NodeState&, TimePoint) override {
     Entry& entry = entries_.at(instance.function);
-    GroupOf(entry, *instance.queued_as).erase(PlaceOf(entry, instance.id, *instance.queued_as));
-    entry.waiting.erase(instance.id);
+    const auto place =
+        std::find_if(entry.waiting.begin(), entry.waiting.end(),
+                     [&](Group::iterator waiting) { return waiting->instance == instance.id; });
+    GroupOf(entry.is_high, (*place)->turn).erase(*place);
+    entry.waiting.erase(place);
   }
   bool is_empty() const override { return entries_.empty(); }
 
@@ -189,12 +193,15 @@ class RequiredCountQueue final : public QueuePolicy {
     if (in_time) {
       alpha_->OnOutcome(entry.record, function.objective.percentile, *in_time, now);
     }
-    Relocate(entry, [&] {
+    const Count count = RequiredCount(function);
+    if (count != entry.key.first) {
+      const bool was_high = entry.is_high;
       sequence_.Erase(entry.key);
-      entry.key.first = RequiredCount(function);
+      entry.key.first = count;
       sequence_.Insert(entry.key);
       entry.is_high = !sequence_.IsAbove(entry.key);
-    });
+      Relocate(entry, was_high);
+    }
     Recut();
   }
 
@@ -230,7 +237,7 @@ class RequiredCountQueue final : public QueuePolicy {
     CutSequence::Key key;
     bool is_high = true;
     AdaptiveAlpha::Record record;
-    std::map<InstanceId, Turn> waiting;
+    std::vector<Group::iterator> waiting;
   };
 
   Entry& EntryOf(const Function& function) {
@@ -245,9 +252,9 @@ class RequiredCountQueue final : public QueuePolicy {
     return entry;
   }
 
-  Group& GroupOf(const Entry& entry, const Turn& turn) {
+  Group& GroupOf(bool is_high, const Turn& turn) {
     if (turn.is_late) return late_;
-    return entry.is_high ? high_ : low_;
+    return is_high ? high_ : low_;
   }
 
   // In the high group those come first that need most, in the low one those that need least.
@@ -256,22 +263,21 @@ class RequiredCountQueue final : public QueuePolicy {
     return {entry.is_high ? -count : count, turn, instance};
   }
 
-  // Does what changes the entry's place in the order.
-  template <typename Change>
-  void Relocate(Entry& entry, const Change& change) {
-    for (const auto& [instance, turn] : entry.waiting) {
-      GroupOf(entry, turn).erase(PlaceOf(entry, instance, turn));
-    }
-    change();
-    for (const auto& [instance, turn] : entry.waiting) {
-      GroupOf(entry, turn).insert(PlaceOf(entry, instance, turn));
+  // Brings the places of those that wait in step with the entry, which has changed.
+  void Relocate(Entry& entry, bool was_high) {
+    for (Group::iterator& waiting : entry.waiting) {
+      auto place = GroupOf(was_high, waiting->turn).extract(waiting);
+      place.value() = PlaceOf(entry, place.value().instance, place.value().turn);
+      Group& group = GroupOf(entry.is_high, place.value().turn);
+      waiting = group.insert(std::move(place)).position;
     }
   }
 
   void Recut() {
     sequence_.Recut(alpha_->value(), [this](const CutSequence::Key& crossed) {
       Entry& entry = entries_.at(crossed.second);
-      Relocate(entry, [&] { entry.is_high = !entry.is_high; });
+      entry.is_high = !entry.is_high;
+      Relocate(entry, !entry.is_high);
     });
   }
 
