@@ -44,9 +44,9 @@ struct Options {
 // as long as every action is answered by its event, leases that are revoked end, and a GPU that
 // goes down comes back.
 //
-// An event costs O(log n) in instances and waiting requests, O(i) in instances of a function, and
-// O(g) in GPUs, of which each may be free for kMostPassedOver who do not take it. ExecutorUp and
-// ExecutorDown cost more, and images that are too large for the GPU that is free.
+// An event costs O(log n) in instances and waiting requests, O(i) in instances of a function, O(t)
+// in tenants, and O(g) in GPUs, of which each may be free for kMostPassedOver who do not take it.
+// ExecutorUp and ExecutorDown cost more, and images that are too large for the GPU that is free.
 class Scheduler {
  public:
   // A GPU may be free, or be so soon, and the first in the queue do not take it: they wait for a

@@ -248,6 +248,7 @@ class SharedQueue final : public QueuePolicy {
     std::vector<Line> lines;
     std::set<std::pair<double, std::size_t>> heads;
     for (const auto& [tenant, lane] : level.lanes) {
+      if (lane.waiting == 0) continue;
       std::vector<InstanceId> instances = lane.queue->First(count, open, node, now);
       if (instances.empty()) continue;
       heads.emplace(TagOf({priority, tenant}, node, now), lines.size());

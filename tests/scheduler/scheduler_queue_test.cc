@@ -31,8 +31,8 @@ class Choosy final : public PlacementPolicy {
 
 TEST(SchedulerQueueTest, AFreeGpuIsOfferedToTheFirstOnly) {
   std::uint64_t asked = 0;
-  Scheduler scheduler({MakeFifoQueue(),
-                       std::make_unique<Choosy>(InstanceId{kMost + 10}, asked), MakeLruEviction()});
+  Scheduler scheduler({MakeFifoQueue(), std::make_unique<Choosy>(InstanceId{kMost + 10}, asked),
+                       MakeLruEviction()});
   const auto tell = [&](const Event& event) { return scheduler.OnEvent(event, TimePoint()); };
   tell(ExecutorUp{kGpu0, 100});
   for (std::uint64_t id = 1; id <= 10 * kMost; ++id) {

@@ -70,6 +70,7 @@ class SchedulerWorld {
   void EndSomeLease();
   void GrowOrShrink();
   void GiveSomeHint();
+  void ChangeSomeFunction();
   void CompleteSomeSwap();
   void CompleteSomeWriteBack();
   void BreakOrMendSomeGpu();
@@ -85,6 +86,7 @@ class SchedulerWorld {
   std::vector<InstanceId> members_;          // they and the companion
   std::map<InstanceId, InstanceId> leader_;  // by member
   std::map<InstanceId, Bytes> image_bytes_;
+  std::vector<FunctionSet> functions_;
   std::map<GpuIndex, bool> is_up_;
   std::map<Place, Image> images_;
   std::set<Place> write_backs_;  // under way

@@ -24,8 +24,8 @@ constexpr Duration kLongestRun = milliseconds(40);
 class TenantSharesTest : public testing::TestWithParam<int> {
  protected:
   TenantSharesTest()
-      : scheduler_({MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(),
-                    MakeLruEviction()}) {
+      : scheduler_(
+            {MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()}) {
     Tell(ExecutorUp{kGpu, 1000});
   }
 
