@@ -66,6 +66,49 @@ TEST_F(GpusOfTwoSizesTest, WhoIsTooLargeForTheFreeOneKeepsNobodyFromIt) {
   EXPECT_EQ(swap_in->gpu, kGpu1);
 }
 
+// Of two functions with GPUs enough for one.
+class JoinTest : public SchedulerTest {
+ protected:
+  JoinTest()
+      : SchedulerTest(
+            {MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()}) {
+    Up(kGpu0, 100);
+  }
+
+  void AddFunction(InstanceId id, int priority, TenantId tenant) {
+    const FunctionId function{id.value};
+    Tell(FunctionSet{.function = function, .priority = priority, .tenant = tenant});
+    Tell(InstanceAdded{id, 2, {}, function});
+    MakeResident(id, kGpu0);
+  }
+  // Whether a second request joins the lease of A while one for B waits.
+  bool Joins() {
+    EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+    Advance(milliseconds(30));
+    Arrive(2, kB);
+    Advance(milliseconds(1));
+    return Only<Grant>(Arrive(3, kA)).has_value();
+  }
+};
+
+TEST_F(JoinTest, NobodyJoinsAheadOfAHigherPriority) {
+  AddFunction(kA, 0, TenantId{1});
+  AddFunction(kB, 1, TenantId{1});
+  EXPECT_FALSE(Joins());
+}
+
+TEST_F(JoinTest, AHigherPriorityJoins) {
+  AddFunction(kA, 1, TenantId{1});
+  AddFunction(kB, 0, TenantId{2});
+  EXPECT_TRUE(Joins());
+}
+
+TEST_F(JoinTest, NobodyJoinsAheadOfATenantThatHasHadLess) {
+  AddFunction(kA, 0, TenantId{1});
+  AddFunction(kB, 0, TenantId{2});
+  EXPECT_FALSE(Joins());
+}
+
 class LatestStartTest : public SchedulerTest {
  protected:
   LatestStartTest()
