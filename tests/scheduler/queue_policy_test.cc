@@ -144,6 +144,40 @@ TEST(SharedQueueTest, TenantsShareByTheirWeights) {
   EXPECT_THAT(node.First(4), ElementsAre(3, 2, 1, 7));
 }
 
+TEST(SharedQueueTest, WhatNobodyWaitedForIsNotCaughtUpWith) {
+  WaitingNode node(MakeSharedQueue(MakeFifoQueue));
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    node.AddFunction(id);
+    node.function(id).tenant = TenantId{id % 2 + 1};
+  }
+  node.Wait(1, At(seconds(1)));
+  node.Serve(1, At(seconds(1)));
+  // It has held its GPU for long when others come.
+  for (const std::uint64_t id : {2, 3, 4}) node.Wait(id, At(seconds(100 + id)));
+  node.Release(1, At(seconds(105)));
+  EXPECT_THAT(node.First(1, At(seconds(105))), ElementsAre(2));
+  node.Serve(2, At(seconds(105)));
+  node.Release(2, At(seconds(110)));
+  EXPECT_THAT(node.First(2, At(seconds(110))), ElementsAre(3, 4));
+}
+
+TEST(SharedQueueTest, WhatJoinsALeaseCountsAsUse) {
+  WaitingNode node(MakeSharedQueue(MakeFifoQueue));
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    node.AddFunction(id);
+    node.function(id).tenant = TenantId{id % 2 + 1};
+  }
+  for (const std::uint64_t id : {1, 3}) node.Wait(id, At(seconds(id)));
+  node.Serve(1, At(seconds(3)));
+  node.queue().OnJoined(node.instance(1), node.node(), At(seconds(100)));
+  for (const std::uint64_t id : {2, 4}) node.Wait(id, At(seconds(100)));
+  node.Release(1, At(seconds(100)));
+  EXPECT_THAT(node.First(1, At(seconds(100))), ElementsAre(2));
+  node.Serve(2, At(seconds(100)));
+  node.Release(2, At(seconds(105)));
+  EXPECT_THAT(node.First(2, At(seconds(105))), ElementsAre(3, 4));
+}
+
 TEST(SharedQueueTest, WhatIsUnderWayCountsAsUse) {
   WaitingNode node(MakeSharedQueue(MakeFifoQueue));
   for (std::uint64_t id = 1; id <= 4; ++id) {
