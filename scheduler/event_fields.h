@@ -67,6 +67,8 @@ template <>
 inline constexpr std::string_view kNameOf<RefuseGrowth> = "refuse_growth";
 template <>
 inline constexpr std::string_view kNameOf<WakeUp> = "wake_up";
+template <>
+inline constexpr std::string_view kNameOf<RefuseLoad> = "refuse_load";
 
 // Words for the values of an enumeration, in their order.
 template <typename Enum>
@@ -75,8 +77,14 @@ template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<SwapOutReason> = {
     "memory_full", "move", "requested", "keep_alive_over"};
 template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<Ending> = {"answered", "failed",
+                                                                     "cancelled", "lost"};
+template <>
 inline constexpr std::array<std::string_view, 5> kWordsOf<Refusal> = {
     "too_large", "swap_failed", "no_room", "queue_full", "too_late"};
+template <>
+inline constexpr std::array<std::string_view, 6> kWordsOf<LoadRefusal> = {
+    "no_gpu", "too_few_gpus", "too_large", "no_room", "in_use", "swap_failed"};
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<Binding> = {"late", "early",
                                                                       "while_resident"};
@@ -146,7 +154,7 @@ void VisitFields(Self& event, const Visit& visit) {
 template <Of<RequestGone> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("request", event.request);
-  visit("is_served", event.is_served);
+  visit("ending", event.ending);
 }
 template <Of<SwapInDone> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
@@ -248,6 +256,11 @@ void VisitFields(Self& action, const Visit& visit) {
 template <Of<WakeUp> Self, typename Visit>
 void VisitFields(Self& action, const Visit& visit) {
   visit("when", action.when);
+}
+template <Of<RefuseLoad> Self, typename Visit>
+void VisitFields(Self& action, const Visit& visit) {
+  visit("instance", action.instance);
+  visit("reason", action.reason);
 }
 
 }  // namespace torpor::scheduler

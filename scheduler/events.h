@@ -22,11 +22,15 @@ using FunctionId = Id<struct FunctionTag>;
 // Who pays for functions.
 using TenantId = Id<struct TenantTag>;
 
+// One request that is late costs as many in time as 1/(1 - percentile): with more nines the counts
+// would say nothing any more.
+inline constexpr double kMostPercentile = 0.9999;
+
 // A function complies while at least `percentile` of its requests are answered within `deadline` of
 // their arrival (section 5.2 of the paper).
 struct Objective {
   Duration deadline = Duration::max();
-  double percentile = 0.98;  // in (0, 1)
+  double percentile = 0.98;  // above 0, at most kMostPercentile
 
   bool operator==(const Objective&) const = default;
 };
@@ -44,7 +48,8 @@ struct ExecutorUp {
 };
 
 // An executor has gone with everything on its GPU: images, swaps, the lease if there was one (no
-// LeaseEnded follows). Requests that were granted on it are forgotten, others wait on.
+// LeaseEnded follows). Requests that were granted on it come again, or RequestGone says what has
+// become of them; others wait on.
 struct ExecutorDown {
   GpuIndex gpu;
 };
@@ -89,11 +94,21 @@ struct RequestArrived {
   std::optional<TimePoint> arrival{};  // earlier than now: it was granted before and lost its GPU
 };
 
-// The request is over (`is_served`: answered), or is no longer wanted. When the last request of a
-// lease has gone, the lease is revoked.
+// How a request has ended. Against its function's objective count those that were answered, in time
+// or not, and as missed those that failed or were lost; of those that were cancelled only what was
+// late already.
+enum class Ending {
+  kAnswered,
+  kFailed,     // its server was down, broke off, or answered with an error of its own
+  kCancelled,  // by its caller
+  kLost,       // with its lease, because the executor has died
+};
+
+// The request is over, or is no longer wanted. When the last request of a lease has gone, the lease
+// is revoked. Of an implicit request that was granted nothing is said but its lease's end.
 struct RequestGone {
   RequestId request;
-  bool is_served = false;
+  Ending ending = Ending::kCancelled;
 };
 
 // Answers SwapIn. `ok` false: nothing of the image is on the GPU.
@@ -125,7 +140,8 @@ struct WriteBackDone {
   bool is_clean = true;
 };
 
-// The lease has ended, for whatever reason: the GPU is free for another.
+// The lease has ended, for whatever reason: the GPU is free for another. What is said of requests
+// that were granted under it is as with ExecutorDown.
 struct LeaseEnded {
   InstanceId instance;
 };
@@ -144,8 +160,9 @@ struct ImageShrunk {
 };
 
 // An administrator wants the image on that GPU, or on any, before a request comes for it. A hint:
-// requests go first, room is made as for them, and it is forgotten as soon as the image comes
-// there, a request has the instance, or there is no such GPU any more.
+// requests go first, and it waits until there is room, or can be by evicting what nobody uses;
+// until then nothing is evicted for it. It is forgotten as soon as the image comes there, a request
+// has the instance, or it is refused by RefuseLoad. To come there counts as a use of the image.
 struct LoadWanted {
   InstanceId instance;
   std::optional<GpuIndex> gpu;
@@ -240,13 +257,28 @@ struct RefuseGrowth {
   GrowthId growth;
 };
 
+enum class LoadRefusal {
+  kNoGpu,       // the GPU does not serve, or none does
+  kTooFewGpus,  // the instance needs several at a time
+  kTooLarge,    // the image is larger than the GPU, or any
+  kNoRoom,      // nothing is evicted, and no GPU has room
+  kInUse,       // a request has it on another GPU
+  kSwapFailed,  // the image could not be brought to the GPU
+};
+
+// The image will not be loaded ahead of its requests. The wish is forgotten.
+struct RefuseLoad {
+  InstanceId instance;
+  LoadRefusal reason = LoadRefusal::kNoGpu;
+};
+
 // Send TimePassed at `when` (or later), whatever else happens until then.
 struct WakeUp {
   TimePoint when;
 };
 
 using Action = std::variant<SwapIn, SwapOut, WriteBack, Grant, Revoke, Refuse, AllowGrowth,
-                            RefuseGrowth, WakeUp>;
+                            RefuseGrowth, WakeUp, RefuseLoad>;
 using Actions = std::vector<Action>;
 
 }  // namespace torpor::scheduler

@@ -10,7 +10,7 @@
 namespace torpor::scheduler {
 
 // The least key first. `KeyOf` is a pure function: `Key operator()(const Instance&, const
-// NodeState&) const`.
+// NodeState&) const`; where it knows who is beyond rescue, it has an IsBeyondRescue as well.
 template <typename KeyOf>
 class KeyedQueue final : public QueuePolicy {
  public:
@@ -44,6 +44,13 @@ class KeyedQueue final : public QueuePolicy {
   bool IsBefore(const Instance& a, const Instance& b, const NodeState& node,
                 TimePoint) const override {
     return key_of_(a, node) < key_of_(b, node);
+  }
+
+  bool IsBeyondRescue(const Function& function) const override {
+    if constexpr (requires { key_of_.IsBeyondRescue(function); }) {
+      return key_of_.IsBeyondRescue(function);
+    }
+    return false;
   }
 
  private:

@@ -8,11 +8,15 @@ namespace {
 struct LatestStartKey {
   LatestStartOptions options;
 
+  bool IsBeyondRescue(const Function& function) const {
+    return function.required_count() > options.rescue_limit;
+  }
+
   // Late, beyond rescue, latest start.
   std::tuple<bool, bool, TimePoint, Turn> operator()(const Instance& instance,
                                                      const NodeState& node) const {
     const Request& first = node.FirstOf(instance);
-    const bool is_beyond_rescue = node.FunctionOf(instance).required_count() > options.rescue_limit;
+    const bool is_beyond_rescue = IsBeyondRescue(node.FunctionOf(instance));
     const bool has_deadline = first.deadline != TimePoint::max();
     const TimePoint latest_start =
         has_deadline ? first.deadline - node.ExpectedRun(instance) : first.deadline;

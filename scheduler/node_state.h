@@ -39,6 +39,7 @@ struct Request {
   TimePoint deadline;
   bool is_implicit = false;
   bool is_for_any = false;  // any other instance of the function may serve it as well
+  bool is_lost = false;     // its lease has ended under it: it neither waits nor is in flight
 };
 
 // Where an image came from for the lease that runs on it.
@@ -118,13 +119,29 @@ struct EvictionRank {
 struct Copy {
   enum class State { kComing, kPresent, kLeaving };
   State state = State::kComing;
-  Bytes bytes = 0;          // set aside on the GPU
-  bool is_unsaved = false;  // a lease may have changed it since it was written back
-  bool is_saving = false;   // WriteBack is under way
+  Bytes bytes = 0;           // set aside on the GPU
+  bool is_unsaved = false;   // a lease may have changed it since it was written back
+  bool is_saving = false;    // WriteBack is under way
+  bool is_for_load = false;  // it comes because an administrator wants it here
   // From where it comes, if that GPU keeps its copy; and how many are coming from this one so.
   std::optional<GpuIndex> source{};
   int readers = 0;
   std::optional<EvictionRank> rank{};  // in Gpu::evictable, while it may be evicted
+};
+
+// What keeps, or kept, an instance in the queue; for who asks afterwards.
+struct Wait {
+  TimePoint since{};  // it came there
+  // A GPU was free, but it had better wait for a busy one that has its image: how long altogether,
+  // since when it does so now, and for which.
+  Duration by_choice{};
+  std::optional<TimePoint> chosen_at{};
+  std::optional<GpuIndex> awaited{};
+  bool has_revoked = false;  // an implicit lease was ended for it
+
+  Duration by_choice_until(TimePoint now) const {
+    return by_choice + (chosen_at ? now - *chosen_at : Duration::zero());
+  }
 };
 
 struct Instance {
@@ -144,7 +161,8 @@ struct Instance {
   std::optional<GpuIndex> bound_gpu;  // the only one it may run on, where that is decided early
   bool is_pinned = false;
   bool is_load_wanted = false;
-  std::optional<GpuIndex> load_gpu;  // where to, once that is decided
+  std::optional<GpuIndex> wanted_gpu;  // the only one that will do
+  std::optional<GpuIndex> load_gpu;    // where to, once that is decided
   Phase phase = Phase::kIdle;
   GpuIndex gpu;  // while it is a tenant
   bool lease_is_implicit = false;
@@ -153,12 +171,17 @@ struct Instance {
   std::optional<TimePoint> run_since;
   TimePoint leased_at{};
   TimePoint last_used{};
+  // How often in a row its image could not be brought ahead of its requests, and from when on that
+  // is tried again.
+  int failed_cold_starts = 0;
+  TimePoint next_cold_start{};
   std::optional<TimePoint> keep_alive_end;  // when it leaves its GPUs unless it is used again
   // The logarithm of its uses, where one that is older by kUseDecay counts 1/e as much: as of time
   // zero, so that it changes with uses only.
   double log_use = -1e300;
   std::map<Turn, RequestId> waiting;
   std::optional<Turn> queued_as;  // its first request's turn, while it stands in the queue
+  Wait wait;                      // there, or before its last tenancy
   std::set<RequestId> in_flight;
 
   // Whether no other GPU of its lease uses its memory: else a copy elsewhere is nobody's.
@@ -200,7 +223,7 @@ struct NodeState {
   std::unordered_map<FunctionId, Function> functions;
   std::unordered_map<TenantId, Tenant> tenants;
   std::unordered_map<InstanceId, Instance> instances;
-  std::unordered_map<RequestId, Request> requests;  // that wait or are in flight
+  std::unordered_map<RequestId, Request> requests;  // that wait, are in flight, or were lost
 
   const Function& FunctionOf(const Instance& instance) const {
     return functions.at(instance.function);

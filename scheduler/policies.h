@@ -58,6 +58,9 @@ class QueuePolicy {
   virtual void OnJoined(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
   virtual void OnReleased(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
 
+  // Whether the function's requests come after all others', because it is beyond rescue.
+  virtual bool IsBeyondRescue(const Function& /*function*/) const { return false; }
+
   // Nothing where the order is another one.
   virtual std::optional<Standing> StandingOf(const Function& /*function*/) const {
     return std::nullopt;

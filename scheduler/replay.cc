@@ -1,60 +1,14 @@
 #include "scheduler/replay.h"
 
-#include <algorithm>
 #include <deque>
 #include <utility>
 
+#include "scheduler/event_check.h"
 #include "scheduler/event_log.h"
 #include "scheduler/setup.h"
 
 namespace torpor::scheduler {
 namespace {
-
-// What an event names that there is not; a scheduler is only told of what there is.
-class MissingName {
- public:
-  explicit MissingName(const NodeState& node) : node_(node) {}
-
-  std::string operator()(const ExecutorUp&) const { return {}; }
-  std::string operator()(const ExecutorDown&) const { return {}; }
-  std::string operator()(const TenantSet& event) const {
-    return event.weight > 0 ? "" : "the weight is not above 0";
-  }
-  std::string operator()(const FunctionSet& event) const {
-    const double percentile = event.objective.percentile;
-    if (!(percentile > 0 && percentile < 1)) return "the percentile is not between 0 and 1";
-    constexpr int kHighestPriority = 1'000'000;
-    const bool is_priority =
-        -kHighestPriority <= event.priority && event.priority <= kHighestPriority;
-    return is_priority ? "" : "the priority is beyond a million";
-  }
-  std::string operator()(const RequestGone&) const { return {}; }
-  std::string operator()(const TimePassed&) const { return {}; }
-  std::string operator()(const InstanceAdded& event) const {
-    const bool is_new =
-        !IsKnown(event.instance) && std::none_of(event.companions.begin(), event.companions.end(),
-                                                 [this](InstanceId id) { return IsKnown(id); });
-    return is_new ? "" : "the instance is there already";
-  }
-  std::string operator()(const RequestArrived& event) const {
-    if (node_.requests.count(event.request) > 0) return "the request is there already";
-    if (event.instance) return Of(event.instance);
-    const auto function = node_.functions.find(event.function);
-    const bool has_instance =
-        function != node_.functions.end() && !function->second.instances.empty();
-    return has_instance ? "" : "the function has no instance";
-  }
-  template <typename OfInstance>
-  std::string operator()(const OfInstance& event) const {
-    return Of(event.instance);
-  }
-
- private:
-  bool IsKnown(InstanceId id) const { return node_.instances.count(id) > 0; }
-  std::string Of(InstanceId id) const { return IsKnown(id) ? "" : "there is no such instance"; }
-
-  const NodeState& node_;
-};
 
 class Replayer {
  public:
@@ -85,6 +39,8 @@ class Replayer {
     if (!header.value) return Fail(header.error);
     std::optional<Setup> setup = MakeSetup(header.value->policy, header.value->seed);
     if (!setup) return Fail("there is no policy \"" + header.value->policy + '"');
+    const std::string wrong = WhatIsWrong(header.value->options);
+    if (!wrong.empty()) return Fail(wrong);
     scheduler_.emplace(std::move(setup->policies), header.value->options);
   }
 
@@ -92,8 +48,10 @@ class Replayer {
     const Decoded<LoggedEvent> logged = DecodeEvent(line);
     if (!logged.value) return Fail(logged.error);
     const auto& [when, event] = *logged.value;
-    const std::string missing = std::visit(MissingName(scheduler_->node()), event);
-    if (!missing.empty()) return Fail(missing);
+    if (when < last_) return Fail("the time goes back");
+    last_ = when;
+    const std::string wrong = WhatIsWrong(event, when, scheduler_->node());
+    if (!wrong.empty()) return Fail(wrong);
     ++outcome_.events;
     for (const Action& action : scheduler_->OnEvent(event, when)) {
       decided_.push_back(Encode(action, when));
@@ -116,6 +74,7 @@ class Replayer {
   std::optional<Scheduler> scheduler_;
   std::deque<std::string> decided_;  // and not compared yet
   std::uint64_t line_ = 0;
+  TimePoint last_{};
   ReplayOutcome outcome_;
 };
 

@@ -20,6 +20,7 @@ Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   RetryGrowths();
   StartCold();
   AdvanceTenants();
+  EndChoices();
   ServeQueue();
   ServeTenants();
   ServeLoads();
@@ -134,7 +135,11 @@ void Scheduler::Advance(Instance& member) {
   if (is_coming) return;
   if (leader.waiting.empty()) return EndTenancy(leader);
   if (!member.is_present_on(member.gpu)) {
-    Bring(member, node_.gpus.at(member.gpu));
+    Gpu& gpu = node_.gpus.at(member.gpu);
+    // Another's image has taken the room meanwhile, and none is made.
+    const bool has_no_room = !options_.evicts && gpu.free_later() < member.image_bytes;
+    if (has_no_room) return EndTenancy(leader);
+    Bring(member, gpu);
   } else if (IsComplete(leader)) {
     Grant(leader);
   }
@@ -178,7 +183,14 @@ void Scheduler::NoteUse(Instance& member) {
 }
 
 void Scheduler::EndTenancy(Instance& leader) {
-  for (const RequestId request : leader.in_flight) node_.requests.erase(request);
+  for (const RequestId request : leader.in_flight) {
+    // Nobody says what becomes of an implicit one.
+    if (leader.lease_is_implicit) {
+      node_.requests.erase(request);
+    } else {
+      node_.requests.at(request).is_lost = true;
+    }
+  }
   leader.in_flight.clear();
   ForEachMember(leader, [&](Instance& member) {
     Gpu& gpu = node_.gpus.at(member.gpu);

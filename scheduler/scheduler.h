@@ -65,6 +65,10 @@ class Scheduler {
   // Requests that wait for a GPU, but for implicit ones.
   std::size_t waiting() const { return waiting_; }
 
+  bool IsBeyondRescue(FunctionId function) const {
+    return policies_.queue->IsBeyondRescue(node_.functions.at(function));
+  }
+
   // Where the function stands in the queue, if that orders by required request count.
   std::optional<Standing> StandingOf(FunctionId function) const {
     return policies_.queue->StandingOf(node_.functions.at(function));
@@ -123,6 +127,8 @@ class Scheduler {
   void Enqueue(const Request& request);
   // Takes it out of its instance's waiting ones.
   void Unqueue(const Request& request);
+  // Takes one that was granted out of its lease, if that has not ended.
+  void TakeBack(RequestId request);
   void RefuseWaiting(RequestId request, Refusal reason);
   void RefuseAllWaiting(Instance& leader, Refusal reason);
   // Brings the queue in step with what waits for the instance, and its phase.
@@ -152,18 +158,26 @@ class Scheduler {
   void StartCold();
   // True unless something is still in the way.
   bool StartCold(Instance& instance);
+  // Tries again after a pause, or refuses who waits for it.
+  void OnColdStartFailed(Instance& instance);
   // GPUs that are free, become so, or have an implicit lease, but for those of `claimed`.
   std::vector<GpuIndex> OpenGpus(const std::set<GpuIndex>& claimed) const;
   // True where the instance needs no GPU any more: it has one, or its requests were refused.
   bool Serve(Instance& leader, std::set<GpuIndex>& claimed);
+  // Nobody waits by choice any more, until that is decided again.
+  void EndChoices();
+  void NoteChoice(Instance& leader);
   // Has the scheduler woken up while an instance that waits by choice can still be in time.
   void LookAgain(const Instance& leader);
   // Gives every member a GPU outside of `claimed`, or none to any.
   bool Place(Instance& leader, const std::set<GpuIndex>& claimed);
+  // In which they choose their GPUs: who is on one already is not driven from it by one who may go
+  // to any, nor, where nothing is evicted, the larger from the only one with room by the smaller.
+  std::vector<Instance*> MembersInOrder(Instance& leader);
   std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
   bool MayRunOn(const Instance& member, const Gpu& gpu) const;
   bool MayRunOnAny(const Instance& leader, const std::vector<GpuIndex>& gpus) const;
-  // Whether waiting can help: there is a GPU, busy or not, that it may run on.
+  // Whether waiting can help: there is a GPU for each member, busy or not, that it may run on.
   bool MayRunAnywhere(Instance& leader);
   // Makes implicit leases end for an instance that found no GPU for each member. `claimed`: GPUs
   // that are, or become, free for others before it.
@@ -206,11 +220,17 @@ class Scheduler {
   void NoteKeepAlive(Instance& leader);
 
   // --- scheduler_hints.cc: what an administrator asks for ---
-  // Goes through the images that are wanted on a GPU.
+  // Goes through the instances that are wanted on GPUs.
   void ServeLoads();
   // True where nothing is left to do for it.
-  bool Load(Instance& member);
-  std::optional<GpuIndex> ChooseLoadGpu(const Instance& member);
+  bool Load(Instance& leader);
+  std::optional<LoadRefusal> ReasonNotToLoad(const Instance& leader) const;
+  // True once it is decided for every member.
+  bool ChooseLoadGpus(Instance& leader);
+  std::optional<GpuIndex> ChooseLoadGpu(const Instance& member, const std::set<GpuIndex>& taken);
+  // Whether the image is there, or evictions can make room for it now.
+  bool HasRoomToLoad(const Instance& member, const Gpu& gpu) const;
+  bool LoadMember(Instance& member);
 
   // --- scheduler_idle.cc: what GPUs do that have nothing to do ---
   void NoteIdleGpus();
@@ -227,7 +247,8 @@ class Scheduler {
   std::size_t waiting_ = 0;            // explicit requests
   std::vector<Growth> growths_;        // that wait for room, oldest first
   std::set<InstanceId> cold_;          // that wait for their images to come
-  std::set<InstanceId> wanted_loads_;  // of administrators
+  std::set<InstanceId> choosing_;      // that wait by choice
+  std::set<InstanceId> wanted_loads_;  // of administrators; leaders
   std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
   std::set<std::pair<TimePoint, FunctionId>> outcome_ends_;  // when something is to be forgotten
   std::optional<TimePoint> wake_up_;

@@ -11,11 +11,19 @@ void Scheduler::Handle(const SwapInDone& event) {
   const auto copy = instance.copies.find(event.gpu);
   if (copy == instance.copies.end() || copy->second.state != Copy::State::kComing) return;
   EndReading(instance, event.gpu);
+  const bool was_for_load = std::exchange(copy->second.is_for_load, false);
   if (event.ok) {
+    // Else it would be the first to leave again.
+    if (was_for_load) NoteUse(instance);
     SetCopyState(instance, event.gpu, Copy::State::kPresent);
+    if (was_for_load) NoteKeepAlive(LeaderOf(instance.id));
     return UpdateQueue(LeaderOf(instance.id));
   }
   Drop(instance, event.gpu);
+  if (was_for_load) {
+    actions_.emplace_back(RefuseLoad{instance.leader, LoadRefusal::kSwapFailed});
+  }
+  if (IsCold(instance) && !instance.waiting.empty()) return OnColdStartFailed(instance);
   // Only a request that waits for it there: the image of a companion may have come for a lease that
   // was given up, another for a load.
   if (instance.phase != Instance::Phase::kPlacing || instance.gpu != event.gpu) return;
@@ -270,9 +278,19 @@ std::optional<GpuIndex> Scheduler::RoomiestFor(const Instance& instance, Bytes b
   std::optional<GpuIndex> only = instance.bound_gpu;
   if (!only && !instance.copies.empty()) only = instance.copies.begin()->first;
   if (!only && instance.phase != Instance::Phase::kIdle) only = instance.gpu;
+  const Instance& leader = node_.instances.at(instance.leader);
+  const auto is_others = [&](InstanceId member, GpuIndex gpu) {
+    return member != instance.id && node_.instances.at(member).bound_gpu == gpu;
+  };
   const Gpu* best = nullptr;
   for (const auto& [id, gpu] : node_.gpus) {
-    const bool may_be = (!only || *only == id) && gpu.capacity >= gpu.bound + bytes;
+    // Members of one instance run at the same time.
+    const bool is_free_of_others =
+        !is_others(leader.id, id) &&
+        std::none_of(leader.companions.begin(), leader.companions.end(),
+                     [&, at = id](InstanceId member) { return is_others(member, at); });
+    const bool may_be =
+        (!only || *only == id) && is_free_of_others && gpu.capacity >= gpu.bound + bytes;
     const bool is_better = !best || gpu.capacity - gpu.bound > best->capacity - best->bound;
     if (may_be && is_better) best = &gpu;
   }

@@ -42,8 +42,15 @@ void Scheduler::StartCold() {
 }
 
 bool Scheduler::StartCold(Instance& instance) {
-  if (instance.waiting.empty() || !IsCold(instance)) return true;
+  if (instance.waiting.empty() || !IsCold(instance)) {
+    instance.failed_cold_starts = 0;
+    return true;
+  }
   if (!instance.copies.empty()) return false;
+  if (now_ < instance.next_cold_start) {
+    WakeAt(instance.next_cold_start);
+    return false;
+  }
   std::vector<GpuIndex> candidates;
   for (const auto& [id, gpu] : node_.gpus) {
     if (gpu.is_up && gpu.free_bytes() >= instance.image_bytes) candidates.push_back(id);
@@ -56,6 +63,16 @@ bool Scheduler::StartCold(Instance& instance) {
       policies_.placement->Choose(instance, candidates, node_, now_);
   if (gpu) EmitSwapIn(instance, node_.gpus.at(*gpu), std::nullopt);
   return false;
+}
+
+void Scheduler::OnColdStartFailed(Instance& instance) {
+  constexpr int kMostTries = 4;
+  constexpr Duration kFirstPause = std::chrono::milliseconds(100);
+  if (++instance.failed_cold_starts == kMostTries) {
+    instance.failed_cold_starts = 0;
+    return RefuseAllWaiting(instance, Refusal::kSwapFailed);
+  }
+  instance.next_cold_start = now_ + kFirstPause * (1 << (instance.failed_cold_starts - 1));
 }
 
 std::vector<GpuIndex> Scheduler::OpenGpus(const std::set<GpuIndex>& claimed) const {
@@ -86,11 +103,29 @@ bool Scheduler::Serve(Instance& leader, std::set<GpuIndex>& claimed) {
   is_waiting_better_ = false;
   if (Place(leader, claimed)) return true;
   if (is_waiting_better_) {
+    NoteChoice(leader);
     LookAgain(leader);
   } else {
     RevokeFor(leader, claimed);
   }
   return false;
+}
+
+void Scheduler::EndChoices() {
+  for (const InstanceId id : choosing_) {
+    Wait& wait = node_.instances.at(id).wait;
+    wait.by_choice = wait.by_choice_until(now_);
+    wait.chosen_at.reset();
+  }
+  choosing_.clear();
+}
+
+void Scheduler::NoteChoice(Instance& leader) {
+  choosing_.insert(leader.id);
+  leader.wait.chosen_at = now_;
+  for (const auto& [gpu, copy] : leader.copies) {
+    if (copy.state == Copy::State::kPresent) leader.wait.awaited = gpu;
+  }
 }
 
 void Scheduler::LookAgain(const Instance& leader) {
@@ -99,11 +134,7 @@ void Scheduler::LookAgain(const Instance& leader) {
 }
 
 bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
-  std::vector<Instance*> members;
-  ForEachMember(leader, [&](Instance& member) { members.push_back(&member); });
-  // Who is on a GPU already is not driven from it by one who may go to any.
-  std::stable_partition(members.begin(), members.end(),
-                        [](const Instance* member) { return !member->copies.empty(); });
+  const std::vector<Instance*> members = MembersInOrder(leader);
   std::vector<GpuIndex> chosen;
   std::set<GpuIndex> taken = claimed;
   for (const Instance* const member : members) {
@@ -123,6 +154,16 @@ bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
     if (member->phase == Instance::Phase::kPlacing) Advance(*member);
   }
   return true;
+}
+
+std::vector<Instance*> Scheduler::MembersInOrder(Instance& leader) {
+  std::vector<Instance*> members;
+  ForEachMember(leader, [&](Instance& member) { members.push_back(&member); });
+  std::stable_sort(members.begin(), members.end(), [this](const Instance* a, const Instance* b) {
+    if (a->copies.empty() != b->copies.empty()) return b->copies.empty();
+    return !options_.evicts && a->image_bytes > b->image_bytes;
+  });
+  return members;
 }
 
 std::optional<GpuIndex> Scheduler::ChooseGpu(const Instance& member,
@@ -158,14 +199,15 @@ bool Scheduler::MayRunOnAny(const Instance& leader, const std::vector<GpuIndex>&
 
 bool Scheduler::MayRunAnywhere(Instance& leader) {
   if (options_.binding == Binding::kLate && options_.evicts) return true;
-  bool may_run = true;
-  ForEachMember(leader, [&](const Instance& member) {
-    const bool may_member_run =
-        std::any_of(node_.gpus.begin(), node_.gpus.end(),
-                    [&](const auto& gpu) { return MayRunOn(member, gpu.second); });
-    may_run = may_run && may_member_run;
-  });
-  return may_run;
+  std::set<GpuIndex> taken;
+  for (const Instance* const member : MembersInOrder(leader)) {
+    const auto gpu = std::find_if(node_.gpus.begin(), node_.gpus.end(), [&](const auto& entry) {
+      return taken.count(entry.first) == 0 && MayRunOn(*member, entry.second);
+    });
+    if (gpu == node_.gpus.end()) return false;
+    taken.insert(gpu->first);
+  }
+  return true;
 }
 
 void Scheduler::RevokeFor(Instance& leader, std::set<GpuIndex>& claimed) {
@@ -193,6 +235,7 @@ void Scheduler::ClaimGpu(const Request& request, const Instance& member,
   }
   if (!holder) return;
   claimed.insert(holder->gpu);
+  LeaderOf(member.id).wait.has_revoked = true;
   EmitRevoke(LeaderOf(holder->id));
 }
 

@@ -20,6 +20,7 @@ void Scheduler::Handle(const RequestArrived& event) {
     request.deadline = request.turn.arrival + function.objective.deadline;
   }
   const bool is_new = !event.arrival;
+  if (!is_new) TakeBack(event.request);
   const std::optional<Refusal> reason = is_new ? ReasonToRefuse(request) : std::nullopt;
   if (reason) {
     Count(request, false);
@@ -57,20 +58,31 @@ void Scheduler::Handle(const RequestGone& event) {
   const auto found = node_.requests.find(event.request);
   if (found == node_.requests.end()) return;
   const Request request = found->second;
-  const bool in_time = event.is_served && now_ <= request.deadline;
-  Instance& instance = node_.instances.at(request.instance);
   // Who leaves before the deadline has nothing to complain of.
-  if (event.is_served || now_ > request.deadline) Count(request, in_time);
+  const bool is_late = now_ > request.deadline;
+  if (event.ending != Ending::kCancelled || is_late) {
+    Count(request, event.ending == Ending::kAnswered && !is_late);
+  }
+  Instance& instance = node_.instances.at(request.instance);
   if (instance.waiting.count(request.turn) > 0) {
     // A tenant that is left with nobody to run for is noticed by Advance.
     Unqueue(request);
     node_.requests.erase(request.request);
     return;
   }
-  if (event.is_served) LearnRunTime(instance);
+  if (!request.is_lost && event.ending == Ending::kAnswered) LearnRunTime(instance);
+  TakeBack(request.request);
+}
+
+void Scheduler::TakeBack(RequestId id) {
+  const auto found = node_.requests.find(id);
+  if (found == node_.requests.end()) return;
+  const Request request = found->second;
+  node_.requests.erase(found);
+  if (request.is_lost) return;
+  Instance& instance = node_.instances.at(request.instance);
   instance.run_since.reset();
-  node_.requests.erase(request.request);
-  instance.in_flight.erase(request.request);
+  instance.in_flight.erase(id);
   Gpu& gpu = node_.gpus.at(instance.gpu);
   if (gpu.loading == instance.id) gpu.loading = {};
   if (instance.in_flight.empty()) EmitRevoke(instance);
@@ -120,6 +132,7 @@ void Scheduler::UpdateQueue(Instance& leader) {
     policies_.queue->Remove(leader, node_, now_);
     --queued_;
   }
+  if (!leader.queued_as) leader.wait = {.since = now_};
   leader.queued_as = turn;
   if (!turn) return;
   policies_.queue->Add(leader, node_, now_);
@@ -216,8 +229,10 @@ bool Scheduler::StepAside(Instance& leader) {
     return true;
   }
   if (std::exchange(request.turn.is_late, true)) return false;
+  const Wait wait = leader.wait;
   Unqueue(node_.requests.at(request.request));
   Enqueue(request);
+  leader.wait = wait;
   return true;
 }
 

@@ -115,12 +115,14 @@ class SharedQueue final : public QueuePolicy {
     tenancies_.erase(tenancy);
   }
 
+  bool IsBeyondRescue(const Function& function) const override {
+    const Lane* const lane = FindLane(function);
+    return lane && lane->queue->IsBeyondRescue(function);
+  }
+
   std::optional<Standing> StandingOf(const Function& function) const override {
-    const auto level = levels_.find(function.priority);
-    if (level == levels_.end()) return std::nullopt;
-    const auto lane = level->second.lanes.find(function.tenant);
-    if (lane == level->second.lanes.end()) return std::nullopt;
-    return lane->second.queue->StandingOf(function);
+    const Lane* const lane = FindLane(function);
+    return lane ? lane->queue->StandingOf(function) : std::nullopt;
   }
 
  private:
@@ -166,6 +168,13 @@ class SharedQueue final : public QueuePolicy {
     Lane& lane = levels_[key.first].lanes[key.second];
     if (!lane.queue) lane.queue = make_();
     return lane;
+  }
+
+  const Lane* FindLane(const Function& function) const {
+    const auto level = levels_.find(function.priority);
+    if (level == levels_.end()) return nullptr;
+    const auto lane = level->second.lanes.find(function.tenant);
+    return lane == level->second.lanes.end() ? nullptr : &lane->second;
   }
 
   std::vector<Tenancy>::iterator TenancyOf(InstanceId instance) {

@@ -40,7 +40,7 @@ class Node {
     Arrive();
     const Running done = running_.front();
     running_.pop_front();
-    Tell(RequestGone{done.request, true});
+    Tell(RequestGone{done.request, Ending::kAnswered});
     Tell(LeaseEnded{done.instance});
   }
 

@@ -84,15 +84,44 @@ void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
 }
 
 std::string StateOf(const RequestStory& story) {
-  if (story.ended) return story.is_served ? "served" : "failed";
-  return story.granted ? "running" : "waiting";
+  if (!story.ended) return story.granted ? "running" : "waiting";
+  switch (story.ending) {
+    case scheduler::Ending::kAnswered:
+      return "answered";
+    case scheduler::Ending::kFailed:
+      return "failed";
+    case scheduler::Ending::kCancelled:
+      return "cancelled";
+    case scheduler::Ending::kLost:
+      return "lost";
+  }
+  return "";
+}
+
+void Fill(const Delay& delay, v1::Explanation& explanation) {
+  explanation.set_gpu_wait_ms(ToMilliseconds(delay.all()));
+  explanation.set_own_lease_wait_ms(ToMilliseconds(delay.own_lease));
+  explanation.set_chosen_wait_ms(ToMilliseconds(delay.by_choice));
+  explanation.set_busy_wait_ms(ToMilliseconds(delay.no_gpu));
+  if (delay.awaited) explanation.set_awaited_gpu(delay.awaited->value);
+  explanation.set_has_revoked(delay.has_revoked);
+  explanation.set_is_late(delay.is_late);
+  explanation.set_is_beyond_rescue(delay.is_beyond_rescue);
+  const auto fill = [](const auto& others, auto& rows) {
+    for (const auto& [function, requests] : others) {
+      v1::Explanation::Others& row = *rows.Add();
+      row.set_function(function);
+      row.set_requests(requests);
+    }
+  };
+  fill(delay.earlier, *explanation.mutable_earlier());
+  fill(delay.overtakers, *explanation.mutable_overtakers());
 }
 
 void Fill(const RequestStory& story, const Placement& placement, v1::Explanation& explanation) {
   // One that joins a lease, or comes while its function's image does, has waited less for it.
-  const TimePoint placed = std::max(story.arrival, placement.since);
+  const TimePoint placed = *story.decided;
   const TimePoint sent_for = std::max(placed, placement.swap_in.value_or(placed));
-  explanation.set_gpu_wait_ms(ToMilliseconds(placed - story.arrival));
   explanation.set_room_wait_ms(ToMilliseconds(sent_for - placed));
   explanation.set_image_wait_ms(ToMilliseconds(*story.granted - sent_for));
   explanation.set_run_ms(ToMilliseconds(story.as_of - *story.granted));
@@ -118,10 +147,10 @@ void Fill(const RequestStory& story, v1::Explanation& explanation) {
     explanation.set_is_first_group(story.standing->is_high);
     explanation.set_alpha(story.standing->alpha);
   }
-  explanation.set_has_joined(story.has_joined);
+  explanation.set_has_joined(story.joined.has_value());
   explanation.set_total_ms(ToMilliseconds(story.as_of - story.arrival));
   explanation.set_deadline_ms(ToMilliseconds(story.deadline));
-  explanation.set_gpu_wait_ms(explanation.total_ms());
+  Fill(story.delay, explanation);
   if (story.granted && story.gpu) Fill(story, story.placement, explanation);
 }
 

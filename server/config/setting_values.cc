@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "scheduler/events.h"
 
 namespace torpor::server {
 namespace {
@@ -136,12 +137,18 @@ absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text) {
   return value;
 }
 
-absl::StatusOr<double> ParseShare(std::string_view text) {
+absl::StatusOr<double> ParsePercentile(std::string_view text) {
   const std::optional<double> share = FixedNumber(text);
   // A NaN is not above 0 either.
   if (!share || !(*share > 0) || *share >= 1) {
     return absl::InvalidArgumentError(fmt::format(
         "{} is not a share; write a number above 0 and below 1, for example 0.98", Quoted(text)));
+  }
+  if (*share > scheduler::kMostPercentile) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is above {}: one late request would weigh more than ten thousand in time; "
+                    "write at most {}",
+                    Quoted(text), scheduler::kMostPercentile, scheduler::kMostPercentile));
   }
   return *share;
 }

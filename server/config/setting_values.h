@@ -22,8 +22,8 @@ absl::StatusOr<Duration> ParseDuration(std::string_view text);
 // Decimal or 0x hexadecimal.
 absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text);
 
-// A share of a whole, above 0 and below 1: "0.98".
-absl::StatusOr<double> ParseShare(std::string_view text);
+// Of an objective, above 0 and at most scheduler::kMostPercentile: "0.98".
+absl::StatusOr<double> ParsePercentile(std::string_view text);
 
 // How much of what is shared one gets: 0.001 to 1000.
 absl::StatusOr<double> ParseWeight(std::string_view text);

@@ -238,7 +238,7 @@ absl::Status SetPolicy(Config& config, std::string_view text) {
 }
 
 absl::Status SetPercentile(FunctionConfig& function, std::string_view text) {
-  TORPOR_ASSIGN_OR_RETURN(function.percentile, ParseShare(text));
+  TORPOR_ASSIGN_OR_RETURN(function.percentile, ParsePercentile(text));
   return absl::OkStatus();
 }
 

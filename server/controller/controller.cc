@@ -23,9 +23,9 @@ absl::Status WhyRefused(scheduler::Refusal reason) {
       return absl::UnavailableError("the function's memory is larger than any GPU of this node");
     case scheduler::Refusal::kSwapFailed:
       return absl::UnavailableError("the function's memory could not be brought to a GPU");
+    // Of policies that never evict, which no daemon may be given.
     case scheduler::Refusal::kNoRoom:
-      return absl::FailedPreconditionError(
-          "no GPU has room for the function's memory, and nothing is evicted");
+      return absl::UnavailableError("no GPU has room for the function's memory");
     case scheduler::Refusal::kQueueFull:
       return absl::ResourceExhaustedError("as many requests wait for a GPU as may");
     case scheduler::Refusal::kTooLate:
@@ -153,7 +153,9 @@ void Controller::NotePlacements() {
     tenant = gpu.tenant;
     if (!tenant) continue;
     Instance& instance = *PartOf(tenant).instance;
-    instance.placement = {.since = loop_.Now(), .loading_nearby = LoadingNear(id)};
+    instance.placement = {.since = loop_.Now(),
+                          .wait = scheduler_.node().instances.at(instance.id).wait,
+                          .loading_nearby = LoadingNear(id)};
   }
 }
 
@@ -277,7 +279,7 @@ void Controller::Obey(const scheduler::Grant& action) {
   if (action.joins && !instance.lease) return Requeue(action.request);
   if (!is_implicit && !is_gone) request->second.state = Request::State::kLeased;
   if (action.joins) {
-    request->second.story.has_joined = true;
+    request->second.story.joined = loop_.Now();
     instance.lease->requests.insert(action.request);
     return FlushGrants(instance);
   }
@@ -337,6 +339,10 @@ void Controller::Obey(const scheduler::RefuseGrowth& action) {
 
 void Controller::Obey(const scheduler::WakeUp& action) {
   loop_.RunAt(action.when, [this] { Feed(scheduler::TimePassed{}); });
+}
+
+void Controller::Obey(const scheduler::RefuseLoad& action) {
+  load_refusals_[action.instance] = action.reason;
 }
 
 Controller::Part Controller::PartOf(InstanceId part) {

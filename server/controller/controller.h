@@ -66,7 +66,7 @@ class Controller {
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
-  void Release(RequestId request, bool is_served);
+  void Release(RequestId request, scheduler::Ending ending);
 
   // `done` gets the outcome, exactly once: OK when it is as asked for; NotFound, InvalidArgument,
   // FailedPrecondition: why it cannot be; DeadlineExceeded: not yet, and only a load is still
@@ -150,6 +150,7 @@ class Controller {
   void Obey(const scheduler::AllowGrowth& action);
   void Obey(const scheduler::RefuseGrowth& action);
   void Obey(const scheduler::WakeUp& action);
+  void Obey(const scheduler::RefuseLoad& action);
   // Tells the scheduler, called as often as `sessions` says, that nothing is there any more.
   Executor::OnDone WhenLeft(InstanceId part, GpuIndex gpu, std::size_t sessions);
   // A part of an instance, by the scheduler's name for it.
@@ -371,16 +372,25 @@ class Controller {
   // controller_requests.cc
   void FlushGrants(Instance& instance);
   void FailRequest(RequestId request, const absl::Status& status);
-  // `why`: it was not served.
-  void FinishRequest(RequestId request, bool is_served, const std::string& why);
+  // `why`: it was not answered.
+  void FinishRequest(RequestId request, scheduler::Ending ending, const std::string& why);
   void CheckIdle();
+  bool IsAnyReady() const;  // of the executors
+
+  // controller_stories.cc: what is told of requests afterwards.
+  // What has kept the request from a GPU, until that was decided or now.
+  void NoteDelay(RequestId id, Request& request) const;
+  Duration WaitForOwnLease(const Request& request, const scheduler::Wait& wait,
+                           TimePoint until) const;
+  // Who had GPUs first.
+  void AddOthers(RequestStory& story) const;
 
   // controller_hints.cc: an administrator's hints.
   // Nothing as long as it has not come to an end.
   using HintOutcome = std::function<std::optional<absl::Status>()>;
   struct PendingHint {
     TimePoint give_up;
-    const char* late = "";  // what is said then
+    std::function<std::string()> late;  // what is said then
     HintOutcome outcome;
     std::function<void(absl::Status)> done;
   };
@@ -389,6 +399,10 @@ class Controller {
   absl::StatusOr<HintOutcome> Follow(const Hint& hint, const Instance& instance);
   absl::StatusOr<HintOutcome> FollowLoad(const Instance& instance, std::optional<GpuIndex> gpu);
   absl::StatusOr<HintOutcome> FollowEvict(const Instance& instance);
+  // Why it was not loaded.
+  absl::Status LoadFailure(const Instance& instance, std::optional<GpuIndex> gpu) const;
+  // Who is in the way of a load that waits.
+  std::string WhatRuns(std::optional<GpuIndex> gpu) const;
   HintOutcome FollowCheckpoint(InstanceId id);
   void AnswerHints();
 
@@ -418,6 +432,7 @@ class Controller {
   std::map<RequestId, SessionId> implicit_requests_;
   std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;
   std::vector<PendingHint> hints_;
+  std::map<InstanceId, scheduler::LoadRefusal> load_refusals_;  // the last one's reason
   std::map<GpuIndex, InstanceId> tenants_;
   std::map<GpuIndex, double> busy_seconds_;
 

@@ -19,9 +19,11 @@ void Controller::Advise(const Hint& hint, std::function<void(absl::Status)> done
     return done(absl::NotFoundError(absl::StrCat("there is no function ", hint.function,
                                                  "; `torporctl functions` lists them")));
   }
-  const char* const late = hint.kind == Hint::Kind::kLoad
-                               ? "the node is busy; it is loaded when there is room"
-                               : "the node is busy; it was not done, ask again";
+  const auto late = [this, hint]() -> std::string {
+    if (hint.kind != Hint::Kind::kLoad) return "the node is busy; it was not done, ask again";
+    return absl::StrCat("there is no room yet beside what runs (", WhatRuns(hint.gpu),
+                        "); it is loaded when there is");
+  };
   PendingHint& pending = hints_.emplace_back();
   pending.give_up = loop_.Now() + kHintPatience;
   pending.late = late;
@@ -76,33 +78,75 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowLoad(const Instance& i
     return absl::InvalidArgumentError(
         absl::StrCat(name, " uses ", instance.parts.size(), " GPUs; load it without naming one"));
   }
+  load_refusals_.erase(instance.id);
   Feed(scheduler::LoadWanted{instance.id, gpu});
-  return [this, id = instance.id, parts = instance.parts, gpu,
-          name]() -> std::optional<absl::Status> {
-    bool is_coming = false;
-    for (const SessionPtr& session : SessionsOf(instances_.at(id))) {
-      if (session->is_arriving) return std::nullopt;
-    }
-    const auto is_there = [&](InstanceId part) {
-      const scheduler::Instance& placed = scheduler_.node().instances.at(part);
-      is_coming |= placed.is_load_wanted;
-      // One that moves is there when it has left where it was.
-      const bool is_leaving = std::any_of(
-          placed.copies.begin(), placed.copies.end(),
-          [](const auto& copy) { return copy.second.state == scheduler::Copy::State::kLeaving; });
-      is_coming |= is_leaving;
-      if (is_leaving) return false;
-      return std::any_of(placed.copies.begin(), placed.copies.end(), [&](const auto& copy) {
-        is_coming |= copy.second.state == scheduler::Copy::State::kComing;
-        return copy.second.state == scheduler::Copy::State::kPresent &&
-               (!gpu || copy.first == *gpu);
-      });
-    };
-    if (std::all_of(parts.begin(), parts.end(), is_there)) return absl::OkStatus();
-    if (is_coming) return std::nullopt;
-    return absl::FailedPreconditionError(absl::StrCat(
-        name, " was not loaded: it is in use elsewhere, or no GPU that serves is large enough"));
+  return
+      [this, id = instance.id, parts = instance.parts, gpu, name]() -> std::optional<absl::Status> {
+        bool is_coming = false;
+        for (const SessionPtr& session : SessionsOf(instances_.at(id))) {
+          if (session->is_arriving) return std::nullopt;
+        }
+        const auto is_there = [&](InstanceId part) {
+          const scheduler::Instance& placed = scheduler_.node().instances.at(part);
+          // A request may have it brought, too.
+          const bool is_placing = placed.phase == scheduler::Instance::Phase::kPlacing;
+          is_coming |= placed.is_load_wanted || (is_placing && (!gpu || placed.gpu == *gpu));
+          // One that moves is there when it has left where it was.
+          const bool is_leaving =
+              std::any_of(placed.copies.begin(), placed.copies.end(), [](const auto& copy) {
+                return copy.second.state == scheduler::Copy::State::kLeaving;
+              });
+          is_coming |= is_leaving;
+          if (is_leaving) return false;
+          return std::any_of(placed.copies.begin(), placed.copies.end(), [&](const auto& copy) {
+            is_coming |= copy.second.state == scheduler::Copy::State::kComing;
+            return copy.second.state == scheduler::Copy::State::kPresent &&
+                   (!gpu || copy.first == *gpu);
+          });
+        };
+        if (std::all_of(parts.begin(), parts.end(), is_there)) return absl::OkStatus();
+        if (is_coming) return std::nullopt;
+        return LoadFailure(instances_.at(id), gpu);
+      };
+}
+
+absl::Status Controller::LoadFailure(const Instance& instance, std::optional<GpuIndex> gpu) const {
+  const auto because = [&](const std::string& reason) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(instance.config.name, " was not loaded: ", reason));
   };
+  const auto refusal = load_refusals_.find(instance.id);
+  if (refusal == load_refusals_.end()) {
+    return because("it was evicted meanwhile, or the executor of its GPU died");
+  }
+  const std::string where = gpu ? absl::StrCat("GPU ", gpu->value) : "any GPU that serves";
+  switch (refusal->second) {
+    case scheduler::LoadRefusal::kNoGpu:
+      return because(gpu ? absl::StrCat(where, " does not serve now") : "no GPU serves now");
+    case scheduler::LoadRefusal::kTooFewGpus:
+      return because(
+          absl::StrCat("it needs ", instance.parts.size(), " GPUs at a time, and fewer serve now"));
+    case scheduler::LoadRefusal::kTooLarge:
+      return because(absl::StrCat("its memory, ", SnapshotOf(instance).image_bytes,
+                                  " bytes, is larger than ", where));
+    case scheduler::LoadRefusal::kNoRoom:
+      return because(absl::StrCat("nothing is evicted, and it does not fit on ", where));
+    case scheduler::LoadRefusal::kInUse:
+      return because("a request has it on another GPU; load it when none runs");
+    case scheduler::LoadRefusal::kSwapFailed:
+      return because("it could not be copied to the GPU; torpord's log has the error");
+  }
+  return because("");
+}
+
+std::string Controller::WhatRuns(std::optional<GpuIndex> gpu) const {
+  std::string text;
+  for (const auto& [id, state] : scheduler_.node().gpus) {
+    if (!state.tenant || (gpu && *gpu != id)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    instances_.at(parts_.at(state.tenant)).config.name, " on GPU ", id.value);
+  }
+  return text.empty() ? "nothing now" : text;
 }
 
 absl::StatusOr<Controller::HintOutcome> Controller::FollowEvict(const Instance& instance) {
@@ -166,7 +210,7 @@ void Controller::AnswerHints() {
     std::optional<absl::Status> outcome = hint.outcome();
     if (!outcome && is_shut_down_) outcome = absl::UnavailableError("the node is shutting down");
     if (!outcome && loop_.Now() >= hint.give_up) {
-      outcome = absl::DeadlineExceededError(hint.late);
+      outcome = absl::DeadlineExceededError(hint.late());
     }
     if (outcome) {
       hint.done(*outcome);

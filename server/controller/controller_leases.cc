@@ -239,11 +239,6 @@ void Controller::AccountLease(Instance& instance, const Lease& lease) {
 void Controller::EndLease(Instance& instance) {
   const Lease lease = *std::exchange(instance.lease, std::nullopt);
   AccountLease(instance, lease);
-  for (const RequestId request : lease.requests) {
-    const auto found = requests_.find(request);
-    if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
-    FailRequest(request, absl::UnavailableError("the function's process did not take its lease"));
-  }
   // Before anything that the scheduler may decide now for the same session.
   for (const SessionPtr& session : AbleSessionsOf(instance)) {
     if (!session->unsaved_lease) continue;
@@ -252,6 +247,12 @@ void Controller::EndLease(Instance& instance) {
   }
   for (const GpuIndex gpu : lease.gpus) tenants_[gpu] = {};
   Feed(scheduler::LeaseEnded{instance.id});
+  // Nothing joins a lease any more of which the scheduler knows that it has ended.
+  for (const RequestId request : lease.requests) {
+    const auto found = requests_.find(request);
+    if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
+    FailRequest(request, absl::UnavailableError("the function's process did not take its lease"));
+  }
 }
 
 void Controller::LoseLease(Instance& instance, std::vector<RequestId>& requeued) {

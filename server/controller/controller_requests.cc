@@ -15,6 +15,21 @@ namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
 
+// For a request that had a GPU.
+const char* WhyNotAnswered(scheduler::Ending ending) {
+  switch (ending) {
+    case scheduler::Ending::kAnswered:
+      return "";
+    case scheduler::Ending::kFailed:
+      return "its function's server gave no answer, or one of its own errors";
+    case scheduler::Ending::kCancelled:
+      return "its caller went";
+    case scheduler::Ending::kLost:
+      return "the executor of its GPU died while it ran";
+  }
+  return "";
+}
+
 }  // namespace
 
 void Controller::Acquire(RequestId request, const RequestBroker::Demand& demand,
@@ -44,20 +59,21 @@ void Controller::Acquire(RequestId request, const RequestBroker::Demand& demand,
     loop_.RunAt(demand.give_up, [this, request] {
       const auto found = requests_.find(request);
       if (found == requests_.end() || found->second.state != Request::State::kQueued) return;
-      FailRequest(request, absl::DeadlineExceededError("no GPU became free in time"));
+      FailRequest(request, absl::DeadlineExceededError(
+                               IsAnyReady() ? "no GPU became free in time"
+                                            : "no GPU serves; torpord's log says why"));
     });
   }
   Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
 }
 
-void Controller::Release(RequestId request, bool is_served) {
+void Controller::Release(RequestId request, scheduler::Ending ending) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   if (found->second.state != Request::State::kRunning) {
     return FailRequest(request, absl::CancelledError("released before it was granted"));
   }
-  FinishRequest(request, is_served,
-                is_served ? "" : "its caller went, or its function gave no usable answer");
+  FinishRequest(request, ending, WhyNotAnswered(ending));
 }
 
 void Controller::ConfirmLease(RequestId request, const std::function<void()>& done) {
@@ -89,10 +105,13 @@ void Controller::FlushGrants(Instance& instance) {
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
     Request& request = found->second;
     request.state = Request::State::kRunning;
-    const TimePoint decided = std::max(request.arrival, instance.placement.since);
+    const TimePoint decided =
+        request.story.joined.value_or(std::max(request.arrival, instance.placement.since));
     request.story.gpu = instance.lease->gpus.front();
     request.story.placement = instance.placement;
+    request.story.decided = decided;
     request.story.granted = loop_.Now();
+    NoteDelay(id, request);
     const Grant grant = {.request = id,
                          .lease = instance.lease->id,
                          .gpu = instance.lease->gpus.front(),
@@ -108,16 +127,20 @@ void Controller::FailRequest(RequestId request, const absl::Status& status) {
   if (found == requests_.end()) return;
   ++instances_.at(found->second.instance).errors;
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
-  FinishRequest(request, false, std::string(status.message()));
+  const auto ending =
+      absl::IsCancelled(status) ? scheduler::Ending::kCancelled : scheduler::Ending::kFailed;
+  FinishRequest(request, ending, std::string(status.message()));
   on_grant(status);
 }
 
-void Controller::FinishRequest(RequestId request, bool is_served, const std::string& why) {
+void Controller::FinishRequest(RequestId request, scheduler::Ending ending,
+                               const std::string& why) {
   const auto found = requests_.find(request);
+  if (!found->second.story.decided) NoteDelay(request, found->second);
   Request finished = std::move(found->second);
   requests_.erase(found);
   finished.story.ended = finished.story.as_of = loop_.Now();
-  finished.story.is_served = is_served;
+  finished.story.ending = ending;
   finished.story.why = why;
   history_.Add(std::move(finished.story));
   std::optional<Lease>& lease = instances_.at(finished.instance).lease;
@@ -128,7 +151,7 @@ void Controller::FinishRequest(RequestId request, bool is_served, const std::str
       session->link->Send(wire::LeaseRevoke{finished.lost_lease.value});
     }
   }
-  Feed(scheduler::RequestGone{request, is_served});
+  Feed(scheduler::RequestGone{request, ending});
   CheckIdle();
 }
 
@@ -139,19 +162,6 @@ absl::Status Controller::Change(const std::string& function, std::span<const Set
   FeedFunction(*instance);
   telemetry_.OnObjective(function, instance->config.deadline, instance->config.percentile);
   return absl::OkStatus();
-}
-
-absl::StatusOr<RequestStory> Controller::Explain(const std::string& request_id) const {
-  // The newest of that name: requests count up.
-  for (auto request = requests_.rbegin(); request != requests_.rend(); ++request) {
-    if (request->second.story.id != request_id) continue;
-    RequestStory story = request->second.story;
-    story.as_of = loop_.Now();
-    return story;
-  }
-  if (const RequestStory* const story = history_.Find(request_id)) return *story;
-  return absl::NotFoundError(
-      absl::StrCat("no request ", request_id, " runs, waits, or is among the last ones"));
 }
 
 void Controller::CheckIdle() {
@@ -184,9 +194,11 @@ void Controller::Shutdown() {
   AnswerHints();
 }
 
-bool Controller::IsReady() const {
-  return !is_draining_ && std::any_of(executors_.begin(), executors_.end(), [](const auto& e) {
-    return e.second.state() == Executor::State::kReady;
+bool Controller::IsReady() const { return !is_draining_ && IsAnyReady(); }
+
+bool Controller::IsAnyReady() const {
+  return std::any_of(executors_.begin(), executors_.end(), [](const auto& executor) {
+    return executor.second.state() == Executor::State::kReady;
   });
 }
 

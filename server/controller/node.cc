@@ -266,8 +266,8 @@ class LiveNode final : public Node,
         [this, request, done = std::move(done)] { controller_->ConfirmLease(request, done); });
   }
 
-  void Release(RequestId request, bool is_served) override {
-    loop_.Post([this, request, is_served] { controller_->Release(request, is_served); });
+  void Release(RequestId request, scheduler::Ending ending) override {
+    loop_.Post([this, request, ending] { controller_->Release(request, ending); });
   }
 
  private:

@@ -46,7 +46,7 @@ struct ObjectiveSnapshot {
   int max_waiting = 0;         // 0: any number
   Duration keep_alive{};       // 0: for ever
   std::uint64_t waiting = 0;   // requests
-  std::uint64_t finished = 0;  // requests: served, refused, or given up after their deadlines
+  std::uint64_t finished = 0;  // requests: all but those given up before their deadlines
   std::uint64_t in_time = 0;   // of them
   // Where the policy orders by it: how many requests in time it still needs to comply, and whether
   // it is in the group that goes first.

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "scheduler/events.h"
 
 namespace torpor::server {
 
@@ -46,10 +47,9 @@ class RequestBroker {
   };
 
   // Queues a request. `on_grant` is called exactly once, also when the request is refused:
-  // NotFound (no such function), Unavailable (draining, no GPU), FailedPrecondition (no GPU has
-  // room, and nothing is evicted), ResourceExhausted (as many requests wait as may), OutOfRange
-  // (it can no longer be answered within its deadline), DeadlineExceeded (still queued at
-  // `give_up`), Cancelled (Release came first).
+  // NotFound (no such function), Unavailable (draining, no GPU), ResourceExhausted (as many
+  // requests wait as may), OutOfRange (it can no longer be answered within its deadline),
+  // DeadlineExceeded (still queued at `give_up`), Cancelled (Release came first).
   virtual RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) = 0;
 
   // For a caller that has seen something go wrong and wants to know whether the executor's death is
@@ -58,9 +58,9 @@ class RequestBroker {
   // grant and Release.
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
 
-  // The request is over, or its caller has gone. `is_served`: the function has answered it, and
-  // with no error of the server's. Exactly once for every Acquire.
-  virtual void Release(RequestId request, bool is_served) = 0;
+  // The request is over, or its caller has gone; kFailed also where the function has answered with
+  // an error of the server's. Exactly once for every Acquire.
+  virtual void Release(RequestId request, scheduler::Ending ending) = 0;
 };
 
 }  // namespace torpor::server

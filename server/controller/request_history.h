@@ -18,6 +18,8 @@ class RequestHistory {
     stories_.push_front(std::move(story));
   }
 
+  const std::deque<RequestStory>& stories() const { return stories_; }
+
   // The newest of that name; null: none of them.
   const RequestStory* Find(const std::string& id) const {
     for (const RequestStory& story : stories_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ struct Placement {
     std::string function;
   };
 
-  TimePoint since{};  // the decision
+  TimePoint since{};       // the decision
+  scheduler::Wait wait{};  // until then
   // When there was room, and its image was sent for; nothing: it was there.
   std::optional<TimePoint> swap_in{};
   SwapSource source = SwapSource::kResident;
@@ -27,6 +29,24 @@ struct Placement {
   // Behind the same PCIe switch, whose images came from the host at that time.
   std::vector<Neighbour> loading_nearby{};
   std::vector<std::string> evicted{};  // functions, to make room
+};
+
+// What kept a request from a GPU, from its arrival until it was decided on which one it runs; all
+// that is not told apart here is that no GPU was free on which it may run.
+struct Delay {
+  Duration own_lease{};  // its function ran others of its requests
+  Duration by_choice{};  // it had better wait for a busy GPU with its image than take a free one
+  std::optional<GpuIndex> awaited{};  // that one, or the last of them
+  Duration no_gpu{};
+  bool has_revoked = false;       // a program outside of requests had to give a GPU back for it
+  bool is_late = false;           // it was set aside: too late for its deadline
+  bool is_beyond_rescue = false;  // its function was: those come last
+  // Requests that got GPUs meanwhile, by function, of those that are remembered: who had come
+  // earlier, and who came later and was put before it.
+  std::map<std::string, std::uint64_t> earlier{};
+  std::map<std::string, std::uint64_t> overtakers{};
+
+  Duration all() const { return own_lease + by_choice + no_gpu; }
 };
 
 // How a request came to run where it did, and when. For who asks afterwards.
@@ -37,15 +57,17 @@ struct RequestStory {
   TimePoint arrival{};
   std::uint64_t waiting_before = 0;               // requests that waited on the node when it came
   std::optional<scheduler::Standing> standing{};  // then
+  Delay delay{};
   // Once it has a GPU.
   std::optional<GpuIndex> gpu{};
   Placement placement{};
-  bool has_joined = false;  // a lease that its function had already
+  std::optional<TimePoint> joined{};   // a lease that its function had already
+  std::optional<TimePoint> decided{};  // where it runs
   std::optional<TimePoint> granted{};
   // Once it is over.
   std::optional<TimePoint> ended{};
-  bool is_served = false;
-  std::string why{};  // it was not
+  scheduler::Ending ending = scheduler::Ending::kAnswered;
+  std::string why{};  // it was not answered
   TimePoint as_of{};  // the end, or when this was asked for
 };
 

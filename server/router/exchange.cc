@@ -199,8 +199,30 @@ void Exchange::OnLeaseConfirmed() {
 
 void Exchange::ReleaseLease() {
   if (!ticket_) return;
-  core_.desk.Release(*ticket_, is_download_done_ && !IsServerError());
+  core_.desk.Release(*ticket_, EndingOf());
   ticket_.reset();
+}
+
+scheduler::Ending Exchange::EndingOf() const {
+  switch (failure_) {
+    case Failure::kUpstreamDown:
+    case Failure::kUpstreamBroken:
+    case Failure::kUpstreamTimeout:
+      return scheduler::Ending::kFailed;
+    case Failure::kLeaseLost:
+      return scheduler::Ending::kLost;
+    case Failure::kNone:
+      if (!is_download_done_) break;
+      return IsServerError() ? scheduler::Ending::kFailed : scheduler::Ending::kAnswered;
+    // Its caller has gone or sends what nobody can answer; or there never was a lease.
+    case Failure::kClientGone:
+    case Failure::kClientBroken:
+    case Failure::kAborted:
+    case Failure::kRefused:
+    case Failure::kNotGranted:
+      break;
+  }
+  return scheduler::Ending::kCancelled;
 }
 
 void Exchange::Fail(Failure failure, std::string detail) {

@@ -78,6 +78,7 @@ class Exchange final : private LeaseDesk::Listener {
   Awaitable<void> WaitForGrant();
   Awaitable<void> ConfirmLease();
   void ReleaseLease();
+  scheduler::Ending EndingOf() const;
   void Fail(Failure failure, std::string detail);
   void FailClient(const ErrorCode& error);
 

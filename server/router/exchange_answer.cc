@@ -174,7 +174,7 @@ Refusal Exchange::RefusalOfFailure() const {
         return {504, "too_late",
                 fmt::format("function {} was not asked: {}", name, failure_detail_)};
       }
-      return {503, absl::IsFailedPrecondition(not_granted_) ? "no_room" : "unavailable",
+      return {503, "unavailable",
               fmt::format("function {} cannot run now: {}", name, failure_detail_),
               kRetrySoonSeconds};
     case Failure::kLeaseLost:

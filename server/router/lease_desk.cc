@@ -54,11 +54,11 @@ void LeaseDesk::Confirm(Ticket ticket) {
   });
 }
 
-void LeaseDesk::Release(Ticket ticket, bool is_served) {
+void LeaseDesk::Release(Ticket ticket, scheduler::Ending ending) {
   const auto entry = entries_.find(ticket);
   const RequestId request = entry->second.request;
   entries_.erase(entry);
-  broker_.Release(request, is_served);
+  broker_.Release(request, ending);
 }
 
 LeaseDesk::Listener* LeaseDesk::Find(Ticket ticket) {

@@ -33,7 +33,7 @@ class LeaseDesk {
   // Answered by OnLeaseConfirmed, which OnLeaseLost precedes if the lease was lost by now.
   void Confirm(Ticket ticket);
   // As RequestBroker's. Exactly once for every ticket.
-  void Release(Ticket ticket, bool is_served);
+  void Release(Ticket ticket, scheduler::Ending ending);
 
  private:
   struct Entry {

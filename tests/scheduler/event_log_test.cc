@@ -20,10 +20,14 @@ TEST(EventLogTest, ALineIsTimeMarkNameAndFields) {
       "function=0 arrival=-");
   EXPECT_EQ(Encode(Event(ExecutorUp{GpuIndex{1}, 64, {GpuIndex{0}, GpuIndex{2}}, 1}), At(0)),
             "0 < executor_up gpu=1 capacity=64 sources=0,2 pcie_switch=1");
+  EXPECT_EQ(Encode(Event(RequestGone{RequestId{7}, Ending::kLost}), At(9)),
+            "9 < request_gone request=7 ending=lost");
   EXPECT_EQ(Encode(Action(SwapIn{InstanceId{3}, GpuIndex{0}, GpuIndex{1}, true}), At(9)),
             "9 > swap_in instance=3 gpu=0 source=1 keeps_source=1");
   EXPECT_EQ(Encode(Action(Refuse{RequestId{7}, Refusal::kTooLate}), At(9)),
             "9 > refuse request=7 reason=too_late");
+  EXPECT_EQ(Encode(Action(RefuseLoad{InstanceId{7}, LoadRefusal::kTooLarge}), At(9)),
+            "9 > refuse_load instance=7 reason=too_large");
   EXPECT_EQ(Encode(Action(Grant{RequestId{7}, InstanceId{3}, GpuIndex{0}, false, {}}), At(9)),
             "9 > grant request=7 instance=3 gpu=0 joins=0 companion_gpus=");
 }
@@ -35,7 +39,7 @@ TEST(EventLogTest, TheHeaderHoldsAllOptions) {
   header.options.binding = Binding::kEarly;
   const std::string line = Encode(header);
   EXPECT_EQ(line,
-            "torpor-events 1 policy=random seed=42 implicit_quantum_for_request=5000000 "
+            "torpor-events 2 policy=random seed=42 implicit_quantum_for_request=5000000 "
             "implicit_quantum=100000000 idle_write_back=0 binding=early evicts=1 "
             "swaps_from_peers=1 too_late=refuse max_waiting=9");
   const auto decoded = DecodeHeader(line);
@@ -92,6 +96,7 @@ TEST(EventLogTest, WhatIsWrongIsSaid) {
       {"7 < executor_down gpu=1 ", "expected the end, found \"\""},
       {"7 < swap_in_done instance=1 gpu=0 ok=yes", "\"yes\" is no ok"},
       {"7 < executor_up gpu=0 capacity=9 sources=1,,2 pcie_switch=-", "\"1,,2\" is no sources"},
+      {"7 < request_gone request=1 ending=well", "\"well\" is no ending"},
       {"7 < image_shrunk instance=1 bytes=-1", "\"-1\" is no bytes"},
   };
   for (const BadLine& bad : lines) {
@@ -99,9 +104,9 @@ TEST(EventLogTest, WhatIsWrongIsSaid) {
     EXPECT_FALSE(decoded.value) << bad.line;
     EXPECT_EQ(decoded.error, bad.error) << bad.line;
   }
-  EXPECT_EQ(DecodeHeader("torpor-events 2 policy=fifo").error,
-            "expected \"torpor-events 1\": not an event log, or of another release");
-  EXPECT_EQ(DecodeHeader("torpor-events 1 seed=0").error, "expected policy=, found \"seed=0\"");
+  EXPECT_EQ(DecodeHeader("torpor-events 1 policy=fifo").error,
+            "expected \"torpor-events 2\": not an event log, or of another release");
+  EXPECT_EQ(DecodeHeader("torpor-events 2 seed=0").error, "expected policy=, found \"seed=0\"");
 }
 
 }  // namespace

@@ -6,7 +6,13 @@
 namespace torpor::scheduler {
 namespace {
 
-using SchedulerHintsTest = SchedulerTest;
+class SchedulerHintsTest : public SchedulerTest {
+ protected:
+  static std::optional<LoadRefusal> RefusalOf(const Actions& actions) {
+    const auto refuse = Only<RefuseLoad>(actions);
+    return refuse ? std::optional(refuse->reason) : std::nullopt;
+  }
+};
 
 TEST_F(SchedulerHintsTest, ALoadedImageIsThereWhenTheRequestComes) {
   Up(kGpu0, 100);
@@ -69,10 +75,116 @@ TEST_F(SchedulerHintsTest, AnImageMovesToTheGpuThatIsNamed) {
 TEST_F(SchedulerHintsTest, ALoadThatCannotBeIsForgotten) {
   Up(kGpu0, 100);
   Add(kA, 60);
-  EXPECT_TRUE(Tell(LoadWanted{kA, GpuIndex{7}}).empty());
+  EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, GpuIndex{7}})), LoadRefusal::kNoGpu);
   EXPECT_FALSE(scheduler_.node().instances.at(kA).is_load_wanted);
   EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, kGpu0})));
-  EXPECT_TRUE(Tell(SwapInDone{kA, kGpu0, false}).empty()) << "tried once";
+  EXPECT_EQ(RefusalOf(Tell(SwapInDone{kA, kGpu0, false})), LoadRefusal::kSwapFailed)
+      << "tried once";
+}
+
+TEST_F(SchedulerHintsTest, WhatCannotFitEvictsNothing) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 50);
+  Add(kA, 60);
+  Add(kB, 30);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kB, kGpu1})));
+  Tell(SwapInDone{kB, kGpu1, true});
+  EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, kGpu1})), LoadRefusal::kTooLarge);
+  Tell(ExecutorDown{kGpu0});
+  EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, std::nullopt})), LoadRefusal::kTooLarge);
+  EXPECT_TRUE(scheduler_.node().instances.at(kB).is_present_on(kGpu1));
+}
+
+TEST_F(SchedulerHintsTest, NothingIsEvictedWhileWhatRunsLeavesTooLittleRoom) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  Add(kB, 30);
+  Add(kC, 60);
+  MakeResident(kB, kGpu0);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_TRUE(Tell(LoadWanted{kC, std::nullopt}).empty()) << "without B there is no room either";
+  Tell(RequestGone{RequestId{1}});
+  EXPECT_TRUE(Only<SwapOut>(Tell(LeaseEnded{kA})));
+}
+
+TEST_F(SchedulerHintsTest, NothingMovesBeforeThereIsRoomForIt) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 60);
+  Add(kB, 60);
+  MakeResident(kA, kGpu0);
+  MakeResident(kB, kGpu1);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kB)));
+  EXPECT_TRUE(Tell(LoadWanted{kA, kGpu1}).empty());
+  EXPECT_TRUE(scheduler_.node().instances.at(kA).is_present_on(kGpu0));
+}
+
+TEST_F(SchedulerHintsTest, HalfOfAPairIsNotLoaded) {
+  Up(kGpu0, 100);
+  Add(kA, 60);
+  MakeResident(kA, kGpu0);
+  constexpr InstanceId kFirst{8};
+  constexpr InstanceId kSecond{9};
+  Tell(InstanceAdded{kFirst, 1, {kSecond}});
+  for (const InstanceId id : {kFirst, kSecond}) {
+    Tell(GrowthWanted{GrowthId{id.value + 100}, id, 60});
+  }
+  EXPECT_EQ(RefusalOf(Tell(LoadWanted{kFirst, std::nullopt})), LoadRefusal::kTooFewGpus);
+  Up(kGpu1, 100);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_TRUE(Tell(LoadWanted{kFirst, std::nullopt}).empty()) << "one GPU has no room";
+}
+
+TEST_F(SchedulerHintsTest, WhatARequestHasOnAnotherGpuStaysThere) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 60);
+  MakeResident(kA, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, kA)));
+  EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, kGpu1})), LoadRefusal::kInUse);
+  EXPECT_TRUE(Tell(LoadWanted{kA, kGpu0}).empty());
+}
+
+TEST_F(SchedulerHintsTest, ALoadedImageIsNotTheFirstToLeave) {
+  Up(kGpu0, 100);
+  for (const InstanceId id : {kA, kB, kC}) Add(id, 50);
+  Advance(std::chrono::seconds(1));
+  MakeResident(kA, kGpu0);
+  Advance(std::chrono::seconds(1));
+  Tell(LoadWanted{kB, kGpu0});
+  Advance(std::chrono::seconds(1));
+  Tell(SwapInDone{kB, kGpu0, true});
+  EXPECT_EQ(scheduler_.node().instances.at(kB).last_used, now_);
+  const auto swap_out = Only<SwapOut>(Arrive(1, kC));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kA);
+}
+
+TEST_F(SchedulerHintsTest, ALoadOfWhatIsThereCountsAsAUse) {
+  Up(kGpu0, 100);
+  for (const InstanceId id : {kA, kB, kC}) Add(id, 50);
+  MakeResident(kA, kGpu0);
+  Advance(std::chrono::seconds(1));
+  MakeResident(kB, kGpu0);
+  Advance(std::chrono::seconds(1));
+  EXPECT_TRUE(Tell(LoadWanted{kA, std::nullopt}).empty());
+  const auto swap_out = Only<SwapOut>(Arrive(1, kC));
+  ASSERT_TRUE(swap_out);
+  EXPECT_EQ(swap_out->instance, kB);
+}
+
+TEST_F(SchedulerHintsTest, ALoadedImageIsKeptAliveAsAUsedOne) {
+  Up(kGpu0, 100);
+  Tell(FunctionSet{.function = FunctionId{kA.value}, .keep_alive = std::chrono::seconds(10)});
+  Add(kA, 50);
+  Advance(std::chrono::minutes(1));
+  Tell(LoadWanted{kA, kGpu0});
+  const auto wake_up = Only<WakeUp>(Tell(SwapInDone{kA, kGpu0, true}));
+  ASSERT_TRUE(wake_up);
+  EXPECT_EQ(wake_up->when, now_ + std::chrono::seconds(10));
+  Advance(std::chrono::seconds(10));
+  EXPECT_TRUE(Only<SwapOut>(Tell(TimePassed{})));
 }
 
 TEST_F(SchedulerHintsTest, EvictionTakesWhatNobodyUses) {

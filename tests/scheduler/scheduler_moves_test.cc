@@ -92,7 +92,8 @@ TEST_F(SchedulerMovesTest, WhatHasCompanionsComesFromTheHost) {
   Tell(RequestGone{RequestId{1}});
   Tell(LeaseEnded{kB});
   Up(kGpu2, 100, {kGpu0, kGpu1});
-  const Actions actions = Tell(LoadWanted{kB, kGpu2});
+  ASSERT_TRUE(Only<Grant>(Arrive(2, kA)));
+  const Actions actions = Arrive(3, kB);
   EXPECT_FALSE(actions.empty());
   for (const Action& action : actions) EXPECT_TRUE(std::holds_alternative<SwapOut>(action));
 }

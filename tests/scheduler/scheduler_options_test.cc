@@ -46,10 +46,10 @@ TEST_F(SchedulerOptionsTest, InstancesOfAFunctionShareItsRequests) {
   // Two more wait, one with each; one of the instances ends both of its requests first.
   arrive(3);
   arrive(4);
-  Tell(RequestGone{RequestId{1}, true});
+  Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const auto third = Only<Grant>(Tell(LeaseEnded{first->instance}));
   ASSERT_TRUE(third);
-  Tell(RequestGone{third->request, true});
+  Tell(RequestGone{third->request, Ending::kAnswered});
   const auto fourth = Only<Grant>(Tell(LeaseEnded{third->instance}));
   ASSERT_TRUE(fourth);
   EXPECT_EQ(fourth->instance, first->instance);
@@ -165,7 +165,7 @@ TEST_F(SchedulerOptionsTest, FurtherCopiesGoWhileTheImageRuns) {
   EXPECT_TRUE(Only<SwapIn>(Arrive(2, kA)));
   EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu1})));
   Arrive(3, kB);
-  Tell(RequestGone{RequestId{1}, true});
+  Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const Actions actions = Tell(LeaseEnded{kC});
   ASSERT_FALSE(actions.empty());
   const auto* const swap_out = std::get_if<SwapOut>(&actions.front());
@@ -211,7 +211,7 @@ int SwapInsOfOneFunction(const std::string& policy, int requests) {
     tell(RequestArrived{RequestId{id}, kA});
     tell(SwapInDone{kA, scheduler.node().instances.at(kA).gpu});
     now += milliseconds(20);
-    tell(RequestGone{RequestId{id}, true});
+    tell(RequestGone{RequestId{id}, Ending::kAnswered});
     tell(LeaseEnded{kA});
   }
   return swap_ins;
@@ -250,6 +250,28 @@ TEST_F(BoundEarlyTest, WhoFoundNoRoomIsRefused) {
   EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
 }
 
+TEST_F(BoundEarlyTest, MembersOfAnInstanceAreBoundToGpusOfTheirOwn) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 60);
+  Tell(InstanceAdded{kA, 1, {kB}});
+  for (const InstanceId member : {kA, kB}) {
+    EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{member.value}, member, 40})));
+  }
+  EXPECT_EQ(Arrive(1, kA).size(), 2u) << "both images come";
+}
+
+TEST_F(BoundEarlyTest, APairIsRefusedWhereOnlyOneFindsAGpu) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 30);
+  Tell(InstanceAdded{kA, 1, {kB}});
+  for (const InstanceId member : {kA, kB}) {
+    Tell(GrowthWanted{GrowthId{member.value}, member, 40});
+  }
+  const auto refuse = Only<Refuse>(Arrive(1, kA));
+  ASSERT_TRUE(refuse);
+  EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
+}
+
 class KeepAliveTest : public SchedulerOptionsTest {
  protected:
   KeepAliveTest() : SchedulerOptionsTest({.binding = Binding::kWhileResident, .evicts = false}) {}
@@ -268,7 +290,7 @@ TEST_F(KeepAliveTest, AColdStartHoldsNoGpu) {
   EXPECT_TRUE(Only<SwapIn>(Arrive(2, kB)));
   EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kB, kGpu0})));
   EXPECT_TRUE(Tell(SwapInDone{kA, kGpu0}).empty());
-  Tell(RequestGone{RequestId{2}, true});
+  Tell(RequestGone{RequestId{2}, Ending::kAnswered});
   const Actions actions = Tell(LeaseEnded{kB});
   ASSERT_FALSE(actions.empty());
   EXPECT_TRUE(std::holds_alternative<Grant>(actions.back()));
@@ -282,7 +304,7 @@ TEST_F(KeepAliveTest, WhoFindsNoRoomIsRefusedUntilAnotherIsNotKeptAnyLonger) {
   const auto grant = Only<Grant>(Tell(SwapInDone{kA, kGpu0}));
   ASSERT_TRUE(grant);
   EXPECT_TRUE(Only<Refuse>(Arrive(2, kB)));
-  Tell(RequestGone{RequestId{1}, true});
+  Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const auto wake_up = Only<WakeUp>(Tell(LeaseEnded{kA}));
   ASSERT_TRUE(wake_up);
   EXPECT_EQ(wake_up->when, now_ + std::chrono::seconds(10));
@@ -292,6 +314,65 @@ TEST_F(KeepAliveTest, WhoFindsNoRoomIsRefusedUntilAnotherIsNotKeptAnyLonger) {
   EXPECT_EQ(swap_out->reason, SwapOutReason::kKeepAliveOver);
   Tell(SwapOutDone{kA, kGpu0});
   EXPECT_TRUE(Only<SwapIn>(Arrive(3, kB)));
+}
+
+TEST_F(KeepAliveTest, APairIsRefusedWhereOnlyOneGpuHasRoom) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 80);
+  MakeResident(kA, kGpu0);
+  constexpr InstanceId kFirst{8};
+  constexpr InstanceId kSecond{9};
+  Tell(InstanceAdded{kFirst, 1, {kSecond}});
+  Tell(GrowthWanted{GrowthId{50}, kFirst, 30});
+  Tell(GrowthWanted{GrowthId{51}, kSecond, 40});
+  const auto refuse = Only<Refuse>(Arrive(1, kFirst));
+  ASSERT_TRUE(refuse);
+  EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
+  Tell(ImageShrunk{kFirst, 20});
+  EXPECT_EQ(Arrive(2, kFirst).size(), 2u) << "the larger takes the GPU with the room";
+}
+
+TEST_F(KeepAliveTest, AGpuIsGivenUpWhereAnotherHasTakenTheRoom) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  AddKept(kB, 80);
+  MakeResident(kB, kGpu0);
+  Advance(std::chrono::seconds(10));
+  EXPECT_TRUE(Only<SwapOut>(Tell(TimePassed{})));
+  constexpr InstanceId kFirst{8};
+  constexpr InstanceId kSecond{9};
+  Tell(InstanceAdded{kFirst, 1, {kSecond}});
+  for (const InstanceId id : {kFirst, kSecond}) Tell(GrowthWanted{GrowthId{id.value}, id, 90});
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kFirst))) << "the other waits for room";
+  AddKept(kC, 15);
+  const Actions actions = Arrive(2, kC);
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<SwapIn>(actions[0]));
+  EXPECT_EQ(std::get<Refuse>(actions[1]).reason, Refusal::kNoRoom);
+}
+
+TEST_F(KeepAliveTest, AColdStartThatFailsIsTriedAgainAfterPauses) {
+  Up(kGpu0, 100);
+  AddKept(kA, 40);
+  EXPECT_TRUE(Only<SwapIn>(Arrive(1, kA)));
+  EXPECT_TRUE(Arrive(2, kA).empty());
+  for (const int pause_ms : {100, 200, 400}) {
+    const auto wake_up = Only<WakeUp>(Tell(SwapInDone{kA, kGpu0, false}));
+    ASSERT_TRUE(wake_up);
+    EXPECT_EQ(wake_up->when, now_ + milliseconds(pause_ms));
+    Advance(milliseconds(pause_ms));
+    EXPECT_TRUE(Only<SwapIn>(Tell(TimePassed{})));
+  }
+  const Actions refused = Tell(SwapInDone{kA, kGpu0, false});
+  ASSERT_EQ(refused.size(), 2u);
+  for (const Action& action : refused) {
+    EXPECT_EQ(std::get<Refuse>(action).reason, Refusal::kSwapFailed);
+  }
+  EXPECT_EQ(scheduler_.waiting(), 0u);
+  // The next request may have more luck.
+  EXPECT_TRUE(Only<SwapIn>(Arrive(3, kA)));
+  EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu0})));
 }
 
 class TooLateTest : public SchedulerOptionsTest, public testing::WithParamInterface<TooLate> {
@@ -313,7 +394,7 @@ TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
   Arrive(2, kB);
   Arrive(3, kC);
   Advance(milliseconds(100));
-  Actions actions = Tell(RequestGone{RequestId{1}, true});
+  Actions actions = Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const bool is_refused = std::holds_alternative<Refuse>(actions.back());
   EXPECT_EQ(is_refused, GetParam() == TooLate::kRefuse);
   actions = Tell(LeaseEnded{kA});
@@ -321,7 +402,7 @@ TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
   const auto* const next = std::get_if<Grant>(&actions.back());
   ASSERT_NE(next, nullptr);
   EXPECT_EQ(next->request, RequestId{GetParam() == TooLate::kServe ? 2u : 3u});
-  Tell(RequestGone{next->request, true});
+  Tell(RequestGone{next->request, Ending::kAnswered});
   const Actions last = Tell(LeaseEnded{next->instance});
   EXPECT_EQ(last.empty(), GetParam() == TooLate::kRefuse);
 }
@@ -337,7 +418,7 @@ TEST_P(TooLateTest, WhoIsTooLateJoinsNoLeaseAheadOfOthers) {
   EXPECT_TRUE(Arrive(3, two).empty());
   EXPECT_TRUE(Arrive(4, kC).empty());
   Advance(milliseconds(100));
-  const Actions actions = Tell(RequestGone{RequestId{1}, true});
+  const Actions actions = Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   EXPECT_EQ(Only<Grant>(actions).has_value(), GetParam() == TooLate::kServe);
   EXPECT_EQ(Only<Refuse>(actions).has_value(), GetParam() == TooLate::kRefuse);
   EXPECT_EQ(actions.empty(), GetParam() == TooLate::kServeLast);

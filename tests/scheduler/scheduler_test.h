@@ -49,7 +49,7 @@ class SchedulerTest : public testing::Test {
   // What was granted runs for so long, and is answered.
   Actions Serve(const Grant& grant, Duration run) {
     Advance(run);
-    Tell(RequestGone{grant.request, true});
+    Tell(RequestGone{grant.request, Ending::kAnswered});
     return Tell(LeaseEnded{grant.instance});
   }
 

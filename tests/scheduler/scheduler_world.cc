@@ -1,5 +1,6 @@
 #include "tests/scheduler/scheduler_world.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "scheduler/event_log.h"
@@ -17,7 +18,7 @@ Options IdleSoon(Options options) {
 SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
     : shape_(std::move(shape)),
       choose_(std::move(choose)),
-      scheduler_(std::move(MakeSetup(shape_.setup)->policies),
+      scheduler_(PoliciesOf(shape_, [this](const std::string& what) { Fail(what); }),
                  IdleSoon(MakeSetup(shape_.setup)->options)) {
   if (shape_.log) {
     const Options options = IdleSoon(MakeSetup(shape_.setup)->options);
@@ -30,6 +31,12 @@ SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
   Tell(TenantSet{TenantId{1}, 2.5});
   for (int i = 1; i <= shape_.instances; ++i) AddInstance(i);
   for (const auto& [member, leader] : leader_) members_.push_back(member);
+}
+
+Policies SchedulerWorld::PoliciesOf(const Shape& shape, const CheckedQueue::OnFault& on_fault) {
+  Policies policies = std::move(MakeSetup(shape.setup)->policies);
+  policies.queue = std::make_unique<CheckedQueue>(std::move(policies.queue), on_fault);
+  return policies;
 }
 
 void SchedulerWorld::AddInstance(int number) {
@@ -94,23 +101,44 @@ std::string SchedulerWorld::Step() {
 }
 
 std::string SchedulerWorld::Finish() {
+  // From one grant to the next: what is in the way leaves, the image comes, the request runs, its
+  // lease ends; and all of that twice where a part of it was for another.
+  constexpr std::size_t kTurnsAnAnswer = 10;
+  // Longer than any lease must be left alone.
+  constexpr Duration kTurn = std::chrono::milliseconds(150);
   for (auto& [gpu, is_up] : is_up_) {
     if (is_up) continue;
     is_up = true;
     Tell(Up(gpu));
   }
-  // Every turn completes something; the bound is far above what all requests need.
-  for (int turn = 0; turn < 100'000 && error_.empty(); ++turn) {
-    now_ += std::chrono::seconds(1);
-    if (waiting_.empty() && leases_.empty() && growths_.empty()) return error_;
+  const std::size_t turns = kTurnsAnAnswer * (1 + waiting_.size() + lost_.size() + growths_.size());
+  for (std::size_t turn = 0; turn < turns && error_.empty(); ++turn) {
+    if (waiting_.empty() && lost_.empty() && growths_.empty()) return error_;
+    now_ += kTurn;
     Tell(TimePassed{});
-    CompleteSomeSwap();
-    CompleteSomeWriteBack();
-    EndSomeRequest();
-    EndSomeLease();
+    CompleteEverything();
   }
-  if (error_.empty()) Fail("somebody waits for ever");
+  if (!waiting_.empty())
+    Fail("request " + std::to_string(waiting_.begin()->value) + " waits for ever");
+  if (!growths_.empty()) {
+    Fail("growth " + std::to_string(growths_.begin()->first.value) + " waits for ever");
+  }
   return error_;
+}
+
+void SchedulerWorld::CompleteEverything() {
+  for (const Place& place : MovingImages()) CompleteSwap(place, true);
+  for (const Place& place : std::set<Place>(write_backs_)) CompleteWriteBack(place, true);
+  while (!lost_.empty()) EndSomeLostRequest();
+  std::vector<RequestId> running;
+  std::vector<InstanceId> revoked;
+  for (const auto& [instance, lease] : leases_) {
+    if (lease.is_revoked) revoked.push_back(instance);
+    if (lease.is_implicit) continue;
+    running.insert(running.end(), lease.requests.begin(), lease.requests.end());
+  }
+  for (const RequestId request : running) EndRequest(request, Ending::kAnswered);
+  for (const InstanceId instance : revoked) EndLease(instance);
 }
 
 ExecutorUp SchedulerWorld::Up(GpuIndex gpu) const {
@@ -127,6 +155,7 @@ void SchedulerWorld::Tell(const Event& event) {
     std::visit([this](const auto& a) { Obey(a); }, action);
   }
   CheckCapacity();
+  CheckAccounts();
 }
 
 void SchedulerWorld::Obey(const SwapIn& action) {
@@ -171,8 +200,8 @@ void SchedulerWorld::Obey(const WriteBack& action) {
 }
 
 void SchedulerWorld::Obey(const Grant& action) {
-  const auto request = waiting_.find(action.request);
-  if (request == waiting_.end()) return Fail("grant of an unknown request");
+  if (waiting_.count(action.request) == 0) return Fail("grant of an unknown request");
+  Request& request = requests_.at(action.request);
   const auto check = [this](InstanceId member, GpuIndex gpu) {
     const auto image = images_.find({member, gpu});
     const bool is_there = image != images_.end() && image->second.state == Image::kPresent;
@@ -196,9 +225,10 @@ void SchedulerWorld::Obey(const Grant& action) {
         if (lease.gpus.count(gpu)) Fail("two leases on a GPU");
       }
     }
-    leases_[action.instance] = {gpus, request->second.is_implicit, false, {action.request}};
+    leases_[action.instance] = {gpus, request.is_implicit, false, {action.request}};
   }
-  waiting_.erase(request);
+  request.instance = action.instance;
+  waiting_.erase(action.request);
 }
 
 void SchedulerWorld::Obey(const Revoke& action) {
@@ -211,6 +241,7 @@ void SchedulerWorld::Obey(const Revoke& action) {
 
 void SchedulerWorld::Obey(const Refuse& action) {
   if (waiting_.erase(action.request) == 0) Fail("refuses an unknown request");
+  requests_.erase(action.request);
 }
 
 void SchedulerWorld::Obey(const AllowGrowth& action) {
@@ -240,6 +271,12 @@ void SchedulerWorld::Obey(const WakeUp& action) {
   if (action.when <= now_) Fail("wakes up in the past");
 }
 
+void SchedulerWorld::Obey(const RefuseLoad& action) {
+  if (std::count(instances_.begin(), instances_.end(), action.instance) == 0) {
+    Fail("refuses to load what is no instance");
+  }
+}
+
 void SchedulerWorld::Fail(const std::string& what) {
   if (error_.empty()) error_ = what;
 }
@@ -252,6 +289,60 @@ void SchedulerWorld::CheckCapacity() {
   }
 }
 
+void SchedulerWorld::CheckAccounts() {
+  const NodeState& node = scheduler_.node();
+  for (const auto& [id, gpu] : node.gpus) CheckAccounts(gpu);
+  std::size_t granted = 0;
+  for (const auto& [instance, lease] : leases_) granted += lease.requests.size();
+  if (node.requests.size() != waiting_.size() + granted + lost_.size()) {
+    Fail("the scheduler knows of other requests");
+  }
+  CheckWaiting();
+}
+
+void SchedulerWorld::CheckAccounts(const Gpu& gpu) {
+  Bytes used = 0;
+  Bytes leaving = 0;
+  int swaps = 0;
+  for (const auto& [place, image] : images_) {
+    if (place.second != gpu.id) continue;
+    used += image.bytes;
+    if (image.state == Image::kLeaving) leaving += image.bytes;
+    if (image.state != Image::kPresent) ++swaps;
+  }
+  if (gpu.used != used) Fail("the GPU's bytes are not those of its images");
+  if (gpu.leaving != leaving) Fail("what leaves is not what the scheduler takes it for");
+  if (gpu.swaps != swaps) Fail("there are other swaps than the scheduler knows of");
+  const bool is_held = std::any_of(leases_.begin(), leases_.end(), [&](const auto& lease) {
+    return lease.second.gpus.count(gpu.id) > 0;
+  });
+  const bool is_thought_held =
+      gpu.tenant && scheduler_.node().instances.at(gpu.tenant).phase != Instance::Phase::kPlacing;
+  if (is_held != is_thought_held) Fail("a lease is not where the scheduler takes it to be");
+}
+
+void SchedulerWorld::CheckWaiting() {
+  const NodeState& node = scheduler_.node();
+  std::size_t of_instances = 0;
+  for (const auto& [id, instance] : node.instances) {
+    of_instances += instance.waiting.size();
+    const bool is_queued = instance.queued_as.has_value();
+    const bool waits = instance.phase == Instance::Phase::kIdle && !instance.waiting.empty();
+    if (is_queued && !waits) Fail("who does not wait is queued");
+    // There images come first.
+    const bool may_be_cold = shape_.setup == "keep-alive";
+    if (waits && !is_queued && !may_be_cold) Fail("who waits is not queued");
+  }
+  std::size_t of_functions = 0;
+  for (const auto& [id, function] : node.functions) of_functions += function.waiting;
+  const auto explicit_ones = static_cast<std::size_t>(
+      std::count_if(waiting_.begin(), waiting_.end(),
+                    [this](RequestId id) { return !requests_.at(id).is_implicit; }));
+  if (of_instances != waiting_.size()) Fail("other requests wait for instances");
+  if (of_functions != explicit_ones) Fail("other requests wait for functions");
+  if (scheduler_.waiting() != explicit_ones) Fail("other requests wait");
+}
+
 void SchedulerWorld::Arrive() {
   RequestArrived arrival{.request = RequestId{next_id_++},
                          .instance = instances_[Below(instances_.size())],
@@ -260,32 +351,71 @@ void SchedulerWorld::Arrive() {
     arrival.instance = {};
     arrival.function = FunctionId{2};
   }
-  waiting_[arrival.request] = arrival;
+  requests_[arrival.request] = {arrival.instance, arrival.is_implicit, now_};
+  waiting_.insert(arrival.request);
   Tell(arrival);
 }
 
 void SchedulerWorld::EndSomeRequest() {
   if (!waiting_.empty() && Below(8) == 0) {
-    const RequestId gone = std::next(waiting_.begin(), Below(waiting_.size()))->first;
+    const RequestId gone = *std::next(waiting_.begin(), Below(waiting_.size()));
     waiting_.erase(gone);
-    return Tell(RequestGone{gone});
+    requests_.erase(gone);
+    return Tell(RequestGone{gone, Below(2) == 0 ? Ending::kCancelled : Ending::kFailed});
   }
+  if (!lost_.empty() && Below(2) == 0) return EndSomeLostRequest();
   if (leases_.empty()) return;
-  Lease& lease = std::next(leases_.begin(), Below(leases_.size()))->second;
+  const Lease& lease = std::next(leases_.begin(), Below(leases_.size()))->second;
   if (lease.is_implicit || lease.requests.empty()) return;
-  const RequestId gone = *lease.requests.begin();
-  lease.requests.erase(gone);
-  Tell(RequestGone{gone, Below(4) > 0});
+  EndRequest(*lease.requests.begin(), static_cast<Ending>(Below(4)));
+}
+
+void SchedulerWorld::EndRequest(RequestId request, Ending ending) {
+  const auto lease = leases_.find(requests_.at(request).instance);
+  if (lease == leases_.end() || lease->second.requests.erase(request) == 0) return;
+  requests_.erase(request);
+  Tell(RequestGone{request, ending});
 }
 
 void SchedulerWorld::EndSomeLease() {
   if (leases_.empty()) return;
   const auto lease = std::next(leases_.begin(), Below(leases_.size()));
-  const bool may_end = lease->second.is_revoked || (lease->second.is_implicit && Below(4) == 0);
-  if (!may_end) return;
-  const InstanceId instance = lease->first;
+  // Programs end, and processes die.
+  const std::size_t odds = lease->second.is_implicit ? 4 : 16;
+  if (lease->second.is_revoked || Below(odds) == 0) EndLease(lease->first);
+}
+
+void SchedulerWorld::EndLease(InstanceId instance) {
+  const auto lease = leases_.find(instance);
+  if (lease == leases_.end()) return;
+  Lose(lease->second);
   leases_.erase(lease);
   Tell(LeaseEnded{instance});
+}
+
+void SchedulerWorld::Lose(const Lease& lease) {
+  for (const RequestId request : lease.requests) {
+    if (lease.is_implicit) {
+      requests_.erase(request);
+    } else {
+      lost_.insert(request);
+    }
+  }
+}
+
+void SchedulerWorld::EndSomeLostRequest() {
+  const RequestId request = *std::next(lost_.begin(), Below(lost_.size()));
+  if (Below(2) == 0) return Requeue(request);
+  lost_.erase(request);
+  requests_.erase(request);
+  Tell(RequestGone{request, static_cast<Ending>(Below(4))});
+}
+
+void SchedulerWorld::Requeue(RequestId request) {
+  lost_.erase(request);
+  waiting_.insert(request);
+  const Request& again = requests_.at(request);
+  Tell(RequestArrived{.request = request, .instance = again.instance, .arrival = again.arrival});
 }
 
 void SchedulerWorld::GrowOrShrink() {
@@ -339,34 +469,42 @@ void SchedulerWorld::ChangeSomeFunction() {
   Tell(function);
 }
 
-void SchedulerWorld::CompleteSomeSwap() {
+std::vector<SchedulerWorld::Place> SchedulerWorld::MovingImages() const {
   std::vector<Place> moving;
   for (const auto& [place, image] : images_) {
     if (image.state != Image::kPresent) moving.push_back(place);
   }
-  if (moving.empty()) return;
-  const Place place = moving[Below(moving.size())];
-  Image& image = images_[place];
-  if (image.state == Image::kLeaving) {
-    images_.erase(place);
+  return moving;
+}
+
+void SchedulerWorld::CompleteSomeSwap() {
+  const std::vector<Place> moving = MovingImages();
+  if (!moving.empty()) CompleteSwap(moving[Below(moving.size())], Below(16) > 0);
+}
+
+void SchedulerWorld::CompleteSwap(const Place& place, bool is_ok) {
+  const auto image = images_.find(place);
+  if (image == images_.end() || image->second.state == Image::kPresent) return;
+  if (image->second.state == Image::kLeaving) {
+    images_.erase(image);
     return Tell(SwapOutDone{place.first, place.second});
   }
-  const bool is_ok = Below(16) > 0;
   for (auto& [source, readers] : readers_) {
     if (source.first == place.first) readers.erase(place.second);
   }
-  image.state = Image::kPresent;
-  if (!is_ok) {
-    images_.erase(place);
-  }
+  image->second.state = Image::kPresent;
+  if (!is_ok) images_.erase(image);
   Tell(SwapInDone{place.first, place.second, is_ok});
 }
 
 void SchedulerWorld::CompleteSomeWriteBack() {
   if (write_backs_.empty()) return;
   const Place place = *std::next(write_backs_.begin(), Below(write_backs_.size()));
-  write_backs_.erase(place);
-  Tell(WriteBackDone{place.first, place.second, Below(2) == 0});
+  CompleteWriteBack(place, Below(2) == 0);
+}
+
+void SchedulerWorld::CompleteWriteBack(const Place& place, bool is_clean) {
+  if (write_backs_.erase(place) > 0) Tell(WriteBackDone{place.first, place.second, is_clean});
 }
 
 void SchedulerWorld::BreakOrMendSomeGpu() {
@@ -377,8 +515,11 @@ void SchedulerWorld::BreakOrMendSomeGpu() {
   std::erase_if(readers_, [&](const auto& entry) { return entry.first.second == gpu->first; });
   for (auto& [source, readers] : readers_) readers.erase(gpu->first);
   std::erase_if(write_backs_, [&](const Place& place) { return place.second == gpu->first; });
-  std::erase_if(leases_,
-                [&](const auto& entry) { return entry.second.gpus.count(gpu->first) > 0; });
+  std::erase_if(leases_, [&](const auto& entry) {
+    const bool is_lost = entry.second.gpus.count(gpu->first) > 0;
+    if (is_lost) Lose(entry.second);
+    return is_lost;
+  });
   Tell(ExecutorDown{gpu->first});
 }
 

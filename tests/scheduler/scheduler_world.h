@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scheduler/setup.h"
+#include "tests/scheduler/checked_queue.h"
 
 namespace torpor::scheduler {
 
@@ -32,7 +33,9 @@ class SchedulerWorld {
   // One event of the outside. Empty if all is well, else what the scheduler did wrong.
   std::string Step();
 
-  // No further arrivals: does what is outstanding until every request is served.
+  // No further arrivals, and nobody gives up: does what the scheduler asks for, all of it every
+  // turn, and answers what runs. Implicit leases end only where that is asked for. Fails unless
+  // every request and growth is answered within a bound (docs/scheduling.md, Bounds).
   std::string Finish();
 
   std::uint64_t grants() const { return grants_; }
@@ -44,12 +47,18 @@ class SchedulerWorld {
     bool is_revoked = false;
     std::set<RequestId> requests;
   };
+  struct Request {
+    InstanceId instance;  // that was granted it, once one was
+    bool is_implicit = false;
+    TimePoint arrival;
+  };
   struct Image {
     Bytes bytes = 0;
     enum { kComing, kPresent, kLeaving } state = kComing;
   };
   using Place = std::pair<InstanceId, GpuIndex>;
 
+  static Policies PoliciesOf(const Shape& shape, const CheckedQueue::OnFault& on_fault);
   void AddInstance(int number);
   ExecutorUp Up(GpuIndex gpu) const;
   void Tell(const Event& event);
@@ -62,17 +71,33 @@ class SchedulerWorld {
   void Obey(const AllowGrowth& action);
   void Obey(const RefuseGrowth& action);
   void Obey(const WakeUp& action);
+  void Obey(const RefuseLoad& action);
   void Fail(const std::string& what);
   void CheckCapacity();
+  // Whether the scheduler's books are ours.
+  void CheckAccounts();
+  void CheckAccounts(const Gpu& gpu);
+  void CheckWaiting();
 
   void Arrive();
   void EndSomeRequest();
+  void EndRequest(RequestId request, Ending ending);
   void EndSomeLease();
+  void EndLease(InstanceId instance);
+  // Its lease has ended under them.
+  void Lose(const Lease& lease);
+  void EndSomeLostRequest();
+  void Requeue(RequestId request);
   void GrowOrShrink();
   void GiveSomeHint();
   void ChangeSomeFunction();
+  std::vector<Place> MovingImages() const;
   void CompleteSomeSwap();
+  void CompleteSwap(const Place& place, bool is_ok);
   void CompleteSomeWriteBack();
+  void CompleteWriteBack(const Place& place, bool is_clean);
+  // All that is outstanding now.
+  void CompleteEverything();
   void BreakOrMendSomeGpu();
   std::uint32_t Below(std::size_t bound) {
     return static_cast<std::uint32_t>(choose_() % static_cast<std::uint32_t>(bound));
@@ -93,7 +118,9 @@ class SchedulerWorld {
   // From which an image comes to other GPUs, while it stays.
   std::map<Place, std::set<GpuIndex>> readers_;
   std::map<InstanceId, Lease> leases_;
-  std::map<RequestId, RequestArrived> waiting_;
+  std::map<RequestId, Request> requests_;  // that are not over
+  std::set<RequestId> waiting_;
+  std::set<RequestId> lost_;  // neither wait nor run
   std::map<GrowthId, GrowthWanted> growths_;
   std::uint64_t next_id_ = 1;
   std::uint64_t grants_ = 0;

@@ -60,7 +60,7 @@ class TenantSharesTest : public testing::TestWithParam<int> {
       now_ = when;
       const InstanceId instance = instance_of_.at(request);
       if (is_kept_[TenantOf(instance)]) Arrive(instance);
-      Tell(RequestGone{request, true});
+      Tell(RequestGone{request, Ending::kAnswered});
     }
     now_ = end;
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "emulator/node/document_reader.h"
+#include "scheduler/events.h"
 
 namespace torpor::sim {
 
@@ -27,7 +28,7 @@ constexpr NumberRange kMegabytes = {0.001, 1e7};
 constexpr NumberRange kGigabytes = {0.001, 1e4};
 constexpr NumberRange kReservedGigabytes = {0, 1e4};
 constexpr NumberRange kGbps = {0.001, 1e5};
-constexpr NumberRange kPercentile = {0.01, 0.99999};
+constexpr NumberRange kPercentile = {0.01, scheduler::kMostPercentile};
 constexpr unsigned kMaxBlocks = 1'000'000;
 
 Duration Milliseconds(double ms) { return Duration(std::llround(ms * 1e6)); }

@@ -272,7 +272,7 @@ void SimulatedNode::EndExecution(std::size_t gpu, TimePoint now) {
   gpus_[gpu].busy += now - ended.granted;
   --outstanding_;
   observer_.OnServed(ended.request, gpu, ended.path, now);
-  Tell(RequestGone{ended.request, true}, now);
+  Tell(RequestGone{ended.request, Ending::kAnswered}, now);
 }
 
 void SimulatedNode::Do(const Revoke& action, TimePoint now) {

@@ -115,6 +115,7 @@ class SimulatedNode {
   void Do(const scheduler::Refuse& action, TimePoint now);
   void Do(const scheduler::AllowGrowth&, TimePoint) {}
   void Do(const scheduler::RefuseGrowth&, TimePoint) {}
+  void Do(const scheduler::RefuseLoad&, TimePoint) {}
   void Do(const scheduler::WakeUp& action, TimePoint now);
 
   void StartContainer(const scheduler::SwapIn& action, TimePoint now);

@@ -6,17 +6,63 @@
 #include <vector>
 
 #include "tools/torporctl/admin_call.h"
+#include "tools/torporctl/standing.h"
 
 namespace torpor::torporctl {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string StandingText(const v1::Explanation& explanation) {
+std::string StandingRow(const v1::Explanation& explanation) {
   if (!explanation.has_required_count()) return {};
-  return fmt::format("standing   {:.1f} requests in time required, {} group, alpha {:.3g}\n",
-                     explanation.required_count(),
-                     explanation.is_first_group() ? "first" : "second", explanation.alpha());
+  return fmt::format("standing   {}, alpha {:.3g}\n", StandingText(explanation),
+                     explanation.alpha());
+}
+
+using Others = google::protobuf::RepeatedPtrField<v1::Explanation::Others>;
+
+// "2 of encoder, 1 of speech"
+std::string OthersText(const Others& others) {
+  std::vector<std::string> texts;
+  for (const v1::Explanation::Others& row : others) {
+    texts.push_back(fmt::format("{} of {}", row.requests(), row.function()));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+Json ToJson(const Others& others) {
+  Json rows = Json::array();
+  for (const v1::Explanation::Others& row : others) {
+    rows.push_back({{"function", row.function()}, {"requests", row.requests()}});
+  }
+  return rows;
+}
+
+// Why it had no GPU at once, a row each.
+std::string CauseRows(const v1::Explanation& explanation) {
+  std::string text;
+  const auto add = [&text](const std::string& cause) { text += "because    " + cause + "\n"; };
+  if (explanation.own_lease_wait_ms() > 0) {
+    add(fmt::format("its function ran others of its requests, {:.1f}ms",
+                    explanation.own_lease_wait_ms()));
+  }
+  if (explanation.busy_wait_ms() > 0) {
+    add(fmt::format("no GPU was free for it, {:.1f}ms", explanation.busy_wait_ms()));
+  }
+  if (explanation.chosen_wait_ms() > 0) {
+    add(fmt::format("GPU {} has its image: better than another that was free, {:.1f}ms",
+                    explanation.awaited_gpu(), explanation.chosen_wait_ms()));
+  }
+  if (explanation.has_revoked()) add("a program outside of requests had to give its GPU back");
+  if (explanation.earlier_size() > 0) {
+    add("earlier ones went first: " + OthersText(explanation.earlier()));
+  }
+  if (explanation.overtakers_size() > 0) {
+    add("later ones were put before it: " + OthersText(explanation.overtakers()));
+  }
+  if (explanation.is_late()) add("it was too late for its deadline and was set aside");
+  if (explanation.is_beyond_rescue()) add("its function is beyond rescue and comes last");
+  return text;
 }
 
 std::string WaitText(const v1::Explanation& explanation) {
@@ -29,9 +75,10 @@ std::string WaitText(const v1::Explanation& explanation) {
 std::string ImageText(const v1::Explanation& explanation) {
   if (explanation.has_joined()) return "where its function ran already";
   if (explanation.source() == "resident") return "where its image was";
-  // What the other GPU could not give came from the host.
-  if (explanation.has_peer_gpu()) return fmt::format("from GPU {}", explanation.peer_gpu());
-  return "from the host";
+  if (explanation.source() == "peer") return fmt::format("from GPU {}", explanation.peer_gpu());
+  if (!explanation.has_peer_gpu()) return "from the host";
+  return fmt::format("from the host, since GPU {} could not give its image",
+                     explanation.peer_gpu());
 }
 
 std::string NeighbourText(const v1::Explanation& explanation) {
@@ -54,11 +101,11 @@ std::string GpuText(const v1::Explanation& explanation) {
 }
 
 std::string OutcomeText(const v1::Explanation& explanation) {
-  const bool is_over = explanation.state() == "served" || explanation.state() == "failed";
-  const bool is_late = explanation.total_ms() > explanation.deadline_ms();
-  const char* const verdict = is_late                           ? "missed"
-                              : explanation.state() == "served" ? "met"
-                                                                : "not passed";
+  const std::string& state = explanation.state();
+  const bool is_over = state != "waiting" && state != "running";
+  const bool is_missed =
+      explanation.total_ms() > explanation.deadline_ms() || state == "failed" || state == "lost";
+  const char* const verdict = is_missed ? "missed" : state == "answered" ? "met" : "not passed";
   return fmt::format("state      {}{}{}\ndeadline   {:g}ms, {}: {:.1f}ms {}\n", explanation.state(),
                      explanation.why().empty() ? "" : ": ", explanation.why(),
                      explanation.deadline_ms(), verdict, explanation.total_ms(),
@@ -82,24 +129,31 @@ std::string ExplanationText(const v1::Explanation& explanation) {
   return fmt::format("request    {}\nfunction   {}\narrived    when {} others waited\n",
                      explanation.request_id(), explanation.function(),
                      explanation.waiting_before()) +
-         StandingText(explanation) + WaitText(explanation) + GpuText(explanation) +
-         OutcomeText(explanation);
+         StandingRow(explanation) + WaitText(explanation) + CauseRows(explanation) +
+         GpuText(explanation) + OutcomeText(explanation);
 }
 
 std::string ExplanationJson(const v1::Explanation& explanation) {
-  Json json = {{"request_id", explanation.request_id()},
-               {"function", explanation.function()},
-               {"state", explanation.state()},
-               {"why", explanation.why()},
-               {"waiting_before", explanation.waiting_before()},
-               {"gpu_wait_ms", explanation.gpu_wait_ms()},
-               {"total_ms", explanation.total_ms()},
-               {"deadline_ms", explanation.deadline_ms()}};
-  if (explanation.has_required_count()) {
-    json["required_count"] = explanation.required_count();
-    json["is_first_group"] = explanation.is_first_group();
-    json["alpha"] = explanation.alpha();
-  }
+  Json json = {
+      {"request_id", explanation.request_id()},
+      {"function", explanation.function()},
+      {"state", explanation.state()},
+      {"why", explanation.why()},
+      {"waiting_before", explanation.waiting_before()},
+      {"gpu_wait_ms", explanation.gpu_wait_ms()},
+      {"own_lease_wait_ms", explanation.own_lease_wait_ms()},
+      {"busy_wait_ms", explanation.busy_wait_ms()},
+      {"chosen_wait_ms", explanation.chosen_wait_ms()},
+      {"awaited_gpu", explanation.has_awaited_gpu() ? Json(explanation.awaited_gpu()) : Json()},
+      {"has_revoked", explanation.has_revoked()},
+      {"earlier", ToJson(explanation.earlier())},
+      {"overtakers", ToJson(explanation.overtakers())},
+      {"is_late", explanation.is_late()},
+      {"is_beyond_rescue", explanation.is_beyond_rescue()},
+      {"total_ms", explanation.total_ms()},
+      {"deadline_ms", explanation.deadline_ms()}};
+  AddStanding(explanation, json);
+  if (explanation.has_required_count()) json["alpha"] = explanation.alpha();
   if (explanation.has_gpu()) {
     Json nearby = Json::array();
     for (const v1::Explanation::Neighbour& near : explanation.loading_nearby()) {

@@ -8,6 +8,7 @@
 
 #include "tools/text_table/text_table.h"
 #include "tools/torporctl/admin_call.h"
+#include "tools/torporctl/standing.h"
 
 namespace torpor::torporctl {
 namespace {
@@ -44,12 +45,6 @@ std::string InTimeText(const v1::FunctionStatus& function) {
   return fmt::format("{} of {}, {:.1f}%", function.in_time(), function.finished(), 100 * share);
 }
 
-std::string RequiredText(const v1::FunctionStatus& function) {
-  if (!function.has_required_count()) return "-";
-  return fmt::format("{:.1f} requests in time, {} group", function.required_count(),
-                     function.is_first_group() ? "first" : "second");
-}
-
 std::string LimitText(std::uint32_t limit) {
   return limit == 0 ? "any number" : fmt::format("at most {}", limit);
 }
@@ -80,10 +75,7 @@ Json ToJson(const v1::FunctionStatus& function) {
                {"finished", function.finished()},
                {"in_time", function.in_time()},
                {"is_compliant", function.is_compliant()}};
-  if (function.has_required_count()) {
-    json["required_count"] = function.required_count();
-    json["is_first_group"] = function.is_first_group();
-  }
+  AddStanding(function, json);
   return json;
 }
 
@@ -103,10 +95,10 @@ absl::StatusOr<v1::FunctionStatus> FetchFunction(const std::string& admin_socket
 std::string FunctionText(const v1::FunctionStatus& function) {
   return fmt::format(
       "function     {}\nstate        {}\nobjective    {:g}% within {:g}ms\nin time      {}\n"
-      "complies     {}\nrequired     {}\nwaiting      {}, {} may\npriority     {}\n"
+      "complies     {}\nstanding     {}\nwaiting      {}, {} may\npriority     {}\n"
       "keep alive   {}\n",
       function.name(), function.state(), 100 * function.percentile(), function.deadline_ms(),
-      InTimeText(function), function.is_compliant() ? "yes" : "no", RequiredText(function),
+      InTimeText(function), function.is_compliant() ? "yes" : "no", OrDash(StandingText(function)),
       function.waiting(), LimitText(function.max_waiting()), function.priority(),
       KeepAliveText(function.keep_alive_ms()));
 }

@@ -188,15 +188,23 @@ TEST_F(AdminServerTest, ARequestIsExplained) {
   story_ = {.id = "r1", .function = "digits", .deadline = milliseconds(80), .arrival = arrival};
   story_.waiting_before = 3;
   story_.standing = {.required_count = 12, .is_high = true, .alpha = 0.5};
+  story_.delay = {.own_lease = milliseconds(4),
+                  .by_choice = milliseconds(3),
+                  .awaited = GpuIndex{2},
+                  .no_gpu = milliseconds(5),
+                  .has_revoked = true,
+                  .is_late = true,
+                  .is_beyond_rescue = true,
+                  .earlier = {{"encoder", 2}, {"speech", 1}},
+                  .overtakers = {{"ranker", 1}}};
   story_.gpu = GpuIndex{1};
-  story_.placement.since = arrival + milliseconds(12);
+  story_.decided = arrival + milliseconds(12);
   story_.placement.swap_in = arrival + milliseconds(14);
   story_.placement.source = SwapSource::kHost;
   story_.placement.loading_nearby = {{GpuIndex{0}, "encoder"}};
   story_.placement.evicted = {"speech", "ranker"};
   story_.granted = arrival + milliseconds(17);
   story_.ended = story_.as_of = arrival + milliseconds(31);
-  story_.is_served = true;
   StartServer();
   const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
   ASSERT_TRUE(explanation.ok()) << explanation.status();
@@ -206,20 +214,69 @@ TEST_F(AdminServerTest, ARequestIsExplained) {
             "arrived    when 3 others waited\n"
             "standing   12.0 requests in time required, first group, alpha 0.5\n"
             "waited     12.0ms for a GPU, 2.0ms for room, 3.0ms for its image\n"
+            "because    its function ran others of its requests, 4.0ms\n"
+            "because    no GPU was free for it, 5.0ms\n"
+            "because    GPU 2 has its image: better than another that was free, 3.0ms\n"
+            "because    a program outside of requests had to give its GPU back\n"
+            "because    earlier ones went first: 2 of encoder, 1 of speech\n"
+            "because    later ones were put before it: 1 of ranker\n"
+            "because    it was too late for its deadline and was set aside\n"
+            "because    its function is beyond rescue and comes last\n"
             "GPU        1, from the host\n"
             "beside     encoder to GPU 0, through the same PCIe switch\n"
             "evicted    speech, ranker\n"
             "ran        14.0ms\n"
-            "state      served\n"
+            "state      answered\n"
             "deadline   80ms, met: 31.0ms in all\n");
-  EXPECT_THAT(torporctl::ExplanationJson(*explanation), HasSubstr("\"room_wait_ms\": 2.0"));
+  const std::string json = torporctl::ExplanationJson(*explanation);
+  EXPECT_THAT(json, HasSubstr("\"room_wait_ms\": 2.0"));
+  EXPECT_THAT(json, HasSubstr("\"chosen_wait_ms\": 3.0"));
+  EXPECT_THAT(json, HasSubstr("\"is_first_group\": true"));
   EXPECT_EQ(torporctl::FetchExplanation(config_.admin_socket, "r2").status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST_F(AdminServerTest, WhereAnImageReallyCameFromIsSaid) {
+  story_ = {.id = "r1", .function = "digits"};
+  story_.gpu = GpuIndex{1};
+  story_.decided = story_.granted = story_.arrival;
+  story_.placement.peer = GpuIndex{0};
+  story_.placement.source = SwapSource::kPeer;
+  StartServer();
+  const auto text = [this] {
+    const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
+    return torporctl::ExplanationText(explanation.value_or(v1::Explanation()));
+  };
+  EXPECT_THAT(text(), HasSubstr("GPU        1, from GPU 0\n"));
+  story_.placement.source = SwapSource::kHost;
+  EXPECT_THAT(text(),
+              HasSubstr("GPU        1, from the host, since GPU 0 could not give its image\n"));
+  story_.joined = story_.decided;
+  EXPECT_THAT(text(), HasSubstr("GPU        1, where its function ran already\n"));
+}
+
+TEST_F(AdminServerTest, HowARequestEndedIsSaid) {
+  using std::chrono::milliseconds;
+  story_ = {.id = "r1", .function = "digits", .deadline = milliseconds(80)};
+  story_.ended = story_.as_of = TimePoint(milliseconds(9));
+  StartServer();
+  const auto text = [this](scheduler::Ending ending) {
+    story_.ending = ending;
+    const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
+    return torporctl::ExplanationText(explanation.value_or(v1::Explanation()));
+  };
+  EXPECT_THAT(text(scheduler::Ending::kFailed),
+              HasSubstr("state      failed\ndeadline   80ms, missed: 9.0ms in all\n"));
+  EXPECT_THAT(text(scheduler::Ending::kLost),
+              HasSubstr("state      lost\ndeadline   80ms, missed: 9.0ms in all\n"));
+  EXPECT_THAT(text(scheduler::Ending::kCancelled),
+              HasSubstr("state      cancelled\ndeadline   80ms, not passed: 9.0ms in all\n"));
 }
 
 TEST_F(AdminServerTest, ARequestThatWaitsIsExplainedToo) {
   story_ = {.id = "r1", .function = "digits", .deadline = std::chrono::milliseconds(80)};
   story_.as_of = TimePoint(std::chrono::milliseconds(90));
+  story_.delay.no_gpu = std::chrono::milliseconds(90);
   StartServer();
   const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
   ASSERT_TRUE(explanation.ok()) << explanation.status();
@@ -228,6 +285,7 @@ TEST_F(AdminServerTest, ARequestThatWaitsIsExplainedToo) {
             "function   digits\n"
             "arrived    when 0 others waited\n"
             "waited     90.0ms for a GPU\n"
+            "because    no GPU was free for it, 90.0ms\n"
             "state      waiting\n"
             "deadline   80ms, missed: 90.0ms until now\n");
 }

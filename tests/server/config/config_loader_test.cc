@@ -222,6 +222,10 @@ const BadFile kBadFiles[] = {
     {"Percentile", "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, percentile: 98}\n",
      "/etc/torpor/config.yaml:3: percentile: \"98\" is not a share; write a number above 0 and "
      "below 1, for example 0.98"},
+    {"PercentileNearOne",
+     "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, percentile: 0.99999}\n",
+     "/etc/torpor/config.yaml:3: percentile: \"0.99999\" is above 0.9999: one late request would "
+     "weigh more than ten thousand in time; write at most 0.9999"},
     {"MapForAScalar", "version: v1\nlog_level: {a: b}\n",
      "/etc/torpor/config.yaml:2: log_level: expected one value (LEVEL)"},
     {"FunctionsNoList", "version: v1\nfunctions:\n  digits: {}\n",

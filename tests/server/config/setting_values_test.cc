@@ -33,10 +33,14 @@ TEST(SettingValuesTest, DurationsNeedAUnit) {
   }
 }
 
-TEST(SettingValuesTest, AShareIsBetweenNothingAndAll) {
-  EXPECT_EQ(ParseShare("0.98").value(), 0.98);
+TEST(SettingValuesTest, APercentileIsBetweenNothingAndAll) {
+  EXPECT_EQ(ParsePercentile("0.98").value(), 0.98);
+  EXPECT_EQ(ParsePercentile("0.9999").value(), 0.9999);
+  EXPECT_EQ(ParsePercentile("0.99991").status().message(),
+            "\"0.99991\" is above 0.9999: one late request would weigh more than ten thousand in "
+            "time; write at most 0.9999");
   for (const char* text : {"", "0", "1", "1.0", "-0.5", "98%", "nan", "0.5x", "1e-3"}) {
-    EXPECT_FALSE(ParseShare(text).ok()) << text;
+    EXPECT_FALSE(ParsePercentile(text).ok()) << text;
   }
 }
 

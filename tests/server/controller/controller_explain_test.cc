@@ -10,6 +10,7 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 class ControllerExplainTest : public ControllerHarness {
  protected:
@@ -56,7 +57,7 @@ TEST_F(ControllerExplainTest, ARequestWaitsForAGpuAndThenForItsImage) {
   EXPECT_FALSE(story.placement.peer);
   EXPECT_EQ(*story.granted - story.placement.since, milliseconds(5));
   EXPECT_EQ(*story.ended - *story.granted, milliseconds(7));
-  EXPECT_TRUE(story.is_served);
+  EXPECT_EQ(story.ending, scheduler::Ending::kAnswered);
 }
 
 TEST_F(ControllerExplainTest, RoomIsMadeByEvictions) {
@@ -94,6 +95,105 @@ TEST_F(ControllerExplainTest, TheNextRequestOfTheSameFunctionFindsItsImage) {
   EXPECT_EQ(Story(second).placement.since - Story(second).arrival, milliseconds(4));
   EXPECT_FALSE(Story(second).placement.swap_in);
   EXPECT_EQ((*outcome(second).grant)->source, SwapSource::kResident);
+}
+
+TEST_F(ControllerExplainTest, WhatKeptARequestFromAGpuIsToldApart) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  const RequestId first = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  loop_.Advance(milliseconds(1));
+  const RequestId second = Acquire("a");
+  loop_.Advance(milliseconds(1));
+  const RequestId third = Acquire("b");
+  loop_.Advance(milliseconds(2));
+  EXPECT_EQ(Story(second).delay.own_lease, milliseconds(3));
+  EXPECT_EQ(Story(second).delay.no_gpu, milliseconds(0));
+  EXPECT_EQ(Story(third).delay.own_lease, milliseconds(0));
+  EXPECT_EQ(Story(third).delay.no_gpu, milliseconds(2));
+  Release(first);
+  ASSERT_TRUE(GiveBack(a));
+  ASSERT_TRUE(TakeLease(b)) << "a has had an answer in time";
+  loop_.Advance(milliseconds(5));
+  Release(third);
+  ASSERT_TRUE(GiveBack(b));
+  ASSERT_TRUE(TakeLease(a));
+  EXPECT_EQ(Story(third).delay.no_gpu, milliseconds(2));
+  EXPECT_THAT(Story(third).delay.earlier, IsEmpty());
+  EXPECT_EQ(Story(second).delay.own_lease, milliseconds(3));
+  EXPECT_EQ(Story(second).delay.no_gpu, milliseconds(5));
+  EXPECT_THAT(Story(second).delay.earlier, IsEmpty());
+  EXPECT_THAT(Story(second).delay.overtakers, ElementsAre(Pair("b", 1u)));
+}
+
+TEST_F(ControllerExplainTest, EarlierOnesGoFirst) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  const Client c = Connect("token-c");
+  const RequestId first = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId second = Acquire("b");
+  loop_.Advance(milliseconds(1));
+  const RequestId third = Acquire("c");
+  loop_.Advance(milliseconds(1));
+  Release(first);
+  ASSERT_TRUE(GiveBack(a));
+  ASSERT_TRUE(TakeLease(b));
+  EXPECT_THAT(Story(second).delay.earlier, IsEmpty());
+  EXPECT_THAT(Story(third).delay.earlier, ElementsAre(Pair("b", 1u)));
+  EXPECT_THAT(Story(third).delay.overtakers, IsEmpty());
+}
+
+TEST_F(ControllerExplainTest, WhoWasPutBeforeARequestIsNamed) {
+  StartExecutor(0);
+  const SettingText first[] = {{"priority", "1"}};
+  ASSERT_TRUE(controller_->Change("c", first).ok());
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  const Client c = Connect("token-c");
+  const RequestId running = Acquire("a");
+  ASSERT_TRUE(TakeLease(a));
+  const RequestId waiting = Acquire("b");
+  loop_.Advance(milliseconds(1));
+  Acquire("c");
+  loop_.Advance(milliseconds(1));
+  Release(running);
+  ASSERT_TRUE(GiveBack(a));
+  ASSERT_TRUE(TakeLease(c));
+  EXPECT_THAT(Story(waiting).delay.earlier, IsEmpty());
+  EXPECT_THAT(Story(waiting).delay.overtakers, ElementsAre(Pair("c", 1u)));
+}
+
+TEST_F(ControllerExplainTest, WhoJoinsALeaseWaitsForNoImage) {
+  StartExecutor(0);
+  const Client c = Connect("token-c");  // max_in_flight: 2
+  const RequestId first = Acquire("c");
+  ASSERT_TRUE(TakeLease(c));
+  Acquire("c");
+  const RequestId third = Acquire("c");
+  loop_.Advance(milliseconds(6));
+  Release(first);
+  EXPECT_EQ(Story(third).delay.own_lease, milliseconds(6));
+  EXPECT_EQ(Story(third).decided, Story(third).granted);
+  EXPECT_TRUE(Story(third).joined);
+  EXPECT_EQ((*outcome(third).grant)->queue, milliseconds(6));
+  EXPECT_EQ((*outcome(third).grant)->swap, milliseconds(0));
+}
+
+TEST_F(ControllerExplainTest, AProgramGivesItsGpuBackForARequest) {
+  StartExecutor(0);
+  const Client a = Connect("token-a");
+  const Client b = Connect("token-b");
+  Say(a, wire::LeaseRequest{});
+  ASSERT_TRUE(TakeLease(a));
+  loop_.Advance(milliseconds(50));
+  const RequestId request = Acquire("b");
+  loop_.Advance(milliseconds(1));
+  ASSERT_TRUE(GiveBack(a));
+  ASSERT_TRUE(TakeLease(b));
+  EXPECT_TRUE(Story(request).delay.has_revoked);
 }
 
 TEST_F(ControllerExplainTest, NeighboursWhoseImagesComeAreNamed) {
@@ -141,7 +241,7 @@ TEST_F(ControllerExplainTest, WhyARequestWasNotServedIsKept) {
   loop_.Advance(milliseconds(6));
   const RequestStory story = Story(impatient);
   EXPECT_FALSE(story.granted);
-  EXPECT_FALSE(story.is_served);
+  EXPECT_EQ(story.ending, scheduler::Ending::kFailed);
   EXPECT_THAT(story.why, HasSubstr("no GPU became free in time"));
 }
 

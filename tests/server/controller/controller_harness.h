@@ -103,8 +103,8 @@ class ControllerHarness : public testing::Test {
 
   // Its caller's name for it is request-N.
   RequestId Acquire(const std::string& function, Duration patience = std::chrono::seconds(10));
-  void Release(RequestId request, bool is_served = true) {
-    controller_->Release(request, is_served);
+  void Release(RequestId request, scheduler::Ending ending = scheduler::Ending::kAnswered) {
+    controller_->Release(request, ending);
     Settle();
   }
   Outcome& outcome(RequestId request) { return outcomes_[request]; }

@@ -60,6 +60,51 @@ TEST_F(ControllerHintsTest, AnswersWhenTheImageIsThere) {
   EXPECT_EQ((*loaded)->code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(ControllerHintsTest, WhatCannotFitEvictsNothingAndSaysWhy) {
+  StartExecutor(0);
+  StartExecutor(1);
+  Client pair = Connect("token-pair");
+  Client a = Connect("token-a");
+  ASSERT_TRUE(Malloc(a, 48 * kMiB));
+  Serve("a", a);
+  const int evictions = counts_.evictions;
+  KillExecutor(1);
+  const auto refused = Advise(Hint::Kind::kLoad, "pair");
+  ASSERT_TRUE(refused->has_value());
+  EXPECT_THAT(std::string((*refused)->message()), HasSubstr("it needs 2 GPUs at a time"));
+  const auto down = Advise(Hint::Kind::kLoad, "a", 1);
+  ASSERT_TRUE(down->has_value());
+  EXPECT_THAT(std::string((*down)->message()), HasSubstr("GPU 1 does not serve now"));
+  EXPECT_EQ(counts_.evictions, evictions);
+}
+
+TEST_F(ControllerHintsTest, AFailedCopyIsSaid) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  ASSERT_TRUE(Malloc(a, kMiB));
+  Refuse(&v1::DaemonMessage::has_swap_in, absl::ResourceExhaustedError("no chunk"));
+  const auto loaded = Advise(Hint::Kind::kLoad, "a");
+  ASSERT_TRUE(loaded->has_value());
+  EXPECT_THAT(std::string((*loaded)->message()), HasSubstr("it could not be copied to the GPU"));
+}
+
+TEST_F(ControllerHintsTest, ALoadThatWaitsNamesWhoIsInTheWay) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  ASSERT_TRUE(Malloc(a, 40 * kMiB));
+  ASSERT_TRUE(Malloc(b, 40 * kMiB));
+  const RequestId request = Acquire("b");
+  ASSERT_TRUE(TakeLease(b));
+  const auto loaded = Advise(Hint::Kind::kLoad, "a");
+  EXPECT_FALSE(loaded->has_value());
+  loop_.Advance(std::chrono::seconds(31));
+  ASSERT_TRUE(loaded->has_value());
+  EXPECT_EQ((*loaded)->code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string((*loaded)->message()), HasSubstr("(b on GPU 0)"));
+  Release(request);
+}
+
 TEST_F(ControllerHintsTest, GivesUpAfterAWhile) {
   const auto loaded = AdviseEndlessLoad();
   loop_.Advance(std::chrono::seconds(31));

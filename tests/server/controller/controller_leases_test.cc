@@ -184,6 +184,14 @@ TEST_F(ControllerLeases, GivesUpInTime) {
   EXPECT_FALSE(b.link->Take<wire::LeaseGrant>());
 }
 
+TEST_F(ControllerLeases, WhereNoGpuServesThatIsSaid) {
+  const RequestId request = Acquire("a", std::chrono::seconds(1));
+  loop_.Advance(std::chrono::seconds(2));
+  ASSERT_TRUE(outcome(request).grant);
+  EXPECT_EQ(outcome(request).grant->status(),
+            absl::DeadlineExceededError("no GPU serves; torpord's log says why"));
+}
+
 TEST_F(ControllerLeases, ReleaseWhileQueuedCancels) {
   StartExecutor(0);
   Client a = Connect("token-a");
@@ -315,6 +323,18 @@ TEST_F(ControllerLeases, RunsRequestsSideBySideWhereAllowed) {
   EXPECT_FALSE(c.link->Take<wire::LeaseRevoke>());
   Release(third);
   EXPECT_TRUE(GiveBack(c));
+}
+
+TEST_F(ControllerLeases, AProcessThatDiesFailsWhatItHasNotTaken) {
+  StartExecutor(0);
+  const Client c = Connect("token-c");
+  const RequestId first = Acquire("c");
+  const RequestId second = Acquire("c");
+  const RequestId third = Acquire("c");  // waits for one of them
+  Disconnect(c);
+  EXPECT_EQ(Failure(first), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Failure(second), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(IsRunning(third)) << "its server may come to CUDA again";
 }
 
 TEST_F(ControllerLeases, AllProcessesOfAFunctionShareItsLease) {

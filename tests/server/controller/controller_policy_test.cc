@@ -57,6 +57,8 @@ TEST_F(StrictControllerTest, AnObjectiveChangesWhileTheNodeRuns) {
 TEST_F(StrictControllerTest, AWrongChangeChangesNothing) {
   const SettingText wrong[] = {{"deadline", "5s"}, {"percentile", "2"}};
   EXPECT_EQ(controller_->Change("b", wrong).code(), absl::StatusCode::kInvalidArgument);
+  const SettingText near_one[] = {{"percentile", "0.99999"}};
+  EXPECT_EQ(controller_->Change("b", near_one).code(), absl::StatusCode::kInvalidArgument);
   const SettingText fixed[] = {{"memory_limit", "1GiB"}};
   EXPECT_EQ(controller_->Change("b", fixed).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(controller_->Change("nobody", {}).code(), absl::StatusCode::kNotFound);
@@ -66,21 +68,61 @@ TEST_F(StrictControllerTest, AWrongChangeChangesNothing) {
 
 TEST_F(StrictControllerTest, WhatIsServedInTimeCounts) {
   const Client b = Connect("token-b");
-  const auto serve = [&](Duration time, bool is_served) {
+  const auto serve = [&](Duration time, scheduler::Ending ending) {
     const RequestId request = Acquire("b");
     ASSERT_TRUE(TakeLease(b));
     loop_.Advance(time);
-    Release(request, is_served);
+    Release(request, ending);
     ASSERT_TRUE(GiveBack(b));
   };
-  serve(std::chrono::milliseconds(50), true);
-  serve(std::chrono::milliseconds(50), false);
-  serve(std::chrono::milliseconds(150), true);
+  serve(std::chrono::milliseconds(50), scheduler::Ending::kAnswered);
+  serve(std::chrono::milliseconds(50), scheduler::Ending::kCancelled);
+  serve(std::chrono::milliseconds(50), scheduler::Ending::kFailed);
+  serve(std::chrono::milliseconds(150), scheduler::Ending::kAnswered);
   const ObjectiveSnapshot objective = controller_->Snapshot().functions.at(1).objective;
-  EXPECT_EQ(objective.finished, 2u);
+  EXPECT_EQ(objective.finished, 3u);
   EXPECT_EQ(objective.in_time, 1u);
   EXPECT_FALSE(objective.is_compliant());
   EXPECT_FALSE(objective.required_count);  // first come, first served
+}
+
+TEST_F(StrictControllerTest, WhatLostItsGpuCountsAsMissed) {
+  const Client b = Connect("token-b");
+  const RequestId request = Acquire("b");
+  ASSERT_TRUE(TakeLease(b));
+  KillExecutor(0);
+  ASSERT_TRUE(outcome(request).lost);
+  Release(request, scheduler::Ending::kLost);
+  const ObjectiveSnapshot objective = controller_->Snapshot().functions.at(1).objective;
+  EXPECT_EQ(objective.finished, 1u);
+  EXPECT_EQ(objective.in_time, 0u);
+}
+
+TEST_F(StrictControllerTest, WhatItsProcessDiedOfCountsAsMissed) {
+  const Client b = Connect("token-b");
+  const RequestId request = Acquire("b");
+  ASSERT_TRUE(TakeLease(b));
+  Disconnect(b);
+  Release(request, scheduler::Ending::kFailed);
+  const ObjectiveSnapshot objective = controller_->Snapshot().functions.at(1).objective;
+  EXPECT_EQ(objective.finished, 1u);
+  EXPECT_EQ(objective.in_time, 0u);
+}
+
+TEST_F(StrictControllerTest, ARequestThatMovesToAnotherLeaseCountsOnce) {
+  const Client b = Connect("token-b");
+  Serve("b", b);  // its memory has been saved once
+  const RequestId request = Acquire("b");
+  KillExecutor(0);
+  EXPECT_FALSE(outcome(request).lost) << "it had not begun";
+  StartExecutor(0);
+  b.link->Take<wire::LeaseGrant>();
+  ASSERT_TRUE(TakeLease(b));
+  ASSERT_TRUE(IsRunning(request));
+  Release(request);
+  const ObjectiveSnapshot objective = controller_->Snapshot().functions.at(1).objective;
+  EXPECT_EQ(objective.finished, 2u);
+  EXPECT_EQ(objective.in_time, 2u);
 }
 
 class SwitchedControllerTest : public ControllerHarness {

@@ -49,11 +49,11 @@ class FakeBroker final : public RequestBroker {
     done();
   }
 
-  void Release(RequestId, bool is_served) override {
+  void Release(RequestId, scheduler::Ending ending) override {
     {
       const std::lock_guard lock(mutex_);
       ++released_;
-      if (is_served) ++served_;
+      ++ended_[ending];
     }
     changed_.notify_all();
   }
@@ -87,9 +87,9 @@ class FakeBroker final : public RequestBroker {
     return last_id_;
   }
   // Of those that were released.
-  std::uint64_t served() {
+  std::uint64_t ended(scheduler::Ending ending) {
     const std::lock_guard lock(mutex_);
-    return served_;
+    return ended_[ending];
   }
 
  private:
@@ -103,7 +103,7 @@ class FakeBroker final : public RequestBroker {
   std::condition_variable changed_;
   std::uint64_t acquired_ = 0;
   std::uint64_t released_ = 0;
-  std::uint64_t served_ = 0;
+  std::map<scheduler::Ending, std::uint64_t> ended_;
   std::string last_id_;
   std::map<std::uint64_t, OnGrant> on_grant_;
   std::map<std::uint64_t, OnLost> on_lost_;

@@ -74,7 +74,7 @@ TEST_F(ProxyTest, TheAnswerTellsWhereTheTimeWent) {
   EXPECT_EQ(broker_.acquired(), 1u);
   EXPECT_EQ(broker_.released(), 1u);
   EXPECT_THAT(MetricsText(), HasSubstr("torpor_requests_total{function=\"f\",outcome=\"ok\"} 1"));
-  EXPECT_EQ(broker_.served(), 1u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kAnswered), 1u);
 }
 
 TEST_F(ProxyTest, ARequestIdIsPassedBothWaysOrMade) {

@@ -74,7 +74,6 @@ TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
       {absl::DeadlineExceededError("waited"), 504, "queue_timeout", "timeout"},
       {absl::NotFoundError("gone"), 404, "unknown_function", "rejected"},
       {absl::InternalError("odd"), 503, "unavailable", "rejected"},
-      {absl::FailedPreconditionError("full"), 503, "no_room", "rejected"},
       {absl::ResourceExhaustedError("queue"), 429, "queue_full", "rejected"},
       {absl::OutOfRangeError("late"), 504, "too_late", "rejected"},
   };
@@ -89,10 +88,10 @@ TEST_F(RefusalTest, WhatTheBrokerRefusesHasItsOwnStatus) {
     EXPECT_EQ(answer->Field("retry-after"), may_retry ? "1" : "");
     EXPECT_THAT(answer->body, HasSubstr(std::string(expected.status.message())));
   }
-  EXPECT_EQ(Requests("rejected"), "6");
+  EXPECT_EQ(Requests("rejected"), "5");
   EXPECT_EQ(Requests("timeout"), "1");
-  EXPECT_EQ(broker_.released(), 7u);
-  EXPECT_EQ(broker_.served(), 0u);
+  EXPECT_EQ(broker_.released(), 6u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kCancelled), 6u);
 }
 
 TEST_F(RefusalTest, ADrainingNodeRefusesAndSaysSo) {
@@ -146,6 +145,7 @@ TEST_F(RefusalTest, AFunctionWithoutAServerIs503) {
   ExpectRefusal(down, 503, "upstream_down");
   EXPECT_EQ(down.Field("retry-after"), "1");
   EXPECT_EQ(broker_.released(), 1u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 1u);
   ExpectRefusal(Fetch(Get("/function/g/")), 503, "no_upstream");
 }
 
@@ -155,6 +155,7 @@ TEST_F(RefusalTest, ASilentUpstreamIs504) {
   ExpectRefusal(Fetch(Get("/function/f/")), 504, "upstream_timeout");
   EXPECT_EQ(Requests("timeout"), "1");
   broker_.WaitForReleased(1);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 1u);
 }
 
 TEST_F(RefusalTest, AnUpstreamThatBreaksOffIs502) {
@@ -169,6 +170,7 @@ TEST_F(RefusalTest, AnUpstreamThatBreaksOffIs502) {
   ExpectRefusal(Fetch(Get("/function/f/half")), 502, "upstream_broken");
   ExpectRefusal(Fetch(Get("/function/f/junk")), 502, "upstream_broken");
   EXPECT_EQ(Requests("lost"), "3");
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 3u);
 }
 
 TEST_F(RefusalTest, AnAnswerThatBreaksOffAfterItsHeaderIsCutShort) {
@@ -194,6 +196,7 @@ TEST_F(RefusalTest, ALeaseLostInMidRequestIs502) {
   EXPECT_THAT(answer->body, HasSubstr("executor 1 died"));
   EXPECT_EQ(Requests("lost"), "1");
   broker_.WaitForReleased(1);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kLost), 1u);
 }
 
 TEST_F(RefusalTest, AFunctionThatSeesTheLossFirstIs502Too) {
@@ -228,7 +231,7 @@ TEST_F(RefusalTest, AFunctionsOwnErrorsPass) {
   EXPECT_EQ(answer.first_line, "HTTP/1.1 500 Oops");
   EXPECT_EQ(answer.body, "Oops");
   EXPECT_EQ(Requests("upstream_error"), "1");
-  EXPECT_EQ(broker_.served(), 0u);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kFailed), 1u);
 }
 
 TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {

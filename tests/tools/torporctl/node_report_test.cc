@@ -47,14 +47,15 @@ TEST(NodeReportTest, AFunctionIsToldWithItsObjective) {
             "objective    98% within 80ms\n"
             "in time      199 of 200, 99.5%\n"
             "complies     yes\n"
-            "required     -\n"
+            "standing     -\n"
             "waiting      3, any number may\n"
             "priority     0\n"
             "keep alive   off\n");
   function.set_required_count(-150);
   function.set_is_first_group(true);
-  EXPECT_NE(FunctionText(function).find("required     -150.0 requests in time, first group\n"),
-            std::string::npos);
+  EXPECT_NE(
+      FunctionText(function).find("standing     -150.0 requests in time required, first group\n"),
+      std::string::npos);
   EXPECT_NE(FunctionJson(function).find("\"percentile\": 0.98"), std::string::npos);
 }
 

@@ -1,0 +1,130 @@
+#include "scheduler/event_check.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace torpor::scheduler {
+namespace {
+
+// Nine years: a multiple of it by the GPUs of an instance is a duration still.
+constexpr Duration kLongest{std::int64_t{1} << 58};
+constexpr TimePoint kLast{kLongest};
+constexpr Bytes kMostBytes = Bytes{1} << 60;
+constexpr std::size_t kMostCompanions = 15;
+constexpr int kMostInFlight = 1'000'000;
+constexpr int kHighestPriority = 1'000'000;
+constexpr double kLeastWeight = 0.001;
+constexpr double kMostWeight = 1000;
+
+bool IsDuration(Duration duration) { return Duration::zero() <= duration && duration <= kLongest; }
+bool IsTime(TimePoint time) { return TimePoint() <= time && time <= kLast; }
+
+// What an event names that there is not, or says that cannot be.
+class Objection {
+ public:
+  Objection(const NodeState& node, TimePoint when) : node_(node), when_(when) {}
+
+  std::string operator()(const ExecutorUp& event) const {
+    if (event.gpu.value < 0) return "the GPU's index is below 0";
+    const bool is_its_own = std::count(event.sources.begin(), event.sources.end(), event.gpu) > 0;
+    if (is_its_own) return "the GPU is a source of its own images";
+    return event.capacity <= kMostBytes ? "" : "the capacity is too large";
+  }
+  std::string operator()(const ExecutorDown&) const { return {}; }
+  std::string operator()(const TenantSet& event) const {
+    const bool is_weight = kLeastWeight <= event.weight && event.weight <= kMostWeight;
+    return is_weight ? "" : "the weight is not from 0.001 to 1000";
+  }
+  std::string operator()(const FunctionSet& event) const {
+    if (!event.function) return "the function has no name";
+    const auto& [deadline, percentile] = event.objective;
+    if (deadline != Duration::max() && !IsDuration(deadline)) return "the deadline is no duration";
+    if (!(percentile > 0 && percentile <= kMostPercentile)) {
+      return "the percentile is not above 0 and at most 0.9999";
+    }
+    if (!IsDuration(event.keep_alive)) return "keep_alive is no duration";
+    const bool is_priority =
+        -kHighestPriority <= event.priority && event.priority <= kHighestPriority;
+    return is_priority ? "" : "the priority is beyond a million";
+  }
+  std::string operator()(const InstanceAdded& event) const {
+    if (event.companions.size() > kMostCompanions) return "the instance has too many companions";
+    if (event.max_in_flight < 1 || event.max_in_flight > kMostInFlight) {
+      return "max_in_flight is not from 1 to a million";
+    }
+    std::set<InstanceId> members(event.companions.begin(), event.companions.end());
+    members.insert(event.instance);
+    if (members.size() <= event.companions.size()) return "the instance has a member twice";
+    for (const InstanceId member : members) {
+      if (!member) return "the instance or a companion has no name";
+      if (IsKnown(member)) return "the instance is there already";
+    }
+    return {};
+  }
+  std::string operator()(const RequestArrived& event) const {
+    if (!event.request) return "the request has no name";
+    if (!MayArrive(event)) return "the request is there already";
+    const bool is_deadline = event.deadline == TimePoint::max() || IsTime(event.deadline);
+    if (!is_deadline) return "the deadline is no time";
+    const bool is_arrival =
+        !event.arrival || (TimePoint() <= *event.arrival && *event.arrival <= when_);
+    if (!is_arrival) return "the arrival is no time until now";
+    if (event.instance) return OfLeader(event.instance);
+    const auto function = node_.functions.find(event.function);
+    const bool has_instance =
+        function != node_.functions.end() && !function->second.instances.empty();
+    return has_instance ? "" : "the function has no instance";
+  }
+  std::string operator()(const RequestGone&) const { return {}; }
+  std::string operator()(const GrowthWanted& event) const {
+    if (event.bytes > kMostBytes) return "the growth is too large";
+    return OfMember(event.instance);
+  }
+  std::string operator()(const LeaseEnded& event) const { return OfLeader(event.instance); }
+  std::string operator()(const LoadWanted& event) const { return OfLeader(event.instance); }
+  std::string operator()(const EvictionWanted& event) const { return OfLeader(event.instance); }
+  std::string operator()(const PinChanged& event) const { return OfLeader(event.instance); }
+  std::string operator()(const TimePassed&) const { return {}; }
+  template <typename OfImage>
+  std::string operator()(const OfImage& event) const {
+    return OfMember(event.instance);
+  }
+
+ private:
+  // One that was granted may come again; its lease has ended, or will.
+  bool MayArrive(const RequestArrived& event) const {
+    const auto known = node_.requests.find(event.request);
+    if (known == node_.requests.end()) return true;
+    const Request& request = known->second;
+    return event.arrival && node_.instances.at(request.instance).waiting.count(request.turn) == 0;
+  }
+  bool IsKnown(InstanceId id) const { return node_.instances.count(id) > 0; }
+  std::string OfMember(InstanceId id) const {
+    return IsKnown(id) ? "" : "there is no such instance";
+  }
+  std::string OfLeader(InstanceId id) const {
+    const auto instance = node_.instances.find(id);
+    if (instance == node_.instances.end()) return "there is no such instance";
+    return instance->second.leader == id ? "" : "the instance is a companion";
+  }
+
+  const NodeState& node_;
+  const TimePoint when_;
+};
+
+}  // namespace
+
+std::string WhatIsWrong(const Options& options) {
+  for (const Duration duration :
+       {options.implicit_quantum_for_request, options.implicit_quantum, options.idle_write_back}) {
+    if (!IsDuration(duration)) return "an option is no duration";
+  }
+  return {};
+}
+
+std::string WhatIsWrong(const Event& event, TimePoint when, const NodeState& node) {
+  if (!IsTime(when)) return "the time is below 0 or above nine years";
+  return std::visit(Objection(node, when), event);
+}
+
+}  // namespace torpor::scheduler
