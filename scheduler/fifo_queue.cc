@@ -6,17 +6,20 @@ namespace {
 
 class FifoQueue final : public QueuePolicy {
  public:
-  void Add(const Instance& instance, const NodeState&) override {
+  void Add(const Instance& instance, const NodeState&, TimePoint) override {
     waiting_.Add(instance, *instance.queued_as);
   }
-  void Remove(const Instance& instance) override { waiting_.Remove(instance, *instance.queued_as); }
+  void Remove(const Instance& instance, const NodeState&, TimePoint) override {
+    waiting_.Remove(instance, *instance.queued_as);
+  }
+  bool is_empty() const override { return waiting_.is_empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                 const NodeState&, TimePoint) override {
     return waiting_.First(count, open);
   }
 
-  bool IsBefore(const Instance& a, const Instance& b, const NodeState&) const override {
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState&, TimePoint) const override {
     return a.waiting.begin()->first < b.waiting.begin()->first;
   }
 

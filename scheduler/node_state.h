@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "scheduler/events.h"
 #include "scheduler/recent_median.h"
+#include "scheduler/recent_outcomes.h"
 
 // The scheduler's picture of the node, which its policies read. What is iterated is ordered, and
 // hash maps are only looked up in: the same events must lead to the same decisions.
@@ -62,6 +63,9 @@ struct RunTimes {
     if (source == ImageSource::kResident) return resident;
     return source == ImageSource::kPeer ? from_peer : from_host;
   }
+  RecentMedian& of(ImageSource source) {
+    return const_cast<RecentMedian&>(std::as_const(*this).of(source));
+  }
   // With an image from there, or else from anywhere; 0 while nothing is known.
   Duration expected(ImageSource source) const {
     for (const RecentMedian* const time : {&of(source), &resident, &from_peer, &from_host}) {
@@ -87,13 +91,15 @@ struct Function {
   // Of its requests that are over, and of them those that were answered within their deadlines.
   std::uint64_t finished = 0;
   std::uint64_t in_time = 0;
+  RecentOutcomes recent;  // under this objective
   RunTimes run_times;
 
-  // How many requests in time it needs in a row to comply (section 5.2); negative: it has that many
-  // to spare.
+  // How many requests in time it needs in a row to comply (section 5.2) if what is recent counts;
+  // negative: it has that many to spare.
   double required_count() const {
     const double p = objective.percentile;
-    return (p * static_cast<double>(finished) - static_cast<double>(in_time)) / (1 - p);
+    return (p * static_cast<double>(recent.finished()) - static_cast<double>(recent.in_time())) /
+           (1 - p);
   }
 };
 

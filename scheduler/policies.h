@@ -25,24 +25,38 @@ class QueuePolicy {
   virtual ~QueuePolicy() = default;
 
   // The instance has begun to wait, or its first request is another one now (a Remove precedes).
-  virtual void Add(const Instance& instance, const NodeState& node) = 0;
+  // Until it is removed, its function keeps its priority and its tenant.
+  virtual void Add(const Instance& instance, const NodeState& node, TimePoint now) = 0;
+  // The instance, which waits, has an image in another place, or more or less is known of its
+  // function than when it was added. Its first request and its GPU are the same.
+  virtual void Update(const Instance& /*instance*/, const NodeState&) {}
   // It waits no longer. Called with the instance as it was added.
-  virtual void Remove(const Instance& instance) = 0;
+  virtual void Remove(const Instance& instance, const NodeState& node, TimePoint now) = 0;
+  // Whether nobody waits and of no function anything is known.
+  virtual bool is_empty() const = 0;
 
   // The first `count` (or all, if they are fewer) of those that wait, in the order in which they
   // are to be served. Unless `open` is empty, those bound to other GPUs may be left out.
   virtual std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                         const NodeState& node, TimePoint now) = 0;
   // Whether `a`, which need not wait in the queue, would be served before `b`, which does.
-  virtual bool IsBefore(const Instance& a, const Instance& b, const NodeState& node) const = 0;
+  virtual bool IsBefore(const Instance& a, const Instance& b, const NodeState& node,
+                        TimePoint now) const = 0;
 
-  // What is known of the function has changed: a request is over, or the objective is another one.
-  // `in_time`: whether that request was answered within its deadline.
+  // What is known of the function has changed: a request is over, earlier ones do not count any
+  // more, or the objective is another one. `in_time`: whether that request was answered within its
+  // deadline.
   virtual void OnOutcome(const Function& /*function*/, std::optional<bool> /*in_time*/,
                          TimePoint /*now*/) {}
+  // The function, no instance of which waits, is about to change. What was known of it does not
+  // count any more, for others neither.
+  virtual void Forget(const Function& /*function*/) {}
 
-  // An instance of the function has held a GPU for so long. `weight`: of its tenant.
-  virtual void OnLeaseEnded(const Function& /*function*/, double /*weight*/, Duration /*held*/) {}
+  // The instance, which waits no longer, has a GPU for each member now; it runs a further request
+  // there; it has given them back.
+  virtual void OnServed(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
+  virtual void OnJoined(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
+  virtual void OnReleased(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
 
   // Whether the function's requests come after all others', because it is beyond rescue.
   virtual bool IsBeyondRescue(const Function& /*function*/) const { return false; }
@@ -102,7 +116,11 @@ struct RequiredCountOptions {
 // By required request count (RRC): how many requests in time a function still needs to comply. In
 // two groups: functions that reach compliance with little effort, of them first who needs most;
 // then the others, of them first who needs least.
-std::unique_ptr<QueuePolicy> MakeRequiredCountQueue(RequiredCountOptions options = {});
+//
+// Makes such queues with one alpha: Algorithm 2 follows how many of all the node's functions
+// comply, in whichever queue they stand.
+using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
+QueueFactory RequiredCountQueues(RequiredCountOptions options = {});
 
 // The one first that must start first to be answered in time, if it takes what is expected.
 // Functions that need more than `rescue_limit` requests in time in a row to comply come after the
@@ -112,9 +130,9 @@ struct LatestStartOptions {
 };
 std::unique_ptr<QueuePolicy> MakeLatestStartQueue(LatestStartOptions options = {});
 
-// A queue for each priority of functions, the highest first, and in each for each tenant: tenants
-// that wait share the GPUs' time by their weights. Queues are made when they are needed.
-using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
+// A queue for each priority of functions, the highest first, and in each for each tenant: while
+// tenants wait they share the GPUs' time by their weights, whatever each used before. Queues are
+// made when they are needed.
 std::unique_ptr<QueuePolicy> MakeSharedQueue(QueueFactory make);
 
 // --- Placements ---------------------------------------------------------------------------------

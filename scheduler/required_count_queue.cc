@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "scheduler/policies.h"
 
@@ -32,11 +33,13 @@ class CutSequence {
   void Insert(const Key& key) {
     if (key.first <= 0) return;
     keys_.insert(key);
+    is_cut_ = false;
     total_ += key.first;
     if (!IsAbove(key)) below_ += key.first;
   }
   void Erase(const Key& key) {
     if (key.first <= 0) return;
+    is_cut_ = false;
     total_ -= key.first;
     if (!IsAbove(key)) below_ -= key.first;
     keys_.erase(key);
@@ -45,6 +48,9 @@ class CutSequence {
   // Moves the cut to where it belongs. Calls `on_crossing(key)` for all that it passes.
   template <typename OnCrossing>
   void Recut(double alpha, const OnCrossing& on_crossing) {
+    if (is_cut_ && alpha == alpha_) return;
+    is_cut_ = true;
+    alpha_ = alpha;
     const auto limit = static_cast<Count>(alpha * static_cast<double>(total_));
     auto above = cut_ ? keys_.upper_bound(*cut_) : keys_.begin();
     const auto move = [&](Cut cut, const Key& crossed) {
@@ -68,43 +74,48 @@ class CutSequence {
  private:
   std::set<Key> keys_;
   Cut cut_;
+  bool is_cut_ = true;  // where it belongs with alpha_
+  double alpha_ = 0;
   Count total_ = 0;
   Count below_ = 0;
 };
 
-// Algorithm 2: alpha follows the ratio of compliant functions from period to period.
+// Algorithm 2: alpha follows the ratio of compliant functions from period to period. Of all the
+// node's: where they stand in several queues, few in one of them would throw it to and fro.
 class AdaptiveAlpha {
  public:
   explicit AdaptiveAlpha(const RequiredCountOptions& options)
       : options_(options), alpha_(options.alpha) {}
 
-  double value() const { return alpha_; }
-
-  void OnOutcome(const Function& function, bool in_time, TimePoint now) {
-    EndPeriods(now);
-    Record& record = records_[function.id];
-    if (record.period != period_) record = {.period = period_};
-    const bool was_counted = record.finished > 0;
-    const bool was_compliant = was_counted && record.IsCompliant(function.objective.percentile);
-    ++record.finished;
-    if (in_time) ++record.in_time;
-    const bool is_compliant = record.IsCompliant(function.objective.percentile);
-    if (!was_counted) ++functions_;
-    compliant_ += static_cast<int>(is_compliant) - static_cast<int>(was_compliant);
-  }
-
- private:
   // One function's requests of one period.
   struct Record {
     std::int64_t period = -1;
     std::uint64_t finished = 0;
     std::uint64_t in_time = 0;
-
-    bool IsCompliant(double percentile) const {
-      return static_cast<double>(in_time) >= percentile * static_cast<double>(finished);
-    }
+    bool is_compliant = true;
   };
 
+  double value() const { return alpha_; }
+
+  void OnOutcome(Record& record, double percentile, bool in_time, TimePoint now) {
+    EndPeriods(now);
+    Forget(record);
+    if (record.period != period_) record = {.period = period_};
+    ++record.finished;
+    if (in_time) ++record.in_time;
+    record.is_compliant =
+        static_cast<double>(record.in_time) >= percentile * static_cast<double>(record.finished);
+    ++functions_;
+    if (record.is_compliant) ++compliant_;
+  }
+
+  void Forget(const Record& record) {
+    if (record.period != period_) return;
+    --functions_;
+    if (record.is_compliant) --compliant_;
+  }
+
+ private:
   void EndPeriods(TimePoint now) {
     if (period_end_ == TimePoint()) period_end_ = now + options_.period;
     if (now < period_end_) return;
@@ -125,7 +136,6 @@ class AdaptiveAlpha {
 
   const RequiredCountOptions options_;
   double alpha_;
-  std::unordered_map<FunctionId, Record> records_;
   std::int64_t period_ = 0;
   TimePoint period_end_{};
   int functions_ = 0;  // with requests in this period
@@ -135,22 +145,29 @@ class AdaptiveAlpha {
 
 class RequiredCountQueue final : public QueuePolicy {
  public:
-  explicit RequiredCountQueue(const RequiredCountOptions& options) : alpha_(options) {}
+  explicit RequiredCountQueue(std::shared_ptr<AdaptiveAlpha> alpha) : alpha_(std::move(alpha)) {}
 
-  void Add(const Instance& instance, const NodeState& node) override {
+  void Add(const Instance& instance, const NodeState& node, TimePoint) override {
     Entry& entry = EntryOf(node.FunctionOf(instance));
-    entry.waiting.emplace(instance.id, *instance.queued_as);
-    GroupOf(entry, *instance.queued_as).insert(PlaceOf(entry, instance.id, *instance.queued_as));
+    const Turn turn = *instance.queued_as;
+    Group& group = GroupOf(entry.is_high, turn);
+    entry.waiting.push_back(group.insert(PlaceOf(entry, instance.id, turn)).first);
   }
 
-  void Remove(const Instance& instance) override {
+  void Remove(const Instance& instance, const NodeState&, TimePoint) override {
     Entry& entry = entries_.at(instance.function);
-    GroupOf(entry, *instance.queued_as).erase(PlaceOf(entry, instance.id, *instance.queued_as));
-    entry.waiting.erase(instance.id);
+    const auto place =
+        std::find_if(entry.waiting.begin(), entry.waiting.end(),
+                     [&](Group::iterator waiting) { return waiting->instance == instance.id; });
+    GroupOf(entry.is_high, (*place)->turn).erase(*place);
+    entry.waiting.erase(place);
   }
+  bool is_empty() const override { return entries_.empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>&, const NodeState&,
                                 TimePoint) override {
+    // Alpha may have changed by another queue's outcomes.
+    Recut();
     std::vector<InstanceId> first;
     for (const Group* const group : {&high_, &low_, &late_}) {
       for (auto place = group->begin(); place != group->end() && first.size() < count; ++place) {
@@ -160,7 +177,7 @@ class RequiredCountQueue final : public QueuePolicy {
     return first;
   }
 
-  bool IsBefore(const Instance& a, const Instance& b, const NodeState&) const override {
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState&, TimePoint) const override {
     const auto rank = [this](const Instance& instance) {
       const auto entry = entries_.find(instance.function);
       const bool is_high = entry == entries_.end() || entry->second.is_high;
@@ -173,22 +190,36 @@ class RequiredCountQueue final : public QueuePolicy {
 
   void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
     Entry& entry = EntryOf(function);
-    if (in_time) alpha_.OnOutcome(function, *in_time, now);
-    Relocate(entry, [&] {
+    if (in_time) {
+      alpha_->OnOutcome(entry.record, function.objective.percentile, *in_time, now);
+    }
+    const Count count = RequiredCount(function);
+    if (count != entry.key.first) {
+      const bool was_high = entry.is_high;
       sequence_.Erase(entry.key);
-      entry.key.first = RequiredCount(function);
+      entry.key.first = count;
       sequence_.Insert(entry.key);
       entry.is_high = !sequence_.IsAbove(entry.key);
-    });
+      Relocate(entry, was_high);
+    }
+    Recut();
+  }
+
+  void Forget(const Function& function) override {
+    const auto entry = entries_.find(function.id);
+    if (entry == entries_.end()) return;
+    alpha_->Forget(entry->second.record);
+    sequence_.Erase(entry->second.key);
+    entries_.erase(entry);
     Recut();
   }
 
   std::optional<Standing> StandingOf(const Function& function) const override {
     const auto entry = entries_.find(function.id);
-    if (entry == entries_.end()) return Standing{.alpha = alpha_.value()};
+    if (entry == entries_.end()) return Standing{.alpha = alpha_->value()};
     return Standing{.required_count = static_cast<double>(entry->second.key.first) / kCountUnit,
                     .is_high = entry->second.is_high,
-                    .alpha = alpha_.value()};
+                    .alpha = alpha_->value()};
   }
 
  private:
@@ -205,7 +236,8 @@ class RequiredCountQueue final : public QueuePolicy {
   struct Entry {
     CutSequence::Key key;
     bool is_high = true;
-    std::map<InstanceId, Turn> waiting;
+    AdaptiveAlpha::Record record;
+    std::vector<Group::iterator> waiting;
   };
 
   Entry& EntryOf(const Function& function) {
@@ -220,9 +252,9 @@ class RequiredCountQueue final : public QueuePolicy {
     return entry;
   }
 
-  Group& GroupOf(const Entry& entry, const Turn& turn) {
+  Group& GroupOf(bool is_high, const Turn& turn) {
     if (turn.is_late) return late_;
-    return entry.is_high ? high_ : low_;
+    return is_high ? high_ : low_;
   }
 
   // In the high group those come first that need most, in the low one those that need least.
@@ -231,26 +263,25 @@ class RequiredCountQueue final : public QueuePolicy {
     return {entry.is_high ? -count : count, turn, instance};
   }
 
-  // Does what changes the entry's place in the order.
-  template <typename Change>
-  void Relocate(Entry& entry, const Change& change) {
-    for (const auto& [instance, turn] : entry.waiting) {
-      GroupOf(entry, turn).erase(PlaceOf(entry, instance, turn));
-    }
-    change();
-    for (const auto& [instance, turn] : entry.waiting) {
-      GroupOf(entry, turn).insert(PlaceOf(entry, instance, turn));
+  // Brings the places of those that wait in step with the entry, which has changed.
+  void Relocate(Entry& entry, bool was_high) {
+    for (Group::iterator& waiting : entry.waiting) {
+      auto place = GroupOf(was_high, waiting->turn).extract(waiting);
+      place.value() = PlaceOf(entry, place.value().instance, place.value().turn);
+      Group& group = GroupOf(entry.is_high, place.value().turn);
+      waiting = group.insert(std::move(place)).position;
     }
   }
 
   void Recut() {
-    sequence_.Recut(alpha_.value(), [this](const CutSequence::Key& crossed) {
+    sequence_.Recut(alpha_->value(), [this](const CutSequence::Key& crossed) {
       Entry& entry = entries_.at(crossed.second);
-      Relocate(entry, [&] { entry.is_high = !entry.is_high; });
+      entry.is_high = !entry.is_high;
+      Relocate(entry, !entry.is_high);
     });
   }
 
-  AdaptiveAlpha alpha_;
+  const std::shared_ptr<AdaptiveAlpha> alpha_;  // other queues' too
   CutSequence sequence_;
   std::unordered_map<FunctionId, Entry> entries_;
   Group high_;
@@ -260,8 +291,10 @@ class RequiredCountQueue final : public QueuePolicy {
 
 }  // namespace
 
-std::unique_ptr<QueuePolicy> MakeRequiredCountQueue(RequiredCountOptions options) {
-  return std::make_unique<RequiredCountQueue>(options);
+QueueFactory RequiredCountQueues(RequiredCountOptions options) {
+  return [alpha = std::make_shared<AdaptiveAlpha>(options)] {
+    return std::make_unique<RequiredCountQueue>(alpha);
+  };
 }
 
 }  // namespace torpor::scheduler

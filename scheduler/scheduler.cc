@@ -15,6 +15,7 @@ Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   if (wake_up_ && *wake_up_ <= now_) wake_up_.reset();
   actions_.clear();
   std::visit([this](const auto& e) { Handle(e); }, event);
+  ForgetOutcomes();
   EndKeepAlives();
   RetryGrowths();
   StartCold();
@@ -60,6 +61,15 @@ void Scheduler::Handle(const TenantSet& event) {
 void Scheduler::Handle(const FunctionSet& event) {
   Function& function = node_.functions[event.function];
   function.id = event.function;
+  // Who waits stands in the queue as a function of before: it leaves, and comes again.
+  std::vector<Instance*> queued;
+  for (const InstanceId id : function.instances) {
+    Instance& instance = node_.instances.at(id);
+    if (instance.queued_as) queued.push_back(&instance);
+  }
+  for (const Instance* const instance : queued) policies_.queue->Remove(*instance, node_, now_);
+  policies_.queue->Forget(function);
+  if (function.objective != event.objective) function.recent.Clear();
   function.tenant = event.tenant;
   function.objective = event.objective;
   function.priority = event.priority;
@@ -67,6 +77,7 @@ void Scheduler::Handle(const FunctionSet& event) {
   function.keep_alive = event.keep_alive;
   for (const InstanceId id : function.instances) NoteKeepAlive(node_.instances.at(id));
   policies_.queue->OnOutcome(function, std::nullopt, now_);
+  for (const Instance* const instance : queued) policies_.queue->Add(*instance, node_, now_);
 }
 
 void Scheduler::Handle(const InstanceAdded& event) {
@@ -188,13 +199,8 @@ void Scheduler::EndTenancy(Instance& leader) {
     if (gpu.loading == member.id) gpu.loading = {};
     member.last_used = now_;
   });
-  const Function& function = node_.FunctionOf(leader);
+  policies_.queue->OnReleased(leader, node_, now_);
   const bool had_lease = leader.phase != Instance::Phase::kPlacing;
-  if (had_lease) {
-    const auto gpus = static_cast<int>(1 + leader.companions.size());
-    policies_.queue->OnLeaseEnded(function, node_.WeightOf(function.tenant),
-                                  (now_ - leader.leased_at) * gpus);
-  }
   NoteKeepAlive(leader);
   SetPhase(leader, Instance::Phase::kIdle);
   if (had_lease && leader.waiting.empty()) TakeFromSibling(leader);

@@ -44,10 +44,16 @@ struct Options {
 // as long as every action is answered by its event, leases that are revoked end, and a GPU that
 // goes down comes back.
 //
-// An event costs O(log n) in instances and waiting requests, and O(g) in GPUs; ExecutorUp and
-// ExecutorDown cost more.
+// An event costs O(log n) in instances and waiting requests, O(i) in instances of a function, O(t)
+// in tenants, and O(g) in GPUs, of which each may be free for kMostPassedOver who do not take it.
+// ExecutorUp and ExecutorDown cost more, and images that are too large for the GPU that is free.
 class Scheduler {
  public:
+  // A GPU may be free, or be so soon, and the first in the queue do not take it: they wait for a
+  // better one, or its implicit lease has just begun. Whoever waits for either has asked to be
+  // woken up, and so many are asked at an event; others stand behind them until then.
+  static constexpr int kMostPassedOver = 64;
+
   explicit Scheduler(Policies policies, Options options = {});
 
   // `now` never goes back. Events that no longer make sense (a swap of an executor that has gone)
@@ -127,9 +133,14 @@ class Scheduler {
   void RefuseAllWaiting(Instance& leader, Refusal reason);
   // Brings the queue in step with what waits for the instance, and its phase.
   void UpdateQueue(Instance& leader);
+  // Brings its turn in step with where its image is and what is known of its function.
+  void UpdateTurn(const Instance& instance);
+  void UpdateTurns(const Function& function);
   // Lets an instance that has nothing to do serve what waits for another of its function.
   void TakeFromSibling(Instance& leader);
   void Count(const Request& request, bool in_time);
+  // Those that do not count any more.
+  void ForgetOutcomes();
   void LearnRunTime(const Instance& leader);
   bool IsTooLarge(Instance& leader);
   bool IsTooLate(const Instance& leader) const;
@@ -138,7 +149,8 @@ class Scheduler {
 
   // --- scheduler_queue.cc: who gets which GPU ---
   // Goes through the queue as long as there is a GPU that might be had: places whom one is free
-  // for, revokes implicit leases for others.
+  // for, revokes implicit leases for others. Stops at kMostPassedOver that might have such a GPU
+  // and have none yet.
   void ServeQueue();
   // Whether its image has to come before it stands in the queue.
   bool IsCold(const Instance& leader) const;
@@ -164,6 +176,7 @@ class Scheduler {
   std::vector<Instance*> MembersInOrder(Instance& leader);
   std::optional<GpuIndex> ChooseGpu(const Instance& member, const std::set<GpuIndex>& taken);
   bool MayRunOn(const Instance& member, const Gpu& gpu) const;
+  bool MayRunOnAny(const Instance& leader, const std::vector<GpuIndex>& gpus) const;
   // Whether waiting can help: there is a GPU for each member, busy or not, that it may run on.
   bool MayRunAnywhere(Instance& leader);
   // Makes implicit leases end for an instance that found no GPU for each member. `claimed`: GPUs
@@ -173,6 +186,7 @@ class Scheduler {
   bool MayRevoke(const Request& request, const Instance& holder);
   // Lets requests run under the lease that their instance has, or ends that for them.
   void ServeTenants();
+  // True where one of its requests runs now, or is no longer its first.
   bool Join(Instance& leader);
 
   // --- scheduler_memory.cc: images on GPUs ---
@@ -236,6 +250,7 @@ class Scheduler {
   std::set<InstanceId> choosing_;      // that wait by choice
   std::set<InstanceId> wanted_loads_;  // of administrators; leaders
   std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
+  std::set<std::pair<TimePoint, FunctionId>> outcome_ends_;  // when something is to be forgotten
   std::optional<TimePoint> wake_up_;
   bool is_waiting_better_ = false;  // the placement's last word was so
   std::uint64_t next_sequence_ = 1;

@@ -145,6 +145,7 @@ void Scheduler::SetCopyState(Instance& instance, GpuIndex at, Copy::State state)
     gpu.leaving += copy.bytes;
   }
   Rank(instance);
+  UpdateTurn(instance);
 }
 
 void Scheduler::Drop(Instance& instance, GpuIndex at) {
@@ -166,6 +167,7 @@ void Scheduler::Drop(Instance& instance, GpuIndex at) {
   if (gpu.loading == instance.id) gpu.loading = {};
   Rank(instance);
   if (options_.binding == Binding::kWhileResident) Bind(instance, std::nullopt);
+  UpdateTurn(instance);
   UpdateQueue(LeaderOf(instance.id));
 }
 
@@ -267,9 +269,9 @@ void Scheduler::BindEarly(Instance& instance, Bytes bytes) {
 }
 
 void Scheduler::Bind(Instance& instance, std::optional<GpuIndex> gpu) {
-  if (instance.queued_as) policies_.queue->Remove(instance);
+  if (instance.queued_as) policies_.queue->Remove(instance, node_, now_);
   instance.bound_gpu = gpu;
-  if (instance.queued_as) policies_.queue->Add(instance, node_);
+  if (instance.queued_as) policies_.queue->Add(instance, node_, now_);
 }
 
 std::optional<GpuIndex> Scheduler::RoomiestFor(const Instance& instance, Bytes bytes) const {

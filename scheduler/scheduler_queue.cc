@@ -9,26 +9,25 @@ namespace torpor::scheduler {
 void Scheduler::ServeQueue() {
   std::set<GpuIndex> claimed;
   std::set<InstanceId> unserved;
+  int passed_over = 0;
   while (queued_ > unserved.size()) {
     const std::vector<GpuIndex> open = OpenGpus(claimed);
     if (open.empty()) return;
-    const std::size_t before = unserved.size();
-    bool was_any_served = false;
-    for (const InstanceId id : policies_.queue->First(before + open.size(), open, node_, now_)) {
+    const std::size_t claimed_before = claimed.size();
+    bool is_any_new = false;
+    // Twice as many each time: together they cost no more than the last.
+    const std::size_t count = 2 * unserved.size() + open.size();
+    for (const InstanceId id : policies_.queue->First(count, open, node_, now_)) {
       if (unserved.count(id) > 0) continue;
-      if (StepAside(node_.instances.at(id))) {
-        was_any_served = true;
-        break;
-      }
-      if (!Serve(node_.instances.at(id), claimed)) {
-        unserved.insert(id);
-        continue;
-      }
-      // The order may be another one now.
-      was_any_served = true;
-      break;
+      is_any_new = true;
+      Instance& leader = node_.instances.at(id);
+      // The order may be another one then.
+      if (StepAside(leader) || Serve(leader, claimed)) break;
+      unserved.insert(id);
+      if (claimed.size() > claimed_before) break;
+      if (MayRunOnAny(leader, open) && ++passed_over == kMostPassedOver) return;
     }
-    if (!was_any_served && unserved.size() == before) return;
+    if (!is_any_new) return;
   }
 }
 
@@ -150,6 +149,7 @@ bool Scheduler::Place(Instance& leader, const std::set<GpuIndex>& claimed) {
   }
   leader.image_source = ImageSource::kResident;
   SetPhase(leader, Instance::Phase::kPlacing);
+  policies_.queue->OnServed(leader, node_, now_);
   for (Instance* const member : members) {
     if (member->phase == Instance::Phase::kPlacing) Advance(*member);
   }
@@ -190,6 +190,11 @@ bool Scheduler::MayRunOn(const Instance& member, const Gpu& gpu) const {
   }
   return options_.evicts || member.copies.count(gpu.id) > 0 ||
          gpu.free_later() >= member.image_bytes;
+}
+
+bool Scheduler::MayRunOnAny(const Instance& leader, const std::vector<GpuIndex>& gpus) const {
+  return std::any_of(gpus.begin(), gpus.end(),
+                     [&](GpuIndex gpu) { return MayRunOn(leader, node_.gpus.at(gpu)); });
 }
 
 bool Scheduler::MayRunAnywhere(Instance& leader) {
@@ -261,20 +266,23 @@ void Scheduler::ServeTenants() {
 }
 
 bool Scheduler::Join(Instance& leader) {
-  const Request request = node_.FirstOf(leader);
-  if (request.is_implicit || leader.phase != Instance::Phase::kLeased || leader.lease_is_implicit ||
+  if (leader.phase != Instance::Phase::kLeased || leader.lease_is_implicit ||
       leader.in_flight.size() >= static_cast<std::size_t>(leader.max_in_flight)) {
     return false;
   }
+  if (StepAside(leader)) return true;
+  const Request request = node_.FirstOf(leader);
+  if (request.is_implicit) return false;
   // Joining while others wait for a GPU could keep the lease for ever.
   const std::vector<InstanceId> blocked = policies_.queue->First(1, {}, node_, now_);
   if (!blocked.empty() &&
-      !policies_.queue->IsBefore(leader, node_.instances.at(blocked.front()), node_)) {
+      !policies_.queue->IsBefore(leader, node_.instances.at(blocked.front()), node_, now_)) {
     return false;
   }
   Unqueue(request);
   leader.in_flight.insert(request.request);
   leader.run_since.reset();
+  policies_.queue->OnJoined(leader, node_, now_);
   actions_.emplace_back(scheduler::Grant{request.request, leader.id, leader.gpu, true, {}});
   return true;
 }

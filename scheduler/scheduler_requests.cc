@@ -129,14 +129,22 @@ void Scheduler::UpdateQueue(Instance& leader) {
       waits && !is_cold ? std::optional(leader.waiting.begin()->first) : std::nullopt;
   if (turn == leader.queued_as) return;
   if (leader.queued_as) {
-    policies_.queue->Remove(leader);
+    policies_.queue->Remove(leader, node_, now_);
     --queued_;
   }
   if (!leader.queued_as) leader.wait = {.since = now_};
   leader.queued_as = turn;
   if (!turn) return;
-  policies_.queue->Add(leader, node_);
+  policies_.queue->Add(leader, node_, now_);
   ++queued_;
+}
+
+void Scheduler::UpdateTurn(const Instance& instance) {
+  if (instance.queued_as) policies_.queue->Update(instance, node_);
+}
+
+void Scheduler::UpdateTurns(const Function& function) {
+  for (const InstanceId id : function.instances) UpdateTurn(node_.instances.at(id));
 }
 
 void Scheduler::TakeFromSibling(Instance& leader) {
@@ -162,21 +170,37 @@ void Scheduler::Count(const Request& request, bool in_time) {
   Function& function = node_.functions.at(node_.instances.at(request.instance).function);
   ++function.finished;
   if (in_time) ++function.in_time;
+  function.recent.Add(in_time, now_);
+  if (function.recent.finished() == 1) {
+    outcome_ends_.emplace(*function.recent.next_end(), function.id);
+  }
   policies_.queue->OnOutcome(function, in_time, now_);
+  UpdateTurns(function);
+}
+
+void Scheduler::ForgetOutcomes() {
+  while (!outcome_ends_.empty() && outcome_ends_.begin()->first <= now_) {
+    Function& function = node_.functions.at(outcome_ends_.begin()->second);
+    outcome_ends_.erase(outcome_ends_.begin());
+    function.recent.Forget(now_);
+    const std::optional<TimePoint> next = function.recent.next_end();
+    if (next) outcome_ends_.emplace(*next, function.id);
+    policies_.queue->OnOutcome(function, std::nullopt, now_);
+    UpdateTurns(function);
+  }
 }
 
 void Scheduler::LearnRunTime(const Instance& leader) {
   if (!leader.run_since) return;
-  RunTimes& times = node_.functions.at(leader.function).run_times;
-  const Duration taken = now_ - *leader.run_since;
-  switch (leader.image_source) {
-    case ImageSource::kResident:
-      return times.resident.Add(taken);
-    case ImageSource::kPeer:
-      return times.from_peer.Add(taken);
-    case ImageSource::kHost:
-      return times.from_host.Add(taken);
+  Function& function = node_.functions.at(leader.function);
+  RecentMedian& time = function.run_times.of(leader.image_source);
+  const std::optional<Duration> before = time.value();
+  time.Add(now_ - *leader.run_since);
+  if (time.value() == before) return;
+  for (const InstanceId id : function.instances) {
+    ForEachMember(node_.instances.at(id), [this](Instance& member) { Rank(member); });
   }
+  UpdateTurns(function);
 }
 
 bool Scheduler::IsTooLarge(Instance& leader) {

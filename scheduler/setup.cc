@@ -6,8 +6,8 @@ namespace torpor::scheduler {
 namespace {
 
 Setup Torpor(std::uint64_t) {
-  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }),
-           MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
+  return {{MakeSharedQueue(RequiredCountQueues()), MakeInterferenceAwarePlacement(),
+           MakeHeavinessEviction()},
           {}};
 }
 
@@ -30,15 +30,15 @@ Setup EarliestDeadline(std::uint64_t) {
 }
 
 Setup Random(std::uint64_t seed) {
-  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }), MakeRandomPlacement(seed),
-           MakeHeavinessEviction()},
-          {.swaps_from_peers = false}};
+  return {
+      {MakeSharedQueue(RequiredCountQueues()), MakeRandomPlacement(seed), MakeHeavinessEviction()},
+      {.swaps_from_peers = false}};
 }
 
 Setup Lru(std::uint64_t) {
-  return {{MakeSharedQueue([] { return MakeRequiredCountQueue(); }),
-           MakeInterferenceAwarePlacement(), MakeLruEviction()},
-          {}};
+  return {
+      {MakeSharedQueue(RequiredCountQueues()), MakeInterferenceAwarePlacement(), MakeLruEviction()},
+      {}};
 }
 
 Setup SimpleSwap(std::uint64_t seed) {

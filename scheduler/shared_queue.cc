@@ -1,8 +1,7 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "scheduler/policies.h"
@@ -10,127 +9,278 @@
 namespace torpor::scheduler {
 namespace {
 
-// A queue for each priority and tenant. Of the tenants of one priority the one goes first that has
-// had the least GPU time for its weight; who had nothing to do does not get later what it did not
-// use.
+// Of a request of which nothing is known.
+constexpr Duration kUnknownRun = std::chrono::milliseconds(20);
+
+// A queue for each priority and tenant.
+//
+// Tenants of a priority share by start-time fair queueing (Goyal, Vin, Cheng: "Start-time Fair
+// Queueing", SIGCOMM 1996), with several requests under way at a time (SFQ(D): Jin, Chase, Kaur,
+// "Interposed Proportional Sharing for a Storage Service Utility", SIGMETRICS 2004). A tenant's tag
+// is the GPU time that it has used, divided by its weight; the least goes first. The tag of who was
+// served last is the virtual time. A tenant that begins to wait is not behind that, so that it has
+// no claim on what it did not use before; and none is far ahead of it, so that nobody can be caught
+// up with. Priorities do not share: each has a virtual time of its own.
+//
+// How long a request holds its GPU is known at its end only. Until then a tenancy counts as long as
+// it is expected to take, or as it has taken if that is more.
 class SharedQueue final : public QueuePolicy {
  public:
   explicit SharedQueue(QueueFactory make) : make_(std::move(make)) {}
 
-  void Add(const Instance& instance, const NodeState& node) override {
+  void Add(const Instance& instance, const NodeState& node, TimePoint now) override {
     const Key key = KeyOf(node.FunctionOf(instance));
     Lane& lane = LaneAt(key);
-    if (lane.waiting++ == 0) lane.used = std::max(lane.used, LeastUsed(key));
-    lane.queue->Add(instance, node);
-    added_to_[instance.id] = key;
+    if (!lane.IsWaiting(now)) CatchUp(key, node, now);
+    ++lane.waiting;
+    lane.queue->Add(instance, node, now);
   }
-  void Remove(const Instance& instance) override {
-    const auto added = added_to_.find(instance.id);
-    Lane& lane = lanes_.at(added->second);
+  void Update(const Instance& instance, const NodeState& node) override {
+    LaneAt(KeyOf(node.FunctionOf(instance))).queue->Update(instance, node);
+  }
+  void Remove(const Instance& instance, const NodeState& node, TimePoint now) override {
+    const Key key = KeyOf(node.FunctionOf(instance));
+    Lane& lane = LaneAt(key);
     --lane.waiting;
-    lane.queue->Remove(instance);
-    added_to_.erase(added);
+    lane.waited_until = now;
+    lane.queue->Remove(instance, node, now);
   }
+  bool is_empty() const override { return levels_.empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                 const NodeState& node, TimePoint now) override {
-    if (lanes_.size() == 1) return lanes_.begin()->second.queue->First(count, open, node, now);
     std::vector<InstanceId> first;
-    for (auto lane = lanes_.begin(); lane != lanes_.end() && first.size() < count;) {
-      const auto next = lanes_.lower_bound({lane->first.first + 1, TenantId{}});
-      for (const InstanceId id : Interleave({lane, next}, count - first.size(), open, node, now)) {
-        first.push_back(id);
+    for (const auto& [priority, level] : levels_) {
+      if (first.size() == count) break;
+      std::vector<InstanceId> of_level =
+          FirstOf(priority, level, count - first.size(), open, node, now);
+      if (first.empty()) {
+        first = std::move(of_level);
+      } else {
+        first.insert(first.end(), of_level.begin(), of_level.end());
       }
-      lane = next;
     }
     return first;
   }
 
-  bool IsBefore(const Instance& a, const Instance& b, const NodeState& node) const override {
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState& node,
+                TimePoint now) const override {
     const Key key_of_a = KeyOf(node.FunctionOf(a));
-    const Key key_of_b = added_to_.at(b.id);
-    const auto lane_of_a = lanes_.find(key_of_a);
-    const Lane& lane_of_b = lanes_.at(key_of_b);
-    if (key_of_a == key_of_b) return lane_of_b.queue->IsBefore(a, b, node);
-    const double used_by_a = lane_of_a == lanes_.end() ? 0 : lane_of_a->second.used;
-    return std::tie(key_of_a.first, used_by_a) < std::tie(key_of_b.first, lane_of_b.used);
+    const Key key_of_b = KeyOf(node.FunctionOf(b));
+    if (key_of_a == key_of_b) {
+      const Lane& lane = levels_.at(key_of_b.first).lanes.at(key_of_b.second);
+      return lane.queue->IsBefore(a, b, node, now);
+    }
+    if (key_of_a.first != key_of_b.first) return key_of_a.first > key_of_b.first;
+    return TagOf(key_of_a, node, now) < TagOf(key_of_b, node, now);
   }
 
   void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
     LaneAt(KeyOf(function)).queue->OnOutcome(function, in_time, now);
   }
 
-  void OnLeaseEnded(const Function& function, double weight, Duration held) override {
-    LaneAt(KeyOf(function)).used += ToSeconds(held) / weight;
+  void Forget(const Function& function) override {
+    const Key key = KeyOf(function);
+    const auto level = levels_.find(key.first);
+    if (level == levels_.end()) return;
+    const auto lane = level->second.lanes.find(key.second);
+    if (lane == level->second.lanes.end()) return;
+    lane->second.queue->Forget(function);
+    DropEmptyLanes(level);
+  }
+
+  void OnServed(const Instance& instance, const NodeState& node, TimePoint now) override {
+    const Key key = KeyOf(node.FunctionOf(instance));
+    PassVirtualTime(key, node, now);
+    tenancies_.push_back({.instance = instance.id,
+                          .key = key,
+                          .gpus = GpusOf(instance),
+                          .since = now,
+                          .expected = ExpectedRun(instance, node)});
+  }
+
+  void OnJoined(const Instance& instance, const NodeState& node, TimePoint now) override {
+    const auto tenancy = TenancyOf(instance.id);
+    if (tenancy == tenancies_.end()) return;
+    PassVirtualTime(tenancy->key, node, now);
+    tenancy->expected =
+        std::max(tenancy->expected, now - tenancy->since + ExpectedRun(instance, node));
+  }
+
+  void OnReleased(const Instance& instance, const NodeState& node, TimePoint now) override {
+    const auto tenancy = TenancyOf(instance.id);
+    if (tenancy == tenancies_.end()) return;
+    LaneAt(tenancy->key).tag +=
+        tenancy->gpus * ToSeconds(now - tenancy->since) / node.WeightOf(tenancy->key.second);
+    tenancies_.erase(tenancy);
   }
 
   bool IsBeyondRescue(const Function& function) const override {
-    const auto lane = lanes_.find(KeyOf(function));
-    return lane != lanes_.end() && lane->second.queue->IsBeyondRescue(function);
+    const Lane* const lane = FindLane(function);
+    return lane && lane->queue->IsBeyondRescue(function);
   }
 
   std::optional<Standing> StandingOf(const Function& function) const override {
-    const auto lane = lanes_.find(KeyOf(function));
-    return lane == lanes_.end() ? std::nullopt : lane->second.queue->StandingOf(function);
+    const Lane* const lane = FindLane(function);
+    return lane ? lane->queue->StandingOf(function) : std::nullopt;
   }
 
  private:
-  // The highest priority is the least.
-  using Key = std::pair<int, TenantId>;
+  using Key = std::pair<int, TenantId>;  // the priority
+
   struct Lane {
     std::unique_ptr<QueuePolicy> queue;
     std::size_t waiting = 0;
-    double used = 0;  // seconds of GPUs by weight
-  };
-  using Lanes = std::map<Key, Lane>;
+    std::optional<TimePoint> waited_until{};
+    double tag = 0;  // without what is under way
 
-  static Key KeyOf(const Function& function) { return {-function.priority, function.tenant}; }
+    // Who stops and begins again in one moment has not stopped.
+    bool IsWaiting(TimePoint now) const { return waiting > 0 || waited_until == now; }
+  };
+
+  // Of one priority.
+  struct Level {
+    std::map<TenantId, Lane> lanes;
+    double virtual_time = 0;  // in seconds, as tags
+  };
+  using Levels = std::map<int, Level, std::greater<>>;
+
+  struct Tenancy {
+    InstanceId instance;
+    Key key;
+    double gpus = 1;
+    TimePoint since;
+    Duration expected{};
+  };
+
+  static Key KeyOf(const Function& function) { return {function.priority, function.tenant}; }
+
+  static double GpusOf(const Instance& instance) {
+    return static_cast<double>(1 + instance.companions.size());
+  }
+
+  static Duration ExpectedRun(const Instance& instance, const NodeState& node) {
+    const Duration run = node.ExpectedRun(instance);
+    return run > Duration::zero() ? run : kUnknownRun;
+  }
 
   Lane& LaneAt(const Key& key) {
-    Lane& lane = lanes_[key];
+    Lane& lane = levels_[key.first].lanes[key.second];
     if (!lane.queue) lane.queue = make_();
     return lane;
   }
 
-  // Of the others of the same priority that wait.
-  double LeastUsed(const Key& key) const {
-    std::optional<double> least;
-    for (const auto& [other, lane] : lanes_) {
-      if (other == key || other.first != key.first || lane.waiting == 0) continue;
-      least = std::min(least.value_or(lane.used), lane.used);
-    }
-    return least.value_or(0);
+  const Lane* FindLane(const Function& function) const {
+    const auto level = levels_.find(function.priority);
+    if (level == levels_.end()) return nullptr;
+    const auto lane = level->second.lanes.find(function.tenant);
+    return lane == level->second.lanes.end() ? nullptr : &lane->second;
   }
 
-  // Of the lanes of one priority, as if each that is taken from had used a GPU for as long.
-  static std::vector<InstanceId> Interleave(std::pair<Lanes::iterator, Lanes::iterator> lanes,
-                                            std::size_t count, const std::vector<GpuIndex>& open,
-                                            const NodeState& node, TimePoint now) {
-    constexpr double kSecondsOfRun = 0.02;
-    std::vector<std::vector<InstanceId>> firsts;
-    std::set<std::pair<double, std::size_t>> next;
-    std::vector<double> steps;
-    for (auto lane = lanes.first; lane != lanes.second; ++lane) {
-      steps.push_back(kSecondsOfRun / node.WeightOf(lane->first.second));
-      firsts.push_back(lane->second.queue->First(count, open, node, now));
-      std::reverse(firsts.back().begin(), firsts.back().end());
-      if (!firsts.back().empty()) next.emplace(lane->second.used, firsts.size() - 1);
+  std::vector<Tenancy>::iterator TenancyOf(InstanceId instance) {
+    return std::find_if(tenancies_.begin(), tenancies_.end(),
+                        [&](const Tenancy& tenancy) { return tenancy.instance == instance; });
+  }
+
+  // With what is under way for as long as `time_of` says.
+  template <typename TimeOf>
+  double TagWith(const Key& key, const NodeState& node, const TimeOf& time_of) const {
+    const Level& level = levels_.at(key.first);
+    const auto lane = level.lanes.find(key.second);
+    if (lane == level.lanes.end()) return level.virtual_time;
+    double under_way = 0;
+    for (const Tenancy& tenancy : tenancies_) {
+      if (tenancy.key == key) under_way += tenancy.gpus * ToSeconds(time_of(tenancy));
+    }
+    return lane->second.tag + under_way / node.WeightOf(key.second);
+  }
+
+  double TagOf(const Key& key, const NodeState& node, TimePoint now) const {
+    return TagWith(key, node, [&](const Tenancy& tenancy) {
+      return std::max(tenancy.expected, now - tenancy.since);
+    });
+  }
+
+  double TagUntil(const Key& key, const NodeState& node, TimePoint now) const {
+    return TagWith(key, node, [&](const Tenancy& tenancy) { return now - tenancy.since; });
+  }
+
+  void PassVirtualTime(const Key& key, const NodeState& node, TimePoint now) {
+    double& virtual_time = levels_.at(key.first).virtual_time;
+    virtual_time = std::max(virtual_time, TagOf(key, node, now));
+  }
+
+  // For a tenant that begins to wait.
+  void CatchUp(const Key& key, const NodeState& node, TimePoint now) {
+    auto& [lanes, virtual_time] = levels_.at(key.first);
+    const bool was_anybody_waiting = std::any_of(
+        lanes.begin(), lanes.end(), [&](const auto& lane) { return lane.second.IsWaiting(now); });
+    if (!was_anybody_waiting) {
+      // Nobody has gone short by what the others have used until now.
+      for (const auto& [tenant, lane] : lanes) {
+        virtual_time = std::max(virtual_time, TagUntil({key.first, tenant}, node, now));
+      }
+    }
+    lanes.at(key.second).tag += std::max(0.0, virtual_time - TagOf(key, node, now));
+  }
+
+  void DropEmptyLanes(Levels::iterator level) {
+    auto& [lanes, virtual_time] = level->second;
+    for (auto lane = lanes.begin(); lane != lanes.end();) {
+      const Key key(level->first, lane->first);
+      const bool is_under_way =
+          std::any_of(tenancies_.begin(), tenancies_.end(),
+                      [&](const Tenancy& tenancy) { return tenancy.key == key; });
+      if (is_under_way || !lane->second.queue->is_empty()) {
+        ++lane;
+        continue;
+      }
+      // Who comes back is no nearer to its turn than it was.
+      virtual_time = std::max(virtual_time, lane->second.tag);
+      lane = lanes.erase(lane);
+    }
+    if (lanes.empty()) levels_.erase(level);
+  }
+
+  // In the order in which they would be served if each took the time that is expected.
+  std::vector<InstanceId> FirstOf(int priority, const Level& level, std::size_t count,
+                                  const std::vector<GpuIndex>& open, const NodeState& node,
+                                  TimePoint now) const {
+    if (level.lanes.size() == 1) {
+      return level.lanes.begin()->second.queue->First(count, open, node, now);
+    }
+    struct Line {
+      std::vector<InstanceId> instances;
+      std::size_t next = 0;
+      double weight = 1;
+    };
+    std::vector<Line> lines;
+    std::set<std::pair<double, std::size_t>> heads;
+    for (const auto& [tenant, lane] : level.lanes) {
+      if (lane.waiting == 0) continue;
+      std::vector<InstanceId> instances = lane.queue->First(count, open, node, now);
+      if (instances.empty()) continue;
+      heads.emplace(TagOf({priority, tenant}, node, now), lines.size());
+      lines.push_back({std::move(instances), 0, node.WeightOf(tenant)});
     }
     std::vector<InstanceId> first;
-    while (first.size() < count && !next.empty()) {
-      const auto [used, lane] = *next.begin();
-      next.erase(next.begin());
-      first.push_back(firsts[lane].back());
-      firsts[lane].pop_back();
-      if (!firsts[lane].empty()) next.emplace(used + steps[lane], lane);
+    while (first.size() < count && !heads.empty()) {
+      const auto [tag, index] = *heads.begin();
+      heads.erase(heads.begin());
+      Line& line = lines[index];
+      const InstanceId next = line.instances[line.next++];
+      first.push_back(next);
+      if (line.next == line.instances.size()) continue;
+      const Instance& instance = node.instances.at(next);
+      const double seconds = GpusOf(instance) * ToSeconds(ExpectedRun(instance, node));
+      heads.emplace(tag + seconds / line.weight, index);
     }
     return first;
   }
 
   const QueueFactory make_;
-  Lanes lanes_;
-  // A function's priority may have changed since.
-  std::unordered_map<InstanceId, Key> added_to_;
+  Levels levels_;
+  std::vector<Tenancy> tenancies_;  // at most one a GPU
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +21,11 @@ class TurnQueue {
   }
   void Remove(const Instance& instance, const Key& key) {
     lanes_[instance.bound_gpu].erase({key, instance.id});
+  }
+
+  bool is_empty() const {
+    return std::all_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return lane.second.empty(); });
   }
 
   // As QueuePolicy::First.

@@ -17,14 +17,19 @@ class CheckedQueue final : public QueuePolicy {
   CheckedQueue(std::unique_ptr<QueuePolicy> queue, OnFault on_fault)
       : queue_(std::move(queue)), on_fault_(std::move(on_fault)) {}
 
-  void Add(const Instance& instance, const NodeState& node) override {
+  void Add(const Instance& instance, const NodeState& node, TimePoint now) override {
     if (!waiting_.insert(instance.id).second) on_fault_("an instance is queued twice");
-    queue_->Add(instance, node);
+    queue_->Add(instance, node, now);
   }
-  void Remove(const Instance& instance) override {
+  void Update(const Instance& instance, const NodeState& node) override {
+    if (waiting_.count(instance.id) == 0) on_fault_("what is not queued is updated");
+    queue_->Update(instance, node);
+  }
+  void Remove(const Instance& instance, const NodeState& node, TimePoint now) override {
     if (waiting_.erase(instance.id) == 0) on_fault_("what is not queued is removed");
-    queue_->Remove(instance);
+    queue_->Remove(instance, node, now);
   }
+  bool is_empty() const override { return queue_->is_empty(); }
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open,
                                 const NodeState& node, TimePoint now) override {
@@ -39,17 +44,28 @@ class CheckedQueue final : public QueuePolicy {
     if (open.empty() && first.size() < most) on_fault_("the queue leaves somebody out");
     return first;
   }
-  bool IsBefore(const Instance& a, const Instance& b, const NodeState& node) const override {
+  bool IsBefore(const Instance& a, const Instance& b, const NodeState& node,
+                TimePoint now) const override {
     if (waiting_.count(b.id) == 0) on_fault_("compared with who does not wait");
-    return queue_->IsBefore(a, b, node);
+    return queue_->IsBefore(a, b, node, now);
   }
 
   void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
     queue_->OnOutcome(function, in_time, now);
   }
-  void OnLeaseEnded(const Function& function, double weight, Duration held) override {
-    if (held < Duration::zero()) on_fault_("a lease ended before it began");
-    queue_->OnLeaseEnded(function, weight, held);
+  void Forget(const Function& function) override { queue_->Forget(function); }
+  void OnServed(const Instance& instance, const NodeState& node, TimePoint now) override {
+    if (waiting_.count(instance.id) > 0) on_fault_("who is served still waits");
+    if (!served_.insert(instance.id).second) on_fault_("an instance is served twice");
+    queue_->OnServed(instance, node, now);
+  }
+  void OnJoined(const Instance& instance, const NodeState& node, TimePoint now) override {
+    if (served_.count(instance.id) == 0) on_fault_("joins who is not served");
+    queue_->OnJoined(instance, node, now);
+  }
+  void OnReleased(const Instance& instance, const NodeState& node, TimePoint now) override {
+    if (served_.erase(instance.id) == 0) on_fault_("releases what is not served");
+    queue_->OnReleased(instance, node, now);
   }
   bool IsBeyondRescue(const Function& function) const override {
     return queue_->IsBeyondRescue(function);
@@ -62,6 +78,7 @@ class CheckedQueue final : public QueuePolicy {
   const std::unique_ptr<QueuePolicy> queue_;
   const OnFault on_fault_;
   std::set<InstanceId> waiting_;
+  std::set<InstanceId> served_;
 };
 
 }  // namespace torpor::scheduler

@@ -89,13 +89,38 @@ TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
   for (const std::uint64_t id : {4, 1, 3, 2}) node.Wait(id, At(seconds(5 - id)));
   EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
   EXPECT_THAT(node.First(2), ElementsAre(3, 2));
-  EXPECT_TRUE(node.queue().IsBefore(node.instance(3), node.instance(2), node.node()));
-  // It stands where it was until it waits again.
-  node.function(4).priority = 9;
-  EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
-  node.Leave(4);
-  node.Wait(4, At(seconds(9)));
+  EXPECT_TRUE(node.queue().IsBefore(node.instance(3), node.instance(2), node.node(), {}));
+  node.Change(4, [](Function& function) { function.priority = 9; });
   EXPECT_THAT(node.First(9), ElementsAre(4, 3, 2, 1));
+}
+
+TEST(SharedQueueTest, WhoChangesItsPriorityOrTenantLeavesNothingBehind) {
+  WaitingNode node(MakeSharedQueue(RequiredCountQueues({.alpha = 0.5})));
+  for (const std::uint64_t id : {1, 2}) node.AddFunction(id, {milliseconds(80), 0.98});
+  node.Finish(1, false, At(seconds(1)));
+  for (int i = 0; i < 2; ++i) node.Finish(2, false, At(seconds(1)));
+  const auto is_high = [&](std::uint64_t id) {
+    return node.queue().StandingOf(node.function(id))->is_high;
+  };
+  EXPECT_TRUE(is_high(1));  // a third of what all require
+  EXPECT_FALSE(is_high(2));
+  node.Change(2, [](Function& function) { function.priority = 1; });
+  EXPECT_FALSE(is_high(1));  // all of it
+  node.Change(2, [](Function& function) { function.priority = 0; });
+  EXPECT_TRUE(is_high(1));
+  node.Change(2, [](Function& function) { function.tenant = TenantId{7}; });
+  EXPECT_FALSE(is_high(1));
+}
+
+TEST(SharedQueueTest, IsEmptyOnceAllHaveLeft) {
+  WaitingNode node(MakeSharedQueue(RequiredCountQueues()));
+  node.AddFunction(1);
+  node.Wait(1, At(seconds(1)));
+  node.Change(1, [](Function& function) { function.priority = 1; });
+  node.Leave(1);
+  EXPECT_FALSE(node.queue().is_empty());
+  node.queue().Forget(node.function(1));
+  EXPECT_TRUE(node.queue().is_empty());
 }
 
 TEST(SharedQueueTest, TenantsShareByTheirWeights) {
@@ -108,25 +133,69 @@ TEST(SharedQueueTest, TenantsShareByTheirWeights) {
     node.Wait(id, At(seconds(9 - id)));
   }
   EXPECT_THAT(node.First(4), ElementsAre(4, 8, 3, 2));
-  // The first has used 4 s by its weight, the second 1.
-  node.queue().OnLeaseEnded(node.function(1), 3, seconds(12));
-  node.queue().OnLeaseEnded(node.function(5), 1, seconds(1));
+  // The first uses a third of a second by its weight, then the second a whole one.
+  node.Serve(4, At(seconds(10)));
+  node.Release(4, At(seconds(11)));
   EXPECT_THAT(node.First(4), ElementsAre(8, 7, 6, 5));
-  EXPECT_TRUE(node.queue().IsBefore(node.instance(5), node.instance(4), node.node()));
+  EXPECT_TRUE(
+      node.queue().IsBefore(node.instance(5), node.instance(3), node.node(), At(seconds(11))));
+  node.Serve(8, At(seconds(11)));
+  node.Release(8, At(seconds(12)));
+  EXPECT_THAT(node.First(4), ElementsAre(3, 2, 1, 7));
 }
 
-TEST(SharedQueueTest, WhoHadNothingToDoHasNoClaimLater) {
+TEST(SharedQueueTest, WhatNobodyWaitedForIsNotCaughtUpWith) {
   WaitingNode node(MakeSharedQueue(MakeFifoQueue));
-  for (const std::uint64_t id : {1, 2}) {
-    node.node().tenants[TenantId{id}].weight = 1;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
     node.AddFunction(id);
-    node.function(id).tenant = TenantId{id};
+    node.function(id).tenant = TenantId{id % 2 + 1};
   }
   node.Wait(1, At(seconds(1)));
-  node.queue().OnLeaseEnded(node.function(1), 1, seconds(100));
-  node.Wait(2, At(seconds(2)));
-  node.queue().OnLeaseEnded(node.function(2), 1, seconds(1));
-  EXPECT_THAT(node.First(2), ElementsAre(1, 2));
+  node.Serve(1, At(seconds(1)));
+  // It has held its GPU for long when others come.
+  for (const std::uint64_t id : {2, 3, 4}) node.Wait(id, At(seconds(100 + id)));
+  node.Release(1, At(seconds(105)));
+  EXPECT_THAT(node.First(1, At(seconds(105))), ElementsAre(2));
+  node.Serve(2, At(seconds(105)));
+  node.Release(2, At(seconds(110)));
+  EXPECT_THAT(node.First(2, At(seconds(110))), ElementsAre(3, 4));
+}
+
+TEST(SharedQueueTest, WhatJoinsALeaseCountsAsUse) {
+  WaitingNode node(MakeSharedQueue(MakeFifoQueue));
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    node.AddFunction(id);
+    node.function(id).tenant = TenantId{id % 2 + 1};
+  }
+  for (const std::uint64_t id : {1, 3}) node.Wait(id, At(seconds(id)));
+  node.Serve(1, At(seconds(3)));
+  node.queue().OnJoined(node.instance(1), node.node(), At(seconds(100)));
+  for (const std::uint64_t id : {2, 4}) node.Wait(id, At(seconds(100)));
+  node.Release(1, At(seconds(100)));
+  EXPECT_THAT(node.First(1, At(seconds(100))), ElementsAre(2));
+  node.Serve(2, At(seconds(100)));
+  node.Release(2, At(seconds(105)));
+  EXPECT_THAT(node.First(2, At(seconds(105))), ElementsAre(3, 4));
+}
+
+TEST(SharedQueueTest, WhatIsUnderWayCountsAsUse) {
+  WaitingNode node(MakeSharedQueue(MakeFifoQueue));
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    node.AddFunction(id);
+    node.function(id).tenant = TenantId{id <= 2 ? 1u : 2u};
+    node.Wait(id, At(seconds(id)));
+  }
+  EXPECT_THAT(node.First(1), ElementsAre(1));
+  node.Serve(1, At(seconds(5)));
+  // Two GPUs at one moment are not one tenant's.
+  EXPECT_THAT(node.First(1, At(seconds(5))), ElementsAre(3));
+  node.Serve(3, At(seconds(5)));
+  node.Release(3, At(seconds(6)));
+  EXPECT_THAT(node.First(1, At(seconds(7))), ElementsAre(4));
+  node.Release(1, At(seconds(7)));
+  EXPECT_THAT(node.First(1, At(seconds(7))), ElementsAre(4));
+  node.Serve(4, At(seconds(7)));
+  EXPECT_THAT(node.First(1, At(seconds(7))), ElementsAre(2));
 }
 
 // What appendix A.3 says, computed from nothing.
@@ -140,9 +209,9 @@ std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t func
   for (std::uint64_t id = 1; id <= functions; ++id) {
     const Function& function = node.function(id);
     const double p = function.objective.percentile;
-    const double count =
-        (p * static_cast<double>(function.finished) - static_cast<double>(function.in_time)) /
-        (1 - p);
+    const double count = (p * static_cast<double>(function.recent.finished()) -
+                          static_cast<double>(function.recent.in_time())) /
+                         (1 - p);
     sorted.push_back({std::llround(count * 1e6), id});
   }
   std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) {
@@ -173,7 +242,7 @@ TEST_P(RequiredCountQueueTest, OrdersAsTheAppendixSays) {
   const double alpha = GetParam();
   constexpr std::uint64_t kFunctions = 40;
   // One period: alpha stays.
-  WaitingNode node(MakeRequiredCountQueue({.alpha = alpha, .period = std::chrono::hours(1000)}));
+  WaitingNode node(RequiredCountQueues({.alpha = alpha, .period = std::chrono::hours(1000)})());
   std::mt19937 random(7);
   for (std::uint64_t id = 1; id <= kFunctions; ++id) {
     node.AddFunction(id, {milliseconds(80), id % 3 == 0 ? 0.9 : 0.98});
@@ -199,7 +268,7 @@ TEST_P(RequiredCountQueueTest, OrdersAsTheAppendixSays) {
 INSTANTIATE_TEST_SUITE_P(Alphas, RequiredCountQueueTest, testing::Values(0, 0.1, 0.5, 1));
 
 TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
-  WaitingNode node(MakeRequiredCountQueue({.alpha = 0.5, .period = seconds(40)}));
+  WaitingNode node(RequiredCountQueues({.alpha = 0.5, .period = seconds(40)})());
   for (std::uint64_t id = 1; id <= 10; ++id) node.AddFunction(id, {milliseconds(80), 0.5});
   TimePoint now = At(seconds(1));
   const auto period = [&](std::uint64_t compliant) {
@@ -218,6 +287,26 @@ TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
   period(9);
   period(10);
   EXPECT_EQ(alpha(), 1.0);  // twice up: 5, 9 of 10
+}
+
+TEST(AdaptiveAlphaTest, IsOneForAllPrioritiesAndTenants) {
+  WaitingNode node(MakeSharedQueue(RequiredCountQueues({.alpha = 0.5, .period = seconds(40)})));
+  for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id, {milliseconds(80), 0.98});
+  node.Change(3, [](Function& function) { function.priority = 1; });
+  node.Finish(1, false, At(seconds(1)));
+  node.Finish(2, false, At(seconds(1)));
+  node.Finish(2, false, At(seconds(1)));
+  node.Wait(1, At(seconds(2)));
+  node.Wait(2, At(seconds(3)));
+  EXPECT_THAT(node.First(2), ElementsAre(1, 2));
+  // In the first period a third of the functions comply, in the second all that finish any.
+  node.Finish(3, true, At(seconds(2)));
+  node.Finish(3, true, At(seconds(42)));
+  node.Finish(3, true, At(seconds(82)));
+  EXPECT_EQ(node.queue().StandingOf(node.function(3))->alpha, 1.0);
+  EXPECT_EQ(node.queue().StandingOf(node.function(1))->alpha, 1.0);
+  // All are in the high group, of which goes first who needs most.
+  EXPECT_THAT(node.First(2), ElementsAre(2, 1));
 }
 
 }  // namespace

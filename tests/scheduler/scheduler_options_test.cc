@@ -12,12 +12,6 @@ using std::chrono::milliseconds;
 class SchedulerOptionsTest : public SchedulerTest {
  protected:
   explicit SchedulerOptionsTest(Options options = {}) : SchedulerTest(options) {}
-
-  void Serve(const Grant& grant, Duration run) {
-    Advance(run);
-    Tell(RequestGone{grant.request, Ending::kAnswered});
-    Tell(LeaseEnded{grant.instance});
-  }
 };
 
 TEST_F(SchedulerOptionsTest, FurtherRequestsThanMayWaitAreRefused) {
@@ -99,6 +93,46 @@ TEST_F(SchedulerOptionsTest, RequestsCountAgainstTheObjectiveWhenTheyAreOver) {
   Tell(RequestGone{RequestId{4}});
   EXPECT_EQ(function.finished, 3u);
   EXPECT_EQ(function.in_time, 1u);
+}
+
+TEST_F(SchedulerOptionsTest, WhatWasHoursAgoIsNotHeldAgainstAFunction) {
+  Up(kGpu0, 100);
+  const Objective objective{.deadline = milliseconds(25), .percentile = 0.9};
+  Tell(FunctionSet{.function = FunctionId{9}, .objective = objective});
+  Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
+  MakeResident(kA, kGpu0);
+  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  const auto grant = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(grant);
+  Serve(*grant, milliseconds(30));
+  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  Advance(std::chrono::minutes(59));
+  Tell(TimePassed{});
+  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  Advance(std::chrono::minutes(12));
+  Tell(TimePassed{});
+  EXPECT_EQ(function.required_count(), 0);
+  EXPECT_EQ(function.finished, 1u);
+}
+
+TEST_F(SchedulerOptionsTest, AnotherObjectiveCountsFromNow) {
+  Up(kGpu0, 100);
+  const auto set = [&](Duration deadline, int priority) {
+    Tell(FunctionSet{.function = FunctionId{9},
+                     .objective = {.deadline = deadline, .percentile = 0.9},
+                     .priority = priority});
+  };
+  set(milliseconds(25), 0);
+  Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
+  MakeResident(kA, kGpu0);
+  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  const auto grant = Only<Grant>(Arrive(1, kA));
+  ASSERT_TRUE(grant);
+  Serve(*grant, milliseconds(30));
+  set(milliseconds(25), 1);
+  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  set(milliseconds(40), 1);
+  EXPECT_EQ(function.required_count(), 0);
 }
 
 TEST_F(SchedulerOptionsTest, AnImageThatNothingChangesStaysWhereItWas) {
@@ -371,6 +405,23 @@ TEST_P(TooLateTest, WhoIsTooLateIsServedLastOrRefused) {
   Tell(RequestGone{next->request, Ending::kAnswered});
   const Actions last = Tell(LeaseEnded{next->instance});
   EXPECT_EQ(last.empty(), GetParam() == TooLate::kRefuse);
+}
+
+TEST_P(TooLateTest, WhoIsTooLateJoinsNoLeaseAheadOfOthers) {
+  const InstanceId two{4};
+  Tell(FunctionSet{.function = FunctionId{4}, .objective = {.deadline = milliseconds(20)}});
+  Tell(InstanceAdded{two, 2, {}, FunctionId{4}});
+  Tell(GrowthWanted{GrowthId{4}, two, 10});
+  MakeResident(two, kGpu0);
+  EXPECT_TRUE(Only<Grant>(Arrive(1, two)));
+  EXPECT_TRUE(Only<Grant>(Arrive(2, two)));
+  EXPECT_TRUE(Arrive(3, two).empty());
+  EXPECT_TRUE(Arrive(4, kC).empty());
+  Advance(milliseconds(100));
+  const Actions actions = Tell(RequestGone{RequestId{1}, Ending::kAnswered});
+  EXPECT_EQ(Only<Grant>(actions).has_value(), GetParam() == TooLate::kServe);
+  EXPECT_EQ(Only<Refuse>(actions).has_value(), GetParam() == TooLate::kRefuse);
+  EXPECT_EQ(actions.empty(), GetParam() == TooLate::kServeLast);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TooLateTest,

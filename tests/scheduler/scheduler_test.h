@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "scheduler/scheduler.h"
@@ -19,7 +20,10 @@ inline constexpr InstanceId kC{3};
 class SchedulerTest : public testing::Test {
  protected:
   explicit SchedulerTest(Options options = {})
-      : scheduler_({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()}, options) {}
+      : SchedulerTest({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()}, options) {
+  }
+  explicit SchedulerTest(Policies policies, Options options = {})
+      : scheduler_(std::move(policies), options) {}
 
   Actions Tell(const Event& event) { return scheduler_.OnEvent(event, now_); }
   void Up(GpuIndex gpu, Bytes capacity, const std::vector<GpuIndex>& sources = {}) {
@@ -42,6 +46,12 @@ class SchedulerTest : public testing::Test {
     ASSERT_EQ(scheduler_.node().instances.at(instance).copies.count(gpu), 1u);
   }
   void Advance(Duration duration) { now_ += duration; }
+  // What was granted runs for so long, and is answered.
+  Actions Serve(const Grant& grant, Duration run) {
+    Advance(run);
+    Tell(RequestGone{grant.request, Ending::kAnswered});
+    return Tell(LeaseEnded{grant.instance});
+  }
 
   template <typename T>
   static std::optional<T> Only(const Actions& actions) {

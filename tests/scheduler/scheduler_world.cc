@@ -45,12 +45,13 @@ void SchedulerWorld::AddInstance(int number) {
   leader_[id] = id;
   // The first two are one function's.
   const FunctionId function{std::max(id.value, std::uint64_t{2})};
-  Tell(FunctionSet{.function = function,
-                   .objective = {.deadline = std::chrono::milliseconds(100)},
-                   .priority = number / 4,
-                   .max_waiting = 30,
-                   .tenant = TenantId{id.value % 3},
-                   .keep_alive = std::chrono::seconds(number % 2)});
+  functions_.push_back({.function = function,
+                        .objective = {.deadline = std::chrono::milliseconds(100)},
+                        .priority = number / 4,
+                        .max_waiting = 30,
+                        .tenant = TenantId{id.value % 3},
+                        .keep_alive = std::chrono::seconds(number % 2)});
+  Tell(functions_.back());
   InstanceAdded added{id, 1 + number % 3, {}, function};
   if (number == shape_.instances && shape_.gpus > 1) {
     added.companions.push_back(InstanceId{id.value + 1});
@@ -81,6 +82,7 @@ std::string SchedulerWorld::Step() {
       break;
     case 7:
       if (Below(8) == 0) BreakOrMendSomeGpu();
+      if (Below(8) == 0) ChangeSomeFunction();
       break;
     case 8:
       Tell(TimePassed{});
@@ -448,6 +450,23 @@ void SchedulerWorld::GiveSomeHint() {
     default:
       return Tell(LoadWanted{instance, std::nullopt});
   }
+}
+
+void SchedulerWorld::ChangeSomeFunction() {
+  if (Below(4) == 0) return Tell(TenantSet{TenantId{Below(3)}, 0.5 + Below(4)});
+  FunctionSet& function = functions_[Below(functions_.size())];
+  switch (Below(3)) {
+    case 0:
+      function.priority = static_cast<int>(Below(3));
+      break;
+    case 1:
+      function.tenant = TenantId{Below(3)};
+      break;
+    default:
+      function.objective.deadline = std::chrono::milliseconds(50 + Below(100));
+      break;
+  }
+  Tell(function);
 }
 
 std::vector<SchedulerWorld::Place> SchedulerWorld::MovingImages() const {

@@ -90,6 +90,7 @@ class SchedulerWorld {
   void Requeue(RequestId request);
   void GrowOrShrink();
   void GiveSomeHint();
+  void ChangeSomeFunction();
   std::vector<Place> MovingImages() const;
   void CompleteSomeSwap();
   void CompleteSwap(const Place& place, bool is_ok);
@@ -110,6 +111,7 @@ class SchedulerWorld {
   std::vector<InstanceId> members_;          // they and the companion
   std::map<InstanceId, InstanceId> leader_;  // by member
   std::map<InstanceId, Bytes> image_bytes_;
+  std::vector<FunctionSet> functions_;
   std::map<GpuIndex, bool> is_up_;
   std::map<Place, Image> images_;
   std::set<Place> write_backs_;  // under way

@@ -1,5 +1,7 @@
 #include "tests/scheduler/waiting_node.h"
 
+#include <algorithm>
+
 namespace torpor::scheduler {
 
 void WaitingNode::AddFunction(std::uint64_t id, Objective objective) {
@@ -23,20 +25,40 @@ void WaitingNode::Wait(std::uint64_t id, TimePoint arrival, TimePoint deadline) 
   Instance& waiting = instance(id);
   waiting.waiting.emplace(request.turn, request.request);
   waiting.queued_as = request.turn;
-  queue_->Add(waiting, node_);
+  now_ = std::max(now_, arrival);
+  queue_->Add(waiting, node_, now_);
 }
 
 void WaitingNode::Leave(std::uint64_t id) {
   Instance& waiting = instance(id);
-  queue_->Remove(waiting);
+  queue_->Remove(waiting, node_, now_);
   waiting.queued_as.reset();
   waiting.waiting.clear();
 }
 
+void WaitingNode::Serve(std::uint64_t id, TimePoint now) {
+  now_ = std::max(now_, now);
+  Leave(id);
+  queue_->OnServed(instance(id), node_, now_);
+}
+
+void WaitingNode::Release(std::uint64_t id, TimePoint now) {
+  now_ = std::max(now_, now);
+  queue_->OnReleased(instance(id), node_, now_);
+}
+
+void WaitingNode::Change(std::uint64_t id, const std::function<void(Function&)>& change) {
+  Instance& changed = instance(id);
+  if (changed.queued_as) queue_->Remove(changed, node_, now_);
+  queue_->Forget(function(id));
+  change(function(id));
+  queue_->OnOutcome(function(id), std::nullopt, {});
+  if (changed.queued_as) queue_->Add(changed, node_, now_);
+}
+
 void WaitingNode::Finish(std::uint64_t id, bool in_time, TimePoint now) {
   Function& finished = function(id);
-  ++finished.finished;
-  if (in_time) ++finished.in_time;
+  finished.recent.Add(in_time, now);
   queue_->OnOutcome(finished, in_time, now);
 }
 

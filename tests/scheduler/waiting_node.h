@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "scheduler/policies.h"
@@ -16,6 +19,11 @@ class WaitingNode {
   // The function has one request, which waits for a GPU since `arrival`.
   void Wait(std::uint64_t id, TimePoint arrival, TimePoint deadline = TimePoint::max());
   void Leave(std::uint64_t id);
+  // It waits no longer, but has a GPU until it is released.
+  void Serve(std::uint64_t id, TimePoint now);
+  void Release(std::uint64_t id, TimePoint now);
+  // As a FunctionSet changes it.
+  void Change(std::uint64_t id, const std::function<void(Function&)>& change);
   void Finish(std::uint64_t id, bool in_time, TimePoint now);
   bool IsWaiting(std::uint64_t id) {
     return node_.instances.at(InstanceId{id}).queued_as.has_value();
@@ -33,6 +41,7 @@ class WaitingNode {
   NodeState node_;
   std::unique_ptr<QueuePolicy> queue_;
   std::uint64_t next_ = 1;
+  TimePoint now_{};
 };
 
 }  // namespace torpor::scheduler
