@@ -13,7 +13,8 @@
 
 namespace torpor::sim {
 
-// What a request of a model takes, and what its image occupies.
+// What a request of a model takes, and what its image occupies. What of native containers and of
+// blocks is 0 is not known: a node that was measured may have had none.
 struct ModelProfile {
   std::string name;
   Duration native{};     // in a container of its own, with the GPU's own libraries

@@ -49,6 +49,7 @@ class SimulatedNode {
     const std::vector<FunctionSpec>* functions = nullptr;
     System system;
     std::uint64_t seed = 1;
+    bool keeps_replicas = true;  // of an image that another GPU gets from a GPU; else it moves
   };
 
   // `timers` and `observer` outlive it.

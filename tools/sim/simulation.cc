@@ -54,7 +54,8 @@ class Simulation final : public SimulatedNode::Observer {
     for (std::size_t i = 0; i < scenario.nodes; ++i) {
       nodes_.push_back(std::make_unique<SimulatedNode>(
           SimulatedNode::Setting{static_cast<std::uint16_t>(i), scenario.node, scenario.profiles,
-                                 &functions_, scenario.system, scenario.seed + i},
+                                 &functions_, scenario.system, scenario.seed + i,
+                                 scenario.keeps_replicas},
           timers_, *this));
     }
   }

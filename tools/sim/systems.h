@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "scheduler/scheduler.h"
+#include "tools/sim/model_profile.h"
 
 namespace torpor::sim {
 
@@ -25,6 +26,9 @@ struct System {
 // torpor, torpor-plus, fifo, lru, block, random, native, keep-alive, non-swap, simple-swap.
 const std::vector<System>& Systems();
 absl::StatusOr<System> SystemNamed(std::string_view name);
+
+// Fails where the system executes in a way of which the profiles say nothing.
+absl::Status CheckKnown(const System& system, const Profiles& profiles);
 
 // A scheduler of that system. `seed` is for policies that draw lots.
 std::unique_ptr<scheduler::Scheduler> MakeScheduler(const System& system, std::uint64_t seed);

@@ -71,6 +71,19 @@ TEST(ModelProfile, ThePapersAreThoseOfItsTables) {
   EXPECT_FALSE(FindModel(profiles, "gpt").ok());
 }
 
+TEST(ModelProfile, NativeContainersAndBlocksNeedNotBeKnown) {
+  const std::string head =
+      "version: v1\nreference: {pcie_gbps: 10, nvlink_gbps: 50}\npercentile: 0.98\nmodels:\n";
+  const std::string model =
+      "  - {name: a, resident_ms: 5, host_ms: 7, peer_ms: 6, parameters_mb: 10, footprint_gb: 0.1, "
+      "deadline_ms: 20";
+  const auto profiles = ParseProfiles(head + model + "}\n", "file.yaml");
+  ASSERT_TRUE(profiles.ok()) << profiles.status().message();
+  EXPECT_EQ(profiles->models[0].native, Duration::zero());
+  EXPECT_EQ(profiles->models[0].blocks, 0u);
+  EXPECT_THAT(ErrorOf(head + model + ", native_ms: 5}\n"), HasSubstr("native_gb"));
+}
+
 TEST(ModelProfile, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(ErrorOf(kHead + Model("a") + Model("a")), HasSubstr("file.yaml:7: a second model"));
   EXPECT_THAT(ErrorOf(kHead + Model("a", "49")), HasSubstr("must not be below resident_ms"));
