@@ -115,19 +115,26 @@ Profiles ReadDocument(const YAML::Node& root, DocumentReader& reader) {
   return profiles;
 }
 
-Duration Rest(Duration alone, Duration resident, Bytes bytes, double bytes_per_s) {
-  const Duration transfer(std::llround(static_cast<double>(bytes) / bytes_per_s * 1e9));
-  return alone - std::max(transfer, resident);
+Duration TimeOf(Bytes bytes, double bytes_per_s) {
+  return Duration(std::llround(static_cast<double>(bytes) / bytes_per_s * 1e9));
 }
 
 }  // namespace
 
+Duration Profiles::HostTransfer(const ModelProfile& model) const {
+  return TimeOf(model.parameters, pcie_bytes_per_s);
+}
+
+Duration Profiles::PeerTransfer(const ModelProfile& model) const {
+  return TimeOf(model.parameters, nvlink_bytes_per_s);
+}
+
 Duration Profiles::HostRest(const ModelProfile& model) const {
-  return Rest(model.host, model.resident, model.parameters, pcie_bytes_per_s);
+  return model.host - std::max(HostTransfer(model), model.resident);
 }
 
 Duration Profiles::PeerRest(const ModelProfile& model) const {
-  return Rest(model.peer, model.resident, model.parameters, nvlink_bytes_per_s);
+  return model.peer - std::max(PeerTransfer(model), model.resident);
 }
 
 absl::StatusOr<Profiles> ParseProfiles(const std::string& yaml, std::string_view source) {
