@@ -4,7 +4,9 @@
 #   make demo       build, then serve a dozen functions on two emulated GPUs
 #   make test       build, all tests that need no GPU, formatting, clang-tidy, fuzzers for 10 s
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
-#   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long
+#   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long, then 24 under
+#                   80% load for half as long
+#   make truth      the same requests on torpord and in torpor-sim: docs/truth.md
 #   make bench      benchmarks, all or BENCHMARKS="NAME..."; results and plots in bench/results/
 #   make bundle     a relocatable folder for a machine with a GPU: bundle/torpor.tar.xz
 #   make asan tsan  the tests under sanitizers (build-asan/, build-tsan/)
@@ -17,11 +19,12 @@ SHELL := /bin/bash
 FUZZ_SECONDS ?= 600
 SOAK_SECONDS ?= 600
 BENCHMARKS ?=
+TRUTH_FLAGS ?=
 JOBS ?= $(shell nproc)
 BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build --preset $(1) -j $(JOBS)
 CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
 
-.PHONY: setup build demo test fuzz fuzz-build soak bench bundle asan tsan format clean help
+.PHONY: setup build demo test fuzz fuzz-build soak truth bench bundle asan tsan format clean help
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
@@ -50,6 +53,9 @@ fuzz: fuzz-build
 
 soak: build
 	@SOAK_SECONDS=$(SOAK_SECONDS) build/tests/soak_test
+
+truth: build
+	@tools/dev/truth.sh build $(TRUTH_FLAGS)
 
 bench: build
 	@tools/dev/run_benchmarks.sh build $(BENCHMARKS)

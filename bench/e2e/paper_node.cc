@@ -2,8 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
+
+#include "tests/e2e/paper_topology.h"
 
 namespace torpor::bench {
 namespace {
@@ -13,20 +13,9 @@ namespace {
 // little against copies and kernels of 400 µs or more.
 constexpr double kTimeScale = 20;
 
-// The preset's text with the time_scale of the benchmarks, times `slower`.
-std::string Preset(double slower) {
+double TimeScale() {
   const char* const chosen = std::getenv("TORPOR_BENCH_TIME_SCALE");
-  const double time_scale = chosen == nullptr ? kTimeScale : std::strtod(chosen, nullptr);
-  std::ifstream file(TORPOR_BENCH_TOPOLOGY);
-  std::ostringstream text;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("time_scale:")) {
-      text << "time_scale: " << time_scale * slower << "\n";
-    } else {
-      text << line << "\n";
-    }
-  }
-  return text.str();
+  return chosen == nullptr ? kTimeScale : std::strtod(chosen, nullptr);
 }
 
 }  // namespace
@@ -38,7 +27,7 @@ void Fail(const std::string& what) {
 
 const emulator::Topology& PaperNode() {
   static const auto* const topology = [] {
-    auto parsed = emulator::ParseTopology(Preset(1), TORPOR_BENCH_TOPOLOGY);
+    auto parsed = emulator::ParseTopology(PaperTopology(), "paper-4gpu");
     if (!parsed.ok()) Fail(parsed.failure().message);
     return new emulator::Topology(*parsed);
   }();
@@ -46,13 +35,7 @@ const emulator::Topology& PaperNode() {
 }
 
 std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels, double slower) {
-  std::ostringstream text;
-  text << Preset(slower);
-  if (!kernels.empty()) text << "\nkernels:\n";
-  for (const emulator::KernelTime& kernel : kernels) {
-    text << "  - {name: '" << kernel.name << "', us: " << kernel.us << "}\n";
-  }
-  return text.str();
+  return e2e::PaperTopology({.time_scale = TimeScale() * slower, .kernels = kernels});
 }
 
 double ModelledMs(Duration real) { return ToSeconds(real) * 1e3 / PaperNode().time_scale; }

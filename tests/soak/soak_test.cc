@@ -1,16 +1,11 @@
 // Many functions over a node's memory, and all that may happen to them, for as long as is asked.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,9 +16,9 @@
 #include "tests/soak/accounts.h"
 #include "tests/soak/disturbances.h"
 #include "tests/soak/fleet.h"
-#include "tests/soak/process_figures.h"
+#include "tests/soak/soak_run.h"
+#include "tests/soak/watched_node.h"
 #include "tools/torporctl/hints.h"
-#include "tools/torporctl/node_report.h"
 
 namespace torpor::soak {
 namespace {
@@ -62,26 +57,7 @@ constexpr Duration kKillPeriod = milliseconds(3'700);
 constexpr Duration kRestartPeriod = milliseconds(2'300);
 constexpr unsigned kMostHintPauseMs = 60;
 
-// How much more a process may have in the end than after the warm-up, with as many functions.
-constexpr Bytes kMostAnonymousGrowth = 16 * kMiB;
-constexpr int kMostDescriptorGrowth = 8;
-
-constexpr Bytes kMostSharedLeft = 1 * kMiB;
-
-constexpr const char* kDaemon = "torpord";
-constexpr const char* kSparedExecutor = "executor 0";
 constexpr const char* kLargest = "largest";  // as large as a GPU
-
-// At once, also where stdout is no terminal.
-void Say(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
-
-std::string Environment(const char* name, const std::string& otherwise) {
-  const char* const value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
-}
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
@@ -97,63 +73,15 @@ std::vector<std::string> And(std::vector<std::string> names, const std::string& 
 
 class Soak : public testing::Test {
  protected:
-  using Figures = std::map<std::string, ProcessFigures>;  // by what the process is
-
   void SetUp() override {
-    Say(fmt::format("SOAK_SEED={} SOAK_SECONDS={}: {} functions on {} GPUs\n", seed_,
-                    length_.count(), kFunctions, kGpus));
-    ASSERT_NO_FATAL_FAILURE(node_.Start());
-    WaitForStatus("every GPU is ready", [](const v1::NodeStatus& status) {
-      return std::all_of(status.gpus().begin(), status.gpus().end(),
-                         [](const v1::GpuStatus& gpu) { return gpu.state() == "ready"; });
-    });
-    executors_ = e2e::DescendantsOf(node_.daemon().pid());
-    bare_ = Measure();
+    Say(fmt::format("SOAK_SEED={} SOAK_SECONDS={}: {} functions on {} GPUs\n", run_.seed,
+                    run_.length.count(), kFunctions, kGpus));
+    ASSERT_NO_FATAL_FAILURE(watched_.Start());
     fleet_.Start();
   }
 
   void TearDown() override {
-    if (HasFailure()) std::fputs(EndOfLog().c_str(), stderr);
-  }
-
-  std::string EndOfLog() {
-    constexpr std::size_t kMostLog = 64 << 10;
-    const std::string log = node_.daemon().Stderr();
-    return "the end of torpord's log:\n" + log.substr(log.size() - std::min(log.size(), kMostLog));
-  }
-
-  v1::NodeStatus Status() const {
-    const auto status = torporctl::FetchStatus(socket_);
-    EXPECT_TRUE(status.ok()) << status.status();
-    return status.ok() ? *status : v1::NodeStatus();
-  }
-
-  template <typename Condition>
-  void WaitForStatus(const char* what, Condition is_so) const {
-    const TimePoint give_up = SteadyClock().Now() + seconds(60);
-    while (!is_so(Status())) {
-      ASSERT_LT(SteadyClock().Now(), give_up) << "it never is so that " << what;
-    }
-  }
-
-  Figures Measure() {
-    Figures figures = {{kDaemon, FiguresOf(node_.daemon().pid())}};
-    const v1::NodeStatus status = Status();
-    for (const v1::GpuStatus& gpu : status.gpus()) {
-      figures[fmt::format("executor {}", gpu.gpu())] =
-          FiguresOf(static_cast<pid_t>(gpu.executor_pid()));
-    }
-    return figures;
-  }
-
-  static void Print(const char* when, const Figures& figures) {
-    for (const auto& [process, values] : figures) {
-      Say(
-          fmt::format("{:18} {:11} {:4} MiB of its own, {:4} MiB shared, {:4} descriptors, "
-                      "{:3} threads\n",
-                      when, process, values.anonymous / kMiB, values.shared / kMiB,
-                      values.descriptor_count(), values.threads));
-    }
+    if (HasFailure()) std::fputs(watched_.EndOfLog().c_str(), stderr);
   }
 
   // Requests, hints, kills and restarts for so long, or until something is wrong. Nothing is under
@@ -200,7 +128,7 @@ class Soak : public testing::Test {
   }
 
   void PrintProgress() const {
-    const v1::NodeStatus status = Status();
+    const v1::NodeStatus status = watched_.Status();
     Say(
         fmt::format("{:4.0f} s: {} requests, {} swaps in, {} out, {} hints followed and {} "
                     "refused, {} executors "
@@ -210,39 +138,15 @@ class Soak : public testing::Test {
                     fleet_.restarts(), ToSeconds(fleet_.slowest()), failures_.count()));
   }
 
-  // What a process may have: it is killed before long, but not the executor of GPU 0.
-  static const ProcessFigures& ReferenceOf(const std::string& process, const Figures& warm) {
-    return warm.at(process == kDaemon ? kDaemon : kSparedExecutor);
-  }
-
-  static void CheckGrowth(const Figures& warm, const Figures& after) {
-    for (const auto& [process, figures] : after) {
-      const ProcessFigures& before = ReferenceOf(process, warm);
-      EXPECT_LE(figures.anonymous, before.anonymous + kMostAnonymousGrowth) << process;
-      // Connections to functions that were asked a moment ago are kept.
-      EXPECT_LE(figures.descriptor_count(),
-                before.descriptor_count() + kMostDescriptorGrowth + kFunctions)
-          << process << " has " << figures.DescriptorText() << "; it had "
-          << before.DescriptorText();
-    }
-  }
-
-  // With its functions gone it has what it had before they came. `arena`: what it keeps mapped for
-  // functions whoever there is, of which pages come into being when they are used.
-  static bool IsBare(const ProcessFigures& left, const ProcessFigures& bare, Bytes arena) {
-    return left.shared <= bare.shared + kMostSharedLeft + arena &&
-           left.descriptor_count() <= bare.descriptor_count() + kMostDescriptorGrowth;
-  }
-
   // What the daemon believes to be free is: one function that needs it all comes to each GPU.
   void CheckThatEachGpuCanBeFilled() {
-    const Bytes pool = Status().gpus(0).pool_bytes();
+    const Bytes pool = watched_.Status().gpus(0).pool_bytes();
     // Weights, keys, values and the rest share a chunk.
     const e2e::SequenceShape shape = {.kilobytes = static_cast<unsigned>((pool - kChunk) / kKiB)};
     e2e::SequenceModel model(shape);
     node_.StartFunction(kLargest, shape.Command());
     for (int gpu = 0; gpu < kGpus; ++gpu) {
-      WaitForStatus("no lease is left", [](const v1::NodeStatus& status) {
+      watched_.WaitForStatus("no lease is left", [](const v1::NodeStatus& status) {
         return std::all_of(status.gpus().begin(), status.gpus().end(),
                            [](const v1::GpuStatus& other) { return other.leased_to().empty(); });
       });
@@ -252,59 +156,22 @@ class Soak : public testing::Test {
       const e2e::Reply reply =
           node_.PostOne(fmt::format("/function/{}/{}", kLargest, turn.path), turn.body);
       EXPECT_EQ(reply.body, turn.answer) << "on GPU " << gpu;
-      EXPECT_EQ(Status().gpus(gpu).used_bytes(), pool) << "on GPU " << gpu;
+      EXPECT_EQ(watched_.Status().gpus(gpu).used_bytes(), pool) << "on GPU " << gpu;
     }
     node_.StopFunction(kLargest);
   }
 
-  void CheckThatFunctionsLeaveNothing() {
-    fleet_.Stop();
-    WaitForStatus("no session is left", [](const v1::NodeStatus& status) {
-      return status.sessions() == 0 && status.host_image_bytes() == 0;
-    });
-    CheckGpusAreEmpty(socket_);
-    Figures left;
-    const Bytes arena = is_translating_ ? Status().gpus(0).pool_bytes() : 0;
-    const auto is_bare = [&](const auto& process) {
-      return IsBare(process.second, bare_.at(process.first), process.first == kDaemon ? 0 : arena);
-    };
-    // Connections to functions are closed a little later.
-    WaitForStatus("memory and descriptors of the functions are gone", [&](const auto&) {
-      left = Measure();
-      return std::all_of(left.begin(), left.end(), is_bare);
-    });
-    Print("without functions", left);
-    for (const auto& [process, figures] : left) {
-      if (!is_bare(*left.find(process))) Say(process + ": " + figures.DescriptorText() + "\n");
-    }
-  }
-
-  void CheckThatTheDaemonLeavesNothing() {
-    std::vector<pid_t> processes = e2e::DescendantsOf(node_.daemon().pid());
-    EXPECT_EQ(processes.size(), executors_.size()) << "processes of the daemon";
-    node_.daemon().Signal(SIGTERM);
-    EXPECT_EQ(node_.daemon().Wait(seconds(60)), 0);
-    for (const pid_t process : processes) {
-      EXPECT_TRUE(e2e::WaitUntilGone(process, seconds(10))) << e2e::ProgramNameOf(process);
-    }
-  }
-
-  const seconds length_{std::stol(Environment("SOAK_SECONDS", "600"))};
-  const unsigned seed_ = static_cast<unsigned>(
-      std::stoul(Environment("SOAK_SEED", std::to_string(std::random_device()()))));
-  std::mt19937 random_{seed_};
+  const SoakRun run_ = SoakRun::FromEnvironment();
+  std::mt19937 random_{run_.seed};
   const std::vector<std::string> names_ = Names();
-  const std::string settings_ = Environment("SOAK_SETTINGS", "");
-  const bool is_translating_ = settings_.find("address_mode: translate") != std::string::npos;
   e2e::EmulatedNode node_{kFourGpus, And(names_, kLargest),
-                          "queue_timeout: 50s\n" + settings_ + "\n", 1, "keeps_state: true"};
-  const std::string socket_ = node_.folder().path() + "/admin.sock";
+                          "queue_timeout: 50s\n" + run_.settings + "\n", 1, "keeps_state: true"};
+  WatchedNode watched_{node_};
+  const std::string& socket_ = watched_.admin_socket();
   Gate gate_;
   Failures failures_;
-  Fleet fleet_{node_, names_, gate_, failures_, seed_};
+  Fleet fleet_{node_, names_, gate_, failures_, run_.seed};
   Hints hints_{socket_, names_, kGpus, failures_};
-  Figures bare_;  // before the first function came
-  std::vector<pid_t> executors_;
   std::uint64_t kills_ = 0;
   TimePoint begin_{};  // of the requests
   TimePoint next_kill_{};
@@ -314,25 +181,26 @@ class Soak : public testing::Test {
 
 TEST_F(Soak, EveryAnswerIsRightAndNothingIsLeftBehind) {
   begin_ = SteadyClock().Now();
-  const Duration warm_up = std::min<Duration>(length_ / 5, seconds(60));
+  const Duration warm_up = std::min<Duration>(run_.length / 5, seconds(60));
   RunFor(warm_up);
-  const Figures warm = Measure();
-  RunFor(length_ - warm_up);
+  const WatchedNode::Figures warm = watched_.Measure();
+  RunFor(run_.length - warm_up);
   if (HasFailure()) return;
   hints_.UnpinAll();
   fleet_.AskAll();
   PrintProgress();
   CheckAccounts(socket_, fleet_.AllocatedBytes());
-  const Figures after = Measure();
-  Print("at first", bare_);
-  Print("after the warm-up", warm);
-  Print("in the end", after);
-  CheckGrowth(warm, after);
+  const WatchedNode::Figures after = watched_.Measure();
+  WatchedNode::Print("at first", watched_.bare());
+  WatchedNode::Print("after the warm-up", warm);
+  WatchedNode::Print("in the end", after);
+  WatchedNode::CheckGrowth(warm, after, kFunctions);
   hints_.EvictAll();
   CheckGpusAreEmpty(socket_);
   CheckThatEachGpuCanBeFilled();
-  CheckThatFunctionsLeaveNothing();
-  CheckThatTheDaemonLeavesNothing();
+  fleet_.Stop();
+  watched_.CheckThatFunctionsLeaveNothing(run_.is_translating());
+  watched_.CheckThatTheDaemonLeavesNothing();
 }
 
 }  // namespace

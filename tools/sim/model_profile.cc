@@ -34,6 +34,14 @@ constexpr unsigned kMaxBlocks = 1'000'000;
 Duration Milliseconds(double ms) { return Duration(std::llround(ms * 1e6)); }
 Bytes Gigabytes(double gb) { return static_cast<Bytes>(std::llround(gb * 1e9)); }
 
+// All of what is known of native containers, or nothing.
+void ReadNative(const YAML::Node& node, ModelProfile* model, DocumentReader& reader) {
+  if (!node["native_ms"] && !node["native_gb"] && !node["cold_start_s"]) return;
+  model->native = Milliseconds(reader.Number(node, "native_ms", kMilliseconds));
+  model->native_footprint = Gigabytes(reader.Number(node, "native_gb", kGigabytes));
+  model->cold_start = Milliseconds(reader.Number(node, "cold_start_s", kSeconds) * 1e3);
+}
+
 ModelProfile ReadModel(const YAML::Node& node, DocumentReader& reader) {
   ModelProfile model;
   if (!reader.CheckKeys(node,
@@ -42,19 +50,15 @@ ModelProfile ReadModel(const YAML::Node& node, DocumentReader& reader) {
     return model;
   }
   model.name = reader.Name(node, "name");
-  model.native = Milliseconds(reader.Number(node, "native_ms", kMilliseconds));
   model.resident = Milliseconds(reader.Number(node, "resident_ms", kMilliseconds));
   model.host = Milliseconds(reader.Number(node, "host_ms", kMilliseconds));
   model.peer = Milliseconds(reader.Number(node, "peer_ms", kMilliseconds));
   model.parameters = Gigabytes(reader.Number(node, "parameters_mb", kMegabytes) / 1e3);
   model.footprint = Gigabytes(reader.Number(node, "footprint_gb", kGigabytes));
-  model.native_footprint = Gigabytes(reader.Number(node, "native_gb", kGigabytes));
-  model.cold_start = Milliseconds(reader.Number(node, "cold_start_s", kSeconds) * 1e3);
   model.deadline = Milliseconds(reader.Number(node, "deadline_ms", kMilliseconds));
+  ReadNative(node, &model, reader);
   if (node["blocks"]) {
     model.blocks = reader.Count(node["blocks"], "a number of blocks", 1, kMaxBlocks);
-  } else {
-    reader.Fail(node, "a model needs 'blocks'");
   }
   return model;
 }
@@ -106,24 +110,31 @@ Profiles ReadDocument(const YAML::Node& root, DocumentReader& reader) {
   profiles.reserved = Gigabytes(reader.Number(root, "reserved_gb", kReservedGigabytes, 0));
   profiles.percentile = reader.Number(root, "percentile", kPercentile);
   profiles.turnover = Milliseconds(reader.Number(root, "turnover_ms", kOverheadMs, 0));
-  profiles.driver_call = Milliseconds(reader.Number(root, "driver_call_ms", kOverheadMs));
+  profiles.driver_call = Milliseconds(reader.Number(root, "driver_call_ms", kOverheadMs, 0));
   ReadModels(root, &profiles, reader);
   return profiles;
 }
 
-Duration Rest(Duration alone, Duration resident, Bytes bytes, double bytes_per_s) {
-  const Duration transfer(std::llround(static_cast<double>(bytes) / bytes_per_s * 1e9));
-  return alone - std::max(transfer, resident);
+Duration TimeOf(Bytes bytes, double bytes_per_s) {
+  return Duration(std::llround(static_cast<double>(bytes) / bytes_per_s * 1e9));
 }
 
 }  // namespace
 
+Duration Profiles::HostTransfer(const ModelProfile& model) const {
+  return TimeOf(model.parameters, pcie_bytes_per_s);
+}
+
+Duration Profiles::PeerTransfer(const ModelProfile& model) const {
+  return TimeOf(model.parameters, nvlink_bytes_per_s);
+}
+
 Duration Profiles::HostRest(const ModelProfile& model) const {
-  return Rest(model.host, model.resident, model.parameters, pcie_bytes_per_s);
+  return model.host - std::max(HostTransfer(model), model.resident);
 }
 
 Duration Profiles::PeerRest(const ModelProfile& model) const {
-  return Rest(model.peer, model.resident, model.parameters, nvlink_bytes_per_s);
+  return model.peer - std::max(PeerTransfer(model), model.resident);
 }
 
 absl::StatusOr<Profiles> ParseProfiles(const std::string& yaml, std::string_view source) {

@@ -13,7 +13,8 @@
 
 namespace torpor::sim {
 
-// What a request of a model takes, and what its image occupies.
+// What a request of a model takes, and what its image occupies. What of native containers and of
+// blocks is 0 is not known: a node that was measured may have had none.
 struct ModelProfile {
   std::string name;
   Duration native{};     // in a container of its own, with the GPU's own libraries
@@ -38,18 +39,32 @@ struct Profiles {
   Duration driver_call{};  // to free or allocate a block
   std::vector<ModelProfile> models;
 
-  // What of `model` is still to be executed when the last byte has come and as much time has passed
-  // as it takes resident: the fill and drain of the pipeline of transfer and execution.
+  // What the transfer of `model` takes alone on these links.
+  Duration HostTransfer(const ModelProfile& model) const;
+  Duration PeerTransfer(const ModelProfile& model) const;
+  // What is then still to be executed when the last byte has come and as much time has passed as it
+  // takes resident: the fill and drain of the pipeline of transfer and execution.
   Duration HostRest(const ModelProfile& model) const;
   Duration PeerRest(const ModelProfile& model) const;
 };
 
-// When a request ends that began to execute at `begin` and whose last byte came at `arrived`: what
-// `rest` is of its model. The execution follows the transfer through the model, so that neither
-// hides more than the other leaves.
-inline TimePoint ExecutionEnd(TimePoint begin, Duration resident, TimePoint arrived,
+// An image's way to a GPU.
+struct Transfer {
+  TimePoint begun;
+  TimePoint arrived;
+  Duration alone{};  // what it takes on the links of the profiles
+};
+
+// When a request ends that began to execute at `begin`; `rest` is of its model, the way not empty.
+// The execution follows the transfer through the model, so that neither hides more than the other
+// leaves. Where execution takes longer than the transfer, the rest is what of the transfer it waits
+// for at first, and that comes later as all of it does.
+inline TimePoint ExecutionEnd(TimePoint begin, Duration resident, const Transfer& way,
                               Duration rest) {
-  return std::max(begin + resident, arrived) + rest;
+  const double stretch = static_cast<double>((way.arrived - way.begun).count()) /
+                         static_cast<double>(std::max(way.alone, Duration(1)).count());
+  const Duration fill(static_cast<Duration::rep>(static_cast<double>(rest.count()) * stretch));
+  return std::max(std::max(begin, way.begun + fill) + resident, way.arrived + rest);
 }
 
 // Reads a profile file (docs/simulator.md); `source` names it in errors, which say the line.

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -201,11 +202,25 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return absl::UnavailableError(path + ": cannot be written");
 }
 
+// A figure has systems of its own, a free run those that need nothing special.
+absl::Status CheckAllKnown(const Options& options, const Profiles& profiles,
+                           const std::string& command) {
+  for (const System& system : Systems()) {
+    const auto& asked = options.systems;
+    const bool is_simulated =
+        asked.empty() ? command != "run"
+                      : std::find(asked.begin(), asked.end(), system.name) != asked.end();
+    if (is_simulated) TORPOR_RETURN_IF_ERROR(CheckKnown(system, profiles));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> Run(const Options& options, const std::string& command) {
   Profiles profiles = PaperProfiles();
   if (!options.profiles_file.empty()) {
     TORPOR_ASSIGN_OR_RETURN(profiles, ReadProfiles(options.profiles_file));
   }
+  TORPOR_RETURN_IF_ERROR(CheckAllKnown(options, profiles, command));
   TORPOR_ASSIGN_OR_RETURN(const FigureOptions figure_options, ReadFiles(options, profiles));
   TORPOR_ASSIGN_OR_RETURN(const Figure figure, MakeFigure(options, figure_options, command));
   CaseRun run;

@@ -40,7 +40,9 @@ void SimulatedNode::AddModels() {
   for (const ModelProfile& model : profiles.models) {
     ModelTimes times;
     times.resident = setting_.system.is_native ? model.native : model.resident;
+    times.host_transfer = profiles.HostTransfer(model);
     times.host_rest = profiles.HostRest(model);
+    times.peer_transfer = profiles.PeerTransfer(model);
     times.peer_rest = profiles.PeerRest(model);
     times_.push_back(times);  // NOLINT: a handful of them
   }
@@ -75,7 +77,7 @@ void SimulatedNode::AddFunction(std::size_t function, TimePoint now) {
   InstanceAdded added;
   added.instance = InstanceOf(function);
   added.function = id;
-  added.keeps_replicas = true;
+  added.keeps_replicas = setting_.keeps_replicas;
   Tell(added, now);
   const ModelProfile& model = ModelOf(function);
   const Bytes bytes = setting_.system.is_native ? model.native_footprint : model.footprint;
@@ -101,7 +103,7 @@ void SimulatedNode::Expire(const Timer& timer) {
     case Timer::Kind::kPeerArrived:
       return ImageHasArrived(timer.place, timer.key, timer.at);
     case Timer::Kind::kAllocated:
-      for (const Image& image : gpus_[timer.place].images) {
+      for (Image& image : gpus_[timer.place].images) {
         if (image.key == timer.key) return BeginTransfer(timer.place, image, timer.at);
       }
       return;
@@ -160,7 +162,7 @@ void SimulatedNode::Do(const SwapIn& action, TimePoint now) {
   std::optional<BlockCache>& cache = gpus_[gpu].block_cache;
   const std::uint32_t driver_calls =
       cache ? cache->Take((*setting_.functions)[image.function].model) : 0;
-  if (driver_calls == 0) return BeginTransfer(gpu, image, now);
+  if (driver_calls == 0) return BeginTransfer(gpu, gpus_[gpu].images.back(), now);
   SetTimer(now + driver_calls * setting_.profiles->driver_call, Timer::Kind::kAllocated, gpu,
            image.key);
 }
@@ -172,7 +174,8 @@ void SimulatedNode::StartContainer(const SwapIn& action, TimePoint now) {
   SetTimer(now + ModelOf(function).cold_start, Timer::Kind::kLoaded, PlaceOf(action.gpu), function);
 }
 
-void SimulatedNode::BeginTransfer(std::size_t gpu, const Image& image, TimePoint now) {
+void SimulatedNode::BeginTransfer(std::size_t gpu, Image& image, TimePoint now) {
+  image.begun = now;
   const Bytes bytes = ModelOf(image.function).parameters;
   const NodeModel::Gpu& model = setting_.model->gpus[gpu];
   if (image.source) {
@@ -210,11 +213,9 @@ void SimulatedNode::ImageHasArrived(std::size_t gpu, std::uint64_t key, TimePoin
   const Image image = *found;
   Execution& execution = gpus_[gpu].execution;
   if (execution.waits_for_image && execution.function == image.function) {
-    const ModelTimes& times = TimesOf(image.function);
     execution.waits_for_image = false;
     images.erase(found);
-    const Duration rest = image.path == Path::kHost ? times.host_rest : times.peer_rest;
-    FinishAt(gpu, ExecutionEnd(execution.granted, times.resident, now, rest));
+    FinishAt(gpu, EndAfterTransfer(execution, image, now));
   }
   Tell(ImageArrived{InstanceOf(image.function), IndexOf(gpu)}, now);
   if (image.drops_source) {
@@ -260,6 +261,15 @@ void SimulatedNode::Do(const Grant& action, TimePoint now) {
     gpu.images.erase(found);
   }
   FinishAt(place, now + TimesOf(execution.function).resident);
+}
+
+TimePoint SimulatedNode::EndAfterTransfer(const Execution& execution, const Image& image,
+                                          TimePoint now) const {
+  const ModelTimes& times = TimesOf(image.function);
+  const bool is_from_host = image.path == Path::kHost;
+  return ExecutionEnd(execution.granted, times.resident,
+                      {image.begun, now, is_from_host ? times.host_transfer : times.peer_transfer},
+                      is_from_host ? times.host_rest : times.peer_rest);
 }
 
 // Each function has one instance, and each GPU one request.

@@ -49,6 +49,7 @@ class SimulatedNode {
     const std::vector<FunctionSpec>* functions = nullptr;
     System system;
     std::uint64_t seed = 1;
+    bool keeps_replicas = true;  // of an image that another GPU gets from a GPU; else it moves
   };
 
   // `timers` and `observer` outlive it.
@@ -78,6 +79,7 @@ class SimulatedNode {
     std::optional<std::size_t> source;
     bool drops_source = false;
     bool has_arrived = false;
+    TimePoint begun;  // of the transfer
   };
   struct Execution {
     RequestId request;  // none: nothing runs
@@ -98,7 +100,9 @@ class SimulatedNode {
   };
   struct ModelTimes {
     Duration resident{};
+    Duration host_transfer{};
     Duration host_rest{};
+    Duration peer_transfer{};
     Duration peer_rest{};
   };
 
@@ -119,10 +123,11 @@ class SimulatedNode {
   void Do(const scheduler::WakeUp& action, TimePoint now);
 
   void StartContainer(const scheduler::SwapIn& action, TimePoint now);
-  void BeginTransfer(std::size_t gpu, const Image& image, TimePoint now);
+  void BeginTransfer(std::size_t gpu, Image& image, TimePoint now);
   void SetSwitchTimer(std::size_t place, TimePoint now);
   void EndTransfer(std::size_t place, TimePoint now);
   void ImageHasArrived(std::size_t gpu, std::uint64_t key, TimePoint now);
+  TimePoint EndAfterTransfer(const Execution& execution, const Image& image, TimePoint now) const;
   void FinishAt(std::size_t gpu, TimePoint at);
   void EndExecution(std::size_t gpu, TimePoint now);
 

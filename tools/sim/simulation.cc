@@ -70,7 +70,8 @@ class Simulation final : public SimulatedNode::Observer {
     for (std::size_t i = 0; i < nodes; ++i) {
       nodes_.push_back(std::make_unique<SimulatedNode>(  // NOLINT: few beside what each takes
           SimulatedNode::Setting{static_cast<std::uint16_t>(i), scenario.node, scenario.profiles,
-                                 &functions_, scenario.system, scenario.seed + first_node + i},
+                                 &functions_, scenario.system, scenario.seed + first_node + i,
+                                 scenario.keeps_replicas},
           timers_, *this));
     }
   }

@@ -33,6 +33,7 @@ struct Scenario {
   workload::MinuteRates rates = workload::ConstantRates({});  // of each function
   Duration length{};
   std::uint64_t seed = 1;
+  bool keeps_replicas = true;  // of an image that another GPU gets from a GPU; else it moves
 };
 
 // Before the load each function gets one request, which does not count (unless the system starts

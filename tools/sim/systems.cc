@@ -84,6 +84,20 @@ absl::StatusOr<System> SystemNamed(std::string_view name) {
       absl::StrCat("no system '", std::string(name), "'; there are ", absl::StrJoin(names, ", ")));
 }
 
+absl::Status CheckKnown(const System& system, const Profiles& profiles) {
+  for (const ModelProfile& model : profiles.models) {
+    if (system.is_native && model.native == Duration::zero()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          system.name, " needs native_ms, native_gb and cold_start_s of model ", model.name));
+    }
+    if (system.has_single_pool && model.blocks == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(system.name, " needs the number of blocks of model ", model.name));
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::unique_ptr<scheduler::Scheduler> MakeScheduler(const System& system, std::uint64_t seed) {
   Setup setup = SetupNamed(system.setup, seed);
   if (system.without) ReplaceByPapers(*system.without, SetupNamed("torpor", seed), &setup);

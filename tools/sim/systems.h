@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "scheduler/scheduler.h"
+#include "tools/sim/model_profile.h"
 
 namespace torpor::sim {
 
@@ -32,6 +33,9 @@ struct System {
 // "torpor-plus without queue" and so on: late-aside, beyond-rescue, placement, eviction.
 const std::vector<System>& Systems();
 absl::StatusOr<System> SystemNamed(std::string_view name);
+
+// Fails where the system executes in a way of which the profiles say nothing.
+absl::Status CheckKnown(const System& system, const Profiles& profiles);
 
 // A scheduler of that system. `seed` is for policies that draw lots.
 std::unique_ptr<scheduler::Scheduler> MakeScheduler(const System& system, std::uint64_t seed);

@@ -52,13 +52,27 @@ TEST(ModelProfile, TheRestIsWhatNeitherTransferNorExecutionHides) {
 
 TEST(ModelProfile, AnExecutionAloneTakesTheProfilesTime) {
   for (const ModelProfile& model : PaperProfiles().models) {
-    const double transfer_s =
-        static_cast<double>(model.parameters) / PaperProfiles().pcie_bytes_per_s;
-    const TimePoint arrived = TimePoint() + Duration(static_cast<std::int64_t>(transfer_s * 1e9));
+    const Duration alone = PaperProfiles().HostTransfer(model);
     const TimePoint end =
-        ExecutionEnd(TimePoint(), model.resident, arrived, PaperProfiles().HostRest(model));
+        ExecutionEnd(TimePoint(), model.resident, {TimePoint(), TimePoint() + alone, alone},
+                     PaperProfiles().HostRest(model));
     EXPECT_NEAR(ToMilliseconds(end.time_since_epoch()), ToMilliseconds(model.host), 1e-5);
   }
+}
+
+TEST(ModelProfile, ATransferOfTwiceTheTimeFillsThePipelineInTwiceTheTime) {
+  const auto end_ms = [](int begun_ms, int arrived_ms, int resident_ms) {
+    const TimePoint end = ExecutionEnd(
+        TimePoint(), milliseconds(resident_ms),
+        {TimePoint(milliseconds(begun_ms)), TimePoint(milliseconds(arrived_ms)), milliseconds(20)},
+        milliseconds(10));
+    return end.time_since_epoch() / milliseconds(1);
+  };
+  EXPECT_EQ(end_ms(0, 20, 50), 60);
+  EXPECT_EQ(end_ms(0, 40, 50), 70);     // it waits 20 ms for its first bytes
+  EXPECT_EQ(end_ms(0, 60, 5), 70);      // the transfer is all that counts
+  EXPECT_EQ(end_ms(30, 50, 50), 90);    // as if it had begun 30 ms later
+  EXPECT_EQ(end_ms(-40, -20, 50), 50);  // all is there
 }
 
 TEST(ModelProfile, ThePapersAreThoseOfItsTables) {
@@ -69,6 +83,19 @@ TEST(ModelProfile, ThePapersAreThoseOfItsTables) {
   EXPECT_EQ(profiles.models[*bert].host, milliseconds(144));
   EXPECT_EQ(profiles.models[*bert].peer, milliseconds(45));
   EXPECT_FALSE(FindModel(profiles, "gpt").ok());
+}
+
+TEST(ModelProfile, NativeContainersAndBlocksNeedNotBeKnown) {
+  const std::string head =
+      "version: v1\nreference: {pcie_gbps: 10, nvlink_gbps: 50}\npercentile: 0.98\nmodels:\n";
+  const std::string model =
+      "  - {name: a, resident_ms: 5, host_ms: 7, peer_ms: 6, parameters_mb: 10, footprint_gb: 0.1, "
+      "deadline_ms: 20";
+  const auto profiles = ParseProfiles(head + model + "}\n", "file.yaml");
+  ASSERT_TRUE(profiles.ok()) << profiles.status().message();
+  EXPECT_EQ(profiles->models[0].native, Duration::zero());
+  EXPECT_EQ(profiles->models[0].blocks, 0u);
+  EXPECT_THAT(ErrorOf(head + model + ", native_ms: 5}\n"), HasSubstr("native_gb"));
 }
 
 TEST(ModelProfile, ErrorsSayWhereAndWhat) {

@@ -89,6 +89,16 @@ TEST_F(SimulationTest, WhatDoesNotFitComesFromTheHost) {
                           [](std::uint32_t us) { return us == 43000 || us >= 144000; }));
 }
 
+TEST_F(SimulationTest, AnImageThatIsNotKeptMoves) {
+  const auto peers_of = [&](bool keeps_replicas) {
+    Scenario scenario = Make("torpor", "bert-qa", 6, 500);  // some share a GPU
+    scenario.keeps_replicas = keeps_replicas;
+    return Simulate(scenario).Paths().requests[2];
+  };
+  // Once each GPU has a copy none comes from another any more.
+  EXPECT_LT(peers_of(true), peers_of(false));
+}
+
 TEST_F(SimulationTest, NativeRefusesWhatDoesNotFit) {
   const Outcome outcome = Simulate(Make("native", "resnet-152", 80, 10));
   EXPECT_EQ(outcome.Ran(), 72u);  // 18 a GPU

@@ -102,6 +102,19 @@ class TorporSim(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("no model 'resnet-152'", done.stderr)
 
+    def test_what_profiles_say_nothing_of_is_refused(self):
+        profiles = self.folder / "profiles.yaml"
+        profiles.write_text(
+            "version: v1\nreference: {pcie_gbps: 12, nvlink_gbps: 50}\npercentile: 0.9\nmodels:\n"
+            "  - {name: mine, resident_ms: 5, host_ms: 7, peer_ms: 6, parameters_mb: 10,\n"
+            "     footprint_gb: 0.1, deadline_ms: 20}\n")
+        with_profiles = ("run", "--profiles", str(profiles), "--functions", "8", "--minutes", "1")
+        self.assertEqual(run(*with_profiles).returncode, 0)
+        done = run(*with_profiles, "--systems", "torpor,native")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("native needs native_ms, native_gb and cold_start_s of model mine",
+                      done.stderr)
+
     def test_replay(self):
         log = self.folder / "events.log"
         log.write_text(EVENTS)

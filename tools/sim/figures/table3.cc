@@ -24,14 +24,20 @@ constexpr Duration kLength = std::chrono::minutes(1);
 class Loop {
  public:
   Loop(const Profiles& profiles, const ModelProfile& model, std::size_t gpu, PcieSwitch& links)
-      : model_(model), rest_(profiles.HostRest(model)), gpu_(gpu), links_(links) {}
+      : model_(model),
+        transfer_(profiles.HostTransfer(model)),
+        rest_(profiles.HostRest(model)),
+        gpu_(gpu),
+        links_(links) {}
 
   void Begin(TimePoint now) {
     begin_ = now;
     end_.reset();
     links_.Begin(gpu_, gpu_, model_.parameters, now);
   }
-  void OnArrival(TimePoint now) { end_ = ExecutionEnd(begin_, model_.resident, now, rest_); }
+  void OnArrival(TimePoint now) {
+    end_ = ExecutionEnd(begin_, model_.resident, {begin_, now, transfer_}, rest_);
+  }
   void OnEnd(TimePoint now) {
     sum_ += now - begin_;
     ++count_;
@@ -43,6 +49,7 @@ class Loop {
 
  private:
   const ModelProfile& model_;
+  const Duration transfer_;
   const Duration rest_;
   const std::size_t gpu_;
   PcieSwitch& links_;

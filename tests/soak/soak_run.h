@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace torpor::soak {
+
+// Which run it is: what the environment says, or else what stands here.
+struct SoakRun {
+  std::chrono::seconds length{600};  // SOAK_SECONDS
+  unsigned seed = 0;                 // SOAK_SEED, or else random
+  std::string settings{};            // SOAK_SETTINGS: further lines of torpord's configuration
+
+  static SoakRun FromEnvironment();
+  bool is_translating() const {
+    return settings.find("address_mode: translate") != std::string::npos;
+  }
+};
+
+// To stdout at once, also where that is no terminal.
+void Say(const std::string& text);
+
+}  // namespace torpor::soak

@@ -1,0 +1,128 @@
+#include "tests/soak/watched_node.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "tests/e2e/child_process.h"
+#include "tests/soak/accounts.h"
+#include "tests/soak/soak_run.h"
+#include "tools/torporctl/node_report.h"
+
+namespace torpor::soak {
+namespace {
+
+using std::chrono::seconds;
+
+// How much more a process may have in the end than after the warm-up, with as many functions.
+constexpr Bytes kMostAnonymousGrowth = 16 * kMiB;
+constexpr int kMostDescriptorGrowth = 8;
+
+constexpr Bytes kMostSharedLeft = 1 * kMiB;
+
+constexpr const char* kDaemon = "torpord";
+constexpr const char* kSparedExecutor = "executor 0";
+
+// What a process may have: it is killed before long, but not the executor of GPU 0.
+const ProcessFigures& ReferenceOf(const std::string& process, const WatchedNode::Figures& warm) {
+  return warm.at(process == kDaemon ? kDaemon : kSparedExecutor);
+}
+
+// With its functions gone it has what it had before they came, and its arena.
+bool IsBare(const ProcessFigures& left, const ProcessFigures& bare, Bytes arena) {
+  return left.shared <= bare.shared + kMostSharedLeft + arena &&
+         left.descriptor_count() <= bare.descriptor_count() + kMostDescriptorGrowth;
+}
+
+}  // namespace
+
+WatchedNode::WatchedNode(e2e::EmulatedNode& node)
+    : node_(node), socket_(node.folder().path() + "/admin.sock") {}
+
+void WatchedNode::Start() {
+  ASSERT_NO_FATAL_FAILURE(node_.Start());
+  WaitForStatus("every GPU is ready", [](const v1::NodeStatus& status) {
+    return std::all_of(status.gpus().begin(), status.gpus().end(),
+                       [](const v1::GpuStatus& gpu) { return gpu.state() == "ready"; });
+  });
+  executors_ = e2e::DescendantsOf(node_.daemon().pid());
+  bare_ = Measure();
+}
+
+v1::NodeStatus WatchedNode::Status() const {
+  const auto status = torporctl::FetchStatus(socket_);
+  EXPECT_TRUE(status.ok()) << status.status();
+  return status.ok() ? *status : v1::NodeStatus();
+}
+
+WatchedNode::Figures WatchedNode::Measure() const {
+  Figures figures = {{kDaemon, FiguresOf(node_.daemon().pid())}};
+  const v1::NodeStatus status = Status();
+  for (const v1::GpuStatus& gpu : status.gpus()) {
+    figures[fmt::format("executor {}", gpu.gpu())] =
+        FiguresOf(static_cast<pid_t>(gpu.executor_pid()));
+  }
+  return figures;
+}
+
+void WatchedNode::Print(const char* when, const Figures& figures) {
+  for (const auto& [process, values] : figures) {
+    Say(
+        fmt::format("{:18} {:11} {:4} MiB of its own, {:4} MiB shared, {:4} descriptors, "
+                    "{:3} threads\n",
+                    when, process, values.anonymous / kMiB, values.shared / kMiB,
+                    values.descriptor_count(), values.threads));
+  }
+}
+
+void WatchedNode::CheckGrowth(const Figures& warm, const Figures& after, int functions) {
+  for (const auto& [process, figures] : after) {
+    const ProcessFigures& before = ReferenceOf(process, warm);
+    EXPECT_LE(figures.anonymous, before.anonymous + kMostAnonymousGrowth) << process;
+    // Connections to functions that were asked a moment ago are kept.
+    EXPECT_LE(figures.descriptor_count(),
+              before.descriptor_count() + kMostDescriptorGrowth + functions)
+        << process << " has " << figures.DescriptorText() << "; it had " << before.DescriptorText();
+  }
+}
+
+void WatchedNode::CheckThatFunctionsLeaveNothing(bool is_translating) const {
+  WaitForStatus("no session is left", [](const v1::NodeStatus& status) {
+    return status.sessions() == 0 && status.host_image_bytes() == 0;
+  });
+  CheckGpusAreEmpty(socket_);
+  Figures left;
+  const Bytes arena = is_translating ? Status().gpus(0).pool_bytes() : 0;
+  const auto is_bare = [&](const auto& process) {
+    return IsBare(process.second, bare_.at(process.first), process.first == kDaemon ? 0 : arena);
+  };
+  // Connections to functions are closed a little later.
+  WaitForStatus("memory and descriptors of the functions are gone", [&](const auto&) {
+    left = Measure();
+    return std::all_of(left.begin(), left.end(), is_bare);
+  });
+  Print("without functions", left);
+  for (const auto& [process, figures] : left) {
+    if (!is_bare(*left.find(process))) Say(process + ": " + figures.DescriptorText() + "\n");
+  }
+}
+
+void WatchedNode::CheckThatTheDaemonLeavesNothing() {
+  std::vector<pid_t> processes = e2e::DescendantsOf(node_.daemon().pid());
+  EXPECT_EQ(processes.size(), executors_.size()) << "processes of the daemon";
+  node_.daemon().Signal(SIGTERM);
+  EXPECT_EQ(node_.daemon().Wait(seconds(60)), 0);
+  for (const pid_t process : processes) {
+    EXPECT_TRUE(e2e::WaitUntilGone(process, seconds(10))) << e2e::ProgramNameOf(process);
+  }
+}
+
+std::string WatchedNode::EndOfLog() const {
+  constexpr std::size_t kMostLog = 64 << 10;
+  const std::string log = node_.daemon().Stderr();
+  return "the end of torpord's log:\n" + log.substr(log.size() - std::min(log.size(), kMostLog));
+}
+
+}  // namespace torpor::soak
