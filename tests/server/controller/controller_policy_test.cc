@@ -125,6 +125,38 @@ TEST_F(StrictControllerTest, ARequestThatMovesToAnotherLeaseCountsOnce) {
   EXPECT_EQ(objective.in_time, 2u);
 }
 
+void WithTenants(Config& config) {
+  config.policy = "fifo";
+  config.tenants["mail"] = {.name = "mail", .weight = 3};
+  config.tenants["web"] = {.name = "web", .weight = 1};
+  config.functions["a"].tenant = "mail";
+  config.functions["b"].tenant = "web";
+}
+
+class TenantsControllerTest : public ControllerHarness {
+ protected:
+  TenantsControllerTest() : ControllerHarness(1, "map", WithTenants) { StartExecutor(0); }
+};
+
+TEST_F(TenantsControllerTest, TenantsThatWaitShareTheGpuByTheirWeights) {
+  constexpr int kRuns = 40;
+  const std::map<std::string, Client> clients = {{"a", Connect("token-a")},
+                                                 {"b", Connect("token-b")}};
+  std::map<std::string, RequestId> requests = {{"a", Acquire("a")}, {"b", Acquire("b")}};
+  std::map<std::string, int> runs;
+  for (int run = 0; run < kRuns; ++run) {
+    const std::string name = TakeLease(clients.at("a")) ? "a" : "b";
+    ASSERT_TRUE(name == "a" || TakeLease(clients.at("b")));
+    ASSERT_TRUE(IsRunning(requests[name])) << name;
+    ++runs[name];
+    const RequestId ended = std::exchange(requests[name], Acquire(name));
+    loop_.Advance(std::chrono::milliseconds(100));
+    Release(ended);
+    ASSERT_TRUE(GiveBack(clients.at(name)));
+  }
+  EXPECT_NEAR(runs["a"], 3 * kRuns / 4, 1);
+}
+
 class SwitchedControllerTest : public ControllerHarness {
  protected:
   SwitchedControllerTest() : ControllerHarness(3) {
