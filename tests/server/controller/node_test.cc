@@ -175,7 +175,7 @@ TEST_F(NodeTest, AnExecutorThatDiesIsReplaced) {
   node_->broker().ConfirmLease(request, [&] { settled.set_value(); });
   settled.get_future().wait();
   EXPECT_NE(node_->Snapshot().gpus.at(gpu).executor_pid, executor);
-  node_->broker().Release(request, true);
+  node_->broker().Release(request, scheduler::Ending::kAnswered);
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!AllServe() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
   EXPECT_EQ(node_->Snapshot().gpus.at(gpu).executor_restarts, 1u);
