@@ -49,6 +49,12 @@ bool ElfFile::IsWhole() const {
          std::ranges::all_of(segments_, segment_is_inside);
 }
 
+std::optional<std::span<const std::byte>> ElfFile::Content(const Elf64_Shdr& section) const {
+  if (section.sh_type == SHT_NOBITS) return std::span<const std::byte>();
+  if (!IsInside(section.sh_offset, section.sh_size)) return std::nullopt;
+  return bytes_.subspan(section.sh_offset, section.sh_size);
+}
+
 std::string_view ElfFile::TextAt(const Elf64_Shdr& table, std::uint64_t index,
                                  std::size_t most) const {
   const std::uint64_t begin = table.sh_offset + index;

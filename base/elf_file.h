@@ -32,6 +32,9 @@ class ElfFile {
   // Whether all that the sections and segments have in the file lies inside it.
   bool IsWhole() const;
 
+  // What a section has in the file; nothing if that is not all inside it. Empty for SHT_NOBITS.
+  std::optional<std::span<const std::byte>> Content(const Elf64_Shdr& section) const;
+
   // The text at `index` of a table of texts; cut at `most` characters and where the file ends,
   // empty outside of it.
   std::string_view TextAt(const Elf64_Shdr& table, std::uint64_t index,

@@ -3,8 +3,10 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -170,6 +172,40 @@ FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned c
             " or lower; build it with PTX, for example -gencode arch=compute_75,code=compute_75"};
   }
   return DecodePtx(*best);
+}
+
+FatbinResult<std::string> SelectCubin(std::span<const std::byte> image, unsigned compute_capability,
+                                      std::span<const unsigned> architectures) {
+  const auto entries = ReadFatbin(image);
+  if (!entries.ok()) return entries.failure();
+  const auto suits = [&](const FatbinEntry& entry) {
+    return entry.kind == FatbinEntry::Kind::kElf && RunsOn(entry, compute_capability) &&
+           RunsMachineCode(entry.architecture, compute_capability) &&
+           std::ranges::find(architectures, entry.architecture) != architectures.end();
+  };
+  const FatbinEntry* best = nullptr;
+  for (const FatbinEntry& entry : *entries) {
+    if (!suits(entry)) continue;
+    if (best == nullptr || entry.architecture > best->architecture) best = &entry;
+  }
+  if (best == nullptr) {
+    return Failure<FatbinError>{FatbinError::kNoCode, "the module holds no such machine code"};
+  }
+  std::string storage;
+  const auto content = DecodeEntry(*best, storage);
+  if (!content.ok()) return content.failure();
+  if (best->coding != FatbinEntry::Coding::kRaw) return storage;
+  return std::string(reinterpret_cast<const char*>(content->data()), content->size());
+}
+
+std::vector<unsigned> CubinArchitectures(std::span<const std::byte> image) {
+  const auto entries = ReadFatbin(image);
+  if (!entries.ok()) return {};
+  std::set<unsigned> architectures;
+  for (const FatbinEntry& entry : *entries) {
+    if (entry.kind == FatbinEntry::Kind::kElf) architectures.insert(entry.architecture);
+  }
+  return {architectures.begin(), architectures.end()};
 }
 
 bool IsDeviceRuntime(std::span<const std::byte> image) {

@@ -13,7 +13,8 @@ namespace torpor {
 
 enum class FatbinError {
   kMalformed,  // CUDA_ERROR_INVALID_IMAGE
-  kNoPtx,      // only machine code for real GPUs: CUDA_ERROR_NO_BINARY_FOR_GPU
+  kNoPtx,      // only machine code: CUDA_ERROR_NO_BINARY_FOR_GPU, where that does not help
+  kNoCode,     // none for the device: CUDA_ERROR_NO_BINARY_FOR_GPU
 };
 template <typename T>
 using FatbinResult = Result<T, FatbinError>;
@@ -49,6 +50,20 @@ FatbinResult<std::string> DecodePtx(const FatbinEntry& entry);
 // The PTX that suits a device of `compute_capability` (10 * major + minor) best: the newest
 // architecture that is not above it.
 FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned compute_capability);
+
+// Whether a device runs machine code of `architecture`: its own, and that of lesser ones of its
+// major number.
+constexpr bool RunsMachineCode(unsigned architecture, unsigned compute_capability) {
+  return architecture <= compute_capability && architecture / 10 == compute_capability / 10;
+}
+
+// The machine code that suits a device of `compute_capability` best, as a cubin: of those
+// `architectures` that the device can run, the newest. kNoCode if there is none.
+FatbinResult<std::string> SelectCubin(std::span<const std::byte> image, unsigned compute_capability,
+                                      std::span<const unsigned> architectures);
+
+// The architectures (75, 90, ...) whose machine code the fatbin holds, ascending.
+std::vector<unsigned> CubinArchitectures(std::span<const std::byte> image);
 
 // Whether the fatbin is libcudadevrt, NVIDIA's runtime for kernels that launch kernels, which nvcc
 // adds to what it links for some architectures, needed or not.

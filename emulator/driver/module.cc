@@ -1,5 +1,7 @@
 #include "emulator/driver/module.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -7,23 +9,81 @@
 
 #include "base/fatbin.h"
 #include "emulator/driver/context.h"
+#include "emulator/driver/cubin_source.h"
 #include "emulator/driver/device_limits.h"
 #include "emulator/driver/driver.h"
 #include "emulator/driver/linked_image.h"
+#include "emulator/sass/cubin.h"
 
 namespace torpor::emulator {
 namespace {
 
-DriverResult<std::string> FatbinPtx(const void* data, unsigned compute_capability) {
-  const std::uint64_t size = FatbinSize(data);
-  if (size == 0) {
-    return Failure<CUresult>{CUDA_ERROR_INVALID_IMAGE, "not a fatbin container"};
+std::string CapabilityText(unsigned compute_capability) {
+  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+}
+
+// Why a module of machine code cannot run here, and what would help.
+std::string NoCodeText(std::span<const unsigned> held, unsigned compute_capability) {
+  std::string text = "the module holds no PTX, only machine code for";
+  for (const unsigned architecture : held) text += " sm_" + std::to_string(architecture);
+  text += ", which a GPU of compute capability " + CapabilityText(compute_capability) +
+          " does not run here";
+  for (const unsigned architecture : sass::kArchitectures) {
+    if (std::ranges::find(held, architecture) == held.end()) continue;
+    text.append("; an emulated GPU with `compute_capability: ");
+    text.append(CapabilityText(architecture));
+    return text.append(
+        "` in its topology does (torporctl run --standalone --topology turing-1gpu)");
   }
-  auto ptx = SelectPtx({static_cast<const std::byte*>(data), size}, compute_capability);
-  if (ptx.ok()) return std::move(ptx).value();
-  const CUresult code = ptx.failure().code == FatbinError::kNoPtx ? CUDA_ERROR_NO_BINARY_FOR_GPU
-                                                                  : CUDA_ERROR_INVALID_IMAGE;
-  return Failure<CUresult>{code, ptx.failure().message};
+  return text + "; build it with PTX, for example -gencode arch=compute_75,code=compute_75";
+}
+
+Failure<CUresult> ToDriverFailure(const Failure<FatbinError>& failure) {
+  const bool malformed = failure.code == FatbinError::kMalformed;
+  return {malformed ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_NO_BINARY_FOR_GPU, failure.message};
+}
+
+Failure<CUresult> ToDriverFailure(const Failure<ExecError>& failure) {
+  return {ToCuResult(failure.code), "cannot load a module: " + failure.message};
+}
+
+using LoadedProgram = DriverResult<std::unique_ptr<Program>>;
+
+LoadedProgram ToLoaded(ExecResult<std::unique_ptr<Program>> program) {
+  if (program.ok()) return std::move(program).value();
+  return ToDriverFailure(program.failure());
+}
+
+bool Runs(unsigned architecture, unsigned compute_capability) {
+  return RunsMachineCode(architecture, compute_capability) &&
+         std::ranges::find(sass::kArchitectures, architecture) != sass::kArchitectures.end();
+}
+
+LoadedProgram LoadCubin(std::string cubin, Device& device) {
+  auto source = CubinSource::Open(std::move(cubin));
+  if (!source.ok()) return source.failure();
+  const unsigned architecture = (*source)->architecture();
+  const unsigned compute_capability = device.spec().compute_capability;
+  if (!Runs(architecture, compute_capability)) {
+    return Failure<CUresult>{CUDA_ERROR_NO_BINARY_FOR_GPU,
+                             NoCodeText({&architecture, 1}, compute_capability)};
+  }
+  return ToLoaded(Program::Load(std::move(source).value(), device, device.traits()));
+}
+
+LoadedProgram LoadFatbin(const void* data, Device& device) {
+  const std::span image(static_cast<const std::byte*>(data), FatbinSize(data));
+  if (image.empty()) return Failure<CUresult>{CUDA_ERROR_INVALID_IMAGE, "not a fatbin container"};
+  const unsigned compute_capability = device.spec().compute_capability;
+  const auto ptx = SelectPtx(image, compute_capability);
+  if (ptx.ok()) return ToLoaded(Program::Load(*ptx, device, device.traits()));
+  if (ptx.failure().code != FatbinError::kNoPtx) return ToDriverFailure(ptx.failure());
+  auto cubin = SelectCubin(image, compute_capability, sass::kArchitectures);
+  if (cubin.ok()) return LoadCubin(std::move(cubin).value(), device);
+  if (cubin.failure().code != FatbinError::kNoCode) return ToDriverFailure(cubin.failure());
+  const auto held = CubinArchitectures(image);
+  if (held.empty()) return ToDriverFailure(ptx.failure());
+  return Failure<CUresult>{CUDA_ERROR_NO_BINARY_FOR_GPU, NoCodeText(held, compute_capability)};
 }
 
 std::uint32_t MagicOf(const void* image) {
@@ -33,38 +93,24 @@ std::uint32_t MagicOf(const void* image) {
   return magic;
 }
 
-DriverResult<std::string> ImagePtx(const void* image, unsigned compute_capability) {
-  constexpr char kElfMagic[4] = {0x7f, 'E', 'L', 'F'};
-  const std::uint32_t magic = MagicOf(image);
-  if (magic == kFatbinMagic) return FatbinPtx(image, compute_capability);
-  if (magic == kFatbinWrapperMagic) {
-    return FatbinPtx(static_cast<const FatbinWrapper*>(image)->data, compute_capability);
-  }
-  if (std::memcmp(&magic, kElfMagic, sizeof(magic)) == 0) {
-    return Failure<CUresult>{CUDA_ERROR_NO_BINARY_FOR_GPU,
-                             "a cubin holds machine code for a real GPU; the emulator needs PTX"};
-  }
-  return std::string(static_cast<const char*>(image));
-}
-
-ExecResult<std::unique_ptr<Program>> LoadLinked(const void* image, Device& device) {
+LoadedProgram LoadLinked(const void* image, Device& device) {
   const auto parts = DecodeLinkedImage(image);
-  if (parts) return Program::Load(*parts, device, device.traits());
-  return Failure<ExecError>{ExecError::kInvalidPtx, "a linked image that is damaged"};
+  if (parts) return ToLoaded(Program::Load(*parts, device, device.traits()));
+  return Failure<CUresult>{CUDA_ERROR_INVALID_PTX, "a linked image that is damaged"};
 }
 
-DriverResult<std::unique_ptr<Program>> LoadProgram(const void* image, Device& device) {
-  ExecResult<std::unique_ptr<Program>> program(std::unique_ptr<Program>{});
-  if (MagicOf(image) == kLinkedImageMagic) {
-    program = LoadLinked(image, device);
-  } else {
-    auto ptx = ImagePtx(image, device.spec().compute_capability);
-    if (!ptx.ok()) return ptx.failure();
-    program = Program::Load(*ptx, device, device.traits());
+LoadedProgram LoadProgram(const void* image, Device& device) {
+  const std::uint32_t magic = MagicOf(image);
+  if (magic == kLinkedImageMagic) return LoadLinked(image, device);
+  if (magic == kFatbinMagic) return LoadFatbin(image, device);
+  if (magic == kFatbinWrapperMagic) {
+    return LoadFatbin(static_cast<const FatbinWrapper*>(image)->data, device);
   }
-  if (program.ok()) return std::move(program).value();
-  return Failure<CUresult>{ToCuResult(program.failure().code),
-                           "cannot load a module: " + program.failure().message};
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) {
+    return LoadCubin({static_cast<const char*>(image), ElfBytes(image)}, device);
+  }
+  return ToLoaded(
+      Program::Load(std::string_view(static_cast<const char*>(image)), device, device.traits()));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "emulator/driver/completion.h"
 #include "emulator/driver/model_clock.h"
+#include "emulator/exec/kernel_thread.h"
 
 namespace torpor::emulator {
 namespace {
@@ -64,7 +65,7 @@ std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Pl
 void Stream::StartThreadLocked() {
   if (started_) return;
   BlockSignals block;
-  std::thread([self = shared_from_this()] { self->RunThread(); }).detach();
+  StartKernelThread([self = shared_from_this()] { self->RunThread(); });
   started_ = true;
 }
 

@@ -7,7 +7,9 @@
 namespace torpor::emulator {
 namespace {
 
-constexpr std::size_t kStackBytes = std::size_t{1} << 20;
+// As a thread's. A kernel of ten thousand instructions has a frame of more than a mebibyte; what no
+// kernel reaches costs nothing.
+constexpr std::size_t kStackBytes = std::size_t{8} << 20;
 constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
 // Stacks that all began at the same place of a page would share the few cache lines of one set.
 constexpr std::size_t kColours = 16;

@@ -1,19 +1,17 @@
 #include "emulator/exec/program.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "base/sha256.h"
 #include "emulator/exec/arena.h"
-#include "emulator/exec/image/image_table.h"
 #include "emulator/exec/kernel.h"
-#include "emulator/exec/kernel_job.h"
+#include "emulator/exec/kernel_launch.h"
+#include "emulator/exec/kernel_source.h"
+#include "emulator/exec/source_program.h"
 #include "emulator/exec/system_functions.h"
-#include "emulator/exec/worker_pool.h"
 #include "emulator/ptx/link.h"
 #include "emulator/ptx/parser.h"
 
@@ -21,9 +19,6 @@ namespace torpor::emulator {
 namespace {
 
 constexpr Bytes kVariableAlignment = 256;
-// Rows of blocks of a kernel that scatters; more bring no more (see Transpose/naive of the
-// benchmark).
-constexpr std::uint32_t kScatterBand = 8;
 
 bool Within(const Dim3& size, const Dim3& limit) {
   return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= limit.x && size.y <= limit.y &&
@@ -149,45 +144,7 @@ ExecResult<void> LoadedProgram::Preload(std::string_view name, const Dim3& block
 ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig& config) {
   const auto found = Find(name);
   if (!found) return found.failure();
-  Kernel& kernel = **found;
-  if (auto valid = CheckLaunch(kernel.info(), config, traits_); !valid) return valid;
-  if (config.parameters == nullptr && kernel.info().parameter_bytes != 0) {
-    return Failure<ExecError>{ExecError::kInvalidLaunch,
-                              "kernel " + kernel.info().name + ": no parameters"};
-  }
-  const auto code = kernel.Code(config.block);
-  if (!code) return code.failure();
-  static std::atomic<std::uint64_t> grids = 0;
-  KernelJob job;
-  job.kernel = kernel.info().name;
-  job.code = *code;
-  job.resumable = kernel.layout().resumable;
-  job.config = config;
-  const auto* const bytes = static_cast<const std::uint8_t*>(config.parameters);
-  job.parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
-  job.symbols = symbols_.data();
-  job.dynamic_shared_offset = kernel.layout().dynamic_shared_offset;
-  job.shared_alignment = kernel.layout().shared_alignment;
-  job.reserved_shared = kernel.layout().reserved_shared;
-  job.local_bytes_per_warp = kernel.local_bytes_per_warp();
-  job.memory = &memory_;
-  job.traits = traits_;
-  job.grid_id = ++grids;
-  const bool waits = job.resumable ? code->traits.saved_bytes != 0 : kernel.waits();
-  job.blocks_wait = job.blocks() > 1 && (config.cooperative || kernel.spins());
-  job.switches = waits && (job.blocks_wait || job.warps() > 1);
-  // What is written apart, a transposed matrix for example, shares lines and pages with what the
-  // next row of blocks writes. Blocks that wait for others may count on the usual order.
-  if (code->traits.scatters != 0 && !kernel.spins()) job.band = kScatterBand;
-  job.FillLaneTids();
-  // Blocks that may wait for each other all start at once, as far as there are cores.
-  job.block_time = kernel.spins() ? Duration{} : kernel.block_time();
-  std::optional<ImageTable::Use> images;
-  if (kernel.accesses_images()) images.emplace(ImageTable::Instance());
-  WorkerPool::Instance().Run(job);
-  kernel.set_block_time(job.block_time);
-  if (job.failure) return *job.failure;
-  return {};
+  return LaunchKernel(**found, config, traits_, memory_, symbols_.data());
 }
 
 ExecResult<std::unique_ptr<Program>> LoadParsed(ptx::Module module, DeviceMemory& memory,
@@ -263,6 +220,14 @@ ExecResult<std::unique_ptr<Program>> Program::Load(std::span<const PtxPart> part
   auto linked = LinkParts(parts);
   if (!linked) return linked.failure();
   return LoadParsed(std::move(*linked), memory, traits);
+}
+
+ExecResult<std::unique_ptr<Program>> Program::Load(std::shared_ptr<const KernelSource> source,
+                                                   DeviceMemory& memory,
+                                                   const DeviceTraits& traits) {
+  auto program = std::make_unique<SourceProgram>(std::move(source), memory, traits);
+  if (auto placed = program->PlaceMemories(); !placed) return placed.failure();
+  return std::unique_ptr<Program>(std::move(program));
 }
 
 }  // namespace torpor::emulator

@@ -112,6 +112,8 @@ struct PtxPart {
   std::string text;
 };
 
+class KernelSource;
+
 // Whether the parts make a program. Nothing is loaded.
 ExecResult<void> CheckLink(std::span<const PtxPart> parts);
 
@@ -129,6 +131,11 @@ class Program {
                                                    const DeviceTraits& traits);
 
   static ExecResult<std::unique_ptr<Program>> Load(std::span<const PtxPart> parts,
+                                                   DeviceMemory& memory,
+                                                   const DeviceTraits& traits);
+
+  // One whose kernels are not PTX yet: each is translated and parsed when it is first compiled.
+  static ExecResult<std::unique_ptr<Program>> Load(std::shared_ptr<const KernelSource> source,
                                                    DeviceMemory& memory,
                                                    const DeviceTraits& traits);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "emulator/exec/fault_handler.h"
+#include "emulator/exec/kernel_thread.h"
 
 namespace torpor::emulator {
 namespace {
@@ -59,7 +60,7 @@ WorkerPool::WorkerPool() : cores_(UsableCores()) {
 
 void WorkerPool::StartHelpers() {
   try {
-    for (unsigned i = 1; i < cores_; ++i) std::thread([this] { Help(); }).detach();
+    for (unsigned i = 1; i < cores_; ++i) StartKernelThread([this] { Help(); });
   } catch (const std::system_error&) {
     // The process may have no more threads: those that it has do the work.
   }

@@ -1,7 +1,9 @@
 #include "base/fatbin.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -83,6 +85,35 @@ TEST(FatbinTest, TellsThatThereIsOnlyMachineCode) {
   const auto ptx = SelectPtx(BytesOf(MakeContainer({{.kind = 2, .payload = "elf"}})), 120);
   ASSERT_FALSE(ptx.ok());
   EXPECT_EQ(ptx.failure().code, FatbinError::kNoPtx);
+}
+
+TEST(FatbinTest, SelectsTheNewestMachineCodeThatIsKnown) {
+  constexpr std::array<unsigned, 2> kKnown = {70, 75};
+  const std::string image = MakeContainer({{.kind = 2, .architecture = 70, .payload = "old"},
+                                           {.architecture = 75, .payload = "ptx"},
+                                           {.kind = 2, .architecture = 75, .payload = "turing"},
+                                           {.kind = 2, .architecture = 80, .payload = "ampere"}});
+  EXPECT_EQ(SelectCubin(BytesOf(image), 75, kKnown)->substr(0, 6), "turing");
+  EXPECT_EQ(SelectCubin(BytesOf(image), 72, kKnown)->substr(0, 3), "old");
+  for (const unsigned other : {61, 80, 120}) {
+    EXPECT_EQ(SelectCubin(BytesOf(image), other, kKnown).failure().code, FatbinError::kNoCode);
+  }
+  EXPECT_THAT(CubinArchitectures(BytesOf(image)), testing::ElementsAre(70, 75, 80));
+}
+
+TEST(FatbinTest, MachineCodeIsDecompressed) {
+  TestEntry packed = ZstdEntry(kText, 2);
+  constexpr std::array<unsigned, 1> kKnown = {75};
+  EXPECT_EQ(*SelectCubin(BytesOf(MakeContainer({packed})), 75, kKnown), kText);
+  packed.payload.resize(packed.payload.size() / 2);
+  EXPECT_EQ(SelectCubin(BytesOf(MakeContainer({packed})), 75, kKnown).failure().code,
+            FatbinError::kMalformed);
+}
+
+TEST(FatbinTest, MachineCodeRunsOnItsGenerationOnly) {
+  EXPECT_TRUE(RunsMachineCode(80, 86));
+  EXPECT_FALSE(RunsMachineCode(86, 80));
+  EXPECT_FALSE(RunsMachineCode(75, 80));
 }
 
 TEST(FatbinTest, RefusesWhatIsCutShort) {

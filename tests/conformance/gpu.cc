@@ -112,7 +112,7 @@ void Gpu::Download(std::span<std::byte> bytes, CUdeviceptr source) {
   driver_->Must(driver_->download(bytes.data(), source, bytes.size()), "a download");
 }
 
-std::string Gpu::Run(const std::string& ptx, const char* name, unsigned blocks, unsigned threads,
+std::string Gpu::Run(const std::string& image, const char* name, unsigned blocks, unsigned threads,
                      const std::array<CUdeviceptr, 3>& parameters) {
   std::vector<char> log(4096);
   std::array<CUjit_option, 2> options = {CU_JIT_ERROR_LOG_BUFFER,
@@ -120,7 +120,7 @@ std::string Gpu::Run(const std::string& ptx, const char* name, unsigned blocks, 
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
   CUmodule module = nullptr;
   CUresult result =
-      driver_->load(&module, ptx.c_str(), options.size(), options.data(), values.data());
+      driver_->load(&module, image.c_str(), options.size(), options.data(), values.data());
   if (result != CUDA_SUCCESS) return driver_->NameOf(result) + " " + log.data();
   CUfunction function = nullptr;
   result = driver_->get_function(&function, module, name);

@@ -27,9 +27,9 @@ class Gpu {
   void Clear(CUdeviceptr target, std::size_t bytes);
   void Download(std::span<std::byte> bytes, CUdeviceptr source);
 
-  // Runs the kernel `name` of a module in PTX with three addresses as its parameters, and waits.
-  // Empty, or what went wrong.
-  std::string Run(const std::string& ptx, const char* name, unsigned blocks, unsigned threads,
+  // Runs the kernel `name` of a module, PTX or a cubin, with three addresses as its parameters, and
+  // waits. Empty, or what went wrong.
+  std::string Run(const std::string& image, const char* name, unsigned blocks, unsigned threads,
                   const std::array<CUdeviceptr, 3>& parameters);
 
  private:

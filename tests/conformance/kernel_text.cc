@@ -3,8 +3,6 @@
 namespace torpor::conformance {
 namespace {
 
-constexpr const char* kHeader = ".version 8.6\n.target sm_90\n.address_size 64\n";
-
 constexpr const char* kParameters = R"(
 .visible .entry conformance(.param .u64 operands, .param .u64 results, .param .u64 scratch) {
   .reg .pred P, Q;
@@ -56,8 +54,9 @@ std::string Operand(char name, int bits, std::size_t index) {
 
 }  // namespace
 
-std::string KernelText(const PtxCase& ptx_case) {
-  std::string text = kHeader + Constants() + ptx_case.declarations + kParameters + kAddresses;
+std::string KernelText(const PtxCase& ptx_case, const std::string& architecture) {
+  std::string text = ".version 8.6\n.target " + architecture + "\n.address_size 64\n";
+  text += Constants() + ptx_case.declarations + kParameters + kAddresses;
   for (std::size_t i = 0; i < kOperands; ++i) {
     if (ptx_case.operand_bits[i] != 0)
       text += Operand(static_cast<char>('A' + i), ptx_case.operand_bits[i], i);

@@ -51,6 +51,26 @@ TEST_P(Programs, Pass) {
   ExpectPass(GetParam(), {"--topology", folder_.Write("topology.yaml", kTopology)});
 }
 
+// Programs without PTX, on a GPU that runs such machine code as they have.
+using ProgramsAsMachineCode = Programs;
+
+constexpr const char* kTuringTopology = R"(version: v1
+gpus:
+  - {memory: 2GiB, compute_capability: 7.5}
+)";
+
+TEST_P(ProgramsAsMachineCode, Pass) {
+  const std::string_view why_not = IsTranslating() ? WhyNotTranslated(GetParam()) : "";
+  if (!why_not.empty()) GTEST_SKIP() << why_not;
+  ExpectPass(std::string("../e2e_machine_code/machine_code_") + GetParam(),
+             {"--topology", folder_.Write("topology.yaml", kTuringTopology)});
+}
+
+INSTANTIATE_TEST_SUITE_P(E2e, ProgramsAsMachineCode,
+                         testing::Values("vector_add", "tiled_matmul", "reductions", "arithmetic",
+                                         "symbols", "device_state", "streams_events"),
+                         [](const auto& info) { return std::string(info.param); });
+
 class ProgramsOfSeveralGpus : public Programs {
  protected:
   void ExpectPassWith(const std::string& gpus) {

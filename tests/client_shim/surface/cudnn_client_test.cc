@@ -1,6 +1,7 @@
 #include <cudnn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "proto/cuda_api/cudnn_commands.h"
@@ -169,6 +170,10 @@ TEST_F(CudnnClientTest, WhatIsMissingSaysSo) {
   EXPECT_EQ(cudnnBackendFinalize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(core_.warnings, std::vector<std::string>{"cudnnBackendFinalize"});
   EXPECT_STREQ(cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_NULL_POINTER), "CUDNN_STATUS_BAD_PARAM");
+}
+
+TEST_F(CudnnClientTest, PyTorchIsAskedToUseTheLegacyApi) {
+  EXPECT_STREQ(std::getenv("TORCH_CUDNN_V8_API_DISABLED"), "1");
 }
 
 TEST_F(CudnnClientTest, CallsGoToTheDeviceThatTheHandleWasCreatedOn) {

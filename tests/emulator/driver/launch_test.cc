@@ -313,7 +313,7 @@ TEST_F(LaunchTest, BadImages) {
   EXPECT_EQ(cuModuleLoadData(&module,
                              "\x7f"
                              "ELF and so on"),
-            CUDA_ERROR_NO_BINARY_FOR_GPU);
+            CUDA_ERROR_INVALID_IMAGE);
   EXPECT_EQ(cuModuleLoad(&module, "/nonexistent.fatbin"), CUDA_ERROR_FILE_NOT_FOUND);
   EXPECT_EQ(cuModuleLoadData(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
 }

@@ -5,9 +5,12 @@
 
 namespace torpor::emulator {
 
-std::string ReadPtx(const std::string& name) {
+ExecResult<std::unique_ptr<Program>> LoadKernels(const std::string& name, DeviceMemory& memory) {
   std::ifstream file(std::string(TORPOR_TEST_PTX_DIR) + "/" + name + ".ptx");
-  return {std::istreambuf_iterator<char>(file), {}};
+  const std::string ptx(std::istreambuf_iterator<char>(file), {});
+  return Program::Load(ptx, memory, DeviceTraits{});
 }
+
+bool KernelsAreMachineCode() { return false; }
 
 }  // namespace torpor::emulator

@@ -17,8 +17,9 @@ namespace torpor::emulator {
 
 inline constexpr char kPtxHeader[] = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
-// The text of kernels/NAME.cu as PTX.
-std::string ReadPtx(const std::string& name);
+// kernels/NAME.cu, as PTX or as machine code: there are executables for both.
+ExecResult<std::unique_ptr<Program>> LoadKernels(const std::string& name, DeviceMemory& memory);
+bool KernelsAreMachineCode();
 
 // An array in the fake device, readable by the host, too.
 template <typename T>
@@ -43,12 +44,8 @@ class DeviceArray {
 
 class KernelTest : public ::testing::Test {
  protected:
-  void Load(const std::string& name) { LoadText(ReadPtx(name)); }
-  void LoadText(const std::string& ptx) {
-    auto loaded = Program::Load(ptx, memory_, DeviceTraits{});
-    ASSERT_TRUE(loaded) << loaded.failure().message;
-    program_ = std::move(*loaded);
-  }
+  void Load(const std::string& name) { Take(LoadKernels(name, memory_)); }
+  void LoadText(const std::string& ptx) { Take(Program::Load(ptx, memory_, DeviceTraits{})); }
 
   // A kernel `k` that stores what `body` leaves in %r1 in out[tid]. `before` is the module's text
   // before the kernel.
@@ -104,6 +101,11 @@ class KernelTest : public ::testing::Test {
   std::unique_ptr<Program> program_;
 
  private:
+  void Take(ExecResult<std::unique_ptr<Program>> loaded) {
+    ASSERT_TRUE(loaded) << loaded.failure().message;
+    program_ = std::move(*loaded);
+  }
+
   template <typename T>
   static void Pack(std::vector<std::uint8_t>& packed, const KernelInfo& info, std::size_t& index,
                    const T& argument) {

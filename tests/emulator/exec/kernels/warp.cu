@@ -1,3 +1,15 @@
+// Turing has no instruction for these.
+#if __CUDA_ARCH__ < 800
+__device__ int __reduce_add_sync(unsigned, int value) {
+  for (int i = 16; i > 0; i /= 2) value += __shfl_xor_sync(~0U, value, i);
+  return value;
+}
+__device__ int __reduce_max_sync(unsigned, int value) {
+  for (int i = 16; i > 0; i /= 2) value = max(value, __shfl_xor_sync(~0U, value, i));
+  return value;
+}
+#endif
+
 extern "C" {
 
 // Row k of `out` (64 threads wide) holds the result of the k-th operation.

@@ -1,0 +1,62 @@
+#include "emulator/exec/kernel_launch.h"
+
+#include <atomic>
+#include <optional>
+
+#include "emulator/exec/image/image_table.h"
+#include "emulator/exec/kernel_job.h"
+#include "emulator/exec/worker_pool.h"
+
+namespace torpor::emulator {
+namespace {
+
+// Rows of blocks of a kernel that scatters; more bring no more (see Transpose/naive of the
+// benchmark).
+constexpr std::uint32_t kScatterBand = 8;
+
+}  // namespace
+
+ExecResult<void> LaunchKernel(Kernel& kernel, const LaunchConfig& config,
+                              const DeviceTraits& traits, DeviceMemory& memory,
+                              const std::uint64_t* symbols) {
+  if (auto valid = CheckLaunch(kernel.info(), config, traits); !valid) return valid;
+  if (config.parameters == nullptr && kernel.info().parameter_bytes != 0) {
+    return Failure<ExecError>{ExecError::kInvalidLaunch,
+                              "kernel " + kernel.info().name + ": no parameters"};
+  }
+  const auto code = kernel.Code(config.block);
+  if (!code) return code.failure();
+  static std::atomic<std::uint64_t> grids = 0;
+  KernelJob job;
+  job.kernel = kernel.info().name;
+  job.code = *code;
+  job.resumable = kernel.layout().resumable;
+  job.config = config;
+  const auto* const bytes = static_cast<const std::uint8_t*>(config.parameters);
+  job.parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
+  job.symbols = symbols;
+  job.dynamic_shared_offset = kernel.layout().dynamic_shared_offset;
+  job.shared_alignment = kernel.layout().shared_alignment;
+  job.reserved_shared = kernel.layout().reserved_shared;
+  job.local_bytes_per_warp = kernel.local_bytes_per_warp();
+  job.memory = &memory;
+  job.traits = traits;
+  job.grid_id = ++grids;
+  const bool waits = job.resumable ? code->traits.saved_bytes != 0 : kernel.waits();
+  job.blocks_wait = job.blocks() > 1 && (config.cooperative || kernel.spins());
+  job.switches = waits && (job.blocks_wait || job.warps() > 1);
+  // What is written apart, a transposed matrix for example, shares lines and pages with what the
+  // next row of blocks writes. Blocks that wait for others may count on the usual order.
+  if (code->traits.scatters != 0 && !kernel.spins()) job.band = kScatterBand;
+  job.FillLaneTids();
+  // Blocks that may wait for each other all start at once, as far as there are cores.
+  job.block_time = kernel.spins() ? Duration{} : kernel.block_time();
+  std::optional<ImageTable::Use> images;
+  if (kernel.accesses_images()) images.emplace(ImageTable::Instance());
+  WorkerPool::Instance().Run(job);
+  kernel.set_block_time(job.block_time);
+  if (job.failure) return *job.failure;
+  return {};
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,122 @@
+#include "emulator/exec/source_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/sha256.h"
+#include "emulator/exec/kernel_launch.h"
+#include "emulator/ptx/parser.h"
+
+namespace torpor::emulator {
+namespace {
+
+constexpr Bytes kMemoryAlignment = 256;
+
+}  // namespace
+
+SourceProgram::Translation::Translation(ptx::Module parsed) : module(std::move(parsed)) {}
+
+SourceProgram::SourceProgram(std::shared_ptr<const KernelSource> source, DeviceMemory& memory,
+                             const DeviceTraits& traits)
+    : source_(std::move(source)), memory_(memory), traits_(traits) {
+  const auto& kernels = source_->kernels();
+  for (std::size_t i = 0; i < kernels.size(); ++i) indices_.emplace(kernels[i].name, i);
+}
+
+SourceProgram::~SourceProgram() {
+  if (allocation_ != 0) memory_.Free(allocation_);
+}
+
+ExecResult<void> SourceProgram::PlaceMemories() {
+  Bytes total = 0;
+  for (const KernelSource::Memory& memory : source_->memories()) {
+    addresses_.push_back(total);
+    total += RoundUp(memory.size + 1, kMemoryAlignment);
+  }
+  if (total == 0) return {};
+  const auto allocated = memory_.Allocate(total);
+  if (!allocated) return allocated.failure();
+  allocation_ = *allocated;
+  for (std::uint64_t& address : addresses_) address += allocation_;
+  for (std::size_t i = 0; i < addresses_.size(); ++i) {
+    InitialiseMemory(source_->memories()[i], addresses_[i]);
+  }
+  for (const KernelSource::Variable& variable : source_->variables()) {
+    variables_.push_back({variable.name, addresses_[variable.memory] + variable.offset,
+                          variable.size, source_->memories()[variable.memory].constant});
+  }
+  return {};
+}
+
+void SourceProgram::InitialiseMemory(const KernelSource::Memory& memory, std::uint64_t address) {
+  auto* const bytes = reinterpret_cast<std::byte*>(address);
+  std::ranges::copy(memory.initial, bytes);
+  for (const KernelSource::Address& word : memory.addresses) {
+    const std::uint64_t value = addresses_[word.memory] + word.addend;
+    std::memcpy(bytes + word.offset, &value, sizeof value);
+  }
+}
+
+const KernelInfo* SourceProgram::FindKernel(std::string_view name) const {
+  const auto found = indices_.find(name);
+  return found == indices_.end() ? nullptr : &source_->kernels()[found->second];
+}
+
+ExecResult<void> SourceProgram::Preload(std::string_view name, const Dim3& block) {
+  const auto found = Find(name);
+  if (!found) return found.failure();
+  const auto code = (*found)->kernel->Code(block);
+  if (!code) return code.failure();
+  return {};
+}
+
+ExecResult<void> SourceProgram::Launch(std::string_view name, const LaunchConfig& config) {
+  const auto found = Find(name);
+  if (!found) return found.failure();
+  return LaunchKernel(*(*found)->kernel, config, traits_, memory_, (*found)->symbols.data());
+}
+
+ExecResult<SourceProgram::Translation*> SourceProgram::Find(std::string_view name) {
+  const auto found = indices_.find(name);
+  if (found == indices_.end()) {
+    return Failure<ExecError>{ExecError::kNotFound, "no kernel '" + std::string(name) + "'"};
+  }
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Translation>& translation = translations_[found->second];
+  if (translation == nullptr) {
+    auto made = Translate(found->second);
+    if (!made) return made.failure();
+    translation = std::move(*made);
+  }
+  return translation.get();
+}
+
+ExecResult<std::unique_ptr<SourceProgram::Translation>> SourceProgram::Translate(
+    std::size_t index) const {
+  const auto ptx = source_->KernelPtx(index);
+  if (!ptx) return ptx.failure();
+  const std::string& name = source_->kernels()[index].name;
+  auto parsed = ptx::Parse(*ptx);
+  if (!parsed) {
+    return Failure<ExecError>{ExecError::kInvalidPtx,
+                              "kernel " + name + ": " + parsed.failure().message};
+  }
+  auto translation = std::make_unique<Translation>(std::move(*parsed));
+  const ptx::Module& module = translation->module;
+  for (const ptx::Variable& variable : module.variables) {
+    translation->symbols.push_back(AddressOf(variable));
+  }
+  translation->kernel = std::make_unique<Kernel>(module, module.FindFunction(name),
+                                                 ToHex(Sha256(ptx->data(), ptx->size())));
+  return translation;
+}
+
+std::uint64_t SourceProgram::AddressOf(const ptx::Variable& variable) const {
+  const auto& memories = source_->memories();
+  const auto found = std::ranges::find(memories, variable.name, &KernelSource::Memory::name);
+  return found == memories.end() ? 0
+                                 : addresses_[static_cast<std::size_t>(found - memories.begin())];
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,484 @@
+#include "emulator/sass/cubin.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/elf_file.h"
+#include "base/units.h"
+#include "emulator/sass/nv_info.h"
+
+namespace torpor::sass {
+namespace {
+
+constexpr Elf64_Half kMachineCuda = 190;
+constexpr Elf64_Word kInfoSection = 0x70000000;
+constexpr unsigned char kEntry = 0x10;  // of a symbol's st_other
+// The identification's EI_OSABI, which tells where e_flags have the architecture: CUDA 13 writes
+// the second.
+constexpr unsigned char kAbiOld = 0x33;
+constexpr unsigned char kAbiNew = 0x41;
+
+// What no device has more of: a file that asks for more is damaged.
+constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMaxSharedBytes = 256 * kKiB;
+constexpr std::uint64_t kMaxLocalBytes = 512 * kKiB;
+constexpr std::uint32_t kMaxParameterBytes = 32764;
+constexpr std::uint64_t kMaxBankBytes = 64 * kKiB;
+constexpr std::uint32_t kMaxAlignment = 4096;
+
+constexpr std::uint64_t kCodeBegin = 0x1000;
+constexpr std::uint64_t kCodeAlignment = 128;
+
+Failure<CubinError> Malformed(const std::string& what) {
+  return {CubinError::kMalformed, "malformed cubin: " + what};
+}
+
+Failure<CubinError> Unsupported(const std::string& what) {
+  return {CubinError::kUnsupported, "a cubin that the emulator cannot run: " + what};
+}
+
+bool HasKnownType(std::uint32_t type) {
+  switch (static_cast<RelocationType>(type)) {
+    case RelocationType::k64:
+    case RelocationType::kG64:
+    case RelocationType::kLow32:
+    case RelocationType::kHigh32:
+    case RelocationType::kAbs47:
+      return true;
+  }
+  return false;
+}
+
+class CubinReader {
+ public:
+  CubinReader(const ElfFile& file, std::span<const std::byte> image) : file_(file), image_(image) {}
+
+  CubinResult<Cubin> Read();
+
+ private:
+  using Index = std::uint32_t;  // of a section
+
+  CubinResult<void> ReadHeader();
+  CubinResult<void> ReadSections();
+  CubinResult<void> AddText(Index section, std::string_view name);
+  CubinResult<void> AddMemory(Index section, std::string_view name);
+  CubinResult<void> ReadSymbols();
+  CubinResult<void> AddFunction(Index index, const Elf64_Sym& symbol, std::string_view name);
+  CubinResult<void> AddVariable(const Elf64_Sym& symbol, std::string_view name);
+  CubinResult<void> ReadKernelSections();
+  CubinResult<void> ReadShared(Kernel& kernel, const Elf64_Shdr& section);
+  CubinResult<void> ReadBank2(Kernel& kernel, const Elf64_Shdr& section);
+  CubinResult<void> ReadInfo(Kernel* kernel, const Elf64_Shdr& section);
+  CubinResult<void> TakeInfo(Kernel& kernel, const NvInfo& info);
+  CubinResult<void> TakeFunctionInfo(const NvInfo& info);
+  CubinResult<void> TakeParameter(Kernel& kernel, const NvInfo& info);
+  CubinResult<void> TakeBranches(Kernel& kernel, const NvInfo& info);
+  CubinResult<void> ReadRelocations();
+  CubinResult<void> ReadRelocationsOf(const Elf64_Shdr& section, std::uint64_t place_bytes,
+                                      std::vector<Relocation>& relocations);
+  CubinResult<Relocation> TargetOf(const Elf64_Rela& entry);
+  CubinResult<void> FinishKernels();
+
+  Kernel* KernelOfSection(Index text_section);
+
+  const ElfFile& file_;
+  const std::span<const std::byte> image_;
+  Cubin cubin_;
+  const Elf64_Shdr* symbols_ = nullptr;
+  const Elf64_Shdr* names_ = nullptr;
+  std::map<Index, std::uint32_t> text_of_;       // section -> Cubin::texts
+  std::map<Index, std::uint32_t> memory_of_;     // section -> Cubin::memories
+  std::map<Index, std::uint32_t> kernel_of_;     // section of its text -> Cubin::kernels
+  std::map<Index, std::uint32_t> entry_symbol_;  // symbol -> Cubin::kernels
+  std::map<Index, std::uint32_t> external_of_;   // symbol -> Cubin::externals
+  std::uint64_t next_code_ = kCodeBegin;
+  // In an honest file tables lie beside each other; those of a hostile one may all be the file.
+  std::uint64_t table_bytes_left_ = 0;
+};
+
+CubinResult<Cubin> CubinReader::Read() {
+  table_bytes_left_ = image_.size();
+  if (auto read = ReadHeader(); !read) return read.failure();
+  if (auto read = ReadSections(); !read) return read.failure();
+  if (auto read = ReadSymbols(); !read) return read.failure();
+  if (auto read = ReadKernelSections(); !read) return read.failure();
+  if (auto read = ReadRelocations(); !read) return read.failure();
+  if (auto finished = FinishKernels(); !finished) return finished.failure();
+  return std::move(cubin_);
+}
+
+CubinResult<void> CubinReader::ReadHeader() {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image_.data(), sizeof header);
+  if (header.e_machine != kMachineCuda) return Malformed("code for another machine");
+  const unsigned char abi = header.e_ident[EI_OSABI];
+  if (abi != kAbiOld && abi != kAbiNew) return Unsupported("its form is not known");
+  cubin_.architecture = (abi == kAbiNew ? header.e_flags >> 8 : header.e_flags) & 0xff;
+  if (header.e_type != ET_EXEC) return Unsupported("it is not linked");
+  return {};
+}
+
+CubinResult<void> CubinReader::ReadSections() {
+  constexpr std::string_view kText = ".text.";
+  for (Index i = 0; i < file_.sections().size(); ++i) {
+    const Elf64_Shdr& section = file_.sections()[i];
+    const std::string_view name = file_.NameOf(section);
+    CubinResult<void> added;
+    if (section.sh_type == SHT_SYMTAB && symbols_ == nullptr) {
+      symbols_ = &section;
+      names_ = file_.Section(section.sh_link);
+    } else if (name.starts_with(kText)) {
+      added = AddText(i, name.substr(kText.size()));
+    } else if (name == ".nv.global" || name == ".nv.global.init" || name == ".nv.constant3" ||
+               name == ".nv.constant4") {
+      added = AddMemory(i, name);
+    }
+    if (!added) return added;
+  }
+  if (symbols_ == nullptr || names_ == nullptr) return Malformed("no symbols");
+  return {};
+}
+
+CubinResult<void> CubinReader::AddText(Index section, std::string_view name) {
+  const auto code = file_.Content(file_.sections()[section]);
+  if (!code || code->empty() || code->size() % kInstructionBytes != 0) {
+    return Malformed("code of " + std::string(name));
+  }
+  text_of_[section] = static_cast<std::uint32_t>(cubin_.texts.size());
+  Text& text = cubin_.texts.emplace_back();
+  text.name = name;
+  text.code = *code;
+  text.code_address = next_code_;
+  next_code_ += RoundUp(code->size(), kCodeAlignment);
+  return {};
+}
+
+CubinResult<void> CubinReader::AddMemory(Index section, std::string_view name) {
+  constexpr std::string_view kConstant = ".nv.constant";
+  const Elf64_Shdr& header = file_.sections()[section];
+  const auto content = file_.Content(header);
+  const auto align = std::max<std::uint64_t>(header.sh_addralign, 1);
+  if (!content || header.sh_size > kMaxMemoryBytes || !std::has_single_bit(align) ||
+      align > kMaxAlignment) {
+    return Malformed("section " + std::string(name));
+  }
+  memory_of_[section] = static_cast<std::uint32_t>(cubin_.memories.size());
+  Memory& memory = cubin_.memories.emplace_back();
+  memory.section = name;
+  memory.bytes = header.sh_size;
+  memory.align = static_cast<std::uint32_t>(align);
+  memory.initial = *content;
+  if (name.starts_with(kConstant)) {
+    memory.kind = Memory::Kind::kConstant;
+    memory.bank = static_cast<std::uint32_t>(name[kConstant.size()] - '0');
+  }
+  return {};
+}
+
+CubinResult<void> CubinReader::ReadSymbols() {
+  Elf64_Sym symbol;
+  for (Index i = 0; file_.Read(*symbols_, i, symbol); ++i) {
+    const std::string_view name =
+        file_.TextAt(*names_, symbol.st_name, ElfFile::kMostSectionName * 16);
+    CubinResult<void> added;
+    switch (ELF64_ST_TYPE(symbol.st_info)) {
+      case STT_FUNC:
+        added = AddFunction(i, symbol, name);
+        break;
+      case STT_OBJECT:
+        added = AddVariable(symbol, name);
+        break;
+      default:
+        break;
+    }
+    if (!added) return added;
+  }
+  for (Text& text : cubin_.texts) {
+    std::ranges::sort(text.functions, {}, [](const Function& function) { return function.offset; });
+  }
+  return {};
+}
+
+CubinResult<void> CubinReader::AddFunction(Index index, const Elf64_Sym& symbol,
+                                           std::string_view name) {
+  if (symbol.st_shndx == SHN_UNDEF) {
+    external_of_[index] = static_cast<std::uint32_t>(cubin_.externals.size());
+    cubin_.externals.push_back(name);
+    return {};
+  }
+  const auto found = text_of_.find(symbol.st_shndx);
+  if (found == text_of_.end()) return Malformed("function " + std::string(name) + " has no code");
+  Text& text = cubin_.texts[found->second];
+  if (symbol.st_value % kInstructionBytes != 0 || symbol.st_value >= text.code.size() ||
+      symbol.st_size > text.code.size() - symbol.st_value) {
+    return Malformed("function " + std::string(name) + " beyond its code");
+  }
+  text.functions.push_back({name, symbol.st_value, symbol.st_size});
+  if ((symbol.st_other & kEntry) == 0) return {};
+  const auto kernel = static_cast<std::uint32_t>(cubin_.kernels.size());
+  if (!kernel_of_.emplace(symbol.st_shndx, kernel).second) {
+    return Malformed("two kernels in one section");
+  }
+  entry_symbol_[index] = kernel;
+  Kernel& added = cubin_.kernels.emplace_back();
+  added.name = name;
+  added.text = found->second;
+  added.offset = symbol.st_value;
+  return {};
+}
+
+CubinResult<void> CubinReader::AddVariable(const Elf64_Sym& symbol, std::string_view name) {
+  const auto found = memory_of_.find(symbol.st_shndx);
+  if (found == memory_of_.end()) return {};
+  const std::uint64_t bytes = cubin_.memories[found->second].bytes;
+  if (symbol.st_value > bytes || symbol.st_size > bytes - symbol.st_value) {
+    return Malformed("variable " + std::string(name) + " beyond its section");
+  }
+  // A dollar begins the compiler's own.
+  if (name.empty() || name.starts_with('$')) return {};
+  cubin_.variables.push_back({name, found->second, symbol.st_value, symbol.st_size});
+  return {};
+}
+
+Kernel* CubinReader::KernelOfSection(Index text_section) {
+  const auto found = kernel_of_.find(text_section);
+  return found == kernel_of_.end() ? nullptr : &cubin_.kernels[found->second];
+}
+
+CubinResult<void> CubinReader::ReadKernelSections() {
+  for (const Elf64_Shdr& section : file_.sections()) {
+    const std::string_view name = file_.NameOf(section);
+    Kernel* const kernel = KernelOfSection(section.sh_info);
+    CubinResult<void> read;
+    if (section.sh_type == kInfoSection) {
+      read = ReadInfo(name == ".nv.info" ? nullptr : kernel, section);
+    } else if (kernel == nullptr) {
+      continue;
+    } else if (name.starts_with(".nv.shared.")) {
+      read = ReadShared(*kernel, section);
+    } else if (name.starts_with(".nv.constant0.") && kernel->parameter_base == 0) {
+      // Those without parameters say nothing else of where they would begin.
+      kernel->parameter_base = static_cast<std::uint32_t>(std::min(section.sh_size, kMaxBankBytes));
+    } else if (name.starts_with(".nv.constant2.")) {
+      read = ReadBank2(*kernel, section);
+    }
+    if (!read) return read;
+  }
+  return {};
+}
+
+CubinResult<void> CubinReader::ReadShared(Kernel& kernel, const Elf64_Shdr& section) {
+  if (section.sh_size > kMaxSharedBytes) {
+    return Malformed("shared memory of " + std::string(kernel.name));
+  }
+  kernel.shared_bytes = section.sh_size;
+  return {};
+}
+
+CubinResult<void> CubinReader::ReadBank2(Kernel& kernel, const Elf64_Shdr& section) {
+  const auto content = file_.Content(section);
+  if (!content) return Malformed("constants of " + std::string(kernel.name));
+  kernel.bank2 = *content;
+  return {};
+}
+
+// `kernel` is null for what the file says of all functions, and may be for a function's own.
+CubinResult<void> CubinReader::ReadInfo(Kernel* kernel, const Elf64_Shdr& section) {
+  const auto content = file_.Content(section);
+  if (!content || content->size() > table_bytes_left_) return Malformed("section .nv.info");
+  table_bytes_left_ -= content->size();
+  NvInfoReader reader(*content);
+  while (const auto info = reader.Next()) {
+    auto taken = kernel == nullptr ? TakeFunctionInfo(*info) : TakeInfo(*kernel, *info);
+    if (!taken) return taken;
+  }
+  if (reader.is_malformed()) return Malformed("section .nv.info");
+  return {};
+}
+
+CubinResult<void> CubinReader::TakeFunctionInfo(const NvInfo& info) {
+  const auto symbol = info.Word(0);
+  const auto value = info.Word(1);
+  if (!symbol || !value) return {};
+  const auto found = entry_symbol_.find(*symbol);
+  if (found == entry_symbol_.end()) return {};
+  Kernel& kernel = cubin_.kernels[found->second];
+  if (info.attribute == NvAttribute::kRegisters) kernel.registers = *value;
+  // The frame alone is in what the functions that it calls make of it, where that is known.
+  if (info.attribute == NvAttribute::kFrameBytes || info.attribute == NvAttribute::kStackBytes) {
+    kernel.local_bytes = std::max<std::uint64_t>(kernel.local_bytes, *value);
+  }
+  return {};
+}
+
+CubinResult<void> CubinReader::TakeInfo(Kernel& kernel, const NvInfo& info) {
+  switch (info.attribute) {
+    case NvAttribute::kMaxThreads:
+    case NvAttribute::kRequiredThreads: {
+      std::uint64_t threads = 1;
+      for (std::size_t i = 0; i < 3; ++i) threads *= std::min(info.Word(i).value_or(1), 0xffffU);
+      kernel.max_threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads, 0xffffffff));
+      return {};
+    }
+    case NvAttribute::kParameterBank:
+      kernel.parameter_base = info.Word(1).value_or(0) & 0xffff;
+      return {};
+    case NvAttribute::kParameterBytes:
+      kernel.parameter_bytes = info.value;
+      return {};
+    case NvAttribute::kParameter:
+    case NvAttribute::kLargeParameter:
+      return TakeParameter(kernel, info);
+    case NvAttribute::kBranchTargets:
+      return TakeBranches(kernel, info);
+    default:
+      return {};
+  }
+}
+
+CubinResult<void> CubinReader::TakeParameter(Kernel& kernel, const NvInfo& info) {
+  constexpr std::uint32_t kSizeShift = 18;  // of a small one
+  const auto place = info.Word(1);
+  const auto size = info.Word(2);
+  if (!place || !size) return Malformed("parameters of " + std::string(kernel.name));
+  const std::uint32_t ordinal = *place & 0xffff;
+  if (ordinal >= kMaxParameterBytes) return Malformed("parameters of " + std::string(kernel.name));
+  if (kernel.parameters.size() <= ordinal) kernel.parameters.resize(ordinal + 1);
+  const bool large = info.attribute == NvAttribute::kLargeParameter;
+  kernel.parameters[ordinal] = {*place >> 16, large ? *size : *size >> kSizeShift};
+  return {};
+}
+
+CubinResult<void> CubinReader::TakeBranches(Kernel& kernel, const NvInfo& info) {
+  // An instruction, a word that is not known, the number of targets, these; and so on.
+  constexpr std::size_t kHeadWords = 3;
+  const std::size_t words = info.content.size() / sizeof(std::uint32_t);
+  for (std::size_t at = 0; at + kHeadWords <= words;) {
+    IndirectBranch& branch = kernel.branches.emplace_back();
+    branch.offset = *info.Word(at);
+    const std::uint64_t count = *info.Word(at + 2);
+    at += kHeadWords;
+    if (count > words - at) return Malformed("branches of " + std::string(kernel.name));
+    branch.targets.reserve(count);
+    for (std::size_t end = at + count; at < end; ++at) branch.targets.push_back(*info.Word(at));
+  }
+  return {};
+}
+
+CubinResult<void> CubinReader::ReadRelocations() {
+  for (const Elf64_Shdr& section : file_.sections()) {
+    if (section.sh_type != SHT_REL && section.sh_type != SHT_RELA) continue;
+    CubinResult<void> read;
+    if (const auto text = text_of_.find(section.sh_info); text != text_of_.end()) {
+      Text& place = cubin_.texts[text->second];
+      read = ReadRelocationsOf(section, place.code.size(), place.relocations);
+    } else if (const auto found = memory_of_.find(section.sh_info); found != memory_of_.end()) {
+      Memory& place = cubin_.memories[found->second];
+      read = ReadRelocationsOf(section, place.initial.size(), place.relocations);
+    }
+    if (!read) return read;
+  }
+  const auto by_offset = [](const Relocation& relocation) { return relocation.offset; };
+  for (Text& text : cubin_.texts) std::ranges::stable_sort(text.relocations, {}, by_offset);
+  for (Memory& memory : cubin_.memories) {
+    std::ranges::stable_sort(memory.relocations, {}, by_offset);
+  }
+  return {};
+}
+
+CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
+                                                 std::uint64_t place_bytes,
+                                                 std::vector<Relocation>& relocations) {
+  if (section.sh_size > table_bytes_left_) return Malformed("relocations");
+  table_bytes_left_ -= section.sh_size;
+  const bool has_addend = section.sh_type == SHT_RELA;
+  const std::uint64_t count =
+      section.sh_size / (has_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel));
+  relocations.reserve(relocations.size() + count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Elf64_Rela entry{};
+    Elf64_Rel without{};
+    const bool read = has_addend ? file_.Read(section, i, entry) : file_.Read(section, i, without);
+    if (!read) return Malformed("relocations");
+    if (!has_addend) entry = {without.r_offset, without.r_info, 0};
+    // An instruction's word pair, or an address.
+    constexpr std::uint64_t kWidest = 8;
+    if (entry.r_offset > place_bytes || place_bytes - entry.r_offset < kWidest) {
+      return Malformed("a relocation beyond its section");
+    }
+    auto target = TargetOf(entry);
+    if (!target) return target.failure();
+    relocations.push_back(*target);
+  }
+  return {};
+}
+
+CubinResult<Relocation> CubinReader::TargetOf(const Elf64_Rela& entry) {
+  const std::uint32_t type = ELF64_R_TYPE(entry.r_info);
+  if (!HasKnownType(type)) return Unsupported("relocation of type " + std::to_string(type));
+  const auto index = static_cast<Index>(ELF64_R_SYM(entry.r_info));
+  Elf64_Sym symbol;
+  if (!file_.Read(*symbols_, index, symbol)) return Malformed("a relocation without a symbol");
+  Relocation relocation;
+  relocation.offset = entry.r_offset;
+  relocation.type = static_cast<RelocationType>(type);
+  relocation.addend = symbol.st_value + static_cast<std::uint64_t>(entry.r_addend);
+  if (const auto external = external_of_.find(index); external != external_of_.end()) {
+    relocation.external = external->second;
+  } else if (const auto text = text_of_.find(symbol.st_shndx); text != text_of_.end()) {
+    relocation.text = text->second;
+  } else if (const auto memory = memory_of_.find(symbol.st_shndx); memory != memory_of_.end()) {
+    relocation.memory = memory->second;
+  } else {
+    return Unsupported("a relocation to '" +
+                       std::string(file_.TextAt(*names_, symbol.st_name, 1024)) +
+                       "', which is not in it");
+  }
+  return relocation;
+}
+
+CubinResult<void> CubinReader::FinishKernels() {
+  constexpr std::uint32_t kWidestRead = 8;
+  for (Kernel& kernel : cubin_.kernels) {
+    const auto inside = [&](const Parameter& parameter) {
+      return parameter.offset <= kernel.parameter_bytes &&
+             parameter.bytes <= kernel.parameter_bytes - parameter.offset;
+    };
+    if (kernel.parameter_bytes > kMaxParameterBytes ||
+        !std::ranges::all_of(kernel.parameters, inside)) {
+      return Malformed("parameters of " + std::string(kernel.name));
+    }
+    if (kernel.local_bytes > kMaxLocalBytes) {
+      return Malformed("local memory of " + std::string(kernel.name));
+    }
+    kernel.parameter_bytes =
+        static_cast<std::uint32_t>(RoundUp(kernel.parameter_bytes, kWidestRead));
+  }
+  return {};
+}
+
+}  // namespace
+
+const Kernel* Cubin::FindKernel(std::string_view name) const {
+  const auto found = std::ranges::find(kernels, name, &Kernel::name);
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+const Memory* Cubin::Bank(std::uint32_t bank) const {
+  const auto found = std::ranges::find_if(memories, [&](const Memory& memory) {
+    return memory.kind == Memory::Kind::kConstant && memory.bank == bank;
+  });
+  return found == memories.end() ? nullptr : &*found;
+}
+
+CubinResult<Cubin> ReadCubin(std::span<const std::byte> image) {
+  const std::optional<ElfFile> file = ElfFile::Open(image);
+  if (!file) return Malformed("not a 64-bit ELF file");
+  return CubinReader(*file, image).Read();
+}
+
+}  // namespace torpor::sass

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+// Machine code for NVIDIA's GPUs (SASS), as cubins hold it, and what the emulator makes of it.
+namespace torpor::sass {
+
+enum class CubinError {
+  kMalformed,    // CUDA_ERROR_INVALID_IMAGE
+  kUnsupported,  // of an architecture or a form that is not known: CUDA_ERROR_NO_BINARY_FOR_GPU
+};
+template <typename T>
+using CubinResult = Result<T, CubinError>;
+
+inline constexpr std::uint32_t kNoIndex = 0xffffffff;
+inline constexpr std::size_t kInstructionBytes = 16;
+
+// Those whose machine code the emulator runs: Turing.
+inline constexpr std::array<unsigned, 1> kArchitectures = {75};
+
+// The numbers of the file: "R_CUDA_…" in the toolkit's tools.
+enum class RelocationType : std::uint32_t {
+  k64 = 2,         // all of the address, in data
+  kG64 = 4,        // the same, of global memory
+  kLow32 = 0x38,   // the low word of the address, in bits 32 to 63 of an instruction
+  kHigh32 = 0x39,  // the high word, there
+  kAbs47 = 0x3a,   // bits 2 to 48 of the address, in an instruction from bit 34 on
+};
+
+// An address that is known only when the cubin is loaded: that of a place in a Memory, of code, or
+// of a function of the system.
+struct Relocation {
+  std::uint64_t offset = 0;  // where to put it: in the code or data that has the relocation
+  RelocationType type = RelocationType::k64;
+  std::uint32_t memory = kNoIndex;    // of Cubin::memories; or
+  std::uint32_t text = kNoIndex;      // of Cubin::texts; or
+  std::uint32_t external = kNoIndex;  // of Cubin::externals
+  std::uint64_t addend = 0;           // from the begin of the memory or text
+};
+
+// A section of variables, which is one piece of memory.
+struct Memory {
+  enum class Kind : std::uint8_t { kGlobal, kConstant };
+  std::string_view section;  // .nv.global, .nv.global.init, .nv.constant3, .nv.constant4
+  Kind kind = Kind::kGlobal;
+  std::uint32_t bank = 0;  // of constants
+  std::uint64_t bytes = 0;
+  std::uint32_t align = 1;
+  std::span<const std::byte> initial;   // empty, or `bytes` long
+  std::vector<Relocation> relocations;  // ascending
+};
+
+struct Variable {
+  std::string_view name;
+  std::uint32_t memory = 0;  // of Cubin::memories
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+// A function's place in a Text: the kernel itself, or a subroutine of it.
+struct Function {
+  std::string_view name;
+  std::uint64_t offset = 0;  // of its first instruction, in the text
+  std::uint64_t bytes = 0;
+};
+
+// A section of code. `code_address` is where the text begins among all code of the cubin, as
+// instructions and data that hold the address of code (MOV 32@lo(function), tables of functions)
+// shall see it: beside all others, and never 0.
+struct Text {
+  std::string_view name;  // of the section, without ".text."
+  std::span<const std::byte> code;
+  std::uint64_t code_address = 0;
+  std::vector<Function> functions;      // ascending
+  std::vector<Relocation> relocations;  // ascending
+};
+
+struct Parameter {
+  std::uint32_t offset = 0;  // in the packed parameters
+  std::uint32_t bytes = 0;
+};
+
+// A BRX or JMX, and where it may go.
+struct IndirectBranch {
+  std::uint64_t offset = 0;            // of the instruction
+  std::vector<std::uint64_t> targets;  // in the same text
+};
+
+struct Kernel {
+  std::string_view name;
+  std::uint32_t text = 0;    // of Cubin::texts
+  std::uint64_t offset = 0;  // of the entry in its text: 0, as far as is known
+  std::vector<Parameter> parameters;
+  std::uint32_t parameter_bytes = 0;  // of all, up to the end of the last one's double word: code
+                                      // reads the words that hold the last ones
+  std::uint32_t parameter_base = 0;   // where they begin in constant bank 0
+  std::uint32_t registers = 0;
+  std::uint32_t max_threads = 0;   // of a block; 0 if not given
+  std::uint64_t shared_bytes = 0;  // static ones: they begin at shared address 0, dynamic ones
+                                   // follow
+  std::uint64_t local_bytes = 0;   // the stack that it and what it calls need: R1 begins at its end
+  std::span<const std::byte> bank2;  // the compiler's own constants: c[0x2][…]
+  std::vector<IndirectBranch> branches;
+};
+
+struct Cubin {
+  unsigned architecture = 0;                // 75 of sm_75
+  std::vector<std::string_view> externals;  // functions of the system: vprintf, __assertfail, ...
+  std::vector<Text> texts;
+  std::vector<Kernel> kernels;
+  std::vector<Memory> memories;
+  std::vector<Variable> variables;
+
+  const Kernel* FindKernel(std::string_view name) const;
+  // The memory of a constant bank that all kernels share (3, 4); null if there is none.
+  const Memory* Bank(std::uint32_t bank) const;
+};
+
+// What code and data see as the address of Cubin::externals[external]: beside all code.
+constexpr std::uint64_t ExternalAddress(std::uint32_t external) {
+  return 0xffff'0000'0000'0000 + std::uint64_t{external} * kInstructionBytes;
+}
+
+// Reads a linked cubin, whose bytes may be anything. The result points into `image`.
+CubinResult<Cubin> ReadCubin(std::span<const std::byte> image);
+
+}  // namespace torpor::sass

@@ -1,0 +1,154 @@
+#include "emulator/sass/decode.h"
+
+#include <cstring>
+
+namespace torpor::sass {
+namespace {
+
+// The forms of arithmetic instructions: what stands in the bits 32 to 63, and for which source.
+enum Form : unsigned {
+  kRegisters = 1,
+  kImmediateC = 2,
+  kConstantC = 3,
+  kImmediateB = 4,
+  kConstantB = 5,
+  kUniformB = 6,
+  kUniformC = 7,
+};
+
+bool WideIsC(unsigned form) {
+  return form == kImmediateC || form == kConstantC || form == kUniformC;
+}
+
+}  // namespace
+
+bool Register::is_fixed() const {
+  switch (file) {
+    case RegisterFile::kRegister:
+      return number == kZero;
+    case RegisterFile::kUniform:
+      return number == kUniformZero;
+    default:
+      return number == kTrue;
+  }
+}
+
+Register Register::Next(unsigned by) const {
+  if (is_fixed()) return *this;
+  const unsigned last = file == RegisterFile::kRegister ? kZero : kUniformZero;
+  const unsigned next = number + by;
+  return {file, static_cast<std::uint8_t>(next < last ? next : last)};
+}
+
+std::uint64_t Instruction::Bits(unsigned first, unsigned count) const {
+  std::uint64_t value = 0;
+  if (first >= 64) {
+    value = high >> (first - 64);
+  } else {
+    value = low >> first;
+    if (first != 0) value |= high << (64 - first);
+  }
+  return count >= 64 ? value : value & ((std::uint64_t{1} << count) - 1);
+}
+
+std::int64_t Instruction::SignedBits(unsigned first, unsigned count) const {
+  const std::uint64_t sign = std::uint64_t{1} << (count - 1);
+  return static_cast<std::int64_t>((Bits(first, count) ^ sign) - sign);
+}
+
+bool Instruction::is_uniform() const { return opcode() >= 0x080 && opcode() < 0x0c0; }
+
+PredicateOperand Instruction::guard() const { return PredicateSourceAt(12, 15); }
+
+Register Instruction::RegisterAt(unsigned first) const {
+  return is_uniform() ? UniformRegisterAt(first) : ThreadRegisterAt(first);
+}
+
+Register Instruction::ThreadRegisterAt(unsigned first) const {
+  return {RegisterFile::kRegister, static_cast<std::uint8_t>(Bits(first, 8))};
+}
+
+Register Instruction::UniformRegisterAt(unsigned first) const {
+  return {RegisterFile::kUniform, static_cast<std::uint8_t>(Bits(first, 6))};
+}
+
+Register Instruction::PredicateAt(unsigned first) const {
+  return {is_uniform() ? RegisterFile::kUniformPredicate : RegisterFile::kPredicate,
+          static_cast<std::uint8_t>(Bits(first, 3))};
+}
+
+PredicateOperand Instruction::PredicateSourceAt(unsigned first, unsigned negation) const {
+  return {PredicateAt(first), Bit(negation)};
+}
+
+SourceOperand Instruction::RegisterSource(unsigned first) const {
+  SourceOperand source;
+  source.reg = RegisterAt(first);
+  return source;
+}
+
+SourceOperand Instruction::WideSource() const {
+  SourceOperand source;
+  switch (form()) {
+    case kImmediateB:
+    case kImmediateC:
+      source.kind = SourceOperand::Kind::kImmediate;
+      source.immediate = static_cast<std::uint32_t>(Bits(32, 32));
+      return source;
+    case kConstantB:
+    case kConstantC:
+      source.kind =
+          Bit(91) ? SourceOperand::Kind::kBindlessConstant : SourceOperand::Kind::kConstant;
+      source.reg = {RegisterFile::kUniform, static_cast<std::uint8_t>(Bits(32, 6))};
+      source.bank = static_cast<std::uint32_t>(Bits(54, 5));
+      source.offset = static_cast<std::uint32_t>(Bits(38, 16));
+      break;
+    case kUniformB:
+    case kUniformC:
+      source.reg = UniformRegisterAt(32);
+      break;
+    default:
+      source.reg = RegisterAt(32);
+      break;
+  }
+  source.absolute = Bit(62);
+  source.negated = Bit(63);
+  source.half = static_cast<unsigned>(Bits(60, 2));
+  return source;
+}
+
+SourceOperand Instruction::a() const {
+  SourceOperand source = RegisterSource(24);
+  source.negated = Bit(72);
+  source.absolute = Bit(73);
+  source.half = static_cast<unsigned>(Bits(74, 2));
+  return source;
+}
+
+SourceOperand Instruction::b() const {
+  if (!WideIsC(form())) return WideSource();
+  SourceOperand source = RegisterSource(64);
+  source.absolute = Bit(74);
+  source.negated = Bit(75);
+  source.half = static_cast<unsigned>(Bits(81, 2));
+  return source;
+}
+
+SourceOperand Instruction::c() const {
+  if (WideIsC(form())) return WideSource();
+  SourceOperand source = RegisterSource(64);
+  source.absolute = Bit(74);
+  source.negated = Bit(75);
+  source.half = static_cast<unsigned>(Bits(81, 2));
+  return source;
+}
+
+Instruction Decode(const void* bytes, std::uint64_t offset) {
+  Instruction instruction;
+  std::memcpy(&instruction.low, bytes, 8);
+  std::memcpy(&instruction.high, static_cast<const char*>(bytes) + 8, 8);
+  instruction.offset = offset;
+  return instruction;
+}
+
+}  // namespace torpor::sass

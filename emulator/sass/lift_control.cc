@@ -1,0 +1,163 @@
+// Branches, calls, and the end of a thread.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulator/sass/opcodes.h"
+
+namespace torpor::sass {
+namespace {
+
+// What a branch asks of the warp, by its bits 32 and 33.
+enum class Asks : unsigned { kNothing = 0, kUniform = 1, kDiverged = 2, kConverged = 3 };
+
+// Goes to one of `targets` by a number in a register, which is one of those less `base`.
+void Dispatch(Emitter& to, const Value& number, std::uint64_t base,
+              const std::vector<std::uint64_t>& targets) {
+  if (targets.empty()) return to.Unsupported("whose targets are not known");
+  for (std::size_t i = 0; i + 1 < targets.size(); ++i) {
+    const auto wanted = static_cast<std::int32_t>(targets[i] - base);
+    const Value chosen =
+        to.Compute(Width::kPredicate, "setp.eq.u32 ?, ?, ?", {number, Emitter::Number(wanted)});
+    to.BranchIf(chosen, targets[i]);
+  }
+  to.Branch(targets.back());
+}
+
+// A function of the system, as the machine's code calls it: operands in R4 and those behind it, of
+// 64 bits in even ones, the result in R4.
+struct SystemFunction {
+  std::string_view name;
+  std::string_view operands;  // one letter each: q 64 bits, r 32 bits
+  char result = '-';
+};
+constexpr SystemFunction kSystemFunctions[] = {
+    {"vprintf", "qq", 'r'}, {"__assertfail", "qqrqq"}, {"malloc", "q", 'q'}, {"free", "q"}};
+
+const SystemFunction* FindSystemFunction(std::string_view name) {
+  for (const SystemFunction& function : kSystemFunctions) {
+    if (function.name == name) return &function;
+  }
+  return nullptr;
+}
+
+constexpr std::uint8_t kFirstOperand = 4;
+
+void CallSystem(Emitter& to, const SystemFunction& function, const Value& chosen) {
+  std::string prefix = "$";
+  prefix += function.name;
+  std::string arguments;
+  unsigned reg = kFirstOperand;
+  for (std::size_t i = 0; i < function.operands.size(); ++i) {
+    const bool is_wide = function.operands[i] == 'q';
+    if (is_wide) reg += reg % 2;
+    const Register source{RegisterFile::kRegister, static_cast<std::uint8_t>(reg)};
+    std::string name = prefix;
+    name += std::to_string(i);
+    const std::string type = is_wide ? ".b64" : ".b32";
+    std::string declaration = ".param " + type;
+    declaration.append(" ").append(name).append(";\n");
+    to.Declare(declaration);
+    std::string store = "st.param" + type;
+    store.append(" [").append(name).append("], ?");
+    to.EmitIf(chosen, store, {is_wide ? to.ReadPair(source) : to.Read(source)});
+    if (i != 0) arguments += ", ";
+    arguments += name;
+    reg += is_wide ? 2 : 1;
+  }
+  const Register target{RegisterFile::kRegister, kFirstOperand};
+  const std::string result = prefix + "_";
+  std::string call = "call ";
+  if (function.result != '-') {
+    to.Declare(".param .b" + std::string(function.result == 'q' ? "64 " : "32 ") + result + ";\n");
+    call += "(" + result + "), ";
+  }
+  to.EmitIf(chosen, call + std::string(function.name) + ", (" + arguments + ")", {});
+  if (function.result == '-') return;
+  const bool is_wide = function.result == 'q';
+  to.EmitIf(chosen, std::string(is_wide ? "ld.param.b64 ?, [" : "ld.param.b32 ?, [") + result + "]",
+            {is_wide ? to.WritePair(target) : to.Write(target)});
+}
+
+}  // namespace
+
+// Goes where the guard holds and the predicate, too. Code for a warp that may have diverged asks
+// for that: it has diverged unless all of its lanes are here.
+void LiftBra(Emitter& to, const Instruction& instruction) {
+  const PredicateOperand condition = instruction.PredicateSourceAt(87, 90);
+  const std::uint64_t target = BranchTarget(instruction);
+  if (condition.never()) return;
+  const auto asks = static_cast<Asks>(instruction.Bits(32, 2));
+  if (asks == Asks::kDiverged || asks == Asks::kConverged) {
+    const Value lanes = to.Compute(Width::k32, "activemask.b32 ?", {});
+    const Value answer = to.Compute(
+        Width::kPredicate,
+        asks == Asks::kDiverged ? "setp.ne.s32 ?, ?, -1" : "setp.eq.s32 ?, ?, -1", {lanes});
+    return to.BranchIf(answer, target);
+  }
+  if (condition.always()) return to.Branch(target);
+  to.BranchIf(to.Read(condition), target);
+}
+
+// The register holds an offset, to which the instruction's own is added.
+void LiftBrx(Emitter& to, const Instruction& instruction) {
+  for (const IndirectBranch& branch : to.kernel().branches) {
+    if (branch.offset != instruction.offset) continue;
+    return Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), BranchTarget(instruction),
+                    branch.targets);
+  }
+  to.Unsupported("whose targets are not known");
+}
+
+void LiftExit(Emitter& to, const Instruction& instruction) {
+  const PredicateOperand condition = instruction.PredicateSourceAt(87, 90);
+  if (condition.never()) return;
+  if (condition.always()) return to.End("exit");
+  to.EndIf(to.Read(condition), "exit");
+}
+
+void LiftCallRelative(Emitter& to, const Instruction& instruction) {
+  if (instruction.form() == 1) return to.Unsupported("of a function that a register names");
+  const std::uint64_t target = BranchTarget(instruction);
+  if (target >= to.cubin().texts[to.kernel().text].code.size()) {
+    return to.Unsupported("of another text");
+  }
+  to.Branch(target);
+}
+
+void LiftRet(Emitter& to, const Instruction& instruction) {
+  const auto found = to.subroutines().returns.find(instruction.offset);
+  if (found == to.subroutines().returns.end()) return to.End("exit");
+  Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), BranchTarget(instruction), found->second);
+}
+
+// The address of a function: one of the system's, or it cannot be called.
+void LiftCallAbsolute(Emitter& to, const Instruction& instruction) {
+  const Value address = to.ReadPair(instruction.ThreadRegisterAt(24));
+  std::vector<std::pair<const SystemFunction*, Value>> functions;
+  std::optional<Value> is_known;
+  for (std::uint32_t i = 0; i < to.cubin().externals.size(); ++i) {
+    const SystemFunction* function = FindSystemFunction(to.cubin().externals[i]);
+    if (function == nullptr) continue;
+    const auto wanted = static_cast<std::int64_t>(ExternalAddress(i));
+    const Value chosen =
+        to.Compute(Width::kPredicate, "setp.eq.u64 ?, ?, ?", {address, Emitter::Number(wanted)});
+    functions.emplace_back(function, chosen);
+    is_known =
+        is_known ? to.Compute(Width::kPredicate, "or.pred ?, ?, ?", {*is_known, chosen}) : chosen;
+  }
+  if (!is_known) return to.Unsupported("of a function by its address");
+  to.EmitIf(to.Compute(Width::kPredicate, "not.pred ?, ?", {*is_known}), "trap", {});
+  for (const auto& [function, chosen] : functions) CallSystem(to, *function, chosen);
+}
+
+// The address of the instruction itself.
+void LiftLepc(Emitter& to, const Instruction& instruction) {
+  to.Emit("mov.b64 ?, ?", {to.WritePair(instruction.destination()),
+                           Emitter::Number(static_cast<std::int64_t>(instruction.offset))});
+}
+
+void LiftTrap(Emitter& to, const Instruction& /*instruction*/) { to.Emit("trap", {}); }
+
+}  // namespace torpor::sass

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/sass/decode.h"
+
+// What instructions are translated to: PTX statements whose operands still are the machine's
+// registers. A machine register holds one thing after another; naming.h gives each a PTX register
+// of its own, and 64-bit values in two registers one of 64 bits.
+namespace torpor::sass {
+
+enum class Width : std::uint8_t { kPredicate, k16, k32, k64 };
+
+// An operand.
+struct Value {
+  enum class Kind : std::uint8_t {
+    kText,       // as it is: a number, a symbol, a special register
+    kRegister,   // 32 bits, or a predicate; never RZ or PT
+    kPair,       // 64 bits in `reg` and the register behind it
+    kTemporary,  // written once, by the statement that names it first
+  };
+  Kind kind = Kind::kText;
+  bool written = false;
+  Register reg{};
+  std::uint32_t temporary = 0;
+  Width width = Width::k32;
+  std::string text;
+};
+
+// What fuse.h looks for: an instruction that computes one word of a number of 64 bits.
+struct Half {
+  enum class Kind : std::uint8_t {
+    kLowSum,          // writes `carry`
+    kHighSum,         // reads `carry`
+    kLowComparison,   // writes `carry`, a predicate
+    kHighComparison,  // reads `carry`
+    kMove,
+    kSign,  // of its term, 0 or ~0
+  };
+  struct Term {
+    Value value;
+    bool negated = false;
+  };
+  Kind kind = Kind::kMove;
+  std::vector<Term> terms;
+  Register result{};
+  Register carry{};
+  // Of a sum whose first term is shifted: in the low half its low word; in the high half its high
+  // word (or the low one's sign, if it is extended), and `low_of_first`.
+  unsigned shift = 0;
+  bool first_is_whole = false;
+  bool first_is_extended = false;
+  Value low_of_first;
+  std::string comparison;
+  bool is_signed = false;
+};
+
+struct Statement {
+  // PTX with a ? for each value, without the semicolon: "add.s32 ?, ?, ?".
+  std::string format;
+  std::vector<Value> values;
+  std::optional<Value> guard;
+  bool guard_negated = false;
+  std::uint64_t offset = 0;            // of the instruction
+  std::vector<std::uint64_t> targets;  // of a branch: offsets of instructions
+  bool ends = false;                   // nothing follows, unless it has a guard
+  std::optional<Half> half;            // of the last statement of an instruction
+};
+
+}  // namespace torpor::sass

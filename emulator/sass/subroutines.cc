@@ -1,0 +1,91 @@
+#include "emulator/sass/subroutines.h"
+
+#include <algorithm>
+#include <set>
+
+namespace torpor::sass {
+namespace {
+
+constexpr unsigned kCallRelative = 0x144;
+constexpr unsigned kBra = 0x147;
+constexpr unsigned kBrx = 0x149;
+constexpr unsigned kExit = 0x14d;
+constexpr unsigned kRet = 0x150;
+
+class Walk {
+ public:
+  Walk(const Text& text, const Kernel& kernel) : text_(text), kernel_(kernel) {}
+
+  // The RETs that code from `entry` on comes to, in the same call.
+  std::set<std::uint64_t> ReturnsFrom(std::uint64_t entry) {
+    std::set<std::uint64_t> returns;
+    std::set<std::uint64_t> seen;
+    std::vector<std::uint64_t> left = {entry};
+    while (!left.empty()) {
+      std::uint64_t at = left.back();
+      left.pop_back();
+      while (at + kInstructionBytes <= text_.code.size() && seen.insert(at).second) {
+        const Instruction instruction = Decode(text_.code.data() + at, at);
+        AddTargets(instruction, left);
+        if (instruction.opcode() == kRet) returns.insert(at);
+        if (Ends(instruction)) break;
+        at += kInstructionBytes;
+      }
+    }
+    return returns;
+  }
+
+ private:
+  void AddTargets(const Instruction& instruction, std::vector<std::uint64_t>& left) const {
+    if (instruction.opcode() == kBra) left.push_back(BranchTarget(instruction));
+    if (instruction.opcode() != kBrx) return;
+    for (const IndirectBranch& branch : kernel_.branches) {
+      if (branch.offset != instruction.offset) continue;
+      left.insert(left.end(), branch.targets.begin(), branch.targets.end());
+    }
+  }
+
+  static bool Ends(const Instruction& instruction) {
+    const unsigned opcode = instruction.opcode();
+    const bool leaves = opcode == kBra || opcode == kBrx || opcode == kExit || opcode == kRet;
+    const bool is_conditional =
+        !instruction.guard().always() ||
+        (opcode == kBra &&
+         (!instruction.PredicateSourceAt(87, 90).always() || instruction.Bit(33)));
+    return leaves && !is_conditional;
+  }
+
+  const Text& text_;
+  const Kernel& kernel_;
+};
+
+}  // namespace
+
+std::uint64_t BranchTarget(const Instruction& instruction) {
+  return instruction.offset + kInstructionBytes +
+         static_cast<std::uint64_t>(instruction.SignedBits(34, 48)) * 4;
+}
+
+Subroutines FindSubroutines(const Text& text, const Kernel& kernel) {
+  std::map<std::uint64_t, std::vector<std::uint64_t>> callers;  // a subroutine -> behind its calls
+  for (std::uint64_t at = 0; at + kInstructionBytes <= text.code.size(); at += kInstructionBytes) {
+    const Instruction instruction = Decode(text.code.data() + at, at);
+    if (instruction.opcode() != kCallRelative) continue;
+    callers[BranchTarget(instruction)].push_back(at + kInstructionBytes);
+  }
+  Subroutines subroutines;
+  Walk walk(text, kernel);
+  for (const auto& [entry, places] : callers) {
+    for (const std::uint64_t ret : walk.ReturnsFrom(entry)) {
+      auto& returns = subroutines.returns[ret];
+      returns.insert(returns.end(), places.begin(), places.end());
+    }
+  }
+  for (auto& [ret, places] : subroutines.returns) {
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+  }
+  return subroutines;
+}
+
+}  // namespace torpor::sass
