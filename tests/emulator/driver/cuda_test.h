@@ -22,13 +22,13 @@ class CudaTest : public testing::Test {
 
   void TearDown() override { cuDevicePrimaryCtxReset(0); }
 
-  // What SetUp does; tests of several processes do it in each of them instead.
-  void Start() {
+  // What SetUp does; tests of several processes do it in each of them instead. `gpus` are lines of
+  // a topology file.
+  void Start(const std::string& gpus =
+                 "  - {name: First, memory: 256MiB}\n"
+                 "  - {name: Second, memory: 256MiB, pcie_gbps: 1}\n") {
     const std::string path = testing::TempDir() + "topology-" + std::to_string(getpid()) + ".yaml";
-    std::ofstream(path) << "version: v1\n"
-                           "gpus:\n"
-                           "  - {name: First, memory: 256MiB}\n"
-                           "  - {name: Second, memory: 256MiB, pcie_gbps: 1}\n";
+    std::ofstream(path) << "version: v1\ngpus:\n" << gpus;
     setenv("TORPOR_EMULATOR_TOPOLOGY", path.c_str(), 1);
     ASSERT_CUDA(cuInit(0));
     std::remove(path.c_str());

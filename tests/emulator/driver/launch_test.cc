@@ -6,40 +6,16 @@
 #include <thread>
 #include <vector>
 
-#include "tests/emulator/driver/cuda_test.h"
+#include "tests/emulator/driver/module_test.h"
 
 namespace torpor::emulator {
 namespace {
 
-class LaunchTest : public CudaTest {
+class LaunchTest : public ModuleTest {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
-    std::ifstream file(TORPOR_TEST_FATBIN, std::ios::binary);
-    image_.assign(std::istreambuf_iterator<char>(file), {});
-    ASSERT_FALSE(image_.empty());
-    ASSERT_CUDA(cuModuleLoadData(&module_, image_.data()));
-  }
-
-  CUfunction Find(const char* name) {
-    CUfunction function = nullptr;
-    EXPECT_CUDA(cuModuleGetFunction(&function, module_, name));
-    return function;
-  }
-
-  template <typename T>
-  CUdeviceptr Upload(const std::vector<T>& values) {
-    CUdeviceptr address = 0;
-    EXPECT_CUDA(cuMemAlloc(&address, values.size() * sizeof(T)));
-    EXPECT_CUDA(cuMemcpyHtoD(address, values.data(), values.size() * sizeof(T)));
-    return address;
-  }
-
-  template <typename T>
-  std::vector<T> Download(CUdeviceptr address, std::size_t count) {
-    std::vector<T> values(count);
-    EXPECT_CUDA(cuMemcpyDtoH(values.data(), address, count * sizeof(T)));
-    return values;
+    Load(ReadFile(TORPOR_TEST_FATBIN));
   }
 
   // One block.
@@ -47,25 +23,9 @@ class LaunchTest : public CudaTest {
                          unsigned shared = 0, CUstream stream = nullptr) {
     return cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, shared, stream, values.data(), nullptr);
   }
-
-  std::string image_;
-  CUmodule module_ = nullptr;
 };
 
-TEST_F(LaunchTest, AddsVectors) {
-  constexpr int kCount = 10'000;
-  std::vector<float> a(kCount);
-  std::iota(a.begin(), a.end(), 0.0F);
-  CUdeviceptr device_a = Upload(a);
-  CUdeviceptr device_b = Upload(std::vector<float>(kCount, 0.5F));
-  CUdeviceptr device_c = Upload(std::vector<float>(kCount));
-  int n = kCount;
-  void* values[] = {&device_a, &device_b, &device_c, &n};
-  ASSERT_CUDA(cuLaunchKernel(Find("add"), (kCount + 255) / 256, 1, 1, 256, 1, 1, 0, nullptr, values,
-                             nullptr));
-  const auto c = Download<float>(device_c, kCount);
-  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(c[i], a[i] + 0.5F);
-}
+TEST_F(LaunchTest, AddsVectors) { ExpectThatItAdds(); }
 
 TEST_F(LaunchTest, EventsOfALaunchAreRecordedBehindIt) {
   CUdeviceptr x = Upload(std::vector<int>{1, 2});

@@ -6,73 +6,20 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/emulator/driver/cuda_test.h"
+#include "tests/emulator/driver/module_test.h"
 
 namespace torpor::emulator {
 namespace {
 
 using testing::HasSubstr;
 
-class MachineCodeTest : public CudaTest {
+class MachineCodeTest : public ModuleTest {
  protected:
   void SetUp() override {
-    const std::string path = testing::TempDir() + "turing-" + std::to_string(getpid()) + ".yaml";
-    std::ofstream(path) << "version: v1\n"
-                           "gpus:\n"
-                           "  - {memory: 256MiB, compute_capability: 7.5}\n"
-                           "  - {memory: 256MiB}\n";
-    setenv("TORPOR_EMULATOR_TOPOLOGY", path.c_str(), 1);
-    ASSERT_CUDA(cuInit(0));
-    std::remove(path.c_str());
-    ASSERT_CUDA(cuDevicePrimaryCtxRetain(&context_, 0));
-    ASSERT_CUDA(cuCtxSetCurrent(context_));
+    Start(
+        "  - {memory: 256MiB, compute_capability: 7.5}\n"
+        "  - {memory: 256MiB}\n");
   }
-
-  static std::string ReadFile(const char* path) {
-    std::ifstream file(path, std::ios::binary);
-    EXPECT_TRUE(file.is_open()) << path;
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  void Load(const std::string& image) { ASSERT_CUDA(cuModuleLoadData(&module_, image.data())); }
-
-  CUfunction Find(const char* name) {
-    CUfunction function = nullptr;
-    EXPECT_CUDA(cuModuleGetFunction(&function, module_, name));
-    return function;
-  }
-
-  template <typename T>
-  CUdeviceptr Upload(const std::vector<T>& values) {
-    CUdeviceptr address = 0;
-    EXPECT_CUDA(cuMemAlloc(&address, values.size() * sizeof(T)));
-    EXPECT_CUDA(cuMemcpyHtoD(address, values.data(), values.size() * sizeof(T)));
-    return address;
-  }
-
-  template <typename T>
-  std::vector<T> Download(CUdeviceptr address, std::size_t count) {
-    std::vector<T> values(count);
-    EXPECT_CUDA(cuMemcpyDtoH(values.data(), address, count * sizeof(T)));
-    return values;
-  }
-
-  // Runs `add` of the loaded module.
-  void ExpectThatItAdds() {
-    constexpr int kCount = 1000;
-    std::vector<float> a(kCount);
-    std::iota(a.begin(), a.end(), 0.0F);
-    CUdeviceptr device_a = Upload(a);
-    CUdeviceptr device_b = Upload(std::vector<float>(kCount, 0.5F));
-    CUdeviceptr device_c = Upload(std::vector<float>(kCount));
-    int n = kCount;
-    void* values[] = {&device_a, &device_b, &device_c, &n};
-    ASSERT_CUDA(cuLaunchKernel(Find("add"), 8, 1, 1, 128, 1, 1, 0, nullptr, values, nullptr));
-    const auto c = Download<float>(device_c, kCount);
-    for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(c[i], a[i] + 0.5F);
-  }
-
-  CUmodule module_ = nullptr;
 };
 
 TEST_F(MachineCodeTest, OfAFatbinRuns) {

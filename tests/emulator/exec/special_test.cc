@@ -78,13 +78,14 @@ TEST_F(SpecialTest, Logarithms) {
   Check(3, [](float x, float got) { return IsLog2(Flushed(x), got); });
 }
 
+// Machine code has rounded the angle before: x times a rounded 1/2pi.
 bool IsWave(float x, float got, double expected) {
-  if (std::fabs(x) <= 0x1p20F) return Near(got, expected, 0x1p-22);
+  const double rounded = KernelsAreMachineCode() ? std::fabs(x) * 0x1p-22 : 0;
+  if (std::fabs(x) <= 0x1p20F) return Near(got, expected, 0x1p-22 + rounded);
   return std::isfinite(x) ? std::fabs(got) <= 1 : std::isnan(got);
 }
 
 TEST_F(SpecialTest, SinesAndCosines) {
-  if (KernelsAreMachineCode()) GTEST_SKIP() << "the angle is rounded first";
   Check(4, [](float x, float got) { return IsWave(x, got, std::sin(double{x})); });
   Check(5, [](float x, float got) { return IsWave(x, got, std::cos(double{x})); });
 }
