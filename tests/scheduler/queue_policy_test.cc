@@ -81,6 +81,14 @@ TEST(LatestStartQueueTest, ServesLastWhoIsBeyondRescue) {
   EXPECT_THAT(node.First(5), ElementsAre(1, 2));
 }
 
+// Functions 1 to 4, the odd ones of one tenant and the even ones of another.
+void AddFunctionsOfTwoTenants(WaitingNode& node) {
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    node.AddFunction(id);
+    node.function(id).tenant = TenantId{id % 2 + 1};
+  }
+}
+
 TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
   WaitingNode node(MakeSharedQueue(MakeFifoQueue));
   for (const std::uint64_t id : {1, 2, 3, 4}) node.AddFunction(id);
@@ -146,10 +154,7 @@ TEST(SharedQueueTest, TenantsShareByTheirWeights) {
 
 TEST(SharedQueueTest, WhatNobodyWaitedForIsNotCaughtUpWith) {
   WaitingNode node(MakeSharedQueue(MakeFifoQueue));
-  for (std::uint64_t id = 1; id <= 4; ++id) {
-    node.AddFunction(id);
-    node.function(id).tenant = TenantId{id % 2 + 1};
-  }
+  AddFunctionsOfTwoTenants(node);
   node.Wait(1, At(seconds(1)));
   node.Serve(1, At(seconds(1)));
   // It has held its GPU for long when others come.
@@ -163,10 +168,7 @@ TEST(SharedQueueTest, WhatNobodyWaitedForIsNotCaughtUpWith) {
 
 TEST(SharedQueueTest, WhatJoinsALeaseCountsAsUse) {
   WaitingNode node(MakeSharedQueue(MakeFifoQueue));
-  for (std::uint64_t id = 1; id <= 4; ++id) {
-    node.AddFunction(id);
-    node.function(id).tenant = TenantId{id % 2 + 1};
-  }
+  AddFunctionsOfTwoTenants(node);
   for (const std::uint64_t id : {1, 3}) node.Wait(id, At(seconds(id)));
   node.Serve(1, At(seconds(3)));
   node.queue().OnJoined(node.instance(1), node.node(), At(seconds(100)));

@@ -130,6 +130,19 @@ class LatestStartTest : public SchedulerTest {
     ASSERT_TRUE(warm);
     Serve(*warm, resident);
   }
+  // A and B are instances of one function; they and C are on the GPU, and A runs.
+  std::optional<Grant> RunOneOfTwo(Objective objective) {
+    const FunctionId function{9};
+    Tell(FunctionSet{.function = function, .objective = objective});
+    for (const InstanceId id : {kA, kB}) {
+      Tell(InstanceAdded{id, 1, {}, function});
+      Tell(GrowthWanted{GrowthId{100 + id.value}, id, 10});
+      MakeResident(id, kGpu0);
+    }
+    Add(kC, 10);
+    MakeResident(kC, kGpu0);
+    return Only<Grant>(Arrive(1, kA));
+  }
   // The request that gets the GPU when `running` gives it back.
   std::optional<RequestId> NextAfter(const Grant& running) {
     const auto next = Only<Grant>(Serve(running, milliseconds(1)));
@@ -170,16 +183,7 @@ TEST_F(LatestStartTest, WhoseImageGoesMayNot) {
 }
 
 TEST_F(LatestStartTest, WhatIsLearnedOfAFunctionHoldsForAllItsInstances) {
-  const FunctionId two{9};
-  Tell(FunctionSet{.function = two});
-  for (const InstanceId id : {kA, kB}) {
-    Tell(InstanceAdded{id, 1, {}, two});
-    Tell(GrowthWanted{GrowthId{100 + id.value}, id, 10});
-    MakeResident(id, kGpu0);
-  }
-  Add(kC, 10);
-  MakeResident(kC, kGpu0);
-  const auto running = Only<Grant>(Arrive(1, kA));
+  const auto running = RunOneOfTwo({});
   ASSERT_TRUE(running);
   ArriveBy(2, kB, milliseconds(150));
   ArriveBy(3, kC, milliseconds(130));
@@ -190,16 +194,7 @@ TEST_F(LatestStartTest, WhatIsLearnedOfAFunctionHoldsForAllItsInstances) {
 }
 
 TEST_F(LatestStartTest, WhoIsBeyondRescueIsSoWithAllItsInstances) {
-  const FunctionId two{9};
-  Tell(FunctionSet{.function = two, .objective = {.deadline = milliseconds(20)}});
-  for (const InstanceId id : {kA, kB}) {
-    Tell(InstanceAdded{id, 1, {}, two});
-    Tell(GrowthWanted{GrowthId{100 + id.value}, id, 10});
-    MakeResident(id, kGpu0);
-  }
-  Add(kC, 10);
-  MakeResident(kC, kGpu0);
-  const auto running = Only<Grant>(Arrive(1, kA));
+  const auto running = RunOneOfTwo({.deadline = milliseconds(20)});
   ASSERT_TRUE(running);
   Advance(milliseconds(30));
   ArriveBy(2, kB, milliseconds(150));
