@@ -19,7 +19,10 @@ SourceProgram::Translation::Translation(ptx::Module parsed) : module(std::move(p
 
 SourceProgram::SourceProgram(std::shared_ptr<const KernelSource> source, DeviceMemory& memory,
                              const DeviceTraits& traits)
-    : source_(std::move(source)), memory_(memory), traits_(traits) {
+    : source_(std::move(source)),
+      memory_(memory),
+      traits_(traits),
+      slots_(source_->kernels().size()) {
   const auto& kernels = source_->kernels();
   for (std::size_t i = 0; i < kernels.size(); ++i) indices_.emplace(kernels[i].name, i);
 }
@@ -82,14 +85,16 @@ ExecResult<SourceProgram::Translation*> SourceProgram::Find(std::string_view nam
   if (found == indices_.end()) {
     return Failure<ExecError>{ExecError::kNotFound, "no kernel '" + std::string(name) + "'"};
   }
-  const std::lock_guard lock(mutex_);
-  std::unique_ptr<Translation>& translation = translations_[found->second];
-  if (translation == nullptr) {
+  Slot& slot = slots_[found->second];
+  if (Translation* const ready = slot.ready.load(std::memory_order_acquire)) return ready;
+  const std::lock_guard lock(slot.making);
+  if (slot.made == nullptr) {
     auto made = Translate(found->second);
     if (!made) return made.failure();
-    translation = std::move(*made);
+    slot.made = std::move(*made);
+    slot.ready.store(slot.made.get(), std::memory_order_release);
   }
-  return translation.get();
+  return slot.made.get();
 }
 
 ExecResult<std::unique_ptr<SourceProgram::Translation>> SourceProgram::Translate(
@@ -104,11 +109,19 @@ ExecResult<std::unique_ptr<SourceProgram::Translation>> SourceProgram::Translate
   }
   auto translation = std::make_unique<Translation>(std::move(*parsed));
   const ptx::Module& module = translation->module;
+  const std::uint32_t function = module.FindFunction(name);
+  const bool is_as_told =
+      function != ptx::kNoIndex && module.functions[function].is_kernel &&
+      module.functions[function].has_body &&
+      module.functions[function].parameter_bytes == source_->kernels()[index].parameter_bytes;
+  if (!is_as_told) {
+    return Failure<ExecError>{ExecError::kInvalidPtx, "kernel " + name + ": its PTX is of another"};
+  }
   for (const ptx::Variable& variable : module.variables) {
     translation->symbols.push_back(AddressOf(variable));
   }
-  translation->kernel = std::make_unique<Kernel>(module, module.FindFunction(name),
-                                                 ToHex(Sha256(ptx->data(), ptx->size())));
+  translation->kernel =
+      std::make_unique<Kernel>(module, function, ToHex(Sha256(ptx->data(), ptx->size())));
   return translation;
 }
 

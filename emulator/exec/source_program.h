@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -41,6 +42,13 @@ class SourceProgram : public Program {
     std::unique_ptr<Kernel> kernel;
   };
 
+  // Where a kernel's is. Others' launches do not wait while it is made.
+  struct Slot {
+    std::mutex making;
+    std::unique_ptr<Translation> made;          // guarded by `making`
+    std::atomic<Translation*> ready = nullptr;  // once it is made
+  };
+
   void InitialiseMemory(const KernelSource::Memory& memory, std::uint64_t address);
   ExecResult<Translation*> Find(std::string_view name);
   ExecResult<std::unique_ptr<Translation>> Translate(std::size_t index) const;
@@ -53,8 +61,7 @@ class SourceProgram : public Program {
   std::vector<std::uint64_t> addresses_;  // of the source's memories
   std::vector<GlobalVariable> variables_;
   std::map<std::string_view, std::size_t> indices_;  // name -> of the source's kernels
-  std::mutex mutex_;
-  std::map<std::size_t, std::unique_ptr<Translation>> translations_;  // guarded by mutex_
+  std::vector<Slot> slots_;                          // one for each of the source's kernels
 };
 
 }  // namespace torpor::emulator

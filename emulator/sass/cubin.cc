@@ -96,12 +96,16 @@ class CubinReader {
   std::map<Index, std::uint32_t> entry_symbol_;  // symbol -> Cubin::kernels
   std::map<Index, std::uint32_t> external_of_;   // symbol -> Cubin::externals
   std::uint64_t next_code_ = kCodeBegin;
-  // In an honest file tables lie beside each other; those of a hostile one may all be the file.
-  std::uint64_t table_bytes_left_ = 0;
+  // Takes so many of bytes_left_. False if there are not so many.
+  bool Spend(std::uint64_t bytes);
+
+  // What is made of sections: those of an honest file lie beside each other, those of a hostile one
+  // may all be the file.
+  std::uint64_t bytes_left_ = 0;
 };
 
 CubinResult<Cubin> CubinReader::Read() {
-  table_bytes_left_ = image_.size();
+  bytes_left_ = 2 * image_.size();
   if (auto read = ReadHeader(); !read) return read.failure();
   if (auto read = ReadSections(); !read) return read.failure();
   if (auto read = ReadSymbols(); !read) return read.failure();
@@ -109,6 +113,12 @@ CubinResult<Cubin> CubinReader::Read() {
   if (auto read = ReadRelocations(); !read) return read.failure();
   if (auto finished = FinishKernels(); !finished) return finished.failure();
   return std::move(cubin_);
+}
+
+bool CubinReader::Spend(std::uint64_t bytes) {
+  if (bytes > bytes_left_) return false;
+  bytes_left_ -= bytes;
+  return true;
 }
 
 CubinResult<void> CubinReader::ReadHeader() {
@@ -163,7 +173,7 @@ CubinResult<void> CubinReader::AddMemory(Index section, std::string_view name) {
   const auto content = file_.Content(header);
   const auto align = std::max<std::uint64_t>(header.sh_addralign, 1);
   if (!content || header.sh_size > kMaxMemoryBytes || !std::has_single_bit(align) ||
-      align > kMaxAlignment) {
+      align > kMaxAlignment || !Spend(content->size())) {
     return Malformed("section " + std::string(name));
   }
   memory_of_[section] = static_cast<std::uint32_t>(cubin_.memories.size());
@@ -281,7 +291,8 @@ CubinResult<void> CubinReader::ReadShared(Kernel& kernel, const Elf64_Shdr& sect
 
 CubinResult<void> CubinReader::ReadBank2(Kernel& kernel, const Elf64_Shdr& section) {
   const auto content = file_.Content(section);
-  if (!content) return Malformed("constants of " + std::string(kernel.name));
+  if (!content || content->size() > kMaxBankBytes)
+    return Malformed("constants of " + std::string(kernel.name));
   kernel.bank2 = *content;
   return {};
 }
@@ -289,8 +300,7 @@ CubinResult<void> CubinReader::ReadBank2(Kernel& kernel, const Elf64_Shdr& secti
 // `kernel` is null for what the file says of all functions, and may be for a function's own.
 CubinResult<void> CubinReader::ReadInfo(Kernel* kernel, const Elf64_Shdr& section) {
   const auto content = file_.Content(section);
-  if (!content || content->size() > table_bytes_left_) return Malformed("section .nv.info");
-  table_bytes_left_ -= content->size();
+  if (!content || !Spend(content->size())) return Malformed("section .nv.info");
   NvInfoReader reader(*content);
   while (const auto info = reader.Next()) {
     auto taken = kernel == nullptr ? TakeFunctionInfo(*info) : TakeInfo(*kernel, *info);
@@ -346,8 +356,13 @@ CubinResult<void> CubinReader::TakeParameter(Kernel& kernel, const NvInfo& info)
   const auto size = info.Word(2);
   if (!place || !size) return Malformed("parameters of " + std::string(kernel.name));
   const std::uint32_t ordinal = *place & 0xffff;
-  if (ordinal >= kMaxParameterBytes) return Malformed("parameters of " + std::string(kernel.name));
-  if (kernel.parameters.size() <= ordinal) kernel.parameters.resize(ordinal + 1);
+  if (kernel.parameters.size() <= ordinal) {
+    const std::size_t more = ordinal + 1 - kernel.parameters.size();
+    if (ordinal >= kMaxParameterBytes || !Spend(more * sizeof kernel.parameters[0])) {
+      return Malformed("parameters of " + std::string(kernel.name));
+    }
+    kernel.parameters.resize(ordinal + 1);
+  }
   const bool large = info.attribute == NvAttribute::kLargeParameter;
   kernel.parameters[ordinal] = {*place >> 16, large ? *size : *size >> kSizeShift};
   return {};
@@ -393,8 +408,7 @@ CubinResult<void> CubinReader::ReadRelocations() {
 CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
                                                  std::uint64_t place_bytes,
                                                  std::vector<Relocation>& relocations) {
-  if (section.sh_size > table_bytes_left_) return Malformed("relocations");
-  table_bytes_left_ -= section.sh_size;
+  if (!Spend(section.sh_size)) return Malformed("relocations");
   const bool has_addend = section.sh_type == SHT_RELA;
   const std::uint64_t count =
       section.sh_size / (has_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel));

@@ -90,6 +90,7 @@ void LiftBra(Emitter& to, const Instruction& instruction) {
   if (condition.never()) return;
   const auto asks = static_cast<Asks>(instruction.Bits(32, 2));
   if (asks == Asks::kDiverged || asks == Asks::kConverged) {
+    if (!condition.always()) return to.Unsupported("under a predicate besides its guard");
     const Value lanes = to.Compute(Width::k32, "activemask.b32 ?", {});
     const Value answer = to.Compute(
         Width::kPredicate,

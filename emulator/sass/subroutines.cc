@@ -48,10 +48,11 @@ class Walk {
   static bool Ends(const Instruction& instruction) {
     const unsigned opcode = instruction.opcode();
     const bool leaves = opcode == kBra || opcode == kBrx || opcode == kExit || opcode == kRet;
+    const bool has_predicate = opcode == kBra || opcode == kExit;
     const bool is_conditional =
         !instruction.guard().always() ||
-        (opcode == kBra &&
-         (!instruction.PredicateSourceAt(87, 90).always() || instruction.Bit(33)));
+        (has_predicate && !instruction.PredicateSourceAt(87, 90).always()) ||
+        (opcode == kBra && instruction.Bit(33));
     return leaves && !is_conditional;
   }
 

@@ -85,6 +85,18 @@ TEST_F(SourceProgramTest, AsksForAKernelWhenItIsFirstLaunched) {
   EXPECT_THAT(source_->asked_, ElementsAre("two"));
 }
 
+TEST_F(SourceProgramTest, PtxOfAnotherKernelIsAnError) {
+  source_->Add("k ", Reader("k", "", "mov.u32 %r1, 1;"));
+  source_->Add("wide", ".visible .entry wide(.param .align 8 .b8 p[16])\n{\nret;\n}\n");
+  LoadSource();
+  DeviceArray<int> out(memory_, 1);
+  for (const char* name : {"k ", "wide"}) {
+    const auto result = Launch(name, LaunchConfig{}, out.data());
+    ASSERT_FALSE(result) << name;
+    EXPECT_EQ(result.failure().code, ExecError::kInvalidPtx) << name;
+  }
+}
+
 TEST_F(SourceProgramTest, KernelsShareMemory) {
   source_->memories_ = {{.name = "$a", .size = 64, .initial = Words({5, 7})},
                         {.name = "$c", .size = 16, .constant = true, .initial = Words({9})}};
