@@ -155,6 +155,27 @@ FatbinResult<std::string> DecodePtx(const FatbinEntry& entry) {
   return text;
 }
 
+namespace {
+
+std::string CapabilityText(unsigned capability) {
+  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
+
+Failure<FatbinError> NoPtxFor(unsigned compute_capability,
+                              const std::vector<FatbinEntry>& entries) {
+  std::string text = "the module holds no PTX for compute capability " +
+                     CapabilityText(compute_capability) + " or lower";
+  for (const FatbinEntry& entry : entries) {
+    if (entry.kind != FatbinEntry::Kind::kPtx) continue;
+    text += ", only for " + CapabilityText(entry.architecture);
+    break;
+  }
+  return {FatbinError::kNoPtx,
+          text + "; build it with PTX, for example -gencode arch=compute_75,code=compute_75"};
+}
+
+}  // namespace
+
 FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned compute_capability) {
   const auto entries = ReadFatbin(image);
   if (!entries.ok()) return entries.failure();
@@ -163,14 +184,7 @@ FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned c
     if (entry.kind != FatbinEntry::Kind::kPtx || !RunsOn(entry, compute_capability)) continue;
     if (best == nullptr || entry.architecture > best->architecture) best = &entry;
   }
-  if (best == nullptr) {
-    return Failure<FatbinError>{
-        FatbinError::kNoPtx,
-        "the module holds no PTX for compute capability " +
-            std::to_string(compute_capability / 10) + "." +
-            std::to_string(compute_capability % 10) +
-            " or lower; build it with PTX, for example -gencode arch=compute_75,code=compute_75"};
-  }
+  if (best == nullptr) return NoPtxFor(compute_capability, *entries);
   return DecodePtx(*best);
 }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -42,29 +44,68 @@ NodeResult<DescribedNode> NodeOfFile(const std::string& path) {
       .topology = std::move(topology).value(), .description = text.str(), .gpus = {}};
 }
 
-NodeResult<DescribedNode> NodeOfCount(std::string_view gpus, std::string_view memory) {
-  unsigned count = 1;
-  if (!gpus.empty()) {
-    const auto [end, error] = std::from_chars(gpus.data(), gpus.data() + gpus.size(), count);
-    if (error != std::errc() || end != gpus.data() + gpus.size() || count < 1 || count > kMaxGpus) {
-      return Failure<NodeError>{NodeError::kInvalid, "TORPOR_EMULATOR_GPUS must be 1 to 64, not '" +
-                                                         std::string(gpus) + "'"};
-    }
+Failure<NodeError> InvalidVariable(std::string_view name, std::string_view expected,
+                                   std::string_view text) {
+  return {NodeError::kInvalid, std::string(name) + " must be " + std::string(expected) + ", not '" +
+                                   std::string(text) + "'"};
+}
+
+// Of the whole of `text`; nothing where that is not a number.
+template <typename Number>
+std::optional<Number> ParseNumber(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+NodeResult<unsigned> GpuCount() {
+  constexpr const char* kName = "TORPOR_EMULATOR_GPUS";
+  const std::string_view text = Variable(kName);
+  if (text.empty()) return 1U;
+  const auto count = ParseNumber<unsigned>(text);
+  if (!count || *count < 1 || *count > kMaxGpus) return InvalidVariable(kName, "1 to 64", text);
+  return *count;
+}
+
+NodeResult<Bytes> MemoryOfEachOf(unsigned gpus) {
+  constexpr const char* kName = "TORPOR_EMULATOR_MEMORY";
+  const std::string_view text = Variable(kName);
+  if (text.empty()) {
+    return std::max(RoundDown(HalfOfHostMemory() / gpus, kMinGpuMemory), kMinGpuMemory);
   }
+  const auto bytes = ParseBytes(text);
+  if (!bytes.ok() || *bytes < kMinGpuMemory || *bytes > kMaxGpuMemory) {
+    return InvalidVariable(kName, "2MiB to 4096GiB", text);
+  }
+  return *bytes;
+}
+
+NodeResult<unsigned> ComputeCapability() {
+  constexpr const char* kName = "TORPOR_EMULATOR_COMPUTE_CAPABILITY";
+  const std::string_view text = Variable(kName);
+  if (text.empty()) return GpuSpec().compute_capability;
+  const auto capability = ParseNumber<double>(text);
+  if (!capability || !(*capability >= kMinCapability && *capability <= kMaxCapability)) {
+    return InvalidVariable(kName, "5.0 to 20.0", text);
+  }
+  return static_cast<unsigned>(std::lround(*capability * 10));
+}
+
+NodeResult<DescribedNode> NodeOfVariables() {
+  const auto count = GpuCount();
+  if (!count.ok()) return count.failure();
+  const auto memory = MemoryOfEachOf(*count);
+  if (!memory.ok()) return memory.failure();
+  const auto capability = ComputeCapability();
+  if (!capability.ok()) return capability.failure();
   GpuSpec spec;
-  spec.memory = std::max(RoundDown(HalfOfHostMemory() / count, kMinGpuMemory), kMinGpuMemory);
-  if (!memory.empty()) {
-    const auto bytes = ParseBytes(memory);
-    if (!bytes.ok() || *bytes < kMinGpuMemory || *bytes > kMaxGpuMemory) {
-      return Failure<NodeError>{
-          NodeError::kInvalid,
-          "TORPOR_EMULATOR_MEMORY must be 2MiB to 4096GiB, not '" + std::string(memory) + "'"};
-    }
-    spec.memory = *bytes;
-  }
+  spec.memory = *memory;
+  spec.compute_capability = *capability;
   DescribedNode node;
-  node.description = std::to_string(count) + " GPUs of " + std::to_string(spec.memory) + " bytes";
-  for (; spec.place < count; ++spec.place) node.topology.gpus.push_back(spec);
+  node.description = std::to_string(*count) + " GPUs of " + std::to_string(spec.memory) +
+                     " bytes and compute capability " + std::to_string(spec.compute_capability);
+  for (; spec.place < *count; ++spec.place) node.topology.gpus.push_back(spec);
   return node;
 }
 
@@ -88,9 +129,7 @@ std::vector<GpuSpec> SelectVisible(const std::vector<GpuSpec>& gpus,
 
 NodeResult<DescribedNode> NodeFromEnvironment() {
   const std::string path(Variable("TORPOR_EMULATOR_TOPOLOGY"));
-  auto node = path.empty() ? NodeOfCount(Variable("TORPOR_EMULATOR_GPUS"),
-                                         Variable("TORPOR_EMULATOR_MEMORY"))
-                           : NodeOfFile(path);
+  auto node = path.empty() ? NodeOfVariables() : NodeOfFile(path);
   if (!node.ok()) return node;
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   node->gpus =

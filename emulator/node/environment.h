@@ -16,8 +16,9 @@ struct DescribedNode {
   std::vector<GpuSpec> gpus;  // those that the process sees, in its order
 };
 
-// The file TORPOR_EMULATOR_TOPOLOGY, else TORPOR_EMULATOR_GPUS (1) GPUs of TORPOR_EMULATOR_MEMORY
-// each, by default half of the host's memory between them. CUDA_VISIBLE_DEVICES selects.
+// The file TORPOR_EMULATOR_TOPOLOGY, else TORPOR_EMULATOR_GPUS (1) GPUs of
+// TORPOR_EMULATOR_COMPUTE_CAPABILITY (12.0) and of TORPOR_EMULATOR_MEMORY each, by default half of
+// the host's memory between them. CUDA_VISIBLE_DEVICES selects.
 NodeResult<DescribedNode> NodeFromEnvironment();
 
 // CUDA_VISIBLE_DEVICES: comma-separated indices; the first invalid one ends the list.

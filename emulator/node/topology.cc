@@ -72,7 +72,8 @@ GpuSpec ReadGpu(const YAML::Node& node, const std::vector<PcieSwitch>& switches,
   spec.pcie_gbps = reader.Number(node, "pcie_gbps", kGbps, spec.pcie_gbps);
   spec.pageable_gbps = reader.Number(node, "pageable_gbps", kGbps, 0);
   spec.copy_us = reader.Number(node, "copy_us", kCopyUs, 0);
-  const double capability = reader.Number(node, "compute_capability", {5, 20}, 12);
+  const double capability = reader.Number(
+      node, "compute_capability", {kMinCapability, kMaxCapability}, spec.compute_capability / 10.0);
   spec.compute_capability = static_cast<unsigned>(std::lround(capability * 10));
   if (node["multiprocessors"]) {
     spec.multiprocessors = reader.Count(node["multiprocessors"], "multiprocessors", 1, 1024);

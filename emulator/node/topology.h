@@ -15,6 +15,8 @@ inline constexpr unsigned kMaxSwitches = 64;
 inline constexpr unsigned kMaxGpusOfSwitch = 16;
 inline constexpr Bytes kMinGpuMemory = 2 * kMiB;
 inline constexpr Bytes kMaxGpuMemory = kGiB << 12;
+inline constexpr double kMinCapability = 5;
+inline constexpr double kMaxCapability = 20;
 
 // A switch's link to the host, which its GPUs share. Rates are in 1e9 bytes a second and direction.
 struct PcieSwitch {

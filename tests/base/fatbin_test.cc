@@ -87,6 +87,13 @@ TEST(FatbinTest, TellsThatThereIsOnlyMachineCode) {
   EXPECT_EQ(ptx.failure().code, FatbinError::kNoPtx);
 }
 
+TEST(FatbinTest, TellsForWhichGpusThePtxIs) {
+  const auto ptx = SelectPtx(BytesOf(MakeContainer({{.architecture = 90, .payload = "ptx"}})), 75);
+  ASSERT_FALSE(ptx.ok());
+  EXPECT_EQ(ptx.failure().code, FatbinError::kNoPtx);
+  EXPECT_THAT(ptx.failure().message, testing::HasSubstr("7.5 or lower, only for 9.0;"));
+}
+
 TEST(FatbinTest, SelectsTheNewestMachineCodeThatIsKnown) {
   constexpr std::array<unsigned, 2> kKnown = {70, 75};
   const std::string image = MakeContainer({{.kind = 2, .architecture = 70, .payload = "old"},

@@ -44,7 +44,10 @@ class Standalone : public testing::Test {
     command.emplace_back("--");
     command.insert(command.end(), program.begin(), program.end());
     return std::make_unique<ChildProcess>(
-        command, ChildProcess::Options{folder_.path(), {{"TMPDIR", temporary_.path()}}});
+        command, ChildProcess::Options{folder_.path(),
+                                       {{"TMPDIR", temporary_.path()},
+                                        // The programs' PTX is for sm_90.
+                                        {"TORPOR_EMULATOR_COMPUTE_CAPABILITY", "12.0"}}});
   }
 
   // A server whose POST /work keeps the GPU busy; it listens at *address.

@@ -173,9 +173,11 @@ class StandaloneRun {
       dup2(log, STDOUT_FILENO);
       dup2(log, STDERR_FILENO);
     }
-    // An emulated node that nobody has described has as many as are asked for.
+    // An emulated node that nobody has described has as many as are asked for, which run what
+    // desks have: nvcc's default target, and PyTorch's wheels, which hold no PTX.
     constexpr int kKeep = 0;
     setenv("TORPOR_EMULATOR_GPUS", fmt::format("{}", options_.gpus).c_str(), kKeep);
+    setenv("TORPOR_EMULATOR_COMPUTE_CAPABILITY", "7.5", kKeep);
     setenv("NOTIFY_SOCKET", PathOf("notify").c_str(), 1);
     unsetenv("WATCHDOG_USEC");
     _exit(Execute(torpord));

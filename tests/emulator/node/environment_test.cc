@@ -30,9 +30,10 @@ TEST(EnvironmentTest, VisibleDevicesSelectAndReorder) {
   EXPECT_EQ(names("0 1"), "");
 }
 
-TEST(EnvironmentTest, CountAndMemoryMakeANode) {
+TEST(EnvironmentTest, CountMemoryAndCapabilityMakeANode) {
   setenv("TORPOR_EMULATOR_GPUS", "3", 1);
   setenv("TORPOR_EMULATOR_MEMORY", "64MiB", 1);
+  setenv("TORPOR_EMULATOR_COMPUTE_CAPABILITY", "7.5", 1);
   setenv("CUDA_VISIBLE_DEVICES", "2", 1);
   const auto node = NodeFromEnvironment();
   ASSERT_TRUE(node.ok()) << node.failure().message;
@@ -40,6 +41,7 @@ TEST(EnvironmentTest, CountAndMemoryMakeANode) {
   ASSERT_EQ(node->gpus.size(), 1U);
   EXPECT_EQ(node->gpus[0].place, 2U);
   EXPECT_EQ(node->gpus[0].memory, 64 * kMiB);
+  EXPECT_EQ(node->gpus[0].compute_capability, 75U);
 }
 
 TEST(EnvironmentTest, BadValuesAreNamed) {
@@ -48,6 +50,12 @@ TEST(EnvironmentTest, BadValuesAreNamed) {
   setenv("TORPOR_EMULATOR_GPUS", "2", 1);
   setenv("TORPOR_EMULATOR_MEMORY", "lots", 1);
   EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("TORPOR_EMULATOR_MEMORY"));
+  setenv("TORPOR_EMULATOR_MEMORY", "64MiB", 1);
+  for (const char* wrong : {"new", "4.9", "20.1", "7.5x", "nan"}) {
+    setenv("TORPOR_EMULATOR_COMPUTE_CAPABILITY", wrong, 1);
+    EXPECT_THAT(NodeFromEnvironment().failure().message,
+                HasSubstr("TORPOR_EMULATOR_COMPUTE_CAPABILITY"));
+  }
   setenv("TORPOR_EMULATOR_TOPOLOGY", "/nonexistent/node.yaml", 1);
   EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("/nonexistent/node.yaml"));
   setenv("TORPOR_EMULATOR_TOPOLOGY", "/", 1);
