@@ -114,6 +114,7 @@ struct EvictionRank {
   friend bool operator<(const EvictionRank& a, const EvictionRank& b) {
     return std::tie(a.is_pinned, a.group, a.value) < std::tie(b.is_pinned, b.group, b.value);
   }
+  friend bool operator==(const EvictionRank&, const EvictionRank&) = default;
 };
 
 struct Copy {
@@ -126,7 +127,8 @@ struct Copy {
   // From where it comes, if that GPU keeps its copy; and how many are coming from this one so.
   std::optional<GpuIndex> source{};
   int readers = 0;
-  std::optional<EvictionRank> rank{};  // in Gpu::evictable, while it may be evicted
+  std::optional<EvictionRank> evictable_rank{};  // in Gpu::evictable, while it is there
+  std::optional<EvictionRank> unsaved_rank{};    // in Gpu::unsaved
 };
 
 // What keeps, or kept, an instance in the queue; for who asks afterwards.

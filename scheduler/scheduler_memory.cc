@@ -5,6 +5,19 @@
 
 // Images on GPUs.
 namespace torpor::scheduler {
+namespace {
+
+// Moves an image in an order of evictions, if its place is another one.
+template <typename Order>
+void Reorder(InstanceId instance, const std::optional<EvictionRank>& rank,
+             std::optional<EvictionRank>* place, Order* order) {
+  if (rank == *place) return;
+  if (*place) order->erase({**place, instance});
+  if (rank) order->emplace(*rank, instance);
+  *place = rank;
+}
+
+}  // namespace
 
 void Scheduler::Handle(const SwapInDone& event) {
   Instance& instance = node_.instances.at(event.instance);
@@ -193,20 +206,18 @@ void Scheduler::EndReading(Instance& instance, GpuIndex reader) {
 void Scheduler::Rank(Instance& instance) {
   for (auto& [at, copy] : instance.copies) {
     Gpu& gpu = node_.gpus.at(at);
-    if (copy.rank) {
-      gpu.evictable.erase({*copy.rank, instance.id});
-      gpu.unsaved.erase({*copy.rank, instance.id});
-      copy.rank.reset();
-    }
     // Of an image that nothing changes further copies may go while it runs.
     const bool is_in_use = instance.phase != Instance::Phase::kIdle &&
                            (instance.gpu == at || !instance.keeps_replicas);
-    const bool may_go = copy.state == Copy::State::kPresent && copy.readers == 0;
-    if (is_in_use || !may_go) continue;
-    copy.rank = policies_.eviction->Rank(instance, at, node_);
-    copy.rank->is_pinned = instance.is_pinned;
-    if (copy.bytes > 0) gpu.evictable.emplace(*copy.rank, instance.id);
-    if (copy.is_unsaved) gpu.unsaved.emplace(*copy.rank, instance.id);
+    const bool may_go = !is_in_use && copy.state == Copy::State::kPresent && copy.readers == 0;
+    std::optional<EvictionRank> rank;
+    if (may_go) {
+      rank = policies_.eviction->Rank(instance, at, node_);
+      rank->is_pinned = instance.is_pinned;
+    }
+    Reorder(instance.id, copy.bytes > 0 ? rank : std::nullopt, &copy.evictable_rank,
+            &gpu.evictable);
+    Reorder(instance.id, copy.is_unsaved ? rank : std::nullopt, &copy.unsaved_rank, &gpu.unsaved);
   }
 }
 
