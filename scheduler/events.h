@@ -263,7 +263,7 @@ enum class LoadRefusal {
   kTooLarge,    // the image is larger than the GPU, or any
   kNoRoom,      // nothing is evicted, and no GPU has room
   kInUse,       // a request has it on another GPU
-  kSwapFailed,  // the image could not be brought to the GPU
+  kSwapFailed,  // the image could not be brought to the GPU, or that has gone
 };
 
 // The image will not be loaded ahead of its requests. The wish is forgotten.

@@ -50,7 +50,12 @@ void Scheduler::Handle(const ExecutorDown& event) {
   for (const auto& [id, instance] : node_.instances) {
     if (instance.copies.count(event.gpu) > 0) lost.insert(id);
   }
-  for (const InstanceId id : lost) Drop(node_.instances.at(id), event.gpu);
+  for (const InstanceId id : lost) {
+    Instance& instance = node_.instances.at(id);
+    const bool was_for_load = instance.copies.at(event.gpu).is_for_load;
+    Drop(instance, event.gpu);
+    if (was_for_load) EmitRefuseLoad(LeaderOf(id), LoadRefusal::kSwapFailed);
+  }
   if (gpu->second.tenant) EndTenancy(LeaderOf(gpu->second.tenant));
 }
 

@@ -224,6 +224,8 @@ class Scheduler {
   void ServeLoads();
   // True where nothing is left to do for it.
   bool Load(Instance& leader);
+  void ForgetLoad(Instance& leader);
+  void EmitRefuseLoad(Instance& leader, LoadRefusal reason);
   std::optional<LoadRefusal> ReasonNotToLoad(const Instance& leader) const;
   // True once it is decided for every member.
   bool ChooseLoadGpus(Instance& leader);

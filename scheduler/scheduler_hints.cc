@@ -19,9 +19,8 @@ void Scheduler::Handle(const LoadWanted& event) {
 void Scheduler::Handle(const EvictionWanted& event) {
   Instance& leader = node_.instances.at(event.instance);
   if (leader.phase != Instance::Phase::kIdle) return;
-  wanted_loads_.erase(leader.id);
+  ForgetLoad(leader);
   ForEachMember(leader, [&](Instance& member) {
-    member.is_load_wanted = false;
     for (const auto& [gpu, copy] : member.copies) {
       const bool may_go = copy.state == Copy::State::kPresent && copy.readers == 0;
       if (may_go) EmitSwapOut(member, gpu, SwapOutReason::kRequested);
@@ -37,17 +36,25 @@ void Scheduler::Handle(const PinChanged& event) {
 }
 
 void Scheduler::ServeLoads() {
-  std::erase_if(wanted_loads_, [this](InstanceId id) {
-    Instance& leader = node_.instances.at(id);
-    if (!Load(leader)) return false;
-    ForEachMember(leader, [](Instance& member) { member.is_load_wanted = false; });
-    return true;
-  });
+  for (auto wanted = wanted_loads_.begin(); wanted != wanted_loads_.end();) {
+    Instance& leader = node_.instances.at(*wanted++);
+    if (Load(leader)) ForgetLoad(leader);
+  }
+}
+
+void Scheduler::ForgetLoad(Instance& leader) {
+  wanted_loads_.erase(leader.id);
+  ForEachMember(leader, [](Instance& member) { member.is_load_wanted = false; });
+}
+
+void Scheduler::EmitRefuseLoad(Instance& leader, LoadRefusal reason) {
+  ForgetLoad(leader);
+  actions_.emplace_back(RefuseLoad{leader.id, reason});
 }
 
 bool Scheduler::Load(Instance& leader) {
   if (const std::optional<LoadRefusal> reason = ReasonNotToLoad(leader)) {
-    actions_.emplace_back(RefuseLoad{leader.id, *reason});
+    EmitRefuseLoad(leader, *reason);
     return true;
   }
   if (leader.phase != Instance::Phase::kIdle) return true;

@@ -33,9 +33,7 @@ void Scheduler::Handle(const SwapInDone& event) {
     return UpdateQueue(LeaderOf(instance.id));
   }
   Drop(instance, event.gpu);
-  if (was_for_load) {
-    actions_.emplace_back(RefuseLoad{instance.leader, LoadRefusal::kSwapFailed});
-  }
+  if (was_for_load) EmitRefuseLoad(LeaderOf(instance.id), LoadRefusal::kSwapFailed);
   if (IsCold(instance) && !instance.waiting.empty()) return OnColdStartFailed(instance);
   // Only a request that waits for it there: the image of a companion may have come for a lease that
   // was given up, another for a load.

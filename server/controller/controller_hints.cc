@@ -134,7 +134,9 @@ absl::Status Controller::LoadFailure(const Instance& instance, std::optional<Gpu
     case scheduler::LoadRefusal::kInUse:
       return because("a request has it on another GPU; load it when none runs");
     case scheduler::LoadRefusal::kSwapFailed:
-      return because("it could not be copied to the GPU; torpord's log has the error");
+      return because(
+          "it could not be copied to the GPU, or the GPU's executor died; torpord's log has the "
+          "error");
   }
   return because("");
 }

@@ -284,6 +284,40 @@ TEST_F(SchedulerHintsTest, CompanionsAreLoadedToGpusOfTheirOwn) {
   EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kC, kGpu1})));
 }
 
+TEST_F(SchedulerHintsTest, AMemberThatDoesNotArriveEndsTheLoadOfAll) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kB, 60);
+  MakeResident(kB, kGpu0);
+  constexpr InstanceId kFirst{8};
+  constexpr InstanceId kSecond{9};
+  Tell(InstanceAdded{kFirst, 1, {kSecond}});
+  for (const InstanceId id : {kFirst, kSecond}) {
+    Tell(GrowthWanted{GrowthId{id.value + 100}, id, 60});
+  }
+  const Actions actions = Tell(LoadWanted{kFirst, std::nullopt});
+  ASSERT_EQ(actions.size(), 2u) << "one is sent for; the other's room is being made";
+  const bool is_first = std::holds_alternative<SwapIn>(actions[0]);
+  const auto& swap_in = std::get<SwapIn>(actions[is_first ? 0 : 1]);
+  EXPECT_EQ(RefusalOf(Tell(SwapInDone{swap_in.instance, swap_in.gpu, false})),
+            LoadRefusal::kSwapFailed);
+  for (const InstanceId id : {kFirst, kSecond}) {
+    EXPECT_FALSE(scheduler_.node().instances.at(id).is_load_wanted) << id.value;
+  }
+  EXPECT_TRUE(Tell(SwapOutDone{kB, kGpu0}).empty()) << "no image comes for a wish that was refused";
+}
+
+TEST_F(SchedulerHintsTest, ALoadEndsWithItsExecutor) {
+  Up(kGpu0, 100);
+  Up(kGpu1, 100);
+  Add(kA, 60);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, kGpu0})));
+  EXPECT_EQ(RefusalOf(Tell(ExecutorDown{kGpu0})), LoadRefusal::kSwapFailed);
+  EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, kGpu1})));
+  Tell(SwapInDone{kA, kGpu1, true});
+  EXPECT_TRUE(Tell(ExecutorDown{kGpu1}).empty()) << "it had come";
+}
+
 TEST_F(SchedulerHintsTest, AGrowthWaitsForAnImageThatIsComing) {
   Up(kGpu0, 100);
   Add(kA, 60);

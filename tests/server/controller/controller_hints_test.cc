@@ -58,6 +58,7 @@ TEST_F(ControllerHintsTest, AnswersWhenTheImageIsThere) {
   KillExecutor(0);
   ASSERT_TRUE(loaded->has_value());
   EXPECT_EQ((*loaded)->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string((*loaded)->message()), HasSubstr("the GPU's executor died"));
 }
 
 TEST_F(ControllerHintsTest, WhatCannotFitEvictsNothingAndSaysWhy) {
