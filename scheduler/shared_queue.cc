@@ -2,6 +2,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "scheduler/policies.h"
@@ -92,27 +93,33 @@ class SharedQueue final : public QueuePolicy {
   void OnServed(const Instance& instance, const NodeState& node, TimePoint now) override {
     const Key key = KeyOf(node.FunctionOf(instance));
     PassVirtualTime(key, node, now);
-    tenancies_.push_back({.instance = instance.id,
-                          .key = key,
-                          .gpus = GpusOf(instance),
-                          .since = now,
-                          .expected = ExpectedRun(instance, node)});
+    served_in_[instance.id] = key;
+    LaneAt(key).tenancies.push_back({.instance = instance.id,
+                                     .gpus = GpusOf(instance),
+                                     .since = now,
+                                     .expected = ExpectedRun(instance, node)});
   }
 
   void OnJoined(const Instance& instance, const NodeState& node, TimePoint now) override {
-    const auto tenancy = TenancyOf(instance.id);
-    if (tenancy == tenancies_.end()) return;
-    PassVirtualTime(tenancy->key, node, now);
-    tenancy->expected =
-        std::max(tenancy->expected, now - tenancy->since + ExpectedRun(instance, node));
+    const auto served = served_in_.find(instance.id);
+    if (served == served_in_.end()) return;
+    PassVirtualTime(served->second, node, now);
+    Tenancy& tenancy = *LaneAt(served->second).TenancyOf(instance.id);
+    tenancy.expected =
+        std::max(tenancy.expected, now - tenancy.since + ExpectedRun(instance, node));
   }
 
   void OnReleased(const Instance& instance, const NodeState& node, TimePoint now) override {
-    const auto tenancy = TenancyOf(instance.id);
-    if (tenancy == tenancies_.end()) return;
-    LaneAt(tenancy->key).tag +=
-        tenancy->gpus * ToSeconds(now - tenancy->since) / node.WeightOf(tenancy->key.second);
-    tenancies_.erase(tenancy);
+    const auto served = served_in_.find(instance.id);
+    if (served == served_in_.end()) return;
+    const Key key = served->second;
+    served_in_.erase(served);
+    Lane& lane = LaneAt(key);
+    const auto tenancy = lane.TenancyOf(instance.id);
+    lane.tag += tenancy->gpus * ToSeconds(now - tenancy->since) / node.WeightOf(key.second);
+    lane.tenancies.erase(tenancy);
+    // Its function may have been the last there, and have left while this was under way.
+    if (key != KeyOf(node.FunctionOf(instance))) DropEmptyLanes(levels_.find(key.first));
   }
 
   bool IsBeyondRescue(const Function& function) const override {
@@ -128,14 +135,26 @@ class SharedQueue final : public QueuePolicy {
  private:
   using Key = std::pair<int, TenantId>;  // the priority
 
+  struct Tenancy {
+    InstanceId instance;
+    double gpus = 1;
+    TimePoint since;
+    Duration expected{};
+  };
+
   struct Lane {
     std::unique_ptr<QueuePolicy> queue;
+    std::vector<Tenancy> tenancies{};  // at most one a GPU
     std::size_t waiting = 0;
     std::optional<TimePoint> waited_until{};
     double tag = 0;  // without what is under way
 
     // Who stops and begins again in one moment has not stopped.
     bool IsWaiting(TimePoint now) const { return waiting > 0 || waited_until == now; }
+    std::vector<Tenancy>::iterator TenancyOf(InstanceId instance) {
+      return std::find_if(tenancies.begin(), tenancies.end(),
+                          [&](const Tenancy& tenancy) { return tenancy.instance == instance; });
+    }
   };
 
   // Of one priority.
@@ -144,14 +163,6 @@ class SharedQueue final : public QueuePolicy {
     double virtual_time = 0;  // in seconds, as tags
   };
   using Levels = std::map<int, Level, std::greater<>>;
-
-  struct Tenancy {
-    InstanceId instance;
-    Key key;
-    double gpus = 1;
-    TimePoint since;
-    Duration expected{};
-  };
 
   static Key KeyOf(const Function& function) { return {function.priority, function.tenant}; }
 
@@ -177,11 +188,6 @@ class SharedQueue final : public QueuePolicy {
     return lane == level->second.lanes.end() ? nullptr : &lane->second;
   }
 
-  std::vector<Tenancy>::iterator TenancyOf(InstanceId instance) {
-    return std::find_if(tenancies_.begin(), tenancies_.end(),
-                        [&](const Tenancy& tenancy) { return tenancy.instance == instance; });
-  }
-
   // With what is under way for as long as `time_of` says.
   template <typename TimeOf>
   double TagWith(const Key& key, const NodeState& node, const TimeOf& time_of) const {
@@ -189,8 +195,8 @@ class SharedQueue final : public QueuePolicy {
     const auto lane = level.lanes.find(key.second);
     if (lane == level.lanes.end()) return level.virtual_time;
     double under_way = 0;
-    for (const Tenancy& tenancy : tenancies_) {
-      if (tenancy.key == key) under_way += tenancy.gpus * ToSeconds(time_of(tenancy));
+    for (const Tenancy& tenancy : lane->second.tenancies) {
+      under_way += tenancy.gpus * ToSeconds(time_of(tenancy));
     }
     return lane->second.tag + under_way / node.WeightOf(key.second);
   }
@@ -227,11 +233,7 @@ class SharedQueue final : public QueuePolicy {
   void DropEmptyLanes(Levels::iterator level) {
     auto& [lanes, virtual_time] = level->second;
     for (auto lane = lanes.begin(); lane != lanes.end();) {
-      const Key key(level->first, lane->first);
-      const bool is_under_way =
-          std::any_of(tenancies_.begin(), tenancies_.end(),
-                      [&](const Tenancy& tenancy) { return tenancy.key == key; });
-      if (is_under_way || !lane->second.queue->is_empty()) {
+      if (!lane->second.tenancies.empty() || !lane->second.queue->is_empty()) {
         ++lane;
         continue;
       }
@@ -280,7 +282,7 @@ class SharedQueue final : public QueuePolicy {
 
   const QueueFactory make_;
   Levels levels_;
-  std::vector<Tenancy> tenancies_;  // at most one a GPU
+  std::unordered_map<InstanceId, Key> served_in_;  // where the tenancy of each counts
 };
 
 }  // namespace

@@ -131,6 +131,17 @@ TEST(SharedQueueTest, IsEmptyOnceAllHaveLeft) {
   EXPECT_TRUE(node.queue().is_empty());
 }
 
+TEST(SharedQueueTest, WhoChangesItsTenantWhileItRunsLeavesNothingBehindAfterwards) {
+  WaitingNode node(MakeSharedQueue(RequiredCountQueues()));
+  node.AddFunction(1);
+  node.Wait(1, At(seconds(1)));
+  node.Serve(1, At(seconds(1)));
+  node.Change(1, [](Function& function) { function.tenant = TenantId{7}; });
+  node.Release(1, At(seconds(2)));
+  node.queue().Forget(node.function(1));
+  EXPECT_TRUE(node.queue().is_empty());
+}
+
 TEST(SharedQueueTest, TenantsShareByTheirWeights) {
   WaitingNode node(MakeSharedQueue(MakeFifoQueue));
   node.node().tenants[TenantId{1}].weight = 3;
