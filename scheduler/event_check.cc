@@ -1,6 +1,7 @@
 #include "scheduler/event_check.h"
 
 #include <algorithm>
+#include <iterator>
 #include <variant>
 
 namespace torpor::scheduler {
@@ -10,11 +11,8 @@ namespace {
 constexpr Duration kLongest{std::int64_t{1} << 58};
 constexpr TimePoint kLast{kLongest};
 constexpr Bytes kMostBytes = Bytes{1} << 60;
-constexpr std::size_t kMostCompanions = 15;
 constexpr int kMostInFlight = 1'000'000;
 constexpr int kHighestPriority = 1'000'000;
-constexpr double kLeastWeight = 0.001;
-constexpr double kMostWeight = 1000;
 
 bool IsDuration(Duration duration) { return Duration::zero() <= duration && duration <= kLongest; }
 bool IsTime(TimePoint time) { return TimePoint() <= time && time <= kLast; }
@@ -33,7 +31,7 @@ class Objection {
   std::string operator()(const ExecutorDown&) const { return {}; }
   std::string operator()(const TenantSet& event) const {
     const bool is_weight = kLeastWeight <= event.weight && event.weight <= kMostWeight;
-    return is_weight ? "" : "the weight is not from 0.001 to 1000";
+    return is_weight ? "" : "the weight is too small or too large";
   }
   std::string operator()(const FunctionSet& event) const {
     if (!event.function) return "the function has no name";
@@ -48,7 +46,8 @@ class Objection {
     return is_priority ? "" : "the priority is beyond a million";
   }
   std::string operator()(const InstanceAdded& event) const {
-    if (event.companions.size() > kMostCompanions) return "the instance has too many companions";
+    if (std::ssize(event.companions) > kMostCompanions)
+      return "the instance has too many companions";
     if (event.max_in_flight < 1 || event.max_in_flight > kMostInFlight) {
       return "max_in_flight is not from 1 to a million";
     }

@@ -26,6 +26,13 @@ using TenantId = Id<struct TenantTag>;
 // would say nothing any more.
 inline constexpr double kMostPercentile = 0.9999;
 
+// Of tenants: no share is beyond measure, and none so small that it never comes up.
+inline constexpr double kLeastWeight = 0.001;
+inline constexpr double kMostWeight = 1000;
+
+// GPUs that an instance may hold beside the first.
+inline constexpr int kMostCompanions = 15;
+
 // A function complies while at least `percentile` of its requests are answered within `deadline` of
 // their arrival (section 5.2 of the paper).
 struct Objective {
@@ -54,7 +61,7 @@ struct ExecutorDown {
   GpuIndex gpu;
 };
 
-// Tenants that wait for GPUs share their time by weight (> 0).
+// Tenants that wait for GPUs share their time by weight, from kLeastWeight to kMostWeight.
 struct TenantSet {
   TenantId tenant;
   double weight = 1;

@@ -154,12 +154,11 @@ absl::StatusOr<double> ParsePercentile(std::string_view text) {
 }
 
 absl::StatusOr<double> ParseWeight(std::string_view text) {
-  constexpr double kLeast = 0.001;
-  constexpr double kMost = 1000;
   const std::optional<double> weight = FixedNumber(text);
-  if (!weight || !(*weight >= kLeast) || *weight > kMost) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} is not a weight; write a number from {} to {}", Quoted(text), kLeast, kMost));
+  if (!weight || !(*weight >= scheduler::kLeastWeight) || *weight > scheduler::kMostWeight) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a weight; write a number from {} to {}", Quoted(text),
+                    scheduler::kLeastWeight, scheduler::kMostWeight));
   }
   return *weight;
 }

@@ -25,7 +25,7 @@ absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text);
 // Of an objective, above 0 and at most scheduler::kMostPercentile: "0.98".
 absl::StatusOr<double> ParsePercentile(std::string_view text);
 
-// How much of what is shared one gets: 0.001 to 1000.
+// How much of what is shared one gets: scheduler::kLeastWeight to kMostWeight.
 absl::StatusOr<double> ParseWeight(std::string_view text);
 
 // -1000 to 1000.

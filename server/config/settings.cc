@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "memory/partition_table.h"
 #include "proto/wire/control_messages.h"
+#include "scheduler/events.h"
 #include "scheduler/setup.h"
 #include "server/config/setting_values.h"
 
@@ -28,6 +29,9 @@ template <auto kMember>
 using Target = typename TargetOf<decltype(kMember)>::Type;
 
 constexpr Bytes kAnyBytes = std::numeric_limits<Bytes>::max();
+static_assert(wire::kMostDevices == 1 + scheduler::kMostCompanions,
+              "a function may have as many GPUs as its program can see");
+
 constexpr Bytes kChunkUnit = 2 * kMiB;  // what drivers give memory in
 
 template <auto kMember>

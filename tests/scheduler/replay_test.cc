@@ -160,7 +160,7 @@ constexpr BadEvent kBadEvents[] = {
      "the instance or a companion has no name"},
     {"9 < instance_added instance=3 max_in_flight=1 companions=2 function=0 keeps_replicas=0",
      "the instance is there already"},
-    {"9 < tenant_set tenant=1 weight=1e-300", "the weight is not from 0.001 to 1000"},
+    {"9 < tenant_set tenant=1 weight=1e-300", "the weight is too small or too large"},
     {"9 < function_set function=0 deadline=5 percentile=0.9 priority=0 max_waiting=0 tenant=0 "
      "keep_alive=0",
      "the function has no name"},
