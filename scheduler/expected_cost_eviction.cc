@@ -25,9 +25,10 @@ class ExpectedCostEviction final : public EvictionPolicy {
  private:
   static double CostOfSwap(const RunTimes& times, double bytes) {
     constexpr double kUnknownBytesPerSecond = 12e9;
-    if (!times.resident.value() || !times.from_host.value()) return bytes / kUnknownBytesPerSecond;
-    const double longer = ToSeconds(*times.from_host.value()) - ToSeconds(*times.resident.value());
-    return std::max(longer, kLeastCost);
+    const std::optional<Duration> resident = times.of(ImageSource::kResident).value();
+    const std::optional<Duration> from_host = times.of(ImageSource::kHost).value();
+    if (!resident || !from_host) return bytes / kUnknownBytesPerSecond;
+    return std::max(ToSeconds(*from_host) - ToSeconds(*resident), kLeastCost);
   }
 
   // A swap costs something even where the run hides it.

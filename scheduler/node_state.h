@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <map>
 #include <optional>
@@ -48,28 +49,25 @@ enum class ImageSource { kResident, kPeer, kHost };
 // What requests of a function have taken, from the start of the swap, if one was needed, to the
 // answer.
 struct RunTimes {
-  RecentMedian resident;
-  RecentMedian from_peer;
-  RecentMedian from_host;
-  RecentMedian transfer;  // of the image from the host, which goes on while it runs
+  std::array<RecentMedian, 3> by_source;  // an ImageSource
+  RecentMedian transfer;                  // of the image from the host, which goes on while it runs
 
   // Whether swapping slows it down visibly (section 5.3). One that is not known is taken to be:
   // nobody's neighbour is disturbed by a mistake.
   bool is_heavy() const {
-    return !resident.value() || !from_host.value() ||
-           ToSeconds(*from_host.value()) > 1.3 * ToSeconds(*resident.value());
+    const std::optional<Duration> resident = of(ImageSource::kResident).value();
+    const std::optional<Duration> from_host = of(ImageSource::kHost).value();
+    return !resident || !from_host || ToSeconds(*from_host) > 1.3 * ToSeconds(*resident);
   }
   const RecentMedian& of(ImageSource source) const {
-    if (source == ImageSource::kResident) return resident;
-    return source == ImageSource::kPeer ? from_peer : from_host;
+    return by_source[static_cast<std::size_t>(source)];
   }
-  RecentMedian& of(ImageSource source) {
-    return const_cast<RecentMedian&>(std::as_const(*this).of(source));
-  }
+  RecentMedian& of(ImageSource source) { return by_source[static_cast<std::size_t>(source)]; }
   // With an image from there, or else from anywhere; 0 while nothing is known.
   Duration expected(ImageSource source) const {
-    for (const RecentMedian* const time : {&of(source), &resident, &from_peer, &from_host}) {
-      if (time->value()) return *time->value();
+    if (of(source).value()) return *of(source).value();
+    for (const RecentMedian& time : by_source) {
+      if (time.value()) return *time.value();
     }
     return Duration::zero();
   }

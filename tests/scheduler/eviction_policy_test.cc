@@ -20,8 +20,8 @@ class EvictionTest : public testing::Test {
   void Add(std::uint64_t id, TimePoint last_used, Duration resident, Duration from_host,
            Bytes bytes = 100) {
     node_.AddFunction(id);
-    node_.function(id).run_times.resident.Add(resident);
-    node_.function(id).run_times.from_host.Add(from_host);
+    node_.function(id).run_times.of(ImageSource::kResident).Add(resident);
+    node_.function(id).run_times.of(ImageSource::kHost).Add(from_host);
     Instance& instance = node_.instance(id);
     instance.last_used = last_used;
     instance.image_bytes = bytes;

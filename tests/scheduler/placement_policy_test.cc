@@ -82,7 +82,8 @@ TEST_F(PlacementTest, ElseWhereNobodyOrALightFunctionLoads) {
   EXPECT_EQ(Choose(*aware_, 1, {1, 3}), 3);
   EXPECT_EQ(Choose(*ahead_, 1, {1, 3}), 3);
   Load(3, 2);
-  for (int i = 0; i < 7; ++i) node_.function(3).run_times.from_host.Add(milliseconds(21));
+  for (int i = 0; i < 7; ++i)
+    node_.function(3).run_times.of(ImageSource::kHost).Add(milliseconds(21));
   EXPECT_EQ(Choose(*aware_, 1, {1, 3}), 3);
 }
 

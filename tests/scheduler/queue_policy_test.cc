@@ -55,9 +55,9 @@ TEST(DeadlineQueueTest, ServesTheEarliestDeadlineFirst) {
 TEST(LatestStartQueueTest, ServesWhoMustStartFirst) {
   WaitingNode node(MakeLatestStartQueue({.rescue_limit = 30}));
   for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id, {milliseconds(80), 0.98});
-  node.function(1).run_times.resident.Add(milliseconds(10));
-  node.function(1).run_times.from_host.Add(milliseconds(90));
-  node.function(2).run_times.from_host.Add(milliseconds(20));
+  node.function(1).run_times.of(ImageSource::kResident).Add(milliseconds(10));
+  node.function(1).run_times.of(ImageSource::kHost).Add(milliseconds(90));
+  node.function(2).run_times.of(ImageSource::kHost).Add(milliseconds(20));
   node.Wait(1, At(milliseconds(0)), At(milliseconds(150)));
   node.Wait(2, At(milliseconds(1)), At(milliseconds(90)));
   node.Wait(3, At(milliseconds(2)), At(milliseconds(65)));

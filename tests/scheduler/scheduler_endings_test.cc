@@ -33,7 +33,8 @@ TEST_F(SchedulerEndingsTest, AQuickErrorIsAMiss) {
   Run(milliseconds(1), Ending::kFailed);
   EXPECT_EQ(function().finished, 1u);
   EXPECT_EQ(function().in_time, 0u);
-  EXPECT_FALSE(function().run_times.resident.value()) << "nor does it tell how long a run takes";
+  EXPECT_FALSE(function().run_times.of(ImageSource::kResident).value())
+      << "nor does it tell how long a run takes";
 }
 
 TEST_F(SchedulerEndingsTest, AnAnswerCountsByItsTime) {
