@@ -2,6 +2,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 #include <type_traits>
 
@@ -91,6 +92,11 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<Binding> = {"late", "e
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<TooLate> = {"serve", "serve_last",
                                                                       "refuse"};
+
+template <typename Enum>
+constexpr std::string_view WordOf(Enum value) {
+  return kWordsOf<Enum>[static_cast<std::size_t>(value)];
+}
 
 // `Self` is const where the fields are only read.
 template <typename Self, typename T>

@@ -35,9 +35,7 @@ void Append(std::string& text, Duration duration) { Append(text, duration.count(
 void Append(std::string& text, TimePoint when) { Append(text, when.time_since_epoch()); }
 template <typename Enum>
 requires std::is_enum_v<Enum>
-void Append(std::string& text, Enum value) {
-  text += kWordsOf<Enum>[static_cast<std::size_t>(value)];
-}
+void Append(std::string& text, Enum value) { text += WordOf(value); }
 template <typename Value>
 void Append(std::string& text, const std::optional<Value>& value) {
   if (!value) {

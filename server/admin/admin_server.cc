@@ -8,6 +8,7 @@
 
 #include "base/status_macros.h"
 #include "proto/torpor/v1/admin.grpc.pb.h"
+#include "scheduler/event_fields.h"
 #include "server/unix_socket/grpc_server.h"
 #include "server/version.h"
 
@@ -84,18 +85,8 @@ void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
 }
 
 std::string StateOf(const RequestStory& story) {
-  if (!story.ended) return story.granted ? "running" : "waiting";
-  switch (story.ending) {
-    case scheduler::Ending::kAnswered:
-      return "answered";
-    case scheduler::Ending::kFailed:
-      return "failed";
-    case scheduler::Ending::kCancelled:
-      return "cancelled";
-    case scheduler::Ending::kLost:
-      return "lost";
-  }
-  return "";
+  if (story.ended) return std::string(scheduler::WordOf(story.ending));
+  return story.granted ? "running" : "waiting";
 }
 
 void Fill(const Delay& delay, v1::Explanation& explanation) {
@@ -150,6 +141,9 @@ void Fill(const RequestStory& story, v1::Explanation& explanation) {
   explanation.set_has_joined(story.joined.has_value());
   explanation.set_total_ms(ToMilliseconds(story.as_of - story.arrival));
   explanation.set_deadline_ms(ToMilliseconds(story.deadline));
+  if (const std::optional<bool> in_time = story.in_time()) {
+    explanation.set_counts_as(*in_time ? "met" : "missed");
+  }
   Fill(story.delay, explanation);
   if (story.granted && story.gpu) Fill(story, story.placement, explanation);
 }

@@ -69,6 +69,15 @@ struct RequestStory {
   scheduler::Ending ending = scheduler::Ending::kAnswered;
   std::string why{};  // it was not answered
   TimePoint as_of{};  // the end, or when this was asked for
+
+  // How it counts against its function's objective (scheduler::Ending), or will if it is late
+  // already. Nothing: not at all, or not yet.
+  std::optional<bool> in_time() const {
+    const bool is_late = as_of - arrival > deadline;
+    if (is_late) return false;
+    if (!ended || ending == scheduler::Ending::kCancelled) return std::nullopt;
+    return ending == scheduler::Ending::kAnswered;
+  }
 };
 
 }  // namespace torpor::server

@@ -103,10 +103,9 @@ std::string GpuText(const v1::Explanation& explanation) {
 std::string OutcomeText(const v1::Explanation& explanation) {
   const std::string& state = explanation.state();
   const bool is_over = state != "waiting" && state != "running";
-  const bool is_missed =
-      explanation.total_ms() > explanation.deadline_ms() || state == "failed" || state == "lost";
-  const char* const verdict = is_missed ? "missed" : state == "answered" ? "met" : "not passed";
-  return fmt::format("state      {}{}{}\ndeadline   {:g}ms, {}: {:.1f}ms {}\n", explanation.state(),
+  const std::string verdict =
+      explanation.counts_as().empty() ? "not passed" : explanation.counts_as();
+  return fmt::format("state      {}{}{}\ndeadline   {:g}ms, {}: {:.1f}ms {}\n", state,
                      explanation.why().empty() ? "" : ": ", explanation.why(),
                      explanation.deadline_ms(), verdict, explanation.total_ms(),
                      is_over ? "in all" : "until now");
@@ -151,7 +150,8 @@ std::string ExplanationJson(const v1::Explanation& explanation) {
       {"is_late", explanation.is_late()},
       {"is_beyond_rescue", explanation.is_beyond_rescue()},
       {"total_ms", explanation.total_ms()},
-      {"deadline_ms", explanation.deadline_ms()}};
+      {"deadline_ms", explanation.deadline_ms()},
+      {"counts_as", explanation.counts_as()}};
   AddStanding(explanation, json);
   if (explanation.has_required_count()) json["alpha"] = explanation.alpha();
   if (explanation.has_gpu()) {

@@ -232,6 +232,7 @@ TEST_F(AdminServerTest, ARequestIsExplained) {
   EXPECT_THAT(json, HasSubstr("\"room_wait_ms\": 2.0"));
   EXPECT_THAT(json, HasSubstr("\"chosen_wait_ms\": 3.0"));
   EXPECT_THAT(json, HasSubstr("\"is_first_group\": true"));
+  EXPECT_THAT(json, HasSubstr("\"counts_as\": \"met\""));
   EXPECT_EQ(torporctl::FetchExplanation(config_.admin_socket, "r2").status().code(),
             absl::StatusCode::kNotFound);
 }
