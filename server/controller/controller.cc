@@ -102,12 +102,7 @@ Controller::~Controller() {
 
 void Controller::Feed(const scheduler::Event& event) {
   const TimePoint now = loop_.Now();
-  if (const auto* const ended = std::get_if<scheduler::LeaseEnded>(&event)) {
-    // The next tenant may be the same instance.
-    for (auto& [gpu, tenant] : tenants_) {
-      if (tenant && parts_.at(tenant) == ended->instance) tenant = {};
-    }
-  }
+  ForgetOccupants(event);
   const scheduler::Actions decided = scheduler_.OnEvent(event, now);
   if (options_.record) options_.record(now, event, decided);
   actions_.insert(actions_.end(), decided.begin(), decided.end());
@@ -146,13 +141,27 @@ void Controller::FeedFunction(const Instance& instance) {
       .keep_alive = config.keep_alive});
 }
 
+void Controller::ForgetOccupants(const scheduler::Event& event) {
+  InstanceId ended;
+  if (const auto* const lease = std::get_if<scheduler::LeaseEnded>(&event)) {
+    ended = lease->instance;
+  } else if (const auto* const executor = std::get_if<scheduler::ExecutorDown>(&event)) {
+    const auto occupant = occupants_.find(executor->gpu);
+    if (occupant != occupants_.end() && occupant->second) ended = parts_.at(occupant->second);
+  }
+  if (!ended) return;
+  for (auto& [gpu, occupant] : occupants_) {
+    if (occupant && parts_.at(occupant) == ended) occupant = {};
+  }
+}
+
 void Controller::NotePlacements() {
   for (const auto& [id, gpu] : scheduler_.node().gpus) {
-    InstanceId& tenant = tenants_[id];
-    if (tenant == gpu.tenant) continue;
-    tenant = gpu.tenant;
-    if (!tenant) continue;
-    Instance& instance = *PartOf(tenant).instance;
+    InstanceId& occupant = occupants_[id];
+    if (occupant == gpu.tenant) continue;
+    occupant = gpu.tenant;
+    if (!occupant) continue;
+    Instance& instance = *PartOf(occupant).instance;
     instance.placement = {.since = loop_.Now(),
                           .wait = scheduler_.node().instances.at(instance.id).wait,
                           .loading_nearby = LoadingNear(id)};
@@ -161,10 +170,10 @@ void Controller::NotePlacements() {
 
 void Controller::NoteDecisions(const scheduler::Actions& decided) {
   const auto placing_on = [this](GpuIndex gpu) -> Placement* {
-    const InstanceId tenant = scheduler_.node().gpus.at(gpu).tenant;
-    const bool is_placing = tenant && scheduler_.node().instances.at(tenant).phase ==
-                                          scheduler::Instance::Phase::kPlacing;
-    return is_placing ? &PartOf(tenant).instance->placement : nullptr;
+    const InstanceId occupant = scheduler_.node().gpus.at(gpu).tenant;
+    const bool is_placing = occupant && scheduler_.node().instances.at(occupant).phase ==
+                                            scheduler::Instance::Phase::kPlacing;
+    return is_placing ? &PartOf(occupant).instance->placement : nullptr;
   };
   for (const scheduler::Action& action : decided) {
     if (const auto* const out = std::get_if<scheduler::SwapOut>(&action)) {

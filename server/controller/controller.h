@@ -132,6 +132,9 @@ class Controller {
   // controller.cc: between the scheduler and the rest.
   void Feed(const scheduler::Event& event);
   void NotePlacements();
+  // Of a tenancy that ends with the event: the same instance may have the GPUs again at once, by
+  // a placement of its own.
+  void ForgetOccupants(const scheduler::Event& event);
   // What the placements of those who wait for room or their images have led to.
   void NoteDecisions(const scheduler::Actions& decided);
   std::vector<Placement::Neighbour> LoadingNear(GpuIndex gpu) const;
@@ -433,7 +436,7 @@ class Controller {
   std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;
   std::vector<PendingHint> hints_;
   std::map<InstanceId, scheduler::LoadRefusal> load_refusals_;  // the last one's reason
-  std::map<GpuIndex, InstanceId> tenants_;
+  std::map<GpuIndex, InstanceId> occupants_;  // parts of instances, as far as that is noted
   std::map<GpuIndex, double> busy_seconds_;
 
   std::uint64_t next_session_ = 1;

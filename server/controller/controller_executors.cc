@@ -178,7 +178,6 @@ void Controller::LoseExecutor(Executor& executor, const std::string& why) {
     if (instance.lease && instance.lease->IsOn(gpu)) LoseLease(instance, requeued);
   }
   LoseResidents(gpu);
-  tenants_[gpu] = {};
   Feed(scheduler::ExecutorDown{gpu});
   for (const auto& [id, done] : unanswered) done(OperationResult::Lost());
   for (const RequestId request : requeued) Requeue(request);

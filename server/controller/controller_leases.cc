@@ -188,7 +188,7 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& re
     message.mutable_end_lease()->set_session_id(session->id.value);
     Run(gpu, message, [this, session, id, gpu, finish](const OperationResult& result) {
       if (!result.status.ok() && !result.is_executor_lost) {
-        // What still runs there may write into the next tenant's memory: the lease ends with it.
+        // What still runs there may write into the next occupant's memory: the lease ends with it.
         Condemn(*ExecutorOf(gpu), absl::StrCat("a lease did not end: ", result.status.ToString()));
       }
       if (result.status.ok()) {
@@ -245,7 +245,6 @@ void Controller::EndLease(Instance& instance) {
     SwapOutSession(session, GpuOf(lease, *session), WriteBackReason::kCheckpoint,
                    [](const OperationResult&) {});
   }
-  for (const GpuIndex gpu : lease.gpus) tenants_[gpu] = {};
   Feed(scheduler::LeaseEnded{instance.id});
   // Nothing joins a lease any more of which the scheduler knows that it has ended.
   for (const RequestId request : lease.requests) {
