@@ -1,12 +1,10 @@
 #include "bench/e2e/served_function.h"
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "bench/e2e/paper_node.h"
+#include "tests/e2e/await_status.h"
 #include "tests/e2e/metrics_page.h"
-#include "tools/torporctl/hints.h"
 
 namespace torpor::bench {
 namespace {
@@ -14,7 +12,6 @@ namespace {
 constexpr const char* kName = "measured";
 // Until the order of first use is known: twice the same, and once swapped in to look through it.
 constexpr int kLearningRuns = 4;
-constexpr auto kPatience = std::chrono::seconds(60);
 
 constexpr const char* kBytes = "torpor_swap_bytes_total";
 constexpr const char* kSwapSeconds = "torpor_swap_duration_seconds_sum";
@@ -82,26 +79,21 @@ e2e::Reply ServedFunction::Ask(const std::string& from) {
   return reply;
 }
 
-// A request's answer is there a little before its lease ends, and until then it is refused.
 void ServedFunction::Evict() const {
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
-  absl::Status evicted;
-  do {
-    evicted = torporctl::Evict(node_.folder().path() + "/admin.sock", kName);
-    if (evicted.ok()) return;
-  } while (SteadyClock().Now() < give_up);
-  Fail(std::string(evicted.message()));
+  const absl::Status evicted = e2e::EvictWhenIdle(node_.folder().path() + "/admin.sock", kName);
+  if (!evicted.ok()) Fail(std::string(evicted.message()));
 }
 
 // The metrics when there has been another swap-in than `before`.
 std::string ServedFunction::AwaitSwapIn(double before) const {
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
-  while (SteadyClock().Now() < give_up) {
-    std::string page = e2e::ReadMetrics(metrics_address_);
-    if (SwapsIn(page) > before) return page;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  Fail("the swap-in does not end\n" + node_.Logs());
+  std::string page;
+  const auto has_ended = [&] {
+    page = e2e::ReadMetrics(metrics_address_);
+    return SwapsIn(page) > before;
+  };
+  const absl::Status ended = e2e::Await("the swap-in has ended", has_ended);
+  if (!ended.ok()) Fail(std::string(ended.message()) + "\n" + node_.Logs());
+  return page;
 }
 
 }  // namespace torpor::bench

@@ -15,6 +15,7 @@
 #include "bench/plot/plot_data.h"
 #include "bench/run_benchmarks.h"
 #include "emulator/node/model_account.h"
+#include "tests/e2e/await_status.h"
 #include "tests/e2e/emulated_node.h"
 #include "tests/e2e/metrics_page.h"
 #include "tools/torporctl/hints.h"
@@ -113,14 +114,9 @@ class Node {
 
   std::string Socket() const { return node_.folder().path() + "/admin.sock"; }
 
-  // What runs is not evicted, and a lease ends a little after its request's answer.
   void Evict(unsigned gpu) const {
-    absl::Status evicted;
-    for (int tries = 0; tries < 1000; ++tries) {
-      evicted = torporctl::Evict(Socket(), FunctionOf(gpu));
-      if (evicted.ok()) return;
-    }
-    Fail(std::string(evicted.message()));
+    const absl::Status evicted = e2e::EvictWhenIdle(Socket(), FunctionOf(gpu));
+    if (!evicted.ok()) Fail(std::string(evicted.message()));
   }
 
   double Load(unsigned gpu) const {

@@ -2,6 +2,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+
+#include "base/write_file.h"
 
 namespace torpor::bench {
 namespace {
@@ -10,8 +13,10 @@ void Write(const std::string& name, const std::string& json) {
   const char* const folder = std::getenv("TORPOR_BENCH_PLOT_DIR");
   if (folder == nullptr) return;
   const std::string path = std::string(folder) + "/" + name + ".plot.json";
-  if (plot::WritePlot(path, json)) return;
-  std::fprintf(stderr, "cannot write %s; TORPOR_BENCH_PLOT_DIR must be a folder\n", path.c_str());
+  const absl::Status written = WriteFile(path, json);
+  if (written.ok()) return;
+  std::fprintf(stderr, "%s; TORPOR_BENCH_PLOT_DIR must be a folder\n",
+               std::string(written.message()).c_str());
   std::exit(1);
 }
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/status_macros.h"
+#include "base/write_file.h"
 #include "bench/truth/compared_load.h"
 #include "bench/truth/findings.h"
 #include "bench/truth/measured_node.h"
@@ -31,11 +31,8 @@ struct Options {
   std::string profile_file;
 };
 
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  if (path.empty()) return absl::OkStatus();
-  std::ofstream file(path);
-  file << text;
-  return file.flush() ? absl::OkStatus() : absl::UnavailableError(path + ": cannot be written");
+absl::Status WriteIfAsked(const std::string& path, const std::string& text) {
+  return path.empty() ? absl::OkStatus() : WriteFile(path, text);
 }
 
 std::string ProfileTable(const NodeProfile& profile, double time_scale) {
@@ -57,7 +54,7 @@ std::string ProfileTable(const NodeProfile& profile, double time_scale) {
 
 absl::Status Compare(const Options& options) {
   TORPOR_ASSIGN_OR_RETURN(const NodeProfile profile, MeasureProfile(options.truth));
-  TORPOR_RETURN_IF_ERROR(WriteFile(options.profile_file, profile.ToYaml()));
+  TORPOR_RETURN_IF_ERROR(WriteIfAsked(options.profile_file, profile.ToYaml()));
   std::fputs(ProfileTable(profile, options.truth.time_scale).c_str(), stdout);
   nlohmann::ordered_json json = {{"policy", options.truth.policy},
                                  {"time_scale", options.truth.time_scale},
@@ -72,7 +69,7 @@ absl::Status Compare(const Options& options) {
     std::fflush(stdout);
     json["loads"].push_back(ToJson(comparison));
   }
-  return WriteFile(options.json_file, json.dump(2) + "\n");
+  return WriteIfAsked(options.json_file, json.dump(2) + "\n");
 }
 
 int Main(int argc, char** argv) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/e2e/await.h"
 #include "tests/e2e/metrics_page.h"
 
 namespace torpor::e2e {
@@ -132,12 +133,19 @@ nlohmann::json EmulatedNode::ResidentGpus(const std::string& function) const {
 }
 
 void EmulatedNode::WaitUntilIdle() const {
-  const auto is_leased = [](const nlohmann::json& gpu) {
-    return !gpu.at("leased_to").get<std::string>().empty();
+  const auto is_idle = [](const nlohmann::json& gpu) {
+    return gpu.at("leased_to").get<std::string>().empty();
   };
-  for (auto gpus = Status().at("gpus"); std::any_of(gpus.begin(), gpus.end(), is_leased);) {
-    gpus = Status().at("gpus");
-  }
+  const auto are_idle = [&] {
+    const nlohmann::json gpus = Status().at("gpus");
+    return std::all_of(gpus.begin(), gpus.end(), is_idle);
+  };
+  EXPECT_EQ(Await("no GPU is leased", are_idle), absl::OkStatus()) << Logs();
+}
+
+void EmulatedNode::WaitUntilKnownDead(std::size_t gpu, pid_t executor) const {
+  const auto is_known = [&] { return ExecutorOf(gpu) != executor; };
+  EXPECT_EQ(Await("torpord knows that an executor is dead", is_known), absl::OkStatus()) << Logs();
 }
 
 std::string EmulatedNode::Metrics() const {

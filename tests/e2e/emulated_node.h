@@ -45,6 +45,8 @@ class EmulatedNode {
   nlohmann::json ResidentGpus(const std::string& function) const;
   // Waits until no GPU is leased: the answer to a request may come before its lease has ended.
   void WaitUntilIdle() const;
+  // Waits until the daemon knows that this executor, which was killed, is dead.
+  void WaitUntilKnownDead(std::size_t gpu, pid_t executor) const;
   // The page of its metrics server.
   std::string Metrics() const;
   // torporctl with these arguments, which speaks to this node's daemon and should succeed; what it

@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
 #include "base/status_macros.h"
-#include "tools/torporctl/hints.h"
-#include "tools/torporctl/node_report.h"
+#include "tests/e2e/await_status.h"
 
 namespace torpor::e2e {
 namespace {
-
-constexpr Duration kPatience = std::chrono::seconds(60);
 
 // An order of use is known when two leases in a row had the one before's, and images are looked
 // through when they come to a GPU.
@@ -159,25 +154,7 @@ absl::Status ExampleFleet::EvictAll() const {
 }
 
 absl::Status ExampleFleet::AwaitIdle() const {
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
-  while (SteadyClock().Now() < give_up) {
-    TORPOR_ASSIGN_OR_RETURN(const v1::NodeStatus status, torporctl::FetchStatus(admin_socket()));
-    if (std::all_of(status.gpus().begin(), status.gpus().end(),
-                    [](const v1::GpuStatus& gpu) { return gpu.leased_to().empty(); })) {
-      return absl::OkStatus();
-    }
-  }
-  return absl::AbortedError("the GPUs are never idle");
-}
-
-absl::Status EvictWhenIdle(const std::string& admin_socket, const std::string& function) {
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
-  absl::Status evicted;
-  do {
-    evicted = torporctl::Evict(admin_socket, function);
-    if (evicted.ok()) return evicted;
-  } while (SteadyClock().Now() < give_up);
-  return evicted;
+  return AwaitStatus(admin_socket(), "no GPU is leased", IsIdle);
 }
 
 }  // namespace torpor::e2e

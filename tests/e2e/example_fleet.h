@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/clock.h"
 #include "emulator/node/topology.h"
 #include "tests/e2e/emulated_node.h"
 #include "tools/loadgen/answers.h"
@@ -77,8 +76,5 @@ class ExampleFleet {
   const std::vector<ExampleModel> models_;
   std::vector<Function> functions_;
 };
-
-// Evicts the function, once no request of it runs any more.
-absl::Status EvictWhenIdle(const std::string& admin_socket, const std::string& function);
 
 }  // namespace torpor::e2e

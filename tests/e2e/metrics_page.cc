@@ -69,4 +69,19 @@ double ValueOf(const std::string& page, const std::string& metric,
   return sum;
 }
 
+std::map<std::string, double> ValuesBy(const std::string& page, const std::string& metric,
+                                       const std::string& label) {
+  std::map<std::string, double> values;
+  const std::string begin = label + "=\"";
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find(begin);
+    if (!line.starts_with(metric + "{") || at == std::string::npos) continue;
+    const std::size_t value = at + begin.size();
+    values[line.substr(value, line.find('"', value) - value)] =
+        std::strtod(line.c_str() + line.rfind(' '), nullptr);
+  }
+  return values;
+}
+
 }  // namespace torpor::e2e

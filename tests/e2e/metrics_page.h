@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,5 +13,9 @@ std::string ReadMetrics(const std::string& address);
 // there: direction="in".
 double ValueOf(const std::string& page, const std::string& metric,
                const std::vector<std::string>& labels);
+
+// The values of the metric's series that have this label, by the label's value.
+std::map<std::string, double> ValuesBy(const std::string& page, const std::string& metric,
+                                       const std::string& label);
 
 }  // namespace torpor::e2e

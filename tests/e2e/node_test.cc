@@ -9,6 +9,7 @@ extern "C" {
 }
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -20,6 +21,7 @@ extern "C" {
 
 #include "emulator/node/model_account.h"
 #include "tests/e2e/address_mode.h"
+#include "tests/e2e/await.h"
 #include "tests/e2e/emulated_node.h"
 
 namespace torpor::e2e {
@@ -88,22 +90,18 @@ class Node : public testing::Test {
 
   // Until the function holds a GPU; then its number.
   int WaitUntilRunning(const std::string& function) {
-    for (int i = 0; i < 500; ++i) {
-      const int gpu = RunningOn(node_->Status(), function);
-      if (gpu >= 0) return gpu;
-    }
-    ADD_FAILURE() << function << " never ran\n" << node_->Logs();
-    return 0;
+    int gpu = -1;
+    const auto runs = [&] { return (gpu = RunningOn(node_->Status(), function)) >= 0; };
+    EXPECT_EQ(Await(function + " runs", runs), absl::OkStatus()) << node_->Logs();
+    return std::max(gpu, 0);
   }
 
   // Until the function holds no GPU, and what it did there is in its image.
   void WaitUntilIdle(const std::string& function) {
-    for (int i = 0; i < 500; ++i) {
-      if (RunningOn(node_->Status(), function) >= 0) continue;
-      node_->Torporctl({"checkpoint", function});
-      return;
-    }
-    ADD_FAILURE() << function << " never gave its GPU back\n" << node_->Logs();
+    const auto is_idle = [&] { return RunningOn(node_->Status(), function) < 0; };
+    ASSERT_EQ(Await(function + " has given its GPU back", is_idle), absl::OkStatus())
+        << node_->Logs();
+    node_->Torporctl({"checkpoint", function});
   }
 
   void TearDown() override {
@@ -196,9 +194,11 @@ TEST_F(Node, ExecutorsKilledUnderLoadCostOnlyWhatIsInFlight) {
     const auto gpu = static_cast<std::size_t>(WaitUntilRunning("a"));
     const auto executor = node_->Status().at("gpus").at(gpu);
     kill(executor.at("executor_pid").get<pid_t>(), SIGKILL);
-    while (node_->Status().at("gpus").at(gpu).at("executor_restarts") ==
-           executor.at("executor_restarts")) {
-    }
+    const auto has_restarted = [&] {
+      return node_->Status().at("gpus").at(gpu).at("executor_restarts") !=
+             executor.at("executor_restarts");
+    };
+    EXPECT_EQ(Await("the executor has a successor", has_restarted), absl::OkStatus());
   }
   is_over = true;
   for (std::thread& client : clients) client.join();
@@ -213,9 +213,8 @@ TEST_F(Node, AKilledDaemonTakesItsExecutorsWithIt) {
   std::vector<pollfd> executors;
   for (const std::size_t gpu : {0u, 1u}) {
     pid_t executor = 0;
-    while (executor == 0) {
-      executor = node_->Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
-    }
+    const auto is_there = [&] { return (executor = node_->ExecutorOf(gpu)) != 0; };
+    ASSERT_EQ(Await("the GPU has an executor", is_there), absl::OkStatus());
     executors.push_back({pidfd_open(executor, 0), POLLIN, 0});
   }
   node_->daemon().Signal(SIGKILL);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "tests/e2e/await_status.h"
 #include "tests/e2e/metrics_page.h"
 #include "tools/torporctl/hints.h"
 #include "tools/torporctl/node_report.h"
@@ -19,7 +20,6 @@ namespace {
 constexpr std::size_t kRuns = 9;
 // A request that should have found its GPU busy may come too late for that.
 constexpr std::size_t kMostTries = 3 * kRuns;
-constexpr Duration kPatience = std::chrono::seconds(60);
 
 constexpr const char* kBytes = "torpor_swap_bytes_total";
 constexpr const char* kSwaps = "torpor_swap_duration_seconds_count";
@@ -125,23 +125,15 @@ absl::StatusOr<std::optional<RunMeter::TimedReply>> RunMeter::TimeBeside(std::si
 }
 
 absl::Status RunMeter::AwaitLease(int gpu, const std::string& function) const {
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
-  while (SteadyClock().Now() < give_up) {
-    TORPOR_ASSIGN_OR_RETURN(const v1::NodeStatus status,
-                            torporctl::FetchStatus(fleet_.admin_socket()));
-    if (status.gpus(gpu).leased_to() == function) return absl::OkStatus();
-  }
-  return absl::AbortedError(fmt::format("{} never runs on GPU {}", function, gpu));
+  return AwaitStatus(
+      fleet_.admin_socket(), fmt::format("{} runs on GPU {}", function, gpu),
+      [&](const v1::NodeStatus& status) { return status.gpus(gpu).leased_to() == function; });
 }
 
 absl::Status RunMeter::AwaitSwapsIn(const std::string& path, double count) const {
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
-  while (SteadyClock().Now() < give_up) {
-    if (ValueOf(ReadMetrics(metrics_address_), kSwaps, ComingIn(path)) >= count) {
-      return absl::OkStatus();
-    }
-  }
-  return absl::AbortedError("a swap-in does not end");
+  return Await(fmt::format("{:g} swaps over {} have ended", count, path), [&] {
+    return ValueOf(ReadMetrics(metrics_address_), kSwaps, ComingIn(path)) >= count;
+  });
 }
 
 }  // namespace torpor::e2e

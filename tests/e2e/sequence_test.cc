@@ -88,8 +88,7 @@ TEST_P(Sequence, CheckpointedItOutlivesItsExecutorsBetweenAnyTwoRequests) {
     const auto gpu = ResidentGpus().at(0).get<std::size_t>();
     const auto executor = node_.ExecutorOf(gpu);
     ASSERT_EQ(kill(executor, SIGKILL), 0);
-    while (node_.ExecutorOf(gpu) == executor) {
-    }
+    node_.WaitUntilKnownDead(gpu, executor);
   }
   AskForAnything("moved", moved_);
   Ask("moved", BytesTurn(moved_));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "tests/e2e/await.h"
 #include "tests/e2e/child_process.h"
 #include "tests/e2e/http_posts.h"
 
@@ -21,7 +22,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr auto kPatience = std::chrono::seconds(60);
 const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
 const std::string kVectorAdd = std::string(PROGRAM_DIR) + "/vector_add";
 
@@ -194,12 +194,10 @@ TEST_F(Standalone, TheProgramOutlivesItsDaemonAndIsToldByAnError) {
   EXPECT_EQ(in_flight.status, 500) << in_flight.body;
   EXPECT_THAT(in_flight.body, HasSubstr("cudaError"));
   EXPECT_FALSE(server->Wait(Duration::zero()).has_value());
-  const auto end = std::chrono::steady_clock::now() + kPatience;
   const std::string news = "torporctl: the private torpord died";
-  while (server->Stderr().find(news) == std::string::npos) {
-    ASSERT_LT(std::chrono::steady_clock::now(), end) << server->Stderr();
-    std::this_thread::yield();
-  }
+  const auto is_told = [&] { return server->Stderr().find(news) != std::string::npos; };
+  ASSERT_EQ(Await("torporctl says that its torpord died", is_told), absl::OkStatus())
+      << server->Stderr();
 
   server->Signal(SIGTERM);
   EXPECT_EQ(server->Wait(kPatience), 128 + SIGTERM);

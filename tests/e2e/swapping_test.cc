@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/e2e/address_mode.h"
+#include "tests/e2e/await.h"
 #include "tests/e2e/emulated_node.h"
 #include "tests/e2e/metrics_page.h"
 
@@ -135,7 +136,10 @@ TEST_F(IdleGpus, LeaveNothingForAnEvictionToWriteBack) {
   const double evicted = WrittenBack("eviction");
   ASSERT_EQ(node_->PostOne("/function/a/add", R"({"value":[1]})").body, SumOfAll(1));
   // The layers, and the few bytes in which they are added up.
-  while (WrittenBack("idle") - before <= static_cast<double>(kLayers * kElements * 4)) continue;
+  const auto is_written = [&] {
+    return WrittenBack("idle") - before > static_cast<double>(kLayers * kElements * 4);
+  };
+  ASSERT_EQ(Await("the idle GPU has written back what changed", is_written), absl::OkStatus());
   EXPECT_EQ(Run(1), SumOfAll(1));
   EXPECT_EQ(WrittenBack("eviction"), evicted);
 }

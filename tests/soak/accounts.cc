@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
-#include <sstream>
 
-#include "tests/server/router/raw_http.h"
+#include "tests/e2e/metrics_page.h"
 #include "tools/torporctl/memory_report.h"
 #include "tools/torporctl/node_report.h"
 
@@ -20,12 +20,6 @@ struct Reports {
   std::string metrics;
 };
 
-std::string MetricsPage(const std::string& address) {
-  auto connection = server::RawConnection::To(address);
-  connection.Send("GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n");
-  return connection.Read().value_or(server::RawMessage()).body;
-}
-
 Reports Ask(const std::string& admin_socket) {
   Reports reports;
   const auto status = torporctl::FetchStatus(admin_socket);
@@ -35,24 +29,8 @@ Reports Ask(const std::string& admin_socket) {
   if (status.ok()) reports.status = *status;
   if (memory.ok()) reports.memory = *memory;
   if (functions.ok()) reports.functions = *functions;
-  reports.metrics = MetricsPage(reports.status.metrics_address());
+  reports.metrics = e2e::ReadMetrics(reports.status.metrics_address());
   return reports;
-}
-
-// The values of a series by the value of one of its labels.
-std::map<std::string, Bytes> Metric(const Reports& reports, const std::string& name,
-                                    const std::string& label) {
-  std::map<std::string, Bytes> values;
-  std::istringstream lines(reports.metrics);
-  for (std::string line; std::getline(lines, line);) {
-    const std::string begin = label + "=\"";
-    const std::size_t at = line.find(begin);
-    if (!line.starts_with(name + "{") || at == std::string::npos) continue;
-    const std::size_t value = at + begin.size();
-    values[line.substr(value, line.find('"', value) - value)] =
-        static_cast<Bytes>(std::stod(line.substr(line.rfind(' ') + 1)));
-  }
-  return values;
 }
 
 std::map<int, Bytes> ResidentBytes(const v1::ListFunctionsResponse& functions) {
@@ -71,15 +49,30 @@ void CheckUsed(const Reports& reports, const std::map<int, Bytes>& resident) {
   }
 }
 
+// By function, what its image takes of the GPU.
+std::map<std::string, Bytes> ResidentOn(int gpu, const v1::ListFunctionsResponse& functions) {
+  std::map<std::string, Bytes> bytes;
+  for (const v1::FunctionStatus& function : functions.functions()) {
+    const auto& gpus = function.resident_gpus();
+    const bool is_there = std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
+    if (is_there) bytes[function.name()] = function.image_bytes();
+  }
+  return bytes;
+}
+
 // What the executors say, exactly: every byte of a pool is one function's, or free.
 void CheckMemory(const Reports& reports, const std::map<std::string, Bytes>& allocated) {
   for (const v1::GpuMemory& gpu : reports.memory.gpus()) {
     SCOPED_TRACE("torporctl memory, GPU " + std::to_string(gpu.gpu()));
+    std::map<std::string, Bytes> resident = ResidentOn(gpu.gpu(), reports.functions);
     Bytes used = 0;
     Bytes cached = 0;
     for (const v1::FunctionMemory& function : gpu.functions()) {
       used += function.memory().used_bytes();
       cached += function.memory().cached_bytes();
+      EXPECT_EQ(function.memory().used_bytes() + function.memory().cached_bytes(),
+                resident[function.name()])
+          << function.name();
       const auto known = allocated.find(function.name());
       if (known == allocated.end()) continue;
       EXPECT_EQ(function.memory().used_bytes(), known->second) << function.name();
@@ -89,8 +82,9 @@ void CheckMemory(const Reports& reports, const std::map<std::string, Bytes>& all
     EXPECT_EQ(used + cached + gpu.free_bytes(), gpu.pool_bytes());
     EXPECT_EQ(used + cached, reports.status.gpus(gpu.gpu()).used_bytes());
     const std::string label = std::to_string(gpu.gpu());
-    EXPECT_EQ(Metric(reports, "torpor_gpu_used_bytes", "gpu").at(label), used);
-    EXPECT_EQ(Metric(reports, "torpor_gpu_cached_bytes", "gpu").at(label), cached);
+    const std::string& page = reports.metrics;
+    EXPECT_EQ(e2e::ValuesBy(page, "torpor_gpu_used_bytes", "gpu").at(label), used);
+    EXPECT_EQ(e2e::ValuesBy(page, "torpor_gpu_cached_bytes", "gpu").at(label), cached);
   }
 }
 
@@ -100,15 +94,15 @@ void CheckAccounts(const std::string& admin_socket, const std::map<std::string, 
   const Reports reports = Ask(admin_socket);
   CheckUsed(reports, ResidentBytes(reports.functions));
   CheckMemory(reports, allocated);
-  const auto images = Metric(reports, "torpor_function_image_bytes", "function");
+  const auto images = e2e::ValuesBy(reports.metrics, "torpor_function_image_bytes", "function");
   for (const v1::FunctionStatus& function : reports.functions.functions()) {
-    const auto known = allocated.find(function.name());
-    if (known == allocated.end()) continue;
-    EXPECT_GE(function.image_bytes(), known->second) << function.name();
     EXPECT_LE(function.resident_gpus_size(), 1) << function.name();
     const auto metric = images.find(function.name());
     ASSERT_NE(metric, images.end()) << reports.metrics;
-    EXPECT_EQ(metric->second, function.image_bytes()) << function.name();
+    EXPECT_EQ(metric->second, static_cast<double>(function.image_bytes())) << function.name();
+    const auto known = allocated.find(function.name());
+    if (known == allocated.end()) continue;
+    EXPECT_GE(function.image_bytes(), known->second) << function.name();
   }
 }
 

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
-#include "base/clock.h"
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "base/units.h"
+#include "tests/e2e/await_status.h"
 #include "tools/torporctl/hints.h"
 #include "tools/torporctl/node_report.h"
 
@@ -18,18 +19,6 @@ namespace {
 
 // More would leave too little room to the others.
 constexpr std::size_t kMostPinned = 4;
-constexpr Duration kPatience = std::chrono::seconds(60);
-
-// Asks until `is_so` is true of the node's status.
-template <typename Condition>
-bool WaitUntil(const std::string& admin_socket, Condition is_so) {
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
-  while (SteadyClock().Now() < give_up) {
-    const auto status = torporctl::FetchStatus(admin_socket);
-    if (status.ok() && is_so(*status)) return true;
-  }
-  return false;
-}
 
 // Whether the daemon knows of all requests that were sent.
 bool HaveAllArrived(const std::string& admin_socket, std::uint64_t sent) {
@@ -66,41 +55,36 @@ absl::Status CheckpointAll(const std::string& admin_socket, int gpu) {
 }
 
 // The executor that serves the GPU, once there is one.
-std::optional<pid_t> ReadyExecutor(const std::string& admin_socket, int gpu) {
+absl::StatusOr<pid_t> ReadyExecutor(const std::string& admin_socket, int gpu) {
   pid_t executor = 0;
-  const bool is_ready = WaitUntil(admin_socket, [&](const v1::NodeStatus& status) {
+  const auto is_ready = [&](const v1::NodeStatus& status) {
     executor = static_cast<pid_t>(status.gpus(gpu).executor_pid());
     return status.gpus(gpu).state() == "ready";
-  });
-  return is_ready ? std::optional(executor) : std::nullopt;
+  };
+  TORPOR_RETURN_IF_ERROR(e2e::AwaitStatus(admin_socket, "an executor is ready", is_ready));
+  return executor;
 }
 
 // While no request comes any more: `sent` are all.
-bool WaitUntilIdle(const std::string& admin_socket, int gpu, std::uint64_t sent) {
-  const auto have_arrived = [&](const v1::NodeStatus&) {
-    return HaveAllArrived(admin_socket, sent);
-  };
+absl::Status WaitUntilIdle(const std::string& admin_socket, int gpu, std::uint64_t sent) {
   const auto is_idle = [&](const v1::NodeStatus& status) {
     return status.queued_requests() == 0 && status.gpus(gpu).leased_to().empty() &&
            status.gpus(gpu).used_bytes() == ResidentBytes(admin_socket, gpu);
   };
-  return WaitUntil(admin_socket, have_arrived) && WaitUntil(admin_socket, is_idle);
+  TORPOR_RETURN_IF_ERROR(e2e::Await("all requests that were sent have arrived",
+                                    [&] { return HaveAllArrived(admin_socket, sent); }));
+  return e2e::AwaitStatus(admin_socket, "it is idle, as no request comes", is_idle);
 }
 
 absl::Status KillWhenInStep(const std::string& admin_socket, int gpu, pid_t executor,
                             std::uint64_t sent) {
-  if (!WaitUntilIdle(admin_socket, gpu, sent)) {
-    return absl::AbortedError("it is never idle while no request comes");
-  }
-  absl::Status status = CheckpointAll(admin_socket, gpu);
-  if (!status.ok()) return status;
+  TORPOR_RETURN_IF_ERROR(WaitUntilIdle(admin_socket, gpu, sent));
+  TORPOR_RETURN_IF_ERROR(CheckpointAll(admin_socket, gpu));
   if (kill(executor, SIGKILL) != 0) return absl::ErrnoToStatus(errno, "its executor has ended");
   const auto is_known = [&](const v1::NodeStatus& node) {
     return node.gpus(gpu).executor_pid() != executor;
   };
-  return WaitUntil(admin_socket, is_known)
-             ? absl::OkStatus()
-             : absl::AbortedError("the daemon does not notice that its executor is dead");
+  return e2e::AwaitStatus(admin_socket, "the daemon knows that its executor is dead", is_known);
 }
 
 }  // namespace
@@ -165,8 +149,10 @@ void Hints::Note(const char* hint, const std::string& function, const absl::Stat
 
 void KillExecutor(const std::string& admin_socket, int gpu, Gate& gate, Hints& hints,
                   Failures& failures) {
-  const std::optional<pid_t> executor = ReadyExecutor(admin_socket, gpu);
-  if (!executor) return failures.Add(fmt::format("GPU {}: no executor serves it", gpu));
+  const absl::StatusOr<pid_t> executor = ReadyExecutor(admin_socket, gpu);
+  if (!executor.ok()) {
+    return failures.Add(fmt::format("GPU {}: {}", gpu, executor.status().ToString()));
+  }
   const auto pause = hints.Pause();
   gate.Close();
   const absl::Status status = KillWhenInStep(admin_socket, gpu, *executor, gate.passed());

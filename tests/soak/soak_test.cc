@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "tests/e2e/await_status.h"
 #include "tests/e2e/emulated_node.h"
 #include "tests/e2e/sequence_model.h"
 #include "tests/soak/accounts.h"
@@ -146,10 +147,7 @@ class Soak : public testing::Test {
     e2e::SequenceModel model(shape);
     node_.StartFunction(kLargest, shape.Command());
     for (int gpu = 0; gpu < kGpus; ++gpu) {
-      watched_.WaitForStatus("no lease is left", [](const v1::NodeStatus& status) {
-        return std::all_of(status.gpus().begin(), status.gpus().end(),
-                           [](const v1::GpuStatus& other) { return other.leased_to().empty(); });
-      });
+      watched_.WaitForStatus("no lease is left", e2e::IsIdle);
       const absl::Status loaded = torporctl::Load(socket_, kLargest, gpu);
       EXPECT_TRUE(loaded.ok()) << "load to GPU " << gpu << ": " << loaded;
       const e2e::Turn turn = e2e::RandomTurn(model, {.block_kilobytes = 1}, random_);

@@ -1,11 +1,14 @@
 #include "tests/soak/watched_node.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 
+#include "tests/e2e/await_status.h"
 #include "tests/e2e/child_process.h"
 #include "tests/soak/accounts.h"
 #include "tests/soak/soak_run.h"
@@ -55,6 +58,11 @@ v1::NodeStatus WatchedNode::Status() const {
   const auto status = torporctl::FetchStatus(socket_);
   EXPECT_TRUE(status.ok()) << status.status();
   return status.ok() ? *status : v1::NodeStatus();
+}
+
+void WatchedNode::WaitForStatus(const std::string& what,
+                                const std::function<bool(const v1::NodeStatus&)>& is_so) const {
+  ASSERT_EQ(e2e::AwaitStatus(socket_, what, is_so), absl::OkStatus());
 }
 
 WatchedNode::Figures WatchedNode::Measure() const {

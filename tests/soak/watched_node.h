@@ -1,13 +1,12 @@
 #pragma once
 
-#include <gtest/gtest.h>
+#include <sys/types.h>
 
-#include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "proto/torpor/v1/admin.pb.h"
 #include "tests/e2e/emulated_node.h"
 #include "tests/soak/process_figures.h"
@@ -27,14 +26,9 @@ class WatchedNode {
   void Start();
 
   v1::NodeStatus Status() const;
-  // Asks for the status until `is_so`, a minute at most.
-  template <typename Condition>
-  void WaitForStatus(const char* what, Condition is_so) const {
-    const TimePoint give_up = SteadyClock().Now() + std::chrono::seconds(60);
-    while (!is_so(Status())) {
-      ASSERT_LT(SteadyClock().Now(), give_up) << "it never is so that " << what;
-    }
-  }
+  // Waits until `is_so` of the status, a minute at most.
+  void WaitForStatus(const std::string& what,
+                     const std::function<bool(const v1::NodeStatus&)>& is_so) const;
 
   Figures Measure() const;
   static void Print(const char* when, const Figures& figures);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what programs and benchmarks write as NAME.plot.json (tools/plot/plot_data.h) with gnuplot.
 
-usage: plot.py FILE.plot.json...      writes FILE.svg beside each
+usage: plot.py FILE.plot.json...      writes FILE.svg beside each that has points
        plot.py --script FILE.plot.json   prints the gnuplot script instead
 
 A file is {"kind": "cdf", "title", "x_label", "log_x", "series": [{"name", "points": [[x, share]]}]}
@@ -18,6 +18,10 @@ import sys
 COLORS = ["#1b6ca8", "#d1495b", "#66a182", "#edae49", "#6f4e7c", "#555555",
           "#2bb3c0", "#e07a2f", "#8c6d46", "#b05fa0"]
 THINNEST, THINNER = 1.5, 0.7  # widths of the last line, and of each before it more than that
+
+
+class NoPoints(ValueError):
+    """There is nothing to draw, as in the report of a load none of whose requests was answered."""
 
 
 def quoted(text):
@@ -47,7 +51,7 @@ def data_and_curves(series, style, log_axis=None, colors=None):
         curves.append(f"{name} using 1:2 with {style} lw {width:.1f} "
                       f"lc rgb '{colors[one['name']]}' title {quoted(one['name'])}")
     if not curves:
-        raise ValueError("it has no points")
+        raise NoPoints("it has no points")
     return blocks + ["plot " + ", ".join(curves)]
 
 
@@ -97,8 +101,12 @@ def lines(plot):
     for panel, series in panels.items():
         if panel:
             script_lines.append("set title " + quoted(panel))
-        script_lines += data_and_curves(series, "linespoints pt 7 ps 0.4", 1 if is_log else None,
-                                        colors)
+        try:
+            script_lines += data_and_curves(series, "linespoints pt 7 ps 0.4",
+                                            1 if is_log else None, colors)
+        except NoPoints as error:
+            # The others have some: that is no plot to skip.
+            raise ValueError(f"its panel {panel!r} has no points") if panel else error
     return script_lines
 
 
@@ -128,6 +136,15 @@ def script(plot, output):
                       "set grid"] + KINDS[plot["kind"]](plot)) + "\n"
 
 
+def draw(path, only_print):
+    picture = path.with_name(path.name.removesuffix(".json").removesuffix(".plot") + ".svg")
+    text = script(json.loads(path.read_text()), picture)
+    if only_print:
+        print(text, end="")
+    else:
+        subprocess.run(["gnuplot"], input=text, text=True, check=True)
+
+
 def main(arguments):
     only_print = arguments[:1] == ["--script"]
     files = [pathlib.Path(name) for name in arguments[1 if only_print else 0:]]
@@ -135,22 +152,15 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 2
     for path in files:
-        picture = path.with_name(path.name.removesuffix(".json").removesuffix(".plot") + ".svg")
         try:
-            data = path.read_text()
-        except OSError as error:
-            print(f"{path}: {error.strerror}", file=sys.stderr)
-            return 1
-        try:
-            text = script(json.loads(data), picture)
-            if only_print:
-                print(text, end="")
-            else:
-                subprocess.run(["gnuplot"], input=text, text=True, check=True)
+            draw(path, only_print)
+        except NoPoints as error:
+            print(f"{path}: {error}: no picture", file=sys.stderr)
         except FileNotFoundError as error:
-            print(f"{path}: {error}; gnuplot comes with `make setup`", file=sys.stderr)
+            hint = "; gnuplot comes with `make setup`" if error.filename == "gnuplot" else ""
+            print(f"{path}: {error}{hint}", file=sys.stderr)
             return 1
-        except (ValueError, KeyError, subprocess.CalledProcessError) as error:
+        except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
             print(f"{path}: {error}", file=sys.stderr)
             return 1
     return 0

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/write_file.h"
 #include "tools/loadgen/load_run.h"
 #include "tools/loadgen/schedule.h"
 #include "tools/loadgen/workload.h"
@@ -207,12 +208,6 @@ void PrintFailure(const std::string& failure) {
   static int told = 0;
   if (++told <= kFailuresTold) std::fprintf(stderr, "\n%s\n", failure.c_str());
   if (told == kFailuresTold) std::fprintf(stderr, "further failures are only counted\n");
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& contents) {
-  std::ofstream file(path);
-  file << contents;
-  return file.flush() ? absl::OkStatus() : absl::UnavailableError("cannot write " + path);
 }
 
 // Whether there will be a place for the report, before a load is made for it.

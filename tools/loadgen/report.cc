@@ -1,16 +1,15 @@
 #include "tools/loadgen/report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+
+#include "base/nearest_rank.h"
 
 namespace torpor::loadgen {
 namespace {
 
-double Rank(const std::vector<Duration>& sorted, double quantile) {
-  const auto rank =
-      static_cast<std::size_t>(std::ceil(quantile * static_cast<double>(sorted.size()) - 1e-9));
-  return ToMilliseconds(sorted[std::max<std::size_t>(rank, 1) - 1]);
+double Rank(const std::vector<Duration>& sorted, double rank) {
+  return ToMilliseconds(sorted[NearestRank(sorted.size(), rank)]);
 }
 
 bool IsError(Outcome outcome) {

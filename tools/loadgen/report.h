@@ -139,7 +139,8 @@ struct PlotFile {
 };
 
 // What tools/dev/plot.py draws: shares of latencies by path, latencies and requests over time, and
-// the functions' latencies over their objectives.
+// the functions' latencies over their objectives. A function none of whose requests has a latency
+// is counted in the last one's title, not drawn.
 std::vector<PlotFile> ReportPlots(const Report& report, const std::vector<Record>& records);
 
 }  // namespace torpor::loadgen

@@ -58,15 +58,21 @@ std::string RequestsPlot(const Report& report) {
 
 std::string ObjectivesPlot(const Report& report) {
   plot::CdfSeries functions{"functions", {}};
+  std::size_t refused = 0;
   for (const FunctionReport& function : report.functions) {
+    const Slice& requests = function.requests.all;
     const double objective_ms = ToMilliseconds(function.function.objective);
-    if (function.requests.all.totals.requests == 0 || objective_ms <= 0) continue;
+    if (requests.totals.requests == 0 || objective_ms <= 0) continue;
+    if (requests.latency.count == 0) {
+      ++refused;
+      continue;
+    }
     functions.samples.push_back(function.at_percentile_ms / objective_ms);
   }
-  return PlotJson(plot::CdfPlot{"Latency at the objective's percentile",
-                                "latency over objective",
-                                true,
-                                {std::move(functions)}});
+  std::string title = "Latency at the objective's percentile";
+  if (refused > 0) title += ", without " + std::to_string(refused) + " that had no answer";
+  return PlotJson(
+      plot::CdfPlot{std::move(title), "latency over objective", true, {std::move(functions)}});
 }
 
 }  // namespace

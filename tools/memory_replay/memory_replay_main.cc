@@ -13,6 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/nearest_rank.h"
+#include "base/write_file.h"
 #include "memory/single_pool.h"
 #include "memory/tiered_placement.h"
 #include "memory/trace/model_trace.h"
@@ -119,8 +121,7 @@ std::uint64_t NowNs() {
 
 std::string Percentile(const std::vector<std::uint64_t>& ascending, double rank) {
   if (ascending.empty()) return "-";
-  const auto index = static_cast<std::size_t>(rank * static_cast<double>(ascending.size() - 1));
-  return absl::StrCat(ascending[index]);
+  return absl::StrCat(ascending[NearestRank(ascending.size(), rank)]);
 }
 
 std::vector<std::string> Row(const Contender& contender, ReplayReport report) {
@@ -183,10 +184,9 @@ int Run(Options options) {
     Compare(*trace, options);
     return 0;
   }
-  std::ofstream file(options.write_file, std::ios::binary);
-  file << FormatTrace(*trace);
-  if (file.flush()) return 0;
-  std::fprintf(stderr, "torpor-memory-replay: cannot write %s\n", options.write_file.c_str());
+  const absl::Status written = WriteFile(options.write_file, FormatTrace(*trace));
+  if (written.ok()) return 0;
+  std::fprintf(stderr, "torpor-memory-replay: %s\n", std::string(written.message()).c_str());
   return 2;
 }
 

@@ -1,10 +1,10 @@
 #include "tools/plot/plot_data.h"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/nearest_rank.h"
 
 namespace torpor::plot {
 namespace {
@@ -26,9 +26,7 @@ std::vector<double> Ranks() {
 // Of ascending samples.
 double At(const std::vector<double>& samples, double rank) {
   if (samples.empty()) return 0;
-  const double position = std::ceil(rank * static_cast<double>(samples.size())) - 1;
-  const double last = static_cast<double>(samples.size() - 1);
-  return samples[static_cast<std::size_t>(std::clamp(position, 0.0, last))];
+  return samples[NearestRank(samples.size(), rank)];
 }
 
 }  // namespace
@@ -70,12 +68,6 @@ std::string PlotJson(const LinePlot& plot) {
   const json whole = {{"kind", "lines"},         {"title", plot.title}, {"x_label", plot.x_label},
                       {"y_label", plot.y_label}, {"log_y", plot.log_y}, {"series", series}};
   return whole.dump() + "\n";
-}
-
-bool WritePlot(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  return static_cast<bool>(file.flush());
 }
 
 double Quantile(std::vector<double> samples, double rank) {

@@ -56,9 +56,6 @@ std::string PlotJson(const CdfPlot& plot);
 std::string PlotJson(const BarPlot& plot);
 std::string PlotJson(const LinePlot& plot);
 
-// Writes it to a file. False where that cannot be written.
-bool WritePlot(const std::string& path, const std::string& text);
-
 // The value that the share `rank` (0 to 1) of the samples does not exceed; 0 without samples.
 double Quantile(std::vector<double> samples, double rank);
 

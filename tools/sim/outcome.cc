@@ -1,7 +1,8 @@
 #include "tools/sim/outcome.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "base/nearest_rank.h"
 
 namespace torpor::sim {
 
@@ -41,9 +42,8 @@ PathCounts Outcome::Paths() const {
 
 std::uint32_t Percentile(std::vector<std::uint32_t>& values, double percentile) {
   if (values.empty()) return 0;
-  const double rank = std::ceil(percentile * static_cast<double>(values.size()) - 1e-9);
-  const auto index = static_cast<std::size_t>(std::max(rank, 1.0)) - 1;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::min(index, values.size() - 1));
+  const auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(NearestRank(values.size(), percentile));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
+#include "base/write_file.h"
 #include "scheduler/replay.h"
 #include "tools/sim/figures/case_runner.h"
 #include "tools/sim/figures/figure_list.h"
@@ -193,13 +194,6 @@ absl::StatusOr<Figure> MakeFigure(const Options& options, const FigureOptions& f
   if (command == "run") return MakeFreeRun(figure, options.free_run);
   if (command == "table") return TableNamed(options.figure, figure);
   return FigureNamed(options.figure, figure);
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (file.flush()) return absl::OkStatus();
-  return absl::UnavailableError(path + ": cannot be written");
 }
 
 // A figure has systems of its own, a free run those that need nothing special.

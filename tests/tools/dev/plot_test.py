@@ -68,8 +68,24 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("some.plot.json: its kind is 'pie', not one of cdf, bars, lines", result.stderr)
         self.assertEqual(picture, "")
-        result, _ = run({**CDF, "series": [{"name": "none", "points": [[0, 1]]}]})
-        self.assertIn("some.plot.json: it has no points", result.stderr)
+        empty_panel = {"name": "none", "points": [], "panel": "poisson"}
+        result, picture = run({**LINES, "series": [*LINES["series"], empty_panel]})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("some.plot.json: its panel 'poisson' has no points", result.stderr)
+        self.assertEqual(picture, "")
+
+    def test_a_plot_without_points_does_not_keep_others_from_being_drawn(self):
+        empty = {**CDF, "series": [{"name": "none", "points": [[0, 1]]}]}
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder, f"{name}.plot.json") for name in ("empty", "full")]
+            for path, plot in zip(paths, (empty, CDF)):
+                path.write_text(json.dumps(plot))
+            result = subprocess.run([sys.executable, str(PLOT), *map(str, paths)],
+                                    capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("empty.plot.json: it has no points: no picture", result.stderr)
+            self.assertFalse(pathlib.Path(folder, "empty.svg").exists())
+            self.assertTrue(pathlib.Path(folder, "full.svg").exists())
 
     def test_a_series_without_points_is_left_out(self):
         empty = {"name": "none", "points": []}

@@ -47,6 +47,17 @@ TEST(ReportPlotsTest, FunctionsStandBesideTheirObjectives) {
   EXPECT_EQ(points.back(), json({1.25, 1.0}));
 }
 
+TEST(ReportPlotsTest, AFunctionThatIsOnlyRefusedIsNotTheQuickest) {
+  std::vector<Record> records = SomeRecords();
+  for (Record& record : records) {
+    if (record.function == 0) record.outcome = Outcome::kHttpError;
+  }
+  const json plot = Plots(records)["objectives.plot.json"];
+  EXPECT_EQ(plot["title"], "Latency at the objective's percentile, without 1 that had no answer");
+  EXPECT_EQ(plot["series"][0]["points"].front()[0], plot["series"][0]["points"].back()[0]);
+  EXPECT_GT(plot["series"][0]["points"].front()[0], 0.0);
+}
+
 TEST(ReportPlotsTest, NothingMeasuredIsNoPoints) {
   for (const auto& [name, plot] : Plots({})) EXPECT_TRUE(plot.contains("series")) << name;
 }

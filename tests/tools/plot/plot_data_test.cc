@@ -47,9 +47,5 @@ TEST(PlotJsonTest, ALineMayHaveAPanel) {
   EXPECT_FALSE(json["series"][1].contains("panel"));
 }
 
-TEST(WritePlotTest, TellsWhatCannotBeWritten) {
-  EXPECT_FALSE(WritePlot("/nowhere/some.plot.json", "{}"));
-}
-
 }  // namespace
 }  // namespace torpor::plot

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
+#include "base/write_file.h"
 #include "tools/plot/plot_data.h"
 #include "tools/sim/figures/labels.h"
 
@@ -112,9 +113,7 @@ absl::Status DrawFigure(const Figure& figure, const std::vector<Json>& rows,
   }
   const std::string data_file =
       absl::StrCat(svg_file.substr(0, svg_file.size() - kPicture.size()), ".plot.json");
-  if (!plot::WritePlot(data_file, FigurePlotJson(figure, rows))) {
-    return absl::UnavailableError(absl::StrCat("cannot write ", data_file));
-  }
+  TORPOR_RETURN_IF_ERROR(WriteFile(data_file, FigurePlotJson(figure, rows)));
   return Draw(data_file);
 }
 
