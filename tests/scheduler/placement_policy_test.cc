@@ -31,9 +31,9 @@ class PlacementTest : public testing::Test {
     node_.AddFunction(id, {milliseconds(80), 0.98});
     node_.instance(id).image_bytes = 300;
     RunTimes& times = node_.function(id).run_times;
-    times.resident.Add(milliseconds(20));
-    times.from_host.Add(milliseconds(30));
-    times.from_peer.Add(milliseconds(22));
+    times.of(ImageSource::kResident).Add(milliseconds(20));
+    times.of(ImageSource::kHost).Add(milliseconds(30));
+    times.of(ImageSource::kPeer).Add(milliseconds(22));
     times.transfer.Add(milliseconds(25));
   }
   void Put(std::uint64_t id, int gpu) {

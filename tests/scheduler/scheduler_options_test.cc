@@ -66,8 +66,8 @@ TEST_F(SchedulerOptionsTest, RunTimesAreLearnedByWhereTheImageWas) {
   ASSERT_TRUE(warm);
   Serve(*warm, milliseconds(20));
   const RunTimes& times = scheduler_.node().functions.at(FunctionId{kA.value}).run_times;
-  EXPECT_EQ(times.from_host.value(), milliseconds(30));
-  EXPECT_EQ(times.resident.value(), milliseconds(20));
+  EXPECT_EQ(times.of(ImageSource::kHost).value(), milliseconds(30));
+  EXPECT_EQ(times.of(ImageSource::kResident).value(), milliseconds(20));
   EXPECT_TRUE(times.is_heavy());
 }
 
