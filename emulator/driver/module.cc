@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/elf_file.h"
 #include "base/fatbin.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/cubin_source.h"
@@ -107,7 +108,7 @@ LoadedProgram LoadProgram(const void* image, Device& device) {
     return LoadFatbin(static_cast<const FatbinWrapper*>(image)->data, device);
   }
   if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) {
-    return LoadCubin({static_cast<const char*>(image), ElfBytes(image)}, device);
+    return LoadCubin({static_cast<const char*>(image), ElfFileBytes(image)}, device);
   }
   return ToLoaded(
       Program::Load(std::string_view(static_cast<const char*>(image)), device, device.traits()));
