@@ -65,6 +65,7 @@ void CubinSource::AddMemories() {
     Memory& memory = memories_.emplace_back();
     memory.name = sass::MemoryName(i);
     memory.size = section.bytes;
+    memory.align = section.align;
     memory.constant = section.kind == sass::Memory::Kind::kConstant;
     memory.initial.assign(section.initial.begin(), section.initial.end());
     for (const sass::Relocation& relocation : section.relocations) {
