@@ -14,7 +14,6 @@ struct Gap {
 constexpr Gap kGaps[] = {
     {"bfe.u64 D, A, B, C;", "ptxas takes more of B and C than their lowest 8 bits"},
     {"bfe.s64 D, A, B, C;", "ptxas takes more of B and C than their lowest 8 bits"},
-    {"call (res), X2, (arg), SHAPE;", "calls of functions that a register names"},
 };
 
 }  // namespace
