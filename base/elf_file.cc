@@ -63,4 +63,23 @@ std::string_view ElfFile::TextAt(const Elf64_Shdr& table, std::uint64_t index,
   return {text, strnlen(text, std::min<std::size_t>(most, bytes_.size() - begin))};
 }
 
+std::uint64_t ElfFileBytes(const void* image) {
+  const auto* const bytes = static_cast<const char*>(image);
+  // Text is shorter than the header, but has no such bytes.
+  constexpr char kIdentification[] = {'\x7f', 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
+  if (std::strncmp(bytes, kIdentification, sizeof kIdentification) != 0) return 0;
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  std::uint64_t end = sizeof header;
+  end = std::max(end, header.e_phoff + std::uint64_t{header.e_phnum} * header.e_phentsize);
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) return end;
+  end = std::max(end, header.e_shoff + std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
+  }
+  return end;
+}
+
 }  // namespace torpor

@@ -66,4 +66,9 @@ class ElfFile {
   std::uint64_t names_ = 0;  // section
 };
 
+// The size of the ELF file at `image`, by its own header and tables: how those who are given no
+// size learn where a cubin in memory ends. As far as these say, it is read. 0 if it is no such
+// file, which text of any length is not.
+std::uint64_t ElfFileBytes(const void* image);
+
 }  // namespace torpor

@@ -2,11 +2,11 @@
 
 #include <elf.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
 
+#include "base/elf_file.h"
 #include "base/fatbin_format.h"
 
 namespace torpor::shim {
@@ -19,27 +19,12 @@ std::uint32_t MagicOf(const void* image) {
   return magic;
 }
 
-std::uint64_t ElfBytes(const void* image) {
-  const auto* const begin = static_cast<const std::uint8_t*>(image);
-  Elf64_Ehdr header;
-  std::memcpy(&header, begin, sizeof header);
-  std::uint64_t bytes = sizeof header;
-  bytes = std::max(bytes, header.e_shoff + std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
-  bytes = std::max(bytes, header.e_phoff + std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
-  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    std::memcpy(&section, begin + header.e_shoff + i * sizeof section, sizeof section);
-    if (section.sh_type != SHT_NOBITS) bytes = std::max(bytes, section.sh_offset + section.sh_size);
-  }
-  return bytes;
-}
-
 bool IsText(char c) { return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r'; }
 
 std::uint64_t ImageBytes(const void* image) {
   const std::uint32_t magic = MagicOf(image);
   if (magic == kFatbinMagic) return FatbinAt(image).size();
-  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return ElfBytes(image);
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return ElfFileBytes(image);
   const auto* const text = static_cast<const char*>(image);
   return IsText(text[0]) ? std::strlen(text) + 1 : 0;
 }

@@ -1,7 +1,5 @@
 #include "emulator/driver/cubin_source.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -67,6 +65,7 @@ void CubinSource::AddMemories() {
     Memory& memory = memories_.emplace_back();
     memory.name = sass::MemoryName(i);
     memory.size = section.bytes;
+    memory.align = section.align;
     memory.constant = section.kind == sass::Memory::Kind::kConstant;
     memory.initial.assign(section.initial.begin(), section.initial.end());
     for (const sass::Relocation& relocation : section.relocations) {
@@ -100,25 +99,6 @@ ExecResult<std::string> CubinSource::KernelPtx(std::size_t index) const {
   const bool unsupported = body.failure().code == sass::LiftError::kUnsupported;
   return Failure<ExecError>{unsupported ? ExecError::kUnsupported : ExecError::kInvalidPtx,
                             body.failure().message};
-}
-
-std::uint64_t ElfBytes(const void* image) {
-  const auto* const bytes = static_cast<const char*>(image);
-  // Text is shorter than the header, but has no such bytes.
-  constexpr char kIdentification[] = {'\x7f', 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
-  if (std::strncmp(bytes, kIdentification, sizeof kIdentification) != 0) return 0;
-  Elf64_Ehdr header;
-  std::memcpy(&header, image, sizeof header);
-  std::uint64_t end = sizeof header;
-  end = std::max(end, header.e_phoff + std::uint64_t{header.e_phnum} * header.e_phentsize);
-  if (header.e_shentsize != sizeof(Elf64_Shdr)) return end;
-  end = std::max(end, header.e_shoff + std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
-  for (unsigned i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    std::memcpy(&section, bytes + header.e_shoff + i * sizeof section, sizeof section);
-    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
-  }
-  return end;
 }
 
 }  // namespace torpor::emulator

@@ -37,8 +37,4 @@ class CubinSource : public KernelSource {
   std::vector<Variable> variables_;
 };
 
-// The size of the ELF file at `image`, by its own header and tables: how the driver, who is given
-// no size, learns where a cubin in memory ends. As far as that says, it is read. 0 if it is none.
-std::uint64_t ElfBytes(const void* image);
-
 }  // namespace torpor::emulator

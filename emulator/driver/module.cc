@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/elf_file.h"
 #include "base/fatbin.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/cubin_source.h"
@@ -22,9 +23,10 @@ std::string CapabilityText(unsigned compute_capability) {
   return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
 }
 
-// Why a module of machine code cannot run here, and what would help.
-std::string NoCodeText(std::span<const unsigned> held, unsigned compute_capability) {
-  std::string text = "the module holds no PTX, only machine code for";
+// Why a module of machine code cannot run here, and what would help. `no_ptx` says both of its PTX.
+std::string NoCodeText(std::string no_ptx, std::span<const unsigned> held,
+                       unsigned compute_capability) {
+  std::string text = std::move(no_ptx) + ". It has machine code for";
   for (const unsigned architecture : held) text += " sm_" + std::to_string(architecture);
   text += ", which a GPU of compute capability " + CapabilityText(compute_capability) +
           " does not run here";
@@ -35,7 +37,7 @@ std::string NoCodeText(std::span<const unsigned> held, unsigned compute_capabili
     return text.append(
         "` in its topology does (torporctl run --standalone --topology turing-1gpu)");
   }
-  return text + "; build it with PTX, for example -gencode arch=compute_75,code=compute_75";
+  return text;
 }
 
 Failure<CUresult> ToDriverFailure(const Failure<FatbinError>& failure) {
@@ -66,7 +68,8 @@ LoadedProgram LoadCubin(std::string cubin, Device& device) {
   const unsigned compute_capability = device.spec().compute_capability;
   if (!Runs(architecture, compute_capability)) {
     return Failure<CUresult>{CUDA_ERROR_NO_BINARY_FOR_GPU,
-                             NoCodeText({&architecture, 1}, compute_capability)};
+                             NoCodeText("the module is a cubin, which holds no PTX; load PTX",
+                                        {&architecture, 1}, compute_capability)};
   }
   return ToLoaded(Program::Load(std::move(source).value(), device, device.traits()));
 }
@@ -83,7 +86,8 @@ LoadedProgram LoadFatbin(const void* data, Device& device) {
   if (cubin.failure().code != FatbinError::kNoCode) return ToDriverFailure(cubin.failure());
   const auto held = CubinArchitectures(image);
   if (held.empty()) return ToDriverFailure(ptx.failure());
-  return Failure<CUresult>{CUDA_ERROR_NO_BINARY_FOR_GPU, NoCodeText(held, compute_capability)};
+  return Failure<CUresult>{CUDA_ERROR_NO_BINARY_FOR_GPU,
+                           NoCodeText(ptx.failure().message, held, compute_capability)};
 }
 
 std::uint32_t MagicOf(const void* image) {
@@ -107,7 +111,7 @@ LoadedProgram LoadProgram(const void* image, Device& device) {
     return LoadFatbin(static_cast<const FatbinWrapper*>(image)->data, device);
   }
   if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) {
-    return LoadCubin({static_cast<const char*>(image), ElfBytes(image)}, device);
+    return LoadCubin({static_cast<const char*>(image), ElfFileBytes(image)}, device);
   }
   return ToLoaded(
       Program::Load(std::string_view(static_cast<const char*>(image)), device, device.traits()));

@@ -24,6 +24,7 @@ class KernelSource {
   struct Memory {
     std::string name;
     Bytes size = 0;
+    Bytes align = 1;  // a power of two
     bool constant = false;
     std::vector<std::byte> initial = {};  // may be shorter than `size`; the rest is zero
     std::vector<Address> addresses = {};  // all inside `initial`

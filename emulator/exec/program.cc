@@ -8,7 +8,7 @@
 #include "base/sha256.h"
 #include "emulator/exec/arena.h"
 #include "emulator/exec/kernel.h"
-#include "emulator/exec/kernel_launch.h"
+#include "emulator/exec/kernel_program.h"
 #include "emulator/exec/kernel_source.h"
 #include "emulator/exec/source_program.h"
 #include "emulator/exec/system_functions.h"
@@ -17,8 +17,6 @@
 
 namespace torpor::emulator {
 namespace {
-
-constexpr Bytes kVariableAlignment = 256;
 
 bool Within(const Dim3& size, const Dim3& limit) {
   return size.x >= 1 && size.y >= 1 && size.z >= 1 && size.x <= limit.x && size.y <= limit.y &&
@@ -29,33 +27,23 @@ std::string Text(const Dim3& size) {
   return std::to_string(size.x) + "x" + std::to_string(size.y) + "x" + std::to_string(size.z);
 }
 
-class LoadedProgram : public Program {
+class LoadedProgram : public KernelProgram {
  public:
   LoadedProgram(ptx::Module module, DeviceMemory& memory, const DeviceTraits& traits)
-      : module_(std::move(module)), memory_(memory), traits_(traits) {}
-  ~LoadedProgram() override {
-    if (allocation_ != 0) memory_.Free(allocation_);
-  }
+      : KernelProgram(memory, traits), module_(std::move(module)) {}
 
   ExecResult<void> Initialise();
 
   std::vector<KernelInfo> kernels() const override;
   const KernelInfo* FindKernel(std::string_view name) const override;
-  const std::vector<GlobalVariable>& variables() const override { return variables_; }
-  ExecResult<void> Preload(std::string_view kernel, const Dim3& block) override;
-  ExecResult<void> Launch(std::string_view kernel, const LaunchConfig& config) override;
 
  private:
   ExecResult<void> PlaceVariables();
   void InitialiseVariable(const ptx::Variable& variable, std::uint64_t address);
-  ExecResult<Kernel*> Find(std::string_view name);
+  ExecResult<Runnable> Find(std::string_view name) override;
 
   ptx::Module module_;
-  DeviceMemory& memory_;
-  DeviceTraits traits_;
-  std::uint64_t allocation_ = 0;
   std::vector<std::uint64_t> symbols_;  // variable -> address; 0 if it has none
-  std::vector<GlobalVariable> variables_;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
 };
 
@@ -71,30 +59,24 @@ ExecResult<void> LoadedProgram::Initialise() {
 }
 
 ExecResult<void> LoadedProgram::PlaceVariables() {
+  std::vector<std::size_t> placed;  // of the module's variables
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
+    const ptx::Variable& variable = module_.variables[i];
+    if (variable.space != ptx::Space::kGlobal && variable.space != ptx::Space::kConst) continue;
+    placed.push_back(i);
+    pieces.push_back({variable.bytes, variable.align});
+  }
+  const auto addresses = Place(pieces);
+  if (!addresses) return addresses.failure();
   symbols_.assign(module_.variables.size(), 0);
-  Bytes total = 0;
-  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
-    const ptx::Variable& variable = module_.variables[i];
-    const bool global =
-        variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst;
-    if (!global) continue;
-    symbols_[i] = total + 1;  // marks it; the base comes below
-    total += RoundUp(variable.bytes + 1, kVariableAlignment);
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const ptx::Variable& variable = module_.variables[placed[i]];
+    symbols_[placed[i]] = (*addresses)[i];
+    AddVariable({std::string(variable.name), (*addresses)[i], variable.bytes,
+                 variable.space == ptx::Space::kConst});
   }
-  if (total == 0) return {};
-  const auto allocated = memory_.Allocate(total);
-  if (!allocated) return allocated.failure();
-  allocation_ = *allocated;
-  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
-    if (symbols_[i] == 0) continue;
-    const ptx::Variable& variable = module_.variables[i];
-    symbols_[i] += allocation_ - 1;
-    variables_.push_back({std::string(variable.name), symbols_[i], variable.bytes,
-                          variable.space == ptx::Space::kConst});
-  }
-  for (std::size_t i = 0; i < module_.variables.size(); ++i) {
-    if (symbols_[i] != 0) InitialiseVariable(module_.variables[i], symbols_[i]);
-  }
+  for (const std::size_t i : placed) InitialiseVariable(module_.variables[i], symbols_[i]);
   return {};
 }
 
@@ -127,24 +109,10 @@ const KernelInfo* LoadedProgram::FindKernel(std::string_view name) const {
   return found == kernels_.end() ? nullptr : &found->second->info();
 }
 
-ExecResult<Kernel*> LoadedProgram::Find(std::string_view name) {
+ExecResult<KernelProgram::Runnable> LoadedProgram::Find(std::string_view name) {
   const auto found = kernels_.find(name);
-  if (found != kernels_.end()) return found->second.get();
-  return Failure<ExecError>{ExecError::kNotFound, "no kernel '" + std::string(name) + "'"};
-}
-
-ExecResult<void> LoadedProgram::Preload(std::string_view name, const Dim3& block) {
-  const auto kernel = Find(name);
-  if (!kernel) return kernel.failure();
-  const auto code = (*kernel)->Code(block);
-  if (!code) return code.failure();
-  return {};
-}
-
-ExecResult<void> LoadedProgram::Launch(std::string_view name, const LaunchConfig& config) {
-  const auto found = Find(name);
-  if (!found) return found.failure();
-  return LaunchKernel(**found, config, traits_, memory_, symbols_.data());
+  if (found == kernels_.end()) return NoKernel(name);
+  return Runnable{found->second.get(), symbols_.data()};
 }
 
 ExecResult<std::unique_ptr<Program>> LoadParsed(ptx::Module module, DeviceMemory& memory,

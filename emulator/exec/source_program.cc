@@ -5,49 +5,33 @@
 #include <utility>
 
 #include "base/sha256.h"
-#include "emulator/exec/kernel_launch.h"
 #include "emulator/ptx/parser.h"
 
 namespace torpor::emulator {
-namespace {
-
-constexpr Bytes kMemoryAlignment = 256;
-
-}  // namespace
-
 SourceProgram::Translation::Translation(ptx::Module parsed) : module(std::move(parsed)) {}
 
 SourceProgram::SourceProgram(std::shared_ptr<const KernelSource> source, DeviceMemory& memory,
                              const DeviceTraits& traits)
-    : source_(std::move(source)),
-      memory_(memory),
-      traits_(traits),
-      slots_(source_->kernels().size()) {
+    : KernelProgram(memory, traits), source_(std::move(source)), slots_(source_->kernels().size()) {
   const auto& kernels = source_->kernels();
   for (std::size_t i = 0; i < kernels.size(); ++i) indices_.emplace(kernels[i].name, i);
 }
 
-SourceProgram::~SourceProgram() {
-  if (allocation_ != 0) memory_.Free(allocation_);
-}
-
 ExecResult<void> SourceProgram::PlaceMemories() {
-  Bytes total = 0;
+  std::vector<Piece> pieces;
+  pieces.reserve(source_->memories().size());
   for (const KernelSource::Memory& memory : source_->memories()) {
-    addresses_.push_back(total);
-    total += RoundUp(memory.size + 1, kMemoryAlignment);
+    pieces.push_back({memory.size, memory.align});
   }
-  if (total == 0) return {};
-  const auto allocated = memory_.Allocate(total);
-  if (!allocated) return allocated.failure();
-  allocation_ = *allocated;
-  for (std::uint64_t& address : addresses_) address += allocation_;
+  auto placed = Place(pieces);
+  if (!placed) return placed.failure();
+  addresses_ = std::move(*placed);
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     InitialiseMemory(source_->memories()[i], addresses_[i]);
   }
   for (const KernelSource::Variable& variable : source_->variables()) {
-    variables_.push_back({variable.name, addresses_[variable.memory] + variable.offset,
-                          variable.size, source_->memories()[variable.memory].constant});
+    AddVariable({variable.name, addresses_[variable.memory] + variable.offset, variable.size,
+                 source_->memories()[variable.memory].constant});
   }
   return {};
 }
@@ -66,30 +50,20 @@ const KernelInfo* SourceProgram::FindKernel(std::string_view name) const {
   return found == indices_.end() ? nullptr : &source_->kernels()[found->second];
 }
 
-ExecResult<void> SourceProgram::Preload(std::string_view name, const Dim3& block) {
-  const auto found = Find(name);
-  if (!found) return found.failure();
-  const auto code = (*found)->kernel->Code(block);
-  if (!code) return code.failure();
-  return {};
-}
-
-ExecResult<void> SourceProgram::Launch(std::string_view name, const LaunchConfig& config) {
-  const auto found = Find(name);
-  if (!found) return found.failure();
-  return LaunchKernel(*(*found)->kernel, config, traits_, memory_, (*found)->symbols.data());
-}
-
-ExecResult<SourceProgram::Translation*> SourceProgram::Find(std::string_view name) {
+ExecResult<KernelProgram::Runnable> SourceProgram::Find(std::string_view name) {
   const auto found = indices_.find(name);
-  if (found == indices_.end()) {
-    return Failure<ExecError>{ExecError::kNotFound, "no kernel '" + std::string(name) + "'"};
-  }
-  Slot& slot = slots_[found->second];
+  if (found == indices_.end()) return NoKernel(name);
+  const auto translation = TranslationOf(found->second);
+  if (!translation) return translation.failure();
+  return Runnable{(*translation)->kernel.get(), (*translation)->symbols.data()};
+}
+
+ExecResult<SourceProgram::Translation*> SourceProgram::TranslationOf(std::size_t index) {
+  Slot& slot = slots_[index];
   if (Translation* const ready = slot.ready.load(std::memory_order_acquire)) return ready;
   const std::lock_guard lock(slot.making);
   if (slot.made == nullptr) {
-    auto made = Translate(found->second);
+    auto made = Translate(index);
     if (!made) return made.failure();
     slot.made = std::move(*made);
     slot.ready.store(slot.made.get(), std::memory_order_release);

@@ -170,10 +170,11 @@ CubinResult<void> CubinReader::AddText(Index section, std::string_view name) {
 CubinResult<void> CubinReader::AddMemory(Index section, std::string_view name) {
   constexpr std::string_view kConstant = ".nv.constant";
   const Elf64_Shdr& header = file_.sections()[section];
+  const bool is_constant = name.starts_with(kConstant);
   const auto content = file_.Content(header);
   const auto align = std::max<std::uint64_t>(header.sh_addralign, 1);
-  if (!content || header.sh_size > kMaxMemoryBytes || !std::has_single_bit(align) ||
-      align > kMaxAlignment || !Spend(content->size())) {
+  if (!content || header.sh_size > (is_constant ? kMaxBankBytes : kMaxMemoryBytes) ||
+      !std::has_single_bit(align) || align > kMaxAlignment || !Spend(content->size())) {
     return Malformed("section " + std::string(name));
   }
   memory_of_[section] = static_cast<std::uint32_t>(cubin_.memories.size());
@@ -182,7 +183,7 @@ CubinResult<void> CubinReader::AddMemory(Index section, std::string_view name) {
   memory.bytes = header.sh_size;
   memory.align = static_cast<std::uint32_t>(align);
   memory.initial = *content;
-  if (name.starts_with(kConstant)) {
+  if (is_constant) {
     memory.kind = Memory::Kind::kConstant;
     memory.bank = static_cast<std::uint32_t>(name[kConstant.size()] - '0');
   }

@@ -125,8 +125,7 @@ SourceOperand Instruction::a() const {
   return source;
 }
 
-SourceOperand Instruction::b() const {
-  if (!WideIsC(form())) return WideSource();
+SourceOperand Instruction::NarrowSource() const {
   SourceOperand source = RegisterSource(64);
   source.absolute = Bit(74);
   source.negated = Bit(75);
@@ -134,14 +133,9 @@ SourceOperand Instruction::b() const {
   return source;
 }
 
-SourceOperand Instruction::c() const {
-  if (WideIsC(form())) return WideSource();
-  SourceOperand source = RegisterSource(64);
-  source.absolute = Bit(74);
-  source.negated = Bit(75);
-  source.half = static_cast<unsigned>(Bits(81, 2));
-  return source;
-}
+SourceOperand Instruction::b() const { return WideIsC(form()) ? NarrowSource() : WideSource(); }
+
+SourceOperand Instruction::c() const { return WideIsC(form()) ? WideSource() : NarrowSource(); }
 
 Instruction Decode(const void* bytes, std::uint64_t offset) {
   Instruction instruction;

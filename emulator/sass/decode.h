@@ -91,7 +91,8 @@ struct Instruction {
 
  private:
   SourceOperand RegisterSource(unsigned first) const;
-  SourceOperand WideSource() const;  // of the bits 32 to 63, which may be any kind
+  SourceOperand WideSource() const;    // of the bits 32 to 63, which may be any kind
+  SourceOperand NarrowSource() const;  // of the bits 64 to 71, a register
 };
 
 // The instruction in 16 bytes of little endian.

@@ -1,5 +1,6 @@
 // Branches, calls, and the end of a thread.
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,17 +13,34 @@ namespace {
 // What a branch asks of the warp, by its bits 32 and 33.
 enum class Asks : unsigned { kNothing = 0, kUniform = 1, kDiverged = 2, kConverged = 3 };
 
+// Goes to the one of `targets` that is `number` and `base`; on, if none is.
+void BranchToMatching(Emitter& to, const Value& number, std::uint64_t base,
+                      std::span<const std::uint64_t> targets) {
+  for (const std::uint64_t target : targets) {
+    const auto wanted = static_cast<std::int32_t>(target - base);
+    const Value chosen =
+        to.Compute(Width::kPredicate, "setp.eq.u32 ?, ?, ?", {number, Emitter::Number(wanted)});
+    to.BranchIf(chosen, target);
+  }
+}
+
 // Goes to one of `targets` by a number in a register, which is one of those less `base`.
 void Dispatch(Emitter& to, const Value& number, std::uint64_t base,
               const std::vector<std::uint64_t>& targets) {
   if (targets.empty()) return to.Unsupported("whose targets are not known");
-  for (std::size_t i = 0; i + 1 < targets.size(); ++i) {
-    const auto wanted = static_cast<std::int32_t>(targets[i] - base);
-    const Value chosen =
-        to.Compute(Width::kPredicate, "setp.eq.u32 ?, ?, ?", {number, Emitter::Number(wanted)});
-    to.BranchIf(chosen, targets[i]);
-  }
+  BranchToMatching(to, number, base, std::span(targets).first(targets.size() - 1));
   to.Branch(targets.back());
+}
+
+// To the function of this text whose offset, less the instruction's own base, is in a register. An
+// offset of none ends the kernel with an error.
+void CallFunctions(Emitter& to, const Instruction& instruction) {
+  const std::vector<std::uint64_t> targets =
+      FunctionsBehind(to.cubin().texts[to.kernel().text], to.kernel());
+  if (targets.empty()) return to.Unsupported("of a function that a register names");
+  BranchToMatching(to, to.Read(instruction.ThreadRegisterAt(24)), BranchTarget(instruction),
+                   targets);
+  to.End("trap");
 }
 
 // A function of the system, as the machine's code calls it: operands in R4 and those behind it, of
@@ -118,8 +136,10 @@ void LiftExit(Emitter& to, const Instruction& instruction) {
   to.EndIf(to.Read(condition), "exit");
 }
 
+// A pointer to a function is the offset of a word in bank 2, which holds that of the function in
+// this text: the compiler gives every kernel copies of the functions whose addresses are taken.
 void LiftCallRelative(Emitter& to, const Instruction& instruction) {
-  if (instruction.form() == 1) return to.Unsupported("of a function that a register names");
+  if (CallsByRegister(instruction)) return CallFunctions(to, instruction);
   const std::uint64_t target = BranchTarget(instruction);
   if (target >= to.cubin().texts[to.kernel().text].code.size()) {
     return to.Unsupported("of another text");

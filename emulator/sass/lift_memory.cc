@@ -59,6 +59,12 @@ constexpr unsigned kLoadUniform = 32;
 constexpr unsigned kStoreUniform = 64;
 constexpr unsigned kHasUniform = 91;
 
+// Of LD and ST, whose form with a register of the warp is that of LDG and STG.
+Address GenericOrUniformAddress(Emitter& to, const Instruction& instruction, unsigned uniform) {
+  return instruction.Bit(kHasUniform) ? GlobalAddress(to, instruction, uniform)
+                                      : GenericAddress(to, instruction);
+}
+
 // c[bank][reg + offset].
 void LoadConstant(Emitter& to, const Instruction& instruction, const Register& target,
                   bool has_index) {
@@ -105,17 +111,15 @@ void LiftStg(Emitter& to, const Instruction& instruction) {
 
 void LiftLd(Emitter& to, const Instruction& instruction) {
   Load(to, instruction, "ld." + Order(instruction), instruction.destination(),
-       instruction.Bit(kHasUniform) ? GlobalAddress(to, instruction, kLoadUniform)
-                                    : GenericAddress(to, instruction));
+       GenericOrUniformAddress(to, instruction, kLoadUniform));
 }
 
+// What it stores is where a register of the warp would be, unless there is one.
 void LiftSt(Emitter& to, const Instruction& instruction) {
-  if (instruction.Bit(kHasUniform)) {
-    return Store(to, instruction, "st." + Order(instruction),
-                 GlobalAddress(to, instruction, kStoreUniform), instruction.ThreadRegisterAt(32));
-  }
-  Store(to, instruction, "st." + Order(instruction), GenericAddress(to, instruction),
-        instruction.ThreadRegisterAt(64));
+  const unsigned source = instruction.Bit(kHasUniform) ? 32 : 64;
+  Store(to, instruction, "st." + Order(instruction),
+        GenericOrUniformAddress(to, instruction, kStoreUniform),
+        instruction.ThreadRegisterAt(source));
 }
 
 void LiftLds(Emitter& to, const Instruction& instruction) {

@@ -11,6 +11,14 @@ namespace torpor::sass {
 // Adds the statements of `instruction`, whose guard the caller sees to.
 using Lift = void (*)(Emitter& to, const Instruction& instruction);
 
+// Those that others than the table know.
+inline constexpr unsigned kCallAbsolute = 0x143;
+inline constexpr unsigned kCallRelative = 0x144;
+inline constexpr unsigned kBra = 0x147;
+inline constexpr unsigned kBrx = 0x149;
+inline constexpr unsigned kExit = 0x14d;
+inline constexpr unsigned kRet = 0x150;
+
 struct OpcodeEntry {
   unsigned opcode;  // bits 0 to 8
   std::string_view name;

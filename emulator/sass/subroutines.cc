@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "emulator/sass/opcodes.h"
+
 namespace torpor::sass {
 namespace {
-
-constexpr unsigned kCallRelative = 0x144;
-constexpr unsigned kBra = 0x147;
-constexpr unsigned kBrx = 0x149;
-constexpr unsigned kExit = 0x14d;
-constexpr unsigned kRet = 0x150;
 
 class Walk {
  public:
@@ -67,12 +63,31 @@ std::uint64_t BranchTarget(const Instruction& instruction) {
          static_cast<std::uint64_t>(instruction.SignedBits(34, 48)) * 4;
 }
 
+bool CallsByRegister(const Instruction& instruction) {
+  constexpr unsigned kByRegister = 1;  // the form
+  return instruction.opcode() == kCallRelative && instruction.form() == kByRegister;
+}
+
+std::vector<std::uint64_t> FunctionsBehind(const Text& text, const Kernel& kernel) {
+  std::vector<std::uint64_t> offsets;
+  for (const Function& function : text.functions) {
+    if (function.offset != kernel.offset) offsets.push_back(function.offset);
+  }
+  return offsets;
+}
+
 Subroutines FindSubroutines(const Text& text, const Kernel& kernel) {
+  const std::vector<std::uint64_t> functions = FunctionsBehind(text, kernel);
   std::map<std::uint64_t, std::vector<std::uint64_t>> callers;  // a subroutine -> behind its calls
   for (std::uint64_t at = 0; at + kInstructionBytes <= text.code.size(); at += kInstructionBytes) {
     const Instruction instruction = Decode(text.code.data() + at, at);
     if (instruction.opcode() != kCallRelative) continue;
-    callers[BranchTarget(instruction)].push_back(at + kInstructionBytes);
+    if (!CallsByRegister(instruction)) {
+      callers[BranchTarget(instruction)].push_back(at + kInstructionBytes);
+      continue;
+    }
+    for (const std::uint64_t function : functions)
+      callers[function].push_back(at + kInstructionBytes);
   }
   Subroutines subroutines;
   Walk walk(text, kernel);

@@ -12,6 +12,12 @@ namespace torpor::sass {
 // Where code goes that does not fall through, which counts from the instruction behind it.
 std::uint64_t BranchTarget(const Instruction& instruction);
 
+// Whether a CALL.REL goes where a register says.
+bool CallsByRegister(const Instruction& instruction);
+
+// The functions that a kernel may call by address: those of its text but itself.
+std::vector<std::uint64_t> FunctionsBehind(const Text& text, const Kernel& kernel);
+
 // Local subroutines are called with an address to return to in registers. All of a text is one PTX
 // function, in which a return is a jump to one of the places behind the calls that may have led to
 // it.

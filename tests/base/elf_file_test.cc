@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "tests/base/cubin_builder.h"
 
@@ -71,6 +72,36 @@ TEST(ElfFileTest, TextsEndWithTheFile) {
   EXPECT_LE(file->TextAt(file->sections()[1], 0).size(), 1U);
   EXPECT_EQ(file->TextAt(file->sections()[1], 1), "");
   EXPECT_EQ(file->TextAt(file->sections()[1], ~std::uint64_t{0}), "");
+}
+
+// Where a file ends that has something behind it.
+std::uint64_t BytesByItself(std::string file) {
+  file.append(100, 'x');
+  return ElfFileBytes(file.data());
+}
+
+TEST(ElfFileTest, AFileKnowsWhereItEnds) {
+  const std::string bytes = MakeCubin({{"counter", ".nv.global"}});
+  EXPECT_EQ(BytesByItself(bytes), bytes.size());
+  // What a section would have beyond the rest is its own, unless it has nothing in the file.
+  for (const auto& [type, more] : {std::pair(SHT_PROGBITS, 16U), std::pair(SHT_NOBITS, 0U)}) {
+    std::string longer = bytes;
+    SectionsOf(longer)[3].sh_type = static_cast<Elf64_Word>(type);
+    SectionsOf(longer)[3].sh_offset = bytes.size();
+    SectionsOf(longer)[3].sh_size = 16;
+    EXPECT_EQ(BytesByItself(longer), bytes.size() + more);
+  }
+}
+
+TEST(ElfFileTest, TextsAndOtherFilesEndNowhere) {
+  EXPECT_EQ(ElfFileBytes(""), 0U);
+  EXPECT_EQ(ElfFileBytes("\x7f"
+                         "ELF"),
+            0U);
+  EXPECT_EQ(ElfFileBytes(".version 9.0"), 0U);
+  std::string narrow = MakeCubin({{"counter", ".nv.global"}});
+  HeaderOf(narrow).e_ident[EI_CLASS] = ELFCLASS32;
+  EXPECT_EQ(ElfFileBytes(narrow.data()), 0U);
 }
 
 }  // namespace

@@ -51,6 +51,14 @@ bool Succeeds(std::vector<std::string> command, const std::filesystem::path& log
 
 }  // namespace
 
+// Others may follow from the first error.
+bool MachineCode::IsForAnotherArchitecture() const {
+  const std::size_t error = refusal.find("error   :");
+  if (error == std::string::npos) return false;
+  return refusal.substr(error, refusal.find('\n', error) - error).find(".target") !=
+         std::string::npos;
+}
+
 Assembler::Assembler(std::string ptxas, std::string architecture)
     : ptxas_(std::move(ptxas)), architecture_(std::move(architecture)), folder_(MakeFolder()) {}
 

@@ -10,6 +10,9 @@ namespace torpor::conformance {
 struct MachineCode {
   std::string image;    // an ELF file for cuModuleLoadData
   std::string refusal;  // of the assembler, where `image` is empty
+
+  // Whether the assembler refused an instruction that the architecture does not have.
+  bool IsForAnotherArchitecture() const;
 };
 
 // NVIDIA's assembler for PTX, a process for each module. Threads may share one.

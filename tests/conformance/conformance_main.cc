@@ -193,12 +193,21 @@ void RunMachineCode(Gpu& gpu, const Buffers& buffers, const Options& options,
   const std::vector<MachineCode> codes = AssembleAll(cases, options);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     Tally& tally = families[cases[i].family];
-    if (codes[i].image.empty()) {
+    if (codes[i].IsForAnotherArchitecture()) {
       ++tally.refused;
+      continue;
+    }
+    if (codes[i].image.empty()) {
+      Count(cases[i], {"ptxas: " + codes[i].refusal}, {}, tally);
       continue;
     }
     Outcome outcome = RunCase(gpu, buffers, cases[i], codes[i].image, options.seed);
     Count(cases[i], std::move(outcome), MachineCodeGap(cases[i]), tally);
+  }
+  if (!options.only.empty()) return;
+  for (const std::string& gap : UnusedMachineCodeGaps(cases)) {
+    ++families["known gaps"].failed;
+    std::printf("  FAILED %s\n         is known as a gap, but of no case\n", gap.c_str());
   }
 }
 

@@ -4,8 +4,10 @@
 #include <array>
 #include <iterator>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "tests/base/fatbin_builder.h"
 #include "tests/emulator/driver/module_test.h"
 
 namespace torpor::emulator {
@@ -19,6 +21,17 @@ class MachineCodeTest : public ModuleTest {
     Start(
         "  - {memory: 256MiB, compute_capability: 7.5}\n"
         "  - {memory: 256MiB}\n");
+  }
+
+  // What the driver says of a module that has nothing for this GPU.
+  std::string LogOfRefused(const std::string& image) {
+    std::array<char, 1000> log{};
+    std::array<CUjit_option, 2> options = {CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                                           CU_JIT_ERROR_LOG_BUFFER};
+    std::array<void*, 2> values = {reinterpret_cast<void*>(log.size()), log.data()};
+    EXPECT_EQ(cuModuleLoadDataEx(&module_, image.data(), 2, options.data(), values.data()),
+              CUDA_ERROR_NO_BINARY_FOR_GPU);
+    return log.data();
   }
 };
 
@@ -97,17 +110,19 @@ TEST_F(MachineCodeTest, AnotherGpuSaysWhatWouldHelp) {
   ASSERT_CUDA(cuDevicePrimaryCtxRetain(&other, 1));
   ASSERT_CUDA(cuCtxSetCurrent(other));
   for (const char* path : {TORPOR_TEST_SASS_FATBIN, TORPOR_TEST_CUBIN}) {
-    std::array<char, 1000> log{};
-    std::array<CUjit_option, 2> options = {CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-                                           CU_JIT_ERROR_LOG_BUFFER};
-    std::array<void*, 2> values = {reinterpret_cast<void*>(log.size()), log.data()};
-    const std::string image = ReadFile(path);
-    EXPECT_EQ(cuModuleLoadDataEx(&module_, image.data(), 2, options.data(), values.data()),
-              CUDA_ERROR_NO_BINARY_FOR_GPU);
-    EXPECT_THAT(log.data(), HasSubstr("sm_75"));
-    EXPECT_THAT(log.data(), HasSubstr("compute_capability: 7.5"));
+    const std::string log = LogOfRefused(ReadFile(path));
+    EXPECT_THAT(log, HasSubstr("sm_75"));
+    EXPECT_THAT(log, HasSubstr("compute_capability: 7.5"));
   }
   ASSERT_CUDA(cuDevicePrimaryCtxRelease(1));
+}
+
+TEST_F(MachineCodeTest, PtxThatIsTooNewIsNotDenied) {
+  const std::string log =
+      LogOfRefused(MakeContainer({{.architecture = 90, .payload = ".version 9.0"},
+                                  {.kind = 2, .architecture = 80, .payload = "elf"}}));
+  EXPECT_THAT(log, HasSubstr("no PTX for compute capability 7.5 or lower"));
+  EXPECT_THAT(log, HasSubstr("sm_80"));
 }
 
 TEST_F(MachineCodeTest, ADamagedCubinIsAnInvalidImage) {

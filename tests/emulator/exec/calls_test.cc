@@ -41,11 +41,6 @@ TEST_F(CallsTest, FunctionsRecurseAndReturnStructures) {
 
 TEST_F(CallsTest, LanesMayCallDifferentFunctions) {
   DeviceArray<int> out(memory_, 64);
-  if (KernelsAreMachineCode()) {  // of which calls by address are not translated
-    LaunchConfig config;
-    EXPECT_FALSE(Launch("indirect", config, out.data()));
-    return;
-  }
   MustRun("indirect", {1, 1, 1}, {64, 1, 1}, out.data());
   for (int t = 0; t < 64; ++t) {
     const int expected = (t % 2 == 0 ? 2 * t : t * t) + (t % 5 == 0 ? t : t * 3 * t);

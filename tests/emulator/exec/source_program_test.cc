@@ -137,6 +137,21 @@ TEST_F(SourceProgramTest, MemoryMayHoldAddressesOfMemory) {
   EXPECT_EQ(out[0], 7);
 }
 
+TEST_F(SourceProgramTest, MemoryIsAligned) {
+  source_->memories_ = {{.name = "$a", .size = 8},
+                        {.name = "$b", .size = 4096, .align = 4096},
+                        {.name = "$c", .size = 8, .align = 1024}};
+  source_->variables_ = {
+      {.name = "a", .memory = 0}, {.name = "b", .memory = 1}, {.name = "c", .memory = 2}};
+  LoadSource();
+  const auto& variables = program_->variables();
+  ASSERT_EQ(variables.size(), 3U);
+  EXPECT_EQ(variables[1].address % 4096, 0U);
+  EXPECT_EQ(variables[2].address % 1024, 0U);
+  EXPECT_GT(variables[1].address, variables[0].address + 8);
+  EXPECT_GT(variables[2].address, variables[1].address + 4096);
+}
+
 TEST_F(SourceProgramTest, AKernelThatCannotBePtxHarmsNoOther) {
   source_->Add("secret", "");
   source_->Add("broken", ".visible .entry broken(\n");

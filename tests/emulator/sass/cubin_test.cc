@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
 
+#include "base/elf_file.h"
 #include "tests/emulator/sass/test_cubin.h"
 
 namespace torpor::sass {
@@ -40,6 +43,19 @@ class CubinTest : public testing::Test {
     ADD_FAILURE() << "no variable " << name;
     static const Variable none;
     return none;
+  }
+
+  // In file_.
+  Elf64_Shdr& SectionNamed(std::string_view name) {
+    const auto file = ElfFile::Open(BytesOf(file_));
+    const auto& sections = file->sections();
+    const auto found = std::ranges::find_if(
+        sections, [&](const Elf64_Shdr& section) { return file->NameOf(section) == name; });
+    EXPECT_NE(found, sections.end()) << name;
+    Elf64_Ehdr header;
+    std::memcpy(&header, file_.data(), sizeof header);
+    auto* const table = reinterpret_cast<Elf64_Shdr*>(file_.data() + header.e_shoff);
+    return table[found == sections.end() ? 0 : found - sections.begin()];
   }
 
   std::string file_;
@@ -170,6 +186,19 @@ TEST_F(CubinTest, RefusesWhatIsNotLinked) {
   const auto read = ReadCubin(BytesOf(relocatable));
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.failure().code, CubinError::kUnsupported);
+}
+
+TEST_F(CubinTest, BanksOfConstantsAreBounded) {
+  constexpr std::uint64_t kMostBytes = 64 << 10;
+  for (const char* name : {".nv.constant3", ".nv.constant4"}) {
+    Elf64_Shdr& section = SectionNamed(name);
+    section.sh_type = SHT_NOBITS;
+    section.sh_size = kMostBytes + 1;
+    const auto read = ReadCubin(BytesOf(file_));
+    ASSERT_FALSE(read.ok()) << name;
+    EXPECT_THAT(read.failure().message, HasSubstr(name));
+    section.sh_size = kMostBytes;
+  }
 }
 
 TEST_F(CubinTest, SurvivesDamage) {

@@ -28,13 +28,14 @@ constexpr std::pair<std::uint64_t, std::uint64_t> kLoad = {0x000000000c047381, 0
 // STG.E.SYS [R12], R4
 constexpr std::pair<std::uint64_t, std::uint64_t> kStore = {0x000000040c007386, 0x000fe2000010e900};
 
-// The body of a kernel with 16 bytes of parameters.
-Result<std::string, LiftError> Lift(const Words& words) {
+// The body of a kernel with 16 bytes of parameters, and of the functions in its text.
+Result<std::string, LiftError> Lift(const Words& words, std::vector<Function> functions = {}) {
   std::vector<std::uint64_t> code;
   for (const auto& [low, high] : words) code.insert(code.end(), {low, high});
   Cubin cubin;
   cubin.texts.emplace_back();
   cubin.texts[0].code = std::as_bytes(std::span(code));
+  cubin.texts[0].functions = std::move(functions);
   Kernel kernel;
   kernel.name = "k";
   kernel.parameter_bytes = 16;
@@ -110,6 +111,21 @@ TEST(LiftTest, ConstantsBehindTheParametersAreNone) {
   const auto wild = Lift({{0x00005c0000047a02, 0x000fc40000000f00}, kExit});
   ASSERT_FALSE(wild);
   EXPECT_TRUE(Has(wild.failure().message, "MOV")) << wild.failure().message;
+}
+
+TEST(LiftTest, ACallByAddressIsOfAFunctionOfTheText) {
+  // CALL.REL.NOINC R6; EXIT; RET.REL.NODEC R20
+  const Words words = {
+      {0xfffffff006007344, 0x003fea0003c3ffff}, kExit, {0xffffffd014007950, 0x000fee0003c3ffff}};
+  const auto body = Lift(words, {{"k", 0, 0x20}, {"$k$f", 0x20, 0x10}});
+  ASSERT_TRUE(body) << body.failure().message;
+  EXPECT_TRUE(Has(*body, "setp.eq.u32 %tp0, %r0, 32;")) << *body;
+  EXPECT_TRUE(Has(*body, "trap;")) << *body;
+  EXPECT_FALSE(Has(*body, "%r0, 0;")) << "the kernel itself is not called: " << *body;
+  const auto without = Lift(words, {{"k", 0, 0x20}});
+  ASSERT_FALSE(without);
+  EXPECT_TRUE(Has(without.failure().message, "CALL.REL of a function that a register names"))
+      << without.failure().message;
 }
 
 TEST(LiftTest, CodeThatIsNoCodeIsAnErrorAtMost) {
