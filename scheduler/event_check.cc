@@ -46,8 +46,9 @@ class Objection {
     return is_priority ? "" : "the priority is beyond a million";
   }
   std::string operator()(const InstanceAdded& event) const {
-    if (std::ssize(event.companions) > kMostCompanions)
+    if (std::ssize(event.companions) > kMostCompanions) {
       return "the instance has too many companions";
+    }
     if (event.max_in_flight < 1 || event.max_in_flight > kMostInFlight) {
       return "max_in_flight is not from 1 to a million";
     }
