@@ -212,6 +212,6 @@ class ClientCore {
 
 }  // namespace torpor::shim
 
-// The one function that libtorpor_client.so exports (version node TORPOR_CLIENT_1): the core of the
-// calling thread's current device. Never null; nothing is started before ClientCore::Start.
+// What libtorpor_client.so exports (version node TORPOR_CLIENT_1), beside the tracer: the core of
+// the calling thread's current device. Never null; nothing is started before ClientCore::Start.
 extern "C" torpor::shim::ClientCore* torpor_client_core();

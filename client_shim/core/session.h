@@ -131,6 +131,7 @@ class Session final : public ClientCore {
   cudaError_t AwaitRoom(Lock& lock, bool tells_program);
   void Append(const Command& command);
   void FlushBatch();
+  void SendBatch(ExecutorLink& link);
   void PumpLink(const LinkPtr& link);
   void ReadLink(Lock& lock, const LinkPtr& link, bool wait);
   void HandOverReading(const LinkPtr& link);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session.h"
 #include "client_shim/core/unix_socket.h"
@@ -71,6 +72,7 @@ cudaError_t Session::AwaitLease(Lock& lock, bool tells_program) {
       case LeaseState::kReturning:
         break;
     }
+    const TracedWait wait(TracedWaitFor::kLease);
     lease_changed_.wait(lock);
   }
 }
@@ -80,6 +82,7 @@ cudaError_t Session::AwaitRoom(Lock& lock, bool tells_program) {
     if (const cudaError_t error = AwaitLease(lock, tells_program); error != cudaSuccess)
       return error;
     if (lease_.link->stream.unsent_bytes() <= kMaxUnsentBytes) return cudaSuccess;
+    const TracedWait wait(TracedWaitFor::kRoom);
     room_.wait(lock);
   }
 }
@@ -104,12 +107,15 @@ cudaError_t Session::Enqueue(const Command& command) {
   Lock lock(mutex_);
   if (const cudaError_t error = AwaitRoom(lock, false); error != cudaSuccess) return error;
   Append(command);
+  lock.unlock();
+  TraceCommand(command.fields.size() + (command.piece ? command.piece->bytes : 0));
   return cudaSuccess;
 }
 
 cudaError_t Session::Call(const Command& command, CallReply& reply) {
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   if (command.fields.size() > kMaxCommandFields) return cudaErrorInvalidValue;
+  const TracedWait wait(TracedWaitFor::kExecutor);
   ReplyWaiter waiter;
   waiter.reply = &reply;
   waiter.tells_program = !is_quiet;
@@ -133,6 +139,8 @@ cudaError_t Session::Call(const Command& command, CallReply& reply) {
   }
   const bool has_output = !printed_.empty();
   lock.unlock();
+  TraceCommand(command.fields.size());
+  TraceBytes(0, reply.result.size());
   if (has_output) Print();
   return waiter.error;
 }
@@ -153,8 +161,13 @@ bool Session::IsDrained() const {
 void Session::FlushBatch() {
   if (batch_.empty()) return;
   const LinkPtr link = lease_.link;
-  link->stream.Send(batch_.Take(lease_.id));
+  SendBatch(*link);
   PumpLink(link);
+}
+
+void Session::SendBatch(ExecutorLink& link) {
+  link.stream.Send(batch_.Take(lease_.id));
+  TraceBatch();
 }
 
 void Session::PumpLink(const LinkPtr& link) {
@@ -281,12 +294,14 @@ cudaError_t Session::TakeAsyncError() {
 }
 
 cudaError_t Session::AcquireWindow(std::uint64_t bytes, WindowPiece& piece) {
+  if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  if (ring_.Acquire(bytes, piece)) return cudaSuccess;
+  const TracedWait wait(TracedWaitFor::kWindow);
   for (;;) {
-    if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
-    if (ring_.Acquire(bytes, piece)) return cudaSuccess;
     // Pieces become free when their commands have run, so these must be on their way.
     if (const cudaError_t error = Flush(); error != cudaSuccess) return error;
     std::this_thread::sleep_for(kRingPoll);
+    if (ring_.Acquire(bytes, piece)) return cudaSuccess;
   }
 }
 

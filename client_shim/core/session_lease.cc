@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session.h"
 #include "client_shim/core/thread_end.h"
@@ -62,6 +63,8 @@ void Session::OnGrant(Lock& lock, const wire::LeaseGrant& grant) {
   if (lease_.state != LeaseState::kHeld) return;  // the connection broke at once
   uses_at_check_ = uses_;
   next_idle_check_ = std::chrono::steady_clock::now() + settings_.lease_idle;
+  if (lease_.is_explicit && device_ == 0)
+    TraceSection(("request (lease " + std::to_string(lease_.id) + ")").c_str());
   SendControl(wire::LeaseAck{grant.lease_id});
   lease_changed_.notify_all();
 }
@@ -98,13 +101,13 @@ void Session::TellExecutor(const LinkPtr& link) {
                   wire::Encoded(wire::Attach{hello_.session_id, hello_.session_key}));
     link->pending.push_back(
         {PendingReply::Kind::kAttach, CallId(wire::ProtocolCall::kAttach), nullptr});
-    link->stream.Send(batch_.Take(lease_.id));
+    SendBatch(*link);
   }
   journal_.Replay(link->known_version, [&](const Command& command) {
     batch_.Append(command.call_id, command.fields);
-    if (batch_.bytes() >= settings_.batch_bytes) link->stream.Send(batch_.Take(lease_.id));
+    if (batch_.bytes() >= settings_.batch_bytes) SendBatch(*link);
   });
-  if (!batch_.empty()) link->stream.Send(batch_.Take(lease_.id));
+  if (!batch_.empty()) SendBatch(*link);
   link->known_version = journal_.version();
   PumpLink(link);
 }
@@ -144,6 +147,7 @@ void Session::OnDrained(const LinkPtr& link, std::span<const std::uint8_t> resul
 }
 
 void Session::EndLease() {
+  if (lease_.is_explicit && device_ == 0) TraceSection(nullptr);
   KeepUntoldLoss();
   lease_ = Lease{};
   lease_changed_.notify_all();
@@ -223,6 +227,7 @@ cudaError_t Session::Create(std::uint64_t handle, const Command& create) {
   Lock lock(mutex_);
   journal_.Create(handle, create);
   TellChange(create);
+  TraceCommand(create.fields.size());
   return cudaSuccess;
 }
 
@@ -231,6 +236,7 @@ cudaError_t Session::Configure(std::uint64_t handle, const Command& setting, std
   Lock lock(mutex_);
   if (!journal_.Configure(handle, setting, key)) return cudaErrorInvalidResourceHandle;
   TellChange(setting);
+  TraceCommand(setting.fields.size());
   return cudaSuccess;
 }
 
@@ -238,7 +244,10 @@ cudaError_t Session::Destroy(std::uint64_t handle, const Command& destroy) {
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   Lock lock(mutex_);
   if (!journal_.Destroy(handle, destroy)) return cudaErrorInvalidResourceHandle;
-  if (destroy.call_id != 0) TellChange(destroy);
+  if (destroy.call_id != 0) {
+    TellChange(destroy);
+    TraceCommand(destroy.fields.size());
+  }
   std::uint64_t known_by_all = journal_.version();
   for (const auto& [key, link] : links_) known_by_all = std::min(known_by_all, link->known_version);
   journal_.Trim(known_by_all);

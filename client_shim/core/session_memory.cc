@@ -1,3 +1,4 @@
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/core/frame_codec.h"
 #include "client_shim/core/session.h"
 
@@ -15,6 +16,7 @@ void Session::SendControl(const wire::ClientMessage& message) {
 cudaError_t Session::Ask(std::uint64_t request_id, const wire::ClientMessage& request,
                          wire::ServerMessage& reply) {
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
+  const TracedWait wait(TracedWaitFor::kDaemon);
   ControlWaiter waiter;
   Lock lock(mutex_);
   if (lost_daemon_) return cudaErrorDevicesUnavailable;

@@ -1,5 +1,7 @@
 #include "client_shim/core/settings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -41,6 +43,14 @@ LogLevel ReadLogLevel() {
   return LogLevel::kWarn;
 }
 
+TraceMode ReadTraceMode() {
+  const std::string mode = Text("TORPOR_TRACE");
+  if (mode.empty() || mode == "off") return TraceMode::kOff;
+  if (mode == "summary") return TraceMode::kSummary;
+  if (mode == "json") return TraceMode::kJson;
+  return TraceMode::kUnknown;
+}
+
 }  // namespace
 
 Settings ReadSettings() {
@@ -56,6 +66,15 @@ Settings ReadSettings() {
       Number("TORPOR_FLUSH_US", settings.flush_after.count(), 1, 1'000'000));
   settings.lease_idle = std::chrono::milliseconds(
       Number("TORPOR_LEASE_IDLE_MS", settings.lease_idle.count(), 1, 3'600'000));
+  return settings;
+}
+
+TraceSettings ReadTraceSettings() {
+  constexpr std::string_view kProcess = "%p";
+  TraceSettings settings{ReadTraceMode(), Text("TORPOR_TRACE_FILE")};
+  if (settings.file.empty()) settings.file = "torpor-trace.%p.json";
+  if (const std::size_t at = settings.file.find(kProcess); at != std::string::npos)
+    settings.file.replace(at, kProcess.size(), std::to_string(getpid()));
   return settings;
 }
 

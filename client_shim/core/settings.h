@@ -22,4 +22,14 @@ struct Settings {
 
 Settings ReadSettings();
 
+enum class TraceMode { kOff, kSummary, kJson, kUnknown };
+
+// Read once, at the program's first CUDA call.
+struct TraceSettings {
+  TraceMode mode = TraceMode::kOff;  // TORPOR_TRACE: off, summary, json
+  std::string file;                  // TORPOR_TRACE_FILE, in which %p is the process's number
+};
+
+TraceSettings ReadTraceSettings();
+
 }  // namespace torpor::shim

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/cublas/captured_handle.h"
 #include "client_shim/cublas/handle_table.h"
 #include "client_shim/cublas/status.h"
@@ -24,8 +25,9 @@ namespace torpor::shim {
 // one after another, then Send or Ask. The first field that cannot be sent decides the status.
 class CublasCall {
  public:
-  explicit CublasCall(cublasHandle_t handle)
-      : handle_(CublasHandleTable::Get().Find(handle)),
+  explicit CublasCall(cublasHandle_t handle, const char* entry = __builtin_FUNCTION())
+      : traced_(entry),
+        handle_(CublasHandleTable::Get().Find(handle)),
         status_(handle_ ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED) {}
 
   bool result_goes_to_host() const {
@@ -144,6 +146,7 @@ class CublasCall {
 
   static constexpr std::size_t kExpectedBytes = 320;  // of the longest, GemmStridedBatchedEx
 
+  const TracedCall traced_;
   CublasHandle* const handle_;
   cublasStatus_t status_;
 };

@@ -1,3 +1,4 @@
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/cublas/handle_table.h"
 #include "client_shim/cublas/overrides.h"
 #include "client_shim/cublas/status.h"
@@ -8,18 +9,24 @@ namespace torpor::shim {
 namespace {
 
 template <typename Body>
-cublasStatus_t WithHandle(cublasHandle_t handle, Body body) {
+cublasStatus_t WithHandle(cublasHandle_t handle, Body body,
+                          const char* entry = __builtin_FUNCTION()) {
+  const TracedCall traced(entry);
   CublasHandle* const found = CublasHandleTable::Get().Find(handle);
   return found ? body(*found) : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
 template <typename T, typename Body>
-cublasStatus_t ReadHandle(cublasHandle_t handle, T* value, Body body) {
-  return WithHandle(handle, [&](const CublasHandle& found) {
-    if (!value) return CUBLAS_STATUS_INVALID_VALUE;
-    *value = body(found);
-    return CUBLAS_STATUS_SUCCESS;
-  });
+cublasStatus_t ReadHandle(cublasHandle_t handle, T* value, Body body,
+                          const char* entry = __builtin_FUNCTION()) {
+  return WithHandle(
+      handle,
+      [&](const CublasHandle& found) {
+        if (!value) return CUBLAS_STATUS_INVALID_VALUE;
+        *value = body(found);
+        return CUBLAS_STATUS_SUCCESS;
+      },
+      entry);
 }
 
 cublasStatus_t CreateHandle(cublasHandle_t* handle) {

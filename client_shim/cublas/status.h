@@ -19,8 +19,8 @@ cublasStatus_t PropertyOfCublas(libraryPropertyType type, int* value);
 
 // What `body` returns, or that there was too little memory.
 template <typename Body>
-cublasStatus_t Guarded(Body&& body) noexcept {
-  return WithoutExceptions<CUBLAS_STATUS_ALLOC_FAILED>(body);
+cublasStatus_t Guarded(Body&& body, const char* entry = __builtin_FUNCTION()) noexcept {
+  return WithoutExceptions<CUBLAS_STATUS_ALLOC_FAILED>(body, entry);
 }
 
 }  // namespace torpor::shim

@@ -15,11 +15,14 @@ namespace torpor::shim {
 namespace {
 
 template <typename Body>
-cublasStatus_t WithHandle(cublasLtHandle_t handle, Body body) {
-  return Guarded([&] {
-    ClientCore* const core = CublasLtHandles::Get().FindCore(handle);
-    return core ? body(*core) : CUBLAS_STATUS_NOT_INITIALIZED;
-  });
+cublasStatus_t WithHandle(cublasLtHandle_t handle, Body body,
+                          const char* entry = __builtin_FUNCTION()) {
+  return Guarded(
+      [&] {
+        ClientCore* const core = CublasLtHandles::Get().FindCore(handle);
+        return core ? body(*core) : CUBLAS_STATUS_NOT_INITIALIZED;
+      },
+      entry);
 }
 
 // False for null.

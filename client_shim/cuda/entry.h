@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <new>
 
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/core/client_core.h"
 #include "client_shim/cudart/driver_seam.h"
 
 // What every entry of the driver API is: one of Always, Initialized or InContext around a lambda,
 // whose answer (a CUresult or the runtime's cudaError_t) is told in the driver's words. Nothing is
-// thrown, and the runtime's last error stays as it is.
+// thrown, and the runtime's last error stays as it is. `name` is the entry's, for a trace.
 namespace torpor::shim {
 
 inline const DriverSeam& Seam() {
@@ -25,7 +26,8 @@ CUresult ToCuResult(cudaError_t error);
 inline CUresult ToCuResult(CUresult result) { return result; }
 
 template <typename Body>
-CUresult Always(Body&& body) noexcept {
+CUresult Always(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
+  const TracedCall traced(name);
   const bool was_inside = Seam().set_inside_driver_call(true);
   CUresult result = CUDA_ERROR_UNKNOWN;
   try {
@@ -44,19 +46,23 @@ CUresult CheckInitialized();
 CUresult CheckContext();
 
 template <typename Body>
-CUresult Initialized(Body&& body) noexcept {
-  return Always([&]() -> CUresult {
-    if (const CUresult state = CheckInitialized(); state != CUDA_SUCCESS) return state;
-    return ToCuResult(body());
-  });
+CUresult Initialized(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
+  return Always(
+      [&]() -> CUresult {
+        if (const CUresult state = CheckInitialized(); state != CUDA_SUCCESS) return state;
+        return ToCuResult(body());
+      },
+      name);
 }
 
 template <typename Body>
-CUresult InContext(Body&& body) noexcept {
-  return Always([&]() -> CUresult {
-    if (const CUresult state = CheckContext(); state != CUDA_SUCCESS) return state;
-    return ToCuResult(body());
-  });
+CUresult InContext(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
+  return Always(
+      [&]() -> CUresult {
+        if (const CUresult state = CheckContext(); state != CUDA_SUCCESS) return state;
+        return ToCuResult(body());
+      },
+      name);
 }
 
 // Says once that `what` is not supported. CUDA_ERROR_NOT_SUPPORTED.

@@ -69,6 +69,7 @@ cudaError_t DownloadPageable(void* destination, std::uint64_t bytes,
     TORPOR_TRY(Core().AcquireWindow(std::min(bytes - at, kDownloadPieceBytes), piece));
     const cudaError_t error = ask(at, piece.bytes, piece.offset, inline_bytes);
     if (error == cudaSuccess) std::memcpy(to + at, piece.data, piece.bytes);
+    TraceBytes(0, piece.bytes);
     Core().ReleaseWindow(piece);
     TORPOR_TRY(error);
     at += piece.bytes;

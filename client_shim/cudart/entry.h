@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/core/client_core.h"
 #include "client_shim/cudart/overrides.h"
 #include "proto/cuda_api/cudart_commands.h"
@@ -80,9 +81,11 @@ cudaError_t ForEachDevice(const Body& body) {
   return cudaSuccess;
 }
 
-// The body of an entry point: its error becomes the thread's last error, nothing is thrown.
+// The body of an entry point: its error becomes the thread's last error, nothing is thrown. `name`
+// is the entry's, for a trace.
 template <typename Body>
-cudaError_t Entry(Body&& body) noexcept {
+cudaError_t Entry(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
+  const TracedCall traced(name);
   const CoreScope scope;
   try {
     return RecordError(body());

@@ -21,9 +21,15 @@ cudaError_t RecordError(cudaError_t error) {
 
 using torpor::shim::last_error;
 
-cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaGetLastError() {
+  const torpor::shim::TracedCall traced;
+  return std::exchange(last_error, cudaSuccess);
+}
 
-cudaError_t cudaPeekAtLastError() { return last_error; }
+cudaError_t cudaPeekAtLastError() {
+  const torpor::shim::TracedCall traced;
+  return last_error;
+}
 
 const char* cudaGetErrorName(cudaError_t error) { return torpor::shim::ErrorName(error); }
 

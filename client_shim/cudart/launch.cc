@@ -165,6 +165,7 @@ using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entr
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                      struct CUstream_st* stream) {
+  const TracedCall traced;
   ConfigurationStack* const stack = Configurations();
   if (!stack || stack->depth == kMaxConfigurations) return 1;
   stack->configurations[stack->depth++] = {grid, block, shared_bytes, stream};

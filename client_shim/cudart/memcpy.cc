@@ -42,6 +42,7 @@ cudaError_t UploadPinned(const Copy& copy) {
   command.bytes = copy.bytes;
   command.payload = wire::Payload::kArena;
   command.offset = ArenaOffset(copy.from);
+  TraceBytes(copy.bytes, 0);
   return Send(command);
 }
 
@@ -72,6 +73,7 @@ cudaError_t Run(const Copy& copy, const Route& route, Wait wait) {
     return Finish(*copy.stream, wait);
   }
   if (from_device) {
+    TraceBytes(0, copy.bytes);
     TORPOR_TRY(Send(wire::MemcpyDtoHArena{Address(copy.from), copy.stream->wire, copy.bytes,
                                           ArenaOffset(copy.to)}));
     return Finish(*copy.stream, wait);

@@ -106,6 +106,7 @@ cudaError_t Upload(std::span<const std::uint8_t> image, const Sha256Digest& hash
     upload.offset = piece.offset;
     upload.bytes = piece.bytes;
     const cudaError_t error = Ask(upload);
+    TraceBytes(piece.bytes, 0);
     Core().ReleaseWindow(piece);
     TORPOR_TRY(error);
     at += piece.bytes;

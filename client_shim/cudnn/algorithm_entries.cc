@@ -3,6 +3,7 @@
 
 #include "base/cudnn/shapes.h"
 #include "client_shim/c_entry.h"
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/cudnn/questions.h"
@@ -53,7 +54,9 @@ cudnnStatus_t Ask(ClientCore& core, wire::CudnnConvolutionAlgorithms& command, i
 template <typename Performance>
 cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_measured,
                          const Convolution& given, int requested, int* returned,
-                         Performance* performances) noexcept {
+                         Performance* performances,
+                         const char* entry = __builtin_FUNCTION()) noexcept {
+  const TracedCall traced(entry);
   const CudnnHandle* const found = CudnnHandleTable::Get().Find(handle);
   if (!found) return CUDNN_STATUS_NOT_INITIALIZED;
   if (!given.x || !given.w || !given.convolution || !given.y || !returned || !performances)

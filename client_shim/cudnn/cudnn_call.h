@@ -10,6 +10,7 @@
 
 #include "base/cudnn/descriptors.h"
 #include "client_shim/c_entry.h"
+#include "client_shim/core/call_tracer.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/questions.h"
 #include "proto/wire/codec.h"
@@ -20,8 +21,9 @@ namespace torpor::shim {
 // after another, then Send or AskSize. The first field that cannot be sent decides the status.
 class CudnnCall {
  public:
-  explicit CudnnCall(cudnnHandle_t handle)
-      : handle_(CudnnHandleTable::Get().Find(handle)),
+  explicit CudnnCall(cudnnHandle_t handle, const char* entry = __builtin_FUNCTION())
+      : traced_(entry),
+        handle_(CudnnHandleTable::Get().Find(handle)),
         status_(handle_ ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_INITIALIZED) {}
 
   void Stream(std::uint64_t& field);
@@ -90,6 +92,7 @@ class CudnnCall {
   cudnnStatus_t Enqueue(std::uint32_t call_id, std::uint64_t stream,
                         std::span<const std::uint8_t> fields);
 
+  const TracedCall traced_;
   CudnnHandle* const handle_;
   cudnnStatus_t status_;
 };

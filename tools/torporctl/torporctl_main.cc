@@ -58,7 +58,13 @@ constexpr const char* kRunFooter =
     "  126  the program may not be run\n"
     "  127  there is no such program\n\n"
     "Environment: TORPOR_CONFIG_FILE names the daemon's configuration; the program gets "
-    "TORPOR_SOCKET, TORPOR_TOKEN, LD_LIBRARY_PATH and LD_PRELOAD (docs/torporctl.md).";
+    "TORPOR_SOCKET, TORPOR_TOKEN, LD_LIBRARY_PATH and LD_PRELOAD (docs/torporctl.md). Read in the "
+    "program (docs/shim.md):\n"
+    "  TORPOR_TRACE       summary: which CUDA calls waited, and who made them, on stderr; json: "
+    "also\n"
+    "                     a file for chrome://tracing or Perfetto\n"
+    "  TORPOR_TRACE_FILE  that file (torpor-trace.%p.json; %p is the process's number)\n"
+    "  TORPOR_LOG         off, warn, debug: what the libraries say on stderr";
 
 struct Options {
   std::string config_file;

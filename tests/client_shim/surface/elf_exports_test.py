@@ -78,9 +78,10 @@ class Surface(unittest.TestCase):
         for original, ours in self.each():
             self.assertEqual(dynamic(ours, "SONAME"), dynamic(original, "SONAME"))
 
-    def test_the_core_exports_one_function(self):
+    def test_the_core_exports_itself_and_the_tracer(self):
         self.assertEqual(symbols(arguments.client / "libtorpor_client.so", defined=True),
-                         {"torpor_client_core": "TORPOR_CLIENT_1"})
+                         {name: "TORPOR_CLIENT_1" for name in
+                          ("torpor_client_core", "torpor_call_tracer", "torporTraceMark")})
 
 
 class Needs(unittest.TestCase):
