@@ -52,9 +52,11 @@ cudaError_t Download(const Copy& copy) {
       [&](std::uint64_t at, std::uint64_t bytes, std::uint64_t window_offset,
           std::vector<std::uint8_t>& inline_bytes) -> cudaError_t {
         wire::MemcpyDtoHResult result;
+        const std::uint64_t commands = Core().CommandCount();
         TORPOR_TRY(
             Ask(wire::MemcpyDtoH{Address(copy.from) + at, copy.stream->wire, bytes, window_offset},
                 result));
+        copy.stream->idle_commands = commands + 1;
         inline_bytes.assign(result.data.begin(), result.data.end());
         return cudaSuccess;
       });

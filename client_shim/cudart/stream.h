@@ -23,7 +23,7 @@ struct Stream {
   int priority = 0;
   bool is_default = false;             // the legacy stream or a thread's
   std::atomic<int> host_functions{0};  // queued and not finished
-  // The core's count of commands when it was last synchronised; its first command is 1.
+  // The core's count of commands when the program last waited for it; its first command is 1.
   std::atomic<std::uint64_t> idle_commands{0};
 
   // Set while what is sent to it goes into a graph; guarded by GraphLock.

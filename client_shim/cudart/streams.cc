@@ -132,23 +132,27 @@ cudaError_t DestroyStream(cudaStream_t handle) {
   return Destroy(*stream);
 }
 
-cudaError_t Synchronize(cudaStream_t handle) {
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(handle, stream));
-  const std::uint64_t commands = Core().CommandCount();
-  TORPOR_TRY(Ask(wire::StreamSynchronize{stream->wire}));
-  stream->idle_commands = commands + 1;
-  return FetchManagedVariables();
-}
-
 // The core's count of commands when the whole device was last known to be idle.
 PerDevice<std::atomic<std::uint64_t>> device_idle_commands;
 
-// Whether it was synchronised, or its device, and nothing at all was enqueued since, by whichever
-// library.
+// Whether the program has waited for it, or for its device, and nothing at all was enqueued since,
+// by whichever library.
 bool IsKnownIdle(const Stream& stream) {
   const std::uint64_t commands = Core().CommandCount();
   return stream.idle_commands == commands || device_idle_commands.here() == commands;
+}
+
+cudaError_t Synchronize(cudaStream_t handle) {
+  StreamPtr stream;
+  TORPOR_TRY(UseStream(handle, stream));
+  if (IsKnownIdle(*stream)) {
+    TORPOR_TRY(Core().TakeAsyncError());
+  } else {
+    const std::uint64_t commands = Core().CommandCount();
+    TORPOR_TRY(Ask(wire::StreamSynchronize{stream->wire}));
+    stream->idle_commands = commands + 1;
+  }
+  return FetchManagedVariables();
 }
 
 bool MarkIsReached(const Stream& stream) {

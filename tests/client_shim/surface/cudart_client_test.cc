@@ -359,6 +359,21 @@ TEST_F(CudartClientTest, WhatCouldNotBeSentIsNotAwaited) {
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
+// As PyTorch does it after each download.
+TEST_F(CudartClientTest, ASynchronisationRightBehindADownloadAsksNobody) {
+  core_.is_drained = false;
+  core_.reply.result = wire::Encoded(wire::MemcpyDtoHResult{std::vector<std::uint8_t>(4)});
+  int got = 0;
+  ASSERT_EQ(cudaMemcpyAsync(&got, At(kDevice), 4, cudaMemcpyDeviceToHost, nullptr), cudaSuccess);
+  const std::size_t sent = core_.sent.size();
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_EQ(core_.sent.size(), sent);
+  core_.reply.result.clear();
+  ASSERT_EQ(cudaMemsetAsync(At(kDevice), 0, 4, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_EQ(core_.sent.back().call_id, wire::StreamSynchronize::kCallId);
+}
+
 // However long the executor takes to reach a mark.
 TEST_F(CudartClientTest, AQueryRightBehindASynchronisationFindsTheStreamReady) {
   core_.is_drained = false;
