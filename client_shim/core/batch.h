@@ -20,6 +20,7 @@ class Batch {
   // `fields` is at most kMaxCommandFields long.
   void Append(std::uint32_t call_id, std::span<const std::uint8_t> fields);
   bool empty() const { return count_ == 0; }
+  std::size_t calls() const { return count_; }
   std::size_t bytes() const { return frame_.size(); }
   // The frame for GrpcStream::Send; the batch is empty again.
   std::vector<std::uint8_t> Take(std::uint64_t lease_id);

@@ -130,8 +130,10 @@ class Session final : public ClientCore {
   cudaError_t AwaitLease(Lock& lock, bool tells_program);
   cudaError_t AwaitRoom(Lock& lock, bool tells_program);
   void Append(const Command& command);
+  bool BatchIsFull() const;
   void FlushBatch();
   void SendBatch(ExecutorLink& link);
+  cudaError_t AwaitWork();
   void PumpLink(const LinkPtr& link);
   void ReadLink(Lock& lock, const LinkPtr& link, bool wait);
   void HandOverReading(const LinkPtr& link);

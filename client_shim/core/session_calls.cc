@@ -9,6 +9,7 @@
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session.h"
 #include "client_shim/core/unix_socket.h"
+#include "proto/cuda_api/cudart_commands.h"
 
 namespace torpor::shim {
 namespace {
@@ -88,28 +89,40 @@ cudaError_t Session::AwaitRoom(Lock& lock, bool tells_program) {
 }
 
 void Session::Append(const Command& command) {
-  if (batch_.empty()) {
-    batch_since_ = std::chrono::steady_clock::now();
-    if (!timer_is_armed_) {
-      timer_is_armed_ = true;
-      Wake();
-    }
-  }
+  if (batch_.empty()) batch_since_ = std::chrono::steady_clock::now();
   batch_.Append(command.call_id, command.fields);
   ++uses_;
   if (command.piece) ring_.Submitted(*command.piece);
-  if (batch_.bytes() >= settings_.batch_bytes) FlushBatch();
+  if (BatchIsFull()) return FlushBatch();
+  if (!timer_is_armed_) {
+    timer_is_armed_ = true;
+    Wake();
+  }
+}
+
+bool Session::BatchIsFull() const {
+  return batch_.bytes() >= settings_.batch_bytes || batch_.calls() >= settings_.batch_calls;
 }
 
 cudaError_t Session::Enqueue(const Command& command) {
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   if (command.fields.size() > kMaxCommandFields) return cudaErrorInvalidValue;
-  Lock lock(mutex_);
-  if (const cudaError_t error = AwaitRoom(lock, false); error != cudaSuccess) return error;
-  Append(command);
-  lock.unlock();
+  {
+    Lock lock(mutex_);
+    if (const cudaError_t error = AwaitRoom(lock, false); error != cudaSuccess) return error;
+    Append(command);
+  }
   TraceCommand(command.fields.size() + (command.piece ? command.piece->bytes : 0));
-  return cudaSuccess;
+  return settings_.is_blocking ? AwaitWork() : cudaSuccess;
+}
+
+// All of the session's, with an error that it has met.
+cudaError_t Session::AwaitWork() {
+  CallReply reply;
+  const cudaError_t error = Call({wire::DeviceSynchronize::kCallId, {}}, reply);
+  if (error != cudaSuccess) return error;
+  const cudaError_t async_error = TakeAsyncError();
+  return async_error != cudaSuccess ? async_error : static_cast<cudaError_t>(reply.status);
 }
 
 cudaError_t Session::Call(const Command& command, CallReply& reply) {

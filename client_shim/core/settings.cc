@@ -62,10 +62,13 @@ Settings ReadSettings() {
       Number("TORPOR_CONNECT_TIMEOUT_MS", settings.connect_timeout.count(), 1, 600'000));
   settings.batch_bytes = static_cast<std::size_t>(
       Number("TORPOR_BATCH_BYTES", static_cast<std::int64_t>(settings.batch_bytes), 1, 2 << 20));
+  settings.batch_calls = static_cast<std::size_t>(
+      Number("TORPOR_BATCH_CALLS", static_cast<std::int64_t>(settings.batch_calls), 1, 1'000'000));
   settings.flush_after = std::chrono::microseconds(
       Number("TORPOR_FLUSH_US", settings.flush_after.count(), 1, 1'000'000));
   settings.lease_idle = std::chrono::milliseconds(
       Number("TORPOR_LEASE_IDLE_MS", settings.lease_idle.count(), 1, 3'600'000));
+  settings.is_blocking = Number("CUDA_LAUNCH_BLOCKING", 0, 0, 1) != 0;
   return settings;
 }
 

@@ -15,7 +15,11 @@ struct Settings {
   LogLevel log = LogLevel::kWarn;                     // TORPOR_LOG: off, warn, debug
   std::chrono::milliseconds connect_timeout{5000};    // TORPOR_CONNECT_TIMEOUT_MS
   std::size_t batch_bytes = std::size_t{256} * 1024;  // TORPOR_BATCH_BYTES: flushed when longer
-  std::chrono::microseconds flush_after{200};         // TORPOR_FLUSH_US: flushed when older
+  std::size_t batch_calls = 1'000'000;         // TORPOR_BATCH_CALLS: flushed with so many calls
+  std::chrono::microseconds flush_after{200};  // TORPOR_FLUSH_US: flushed when older
+  // CUDA_LAUNCH_BLOCKING is a number other than 0: what is enqueued is complete when the call
+  // returns.
+  bool is_blocking = false;
   // An implicit lease goes back after one to two such spans without a call.
   std::chrono::milliseconds lease_idle{20};  // TORPOR_LEASE_IDLE_MS
 };

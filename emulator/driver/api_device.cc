@@ -50,6 +50,8 @@ CUresult CUDAAPI cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
+int torporEmulatorComputes() { return Driver::Get().topology().computes ? 1 : 0; }
+
 CUresult CUDAAPI cuDeviceGetCount(int* count) {
   return Call([&](Driver& driver) {
     if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -88,6 +88,16 @@ CUresult RunModelled(unsigned place, Duration duration, const Run& run) {
   return result;
 }
 
+// A kernel of which nothing but its time is left.
+void SubmitTime(const StreamTarget& target, Duration duration) {
+  target.context->Submit(
+      target.stream,
+      [duration, place = target.context->device().spec().place] {
+        return RunModelled(place, duration, [] { return CUDA_SUCCESS; });
+      },
+      Stream::Placement::kQueue);
+}
+
 }  // namespace
 
 CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchRequest& request,
@@ -113,13 +123,18 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
       packed != CUDA_SUCCESS) {
     return packed;
   }
+  const auto modelled = Driver::Get().kernel_times().Of(info.name);
+  if (!Driver::Get().topology().computes) {
+    if (modelled) SubmitTime(target, *modelled);
+    return CUDA_SUCCESS;
+  }
   // The first launch of a kernel compiles it, as CUDA's lazy loading does, and tells the caller of
   // instructions that the emulator does not know.
   if (const CUresult loaded = function->Load(request.block); loaded != CUDA_SUCCESS) return loaded;
   target.context->Submit(
       target.stream,
-      [program = function->program(), &info, request, parameters = std::move(parameters),
-       modelled = Driver::Get().kernel_times().Of(info.name), place = device.spec().place] {
+      [program = function->program(), &info, request, parameters = std::move(parameters), modelled,
+       place = device.spec().place] {
         const auto run = [&] { return RunKernel(*program, info, request, parameters); };
         return modelled ? RunModelled(place, *modelled, run) : run();
       },

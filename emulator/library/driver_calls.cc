@@ -21,7 +21,8 @@ bool Load(DriverCalls& calls) {
          Find(library, "cuStreamSynchronize", calls.stream_synchronize) &&
          Find(library, "cuPointerGetAttributes", calls.pointer_get_attributes) &&
          Find(library, "cuMemcpy2D_v2", calls.memcpy_2d) &&
-         Find(library, "cuMemcpy2DAsync_v2", calls.memcpy_2d_async);
+         Find(library, "cuMemcpy2DAsync_v2", calls.memcpy_2d_async) &&
+         Find(library, "torporEmulatorComputes", calls.computes);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <cuda.h>
 
+#include "emulator/driver/computes.h"
+
 namespace torpor::emulator {
 
 // What the emulated libraries need of the driver, taken from the libcuda.so.1 that the process has
@@ -13,6 +15,7 @@ struct DriverCalls {
   decltype(&cuPointerGetAttributes) pointer_get_attributes = nullptr;
   decltype(&cuMemcpy2D) memcpy_2d = nullptr;
   decltype(&cuMemcpy2DAsync) memcpy_2d_async = nullptr;
+  decltype(&torporEmulatorComputes) computes = nullptr;
 
   // Null, said once on stderr, if no libcuda.so.1 is loaded.
   static const DriverCalls* Get();

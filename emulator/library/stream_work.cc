@@ -59,6 +59,7 @@ bool QueueWork(const DriverCalls& driver, CUstream stream, std::span<const Exten
                  extent.address, static_cast<unsigned long long>(extent.bytes));
     return false;
   }
+  if (driver.computes() == 0) return true;
   auto queued = std::make_unique<Work>(std::move(work));
   if (driver.launch_host_func(stream, RunWork, queued.get()) != CUDA_SUCCESS) return false;
   (void)queued.release();  // RunWork's now

@@ -16,7 +16,7 @@ namespace torpor::emulator {
 bool Accessible(const DriverCalls& driver, const Extent& extent);
 
 // Queues `work` on the stream if all `extents` are accessible; else, or if the stream refuses it,
-// false, with a line on stderr for the first.
+// false, with a line on stderr for the first. Where nothing is computed that is all.
 bool QueueWork(const DriverCalls& driver, CUstream stream, std::span<const Extent> extents,
                std::function<void()> work);
 

@@ -81,6 +81,15 @@ unsigned DocumentReader::Count(const YAML::Node& node, const std::string& what, 
   return least;
 }
 
+bool DocumentReader::Choice(const YAML::Node& node, const char* key, bool fallback) {
+  const YAML::Node value = node[key];
+  if (!value) return fallback;
+  bool choice = fallback;
+  if (!value.IsScalar() || !YAML::convert<bool>::decode(value, choice))
+    Fail(value, std::string(key) + " must be true or false");
+  return choice;
+}
+
 std::string DocumentReader::Name(const YAML::Node& node, const char* key) {
   const YAML::Node value = node[key];
   if (value && value.IsScalar() && !value.Scalar().empty()) return value.Scalar();

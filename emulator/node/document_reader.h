@@ -35,6 +35,8 @@ class DocumentReader {
                 std::optional<double> fallback = std::nullopt);
   // `node` itself as a whole number.
   unsigned Count(const YAML::Node& node, const std::string& what, unsigned least, unsigned most);
+  // `true` or `false` under `key`, or the fallback.
+  bool Choice(const YAML::Node& node, const char* key, bool fallback);
   // The text under `key`, which must be there and not empty.
   std::string Name(const YAML::Node& node, const char* key);
 

@@ -176,14 +176,15 @@ std::vector<KernelTime> ReadKernels(const YAML::Node& list, DocumentReader& read
 
 Topology ReadDocument(const YAML::Node& root, DocumentReader& reader) {
   Topology topology;
-  if (!reader.CheckKeys(root,
-                        {"version", "time_scale", "pcie_switches", "gpus", "nvlinks", "kernels"})) {
+  if (!reader.CheckKeys(root, {"version", "time_scale", "computes", "pcie_switches", "gpus",
+                               "nvlinks", "kernels"})) {
     return topology;
   }
   if (!root["version"] || !root["version"].IsScalar() || root["version"].Scalar() != "v1") {
     reader.Fail(root, "needs 'version: v1'");
   }
   topology.time_scale = reader.Number(root, "time_scale", kTimeScale, 1);
+  topology.computes = reader.Choice(root, "computes", true);
   topology.switches = ReadSwitches(root["pcie_switches"], reader);
   topology.gpus = ReadGpus(root, topology.switches, reader);
   topology.nvlinks = ReadNvlinks(root["nvlinks"], topology.gpus.size(), reader);

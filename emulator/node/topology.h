@@ -59,6 +59,7 @@ struct Topology {
   Nvlinks nvlinks;
   std::vector<KernelTime> kernels;  // the first that matches counts
   double time_scale = 1;            // real seconds in which a modelled one passes
+  bool computes = true;             // else kernels and library calls do nothing
 };
 
 // Parses the text of a topology file, version v1; docs/emulator.md describes it. `source` names

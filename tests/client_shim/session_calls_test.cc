@@ -56,6 +56,40 @@ TEST_F(SessionTest, AFullBatchLeavesByItself) {
   EXPECT_GT(first_->frames(), 2u);
 }
 
+TEST_F(SessionTest, ABatchOfAsManyCallsAsItMayHaveLeavesByItself) {
+  settings_.flush_after = std::chrono::hours(1);
+  settings_.batch_calls = 4;
+  ASSERT_EQ(Start(), cudaSuccess);
+  for (int i = 0; i < 11; ++i) ASSERT_EQ(Launch(), cudaSuccess);
+  first_->Await(wire::LaunchKernel::kCallId, 8);
+  EXPECT_EQ(first_->frames(), 3u);  // kAttach travels alone
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(first_->commands().size(), 1 + 11 + 1u);
+}
+
+TEST_F(SessionTest, EachCallIsWaitedForIfLaunchesBlock) {
+  settings_.is_blocking = true;
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  EXPECT_EQ(CallIds(first_->commands()),
+            (std::vector<std::uint32_t>{
+                kAttach, wire::LaunchKernel::kCallId, wire::DeviceSynchronize::kCallId,
+                wire::LaunchKernel::kCallId, wire::DeviceSynchronize::kCallId}));
+}
+
+TEST_F(SessionTest, ALaunchThatBlocksReturnsItsOwnError) {
+  settings_.is_blocking = true;
+  first_->set_answer([](const ReceivedCommand&) {
+    wire::Reply reply;
+    reply.async_error = cudaErrorInvalidValue;
+    return reply;
+  });
+  ASSERT_EQ(Start(), cudaSuccess);
+  EXPECT_EQ(Launch(), cudaErrorInvalidValue);
+  EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
+}
+
 TEST_F(SessionTest, CommandsOfOneBatchTravelInOneFrame) {
   settings_.flush_after = std::chrono::hours(1);
   ASSERT_EQ(Start(), cudaSuccess);

@@ -6,7 +6,7 @@ usage: plot.py FILE.plot.json...      writes FILE.svg beside each that has point
 
 A file is {"kind": "cdf", "title", "x_label", "log_x", "series": [{"name", "points": [[x, share]]}]}
 or {"kind": "bars", "title", "y_label", "log_y", "groups": [...], "series": [{"name", "values"}]}
-or {"kind": "lines", "title", "x_label", "y_label", "log_y",
+or {"kind": "lines", "title", "x_label", "y_label", "log_x", "log_y",
     "series": [{"name", "points": [[x, y]], "panel"}]}, where series with a "panel" are drawn apart.
 """
 
@@ -34,15 +34,15 @@ def cell(text):
     return '"' + str(text).replace('"', "") + '"'
 
 
-def data_and_curves(series, style, log_axis=None, colors=None):
+def data_and_curves(series, style, log_axes=(), colors=None):
     """Data blocks of the series' points, and the command that plots them: `style` of each. A series
-    that has no points is left out, and of the others what a logarithmic axis (0: x, 1: y) cannot
+    that has no points is left out, and of the others what logarithmic axes (0: x, 1: y) cannot
     show. What is drawn later is thinner, so that lines that lie on each other all show."""
     blocks, curves = [], []
     colors = colors or {one["name"]: COLORS[index % len(COLORS)] for index, one in enumerate(series)}
     for index, one in enumerate(series):
         points = [f"{point[0]} {point[1]}" for point in one["points"]
-                  if log_axis is None or point[log_axis] > 0]
+                  if all(point[axis] > 0 for axis in log_axes)]
         if not points:
             continue
         name = f"$data{len(blocks)}"
@@ -60,7 +60,7 @@ def cdf(plot):
             "set key bottom right"]
     is_log = plot.get("log_x")
     return (axes + (["set logscale x"] if is_log else []) +
-            data_and_curves(plot["series"], "steps", 0 if is_log else None))
+            data_and_curves(plot["series"], "steps", [0] if is_log else []))
 
 
 def bars(plot):
@@ -86,11 +86,12 @@ def panels_of(plot):
 
 
 def lines(plot):
-    is_log = plot.get("log_y")
+    log_axes = [axis for axis, name in enumerate(("log_x", "log_y")) if plot.get(name)]
     script_lines = ["set xlabel " + quoted(plot["x_label"]), "set ylabel " + quoted(plot["y_label"]),
                     "set key outside right center samplen 2", "set autoscale yfixmax",
                     "set offsets 0,0,graph 0.05,0",
-                    "set logscale y" if is_log else "set yrange [0:*]"]
+                    "set logscale y" if 1 in log_axes else "set yrange [0:*]"]
+    script_lines += ["set logscale x 2"] if 0 in log_axes else []
     panels = panels_of(plot)
     # A name has one colour in all panels.
     names = list(dict.fromkeys(series["name"] for series in plot["series"]))
@@ -103,7 +104,7 @@ def lines(plot):
             script_lines.append("set title " + quoted(panel))
         try:
             script_lines += data_and_curves(series, "linespoints pt 7 ps 0.4",
-                                            1 if is_log else None, colors)
+                                            log_axes, colors)
         except NoPoints as error:
             # The others have some: that is no plot to skip.
             raise ValueError(f"its panel {panel!r} has no points") if panel else error

@@ -2,7 +2,8 @@
 # usage: run_benchmarks.sh [BUILD_FOLDER [NAME...]]
 # Runs the benchmarks of a build folder (default build/), all or those named, and writes
 # bench/results/NAME.json, so that git shows what has changed since the recorded run; and, for those
-# with a picture, the plot's data and NAME.svg. Wants a machine that does nothing else.
+# with a picture, the plot's data and NAME.svg. Wants a machine that does nothing else. A benchmark
+# that exits with 77 lacks what it needs: it is skipped, and its recorded results stay.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -15,6 +16,8 @@ if [ "${#names[@]}" -eq 0 ]; then
     [ -f "$program" ] && [ -x "$program" ] && names+=("$(basename "$program")")
   done
 fi
+measured=()
+skipped=()
 for name in "${names[@]}"; do
   program=$build/bench/$name
   if [ ! -x "$program" ]; then
@@ -22,15 +25,22 @@ for name in "${names[@]}"; do
     exit 2
   fi
   echo "== $name"
-  "$program" --benchmark_out="$results/$name.json" --benchmark_out_format=json
+  status=0
+  "$program" --benchmark_out="$results/$name.json" --benchmark_out_format=json || status=$?
+  case $status in
+    0) measured+=("$name") ;;
+    77) skipped+=("$name"); continue ;;
+    *) exit "$status" ;;
+  esac
   sed -i '/"host_name":/d' "$results/$name.json"
 done
 echo "results: $results"
 # What an emulated node measured that fell behind its model is of no use.
-for name in "${names[@]}"; do
+for name in "${measured[@]}"; do
   invalid=$(grep -c '"label": "INVALID' "$results/$name.json" || true)
   [ "$invalid" -eq 0 ] || echo "$name: $invalid of its measurements are INVALID (docs/emulator.md)" >&2
 done
 shopt -s nullglob
 plots=("$results"/*.plot.json)
 [ "${#plots[@]}" -eq 0 ] || tools/dev/plot.py "${plots[@]}"
+if [ "${#skipped[@]}" -ne 0 ]; then echo "SKIPPED: ${skipped[*]}" >&2; fi

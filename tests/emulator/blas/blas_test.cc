@@ -1,9 +1,13 @@
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <climits>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -388,6 +392,27 @@ TEST_F(BlasTest, TheRestIsThereAndSaysNo) {
   EXPECT_EQ(dlsym(library, "cblas_sgemm") != nullptr &&
                 dlvsym(library, "cblas_sgemm", "libcublas.so.13") != nullptr,
             false);
+}
+
+// On a GPU that computes nothing.
+class UncomputedBlasTest : public BlasTest {
+ protected:
+  void SetUp() override {
+    const std::string path = testing::TempDir() + "topology-" + std::to_string(getpid()) + ".yaml";
+    std::ofstream(path) << "version: v1\ncomputes: false\ngpus: [{memory: 64MiB}]\n";
+    setenv("TORPOR_EMULATOR_TOPOLOGY", path.c_str(), 1);
+    ASSERT_NO_FATAL_FAILURE(BlasTest::SetUp());
+    std::remove(path.c_str());
+  }
+};
+
+TEST_F(UncomputedBlasTest, ChecksItsArgumentsAndLeavesMemoryAsItIs) {
+  const Array<float> x({1, 2});
+  const float two = 2;
+  ASSERT_BLAS(cublasSscal(handle_, 2, &two, x.get(), 1));
+  EXPECT_EQ(x.Download(stream_), (std::vector<float>{1, 2}));
+  auto* const nowhere = reinterpret_cast<float*>(8);
+  EXPECT_NE(cublasSscal(handle_, 2, &two, nowhere, 1), CUBLAS_STATUS_SUCCESS);
 }
 
 }  // namespace

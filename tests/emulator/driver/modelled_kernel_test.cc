@@ -1,4 +1,6 @@
 #include <chrono>
+#include <string>
+#include <utility>
 
 #include "emulator/node/model_account.h"
 #include "tests/emulator/driver/cuda_test.h"
@@ -27,12 +29,15 @@ constexpr char kModule[] = R"(.version 8.0
 // truth.
 class ModelledKernelTest : public CudaTest {
  protected:
+  explicit ModelledKernelTest(std::string more = {}) : more_(std::move(more)) {}
+
   void SetUp() override {
     const std::string process = std::to_string(getpid());
     const std::string topology = testing::TempDir() + "topology-" + process + ".yaml";
     const std::string node = testing::TempDir() + "node-" + process;
     std::ofstream(topology) << "version: v1\ntime_scale: 2\ngpus: [{memory: 64MiB}]\n"
-                               "kernels: [{name: 'long*', us: 3000}]\n";
+                               "kernels: [{name: 'long*', us: 3000}]\n"
+                            << more_;
     setenv("TORPOR_EMULATOR_TOPOLOGY", topology.c_str(), 1);
     setenv("TORPOR_EMULATOR_NODE", node.c_str(), 1);
     ASSERT_CUDA(cuInit(0));
@@ -56,6 +61,7 @@ class ModelledKernelTest : public CudaTest {
 
   ModelledWork kernels() const { return (*account_)->Read().kernels; }
 
+  const std::string more_;
   CUmodule module_ = nullptr;
   CUdeviceptr counter_ = 0;
   std::unique_ptr<NodeResult<ModelAccount>> account_;
@@ -84,6 +90,23 @@ TEST_F(ModelledKernelTest, KernelsOfSeveralStreamsTakeTurns) {
   for (CUstream stream : streams) Launch("long_one", stream);
   ASSERT_CUDA(cuCtxSynchronize());
   EXPECT_GE(std::chrono::steady_clock::now() - begun, milliseconds(12));
+}
+
+class UncomputedKernelTest : public ModelledKernelTest {
+ protected:
+  UncomputedKernelTest() : ModelledKernelTest("computes: false\n") {}
+};
+
+TEST_F(UncomputedKernelTest, TakesItsTimeAndDoesNothing) {
+  const auto begun = std::chrono::steady_clock::now();
+  Launch("long_one", nullptr);
+  Launch("short_one", nullptr);
+  ASSERT_CUDA(cuCtxSynchronize());
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, milliseconds(6));
+  EXPECT_EQ(kernels().count, 1U);
+  unsigned count = 0;
+  ASSERT_CUDA(cuMemcpyDtoH(&count, counter_, 4));
+  EXPECT_EQ(count, 0U);
 }
 
 }  // namespace

@@ -75,6 +75,13 @@ TEST(TopologyTest, ReadsModelledTimes) {
   EXPECT_EQ(topology->kernels[0].us, 2.5);
 }
 
+TEST(TopologyTest, ReadsWhetherItComputes) {
+  const auto topology = Parse(kGpus + "computes: false\n");
+  ASSERT_TRUE(topology.ok()) << topology.failure().message;
+  EXPECT_FALSE(topology->computes);
+  EXPECT_TRUE(Parse(kGpus)->computes);
+}
+
 TEST(TopologyTest, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(ParseTopology("gpus: []", "node.yaml").failure().message, HasSubstr("version: v1"));
   EXPECT_THAT(Problem("gpus:\n  - {memory: lots}"), HasSubstr("node.yaml:3: "));
@@ -91,6 +98,7 @@ TEST(TopologyTest, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(Problem("gpus: [3]"), HasSubstr("mapping"));
   EXPECT_THAT(Problem("gpus: ["), HasSubstr("node.yaml"));
   EXPECT_THAT(Problem(kGpus + "time_scale: 0"), HasSubstr("time_scale"));
+  EXPECT_THAT(Problem(kGpus + "computes: 3"), HasSubstr("computes must be true or false"));
   EXPECT_THAT(Problem(kGpus + "kernels: [{us: 3}]"), HasSubstr("'name'"));
   EXPECT_THAT(Problem(kGpus + "kernels: [{name: k, us: -3}]"), HasSubstr("us must be"));
 }

@@ -83,7 +83,7 @@ class LinkMeasurementTest : public testing::Test {
 time_scale: 4
 gpus:
   - {memory: 64MiB, pcie_gbps: 4, copy_us: 50, count: 3}
-nvlinks: {gbps_per_link: 2, pairs: [{gpus: [0, 1]}, {gpus: [0, 2], links: 8}]}
+nvlinks: {gbps_per_link: 1, pairs: [{gpus: [0, 1]}, {gpus: [0, 2], links: 8}]}
 )";
     setenv("TORPOR_EMULATOR_TOPOLOGY", topology.c_str(), 1);
     driver_ = *LoadCudaDriver(EMULATOR_DIR);

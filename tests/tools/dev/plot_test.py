@@ -42,6 +42,9 @@ class PlotTest(unittest.TestCase):
         self.assertNotIn("\n0 0\n", script)
         self.assertIn("title 'it''s'", script)
         self.assertIn("<< EOD\n0 3\n2 4.5\nEOD\n", run(LINES, "--script")[0].stdout)
+        both = run({**LINES, "log_x": True}, "--script")[0].stdout
+        self.assertIn("set logscale x", both)
+        self.assertIn("<< EOD\n2 4.5\nEOD\n", both)
 
     def test_bars_are_a_column_a_series(self):
         self.assertIn('"ResNet 152" 1 3\n"Bert" 2 4\n', run(BARS, "--script")[0].stdout)
