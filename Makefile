@@ -43,7 +43,7 @@ test: build fuzz-build
 	@echo "formatting: clean"
 	@tools/dev/check_tidy.sh
 	@tools/dev/run_fuzzers.sh 10
-	@$(CTEST) --test-dir build -LE 'gpu|soak'
+	@$(CTEST) --test-dir build -LE 'gpu|soak|pytorch'
 
 fuzz-build: setup
 	@$(call BUILD,fuzz)
@@ -65,14 +65,14 @@ bundle: build
 
 asan: setup
 	@$(call BUILD,asan)
-	@$(CTEST) --test-dir build-asan -LE 'gpu|soak|jit'
+	@$(CTEST) --test-dir build-asan -LE 'gpu|soak|pytorch|jit'
 
 # Debian's gRPC and Abseil are not instrumented; executors end without joining their threads.
 TSAN_OPTIONS = ignore_noninstrumented_modules=1 report_thread_leaks=0 suppressions=$(CURDIR)/tools/dev/tsan.supp
 
 tsan: setup
 	@$(call BUILD,tsan)
-	@TSAN_OPTIONS="$(TSAN_OPTIONS)" $(CTEST) --test-dir build-tsan -LE 'gpu|soak|jit'
+	@TSAN_OPTIONS="$(TSAN_OPTIONS)" $(CTEST) --test-dir build-tsan -LE 'gpu|soak|pytorch|jit'
 
 format:
 	@tools/dev/check_format.sh --fix

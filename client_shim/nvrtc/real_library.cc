@@ -14,19 +14,30 @@ namespace torpor::shim {
 namespace {
 
 constexpr std::string_view kName = "/libnvrtc.so.13";
+// What docker/adopt_torpor.sh renames NVIDIA's to where it puts ours.
+constexpr std::string_view kSetAside = "/libnvrtc.nvidia.so.13";
+
+// By the name that the loader was given, which may be a link's.
+std::string OwnPath() {
+  Dl_info ours{};
+  return dladdr(reinterpret_cast<const void*>(&OwnPath), &ours) != 0 ? ours.dli_fname : "";
+}
 
 // Whether the file is this library itself.
 bool IsOurs(const std::string& path) {
-  Dl_info ours{};
   struct stat own {};
   struct stat other {};
-  return dladdr(reinterpret_cast<const void*>(&IsOurs), &ours) != 0 &&
-         stat(ours.dli_fname, &own) == 0 && stat(path.c_str(), &other) == 0 &&
+  return stat(OwnPath().c_str(), &own) == 0 && stat(path.c_str(), &other) == 0 &&
          own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 void* Open(const std::string& path) {
   return IsOurs(path) ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+}
+
+void* OpenSetAside() {
+  const std::string own = OwnPath();
+  return Open(own.substr(0, own.rfind('/')) + std::string(kSetAside));
 }
 
 void* OpenLoaded() {
@@ -59,6 +70,7 @@ std::string Environment(const char* name) {
 
 void* OpenReal() {
   if (const std::string path = Environment("TORPOR_NVRTC"); !path.empty()) return Open(path);
+  if (void* const library = OpenSetAside()) return library;
   if (void* const library = OpenLoaded()) return library;
   if (void* const library = OpenInPath(Environment("LD_LIBRARY_PATH"))) return library;
   // By the toolkit's other name for it, since the loader takes the name itself for ours.

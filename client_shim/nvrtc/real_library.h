@@ -7,8 +7,9 @@
 namespace torpor::shim {
 
 // A function of NVIDIA's libnvrtc, which is opened at the first call: the one that TORPOR_NVRTC
-// names, else one that the process has loaded, else the first that is not ours in LD_LIBRARY_PATH,
-// the loader's cache, or the toolkit's usual place. Null, and a line on stderr, if there is none.
+// names, else libnvrtc.nvidia.so.13 beside ours, else one that the process has loaded, else the
+// first that is not ours in LD_LIBRARY_PATH, the loader's cache, or the toolkit's usual place.
+// Null, and a line on stderr, if there is none.
 void* RealFunction(const char* name);
 
 // Calls NVIDIA's function of that name and of `type`'s type. NVRTC_ERROR_INTERNAL_ERROR if there is

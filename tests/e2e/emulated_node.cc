@@ -47,11 +47,12 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
       "state_dir: state\n"
       "http_address: 127.0.0.1:0\n"
       "metrics_address: 127.0.0.1:0\n"
-      "emulator_topology: topology.yaml\n"
-      "driver_reserve: 8MiB\n" +
+      "emulator_topology: topology.yaml\n" +
       settings;
   // Measuring the links would take its time at every start.
-  if (settings.find("swap_group_bytes:") == std::string::npos) yaml += "swap_group_bytes: 2MiB\n";
+  for (const std::string name : {"driver_reserve: 8MiB", "swap_group_bytes: 2MiB"}) {
+    if (settings.find(name.substr(0, name.find(' '))) == std::string::npos) yaml += name + "\n";
+  }
   yaml += "functions:\n";
   for (std::size_t i = 0; i < functions.size(); ++i) {
     // Known before the function starts: it is in the configuration.

@@ -100,6 +100,14 @@ TEST_F(Standalone, KernelsPrintToTheProgramsStdout) {
             "kernel 3, block 0 of three\nkernel 4, block 0 of three\nPASS\n");
 }
 
+TEST_F(Standalone, RunsTheExamplesOnTheGpuThatNobodyDescribed) {
+  ChildProcess server(
+      {kTorporctl, "run", "--standalone", "--", std::string(TORPOR_BIN_DIR) + "/examples/digits"},
+      {folder_.path(), {{"TMPDIR", temporary_.path()}}});
+  // Its model is on the GPU then, and has answered.
+  EXPECT_NE(server.WaitForLine("listening on", kPatience), "") << server.Stderr();
+}
+
 TEST_F(Standalone, WhatCannotBeRunIsToldAsAShellDoes) {
   const auto missing = Start({"./no-such-program"});
   EXPECT_EQ(missing->Wait(kPatience), 127);
