@@ -50,7 +50,13 @@ class CudnnCall {
 
   template <typename Command>
   cudnnStatus_t Send(Command& command) {
-    if (!IsSendable(command)) return status_;
+    return IsSendable(command) ? SendValid(command) : status_;
+  }
+
+  // Where the fields are known to be valid.
+  template <typename Command>
+  cudnnStatus_t SendValid(const Command& command) {
+    if (status_ != CUDNN_STATUS_SUCCESS) return status_;
     return WithoutExceptions<CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED>([&] {
       const std::vector<std::uint8_t> fields = wire::Encoded(command);
       return Enqueue(Command::kCallId, command.stream, fields);

@@ -3,17 +3,16 @@
 #include <cstdio>
 #include <mutex>
 #include <set>
-#include <string>
 
 namespace torpor::emulator {
 
-void SayUnsupported(const char* function) {
+void SayOnce(const std::string& line) {
   static std::mutex mutex;
   static std::set<std::string>* const said = new std::set<std::string>;
   std::lock_guard lock(mutex);
-  if (said->insert(function).second) {
-    std::fprintf(stderr, "torpor-emulator: %s is not supported\n", function);
-  }
+  if (said->insert(line).second) std::fprintf(stderr, "torpor-emulator: %s\n", line.c_str());
 }
+
+void SayUnsupported(const char* function) { SayOnce(std::string(function) + " is not supported"); }
 
 }  // namespace torpor::emulator

@@ -1,12 +1,12 @@
-"""cuDNN: its legacy API. Ids 3072 to 4095.
+"""cuDNN: its legacy API, and the backend (graph) API. Ids 3072 to 4095.
 
 Descriptors travel by value, and so does the only thing that is set on a handle, its stream.
 """
 
 from vocabulary import (
-    LOCAL, SYNC, Bytes, Call, Described, Descriptor, HostScalar, In, InOut, Library, Out,
-    SizeAnswer, StreamHandle, Struct, Type, Value, command, custom, f32, f64, i32, u32, u64, value,
-    vector)
+    LOCAL, STREAM, SYNC, Bytes, Call, Described, Descriptor, HostScalar, In, InOut, Library, Out,
+    SizeAnswer, StreamHandle, Struct, Type, Value, command, custom, f32, f64, i32, i64, u32, u64,
+    value, vector)
 
 HANDLE = StreamHandle("Cudnn")
 
@@ -31,6 +31,9 @@ FORWARD = Value("cudnnConvolutionFwdAlgo_t", i32, "DnnIsForwardAlgorithm")
 BACKWARD_DATA = Value("cudnnConvolutionBwdDataAlgo_t", i32, "DnnIsBackwardDataAlgorithm")
 BACKWARD_FILTER = Value("cudnnConvolutionBwdFilterAlgo_t", i32, "DnnIsBackwardFilterAlgorithm")
 DOUBLE, SIZE = Value("double", f64), Value("size_t", u64)
+# Of the backend API (base/cudnn/graph.h).
+GRAPH, CONFIG = Type("DnnGraph"), Type("DnnEngineConfig")
+ENGINE, CHOICE = Type("DnnEngine"), Type("DnnEngineChoice")
 
 COMMANDS = [
     command(3072, "CudnnConvolutionAlgorithms", SYNC, direction=u32, is_measured=u32, x=TENSOR.wire,
@@ -38,6 +41,17 @@ COMMANDS = [
             note="What the library recommends (or has found the fastest), best first. Direction 0"
                  " makes y of x, 1 the gradient of x, 2 that of w.",
             returns=dict(algorithms=vector(Struct("CudnnAlgorithm", "", {})))),
+    command(3073, "CudnnGraphChoices", SYNC, graph=GRAPH, mode=u32,
+            note="The configurations that the library's heuristic (cudnnBackendHeurMode_t) has for"
+                 " a graph, best first.",
+            returns=dict(choices=vector(CHOICE))),
+    command(3074, "CudnnGraphEngine", SYNC, graph=GRAPH, engine=i64,
+            note="What the library says of one of its engines.", returns=dict(description=ENGINE)),
+    command(3075, "CudnnGraphPlan", SYNC, graph=GRAPH, config=CONFIG,
+            note="Whether the graph can be executed so.", returns=dict(workspace_bytes=u64)),
+    command(3076, "CudnnGraphExecute", STREAM, stream=u64, graph=GRAPH, config=CONFIG,
+            addresses=vector(u64), workspace=u64, workspace_bytes=u64,
+            note="Addresses of the graph's tensors in their order; virtual ones have none."),
 ]
 
 STRUCTS = [
@@ -188,6 +202,9 @@ FUNCTIONS = (
     *(f"cudnn{what}" for direction in ("Forward", "BackwardData", "BackwardFilter")
       for what in (f"GetConvolution{direction}Algorithm_v7",
                    f"FindConvolution{direction}Algorithm")),
+    *(f"cudnnBackend{what}" for what in (
+        "CreateDescriptor", "DestroyDescriptor", "SetAttribute", "GetAttribute", "Finalize",
+        "Execute")),
 )
 
 _CUSTOM = {
@@ -213,12 +230,16 @@ cudnnSetReduceTensorDescriptor cudnnGetReduceTensorDescriptor cudnnSetLRNDescrip
 cudnnGetLRNDescriptor
 cudnnGetConvolutionForwardAlgorithmMaxCount cudnnGetConvolutionBackwardDataAlgorithmMaxCount
 cudnnGetConvolutionBackwardFilterAlgorithmMaxCount
+cudnnBackendCreateDescriptor cudnnBackendDestroyDescriptor cudnnBackendSetAttribute
+cudnnBackendGetAttribute
 """,
+    STREAM: "cudnnBackendExecute",
     # Once for each problem.
     SYNC: """
 cudnnGetConvolutionForwardAlgorithm_v7 cudnnGetConvolutionBackwardDataAlgorithm_v7
 cudnnGetConvolutionBackwardFilterAlgorithm_v7 cudnnFindConvolutionForwardAlgorithm
 cudnnFindConvolutionBackwardDataAlgorithm cudnnFindConvolutionBackwardFilterAlgorithm
+cudnnBackendFinalize
 """,
 }
 
@@ -236,5 +257,5 @@ LIBRARY = Library(name="cudnn", prefix="Cudnn", first_id=3072, last_id=4095, com
                   functions=FUNCTIONS, symbols=SYMBOLS, soname="libcudnn.so.9",
                   headers=("cuda_runtime_api.h", "cudnn_graph.h", "cudnn_ops.h", "cudnn_cnn.h",
                            "cudnn_adv.h", "cudnn_backend.h"), api_macros=("CUDNNWINAPI",),
-                  wire_headers=("base/cudnn/descriptors.h",),
+                  wire_headers=("base/cudnn/descriptors.h", "base/cudnn/graph.h"),
                   check_header="proto/cuda_api/cudnn_values.h")

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/cudnn/graph_checks.h"
 #include "proto/cuda_api/cudnn_arguments.h"
 #include "proto/cuda_api/cudnn_values.h"
+#include "proto/cuda_api/device_arguments.h"
 #include "proto/cuda_api/refusals.h"
 
 namespace torpor::executor {
@@ -14,6 +17,8 @@ using cuda_api::CudnnInvocation;
 
 namespace {
 
+constexpr char kFinalize[] = "cudnnBackendFinalize";
+constexpr char kExecute[] = "cudnnBackendExecute";
 constexpr char kAlgorithms[] = "cudnnGetConvolution...Algorithm_v7";
 
 // Asks one of the six functions, which differ in the order of their descriptors and in the type of
@@ -33,6 +38,16 @@ CallStatus Answers(const CudnnInvocation& invocation, std::uint32_t requested, A
   return status;
 }
 
+CallStatus NonsenseGraph(const char* symbol, const char* fault) {
+  return cuda_api::CallFailed(CUDNN_STATUS_BAD_PARAM,
+                              absl::StrCat(symbol, ": an operation graph: ", fault));
+}
+
+cuda_api::Access AccessOf(const DnnTensorUse& use) {
+  if (!use.is_written) return cuda_api::Access::kRead;
+  return use.is_read ? cuda_api::Access::kReadWrite : cuda_api::Access::kWrite;
+}
+
 }  // namespace
 
 void CudnnCalls::ReleaseHandle() {
@@ -42,6 +57,7 @@ void CudnnCalls::ReleaseHandle() {
 
 cudnnHandle_t CudnnCalls::BeginCall(std::uint64_t stream) {
   descriptors_.Trim();
+  graphs_.Trim();
   CUstream real = nullptr;
   if (functions().cudnnSetStream == nullptr || streams_.Use(stream, real) != CUDA_SUCCESS) {
     return nullptr;
@@ -98,6 +114,60 @@ CallStatus CudnnCalls::CudnnConvolutionAlgorithms(const wire::CudnnConvolutionAl
           [&](auto... rest) { return filter(invocation.handle(), x, y, convolution, w, rest...); },
           result);
   }
+}
+
+template <typename Ask>
+CallStatus CudnnCalls::AboutGraph(const char* symbol, const DnnGraph& graph, Ask ask) {
+  if (const char* const fault = DnnFault(graph)) return NonsenseGraph(symbol, fault);
+  const CudnnInvocation invocation(*this, symbol, graphs_.exist(), StreamSet::kLegacy);
+  return invocation.ok() ? invocation.Done(ask(invocation.handle())) : invocation.refusal();
+}
+
+CallStatus CudnnCalls::CudnnGraphChoices(const wire::CudnnGraphChoices& command,
+                                         wire::CudnnGraphChoicesResult& result) {
+  if (command.mode >= CUDNN_HEUR_MODES_COUNT)
+    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kFinalize);
+  const auto mode = static_cast<cudnnBackendHeurMode_t>(command.mode);
+  return AboutGraph(kFinalize, command.graph, [&](cudnnHandle_t handle) {
+    return graphs_.Choices(handle, command.graph, mode, result.choices);
+  });
+}
+
+CallStatus CudnnCalls::CudnnGraphEngine(const wire::CudnnGraphEngine& command,
+                                        wire::CudnnGraphEngineResult& result) {
+  return AboutGraph(kFinalize, command.graph, [&](cudnnHandle_t handle) {
+    return graphs_.Describe(handle, command.graph, command.engine, result.description);
+  });
+}
+
+CallStatus CudnnCalls::CudnnGraphPlan(const wire::CudnnGraphPlan& command,
+                                      wire::CudnnGraphPlanResult& result) {
+  if (!DnnIsValid(command.config))
+    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kFinalize);
+  return AboutGraph(kFinalize, command.graph, [&](cudnnHandle_t handle) {
+    return graphs_.WorkspaceOf(handle, command.graph, command.config, result.workspace_bytes);
+  });
+}
+
+CallStatus CudnnCalls::CudnnGraphExecute(const wire::CudnnGraphExecute& command) {
+  const DnnGraph& graph = command.graph;
+  if (const char* const fault = DnnFault(graph)) return NonsenseGraph(kExecute, fault);
+  if (!DnnIsValid(command.config) || command.addresses.size() != graph.tensors.size())
+    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kExecute);
+  std::vector<void*> addresses(graph.tensors.size());
+  for (std::uint32_t i = 0; i < addresses.size(); ++i) {
+    if (graph.tensors[i].is_virtual != 0) continue;
+    addresses[i] = Resolve(command.addresses[i], DnnBytes(graph.tensors[i].shape),
+                           AccessOf(DnnUseOf(graph, i)));
+    if (addresses[i] == nullptr) return cuda_api::ForeignMemory(CUDNN_STATUS_BAD_PARAM, kExecute);
+  }
+  const cuda_api::DeviceArgument workspace(*this, command.workspace, command.workspace_bytes,
+                                           cuda_api::Access::kWrite);
+  if (!workspace.ok()) return cuda_api::ForeignMemory(CUDNN_STATUS_BAD_PARAM, kExecute);
+  const CudnnInvocation invocation(*this, kExecute, graphs_.exist(), command.stream);
+  if (!invocation.ok()) return invocation.refusal();
+  return invocation.Done(graphs_.Execute(invocation.handle(), graph, command.config, addresses,
+                                         workspace.as<void>(), command.workspace_bytes));
 }
 
 }  // namespace torpor::executor

@@ -4,6 +4,7 @@
 
 #include "proto/cuda_api/cudnn_dispatch.h"
 #include "server/executor/cudnn_descriptors.h"
+#include "server/executor/cudnn_graphs.h"
 #include "server/executor/cudnn_library.h"
 #include "server/executor/session_device_memory.h"
 #include "server/executor/stream_set.h"
@@ -16,7 +17,11 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
  public:
   // All outlive this.
   CudnnCalls(CudnnPool& pool, StreamSet& streams, SessionMemory& memory)
-      : pool_(pool), streams_(streams), memory_(memory), descriptors_(pool.functions()) {}
+      : pool_(pool),
+        streams_(streams),
+        memory_(memory),
+        descriptors_(pool.functions()),
+        graphs_(pool.functions()) {}
   // The session's work is done.
   ~CudnnCalls() override { ReleaseHandle(); }
 
@@ -26,6 +31,13 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   cuda_api::CallStatus CudnnConvolutionAlgorithms(
       const wire::CudnnConvolutionAlgorithms& command,
       wire::CudnnConvolutionAlgorithmsResult& result) override;
+  cuda_api::CallStatus CudnnGraphChoices(const wire::CudnnGraphChoices& command,
+                                         wire::CudnnGraphChoicesResult& result) override;
+  cuda_api::CallStatus CudnnGraphEngine(const wire::CudnnGraphEngine& command,
+                                        wire::CudnnGraphEngineResult& result) override;
+  cuda_api::CallStatus CudnnGraphPlan(const wire::CudnnGraphPlan& command,
+                                      wire::CudnnGraphPlanResult& result) override;
+  cuda_api::CallStatus CudnnGraphExecute(const wire::CudnnGraphExecute& command) override;
 
   const cuda_api::CudnnFunctions& functions() const override { return pool_.functions(); }
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
@@ -53,10 +65,15 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   cudnnLRNDescriptor_t Real(const DnnLrn& value) override { return descriptors_.Get(value); }
 
  private:
+  // Asks the library about a graph, on the real handle; `ask` is called with that.
+  template <typename Ask>
+  cuda_api::CallStatus AboutGraph(const char* symbol, const DnnGraph& graph, Ask ask);
+
   CudnnPool& pool_;
   StreamSet& streams_;
   SessionDeviceMemory memory_;
   CudnnDescriptors descriptors_;
+  CudnnGraphs graphs_;
   cudnnHandle_t handle_ = nullptr;
   CUstream handle_stream_ = nullptr;  // that is set on it
 };

@@ -26,7 +26,8 @@ bool CanBeInGraph(std::uint32_t call_id) {
       return true;
     default:
       return cuda_api::IsCublasWork(call_id) || cuda_api::IsCudnnWork(call_id) ||
-             call_id == wire::CublasLtMatmul::kCallId;
+             call_id == wire::CublasLtMatmul::kCallId ||
+             call_id == wire::CudnnGraphExecute::kCallId;
   }
 }
 

@@ -364,6 +364,11 @@ INSTANTIATE_TEST_SUITE_P(E2e, MovingPrograms,
                          testing::Values("symbol_address", "moving_textures", "moved_graph"),
                          [](const auto& info) { return std::string(info.param); });
 
+#ifdef TORPOR_HAS_CUDNN
+INSTANTIATE_TEST_SUITE_P(Cudnn, MovingPrograms, testing::Values("moved_dnn"),
+                         [](const auto& info) { return std::string(info.param); });
+#endif
+
 class ProgramsOfTwoGpus : public MovingPrograms {};
 
 TEST_P(ProgramsOfTwoGpus, KeepTheirStateWhenAnotherHasHadAGpu) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -122,8 +123,11 @@ INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api", "dri
                          [](const auto& info) { return std::string(info.param); });
 
 #ifdef TORPOR_HAS_CUDNN
-INSTANTIATE_TEST_SUITE_P(Cudnn, Programs, testing::Values("../e2e_cudnn/dnn"),
-                         [](const auto&) { return "dnn"; });
+INSTANTIATE_TEST_SUITE_P(Cudnn, Programs,
+                         testing::Values("../e2e_cudnn/dnn", "../e2e_cudnn/dnn_backend"),
+                         [](const auto& info) {
+                           return std::filesystem::path(info.param).stem().string();
+                         });
 #endif
 
 #ifdef TORPOR_HAS_NVRTC

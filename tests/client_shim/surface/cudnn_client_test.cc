@@ -1,10 +1,10 @@
 #include <cudnn.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "proto/cuda_api/cudnn_commands.h"
+#include "tests/base/cudnn_backend.h"
 #include "tests/client_shim/surface/fake_client_core.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
@@ -167,13 +167,68 @@ TEST_F(CudnnQuestionsTest, AlgorithmsAreTheLibrarysAnswer) {
 }
 
 TEST_F(CudnnClientTest, WhatIsMissingSaysSo) {
-  EXPECT_EQ(cudnnBackendFinalize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
-  EXPECT_EQ(core_.warnings, std::vector<std::string>{"cudnnBackendFinalize"});
+  EXPECT_EQ(cudnnBackendInitialize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(core_.warnings, std::vector<std::string>{"cudnnBackendInitialize"});
   EXPECT_STREQ(cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_NULL_POINTER), "CUDNN_STATUS_BAD_PARAM");
 }
 
-TEST_F(CudnnClientTest, PyTorchIsAskedToUseTheLegacyApi) {
-  EXPECT_STREQ(std::getenv("TORCH_CUDNN_V8_API_DISABLED"), "1");
+class CudnnBackendClientTest : public CudnnClientTest {
+ protected:
+  void SetUp() override {
+    CudnnClientTest::SetUp();
+    wire::CudnnGraphChoicesResult choices;
+    choices.choices.resize(1);
+    choices.choices[0].engine.engine = 7;
+    choices.choices[0].knobs = {{CUDNN_KNOB_TYPE_TILEK, 2}};
+    core_.results[wire::CudnnGraphChoices::kCallId] = wire::Encoded(choices);
+    wire::CudnnGraphPlanResult plan;
+    plan.workspace_bytes = 512;
+    core_.results[wire::CudnnGraphPlan::kCallId] = wire::Encoded(plan);
+  }
+  // Every test asks about a shape of its own: answers are kept for the process's life.
+  Backend Graph(std::int64_t images) const {
+    const Backend forward =
+        ForwardOf(ConvolutionOf({}), TensorOf('x', {images, 3, 8, 8}), TensorOf('w', {4, 3, 3, 3}),
+                  TensorOf('y', {images, 4, 6, 6}));
+    return GraphOf(handle_, {&forward});
+  }
+  static Backend Pack() {
+    return PackOf({'x', 'y', 'w'}, {Device(0), Device(4096), Device(8192)}, Device(16384));
+  }
+};
+
+TEST_F(CudnnBackendClientTest, AnExecutionIsOneCallWithAllByValue) {
+  const Backend plan = PlanOf(Graph(1));
+  core_.sent.clear();
+  ASSERT_EQ(cudnnBackendExecute(handle_, plan.real(), Pack().real()), CUDNN_STATUS_SUCCESS);
+  const auto sent = core_.Only<wire::CudnnGraphExecute>();
+  EXPECT_EQ(sent.stream, 0u);
+  ASSERT_EQ(sent.graph.tensors.size(), 3u);
+  EXPECT_EQ(sent.graph.tensors[1].id, 'w');
+  EXPECT_EQ(sent.config.engine, 7);
+  EXPECT_EQ(sent.config.knobs[0].value, 2);
+  EXPECT_EQ(sent.addresses[1], 0x2000'0000'2000u);
+  EXPECT_EQ(sent.workspace, 0x2000'0000'4000u);
+  EXPECT_EQ(sent.workspace_bytes, 512u);
+}
+
+TEST_F(CudnnBackendClientTest, AGraphIsAskedAboutOnce) {
+  PlanOf(Graph(2));
+  EXPECT_EQ(core_.sent.size(), 2u) << "which engines, and one's plan";
+  PlanOf(Graph(2));
+  EXPECT_EQ(core_.sent.size(), 2u);
+  PlanOf(Graph(3));
+  EXPECT_EQ(core_.sent.size(), 4u);
+}
+
+TEST_F(CudnnBackendClientTest, AnExecutionNeedsAHandleAndAllTensors) {
+  const Backend plan = PlanOf(Graph(4));
+  core_.sent.clear();
+  EXPECT_EQ(cudnnBackendExecute(nullptr, plan.real(), Pack().real()), CUDNN_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(cudnnBackendExecute(handle_, plan.real(), PackOf({'x'}, {Device(0)}).real()),
+            CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  EXPECT_EQ(core_.warnings.size(), 1u);
+  EXPECT_TRUE(core_.sent.empty());
 }
 
 TEST_F(CudnnClientTest, CallsGoToTheDeviceThatTheHandleWasCreatedOn) {

@@ -112,6 +112,8 @@ class DeviceTensor {
   cudnnFilterDescriptor_t filter() const { return filter_; }
   void* data() const { return reinterpret_cast<void*>(data_); }
   const Dims& dims() const { return dims_; }
+  const Dims& strides() const { return strides_; }
+  cudnnDataType_t type() const { return type_; }
 
   std::vector<double>& values() { return values_; }
   const std::vector<double>& values() const { return values_; }

@@ -132,7 +132,7 @@ TEST_P(TensorTest, EveryReduction) {
 
 TEST_F(DnnTest, WhatIsMissingSaysSo) {
   DeviceTensor y(CUDNN_DATA_FLOAT, kShape);
-  EXPECT_EQ(cudnnBackendFinalize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(cudnnBackendInitialize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
   cudnnTensorDescriptor_t packed = nullptr;
   ASSERT_DNN(cudnnCreateTensorDescriptor(&packed));
   EXPECT_EQ(
