@@ -4,7 +4,7 @@ Descriptors travel by value, and so does the only thing that is set on a handle,
 """
 
 from vocabulary import (
-    LOCAL, SYNC, Bytes, Call, Described, Descriptor, HostScalar, In, InOut, Library, Out,
+    LOCAL, STREAM, SYNC, Bytes, Call, Described, Descriptor, HostScalar, In, InOut, Library, Out,
     SizeAnswer, StreamHandle, Struct, Type, Value, command, custom, f32, f64, i32, u32, u64, value,
     vector)
 
@@ -213,12 +213,19 @@ cudnnSetReduceTensorDescriptor cudnnGetReduceTensorDescriptor cudnnSetLRNDescrip
 cudnnGetLRNDescriptor
 cudnnGetConvolutionForwardAlgorithmMaxCount cudnnGetConvolutionBackwardDataAlgorithmMaxCount
 cudnnGetConvolutionBackwardFilterAlgorithmMaxCount
+cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize
+cudnnGetBatchNormalizationBackwardExWorkspaceSize
+cudnnGetBatchNormalizationTrainingExReserveSpaceSize
 """,
+    # By the plain forms' calls.
+    STREAM: "cudnnBatchNormalizationForwardTrainingEx cudnnBatchNormalizationBackwardEx",
     # Once for each problem.
     SYNC: """
 cudnnGetConvolutionForwardAlgorithm_v7 cudnnGetConvolutionBackwardDataAlgorithm_v7
 cudnnGetConvolutionBackwardFilterAlgorithm_v7 cudnnFindConvolutionForwardAlgorithm
 cudnnFindConvolutionBackwardDataAlgorithm cudnnFindConvolutionBackwardFilterAlgorithm
+cudnnFindConvolutionForwardAlgorithmEx cudnnFindConvolutionBackwardDataAlgorithmEx
+cudnnFindConvolutionBackwardFilterAlgorithmEx
 """,
 }
 

@@ -35,6 +35,27 @@ TEST_F(ControlTest, LoopsOfDifferentLengthsMatchTheHost) {
   for (int i = 0; i < kCount; ++i) ASSERT_EQ(out[i], Collatz(i)) << i;
 }
 
+// So many blocks that the compiler leaves registers in memory.
+TEST_F(ControlTest, ManyThousandBranchesMatchTheHost) {
+  constexpr std::uint32_t kBranches = 6000;
+  std::string body = "mov.u32 %r1, %tid.x;\n";
+  for (std::uint32_t i = 0; i < kBranches; ++i) {
+    const std::string n = std::to_string(i);
+    body += "and.b32 %r3, %r1, " + std::to_string(1U << (i % 5)) +
+            ";\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra L" + n + ";\nmad.lo.u32 %r1, %r1, 5, " + n +
+            ";\nL" + n + ":\nxor.b32 %r1, %r1, " + n + ";\n";
+  }
+  const std::vector<std::uint32_t> results = RunWarp(body);
+  for (std::uint32_t lane = 0; lane < results.size(); ++lane) {
+    std::uint32_t expected = lane;
+    for (std::uint32_t i = 0; i < kBranches; ++i) {
+      if ((expected & (1U << (i % 5))) != 0) expected = expected * 5 + i;
+      expected ^= i;
+    }
+    ASSERT_EQ(results[lane], expected) << lane;
+  }
+}
+
 TEST_F(ControlTest, BarriersInLoopsOrderSharedMemory) {
   constexpr unsigned kBlocks = 20;
   DeviceArray<float> in(memory_, kBlocks * std::size_t{256});
