@@ -11,7 +11,7 @@ installed=$venv/torpor-requirements.txt  # written last
 if cmp -s <(cat "${requirements[@]}") "$installed"; then exit 0; fi
 if [ "${1:-}" = --check ]; then exit 1; fi
 
-echo "PyTorch for its tests: about 3 GB to download, 5.3 GB in $venv; several minutes"
+echo "PyTorch for its tests: 5.2 GB in $venv; about six minutes"
 [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
 "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on \
   -r "${requirements[0]}"
