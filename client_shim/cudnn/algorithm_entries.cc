@@ -88,9 +88,8 @@ cudnnStatus_t AlgorithmsWithin(std::size_t workspace_bytes, cudnnHandle_t handle
       Algorithms(handle, direction, true, given, requested, returned, performances);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   const Performance* const end =
-      std::remove_if(performances, performances + *returned, [&](const Performance& one) {
-        return one.memory > workspace_bytes;
-      });
+      std::remove_if(performances, performances + *returned,
+                     [&](const Performance& one) { return one.memory > workspace_bytes; });
   *returned = static_cast<int>(end - performances);
   return status;
 }

@@ -37,9 +37,9 @@ constexpr char kPasses[] =
 
 // Registers are variables until a pass promotes them, which in a kernel of very many blocks needs a
 // phi for each of them in nearly each block: PyTorch's scatter by atomic minimum (161,000
-// instructions before any pass, 9,858 blocks) becomes 124,000 phis, 40 s of compilation and an object
-// of 80 MB. Beyond this many instructions, twice what any other kernel of PyTorch's that was met has,
-// they stay in memory, which takes 2 s and 1.5 MB.
+// instructions before any pass, 9,858 blocks) becomes 124,000 phis, 40 s of compilation and an
+// object of 80 MB. Beyond this many instructions, twice what any other kernel of PyTorch's that was
+// met has, they stay in memory, which takes 2 s and 1.5 MB.
 constexpr unsigned kMaxPromotedInstructions = 120'000;
 
 constexpr char kPassesWithoutPromotion[] =

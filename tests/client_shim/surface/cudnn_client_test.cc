@@ -177,10 +177,10 @@ TEST_F(CudnnQuestionsTest, OnlyAlgorithmsForWhichTheWorkspaceIsEnoughAreFound) {
   core_.reply.result = wire::Encoded(answer);
   cudnnConvolutionFwdAlgoPerf_t found[3];
   int count = 0;
-  ASSERT_EQ(cudnnFindConvolutionForwardAlgorithmEx(handle_, x_, Device(0), w_, Device(256),
-                                                   convolution_, y_, Device(512), 3, &count, found,
-                                                   Device(1024), 1024),
-            CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(
+      cudnnFindConvolutionForwardAlgorithmEx(handle_, x_, Device(0), w_, Device(256), convolution_,
+                                             y_, Device(512), 3, &count, found, Device(1024), 1024),
+      CUDNN_STATUS_SUCCESS);
   ASSERT_EQ(count, 2);
   EXPECT_EQ(found[0].algo, CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
   EXPECT_EQ(found[1].algo, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT);
@@ -210,8 +210,8 @@ class BatchNormTest : public CudnnClientTest {
         nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0);
   }
   cudnnStatus_t AskReserved(cudnnBatchNormOps_t operations, std::size_t* bytes) {
-    return cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
-        handle_, CUDNN_BATCHNORM_SPATIAL, operations, nullptr, y_, bytes);
+    return cudnnGetBatchNormalizationTrainingExReserveSpaceSize(handle_, CUDNN_BATCHNORM_SPATIAL,
+                                                                operations, nullptr, y_, bytes);
   }
 
   cudnnTensorDescriptor_t statistics_ = nullptr;
