@@ -1,5 +1,7 @@
 """torch.compile: Triton compiles kernels for the GPU at hand, whose machine code then runs."""
 
+import os
+import tempfile
 import unittest
 
 import torch
@@ -9,6 +11,11 @@ from against_cpu import AgainstCpu
 
 
 class CompiledTest(AgainstCpu):
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        os.environ.update(TORCHINDUCTOR_CACHE_DIR=folder, TRITON_CACHE_DIR=folder)
+
     def compiled(self, function, *inputs):
         expected = function(*inputs)
         self.compare(torch.compile(function)(*[x.cuda() for x in inputs]), expected)
