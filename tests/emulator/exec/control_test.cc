@@ -1,6 +1,7 @@
 #include <array>
 #include <atomic>
 #include <numeric>
+#include <sstream>
 #include <thread>
 
 #include "tests/emulator/exec/kernel_test.h"
@@ -38,14 +39,14 @@ TEST_F(ControlTest, LoopsOfDifferentLengthsMatchTheHost) {
 // So many blocks that the compiler leaves registers in memory.
 TEST_F(ControlTest, ManyThousandBranchesMatchTheHost) {
   constexpr std::uint32_t kBranches = 6000;
-  std::string body = "mov.u32 %r1, %tid.x;\n";
+  std::ostringstream body;
+  body << "mov.u32 %r1, %tid.x;\n";
   for (std::uint32_t i = 0; i < kBranches; ++i) {
-    const std::string n = std::to_string(i);
-    body += "and.b32 %r3, %r1, " + std::to_string(1U << (i % 5)) +
-            ";\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra L" + n + ";\nmad.lo.u32 %r1, %r1, 5, " + n +
-            ";\nL" + n + ":\nxor.b32 %r1, %r1, " + n + ";\n";
+    body << "and.b32 %r3, %r1, " << (1U << (i % 5)) << ";\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra L"
+         << i << ";\nmad.lo.u32 %r1, %r1, 5, " << i << ";\nL" << i << ":\nxor.b32 %r1, %r1, " << i
+         << ";\n";
   }
-  const std::vector<std::uint32_t> results = RunWarp(body);
+  const std::vector<std::uint32_t> results = RunWarp(body.str());
   for (std::uint32_t lane = 0; lane < results.size(); ++lane) {
     std::uint32_t expected = lane;
     for (std::uint32_t i = 0; i < kBranches; ++i) {
