@@ -3,6 +3,7 @@
 #   make            build preset `release` into build/
 #   make demo       build, then serve a dozen functions on two emulated GPUs
 #   make test       build, all tests that need no GPU, formatting, clang-tidy, fuzzers for 10 s
+#   make test-pytorch   PyTorch's own wheel on the emulated GPU against the CPU (installs 5 GB, once)
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
 #   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long, then 24 under
 #                   80% load for half as long
@@ -20,11 +21,13 @@ FUZZ_SECONDS ?= 600
 SOAK_SECONDS ?= 600
 BENCHMARKS ?=
 TRUTH_FLAGS ?=
+# 1: `make test` installs PyTorch for its tests where it is not there, in place of skipping them.
+TORPOR_PYTORCH ?=
 JOBS ?= $(shell nproc)
 BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && cmake --build --preset $(1) -j $(JOBS)
 CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
 
-.PHONY: setup build demo test fuzz fuzz-build soak truth bench bundle asan tsan format clean help
+.PHONY: setup build demo test test-pytorch fuzz fuzz-build soak truth bench bundle asan tsan format clean help
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
@@ -43,7 +46,12 @@ test: build fuzz-build
 	@echo "formatting: clean"
 	@tools/dev/check_tidy.sh
 	@tools/dev/run_fuzzers.sh 10
-	@$(CTEST) --test-dir build -LE 'gpu|soak|pytorch'
+	@if [ "$(TORPOR_PYTORCH)" = 1 ]; then tools/dev/pytorch_environment.sh; fi
+	@$(CTEST) --test-dir build -LE 'gpu|soak|^pytorch$$'
+
+test-pytorch: build
+	@tools/dev/pytorch_environment.sh
+	@$(CTEST) --test-dir build -L pytorch
 
 fuzz-build: setup
 	@$(call BUILD,fuzz)

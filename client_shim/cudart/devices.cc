@@ -47,7 +47,7 @@ cudaError_t SetDevice(int device) {
 
 cudaError_t GetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!value || attribute <= 0 || attribute >= cudaDevAttrMax) return cudaErrorInvalidValue;
-  TORPOR_TRY(Begin());
+  TORPOR_TRY(BeginQuestion());
   if (!IsDevice(device)) return cudaErrorInvalidDevice;
   *value = AttributeOf(Devices()[static_cast<std::size_t>(device)], attribute);
   return cudaSuccess;
@@ -219,7 +219,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return Entry([&]() -> cudaError_t {
     if (!count) return cudaErrorInvalidValue;
     *count = 0;
-    TORPOR_TRY(Begin());
+    TORPOR_TRY(BeginQuestion());
     *count = static_cast<int>(Devices().size());
     return Devices().empty() ? cudaErrorNoDevice : cudaSuccess;
   });
@@ -228,7 +228,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaGetDevice(int* device) {
   return Entry([&]() -> cudaError_t {
     if (!device) return cudaErrorInvalidValue;
-    TORPOR_TRY(Begin());
+    TORPOR_TRY(BeginQuestion());
     *device = DeviceInUse();
     return cudaSuccess;
   });

@@ -32,6 +32,12 @@ cudaError_t Begin() {
   return Core().Start();
 }
 
+cudaError_t BeginQuestion() {
+  const cudaError_t error = Begin();
+  const bool in_forked_child = error == cudaErrorInitializationError;
+  return Core().IsOpen() && !in_forked_child ? cudaSuccess : error;
+}
+
 bool SetInsideDriverCall(bool is_inside) { return std::exchange(inside_driver_call, is_inside); }
 bool IsInsideDriverCall() { return inside_driver_call; }
 

@@ -99,6 +99,10 @@ cudaError_t Entry(Body&& body, const char* name = __builtin_FUNCTION()) noexcept
 // Opens the session if it is not open. Every entry point that needs it calls this first.
 cudaError_t Begin();
 
+// The same for what is answered without a GPU, which the session's sticky error leaves as it is:
+// destructors of PyTorch's ask which device is current and end the program where that fails.
+cudaError_t BeginQuestion();
+
 // Whether what this thread calls now is a call of the driver API (driver_seam.h): then it is no use
 // of the runtime, and its errors are not the runtime's last error. Returns what was so before.
 bool SetInsideDriverCall(bool is_inside);

@@ -78,6 +78,22 @@ cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_meas
   });
 }
 
+// Of those found, the ones that the program's workspace is enough for. What is measured is measured
+// on memory of the library's own.
+template <typename Performance>
+cudnnStatus_t AlgorithmsWithin(std::size_t workspace_bytes, cudnnHandle_t handle,
+                               Direction direction, const Convolution& given, int requested,
+                               int* returned, Performance* performances) noexcept {
+  const cudnnStatus_t status =
+      Algorithms(handle, direction, true, given, requested, returned, performances);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  const Performance* const end =
+      std::remove_if(performances, performances + *returned,
+                     [&](const Performance& one) { return one.memory > workspace_bytes; });
+  *returned = static_cast<int>(end - performances);
+  return status;
+}
+
 cudnnStatus_t PutCount(cudnnHandle_t handle, int value, int* count) {
   if (!CudnnHandleTable::Get().Find(handle)) return CUDNN_STATUS_NOT_INITIALIZED;
   if (!count) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -150,4 +166,32 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
     cudnnConvolutionBwdFilterAlgoPerf_t* perfResults) {
   return Algorithms(handle, kFilter, true, {xDesc, dwDesc, convDesc, dyDesc}, requestedAlgoCount,
                     returnedAlgoCount, perfResults);
+}
+
+cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc, const void*,
+    const cudnnFilterDescriptor_t wDesc, const void*, const cudnnConvolutionDescriptor_t convDesc,
+    const cudnnTensorDescriptor_t yDesc, void*, const int requestedAlgoCount,
+    int* returnedAlgoCount, cudnnConvolutionFwdAlgoPerf_t* perfResults, void*,
+    size_t workSpaceSizeInBytes) {
+  return AlgorithmsWithin(workSpaceSizeInBytes, handle, kForward, {xDesc, wDesc, convDesc, yDesc},
+                          requestedAlgoCount, returnedAlgoCount, perfResults);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t wDesc, const void*,
+    const cudnnTensorDescriptor_t dyDesc, const void*, const cudnnConvolutionDescriptor_t convDesc,
+    const cudnnTensorDescriptor_t dxDesc, void*, const int requestedAlgoCount,
+    int* returnedAlgoCount, cudnnConvolutionBwdDataAlgoPerf_t* perfResults, void*,
+    size_t workSpaceSizeInBytes) {
+  return AlgorithmsWithin(workSpaceSizeInBytes, handle, kData, {dxDesc, wDesc, convDesc, dyDesc},
+                          requestedAlgoCount, returnedAlgoCount, perfResults);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc, const void*,
+    const cudnnTensorDescriptor_t dyDesc, const void*, const cudnnConvolutionDescriptor_t convDesc,
+    const cudnnFilterDescriptor_t dwDesc, void*, const int requestedAlgoCount,
+    int* returnedAlgoCount, cudnnConvolutionBwdFilterAlgoPerf_t* perfResults, void*,
+    size_t workSpaceSizeInBytes) {
+  return AlgorithmsWithin(workSpaceSizeInBytes, handle, kFilter, {xDesc, dwDesc, convDesc, dyDesc},
+                          requestedAlgoCount, returnedAlgoCount, perfResults);
 }

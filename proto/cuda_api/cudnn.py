@@ -232,14 +232,23 @@ cudnnGetConvolutionForwardAlgorithmMaxCount cudnnGetConvolutionBackwardDataAlgor
 cudnnGetConvolutionBackwardFilterAlgorithmMaxCount
 cudnnBackendCreateDescriptor cudnnBackendDestroyDescriptor cudnnBackendSetAttribute
 cudnnBackendGetAttribute
+cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize
+cudnnGetBatchNormalizationBackwardExWorkspaceSize
+cudnnGetBatchNormalizationTrainingExReserveSpaceSize
 """,
-    STREAM: "cudnnBackendExecute",
+    # Batch normalisation by the plain forms' calls.
+    STREAM: """
+cudnnBackendExecute
+cudnnBatchNormalizationForwardTrainingEx cudnnBatchNormalizationBackwardEx
+""",
     # Once for each problem.
     SYNC: """
 cudnnGetConvolutionForwardAlgorithm_v7 cudnnGetConvolutionBackwardDataAlgorithm_v7
 cudnnGetConvolutionBackwardFilterAlgorithm_v7 cudnnFindConvolutionForwardAlgorithm
 cudnnFindConvolutionBackwardDataAlgorithm cudnnFindConvolutionBackwardFilterAlgorithm
 cudnnBackendFinalize
+cudnnFindConvolutionForwardAlgorithmEx cudnnFindConvolutionBackwardDataAlgorithmEx
+cudnnFindConvolutionBackwardFilterAlgorithmEx
 """,
 }
 

@@ -38,7 +38,7 @@ std::string RunOnCpu(const std::string& program, const std::vector<std::string>&
                      const std::string& folder) {
   ChildProcess process(PytorchProgram(program, arguments), {folder, {}});
   EXPECT_EQ(process.Wait(kPatience), 0)
-      << process.Stderr() << "\nThe tests need examples/pytorch/requirements.txt in "
+      << process.Stderr() << "\nThe tests need the packages of tests/pytorch/requirements.txt in "
       << VirtualEnvironment();
   return process.Stdout();
 }

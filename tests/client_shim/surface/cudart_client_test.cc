@@ -188,6 +188,25 @@ TEST_F(CudartClientTest, TheLastErrorIsForgottenWhenItIsTaken) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
+TEST_F(CudartClientTest, AfterAStickyErrorTheDevicesCanStillBeAskedAbout) {
+  core_.failure = cudaErrorAssert;
+  core_.failed_when_open = true;
+  int value = -1;
+  EXPECT_EQ(cudaGetDevice(&value), cudaSuccess);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(cudaGetDeviceCount(&value), cudaSuccess);
+  EXPECT_EQ(value, 1);
+  EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 0), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorAssert);
+}
+
+TEST_F(CudartClientTest, InAForkedChildTheyCannot) {
+  core_.failure = cudaErrorInitializationError;
+  core_.failed_when_open = true;
+  int value = -1;
+  EXPECT_EQ(cudaGetDevice(&value), cudaErrorInitializationError);
+}
+
 TEST_F(CudartClientTest, WithoutASessionEveryCallTellsWhy) {
   core_.failure = cudaErrorNoDevice;
   void* pointer = nullptr;

@@ -166,6 +166,74 @@ TEST_F(CudnnQuestionsTest, AlgorithmsAreTheLibrarysAnswer) {
   EXPECT_EQ(sent.requested, 2u);
 }
 
+TEST_F(CudnnQuestionsTest, OnlyAlgorithmsForWhichTheWorkspaceIsEnoughAreFound) {
+  ASSERT_NO_FATAL_FAILURE(Describe(4));
+  wire::CudnnConvolutionAlgorithmsResult answer;
+  answer.algorithms = {
+      {.algorithm = CUDNN_CONVOLUTION_FWD_ALGO_FFT, .workspace_bytes = 4096},
+      {.algorithm = CUDNN_CONVOLUTION_FWD_ALGO_GEMM, .workspace_bytes = 1024},
+      {.algorithm = CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, .workspace_bytes = 0},
+  };
+  core_.reply.result = wire::Encoded(answer);
+  cudnnConvolutionFwdAlgoPerf_t found[3];
+  int count = 0;
+  ASSERT_EQ(
+      cudnnFindConvolutionForwardAlgorithmEx(handle_, x_, Device(0), w_, Device(256), convolution_,
+                                             y_, Device(512), 3, &count, found, Device(1024), 1024),
+      CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(count, 2);
+  EXPECT_EQ(found[0].algo, CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
+  EXPECT_EQ(found[1].algo, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT);
+  EXPECT_EQ(core_.Only<wire::CudnnConvolutionAlgorithms>().is_measured, 1u);
+}
+
+class BatchNormTest : public CudnnClientTest {
+ protected:
+  void SetUp() override {
+    CudnnClientTest::SetUp();
+    ASSERT_EQ(cudnnSetTensor4dDescriptor(y_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 3, 4, 5),
+              CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnCreateTensorDescriptor(&statistics_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnDeriveBNTensorDescriptor(statistics_, y_, CUDNN_BATCHNORM_SPATIAL),
+              CUDNN_STATUS_SUCCESS);
+  }
+  void TearDown() override {
+    cudnnDestroyTensorDescriptor(statistics_);
+    CudnnClientTest::TearDown();
+  }
+  cudnnStatus_t Train(cudnnBatchNormOps_t operations) {
+    const float one = 1;
+    const float zero = 0;
+    return cudnnBatchNormalizationForwardTrainingEx(
+        handle_, CUDNN_BATCHNORM_SPATIAL, operations, &one, &zero, y_, Device(0), nullptr, nullptr,
+        y_, Device(4096), statistics_, Device(8192), Device(8448), 0.1, nullptr, nullptr, 1e-5,
+        nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0);
+  }
+  cudnnStatus_t AskReserved(cudnnBatchNormOps_t operations, std::size_t* bytes) {
+    return cudnnGetBatchNormalizationTrainingExReserveSpaceSize(handle_, CUDNN_BATCHNORM_SPATIAL,
+                                                                operations, nullptr, y_, bytes);
+  }
+
+  cudnnTensorDescriptor_t statistics_ = nullptr;
+};
+
+TEST_F(BatchNormTest, TheExtendedFormWithoutMoreIsThePlainOne) {
+  std::size_t bytes = 1;
+  ASSERT_EQ(AskReserved(CUDNN_BATCHNORM_OPS_BN, &bytes), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(bytes, 0u);
+  ASSERT_EQ(Train(CUDNN_BATCHNORM_OPS_BN), CUDNN_STATUS_SUCCESS);
+  const auto sent = core_.Only<wire::CudnnBatchNormalizationForwardTraining>();
+  EXPECT_EQ(sent.bnBias, 0x2000'0000'2100u);
+  EXPECT_EQ(sent.exponentialAverageFactor, 0.1);
+}
+
+TEST_F(BatchNormTest, AnActivationInItIsRefused) {
+  std::size_t bytes = 1;
+  EXPECT_EQ(AskReserved(CUDNN_BATCHNORM_OPS_BN_ACTIVATION, &bytes), CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(Train(CUDNN_BATCHNORM_OPS_BN_ACTIVATION), CUDNN_STATUS_NOT_SUPPORTED);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
 TEST_F(CudnnClientTest, WhatIsMissingSaysSo) {
   EXPECT_EQ(cudnnBackendInitialize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(core_.warnings, std::vector<std::string>{"cudnnBackendInitialize"});

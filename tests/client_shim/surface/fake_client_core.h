@@ -57,6 +57,7 @@ class FakeClientCore : public ClientCore {
     configured.clear();
     warnings.clear();
     failure = send_failure = async_error = cudaSuccess;
+    failed_when_open = false;
     reply = {};
     results.clear();
     before_enqueue = nullptr;
@@ -103,6 +104,7 @@ class FakeClientCore : public ClientCore {
   std::vector<std::string> warnings;
   std::set<std::uint64_t> live;
   std::atomic<cudaError_t> failure{cudaSuccess};       // what everything answers
+  bool failed_when_open = false;                       // ... once the session was open
   std::atomic<cudaError_t> send_failure{cudaSuccess};  // what Enqueue and Call answer
   std::atomic<cudaError_t> async_error{cudaSuccess};   // what TakeAsyncError takes
   CallReply reply;
@@ -127,7 +129,7 @@ class FakeClientCore : public ClientCore {
   static constexpr std::uint64_t kEndless = std::uint64_t{1} << 48;
 
   cudaError_t Start() override { return failure; }
-  bool IsOpen() const override { return failure == cudaSuccess; }
+  bool IsOpen() const override { return failure == cudaSuccess || failed_when_open; }
   const wire::HelloReply& session() const override { return hello; }
   int device() const override { return this == &Second() ? 1 : 0; }
   ClientCore* OfDevice(int device) override {

@@ -1,6 +1,7 @@
 #include <array>
 #include <atomic>
 #include <numeric>
+#include <sstream>
 #include <thread>
 
 #include "tests/emulator/exec/kernel_test.h"
@@ -33,6 +34,27 @@ TEST_F(ControlTest, LoopsOfDifferentLengthsMatchTheHost) {
   std::iota(in.data(), in.data() + kCount, 0);
   MustRun("collatz", {8, 1, 1}, {128, 1, 1}, in.data(), out.data(), kCount);
   for (int i = 0; i < kCount; ++i) ASSERT_EQ(out[i], Collatz(i)) << i;
+}
+
+// So many blocks that the compiler leaves registers in memory.
+TEST_F(ControlTest, ManyThousandBranchesMatchTheHost) {
+  constexpr std::uint32_t kBranches = 6000;
+  std::ostringstream body;
+  body << "mov.u32 %r1, %tid.x;\n";
+  for (std::uint32_t i = 0; i < kBranches; ++i) {
+    body << "and.b32 %r3, %r1, " << (1U << (i % 5)) << ";\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra L"
+         << i << ";\nmad.lo.u32 %r1, %r1, 5, " << i << ";\nL" << i << ":\nxor.b32 %r1, %r1, " << i
+         << ";\n";
+  }
+  const std::vector<std::uint32_t> results = RunWarp(body.str());
+  for (std::uint32_t lane = 0; lane < results.size(); ++lane) {
+    std::uint32_t expected = lane;
+    for (std::uint32_t i = 0; i < kBranches; ++i) {
+      if ((expected & (1U << (i % 5))) != 0) expected = expected * 5 + i;
+      expected ^= i;
+    }
+    ASSERT_EQ(results[lane], expected) << lane;
+  }
 }
 
 TEST_F(ControlTest, BarriersInLoopsOrderSharedMemory) {
