@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What a function that has imported torch takes: time to its first inference, and memory.
 
-Starts examples/pytorch's server some times on the CPU, as PyTorch does by itself, and through Torpor,
-and prints medians as JSON. Run it under a daemon of its own:
+Starts, some times each, a process that does no more than import torch, and the server of
+examples/pytorch, on the CPU, as PyTorch does by itself, and through Torpor, and prints medians as
+JSON. Run it under a daemon of its own:
 
     build/bin/torporctl run --standalone -- PYTHON bench/pytorch/first_inference.py --output FILE
 
@@ -20,34 +21,43 @@ import sys
 import time
 
 SERVER = pathlib.Path(__file__).resolve().parents[2] / "examples/pytorch/embedding_server.py"
+IMPORT = "import torch, sys; print('imported', flush=True); sys.stdin.read()"
 SUMS = {"rss_mib": "Rss:", "pss_mib": "Pss:", "private_mib": "Private_Dirty:"}
 
 
-def start(python, device, environment):
-    """The server has answered once, itself, when it listens."""
-    begin = time.monotonic()
-    process = subprocess.Popen([python, "-B", SERVER, "--device", device], env=environment,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    if "listening on" not in process.stdout.readline():
-        raise RuntimeError(f"{python} {SERVER} --device {device} ended with {process.wait()}")
-    return process, time.monotonic() - begin
+def programs(device):
+    """Each says a line when it has come to where it is measured, and lives on. The server has
+    answered once, itself, when it listens."""
+    return {"imported": ["-c", IMPORT], "first_inference": ["-B", SERVER, "--device", device]}
 
 
 def memory_of(pid):
     lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     fields = {line.split()[0]: int(line.split()[1]) for line in lines[1:]}
-    return {name: round(fields[field] / 1024, 1) for name, field in SUMS.items()}
+    return {name: fields[field] / 1024 for name, field in SUMS.items()}
+
+
+def run(command, environment):
+    begin = time.monotonic()
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if not process.stdout.readline():
+        raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.wait()}")
+    measured = {"s": time.monotonic() - begin, **memory_of(process.pid)}
+    process.kill()
+    process.wait()
+    return measured
 
 
 def measure(python, device, environment, repeats):
-    runs = []
-    start(python, device, environment)[0].kill()  # files come into memory, kernels are translated
-    for _ in range(repeats):
-        process, seconds = start(python, device, environment)
-        runs.append({"first_inference_s": seconds, **memory_of(process.pid)})
-        process.kill()
-        process.wait()
-    return {name: round(statistics.median(run[name] for run in runs), 2) for name in runs[0]}
+    figures = {}
+    for point, arguments in programs(device).items():
+        command = [python, *arguments]
+        run(command, environment)  # files come into memory, kernels are translated
+        runs = [run(command, environment) for _ in range(repeats)]
+        figures[point] = {name: round(statistics.median(one[name] for one in runs), 2)
+                          for name in runs[0]}
+    return figures
 
 
 def main():
