@@ -115,7 +115,7 @@ class Samples:
 
     def row(self, name):
         samples = self.by_name[name]
-        deciles = statistics.quantiles(samples["latency_ms"], n=10)
+        deciles = statistics.quantiles(samples["latency_ms"], n=10, method="inclusive")
         return {"name": name, "run_type": "iteration", "iterations": len(samples["latency_ms"]),
                 "real_time": statistics.median(samples["latency_ms"]), "time_unit": "ms",
                 "p10_ms": deciles[0], "p90_ms": deciles[-1],
