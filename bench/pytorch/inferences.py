@@ -3,12 +3,15 @@
 {MODEL: {"latency_ms": [...], "issue_ms": [...]}}.
 
 The latency is from the upload of the input until the result is in the host's memory; for the first
-part of it, the issue, the program makes its calls and does not wait for the result.
+part of it, the issue, the program makes its calls and does not wait for the result. With
+TORPOR_TRACE one more inference of each is a section of the trace.
 """
 
 import argparse
+import ctypes
 import gc
 import json
+import os
 import time
 
 import torch
@@ -31,6 +34,16 @@ def measure(start, warm_up, inferences):
     return {"latency_ms": latency_ms, "issue_ms": issue_ms}
 
 
+def trace(starts):
+    """One more inference of each, as a section of the trace."""
+    mark = ctypes.CDLL("libtorpor_client.so").torporTraceMark
+    for name, start in starts.items():
+        mark(name.encode())
+        with torch.inference_mode():
+            start().cpu()
+        mark(None)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -43,6 +56,8 @@ def main():
     gc.disable()
     print(json.dumps({name: measure(start, arguments.warm_up, arguments.inferences)
                       for name, start in starts.items()}))
+    if "TORPOR_TRACE" in os.environ:
+        trace(starts)
 
 
 if __name__ == "__main__":

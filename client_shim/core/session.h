@@ -130,7 +130,7 @@ class Session final : public ClientCore {
   cudaError_t AwaitLease(Lock& lock, bool tells_program);
   cudaError_t AwaitRoom(Lock& lock, bool tells_program);
   void Append(const Command& command);
-  bool BatchIsFull() const;
+  void FlushInTime();
   void FlushBatch();
   void SendBatch(ExecutorLink& link);
   cudaError_t AwaitWork();

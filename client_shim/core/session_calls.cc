@@ -93,15 +93,16 @@ void Session::Append(const Command& command) {
   batch_.Append(command.call_id, command.fields);
   ++uses_;
   if (command.piece) ring_.Submitted(*command.piece);
-  if (BatchIsFull()) return FlushBatch();
-  if (!timer_is_armed_) {
-    timer_is_armed_ = true;
-    Wake();
-  }
 }
 
-bool Session::BatchIsFull() const {
-  return batch_.bytes() >= settings_.batch_bytes || batch_.calls() >= settings_.batch_calls;
+// Now if the batch is full, else by the timer.
+void Session::FlushInTime() {
+  const bool is_full =
+      batch_.bytes() >= settings_.batch_bytes || batch_.calls() >= settings_.batch_calls;
+  if (is_full) return FlushBatch();
+  if (timer_is_armed_) return;
+  timer_is_armed_ = true;
+  Wake();
 }
 
 cudaError_t Session::Enqueue(const Command& command) {
@@ -111,12 +112,13 @@ cudaError_t Session::Enqueue(const Command& command) {
     Lock lock(mutex_);
     if (const cudaError_t error = AwaitRoom(lock, false); error != cudaSuccess) return error;
     Append(command);
+    if (!settings_.is_blocking) FlushInTime();
   }
   TraceCommand(command.fields.size() + (command.piece ? command.piece->bytes : 0));
   return settings_.is_blocking ? AwaitWork() : cudaSuccess;
 }
 
-// All of the session's, with an error that it has met.
+// All of the session's; gives an error that it has met. Sends what is batched.
 cudaError_t Session::AwaitWork() {
   CallReply reply;
   const cudaError_t error = Call({wire::DeviceSynchronize::kCallId, {}}, reply);

@@ -259,6 +259,7 @@ void Session::TellChange(const Command& change) {
   if (lease_.state != LeaseState::kHeld) return;
   lease_.link->known_version = journal_.version();
   Append(change);
+  FlushInTime();
 }
 
 bool Session::IsLive(std::uint64_t handle) const {

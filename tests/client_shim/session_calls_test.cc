@@ -76,6 +76,7 @@ TEST_F(SessionTest, EachCallIsWaitedForIfLaunchesBlock) {
             (std::vector<std::uint32_t>{
                 kAttach, wire::LaunchKernel::kCallId, wire::DeviceSynchronize::kCallId,
                 wire::LaunchKernel::kCallId, wire::DeviceSynchronize::kCallId}));
+  EXPECT_EQ(first_->frames(), 1 + 2u);  // kAttach travels alone
 }
 
 TEST_F(SessionTest, ALaunchThatBlocksReturnsItsOwnError) {

@@ -17,7 +17,7 @@ exec "$@"
 """
 # The latency tells the settings.
 PYTHON = """#!%s
-import json, os, sys
+import json, os, pathlib, sys
 if sys.argv[1] == "-c":
     print(json.dumps({name: "1.0" for name in sys.argv[3:] if name != os.environ.get("LACKING")}))
 elif sys.argv[2].endswith("inferences.py"):
@@ -26,9 +26,13 @@ elif sys.argv[2].endswith("inferences.py"):
     ms += 0.5 if os.environ.get("COMPUTES") == "computes: true" else 0
     print("a line of the program's own")
     print(json.dumps({"ResNet-50": {"latency_ms": [ms] * 3, "issue_ms": [ms / 2] * 3}}))
+    if "TORPOR_TRACE" in os.environ:
+        print("torpor: trace: ResNet-50: 1 synchronous call, 230 asynchronous, 9 local; "
+              "640 bytes up, 40 down, 3 batches; waited 1.000 ms", file=sys.stderr)
+        print("torpor: trace:   asynchronous: 230 x cudaLaunchKernel", file=sys.stderr)
 else:
-    point = {"s": 2, "rss_mib": 300}
-    print(json.dumps({"imported": point, "first_inference": point}))
+    points = {"imported": {"s": 1, "rss_mib": 300}, "first_inference": {"s": 2, "rss_mib": 400}}
+    pathlib.Path(sys.argv[-1]).write_text(json.dumps({"cpu": points, "preloaded": points}))
 """
 
 
@@ -69,7 +73,10 @@ class PytorchBenchmarkTest(unittest.TestCase):
         self.assertEqual(rows["Inference/emulated/ResNet-50/batched"]["real_time"], 1000.5)
         self.assertEqual(rows["Inference/cpu/ResNet-50"]["real_time"], 1000)
         self.assertEqual(rows["BatchSize/ResNet-50/16"]["real_time"], 16)
-        self.assertEqual(rows["FunctionProcess/emulated"]["imported_rss_mib"], 300)
+        self.assertEqual((batched["synchronous_calls"], batched["asynchronous_calls"],
+                          batched["batches"]), (1, 230, 3))
+        function = rows["FunctionProcess/preloaded"]
+        self.assertEqual((function["real_time"], function["imported_rss_mib"]), (2, 300))
 
     def test_plots(self):
         self.run_benchmark()
