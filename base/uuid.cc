@@ -1,15 +1,16 @@
 #include "base/uuid.h"
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
-
 namespace torpor {
 
 std::string FormatUuid(std::string_view bytes) {
   if (bytes.size() != 16) return "";
-  const std::string hex = absl::BytesToHexString({bytes.data(), bytes.size()});
-  return absl::StrCat("GPU-", hex.substr(0, 8), "-", hex.substr(8, 4), "-", hex.substr(12, 4), "-",
-                      hex.substr(16, 4), "-", hex.substr(20));
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 0 || (i % 2 == 0 && i >= 4 && i <= 10)) text += '-';
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    for (const int digit : {byte >> 4, byte & 15}) text += "0123456789abcdef"[digit];
+  }
+  return text;
 }
 
 }  // namespace torpor

@@ -123,6 +123,13 @@ class ClientCore {
   // True if no lease is held, and therefore everything that was ever enqueued is complete.
   virtual bool IsDrained() const = 0;
 
+  // How far this process uses the device; valid after Start succeeded.
+  struct Use {
+    std::uint64_t allocated_bytes = 0;  // device memory that it has allocated and not freed
+    double recent_share = 0;            // of the last second, the part in which it held a lease
+  };
+  virtual Use CurrentUse() const = 0;
+
   // The journal: what an executor must be told before it can serve this session. `Create` and
   // `Configure` also enqueue the command now (with no wait for a lease where there is none: then
   // the journal alone is enough). A later Configure with the same call id and key replaces the

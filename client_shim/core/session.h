@@ -21,6 +21,7 @@
 #include "client_shim/core/executor_link.h"
 #include "client_shim/core/foreign_memory.h"
 #include "client_shim/core/grpc_stream.h"
+#include "client_shim/core/held_time.h"
 #include "client_shim/core/journal.h"
 #include "client_shim/core/log.h"
 #include "client_shim/core/payload_ring.h"
@@ -63,6 +64,7 @@ class Session final : public ClientCore {
   cudaError_t Flush() override;
   std::uint64_t CommandCount() const override { return uses_.load(std::memory_order_acquire); }
   bool IsDrained() const override;
+  Use CurrentUse() const override;
   cudaError_t Create(std::uint64_t handle, const Command& create) override;
   using ClientCore::Configure;
   cudaError_t Configure(std::uint64_t handle, const Command& setting, std::uint64_t key) override;
@@ -221,6 +223,7 @@ class Session final : public ClientCore {
   std::unique_ptr<GrpcStream> control_;
   std::unordered_map<std::uint64_t, ControlWaiter*> control_waiters_;
   Lease lease_;
+  HeldTime held_time_;  // of leases, until they end or are lost
   std::condition_variable lease_changed_;
   std::condition_variable room_;  // a link took output
   std::map<LinkKey, LinkPtr> links_;

@@ -59,6 +59,7 @@ void Session::OnGrant(Lock& lock, const wire::LeaseGrant& grant) {
     return LoseLease(cudaErrorDevicesUnavailable, /*program_knows=*/false);
   }
   lease_.state = LeaseState::kHeld;
+  held_time_.Begin(std::chrono::steady_clock::now());
   TellExecutor(lease_.link);
   if (lease_.state != LeaseState::kHeld) return;  // the connection broke at once
   uses_at_check_ = uses_;
@@ -148,6 +149,7 @@ void Session::OnDrained(const LinkPtr& link, std::span<const std::uint8_t> resul
 
 void Session::EndLease() {
   if (lease_.is_explicit && device_ == 0) TraceSection(nullptr);
+  held_time_.End(std::chrono::steady_clock::now());
   KeepUntoldLoss();
   lease_ = Lease{};
   lease_changed_.notify_all();
@@ -200,6 +202,7 @@ void Session::BreakLink(const LinkPtr& link, cudaError_t error, const std::strin
 
 // What the lease's calls did since the last drain is lost.
 void Session::LoseLease(cudaError_t error, bool program_knows) {
+  held_time_.End(std::chrono::steady_clock::now());
   const bool was_returning = lease_.state == LeaseState::kReturning;
   lease_.state = LeaseState::kLost;
   lease_.error = error;

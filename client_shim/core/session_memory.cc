@@ -109,6 +109,17 @@ cudaError_t Session::FreeAll() {
   return cudaSuccess;
 }
 
+ClientCore::Use Session::CurrentUse() const {
+  Use use;
+  for (const Allocation& allocation : first_.allocations_.All()) {
+    const bool is_ours = allocation.device == device_ && !allocation.is_foreign;
+    if (allocation.on_device && is_ours) use.allocated_bytes += allocation.bytes;
+  }
+  Lock lock(mutex_);
+  use.recent_share = held_time_.RecentShare(std::chrono::steady_clock::now());
+  return use;
+}
+
 cudaError_t Session::MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) {
   const std::uint64_t id = next_request_++;
   wire::ServerMessage message;

@@ -1,8 +1,8 @@
 #include "client_shim/cudart/devices.h"
 
 #include <cstdio>
-#include <cstring>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -22,6 +22,7 @@
 #include "client_shim/cudart/memory_kinds.h"
 #include "client_shim/cudart/memory_pools.h"
 #include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/pci_bus_id.h"
 #include "client_shim/cudart/streams.h"
 
 namespace torpor::shim {
@@ -62,20 +63,13 @@ cudaError_t GetPciBusId(char* out, int length, int device) {
   return id.size() < static_cast<std::size_t>(length) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// Compares "domain:bus:device.function" as numbers: programs write them with or without zeros.
-bool SamePciBusId(const std::string& a, const char* b) {
-  unsigned left[3] = {};
-  unsigned right[3] = {};
-  return std::sscanf(a.c_str(), "%x:%x:%x", &left[0], &left[1], &left[2]) == 3 &&
-         std::sscanf(b, "%x:%x:%x", &right[0], &right[1], &right[2]) == 3 &&
-         std::memcmp(left, right, sizeof left) == 0;
-}
-
 cudaError_t GetByPciBusId(int* device, const char* id) {
   if (!device || !id) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
+  const std::optional<PciBusId> wanted = ParsePciBusId(id);
+  if (!wanted) return cudaErrorInvalidDevice;
   for (std::size_t i = 0; i < Devices().size(); ++i) {
-    if (!SamePciBusId(Devices()[i].pci_bus_id, id)) continue;
+    if (ParsePciBusId(Devices()[i].pci_bus_id.c_str()) != wanted) continue;
     *device = static_cast<int>(i);
     return cudaSuccess;
   }

@@ -8,7 +8,7 @@ _MEANINGS = {
     Answer.REMOTED: "generated whole from a line of the table",
     Answer.LOCAL: "a constant, answered in the client",
     Answer.VARIANT: "generated: calls its base with another default stream",
-    Answer.TRANSLATED: "generated: an expression, mostly the call of the runtime that does the same",
+    Answer.TRANSLATED: "generated: an expression, mostly a call of what does the same",
     Answer.UNSUPPORTED: "says so once and returns the library's \"not supported\" error",
 }
 

@@ -67,11 +67,7 @@ def _entry(export):
     if per_thread and stream:
         expression = re.sub(rf"\b{stream}\b", f"PerThread({stream})", expression)
     expression = re.sub(r"\b(cuda[A-Z]\w*)\(", r"Runtime().\1(", expression)
-    used = set(re.findall(r"\w+", expression))
-    parameters = ", ".join(f"{p.type} {p.name}" if p.name in used else p.type
-                           for p in export.prototype.parameters)
-    return (f"{export.prototype.result} {export.name}({parameters}) {{\n"
-            f"  return {export.line.needs.value}([&] {{ return {expression}; }});\n}}")
+    return emit_exports.translated_entry(export, expression)
 
 
 def tables_source(exports, include):

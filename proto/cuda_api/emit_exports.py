@@ -72,5 +72,14 @@ def local_entry(library, export):
     return "\n".join(lines + [f"  return {line.value or library.success};", "}"])
 
 
+def translated_entry(export, expression):
+    """An entry that is its expression, once what the line needs is so."""
+    used = set(re.findall(r"\w+", expression))
+    parameters = ", ".join(f"{p.type} {p.name}" if p.name in used else p.type
+                           for p in export.prototype.parameters)
+    return (f"{export.prototype.result} {export.name}({parameters}) {{\n"
+            f"  return {export.line.needs.value}([&] {{ return {expression}; }});\n}}")
+
+
 def local_entries(library, exports):
     return [local_entry(library, e) for e in exports if e.answer is Answer.LOCAL]

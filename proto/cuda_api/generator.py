@@ -3,8 +3,8 @@
     generator.py wire|server|fake TABLE --out DIRECTORY
     generator.py client TABLE --out DIRECTORY --toolkit-library FILE --include DIRECTORY
 
-TABLE is the path of a table file, which defines LIBRARY. `client` needs NVIDIA's library, whose
-exports are replaced, and its headers.
+TABLE is the path of a table file, which defines LIBRARY. `client` needs the headers, and, unless the
+table lists them, NVIDIA's library, whose exports are replaced.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import emit_cudart_client
 import emit_cudnn_client
 import emit_dispatch
 import emit_exports
+import emit_nvml_client
 import emit_wire
 import surface
 
@@ -49,8 +50,8 @@ def write_server(library, out, _):
 def write_client(library, out, arguments):
     exports = surface.read_surface(library, arguments.toolkit_library, arguments.include)
     emit = {"cudart": emit_cudart_client, "cublas": emit_cublas_client,
-            "cuda": emit_cuda_client,
-            "cudnn": emit_cudnn_client}.get(library.name, emit_constant_client)
+            "cuda": emit_cuda_client, "cudnn": emit_cudnn_client,
+            "nvml": emit_nvml_client}.get(library.name, emit_constant_client)
     (out / "exports.map").write_text(emit_exports.version_script(library, exports))
     (out / "overrides.h").write_text(emit.overrides_header(library, exports))
     (out / "entries.cc").write_text(emit.entries_source(library, exports))

@@ -29,18 +29,20 @@ class Export:
 def read_surface(library, toolkit_library, include):
     """The library's exports in order of name; `toolkit_library` is NVIDIA's, `include` its headers.
 
-    Raises ValueError where the table names a symbol that is not exported or not declared.
+    Where the table lists the exports, `toolkit_library` is not read. Raises ValueError where the
+    table names a symbol that is not exported or not declared.
     """
     prototypes = {}
     for header in library.headers:
         text = (pathlib.Path(include) / header).read_text()
         prototypes.update(c_prototypes.parse_header(text, library.api_macros))
         c_prototypes.apply_renames(text, prototypes)
-    names = elf_exports.exported_names(toolkit_library)
+    names = sorted(library.exports) or elf_exports.exported_names(toolkit_library)
     symbols = {symbol.name: symbol for symbol in library.symbols}
     calls = {call.symbol: call for call in library.calls}
     for name in (symbols.keys() | calls.keys()) - set(names):
-        raise ValueError(f"{name} is in the table but {toolkit_library} does not export it")
+        source = "its list" if library.exports else toolkit_library
+        raise ValueError(f"{name} is in the table but {source} does not export it")
     return [_export(name, symbols, calls, prototypes) for name in names]
 
 

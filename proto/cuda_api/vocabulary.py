@@ -329,7 +329,7 @@ class Needs(enum.Enum):
     """What must be so before a translated symbol does anything."""
 
     NOTHING = "Always"
-    DRIVER = "Initialized"  # cuInit was called
+    DRIVER = "Initialized"  # cuInit, or nvmlInit, was called
     CONTEXT = "InContext"  # the calling thread has a context
 
 
@@ -386,6 +386,7 @@ class Library:
     soname: str = ""
     version_node: str | None = None  # of its exports: the soname; "" where they have none
     private_exports: dict = dataclasses.field(default_factory=dict)  # version node -> a symbol
+    exports: tuple = ()  # of a library that is not at hand to be read
     headers: tuple = ()  # of the toolkit, which declare the symbols
     api_macros: tuple = ()  # mark those declarations
     wire_headers: tuple = ()  # with the structures that its commands are made of

@@ -55,6 +55,20 @@ TEST_F(SessionTest, PiecesOfALostLeaseComeBack) {
   }
 }
 
+TEST_F(SessionTest, UseIsWhatThisProcessHasAllocatedAndHowLongItHadAGpu) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  std::uint64_t device = 0;
+  std::uint64_t host = 0;
+  ASSERT_EQ(session_->Malloc(1000, device), cudaSuccess);
+  ASSERT_EQ(session_->HostAlloc(5000, host), cudaSuccess);
+  EXPECT_EQ(session_->CurrentUse().allocated_bytes, 1000u);
+  EXPECT_EQ(session_->CurrentUse().recent_share, 0);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_GT(session_->CurrentUse().recent_share, 0);
+  ASSERT_EQ(session_->Free(device), cudaSuccess);
+  EXPECT_EQ(session_->CurrentUse().allocated_bytes, 0u);
+}
+
 TEST_F(SessionTest, AllocationsAreFoundByAddress) {
   ASSERT_EQ(Start(), cudaSuccess);
   std::uint64_t device = 0;

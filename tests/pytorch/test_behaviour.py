@@ -23,7 +23,9 @@ class DeviceTest(unittest.TestCase):
         self.assertLessEqual(free, total)
 
     def test_visible_devices(self):
-        for value, count in (("", 0), ("-1", 0), ("0", 1)):
+        uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+        # By NVML, which PyTorch asks for the count and the UUIDs.
+        for value, count in (("", 0), ("-1", 0), ("0", 1), ("1", 0), (uuid, 1)):
             with self.subTest(value=value):
                 ended = run("import torch; print(torch.cuda.device_count())",
                             CUDA_VISIBLE_DEVICES=value)

@@ -21,9 +21,9 @@ constexpr int kExitNotExecutable = 126;
 
 // What is preloaded where it exists. LD_LIBRARY_PATH alone loses against a DT_RPATH, which
 // programs of the toolkit's samples carry.
-constexpr std::array<const char*, 6> kPreloaded = {"libcudart.so.13", "libcuda.so.1",
-                                                   "libcublas.so.13", "libcublasLt.so.13",
-                                                   "libcudnn.so.9",   "libnvrtc.so.13"};
+constexpr std::array<const char*, 7> kPreloaded = {
+    "libcudart.so.13", "libcuda.so.1",   "libcublas.so.13",  "libcublasLt.so.13",
+    "libcudnn.so.9",   "libnvrtc.so.13", "libnvidia-ml.so.1"};
 
 bool IsRegularFile(const std::string& path) {
   struct stat status {};

@@ -20,6 +20,8 @@ MAY_NEED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2",
 # libcuda is thin over libcudart, which shows it one function more.
 MAY_NEED_TOO = {"libcuda.so.1": {"libcudart.so.13"}}
 PRIVATE = {"libcudart.so.13": {"torpor_driver_seam": "TORPOR_CUDART_1"}}
+# The driver's own, which no toolkit has: its table lists the exports.
+NVML = "libnvidia-ml.so.1"
 # Of what the loader keeps for the thread-locals of libraries that are opened late (1664 bytes), to
 # leave room for others'.
 MOST_STATIC_TLS = 512
@@ -78,6 +80,14 @@ class Surface(unittest.TestCase):
         for original, ours in self.each():
             self.assertEqual(dynamic(ours, "SONAME"), dynamic(original, "SONAME"))
 
+    def test_nvml_exports_its_functions_without_versions(self):
+        ours = arguments.client / NVML
+        exports = symbols(ours, defined=True)
+        self.assertGreater(len(exports), 400)
+        self.assertEqual(set(exports.values()), {""})
+        self.assertEqual([name for name in exports if not name.startswith("nvml")], [])
+        self.assertEqual(dynamic(ours, "SONAME"), [NVML])
+
     def test_the_core_exports_itself_and_the_tracer(self):
         self.assertEqual(symbols(arguments.client / "libtorpor_client.so", defined=True),
                          {name: "TORPOR_CLIENT_1" for name in
@@ -91,7 +101,7 @@ class Needs(unittest.TestCase):
     def test_nothing_else_is_shipped(self):
         self.assertEqual({library.name for library in self.ours()},
                          {name_of(original) for original in arguments.originals}
-                         | {"libtorpor_client.so", NGHTTP2})
+                         | {"libtorpor_client.so", NGHTTP2, NVML})
 
     def test_libraries(self):
         for library in self.ours():

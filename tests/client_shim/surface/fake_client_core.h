@@ -69,6 +69,8 @@ class FakeClientCore : public ClientCore {
     slots_stall = false;
     stalled_looks = 0;
     is_drained = true;
+    use = {};
+    free_bytes = total_bytes = 0;
     has_slots = false;
     foreign_device = 0;
     freed_slots = 0;
@@ -116,6 +118,9 @@ class FakeClientCore : public ClientCore {
   std::vector<std::uint64_t> freed;  // addresses, by Free and HostFree
   std::uint64_t room = kEndless;     // bytes that Malloc still gives
   bool is_drained = true;
+  Use use;
+  std::uint64_t free_bytes = 0;  // what MemGetInfo answers
+  std::uint64_t total_bytes = 0;
   bool has_slots = false;                     // else every one is taken
   std::atomic<bool> slots_stall{false};       // no command reaches its slot's value
   mutable std::atomic<int> stalled_looks{0};  // ... but after so many looks at it, if not 0
@@ -162,6 +167,7 @@ class FakeClientCore : public ClientCore {
   }
   std::uint64_t CommandCount() const override { return commands_; }
   bool IsDrained() const override { return is_drained; }
+  Use CurrentUse() const override { return use; }
   cudaError_t Create(std::uint64_t handle, const Command&) override {
     live.insert(handle);
     return failure;
@@ -227,7 +233,12 @@ class FakeClientCore : public ClientCore {
     ++freed_all;
     return failure;
   }
-  cudaError_t MemGetInfo(std::uint64_t&, std::uint64_t&) override { return failure; }
+  cudaError_t MemGetInfo(std::uint64_t& free_now, std::uint64_t& total) override {
+    if (failure != cudaSuccess) return failure;
+    free_now = free_bytes;
+    total = total_bytes;
+    return cudaSuccess;
+  }
   bool FindAllocation(std::uint64_t address, Allocation& found) const override {
     for (const Allocation& allocation : allocations) {
       if (address - allocation.begin >= allocation.bytes) continue;

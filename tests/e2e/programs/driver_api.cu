@@ -350,6 +350,22 @@ static void Symbols() {
   REQUIRE(status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND && function == nullptr);
 }
 
+static void SymbolsOfTheRuntime() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult status{};
+  CUDA(cudaGetDriverEntryPointByVersion("cuDeviceGetCount", &function, 12000, cudaEnableDefault,
+                                        &status));
+  REQUIRE(status == cudaDriverEntryPointSuccess);
+  int count = 0;
+  CU(reinterpret_cast<CUresult (*)(int*)>(function)(&count));
+  REQUIRE(count > 0);
+  CUDA(cudaGetDriverEntryPointByVersion("cuNothing", &function, 12000, cudaEnableDefault, &status));
+  REQUIRE(status == cudaDriverEntryPointSymbolNotFound && function == nullptr);
+  EXPECT_CUDA(cudaGetDriverEntryPointByVersion(nullptr, &function, 12000, 0, &status),
+              cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
 int main() {
   Before();
   const CUdevice device = Device();
@@ -359,6 +375,7 @@ int main() {
   Memory();
   VirtualMemory(device);
   Symbols();
+  SymbolsOfTheRuntime();
   Sharing();
   WithTheRuntime();
   CU(cuDevicePrimaryCtxRelease(device));

@@ -101,6 +101,18 @@ class Refusals(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "tinySsum has parameters"):
             self.read()
 
+    def test_listed_exports_need_no_library(self):
+        self.library.exports = ("tinyVersion", "tinyOther")
+        self.library.calls = []
+        self.library.symbols = [s for s in self.library.symbols if s.name == "tinyVersion"]
+        exports = surface.read_surface(self.library, None, HERE)
+        self.assertEqual([(e.name, e.answer) for e in exports],
+                         [("tinyOther", surface.Answer.UNSUPPORTED),
+                          ("tinyVersion", surface.Answer.LOCAL)])
+        self.library.exports = ("tinyOther",)
+        with self.assertRaisesRegex(ValueError, "tinyVersion is in the table but its list"):
+            self.read()
+
     def test_what_returns_a_pointer_needs_a_line(self):
         self.library.symbols = [s for s in self.library.symbols if s.name != "tinyName"]
         with self.assertRaisesRegex(ValueError, "tinyName returns const char"):

@@ -1,0 +1,8 @@
+#pragma once
+
+#include "client_shim/nvml/devices.h"
+#include "client_shim/nvml/entry.h"
+#include "client_shim/nvml/system.h"
+#include "client_shim/nvml/usage.h"
+
+// What the table's expressions name (proto/cuda_api/nvml.py).
