@@ -200,6 +200,9 @@ class ClientCore {
   virtual cudaError_t ShareMemory(std::uint64_t address, MemoryHandle& handle) = 0;
   virtual cudaError_t OpenMemory(const MemoryHandle& handle, Allocation& opened) = 0;
   virtual cudaError_t CloseMemory(std::uint64_t address) = 0;
+  // Whether nobody but this session reaches its device's memory: the program has no other device,
+  // and none of it was ever shared.
+  virtual bool HasMemoryAlone() const = 0;
 
   // The handle of the calling thread's per-thread default stream, created at first use and
   // destroyed with the thread, which a core that can end must outlive.

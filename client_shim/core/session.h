@@ -88,6 +88,7 @@ class Session final : public ClientCore {
   cudaError_t ShareMemory(std::uint64_t address, MemoryHandle& handle) override;
   cudaError_t OpenMemory(const MemoryHandle& handle, Allocation& opened) override;
   cudaError_t CloseMemory(std::uint64_t address) override;
+  bool HasMemoryAlone() const override;
   std::uint64_t PerThreadStream() override;
   void WarnOnce(const std::string& key, const std::string& message) override;
 
@@ -211,6 +212,7 @@ class Session final : public ClientCore {
   CompletionSlots slots_;
   PayloadRing ring_{slots_};
   AllocationMap allocations_;                  // the first's
+  std::atomic<bool> shares_memory_{false};     // with other processes, or once did
   std::mutex foreign_mutex_;                   // held while the daemon is asked
   ForeignMemory foreign_;                      // the first's; guarded by foreign_mutex_
   std::atomic<std::uint64_t> next_serial_{1};  // the first's

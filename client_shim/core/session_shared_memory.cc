@@ -6,7 +6,10 @@
 // Memory that processes of the function share.
 namespace torpor::shim {
 
+bool Session::HasMemoryAlone() const { return hello_.devices.size() == 1 && !shares_memory_; }
+
 cudaError_t Session::ShareMemory(std::uint64_t address, MemoryHandle& handle) {
+  shares_memory_ = true;
   const std::uint64_t id = next_request_++;
   wire::ServerMessage message;
   if (const cudaError_t error = Ask(id, wire::ShareMemory{id, address}, message);
@@ -21,6 +24,7 @@ cudaError_t Session::ShareMemory(std::uint64_t address, MemoryHandle& handle) {
 
 cudaError_t Session::OpenMemory(const MemoryHandle& handle, Allocation& opened) {
   if (this != &first_) return first_.OpenMemory(handle, opened);
+  shares_memory_ = true;
   std::lock_guard lock(foreign_mutex_);
   ForeignMemory::Opened* const known = foreign_.Find(handle.address);
   if (!known) return AskToOpen(handle, opened);

@@ -26,13 +26,19 @@ cudaError_t Finish(const Stream& stream, Wait wait) {
 }
 
 cudaError_t Upload(const Copy& copy) {
-  return UploadPageable(copy.from, copy.bytes, [&](const UploadPart& part) {
+  const std::uint64_t commands = Core().CommandCount();
+  const bool was_idle = IsIdleButForUploads(*copy.stream);
+  std::uint64_t parts = 0;
+  TORPOR_TRY(UploadPageable(copy.from, copy.bytes, [&](const UploadPart& part) {
     wire::MemcpyHtoD command;
     command.dst = Address(copy.to) + part.at;
     command.stream = copy.stream->wire;
     SetPayload(part, command);
+    ++parts;
     return Send(command, part.piece);
-  });
+  }));
+  if (was_idle) copy.stream->upload_commands = commands + parts;
+  return cudaSuccess;
 }
 
 cudaError_t UploadPinned(const Copy& copy) {

@@ -25,6 +25,8 @@ struct Stream {
   std::atomic<int> host_functions{0};  // queued and not finished
   // The core's count of commands when the program last waited for it; its first command is 1.
   std::atomic<std::uint64_t> idle_commands{0};
+  // The same count behind copies out of pageable memory, if they were all that it was sent since.
+  std::atomic<std::uint64_t> upload_commands{0};
 
   // Set while what is sent to it goes into a graph; guarded by GraphLock.
   std::shared_ptr<StreamCapture> capture;

@@ -142,13 +142,23 @@ bool IsKnownIdle(const Stream& stream) {
   return stream.idle_commands == commands || device_idle_commands.here() == commands;
 }
 
+// Whether only later commands of this session, which stay in their order, can see what uploads
+// write.
+bool NobodySeesUploads() { return Core().HasMemoryAlone() && !UsesManagedVariables(); }
+
+// Uploads are not waited for, as by PyTorch behind each input: a fence keeps what comes later, in
+// whatever stream, behind them.
 cudaError_t Synchronize(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
+  const std::uint64_t commands = Core().CommandCount();
   if (IsKnownIdle(*stream)) {
     TORPOR_TRY(Core().TakeAsyncError());
+  } else if (IsIdleButForUploads(*stream) && NobodySeesUploads()) {
+    TORPOR_TRY(Send(wire::StreamFence{stream->wire}));
+    stream->idle_commands = commands + 1;
+    TORPOR_TRY(Core().TakeAsyncError());
   } else {
-    const std::uint64_t commands = Core().CommandCount();
     TORPOR_TRY(Ask(wire::StreamSynchronize{stream->wire}));
     stream->idle_commands = commands + 1;
   }
@@ -240,6 +250,10 @@ cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier) {
     error = Send(wire::StreamWaitEvent{stream, event, cudaEventWaitDefault});
   const cudaError_t destroyed = Core().Destroy(event, Encode(wire::EventDestroy{event}));
   return error != cudaSuccess ? error : destroyed;
+}
+
+bool IsIdleButForUploads(const Stream& stream) {
+  return IsKnownIdle(stream) || stream.upload_commands == Core().CommandCount();
 }
 
 void NoteIdleDevice(std::uint64_t commands) { device_idle_commands.here() = commands; }

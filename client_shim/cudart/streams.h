@@ -21,6 +21,10 @@ cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier);
 // streams find until more is enqueued.
 void NoteIdleDevice(std::uint64_t commands);
 
+// Whether all that anybody has enqueued since `stream` was idle are its copies out of pageable
+// memory, which the program cannot see: the memory is its own again.
+bool IsIdleButForUploads(const Stream& stream);
+
 // Destroys every stream that the program made, whose work is done.
 cudaError_t DestroyAllStreams();
 

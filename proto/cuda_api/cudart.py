@@ -103,6 +103,8 @@ COMMANDS = [
     command(87, "StreamWaitMark", STREAM, stream=u64, session=u64, slot=u32, value=u64,
             note="Later work of the stream waits until the slot of another session of the process"
                  " has come to `value`."),
+    command(88, "StreamFence", STREAM, stream=u64,
+            note="What follows, in any stream, begins when all earlier work of this one is done."),
     # Events among processes. They are answered, so that a process may tell another of its record as
     # soon as the call has returned.
     command(140, "SharedEventRecord", SYNC, **SHARED_EVENT, stream=u64),

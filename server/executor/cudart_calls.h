@@ -50,6 +50,7 @@ class CudartCalls final : public cuda_api::CudartHandler {
   cuda_api::CallStatus StreamDestroy(const wire::StreamDestroy& command) override;
   cuda_api::CallStatus StreamWaitEvent(const wire::StreamWaitEvent& command) override;
   cuda_api::CallStatus StreamMark(const wire::StreamMark& command) override;
+  cuda_api::CallStatus StreamFence(const wire::StreamFence& command) override;
   cuda_api::CallStatus StreamWaitMark(const wire::StreamWaitMark& command) override;
   cuda_api::CallStatus StreamSynchronize(const wire::StreamSynchronize& command,
                                          wire::StreamSynchronizeResult& result) override;
@@ -124,6 +125,8 @@ class CudartCalls final : public cuda_api::CudartHandler {
  private:
   const CudaDriver& driver() const { return device_.driver(); }
   cuda_api::CallStatus Outcome(CUresult result, std::string_view what) const;
+  // Until all earlier work of the stream is done.
+  cuda_api::CallStatus WaitFor(std::uint64_t stream_id);
   // Writes the completion mark in the stream's order, however the call itself went: the client
   // waits for it.
   cuda_api::CallStatus Marked(cuda_api::CallStatus status, std::uint64_t stream, std::uint32_t slot,

@@ -68,10 +68,18 @@ CallStatus CudartCalls::StreamMark(const wire::StreamMark& command) {
   return Marked({}, command.stream, command.slot, command.value);
 }
 
+CallStatus CudartCalls::StreamFence(const wire::StreamFence& command) {
+  return WaitFor(command.stream);
+}
+
 CallStatus CudartCalls::StreamSynchronize(const wire::StreamSynchronize& command,
                                           wire::StreamSynchronizeResult&) {
+  return WaitFor(command.stream);
+}
+
+CallStatus CudartCalls::WaitFor(std::uint64_t stream_id) {
   CUstream stream = nullptr;
-  CUresult result = streams_.Use(command.stream, stream);
+  CUresult result = streams_.Use(stream_id, stream);
   if (result == CUDA_SUCCESS) result = driver().StreamSynchronize(stream);
   return Outcome(result, "cudaStreamSynchronize");
 }

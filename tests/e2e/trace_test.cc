@@ -55,9 +55,11 @@ TEST_F(Trace, ASectionSaysWhatItsCallsWere) {
                                   "10 x __cudaPushCallConfiguration, 1 x cudaGetLastError"));
   EXPECT_THAT(said, ContainsRegex("trace: pinned: 1 synchronous call, 1 asynchronous, 0 local; "
                                   "1048[0-9]+ bytes up"));
+  EXPECT_THAT(said, HasSubstr("trace: inputs: 1 synchronous call, 5 asynchronous, "))
+      << "inputs are not waited for";
   // Two of cudaMalloc, one of cudaMallocHost, the first launch, which sends the module, one of
-  // cudaDeviceSynchronize, two downloads and one of cudaStreamSynchronize.
-  EXPECT_THAT(said, HasSubstr("torpor: trace: in all: 8 synchronous calls"));
+  // cudaDeviceSynchronize, three downloads and one of cudaStreamSynchronize.
+  EXPECT_THAT(said, HasSubstr("torpor: trace: in all: 9 synchronous calls"));
   EXPECT_THAT(said, HasSubstr("2 x cudaMalloc by main in traced_calls"));
 }
 
@@ -72,8 +74,8 @@ TEST_F(Trace, AFileForChromeHasTheCallsThatAreSent) {
     ++events[event.at("name")];
     EXPECT_GE(event.at("dur"), 0);
   }
-  EXPECT_EQ(events["__cudaLaunchKernel"], 21);
-  EXPECT_EQ(events["cudaMemcpy"], 2);
+  EXPECT_EQ(events["__cudaLaunchKernel"], 22);
+  EXPECT_EQ(events["cudaMemcpy"], 3);
   EXPECT_EQ(events["wait for the daemon"], 3);
   EXPECT_EQ(events["first"], 1);
   EXPECT_EQ(events.count("cudaGetLastError"), 0U);

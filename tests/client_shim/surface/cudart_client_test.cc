@@ -393,6 +393,63 @@ TEST_F(CudartClientTest, ASynchronisationRightBehindADownloadAsksNobody) {
   EXPECT_EQ(core_.sent.back().call_id, wire::StreamSynchronize::kCallId);
 }
 
+// As PyTorch does it behind each input.
+TEST_F(CudartClientTest, ASynchronisationRightBehindUploadsToAnIdleStreamIsNotWaitedFor) {
+  core_.is_drained = false;
+  const int value = 7;
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  for (int input = 0; input < 2; ++input) {
+    core_.sent.clear();
+    ASSERT_EQ(cudaMemcpyAsync(At(kDevice), &value, sizeof value, cudaMemcpyHostToDevice, nullptr),
+              cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+    EXPECT_EQ(core_.Calls(), (std::vector<std::uint32_t>{wire::MemcpyHtoD::kCallId,
+                                                         wire::StreamFence::kCallId}));
+  }
+  core_.sent.clear();
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_TRUE(core_.sent.empty()) << "nothing came behind the fence";
+}
+
+TEST_F(CudartClientTest, ASynchronisationBehindUploadsAndOtherWorkIsWaitedFor) {
+  core_.is_drained = false;
+  const int value = 7;
+  const auto upload = [&] {
+    return cudaMemcpyAsync(At(kDevice), &value, sizeof value, cudaMemcpyHostToDevice, nullptr);
+  };
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  ASSERT_EQ(upload(), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(At(kDevice), 0, 4, nullptr), cudaSuccess);
+  ASSERT_EQ(upload(), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_EQ(core_.sent.back().call_id, wire::StreamSynchronize::kCallId);
+}
+
+TEST_F(CudartClientTest, AnUploadIsWaitedForWhereAnotherStreamWasBusy) {
+  core_.is_drained = false;
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(At(kDevice), 0, 4, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  const int value = 7;
+  ASSERT_EQ(cudaMemcpyAsync(At(kDevice), &value, sizeof value, cudaMemcpyHostToDevice, stream),
+            cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(core_.sent.back().call_id, wire::StreamSynchronize::kCallId);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+TEST_F(CudartClientTest, AnUploadIsWaitedForWhereAnotherMaySeeIt) {
+  core_.is_drained = false;
+  core_.has_memory_alone = false;
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  const int value = 7;
+  ASSERT_EQ(cudaMemcpyAsync(At(kDevice), &value, sizeof value, cudaMemcpyHostToDevice, nullptr),
+            cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_EQ(core_.sent.back().call_id, wire::StreamSynchronize::kCallId);
+}
+
 // However long the executor takes to reach a mark.
 TEST_F(CudartClientTest, AQueryRightBehindASynchronisationFindsTheStreamReady) {
   core_.is_drained = false;

@@ -73,6 +73,7 @@ class FakeClientCore : public ClientCore {
     free_bytes = total_bytes = 0;
     has_slots = false;
     foreign_device = 0;
+    has_memory_alone = true;
     freed_slots = 0;
     per_thread_stream = kPerThreadStream;
   }
@@ -127,6 +128,7 @@ class FakeClientCore : public ClientCore {
   std::atomic<int> freed_slots{0};
   int flushes = 0;
   int foreign_device = 0;
+  bool has_memory_alone = true;
   std::uint64_t per_thread_stream = kPerThreadStream;
   std::array<std::uint8_t, 8192> window{};
 
@@ -251,6 +253,7 @@ class FakeClientCore : public ClientCore {
     handle = {hello.session_id, address, {1, 2, 3}};
     return failure;
   }
+  bool HasMemoryAlone() const override { return has_memory_alone; }
   // Another process's memory, which is of `foreign_device`.
   cudaError_t OpenMemory(const MemoryHandle& handle, Allocation& opened) override {
     if (failure != cudaSuccess) return failure;

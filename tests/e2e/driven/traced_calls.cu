@@ -40,5 +40,15 @@ int main() {
   CUDA(cudaMemcpyAsync(buffer, pinned, kPinnedBytes, cudaMemcpyHostToDevice));
   CUDA(cudaStreamSynchronize(nullptr));
   mark(nullptr);
+  mark("inputs");
+  for (const int input : {1, 2}) {
+    CUDA(cudaMemcpyAsync(value, &input, sizeof input, cudaMemcpyHostToDevice));
+    CUDA(cudaStreamSynchronize(nullptr));
+  }
+  Increment<<<1, 1>>>(value);
+  int got = 0;
+  FetchForTrace(&got, value);
+  REQUIRE(got == 3);
+  mark(nullptr);
   return Pass();
 }

@@ -25,6 +25,31 @@ TEST_F(BatchRunnerTest, LaunchesInOrderAndAnswersOnce) {
   EXPECT_TRUE(s_.memory->image().dirty());
 }
 
+// The fake runs the stream that was created last first, if nothing says otherwise.
+TEST_F(BatchRunnerTest, AFenceHoldsBackOtherStreams) {
+  LoadKernel();
+  s_.cuda.HoldStreams();
+  const std::uint64_t one = 1;
+  const std::uint64_t two = 2;
+  wire::LaunchKernel earlier = Launch(one);
+  wire::LaunchKernel later = Launch(two);
+  earlier.stream = 8;
+  later.stream = 9;
+  Call(BatchBuilder()
+           .Add(wire::StreamCreate{8, CU_STREAM_NON_BLOCKING, 0})
+           .Add(wire::StreamCreate{9, CU_STREAM_NON_BLOCKING, 0})
+           .Add(earlier)
+           .Add(later)
+           .Add(wire::DeviceSynchronize{}));
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(2, 1));
+  Call(BatchBuilder()
+           .Add(earlier)
+           .Add(wire::StreamFence{8})
+           .Add(later)
+           .Add(wire::DeviceSynchronize{}));
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(2, 1, 1, 2));
+}
+
 TEST_F(BatchRunnerTest, TheFirstAsynchronousErrorIsToldOnce) {
   wire::LaunchKernel unknown;
   unknown.kernel = 77;
