@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/units.h"
@@ -192,6 +193,9 @@ struct Instance {
   }
 };
 
+// The first to be evicted first.
+using EvictionOrder = absl::btree_set<std::pair<EvictionRank, InstanceId>>;
+
 struct Gpu {
   GpuIndex id;
   bool is_up = false;
@@ -207,8 +211,8 @@ struct Gpu {
   std::optional<int> pcie_switch;
   int swaps = 0;                                            // copies that come or leave
   int saves = 0;                                            // copies that are written back
-  std::set<std::pair<EvictionRank, InstanceId>> evictable;  // the first to be evicted first
-  std::set<std::pair<EvictionRank, InstanceId>> unsaved;    // of them, what is to be written back
+  EvictionOrder evictable;
+  EvictionOrder unsaved;  // of them, what is to be written back
   // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept
   // only where images are to be written back then.
   std::optional<TimePoint> idle_since;

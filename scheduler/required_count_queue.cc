@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "absl/container/btree_set.h"
 #include "scheduler/policies.h"
 
 namespace torpor::scheduler {
@@ -72,7 +73,7 @@ class CutSequence {
   bool IsAbove(const Key& key) const { return key.first > 0 && (!cut_ || key > *cut_); }
 
  private:
-  std::set<Key> keys_;
+  absl::btree_set<Key> keys_;
   Cut cut_;
   bool is_cut_ = true;  // where it belongs with alpha_
   double alpha_ = 0;
@@ -150,16 +151,16 @@ class RequiredCountQueue final : public QueuePolicy {
   void Add(const Instance& instance, const NodeState& node, TimePoint) override {
     Entry& entry = EntryOf(node.FunctionOf(instance));
     const Turn turn = *instance.queued_as;
-    Group& group = GroupOf(entry.is_high, turn);
-    entry.waiting.push_back(group.insert(PlaceOf(entry, instance.id, turn)).first);
+    entry.waiting.push_back(PlaceOf(entry, instance.id, turn));
+    GroupOf(entry.is_high, turn).insert(entry.waiting.back());
   }
 
   void Remove(const Instance& instance, const NodeState&, TimePoint) override {
     Entry& entry = entries_.at(instance.function);
     const auto place =
         std::find_if(entry.waiting.begin(), entry.waiting.end(),
-                     [&](Group::iterator waiting) { return waiting->instance == instance.id; });
-    GroupOf(entry.is_high, (*place)->turn).erase(*place);
+                     [&](const Place& waiting) { return waiting.instance == instance.id; });
+    GroupOf(entry.is_high, place->turn).erase(*place);
     entry.waiting.erase(place);
   }
   bool is_empty() const override { return entries_.empty(); }
@@ -231,13 +232,13 @@ class RequiredCountQueue final : public QueuePolicy {
 
     friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT: see Turn
   };
-  using Group = std::set<Place>;
+  using Group = absl::btree_set<Place>;
 
   struct Entry {
     CutSequence::Key key;
     bool is_high = true;
     AdaptiveAlpha::Record record;
-    std::vector<Group::iterator> waiting;
+    std::vector<Place> waiting;
   };
 
   Entry& EntryOf(const Function& function) {
@@ -265,11 +266,10 @@ class RequiredCountQueue final : public QueuePolicy {
 
   // Brings the places of those that wait in step with the entry, which has changed.
   void Relocate(Entry& entry, bool was_high) {
-    for (Group::iterator& waiting : entry.waiting) {
-      auto place = GroupOf(was_high, waiting->turn).extract(waiting);
-      place.value() = PlaceOf(entry, place.value().instance, place.value().turn);
-      Group& group = GroupOf(entry.is_high, place.value().turn);
-      waiting = group.insert(std::move(place)).position;
+    for (Place& waiting : entry.waiting) {
+      GroupOf(was_high, waiting.turn).erase(waiting);
+      waiting = PlaceOf(entry, waiting.instance, waiting.turn);
+      GroupOf(entry.is_high, waiting.turn).insert(waiting);
     }
   }
 

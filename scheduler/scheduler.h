@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "scheduler/events.h"
 #include "scheduler/policies.h"
 
@@ -251,8 +252,9 @@ class Scheduler {
   std::set<InstanceId> cold_;          // that wait for their images to come
   std::set<InstanceId> choosing_;      // that wait by choice
   std::set<InstanceId> wanted_loads_;  // of administrators; leaders
-  std::set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
-  std::set<std::pair<TimePoint, FunctionId>> outcome_ends_;  // when something is to be forgotten
+  absl::btree_set<std::pair<TimePoint, InstanceId>> keep_alive_ends_;
+  // When something is to be forgotten.
+  absl::btree_set<std::pair<TimePoint, FunctionId>> outcome_ends_;
   std::optional<TimePoint> wake_up_;
   bool is_waiting_better_ = false;  // the placement's last word was so
   std::uint64_t next_sequence_ = 1;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "scheduler/node_state.h"
 
 namespace torpor::scheduler {
@@ -41,7 +42,7 @@ class TurnQueue {
   }
 
  private:
-  using Lane = std::set<std::pair<Key, InstanceId>>;
+  using Lane = absl::btree_set<std::pair<Key, InstanceId>>;
 
   static std::vector<InstanceId> Take(std::size_t count, std::vector<const Lane*> lanes) {
     std::set<std::pair<typename Lane::value_type, std::size_t>> heads;
