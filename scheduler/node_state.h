@@ -209,8 +209,8 @@ struct Gpu {
   TimePoint loading_since{};      // while there is one
   std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
   std::optional<int> pcie_switch;
-  int swaps = 0;                                            // copies that come or leave
-  int saves = 0;                                            // copies that are written back
+  int swaps = 0;  // copies that come or leave
+  int saves = 0;  // copies that are written back
   EvictionOrder evictable;
   EvictionOrder unsaved;  // of them, what is to be written back
   // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept

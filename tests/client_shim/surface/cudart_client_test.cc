@@ -403,8 +403,8 @@ TEST_F(CudartClientTest, ASynchronisationRightBehindUploadsToAnIdleStreamIsNotWa
     ASSERT_EQ(cudaMemcpyAsync(At(kDevice), &value, sizeof value, cudaMemcpyHostToDevice, nullptr),
               cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
-    EXPECT_EQ(core_.Calls(), (std::vector<std::uint32_t>{wire::MemcpyHtoD::kCallId,
-                                                         wire::StreamFence::kCallId}));
+    EXPECT_EQ(core_.Calls(),
+              (std::vector<std::uint32_t>{wire::MemcpyHtoD::kCallId, wire::StreamFence::kCallId}));
   }
   core_.sent.clear();
   EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
