@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/e2e/emulated_node.h"
 #include "tests/e2e/metrics_page.h"
+#include "tests/pytorch/moved_function.h"
 #include "tests/pytorch/pytorch_program.h"
 
 namespace torpor::e2e {
@@ -30,22 +31,7 @@ class Generation : public testing::Test {
     if (HasFailure()) std::fputs(node_.Logs().c_str(), stderr);
   }
 
-  int Ask(const std::string& what) {
-    const Reply reply = node_.PostOne("/function/decoder/" + what, "{}");
-    EXPECT_EQ(reply.status, 200) << reply.body;
-    node_.WaitUntilIdle();
-    const auto answer = nlohmann::json::parse(reply.body, nullptr, false);
-    return answer.is_object() ? answer.value("token", -1) : -1;
-  }
-  int Gpu() const { return node_.ResidentGpus("decoder").at(0); }
-  void Evict() const {
-    node_.Torporctl({"evict", "decoder"});
-    EXPECT_EQ(node_.ResidentGpus("decoder"), nlohmann::json::array());
-  }
-  void LoadTo(int gpu) const {
-    node_.Torporctl({"load", "decoder", "--gpu", std::to_string(gpu)});
-    EXPECT_EQ(node_.ResidentGpus("decoder"), nlohmann::json::array({gpu}));
-  }
+  int Ask(const std::string& what) const { return decoder_.Ask(what).value("token", -1); }
   double Evictions(const std::string& reason) const {
     return ValueOf(node_.Metrics(), "torpor_evictions_total", {"reason=\"" + reason + "\""});
   }
@@ -58,6 +44,7 @@ class Generation : public testing::Test {
                          "]\nnvlinks: {gbps_per_link: 16, pairs: [{gpus: [0, 1]}]}\n",
                      {"decoder"},
                      "driver_reserve: 64MiB\n"};
+  const MovedFunction decoder_{node_, "decoder"};
   nlohmann::json expected_;
 };
 
@@ -68,11 +55,11 @@ TEST_F(Generation, EvictedAndMovedBetweenTokensItGeneratesWhatTheCpuDoes) {
   const double from_host = BytesIn("pcie");
   const double from_peer = BytesIn("nvlink");
   for (std::size_t i = 1; i < kTokens; ++i) {
-    const int other = 1 - Gpu();
-    if (i % 2 == 1) Evict();
-    LoadTo(other);
+    const int other = 1 - decoder_.Gpu();
+    if (i % 2 == 1) decoder_.Evict();
+    decoder_.LoadTo(other);
     tokens.push_back(Ask("next"));
-    EXPECT_EQ(Gpu(), other);
+    EXPECT_EQ(decoder_.Gpu(), other);
   }
   EXPECT_EQ(nlohmann::json(tokens), expected_);
   EXPECT_EQ(Evictions("requested") - requested, 32.0);
