@@ -116,7 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "texture_kinds", "blas", "blas_families", "separate_units",
                     "separate_units_ptx", "device_launch", "tensor_cores", "block_barriers",
                     "device_calls", "graphs", "graph_capture", "graph_blas", "blas_lt",
-                    "memory_pools", "managed_memory", "managed_variables", "processes", "nvml"),
+                    "memory_pools", "managed_memory", "managed_variables", "processes", "nvml",
+                    "launch_blocking"),
     [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api", "driver_arrays"),
