@@ -9,8 +9,13 @@ namespace torpor::shim {
 void Log::Write(LogLevel level, const std::string& message) const {
   if (level > level_) return;
   const int saved_errno = errno;  // a CUDA call leaves the program's errno alone
-  const std::string line = "torpor: " + message + "\n";
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) {
+  std::string lines = "torpor: ";
+  for (const char character : message) {
+    lines += character;
+    if (character == '\n') lines += "torpor: ";
+  }
+  lines += '\n';
+  if (write(STDERR_FILENO, lines.data(), lines.size()) < 0) {
     // Nobody is left to be told.
   }
   errno = saved_errno;

@@ -8,7 +8,7 @@
 
 namespace torpor::shim {
 
-// Whole lines on stderr, each in one write, so that they never tear the program's own output.
+// Whole lines on stderr, a message in one write, so that they never tear the program's own output.
 class Log {
  public:
   void set_level(LogLevel level) { level_ = level; }  // before other threads log

@@ -149,7 +149,8 @@ class Session final : public ClientCore {
   // session_lease.cc
   void OnGrant(Lock& lock, const wire::LeaseGrant& grant);
   void OnRevoke(const wire::LeaseRevoke& revoke);
-  void OnLost(const wire::LeaseLost& lost);
+  void OnLost(Lock& lock, const wire::LeaseLost& lost);
+  void AwaitLastWords(Lock& lock, const LinkPtr& link);
   // Gives up the lock while it connects.
   LinkPtr FindOrOpenLink(Lock& lock, const wire::LeaseGrant& grant, std::string& why);
   void TellExecutor(const LinkPtr& link);

@@ -276,11 +276,7 @@ void Session::NoteAsyncError(const wire::Reply& reply) {
 
 void Session::NoteOutput(const wire::Reply& output) {
   printed_.insert(printed_.end(), output.result.begin(), output.result.end());
-  for (std::size_t at = 0; at < output.message.size();) {
-    const std::size_t end = std::min(output.message.find('\n', at), output.message.size());
-    log_.Warn(output.message.substr(at, end - at));
-    at = end + 1;
-  }
+  if (!output.message.empty()) log_.Warn(output.message);
 }
 
 // By the program's own stream, so that its output and that of its kernels do not overtake each

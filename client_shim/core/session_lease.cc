@@ -1,6 +1,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "client_shim/core/call_tracer.h"
@@ -15,6 +16,8 @@ namespace {
 
 // A granted executor listens already: only a full backlog can delay the connection.
 constexpr std::chrono::seconds kConnectPatience{2};
+
+constexpr std::chrono::milliseconds kLastWordsPoll{1};
 
 constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std::uint32_t>(call); }
 
@@ -163,9 +166,11 @@ void Session::KeepUntoldLoss() {
   if (uses_ != lease_.uses_answered && async_error_ == cudaSuccess) async_error_ = lease_.error;
 }
 
-void Session::OnLost(const wire::LeaseLost& lost) {
+void Session::OnLost(Lock& lock, const wire::LeaseLost& lost) {
   const auto error = lost.error == 0 ? cudaErrorUnknown : static_cast<cudaError_t>(lost.error);
   if (lost.sticky) fatal_.store(error);
+  const bool may_speak = lost.sticky && lost.lease_id == lease_.id && lease_.link;
+  if (may_speak) AwaitLastWords(lock, LinkPtr(lease_.link));
   if (lost.lease_id == lease_.id && lease_.id != 0) {
     log_.Warn("the GPU was lost: " + lost.message);
     lease_.daemon_knows = true;
@@ -178,6 +183,19 @@ void Session::OnLost(const wire::LeaseLost& lost) {
   }
   lease_changed_.notify_all();
   room_.notify_all();
+}
+
+// An executor that this session's work has cost its context answers what waits there, with what the
+// driver says of the failure, and ends. By way of the daemon the loss may be known here before.
+void Session::AwaitLastWords(Lock& lock, const LinkPtr& link) {
+  constexpr std::chrono::seconds kPatience{1};
+  const Time until = std::chrono::steady_clock::now() + kPatience;
+  while (link->HasWaiter() && !link->stream.closed() && std::chrono::steady_clock::now() < until) {
+    // Whoever waits reads.
+    lock.unlock();
+    std::this_thread::sleep_for(kLastWordsPoll);
+    lock.lock();
+  }
 }
 
 void Session::BreakLink(const LinkPtr& link, cudaError_t error, const std::string& why) {

@@ -133,7 +133,7 @@ void Session::OnControl(Lock& lock, std::span<const std::uint8_t> payload) {
   if (!wire::DecodeMessage(payload, message)) return LoseDaemon("it sent a malformed message");
   if (const auto* grant = std::get_if<wire::LeaseGrant>(&message)) return OnGrant(lock, *grant);
   if (const auto* revoke = std::get_if<wire::LeaseRevoke>(&message)) return OnRevoke(*revoke);
-  if (const auto* lost = std::get_if<wire::LeaseLost>(&message)) return OnLost(*lost);
+  if (const auto* lost = std::get_if<wire::LeaseLost>(&message)) return OnLost(lock, *lost);
   if (const auto* memory = std::get_if<wire::MemoryReply>(&message))
     return OnMemoryAnswer(memory->request_id, std::move(message));
   if (const auto* info = std::get_if<wire::MemGetInfoReply>(&message))

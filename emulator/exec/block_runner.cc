@@ -370,6 +370,8 @@ void BlockRunner::Fail(ExecError code, const std::string& what, std::uint32_t la
   job_->Fail({code, what + " in " + Describe(*running_, static_cast<int>(lane))});
 }
 
+void BlockRunner::Fail(ExecError code, const std::string& what) { job_->Fail({code, what}); }
+
 void BlockRunner::Escape() { siglongjmp(escape_, 1); }
 
 bool BlockRunner::CopyUnlessFault(void* to, std::uint64_t from, std::size_t bytes) {

@@ -128,6 +128,8 @@ class BlockRunner {
   // Called by the warp that runs: what its lane `lane` has done is the job's failure. Escape must
   // follow, when the caller owns nothing any more.
   void Fail(ExecError code, const std::string& what, std::uint32_t lane);
+  // The same where `what` says itself which thread it was.
+  void Fail(ExecError code, const std::string& what);
   // Ends the block that runs, wherever its warps are. Nothing on their stacks is destroyed, so
   // nothing on them may own anything.
   [[noreturn]] void Escape();

@@ -136,30 +136,63 @@ void Release(WarpContext* context, std::uint32_t mask, const std::uint64_t* addr
   }
 }
 
-void ReportAssertion(const Warp& warp, std::uint32_t lane, std::uint64_t message,
-                     std::uint64_t file, std::uint64_t line, std::uint64_t function) {
+std::string Bracketed(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return std::string("[") + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) +
+         "]";
+}
+
+// Its texts are addresses of the kernel's.
+struct Assertion {
+  std::uint64_t message = 0;
+  std::uint64_t file = 0;
+  std::uint64_t line = 0;
+  std::uint64_t function = 0;
+};
+
+// What the driver prints of an assertion that fails in a thread; false: some text of it cannot be
+// read, which is the failure then.
+bool DescribeAssertion(const Warp& warp, std::uint32_t lane, const Assertion& assertion,
+                       std::string& description) {
   constexpr std::size_t kMostCharacters = 4096;
   const DeviceReader reader(warp);
   std::string texts[3];
-  const std::uint64_t addresses[3] = {file, function, message};
+  const std::uint64_t addresses[3] = {assertion.file, assertion.function, assertion.message};
   for (std::size_t i = 0; i < std::size(texts); ++i) {
     if (reader.ReadText(texts[i], addresses[i], kMostCharacters)) continue;
     warp.runner->Fail(ExecError::kIllegalAddress,
                       "illegal address " + Hex(addresses[i]) + " in assert", lane);
-    return;
+    return false;
   }
-  warp.runner->Fail(ExecError::kAssert,
-                    texts[0] + ":" + std::to_string(line) + ": " + texts[1] + ": Assertion `" +
-                        texts[2] + "' failed",
-                    lane);
+  const std::uint32_t* const tid = warp.lane_tids + lane;
+  description =
+      texts[0] + ":" + std::to_string(assertion.line) + ": " + texts[1] +
+      ": block: " + Bracketed(warp.ctaid[0], warp.ctaid[1], warp.ctaid[2]) +
+      ", thread: " + Bracketed(tid[0], tid[kWarpLanes], tid[std::size_t{2} * kWarpLanes]) +
+      " Assertion `" + texts[2] + "` failed.";
+  return true;
+}
+
+// As on a GPU, each thread in which it fails has a line; of other warps nothing is heard.
+void ReportAssertions(const Warp& warp, std::uint32_t mask, const std::uint64_t* messages,
+                      const std::uint64_t* files, const std::uint64_t* lines,
+                      const std::uint64_t* functions) {
+  std::string text;
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    if (((mask >> lane) & 1) == 0) continue;
+    std::string line;
+    const Assertion assertion{messages[lane], files[lane], lines[lane], functions[lane]};
+    if (!DescribeAssertion(warp, lane, assertion, line)) return;
+    if (!text.empty()) text += '\n';
+    text += line;
+  }
+  warp.runner->Fail(ExecError::kAssert, text);
 }
 
 void AssertFail(WarpContext* context, std::uint32_t mask, const std::uint64_t* messages,
                 const std::uint64_t* files, const std::uint64_t* lines,
                 const std::uint64_t* functions) {
   const Warp& warp = WarpOf(context);
-  const std::uint32_t lane = FirstLane(mask);
-  ReportAssertion(warp, lane, messages[lane], files[lane], lines[lane], functions[lane]);
+  ReportAssertions(warp, mask, messages, files, lines, functions);
   warp.runner->Escape();
 }
 

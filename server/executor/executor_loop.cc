@@ -238,7 +238,11 @@ std::optional<ExitStatus> ExecutorLoop::OnLost(const ContextLost& lost) {
   v1::ExecutorMessage::ContextLost& report = *message.mutable_context_lost();
   report.set_session_id(session.value);
   report.set_cuda_error(lost.error.code);
-  report.set_message(lost.error.message);
+  // Where no call has waited for the kernel the program hears only this of it.
+  std::string text = lost.error.message;
+  const std::string said = environment_.session.output.TakeSaid();
+  if (!said.empty()) text += "\n" + said;
+  report.set_message(text);
   uplink_.Send(message);
   return ExitStatus::kContextLost;
 }

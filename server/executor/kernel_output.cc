@@ -57,6 +57,11 @@ bool KernelOutput::Take(std::vector<std::uint8_t>& printed, std::string& said) {
   return !printed.empty() || !said.empty();
 }
 
+std::string KernelOutput::TakeSaid() {
+  const MutexLock lock(&mutex_);
+  return std::exchange(said_, {});
+}
+
 void KernelOutput::Discard() {
   std::vector<std::uint8_t> printed;
   std::string said;

@@ -29,6 +29,8 @@ class KernelOutput {
   // The next part of what has come since, in place of `printed` and `said` (lines without the last
   // newline); false: no more.
   bool Take(std::vector<std::uint8_t>& printed, std::string& said);
+  // Of that only the driver's lines.
+  std::string TakeSaid();
   // Forgets what has come.
   void Discard();
 

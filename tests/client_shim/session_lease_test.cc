@@ -311,5 +311,34 @@ TEST_F(SessionTest, RevokesCannotDisturbManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(SessionTest, AnExecutorThatEndsHasTheLastWord) {
+  settings_.log = LogLevel::kWarn;
+  ASSERT_EQ(Start(), cudaSuccess);
+  const std::uint64_t lease = GrantRequest(*first_);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  first_->set_answer([this](const ReceivedCommand& command) {
+    wire::Reply reply;
+    if (command.call_id != wire::DeviceSynchronize::kCallId) return reply;
+    wire::Reply output;
+    output.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kOutput);
+    output.message = "Assertion `false` failed.";
+    std::vector<std::uint8_t> bytes;
+    wire::Writer{bytes}(output);
+    first_->SendRaw({bytes.begin(), bytes.end()});
+    reply.status = cudaErrorAssert;
+    return reply;
+  });
+  first_->Pause();
+  ::testing::internal::CaptureStderr();
+  auto call = std::async(std::launch::async, [this] { return Synchronize(); });
+  first_->Await(wire::DeviceSynchronize::kCallId, 2);
+  daemon_.Send(wire::LeaseLost{lease, cudaErrorAssert, true, "the context is lost"});
+  while (session_->Start() == cudaSuccess) std::this_thread::yield();
+  first_->Resume();
+  EXPECT_EQ(call.get(), cudaErrorAssert);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("Assertion `false` failed.\n"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace torpor::shim

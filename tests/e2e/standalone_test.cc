@@ -92,6 +92,18 @@ TEST_F(Standalone, StdoutPassesThroughToTheByte) {
   EXPECT_TRUE(run->Stdout() == bytes) << run->Stdout().size() << " bytes";
 }
 
+TEST_F(Standalone, FailedAssertionsAreToldOnTheProgramsStderr) {
+  const auto run = Start({std::string(PROGRAM_DIR) + "/device_assert"});
+  EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();
+  EXPECT_EQ(run->Stdout(), "PASS\n");
+  for (const char* const thread : {"[7,0,0]", "[31,0,0]"}) {
+    EXPECT_NE(run->Stderr().find(std::string(": block: [0,0,0], thread: ") + thread +
+                                 " Assertion `static_cast<int>(threadIdx.x) < *limit` failed.\n"),
+              std::string::npos)
+        << run->Stderr();
+  }
+}
+
 TEST_F(Standalone, KernelsPrintToTheProgramsStdout) {
   const auto run = Start({std::string(PROGRAM_DIR) + "/print"});
   EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();

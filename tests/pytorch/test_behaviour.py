@@ -112,6 +112,8 @@ except RuntimeError as error:
 
 class MissingTest(AgainstCpu):
     """What does not work yet (docs/pytorch.md), and says so."""
+        self.assertRegex(ended.stderr, r"\.cu:\d+: .*: block: \[0,0,0\], thread: \[\d+,0,0\] "
+                                       r"Assertion `.*` failed\.")
 
     @unittest.expectedFailure  # cuFFT is NVIDIA's and finds no driver of NVIDIA's
     def test_fourier_transforms(self):

@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -238,6 +240,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
     }
     if (message.has_context_lost()) {
       record_.Note("lost by " + std::to_string(message.context_lost().session_id()));
+      why_lost_ = message.context_lost().message();
     }
   }
 
@@ -316,6 +319,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   MathLibraries libraries_;
   KernelOutput output_;
   SessionEvents events_;
+  std::string why_lost_;  // after the loop's end
   MemoryDirectory directory_;
   SessionRegistry registry_;
   ExecutorLoop loop_;
@@ -460,6 +464,19 @@ TEST_F(ExecutorLoopTest, ALostContextIsNoticedUnderALeaseAndIsItsHoldersFault) {
   watched = CUDA_ERROR_ILLEGAL_ADDRESS;
   EXPECT_EQ(End(), ExitStatus::kContextLost);
   EXPECT_EQ(record_.noted().back(), "lost by 3");
+}
+
+TEST_F(ExecutorLoopTest, TheLossOfTheContextIsToldWithTheDriversWords) {
+  std::fflush(stdout);
+  const UniqueFd standard_output(dup(STDOUT_FILENO));
+  ASSERT_TRUE(output_.TakeOver(cuda_.driver()).ok());
+  cuda_.Say("Assertion `a < b` failed.");
+  BeginLease(3);
+  watched = CUDA_ERROR_ASSERT;
+  EXPECT_EQ(End(), ExitStatus::kContextLost);
+  std::fflush(stdout);
+  dup2(standard_output.get(), STDOUT_FILENO);
+  EXPECT_TRUE(why_lost_.ends_with("\nAssertion `a < b` failed.")) << why_lost_;
 }
 
 }  // namespace

@@ -63,6 +63,14 @@ TEST_F(KernelOutputTest, TheDriversMessagesAreLines) {
   EXPECT_EQ(said_, "first\nsecond");
 }
 
+TEST_F(KernelOutputTest, TheDriversMessagesCanBeTakenAlone) {
+  std::printf("printed\n");
+  cuda_.Say("said");
+  EXPECT_EQ(output_.TakeSaid(), "said");
+  EXPECT_EQ(output_.TakeSaid(), "");
+  EXPECT_EQ(TakePrinted().substr(0, 8), "printed\n");
+}
+
 TEST_F(KernelOutputTest, WhatIsDiscardedIsGone) {
   std::printf("for nobody");
   cuda_.Say("this too");
