@@ -97,12 +97,22 @@ class ClientCore {
   // What the daemon said of the session; valid after Start succeeded.
   virtual const wire::HelloReply& session() const = 0;
 
-  // The device's index in session().devices, and the core of another one: null if there is none of
-  // that index. Valid after Start succeeded; what it gives is started by itself.
+  // The program's devices: those of the function that CUDA_VISIBLE_DEVICES leaves, in its order.
+  // Valid after Start succeeded.
+  virtual const std::vector<wire::DeviceDescription>& devices() const = 0;
+
+  // The device's index in devices(), and the core of another one: null if there is none of that
+  // index. Valid after Start succeeded; what it gives is started by itself.
   virtual int device() const = 0;
   virtual ClientCore* OfDevice(int device) = 0;
   // torpor_client_core() is this one from now on, on the calling thread.
   virtual void MakeCurrent() = 0;
+
+  // What the daemon says of all devices of the function now. Opens no session and works in a forked
+  // child too. Start's errors.
+  virtual cudaError_t Inquire(wire::InquiryReply& reply) const = 0;
+  // The core for one of those devices, by its index there; null unless it is open in this process.
+  virtual ClientCore* FindOpen(int index) = 0;
 
   virtual std::uint64_t MintHandle(HandleKind kind) = 0;
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 #include "client_shim/core/current_core.h"
 #include "client_shim/core/executor_link.h"
 #include "client_shim/core/foreign_memory.h"
+#include "client_shim/core/greeting.h"
 #include "client_shim/core/grpc_stream.h"
 #include "client_shim/core/held_time.h"
 #include "client_shim/core/journal.h"
@@ -30,10 +32,13 @@
 
 namespace torpor::shim {
 
-// The session of this process for one device. The first has what all share: the program's
-// allocations, the host arena, the further sessions. One mutex guards it all but the order of
+// The session of this process for one device. The one for the program's first device has what all
+// share: the program's allocations, the further sessions. One mutex guards it all but the order of
 // output: a call holds it for the microsecond that it takes to append a command or to hand a frame
 // to the socket, never while it waits.
+//
+// To the daemon the function's device 0 is a process's first, which has the host arena. Where that
+// is not the program's first, the session for it is one of the further ones, and opened before.
 //
 // A thread that waits for a reply reads the executor's socket itself, and then on behalf of all
 // that wait; only what nobody waits for (grants, revokes, the flush timer, the return of an idle
@@ -55,9 +60,12 @@ class Session final : public ClientCore {
     return started_.load(std::memory_order_acquire) && start_error_ == cudaSuccess;
   }
   const wire::HelloReply& session() const override { return hello_; }
+  const std::vector<wire::DeviceDescription>& devices() const override { return first_.devices_; }
   int device() const override { return device_; }
   ClientCore* OfDevice(int device) override;
   void MakeCurrent() override { SetCurrentCore(this); }
+  cudaError_t Inquire(wire::InquiryReply& reply) const override;
+  ClientCore* FindOpen(int index) override;
   std::uint64_t MintHandle(HandleKind kind) override;
   cudaError_t Enqueue(const Command& command) override;
   cudaError_t Call(const Command& command, CallReply& reply) override;
@@ -117,16 +125,19 @@ class Session final : public ClientCore {
     std::condition_variable changed;
   };
 
-  // For a further device.
-  Session(Session& first, int device);
+  // For a further device of the program (-1: one that it does not see).
+  Session(Session& first, int device, int index);
 
   // session_open.cc: the handshake, on the thread of the first call.
   cudaError_t Open();
   cudaError_t OpenFailed(cudaError_t error, const std::string& why);
-  cudaError_t ConnectControl(Time deadline);
-  cudaError_t AwaitHelloReply(Time deadline);
+  cudaError_t ChooseDevices();
+  cudaError_t Greet(Time deadline);
   cudaError_t MapRegions(Time deadline);
   void StartService();
+  Session& OfIndex(int index);
+  // The program's device that is the function's of this index; -1: it does not see it.
+  int VisibleDevice(int index) const;
 
   // session_calls.cc
   cudaError_t Usable() const;
@@ -196,7 +207,9 @@ class Session final : public ClientCore {
   void OnMemoryAnswer(std::uint64_t request_id, wire::ServerMessage reply);
 
   Session& first_;
+  Session* head_ = this;  // the first's: the daemon's first session of the process
   const int device_ = 0;
+  int index_ = 0;  // among the function's devices; the first's is known when Open begins
   const std::function<Settings()> read_settings_;
   Settings settings_;
   mutable Log log_;
@@ -208,6 +221,8 @@ class Session final : public ClientCore {
   mutable std::atomic<cudaError_t> fatal_{cudaSuccess};
 
   const Nghttp2* http2_ = nullptr;
+  std::optional<std::vector<int>> visible_;       // the first's: indices; nothing: all, as they are
+  std::vector<wire::DeviceDescription> devices_;  // the first's
   wire::HelloReply hello_;
   SharedRegions regions_;
   CompletionSlots slots_;
@@ -218,7 +233,7 @@ class Session final : public ClientCore {
   ForeignMemory foreign_;                      // the first's; guarded by foreign_mutex_
   std::atomic<std::uint64_t> next_serial_{1};  // the first's
   std::mutex further_mutex_;
-  std::map<int, std::unique_ptr<Session>> further_;  // the first's; guarded by further_mutex_
+  std::map<int, std::unique_ptr<Session>> further_;  // the first's, by index; by further_mutex_
   std::atomic<std::uint64_t> next_request_{1};
 
   std::mutex print_mutex_;    // one thread prints at a time, in order; taken before mutex_

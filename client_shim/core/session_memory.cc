@@ -61,8 +61,8 @@ cudaError_t Session::HostAlloc(std::uint64_t bytes, std::uint64_t& address) {
 }
 
 cudaError_t Session::AllocateHost(std::uint64_t bytes, int device, std::uint64_t& address) {
-  const std::uint64_t id = next_request_++;
-  const cudaError_t error = AskAddress(id, wire::HostAlloc{id, bytes}, address);
+  const std::uint64_t id = head_->next_request_++;
+  const cudaError_t error = head_->AskAddress(id, wire::HostAlloc{id, bytes}, address);
   if (error == cudaSuccess) allocations_.Insert({address, bytes, false, device});
   return error;
 }
@@ -90,9 +90,9 @@ cudaError_t Session::HostFree(std::uint64_t address) {
   if (this != &first_) return first_.HostFree(address);
   if (const cudaError_t error = Usable(); error != cudaSuccess) return error;
   if (!Forget(address, false)) return cudaErrorInvalidValue;
-  const std::uint64_t id = next_request_++;
+  const std::uint64_t id = head_->next_request_++;
   std::uint64_t ignored = 0;
-  return AskAddress(id, wire::HostFree{id, address}, ignored);
+  return head_->AskAddress(id, wire::HostFree{id, address}, ignored);
 }
 
 cudaError_t Session::Release(const Allocation& allocation) {

@@ -1,31 +1,22 @@
-#include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
-#include <cstring>
+#include <string>
+#include <utility>
 
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session.h"
-#include "client_shim/core/unix_socket.h"
+#include "client_shim/core/visible_devices.h"
 
 namespace torpor::shim {
-namespace {
-
-constexpr char kHowToStart[] =
-    ". Start torpord, or run the program with `torporctl run --standalone -- PROGRAM`; "
-    "TORPOR_SOCKET names another socket.";
-
-}  // namespace
 
 Session::Session(std::function<Settings()> read_settings)
     : first_(*this), read_settings_(std::move(read_settings)) {}
 
-Session::Session(Session& first, int device)
-    : first_(first), device_(device), read_settings_(first.read_settings_) {}
+Session::Session(Session& first, int device, int index)
+    : first_(first), device_(device), index_(index), read_settings_(first.read_settings_) {}
 
 Session::~Session() {
   further_.clear();
@@ -54,12 +45,50 @@ cudaError_t Session::Start() {
 
 ClientCore* Session::OfDevice(int device) {
   if (device == 0) return &first_;
-  const bool exists = device > 0 && static_cast<std::size_t>(device) < first_.hello_.devices.size();
+  const bool exists = device > 0 && static_cast<std::size_t>(device) < devices().size();
   if (!exists) return nullptr;
+  return &OfIndex(first_.visible_ ? (*first_.visible_)[static_cast<std::size_t>(device)] : device);
+}
+
+Session& Session::OfIndex(int index) {
+  if (index == first_.index_) return first_;
   std::lock_guard lock(first_.further_mutex_);
-  std::unique_ptr<Session>& further = first_.further_[device];
-  if (!further) further.reset(new Session(first_, device));
-  return further.get();
+  std::unique_ptr<Session>& further = first_.further_[index];
+  if (!further) further.reset(new Session(first_, VisibleDevice(index), index));
+  return *further;
+}
+
+int Session::VisibleDevice(int index) const {
+  if (!first_.visible_) return index;
+  const std::vector<int>& visible = *first_.visible_;
+  const auto found = std::find(visible.begin(), visible.end(), index);
+  return found == visible.end() ? -1 : static_cast<int>(found - visible.begin());
+}
+
+ClientCore* Session::FindOpen(int index) {
+  if (ForkGuard::InChild() || !first_.IsOpen()) return nullptr;
+  if (index == first_.index_) return &first_;
+  std::lock_guard lock(first_.further_mutex_);
+  const auto found = first_.further_.find(index);
+  return found != first_.further_.end() && found->second->IsOpen() ? found->second.get() : nullptr;
+}
+
+cudaError_t Session::Inquire(wire::InquiryReply& reply) const {
+  const Settings settings = read_settings_();
+  Log log;
+  log.set_level(settings.log);
+  const Time deadline = std::chrono::steady_clock::now() + settings.connect_timeout;
+  Result<Greeting, cudaError_t> greeting =
+      GreetDaemon(settings, wire::Inquiry{HelloOf(settings)}, deadline);
+  if (!greeting) {
+    log.Warn(greeting.failure().message);
+    return greeting.failure().code;
+  }
+  auto* const answer = std::get_if<wire::InquiryReply>(&greeting->answer);
+  if (!answer || answer->free_bytes.size() != answer->devices.size())
+    return cudaErrorInsufficientDriver;
+  reply = std::move(*answer);
+  return cudaSuccess;
 }
 
 cudaError_t Session::OpenFailed(cudaError_t error, const std::string& why) {
@@ -72,23 +101,11 @@ cudaError_t Session::Open() {
   settings_ = read_settings_();
   log_.set_level(settings_.log);
   batch_ = Batch(settings_.batch_bytes);
+  if (this == &first_)
+    if (const cudaError_t error = ChooseDevices(); error != cudaSuccess) return error;
   ForkGuard::Install();
-  std::string why;
-  http2_ = Nghttp2::Load(why);
-  if (!http2_) return OpenFailed(cudaErrorSharedObjectInitFailed, why);
-
   const Time deadline = std::chrono::steady_clock::now() + settings_.connect_timeout;
-  if (const cudaError_t error = ConnectControl(deadline); error != cudaSuccess) return error;
-  wire::Hello hello;
-  hello.token = settings_.token;
-  hello.process_id = static_cast<std::uint64_t>(getpid());
-  hello.program = program_invocation_short_name;
-  if (device_ == 0)
-    SendControl(hello);
-  else
-    SendControl(
-        wire::DeviceHello{hello, first_.hello_.session_id, first_.hello_.session_key, device_});
-  if (const cudaError_t error = AwaitHelloReply(deadline); error != cudaSuccess) return error;
+  if (const cudaError_t error = Greet(deadline); error != cudaSuccess) return error;
   if (const cudaError_t error = MapRegions(deadline); error != cudaSuccess) return error;
   SendControl(wire::HelloAck{});
   ForkGuard::Watch(control_->fd());
@@ -97,48 +114,45 @@ cudaError_t Session::Open() {
   return cudaSuccess;
 }
 
-cudaError_t Session::ConnectControl(Time deadline) {
-  Result<UniqueFd, int> socket = ConnectUnix(settings_.socket, SOCK_STREAM, deadline);
-  if (!socket && socket.failure().code == EACCES)
-    return OpenFailed(cudaErrorNoDevice, "this user may not open the Torpor daemon's socket " +
-                                             settings_.socket + " (Permission denied)");
-  if (!socket)
-    return OpenFailed(cudaErrorNoDevice, "no Torpor daemon answers at " + settings_.socket + " (" +
-                                             std::strerror(socket.failure().code) + ")" +
-                                             kHowToStart);
-  control_ = std::make_unique<GrpcStream>(*http2_, std::move(socket).value(),
-                                          "/torpor.v1.Control/Connect");
-  return cudaSuccess;
+// By CUDA_VISIBLE_DEVICES, if it is set.
+cudaError_t Session::ChooseDevices() {
+  if (!settings_.visible_devices) return cudaSuccess;
+  wire::InquiryReply reply;
+  if (const cudaError_t error = Inquire(reply); error != cudaSuccess) return error;
+  const std::string& text = *settings_.visible_devices;
+  visible_ = VisibleDevices(text, reply.devices);
+  if (visible_->empty()) {
+    // Those who want none write nothing, or -1.
+    if (!text.empty() && !text.starts_with('-'))
+      log_.Warn("CUDA_VISIBLE_DEVICES=" + text + " leaves none of the function's " +
+                std::to_string(reply.devices.size()) +
+                " devices, which are numbered from 0; no call of CUDA will work");
+    return cudaErrorNoDevice;
+  }
+  index_ = visible_->front();
+  devices_.reserve(visible_->size());
+  for (const int index : *visible_)
+    devices_.push_back(std::move(reply.devices[static_cast<std::size_t>(index)]));
+  if (index_ == 0) return cudaSuccess;
+  head_ = &OfIndex(0);
+  return head_->Start();
 }
 
-cudaError_t Session::AwaitHelloReply(Time deadline) {
-  std::vector<std::uint8_t> buffer(std::size_t{64} * 1024);
-  std::span<const std::uint8_t> payload;
-  while (!control_->Next(payload)) {
-    if (control_->closed())
-      return OpenFailed(cudaErrorNoDevice, "the Torpor daemon at " + settings_.socket +
-                                               " refused the session: " + control_->why_closed());
-    control_->Write();
-    const short events = control_->socket_is_full() ? POLLIN | POLLOUT : POLLIN;
-    if (!PollUntil(control_->fd(), events, deadline))
-      return OpenFailed(cudaErrorNoDevice, "the Torpor daemon at " + settings_.socket +
-                                               " does not answer" + kHowToStart);
-    const ssize_t got = Receive(control_->fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (got > 0) control_->Feed({buffer.data(), static_cast<std::size_t>(got)});
-    if (got == 0 || got == -2) control_->FeedEnd("it closed the connection");
-  }
-  wire::ServerMessage message;
-  const bool decoded = wire::DecodeMessage(payload, message);
-  auto* reply = decoded ? std::get_if<wire::HelloReply>(&message) : nullptr;
-  if (!reply)
-    return OpenFailed(cudaErrorInsufficientDriver,
-                      "the Torpor daemon at " + settings_.socket +
-                          " answers as one of another version; install the same version of both");
+cudaError_t Session::Greet(Time deadline) {
+  wire::ClientMessage hello = HelloOf(settings_);
+  const Session& head = *first_.head_;
+  if (this != &head)
+    hello = wire::DeviceHello{HelloOf(settings_), head.hello_.session_id, head.hello_.session_key,
+                              index_};
+  Result<Greeting, cudaError_t> greeting = GreetDaemon(settings_, hello, deadline);
+  if (!greeting) return OpenFailed(greeting.failure().code, greeting.failure().message);
+  auto* const reply = std::get_if<wire::HelloReply>(&greeting->answer);
+  if (!reply) return OpenFailed(cudaErrorUnknown, "the Torpor daemon answered what was not asked");
   hello_ = std::move(*reply);
-  if (hello_.error == 0) return cudaSuccess;
-  return OpenFailed(
-      static_cast<cudaError_t>(hello_.error),
-      "the Torpor daemon at " + settings_.socket + " refused the session: " + hello_.message);
+  http2_ = greeting->http2;
+  control_ = std::move(greeting->control);
+  if (this == &first_ && !visible_) devices_ = hello_.devices;
+  return cudaSuccess;
 }
 
 cudaError_t Session::MapRegions(Time deadline) {
@@ -150,8 +164,8 @@ cudaError_t Session::MapRegions(Time deadline) {
   regions_ = std::move(regions).value();
   slots_.Attach(regions_.page());
   ring_.Attach(regions_.window(), wire::kCompletionPageBytes, hello_.window_bytes);
-  hello_.host_base = first_.hello_.host_base;
-  hello_.host_bytes = first_.hello_.host_bytes;
+  hello_.host_base = first_.head_->hello_.host_base;
+  hello_.host_bytes = first_.head_->hello_.host_bytes;
   return cudaSuccess;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -34,9 +35,9 @@ cudaError_t Session::OpenMemory(const MemoryHandle& handle, Allocation& opened) 
 }
 
 cudaError_t Session::AskToOpen(const MemoryHandle& handle, Allocation& opened) {
-  const std::uint64_t id = next_request_++;
+  const std::uint64_t id = head_->next_request_++;
   wire::ServerMessage message;
-  if (const cudaError_t error = Ask(
+  if (const cudaError_t error = head_->Ask(
           id, wire::OpenMemory{id, handle.owner_session, handle.address, handle.token}, message);
       error != cudaSuccess)
     return error;
@@ -52,15 +53,17 @@ cudaError_t Session::AskToOpen(const MemoryHandle& handle, Allocation& opened) {
     AskToClose(handle);
     return cudaErrorMapBufferObjectFailed;
   }
-  opened = {handle.address, reply->bytes, true, reply->device, true};
+  // That of a device which this program does not see is to it a piece of its first one.
+  opened = {handle.address, reply->bytes, true, std::max(0, VisibleDevice(reply->device)), true};
   allocations_.Insert(opened);
   return cudaSuccess;
 }
 
 cudaError_t Session::AskToClose(const MemoryHandle& handle) {
-  const std::uint64_t id = next_request_++;
+  const std::uint64_t id = head_->next_request_++;
   std::uint64_t ignored = 0;
-  return AskAddress(id, wire::CloseMemory{id, handle.owner_session, handle.address}, ignored);
+  return head_->AskAddress(id, wire::CloseMemory{id, handle.owner_session, handle.address},
+                           ignored);
 }
 
 cudaError_t Session::CloseMemory(std::uint64_t address) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace torpor::shim {
@@ -17,6 +18,7 @@ struct Settings {
   std::size_t batch_bytes = std::size_t{256} * 1024;  // TORPOR_BATCH_BYTES: flushed when longer
   std::size_t batch_calls = 1'000'000;         // TORPOR_BATCH_CALLS: flushed with so many calls
   std::chrono::microseconds flush_after{200};  // TORPOR_FLUSH_US: flushed when older
+  std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
   // CUDA_LAUNCH_BLOCKING is a number other than 0: what is enqueued is complete when the call
   // returns.
   bool is_blocking = false;

@@ -32,7 +32,7 @@ void WriteAll(int fd, const std::string& text) {
 
 void Say(const std::string& text) { WriteAll(STDERR_FILENO, text); }
 
-// The process that is traced. Its forked children, in which CUDA does not work, are not.
+// The process that is traced. Its forked children are not.
 pid_t traced_process = 0;
 Tracer* the_tracer = nullptr;
 

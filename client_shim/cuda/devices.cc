@@ -10,9 +10,7 @@
 namespace torpor::shim {
 namespace {
 
-const std::vector<wire::DeviceDescription>& Devices() {
-  return torpor_client_core()->session().devices;
-}
+const std::vector<wire::DeviceDescription>& Devices() { return torpor_client_core()->devices(); }
 
 const wire::DeviceDescription& Description(CUdevice device) {
   return Devices()[static_cast<std::size_t>(device)];

@@ -30,7 +30,7 @@ namespace {
 
 std::atomic<unsigned> device_flags{cudaDeviceScheduleAuto};
 
-const std::vector<wire::DeviceDescription>& Devices() { return Core().session().devices; }
+const std::vector<wire::DeviceDescription>& Devices() { return Core().devices(); }
 
 bool IsDevice(int device) {
   return device >= 0 && static_cast<std::size_t>(device) < Devices().size();
@@ -51,6 +51,20 @@ cudaError_t GetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   TORPOR_TRY(BeginQuestion());
   if (!IsDevice(device)) return cudaErrorInvalidDevice;
   *value = AttributeOf(Devices()[static_cast<std::size_t>(device)], attribute);
+  return cudaSuccess;
+}
+
+// That of the function's devices, whether the program sees any or not.
+cudaError_t GetDriverVersion(int* version) {
+  if (!version) return cudaErrorInvalidValue;
+  const cudaError_t error = Begin();
+  if (error == cudaSuccess) {
+    *version = Devices().empty() ? 0 : Devices().front().driver_version;
+    return cudaSuccess;
+  }
+  wire::InquiryReply reply;
+  if (error != cudaErrorNoDevice || Core().Inquire(reply) != cudaSuccess) return error;
+  *version = reply.devices.empty() ? 0 : reply.devices.front().driver_version;
   return cudaSuccess;
 }
 
@@ -357,10 +371,5 @@ cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  return Entry([&]() -> cudaError_t {
-    if (!version) return cudaErrorInvalidValue;
-    TORPOR_TRY(Begin());
-    *version = Devices().empty() ? 0 : Devices().front().driver_version;
-    return cudaSuccess;
-  });
+  return Entry([&] { return GetDriverVersion(version); });
 }

@@ -4,20 +4,35 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "base/uuid.h"
 #include "client_shim/core/client_core.h"
 #include "client_shim/cudart/device_attributes.h"
 #include "client_shim/cudart/pci_bus_id.h"
+#include "client_shim/nvml/entry.h"
 
 namespace torpor::shim {
 namespace {
 
-const std::vector<wire::DeviceDescription>& Devices() {
-  return torpor_client_core()->session().devices;
+using Devices = std::shared_ptr<const wire::InquiryReply>;
+
+struct Learnt {
+  std::mutex mutex;
+  Devices devices;  // guarded by mutex
+};
+
+Learnt& TheLearnt() {
+  static auto* const learnt = new Learnt();
+  return *learnt;
+}
+
+std::size_t Count() {
+  const Devices learnt = LearntDevices();
+  return learnt ? learnt->devices.size() : 0;
 }
 
 nvmlDevice_t HandleOf(std::size_t number) {
@@ -30,8 +45,8 @@ std::string UuidOf(const wire::DeviceDescription& device) {
 
 nvmlReturn_t FindWhere(const std::function<bool(const wire::DeviceDescription&)>& is_wanted,
                        nvmlDevice_t* device) {
-  for (std::size_t i = 0; i < Devices().size(); ++i) {
-    if (!is_wanted(Devices()[i])) continue;
+  for (std::size_t i = 0; i < Count(); ++i) {
+    if (!is_wanted(*FindDevice(HandleOf(i)))) continue;
     *device = HandleOf(i);
     return NVML_SUCCESS;
   }
@@ -40,9 +55,24 @@ nvmlReturn_t FindWhere(const std::function<bool(const wire::DeviceDescription&)>
 
 }  // namespace
 
-const wire::DeviceDescription* FindDevice(nvmlDevice_t device) {
-  const std::uintptr_t value = reinterpret_cast<std::uintptr_t>(device);
-  return value > 0 && value <= Devices().size() ? &Devices()[value - 1] : nullptr;
+nvmlReturn_t LearnDevices() {
+  auto reply = std::make_shared<wire::InquiryReply>();
+  TORPOR_NVML_TRY(ToNvml(torpor_client_core()->Inquire(*reply)));
+  const std::lock_guard lock(TheLearnt().mutex);
+  TheLearnt().devices = std::move(reply);
+  return NVML_SUCCESS;
+}
+
+std::shared_ptr<const wire::InquiryReply> LearntDevices() {
+  const std::lock_guard lock(TheLearnt().mutex);
+  return TheLearnt().devices;
+}
+
+std::shared_ptr<const wire::DeviceDescription> FindDevice(nvmlDevice_t device) {
+  const auto value = reinterpret_cast<std::uintptr_t>(device);
+  const Devices learnt = LearntDevices();
+  if (!learnt || value == 0 || value > learnt->devices.size()) return nullptr;
+  return {learnt, &learnt->devices[value - 1]};
 }
 
 int NumberOf(nvmlDevice_t device) {
@@ -51,12 +81,12 @@ int NumberOf(nvmlDevice_t device) {
 
 nvmlReturn_t GetCount(unsigned* count) {
   if (!count) return NVML_ERROR_INVALID_ARGUMENT;
-  *count = static_cast<unsigned>(Devices().size());
+  *count = static_cast<unsigned>(Count());
   return NVML_SUCCESS;
 }
 
 nvmlReturn_t FindByIndex(unsigned index, nvmlDevice_t* device) {
-  if (!device || index >= Devices().size()) return NVML_ERROR_INVALID_ARGUMENT;
+  if (!device || index >= Count()) return NVML_ERROR_INVALID_ARGUMENT;
   *device = HandleOf(index);
   return NVML_SUCCESS;
 }
@@ -81,17 +111,17 @@ nvmlReturn_t GetIndex(nvmlDevice_t device, unsigned* index) {
 }
 
 nvmlReturn_t GetName(nvmlDevice_t device, char* name, unsigned length) {
-  const wire::DeviceDescription* const described = FindDevice(device);
+  const auto described = FindDevice(device);
   return described ? CopyText(described->name, name, length) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t GetUuid(nvmlDevice_t device, char* uuid, unsigned length) {
-  const wire::DeviceDescription* const described = FindDevice(device);
+  const auto described = FindDevice(device);
   return described ? CopyText(UuidOf(*described), uuid, length) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t GetPciInfo(nvmlDevice_t device, nvmlPciInfo_t* info) {
-  const wire::DeviceDescription* const described = FindDevice(device);
+  const auto described = FindDevice(device);
   if (!described || !info) return NVML_ERROR_INVALID_ARGUMENT;
   const std::optional<PciBusId> id = ParsePciBusId(described->pci_bus_id.c_str());
   if (!id) return NVML_ERROR_NOT_SUPPORTED;
@@ -110,7 +140,7 @@ nvmlReturn_t GetPciInfo(nvmlDevice_t device, nvmlPciInfo_t* info) {
 }
 
 nvmlReturn_t GetComputeCapability(nvmlDevice_t device, int* major, int* minor) {
-  const wire::DeviceDescription* const described = FindDevice(device);
+  const auto described = FindDevice(device);
   if (!described || !major || !minor) return NVML_ERROR_INVALID_ARGUMENT;
   *major = AttributeOf(*described, cudaDevAttrComputeCapabilityMajor);
   *minor = AttributeOf(*described, cudaDevAttrComputeCapabilityMinor);

@@ -1,16 +1,22 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "client_shim/nvml/nvml_api.h"
 #include "proto/wire/control_messages.h"
 
-// Which devices there are and what they are: the session's, numbered as CUDA numbers them. A
-// handle is a device's number and one.
+// Which devices there are and what they are: the function's, numbered as CUDA numbers them where
+// CUDA_VISIBLE_DEVICES hides none. A handle is a device's number and one.
 namespace torpor::shim {
 
-// Null if it is none of the session's devices.
-const wire::DeviceDescription* FindDevice(nvmlDevice_t device);
+// Asks the daemon.
+nvmlReturn_t LearnDevices();
+// What it said last; null: it was never asked.
+std::shared_ptr<const wire::InquiryReply> LearntDevices();
+
+// Null if it is none of the devices.
+std::shared_ptr<const wire::DeviceDescription> FindDevice(nvmlDevice_t device);
 // Of one that FindDevice finds.
 int NumberOf(nvmlDevice_t device);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "client_shim/core/client_core.h"
+#include "client_shim/nvml/devices.h"
 #include "client_shim/unsupported.h"
 
 namespace torpor::shim {
@@ -32,13 +33,8 @@ nvmlReturn_t ToNvml(cudaError_t error) {
   }
 }
 
-nvmlReturn_t OpenSession() {
-  ClientCore& core = *torpor_client_core();
-  return core.IsOpen() ? NVML_SUCCESS : ToNvml(core.Start());
-}
-
 nvmlReturn_t Initialize() {
-  TORPOR_NVML_TRY(OpenSession());
+  if (!IsInitialized()) TORPOR_NVML_TRY(LearnDevices());
   ++initializations;
   return NVML_SUCCESS;
 }

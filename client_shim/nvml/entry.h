@@ -10,11 +10,9 @@ namespace torpor::shim {
 
 nvmlReturn_t ToNvml(cudaError_t error);
 
-// Opens the session if it is not open yet. What the daemon said of the devices stays true in a
-// forked child and when the daemon is gone, so that there an open one is good enough.
-nvmlReturn_t OpenSession();
-
-// Initialisations are counted; so many shutdowns end them.
+// Initialisations are counted; so many shutdowns end them. The first one asks which devices there
+// are. No session is opened: a program may look here which devices there are and leave CUDA to its
+// forked children, or set CUDA_VISIBLE_DEVICES afterwards.
 nvmlReturn_t Initialize();
 nvmlReturn_t Shutdown();
 bool IsInitialized();

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "client_shim/core/client_core.h"
 #include "client_shim/nvml/devices.h"
 #include "client_shim/nvml/entry.h"
 
@@ -85,7 +84,7 @@ std::optional<std::string> DriverVersionIn(std::string_view text) {
 
 nvmlReturn_t GetDriverVersion(char* version, unsigned length) {
   // A machine with an emulated GPU may have NVIDIA's driver as well.
-  if (torpor_client_core()->session().is_emulated) return NVML_ERROR_NOT_SUPPORTED;
+  if (LearntDevices()->is_emulated) return NVML_ERROR_NOT_SUPPORTED;
   const std::optional<std::string> found = DriverVersionIn(ReadFile(kDriverFile));
   return found ? CopyText(*found, version, length) : NVML_ERROR_NOT_SUPPORTED;
 }
@@ -98,9 +97,9 @@ nvmlReturn_t GetInterfaceVersion(char* version, unsigned length) {
 
 nvmlReturn_t GetCudaVersion(int* version) {
   if (!version) return NVML_ERROR_INVALID_ARGUMENT;
-  TORPOR_NVML_TRY(OpenSession());
-  const auto& devices = torpor_client_core()->session().devices;
-  *version = devices.empty() ? 0 : devices.front().driver_version;
+  if (!LearntDevices()) TORPOR_NVML_TRY(LearnDevices());
+  const auto learnt = LearntDevices();
+  *version = learnt->devices.empty() ? 0 : learnt->devices.front().driver_version;
   return NVML_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "client_shim/core/client_core.h"
 #include "client_shim/nvml/devices.h"
@@ -14,32 +15,25 @@ namespace {
 
 constexpr unsigned kNoInstance = ~0U;  // of a GPU that is not partitioned
 
-ClientCore& CoreOf(nvmlDevice_t device) {
-  return *torpor_client_core()->OfDevice(NumberOf(device));
-}
-
 template <typename Memory>
 nvmlReturn_t FillMemory(nvmlDevice_t device, Memory& memory) {
-  ClientCore& core = CoreOf(device);
-  TORPOR_NVML_TRY(ToNvml(core.Start()));
-  std::uint64_t free_bytes = 0;
-  std::uint64_t total_bytes = 0;
-  TORPOR_NVML_TRY(ToNvml(core.MemGetInfo(free_bytes, total_bytes)));
-  memory.total = total_bytes;
-  memory.free = free_bytes;
-  memory.used = total_bytes - free_bytes;
+  wire::InquiryReply told;
+  TORPOR_NVML_TRY(ToNvml(torpor_client_core()->Inquire(told)));
+  const auto number = static_cast<std::size_t>(NumberOf(device));
+  if (number >= told.devices.size()) return NVML_ERROR_GPU_IS_LOST;
+  memory.total = told.devices[number].total_bytes;
+  memory.free = told.free_bytes[number];
+  memory.used = memory.total - memory.free;
   return NVML_SUCCESS;
 }
 
-// What of the device is this process's, if it has used it.
-nvmlReturn_t FindOwnUse(nvmlDevice_t device, bool& has_used, ClientCore::Use& use) {
-  ClientCore& core = CoreOf(device);
-  has_used = false;
-  if (!core.IsOpen()) return NVML_SUCCESS;
-  TORPOR_NVML_TRY(ToNvml(core.Start()));
-  use = core.CurrentUse();
-  has_used = use.allocated_bytes > 0 || core.CommandCount() > 0;
-  return NVML_SUCCESS;
+// What of the device is this process's; nothing where it has not used it.
+std::optional<ClientCore::Use> FindOwnUse(nvmlDevice_t device) {
+  const ClientCore* const core = torpor_client_core()->FindOpen(NumberOf(device));
+  if (!core) return std::nullopt;
+  const ClientCore::Use use = core->CurrentUse();
+  const bool has_used = use.allocated_bytes > 0 || core->CommandCount() > 0;
+  return has_used ? std::optional(use) : std::nullopt;
 }
 
 void Fill(nvmlProcessInfo_v1_t& process, std::uint64_t bytes) {
@@ -53,15 +47,13 @@ void Fill(nvmlProcessInfo_v2_t& process, std::uint64_t bytes) {
 template <typename Process>
 nvmlReturn_t ListProcesses(nvmlDevice_t device, unsigned* count, Process* processes) {
   if (!FindDevice(device) || !count) return NVML_ERROR_INVALID_ARGUMENT;
-  bool has_used = false;
-  ClientCore::Use use;
-  TORPOR_NVML_TRY(FindOwnUse(device, has_used, use));
+  const std::optional<ClientCore::Use> use = FindOwnUse(device);
   const bool has_room = *count > 0;
-  *count = has_used ? 1 : 0;
-  if (!has_used) return NVML_SUCCESS;
+  *count = use ? 1 : 0;
+  if (!use) return NVML_SUCCESS;
   if (!has_room) return NVML_ERROR_INSUFFICIENT_SIZE;
   if (!processes) return NVML_ERROR_INVALID_ARGUMENT;
-  Fill(*processes, use.allocated_bytes);
+  Fill(*processes, use->allocated_bytes);
   return NVML_SUCCESS;
 }
 
@@ -81,9 +73,8 @@ nvmlReturn_t GetMemory(nvmlDevice_t device, nvmlMemory_v2_t* memory) {
 
 nvmlReturn_t GetUtilization(nvmlDevice_t device, nvmlUtilization_t* utilization) {
   if (!FindDevice(device) || !utilization) return NVML_ERROR_INVALID_ARGUMENT;
-  ClientCore& core = CoreOf(device);
-  TORPOR_NVML_TRY(ToNvml(core.Start()));
-  const auto percent = static_cast<unsigned>(std::lround(100 * core.CurrentUse().recent_share));
+  const double share = FindOwnUse(device).value_or(ClientCore::Use{}).recent_share;
+  const auto percent = static_cast<unsigned>(std::lround(100 * share));
   *utilization = {percent, percent};
   return NVML_SUCCESS;
 }

@@ -3,8 +3,8 @@
 #include "client_shim/nvml/nvml_api.h"
 
 // How far a device is used. Memory is the function's, in all its processes, as cudaMemGetInfo
-// tells it; the rest is what this process knows of itself. The first question about a further
-// device opens its session; none waits for a lease.
+// tells it, and the daemon is asked for it each time; the rest is what this process knows of
+// itself.
 namespace torpor::shim {
 
 nvmlReturn_t GetMemory(nvmlDevice_t device, nvmlMemory_t* memory);

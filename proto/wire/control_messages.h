@@ -23,7 +23,8 @@
 //   client  LeaseReturned              all batches flushed, the executor drained
 //   daemon  LeaseLost                  the executor died; calls of this lease fail
 // A program that sees several devices opens a session for each: the first as above; a further one
-// when it first uses the device, with a DeviceHello that names the first.
+// when it first uses the device, with a DeviceHello that names the first. A program that only asks
+// which devices there are says Inquiry in place of all that and has no session.
 // Requests with a request_id get exactly one reply with the same id, in any order.
 namespace torpor::wire {
 
@@ -99,6 +100,28 @@ struct HelloReply {
     v(session_id), v(session_key), v(function), v(descriptor_socket);
     v(device_base), v(device_bytes), v(memory_limit), v(host_base), v(host_bytes), v(window_bytes);
     v(devices), v(is_emulated), v(has_peer_access);
+  }
+};
+
+// In place of Hello: what are the function's devices? Answered by an InquiryReply, or by a
+// HelloReply that refuses; then the daemon closes the connection.
+struct Inquiry {
+  Hello hello;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(hello);
+  }
+};
+
+struct InquiryReply {
+  std::vector<DeviceDescription> devices;  // as a HelloReply has them
+  std::vector<std::uint64_t> free_bytes;   // of each: what its total_bytes leave to allocate
+  bool is_emulated = false;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(devices), v(free_bytes), v(is_emulated);
   }
 };
 
@@ -313,9 +336,10 @@ struct CloseMemory {
 // Append only: the index is the type on the wire.
 using ClientMessage =
     std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc, Free, HostAlloc,
-                 HostFree, MemGetInfo, DeviceHello, ShareMemory, OpenMemory, CloseMemory>;
-using ServerMessage = std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply,
-                                   MemGetInfoReply, ShareMemoryReply, OpenMemoryReply>;
+                 HostFree, MemGetInfo, DeviceHello, ShareMemory, OpenMemory, CloseMemory, Inquiry>;
+using ServerMessage =
+    std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply,
+                 ShareMemoryReply, OpenMemoryReply, InquiryReply>;
 
 template <typename Message>
 std::vector<std::uint8_t> EncodeMessage(const Message& message) {

@@ -172,6 +172,7 @@ class Controller {
   // controller_sessions.cc: a session's life.
   void Handle(const SessionPtr& session, const wire::Hello& hello);
   void Handle(const SessionPtr& session, const wire::DeviceHello& hello);
+  void Handle(const SessionPtr& session, const wire::Inquiry& inquiry);
   void Handle(const SessionPtr& session, const wire::HelloAck& ack);
   void Handle(const SessionPtr& session, const wire::LeaseRequest& request);
   void Handle(const SessionPtr& session, const wire::LeaseAck& ack);
@@ -192,6 +193,7 @@ class Controller {
   void Refuse(const SessionPtr& session, std::int32_t error, const std::string& message);
   void OpenWaitingSessions();
   void Open(const SessionPtr& session);
+  void AnswerInquiry(const SessionPtr& session);
   absl::Status CreateMemory(Session& session, const Instance& instance);
   void ReleaseAddresses(const Session& session);
   void OfferHello(const SessionPtr& session);
@@ -253,6 +255,7 @@ class Controller {
   Bytes MemoryLimit(const Instance& instance) const;
   // Of all processes together, on one of its devices.
   Bytes LiveBytes(const Instance& instance, int device_index) const;
+  Bytes FreeBytes(const Instance& instance, int device_index) const;
   void MallocNow(const SessionPtr& session, const wire::Malloc& call,
                  const StepQueue::Finish& finish);
   void Grow(const Allocation& what);

@@ -38,6 +38,11 @@ Bytes Controller::LiveBytes(const Instance& instance, int device_index) const {
   return bytes;
 }
 
+Bytes Controller::FreeBytes(const Instance& instance, int device_index) const {
+  const Bytes limit = MemoryLimit(instance);
+  return limit - std::min(limit, LiveBytes(instance, device_index));
+}
+
 void Controller::Reply(Session& session, std::uint64_t request, std::int32_t error,
                        const std::string& message, std::uint64_t address) {
   session.link->Send(wire::MemoryReply{request, error, message, address});
@@ -45,9 +50,8 @@ void Controller::Reply(Session& session, std::uint64_t request, std::int32_t err
 
 void Controller::Handle(const SessionPtr& session, const wire::MemGetInfo& call) {
   const Instance& instance = instances_.at(session->instance);
-  const Bytes limit = MemoryLimit(instance);
-  const Bytes live = std::min(limit, LiveBytes(instance, session->device_index));
-  session->link->Send(wire::MemGetInfoReply{call.request_id, limit - live, limit});
+  session->link->Send(wire::MemGetInfoReply{
+      call.request_id, FreeBytes(instance, session->device_index), MemoryLimit(instance)});
 }
 
 void Controller::Handle(const SessionPtr& session, const wire::Malloc& call) {

@@ -34,7 +34,8 @@ void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
   const bool is_first = held->state == Session::State::kNew;
   if (held->state == Session::State::kClosing) return;
   const bool is_hello = std::holds_alternative<wire::Hello>(message) ||
-                        std::holds_alternative<wire::DeviceHello>(message);
+                        std::holds_alternative<wire::DeviceHello>(message) ||
+                        std::holds_alternative<wire::Inquiry>(message);
   if (is_first != is_hello) {
     return CloseSession(held, "a session says Hello once, and first");
   }
@@ -56,6 +57,11 @@ void Controller::Handle(const SessionPtr& session, const wire::Hello& hello) {
 
 void Controller::Handle(const SessionPtr& session, const wire::DeviceHello& hello) {
   Greet(session, hello.hello, &hello);
+}
+
+void Controller::Handle(const SessionPtr& session, const wire::Inquiry& inquiry) {
+  session->is_inquiry = true;
+  Greet(session, inquiry.hello, nullptr);
 }
 
 void Controller::Greet(const SessionPtr& session, const wire::Hello& hello,
@@ -120,8 +126,26 @@ void Controller::OpenWaitingSessions() {
     if (!first || (first != session && first->state != Session::State::kOpen)) continue;
     const Instance& instance = instances_.at(session->instance);
     // Until then it is not known what the further ones are.
-    if (DescribeDevices(instance).size() == instance.parts.size()) Open(session);
+    if (DescribeDevices(instance).size() != instance.parts.size()) continue;
+    if (session->is_inquiry) {
+      AnswerInquiry(session);
+    } else {
+      Open(session);
+    }
   }
+}
+
+void Controller::AnswerInquiry(const SessionPtr& session) {
+  const Instance& instance = instances_.at(session->instance);
+  wire::InquiryReply reply;
+  reply.devices = DescribeDevices(instance);
+  reply.is_emulated = options_.config.is_emulated;
+  reply.free_bytes.reserve(reply.devices.size());
+  for (std::size_t i = 0; i < reply.devices.size(); ++i) {
+    reply.free_bytes.push_back(FreeBytes(instance, static_cast<int>(i)));
+  }
+  session->link->Send(reply);
+  CloseSession(session, "it is answered");
 }
 
 void Controller::Open(const SessionPtr& session) {
@@ -255,7 +279,9 @@ void Controller::CloseSession(const SessionPtr& session, const std::string& reas
   if (session->state == Session::State::kClosing) return;
   const bool takes_family_along = session->state == Session::State::kOpen || session->has_arena();
   session->state = Session::State::kClosing;
-  spdlog::info("{} closed: {}", Describe(*session), reason);
+  // A program that watches its memory asks again and again.
+  const auto level = session->is_inquiry ? spdlog::level::debug : spdlog::level::info;
+  spdlog::log(level, "{} closed: {}", Describe(*session), reason);
   session->link->Close(reason);
   WithdrawImplicitRequest(*session);
   if (!session->memory) return ForgetSession(session);

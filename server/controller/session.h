@@ -48,6 +48,7 @@ struct Session {
   int device_index = 0;
   std::uint64_t process_id = 0;
   std::string program;
+  bool is_inquiry = false;  // wants an answer, and no session
 
   SessionKey key{};
   std::shared_ptr<SessionMemory> memory;

@@ -109,10 +109,11 @@ grpc::Status FakeDaemon::Connect(grpc::ServerContext*, Stream* stream) {
     wire::ClientMessage message;
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(frame.payload().data());
     if (!wire::DecodeMessage(std::span(bytes, frame.payload().size()), message)) break;
-    OnMessage(message);
+    OnMessage(*stream, message);
+    if (std::holds_alternative<wire::Inquiry>(message)) break;
   }
   std::lock_guard lock(mutex_);
-  stream_ = nullptr;
+  if (stream_ == stream) stream_ = nullptr;
   return grpc::Status::OK;
 }
 
@@ -139,43 +140,63 @@ wire::HelloReply FakeDaemon::HelloAnswer() const {
   return reply;
 }
 
-void FakeDaemon::OnMessage(const wire::ClientMessage& message) {
+wire::InquiryReply FakeDaemon::InquiryAnswer() const {
+  wire::InquiryReply reply;
+  reply.devices = HelloAnswer().devices;
+  for (std::size_t i = 0; i < reply.devices.size(); ++i)
+    reply.devices[i].uuid[0] = static_cast<std::uint8_t>(i);
+  reply.free_bytes.assign(reply.devices.size(), kDeviceBytes / 2);
+  return reply;
+}
+
+void FakeDaemon::OnMessage(Stream& stream, const wire::ClientMessage& message) {
   FakeExecutor* executor = nullptr;
-  const bool is_hello = std::holds_alternative<wire::Hello>(message) ||
-                        std::holds_alternative<wire::DeviceHello>(message);
   {  // whoever has an answer finds what it answers among what was received
     std::lock_guard lock(mutex_);
     received_.push_back(message);
     if (std::holds_alternative<wire::LeaseRequest>(message)) executor = auto_grant_;
   }
-  if (is_hello && script_.answers_hello) Send(HelloAnswer());
-  if (script_.answers_memory) AnswerMemory(message);
+  if (script_.answers_hello) AnswerHello(stream, message);
+  if (script_.answers_memory) AnswerMemory(stream, message);
   changed_.notify_all();
   if (executor) Grant(*executor, /*is_explicit=*/false);
 }
 
-void FakeDaemon::AnswerMemory(const wire::ClientMessage& message) {
+void FakeDaemon::AnswerHello(Stream& stream, const wire::ClientMessage& message) {
+  if (std::holds_alternative<wire::Hello>(message)) Answer(stream, HelloAnswer());
+  if (std::holds_alternative<wire::Inquiry>(message)) Answer(stream, InquiryAnswer());
+  if (const auto* further = std::get_if<wire::DeviceHello>(&message)) {
+    wire::HelloReply reply = HelloAnswer();
+    const auto device = static_cast<std::uint64_t>(further->device);
+    reply.session_id += device;
+    reply.device_base = kFurtherBase + device * kDeviceBytes;
+    reply.host_bytes = 0;
+    Answer(stream, reply);
+  }
+}
+
+void FakeDaemon::AnswerMemory(Stream& stream, const wire::ClientMessage& message) {
   if (const auto* ask = std::get_if<wire::Malloc>(&message)) {
-    Send(wire::MemoryReply{ask->request_id, 0, "", next_device_});
+    Answer(stream, wire::MemoryReply{ask->request_id, 0, "", next_device_});
     next_device_ += RoundUp(ask->bytes, 512);
   }
   if (const auto* ask = std::get_if<wire::HostAlloc>(&message)) {
-    Send(wire::MemoryReply{ask->request_id, 0, "", next_host_});
+    Answer(stream, wire::MemoryReply{ask->request_id, 0, "", next_host_});
     next_host_ += RoundUp(ask->bytes, 4096);
   }
   if (const auto* ask = std::get_if<wire::Free>(&message))
-    Send(wire::MemoryReply{ask->request_id, 0, "", 0});
+    Answer(stream, wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::HostFree>(&message))
-    Send(wire::MemoryReply{ask->request_id, 0, "", 0});
+    Answer(stream, wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::ShareMemory>(&message))
-    Send(wire::ShareMemoryReply{ask->request_id, 0, "", {1, 2, 3}});
+    Answer(stream, wire::ShareMemoryReply{ask->request_id, 0, "", {1, 2, 3}});
   if (const auto* ask = std::get_if<wire::OpenMemory>(&message))
-    Send(wire::OpenMemoryReply{ask->request_id, script_.open_error, "", kForeignBytes, 0,
-                               kForeignBase, kDeviceBytes});
+    Answer(stream, wire::OpenMemoryReply{ask->request_id, script_.open_error, "", kForeignBytes, 0,
+                                         kForeignBase, kDeviceBytes});
   if (const auto* ask = std::get_if<wire::CloseMemory>(&message))
-    Send(wire::MemoryReply{ask->request_id, 0, "", 0});
+    Answer(stream, wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::MemGetInfo>(&message))
-    Send(wire::MemGetInfoReply{ask->request_id, kDeviceBytes / 2, kDeviceBytes});
+    Answer(stream, wire::MemGetInfoReply{ask->request_id, kDeviceBytes / 2, kDeviceBytes});
 }
 
 void FakeDaemon::set_auto_grant(FakeExecutor* executor) {
@@ -200,6 +221,14 @@ std::uint64_t FakeDaemon::Grant(const FakeExecutor& executor, bool is_explicit) 
 void FakeDaemon::Send(const wire::ServerMessage& message) {
   const std::vector<std::uint8_t> bytes = wire::EncodeMessage(message);
   SendRaw(std::string(bytes.begin(), bytes.end()));
+}
+
+void FakeDaemon::Answer(Stream& stream, const wire::ServerMessage& message) {
+  const std::vector<std::uint8_t> bytes = wire::EncodeMessage(message);
+  v1::Frame frame;
+  frame.set_payload(bytes.data(), bytes.size());
+  std::lock_guard lock(mutex_);
+  stream.Write(frame);
 }
 
 void FakeDaemon::SendRaw(std::string payload) {

@@ -40,6 +40,7 @@ class FakeDaemon final : public v1::Control::Service {
   std::string socket() const { return folder_ + "/torpor.sock"; }
   wire::CompletionPage* page() const { return page_; }
 
+  // To the session that was opened last.
   void Send(const wire::ServerMessage& message);
   void SendRaw(std::string payload);
   // Grants a fresh lease; returns its id.
@@ -78,6 +79,9 @@ class FakeDaemon final : public v1::Control::Service {
   static constexpr std::uint64_t kDeviceBytes = 0x4000'0000;
   static constexpr std::uint64_t kHostBase = kDeviceBase + 0x8'0000'0000;
   static constexpr std::uint64_t kHostBytes = 0x100'0000;
+  // The device addresses of a process's session for device 0, were it a further one; the others
+  // follow.
+  static constexpr std::uint64_t kFurtherBase = kDeviceBase + 0x20'0000'0000;
   // Another session's device addresses, and what it shares at their begin.
   static constexpr std::uint64_t kForeignBase = kDeviceBase + 0x10'0000'0000;
   static constexpr std::uint64_t kForeignBytes = 4096;
@@ -86,9 +90,12 @@ class FakeDaemon final : public v1::Control::Service {
   using Stream = grpc::ServerReaderWriter<v1::Frame, v1::Frame>;
 
   grpc::Status Connect(grpc::ServerContext* context, Stream* stream) override;
-  void OnMessage(const wire::ClientMessage& message);
-  void AnswerMemory(const wire::ClientMessage& message);
+  void OnMessage(Stream& stream, const wire::ClientMessage& message);
+  void AnswerHello(Stream& stream, const wire::ClientMessage& message);
+  void AnswerMemory(Stream& stream, const wire::ClientMessage& message);
+  void Answer(Stream& stream, const wire::ServerMessage& message);
   wire::HelloReply HelloAnswer() const;
+  wire::InquiryReply InquiryAnswer() const;
   void AwaitAny(std::unique_lock<std::mutex>& lock);
   void ServeDescriptors();
 

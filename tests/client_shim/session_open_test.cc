@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <string>
 #include <thread>
 
@@ -59,32 +60,83 @@ TEST_F(RefusingDaemonTest, ARefusalIsTheErrorOfEveryCall) {
   EXPECT_EQ(Launch(), cudaErrorInsufficientDriver);
 }
 
-class TwoDevicesTest : public SessionTest {
+class SeveralDevicesTest : public SessionTest {
  protected:
-  TwoDevicesTest() : SessionTest(Two()) {}
-  static FakeDaemon::Script Two() {
+  SeveralDevicesTest() : SessionTest(Three()) {}
+  static FakeDaemon::Script Three() {
     FakeDaemon::Script script;
-    script.devices = 2;
+    script.devices = 3;
     return script;
   }
 };
-TEST_F(TwoDevicesTest, AFurtherDevicesSessionNamesTheFirstAndItsKey) {
+TEST_F(SeveralDevicesTest, AFurtherDevicesSessionNamesTheFirstAndItsKey) {
   ASSERT_EQ(Start(), cudaSuccess);
   EXPECT_EQ(session_->OfDevice(0), session_.get());
-  EXPECT_EQ(session_->OfDevice(2), nullptr);
+  EXPECT_EQ(session_->OfDevice(3), nullptr);
   EXPECT_EQ(session_->OfDevice(-1), nullptr);
   ClientCore* const further = session_->OfDevice(1);
   ASSERT_NE(further, nullptr);
   EXPECT_EQ(further, session_->OfDevice(1));
   EXPECT_EQ(further->device(), 1);
   EXPECT_FALSE(further->IsOpen());
-  // The fake daemon gives it the addresses that the first has already.
-  EXPECT_EQ(further->Start(), cudaErrorMemoryAllocation);
+  EXPECT_EQ(session_->FindOpen(1), nullptr);
+  EXPECT_EQ(further->Start(), cudaSuccess);
+  EXPECT_EQ(session_->FindOpen(1), further);
   const auto hello = daemon_.Await<wire::DeviceHello>();
   EXPECT_EQ(hello.device, 1);
   EXPECT_EQ(hello.first_session, session_->session().session_id);
   EXPECT_EQ(hello.first_key, session_->session().session_key);
   EXPECT_NE(session_->MintHandle(HandleKind::kStream), further->MintHandle(HandleKind::kStream));
+}
+
+TEST_F(SeveralDevicesTest, TheProgramsDevicesAreThoseThatAreVisible) {
+  settings_.visible_devices = "2,0";
+  ASSERT_EQ(Start(), cudaSuccess);
+  ASSERT_EQ(session_->devices().size(), 2u);
+  EXPECT_EQ(session_->devices()[0].uuid[0], 2);
+  EXPECT_EQ(session_->OfDevice(0), session_.get());
+  EXPECT_EQ(session_->device(), 0);
+  EXPECT_EQ(session_->OfDevice(2), nullptr);
+  // To the daemon the function's device 0 comes first.
+  ClientCore* const second = session_->OfDevice(1);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->device(), 1);
+  EXPECT_EQ(second->Start(), cudaSuccess);
+  daemon_.Await<wire::Hello>();
+  const auto further = daemon_.Await<wire::DeviceHello>();
+  EXPECT_EQ(further.device, 2);
+  EXPECT_EQ(further.first_session, second->session().session_id);
+  EXPECT_EQ(session_->FindOpen(0), second);
+  EXPECT_EQ(session_->FindOpen(1), nullptr);
+  EXPECT_EQ(session_->FindOpen(2), session_.get());
+}
+
+TEST_F(SeveralDevicesTest, WhatAllShareIsTheDaemonsFirstSessions) {
+  settings_.visible_devices = "1";
+  ASSERT_EQ(Start(), cudaSuccess);
+  EXPECT_EQ(session_->session().session_id, 43u);
+  std::uint64_t pinned = 0;
+  ASSERT_EQ(session_->HostAlloc(100, pinned), cudaSuccess);
+  std::memset(reinterpret_cast<void*>(pinned), 1, 100);
+  EXPECT_EQ(session_->HostFree(pinned), cudaSuccess);
+  // Other processes' memory of a device that is hidden here is to the program on its first one.
+  ClientCore::MemoryHandle handle;
+  handle.owner_session = 7;
+  handle.address = FakeDaemon::kForeignBase;
+  ClientCore::Allocation opened;
+  ASSERT_EQ(session_->OpenMemory(handle, opened), cudaSuccess);
+  EXPECT_EQ(opened.device, 0);
+  EXPECT_EQ(session_->CloseMemory(opened.begin), cudaSuccess);
+}
+
+TEST_F(SeveralDevicesTest, WhereNoneIsVisibleThereIsNoDeviceAndNoSession) {
+  settings_.visible_devices = "";
+  EXPECT_EQ(Start(), cudaErrorNoDevice);
+  EXPECT_FALSE(session_->IsOpen());
+  EXPECT_EQ(daemon_.Count<wire::Hello>(), 0u);
+  wire::InquiryReply reply;
+  EXPECT_EQ(session_->Inquire(reply), cudaSuccess);
+  EXPECT_EQ(reply.devices.size(), 3u);
 }
 
 class SilentDaemonTest : public SessionTest {
@@ -136,6 +188,36 @@ TEST_F(SessionTest, AForkedChildFailsAndLeavesTheParentAlone) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(Synchronize(), cudaSuccess);
+}
+
+TEST_F(SessionTest, AForkedChildMayStillInquire) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    wire::InquiryReply reply;
+    const bool is_told = session_->Inquire(reply) == cudaSuccess && reply.devices.size() == 1;
+    _exit(is_told && !session_->FindOpen(0) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(SessionTest, WhoHasOnlyInquiredMayForkChildrenWithSessions) {
+  // In a process where no test has opened a session.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto fork_after_inquiry = [this] {
+    session_ = std::make_unique<Session>([this] { return settings_; });
+    wire::InquiryReply reply;
+    const bool is_told = session_->Inquire(reply) == cudaSuccess;
+    const pid_t child = fork();
+    if (child == 0) _exit(session_->Start() == cudaSuccess && Synchronize() == cudaSuccess ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    _exit(is_told && status == 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(fork_after_inquiry(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SessionTest, ANonsenseMessageEndsTheSession) {

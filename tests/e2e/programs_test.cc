@@ -103,7 +103,8 @@ TEST_P(ProgramsOfAnyGpus, PassWithFour) {
 INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfAnyGpus, testing::Values("processes"),
                          [](const auto& info) { return std::string(info.param); });
 
-INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfSeveralGpus, testing::Values("several_gpus", "peer_memory"),
+INSTANTIATE_TEST_SUITE_P(E2e, ProgramsOfSeveralGpus,
+                         testing::Values("several_gpus", "peer_memory", "visible_devices"),
                          [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(

@@ -92,6 +92,17 @@ TEST_F(Standalone, StdoutPassesThroughToTheByte) {
   EXPECT_TRUE(run->Stdout() == bytes) << run->Stdout().size() << " bytes";
 }
 
+TEST_F(Standalone, VisibleDevicesChooseTheDaemonsGpus) {
+  Command command = {kTorporctl, "run", "--standalone", "--topology", "demo-2gpu", "--"};
+  const Command program = Shell("echo ${CUDA_VISIBLE_DEVICES-none}; exec " + kVectorAdd);
+  command.insert(command.end(), program.begin(), program.end());
+  ChildProcess run(
+      command, {folder_.path(),
+                {{"CUDA_VISIBLE_DEVICES", "1"}, {"TORPOR_EMULATOR_COMPUTE_CAPABILITY", "12.0"}}});
+  EXPECT_EQ(run.Wait(kPatience), 0) << run.Stderr();
+  EXPECT_EQ(run.Stdout(), "none\nPASS\n");
+}
+
 TEST_F(Standalone, FailedAssertionsAreToldOnTheProgramsStderr) {
   const auto run = Start({std::string(PROGRAM_DIR) + "/device_assert"});
   EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();

@@ -24,12 +24,21 @@ class DeviceTest(unittest.TestCase):
 
     def test_visible_devices(self):
         uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
-        # By NVML, which PyTorch asks for the count and the UUIDs.
+        # By NVML, where PyTorch itself obeys the variable, and by CUDA, which obeys it.
         for value, count in (("", 0), ("-1", 0), ("0", 1), ("1", 0), (uuid, 1)):
             with self.subTest(value=value):
-                ended = run("import torch; print(torch.cuda.device_count())",
-                            CUDA_VISIBLE_DEVICES=value)
-                self.assertEqual(ended.stdout.strip(), str(count), ended.stderr)
+                ended = run("import torch; print(torch.cuda.device_count(), "
+                            "torch._C._cuda_getDeviceCount())", CUDA_VISIBLE_DEVICES=value)
+                self.assertEqual(ended.stdout.strip(), f"{count} {count}", ended.stderr)
+
+    def test_visible_devices_that_are_chosen_late(self):
+        # torch.cuda.device_count() is no first use of CUDA.
+        ended = run("""import os, torch
+print(torch.cuda.device_count())
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+print(torch._C._cuda_getDeviceCount())
+""")
+        self.assertEqual(ended.stdout.split(), ["1", "0"], ended.stderr)
 
     def test_every_call_synchronous(self):
         ended = run("""import torch
@@ -103,6 +112,8 @@ except RuntimeError as error:
     print("still", "device-side assert triggered" in str(error))
 """)
         self.assertEqual(ended.stdout.split("\n")[:2], ["raised True", "still True"], ended.stderr)
+        self.assertRegex(ended.stderr, r"\.cu:\d+: .*: block: \[0,0,0\], thread: \[\d+,0,0\] "
+                                       r"Assertion `.*` failed\.")
 
     def test_errors_of_one_process_leave_others_alone(self):
         x = torch.ones(4, device="cuda")
@@ -112,8 +123,6 @@ except RuntimeError as error:
 
 class MissingTest(AgainstCpu):
     """What does not work yet (docs/pytorch.md), and says so."""
-        self.assertRegex(ended.stderr, r"\.cu:\d+: .*: block: \[0,0,0\], thread: \[\d+,0,0\] "
-                                       r"Assertion `.*` failed\.")
 
     @unittest.expectedFailure  # cuFFT is NVIDIA's and finds no driver of NVIDIA's
     def test_fourier_transforms(self):

@@ -78,6 +78,20 @@ class ProcessTest(unittest.TestCase):
         child.join(60)
         self.assertEqual((x * 2).sum().item(), 8)
 
+    def test_a_forked_child_of_a_process_that_only_counted_devices(self):
+        ended = run("""import multiprocessing, torch
+def work(outbox):
+    outbox.put((torch.ones(4, device="cuda") * 2).sum().item())
+print(torch.cuda.is_available(), torch.cuda.device_count())
+context = multiprocessing.get_context("fork")
+outbox = context.Queue()
+child = context.Process(target=work, args=(outbox,))
+child.start()
+print(outbox.get(timeout=60))
+child.join(60)
+""", PYTORCH_NVML_BASED_CUDA_CHECK="1")
+        self.assertEqual(ended.stdout.split(), ["True", "1", "8.0"], ended.stderr)
+
     def test_a_program_that_ends_without_cleaning_up(self):
         ended = run("import os, torch; x = torch.ones(4, device='cuda') * 2; "
                     "print(x.sum().item(), flush=True); os._exit(3)")

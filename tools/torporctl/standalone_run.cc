@@ -244,7 +244,9 @@ class StandaloneRun {
   }
 
   void StartProgram() {
-    const auto environment = ClientEnvironment(ClientLibraryDirectory(), PathOf("torpor.sock"), "");
+    auto environment = ClientEnvironment(ClientLibraryDirectory(), PathOf("torpor.sock"), "");
+    // The private daemon has only those GPUs, and to the program they are all there are.
+    environment["CUDA_VISIBLE_DEVICES"] = "";
     const pid_t parent = getpid();
     program_pid_ = fork();
     if (program_pid_ < 0) {

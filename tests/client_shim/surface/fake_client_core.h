@@ -56,7 +56,7 @@ class FakeClientCore : public ClientCore {
     settings.clear();
     configured.clear();
     warnings.clear();
-    failure = send_failure = async_error = cudaSuccess;
+    failure = send_failure = async_error = inquiry_failure = cudaSuccess;
     failed_when_open = false;
     reply = {};
     results.clear();
@@ -107,6 +107,7 @@ class FakeClientCore : public ClientCore {
   std::vector<std::string> warnings;
   std::set<std::uint64_t> live;
   std::atomic<cudaError_t> failure{cudaSuccess};       // what everything answers
+  cudaError_t inquiry_failure = cudaSuccess;           // what Inquire answers
   bool failed_when_open = false;                       // ... once the session was open
   std::atomic<cudaError_t> send_failure{cudaSuccess};  // what Enqueue and Call answer
   std::atomic<cudaError_t> async_error{cudaSuccess};   // what TakeAsyncError takes
@@ -138,12 +139,25 @@ class FakeClientCore : public ClientCore {
   cudaError_t Start() override { return failure; }
   bool IsOpen() const override { return failure == cudaSuccess || failed_when_open; }
   const wire::HelloReply& session() const override { return hello; }
+  const std::vector<wire::DeviceDescription>& devices() const override {
+    return Get().hello.devices;
+  }
   int device() const override { return this == &Second() ? 1 : 0; }
   ClientCore* OfDevice(int device) override {
     if (device == 0) return &Get();
     return device == 1 && Get().hello.devices.size() > 1 ? &Second() : nullptr;
   }
   void MakeCurrent() override { current_ = this; }
+  cudaError_t Inquire(wire::InquiryReply& told) const override {
+    if (inquiry_failure != cudaSuccess) return inquiry_failure;
+    told = {hello.devices, {free_bytes, Second().free_bytes}, hello.is_emulated};
+    told.free_bytes.resize(told.devices.size());
+    return cudaSuccess;
+  }
+  ClientCore* FindOpen(int index) override {
+    ClientCore* const core = OfDevice(index);
+    return core && core->IsOpen() ? core : nullptr;
+  }
   std::uint64_t MintHandle(HandleKind kind) override {
     return (static_cast<std::uint64_t>(kind) << kHandleSerialBits) | ++minted_;
   }

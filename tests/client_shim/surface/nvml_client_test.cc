@@ -57,10 +57,8 @@ class NvmlClientTest : public testing::Test {
 };
 
 TEST_F(NvmlClientTest, WithoutADaemonTheDriverIsNotLoaded) {
-  core_.failure = cudaErrorNoDevice;
+  core_.inquiry_failure = cudaErrorNoDevice;
   EXPECT_EQ(nvmlInit_v2(), NVML_ERROR_DRIVER_NOT_LOADED);
-  int version = 0;
-  EXPECT_EQ(nvmlSystemGetCudaDriverVersion_v2(&version), NVML_ERROR_DRIVER_NOT_LOADED);
   unsigned count = 0;
   EXPECT_EQ(nvmlDeviceGetCount_v2(&count), NVML_ERROR_UNINITIALIZED);
 }
@@ -77,7 +75,21 @@ TEST_F(NvmlClientTest, InitialisationsAreCounted) {
   EXPECT_TRUE(core_.sent.empty()) << "nothing needs a GPU";
 }
 
-TEST_F(NvmlClientTest, DevicesAreTheSessions) {
+// So that a program that only counts devices may fork children that use them.
+TEST_F(NvmlClientTest, CudaIsNotInitialised) {
+  core_.failure = cudaErrorInitializationError;  // as if Start were refused
+  ASSERT_EQ(nvmlInit(), NVML_SUCCESS);
+  unsigned count = 0;
+  EXPECT_EQ(nvmlDeviceGetCount(&count), NVML_SUCCESS);
+  EXPECT_EQ(count, 2u);
+  nvmlMemory_t memory{};
+  EXPECT_EQ(nvmlDeviceGetMemoryInfo(Device(0), &memory), NVML_SUCCESS);
+  nvmlUtilization_t utilization{};
+  EXPECT_EQ(nvmlDeviceGetUtilizationRates(Device(0), &utilization), NVML_SUCCESS);
+  EXPECT_EQ(utilization.gpu, 0u);
+}
+
+TEST_F(NvmlClientTest, DevicesAreTheFunctions) {
   ASSERT_EQ(nvmlInit_v2(), NVML_SUCCESS);
   unsigned number = 0;
   ASSERT_EQ(nvmlDeviceGetCount_v2(&number), NVML_SUCCESS);
@@ -126,8 +138,8 @@ TEST_F(NvmlClientTest, TextsMustFit) {
 }
 
 TEST_F(NvmlClientTest, PciInformationIsInAllItsForms) {
-  ASSERT_EQ(nvmlInit_v2(), NVML_SUCCESS);
   core_.hello.devices[1].attributes[cudaDevAttrGpuPciDeviceId] = 0x1eb810de;
+  ASSERT_EQ(nvmlInit_v2(), NVML_SUCCESS);
   nvmlPciInfo_t info{};
   ASSERT_EQ(nvmlDeviceGetPciInfo_v3(Device(1), &info), NVML_SUCCESS);
   EXPECT_STREQ(info.busIdLegacy, "0001:0B:02.0");
@@ -138,9 +150,9 @@ TEST_F(NvmlClientTest, PciInformationIsInAllItsForms) {
   EXPECT_EQ(info.pciDeviceId, 0x1eb810deu);
 }
 
-TEST_F(NvmlClientTest, MemoryIsWhatTheSessionSays) {
+TEST_F(NvmlClientTest, MemoryIsWhatTheDaemonSays) {
+  core_.hello.devices[1].total_bytes = 1000;
   ASSERT_EQ(nvmlInit_v2(), NVML_SUCCESS);
-  FakeClientCore::Second().total_bytes = 1000;
   FakeClientCore::Second().free_bytes = 300;
   nvmlMemory_t memory{};
   ASSERT_EQ(nvmlDeviceGetMemoryInfo(Device(1), &memory), NVML_SUCCESS);
@@ -154,13 +166,13 @@ TEST_F(NvmlClientTest, MemoryIsWhatTheSessionSays) {
   ASSERT_EQ(nvmlDeviceGetMemoryInfo_v2(Device(1), &more), NVML_SUCCESS);
   EXPECT_EQ(more.used, 700u);
   EXPECT_EQ(more.reserved, 0u);
-  FakeClientCore::Second().failure = cudaErrorDevicesUnavailable;
+  core_.inquiry_failure = cudaErrorDevicesUnavailable;
   EXPECT_EQ(nvmlDeviceGetMemoryInfo(Device(1), &memory), NVML_ERROR_GPU_IS_LOST);
 }
 
 TEST_F(NvmlClientTest, UtilizationIsTheShareOfTimeWithAGpu) {
   ASSERT_EQ(nvmlInit_v2(), NVML_SUCCESS);
-  core_.use.recent_share = 0.376;
+  core_.use = {4096, 0.376};
   nvmlUtilization_t utilization{};
   ASSERT_EQ(nvmlDeviceGetUtilizationRates(Device(0), &utilization), NVML_SUCCESS);
   EXPECT_EQ(utilization.gpu, 38u);
@@ -196,11 +208,11 @@ TEST_F(NvmlClientTest, ADeviceThatIsNotUsedHasNoProcess) {
 }
 
 TEST_F(NvmlClientTest, VersionsAreThoseOfTheGpusDriver) {
+  core_.hello.is_emulated = true;
   ASSERT_EQ(nvmlInit_v2(), NVML_SUCCESS);
   int cuda = 0;
   ASSERT_EQ(nvmlSystemGetCudaDriverVersion(&cuda), NVML_SUCCESS);
   EXPECT_EQ(cuda, 13'000);
-  core_.hello.is_emulated = true;
   std::array<char, 80> text{};
   EXPECT_EQ(nvmlSystemGetDriverVersion(text.data(), text.size()), NVML_ERROR_NOT_SUPPORTED);
 }

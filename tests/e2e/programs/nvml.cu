@@ -99,11 +99,28 @@ static void AChildStillCountsDevices(unsigned expected) {
   REQUIRE(waitpid(child, &status, 0) == child && status == 0);
 }
 
+// NVML leaves CUDA as it is: the child of a program that has only counted devices may use them.
+static void AChildMayUseCuda() {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    int* device = nullptr;
+    int value = 0;
+    CUDA(cudaMalloc(&device, sizeof *device));
+    Set<<<1, 1>>>(device, 7);
+    CUDA(cudaMemcpy(&value, device, sizeof value, cudaMemcpyDeviceToHost));
+    _exit(value == 7 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main() {
   unsigned count = 0;
   REQUIRE(NVML_FUNCTION(nvmlDeviceGetCount_v2)(&count) == NVML_ERROR_UNINITIALIZED);
   NVML(nvmlInit_v2);  // before any call of CUDA
   NVML(nvmlDeviceGetCount_v2, &count);
+  AChildMayUseCuda();
   int devices = 0;
   CUDA(cudaGetDeviceCount(&devices));
   REQUIRE(count >= static_cast<unsigned>(devices));

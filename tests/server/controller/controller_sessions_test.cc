@@ -65,6 +65,46 @@ TEST_F(ControllerSessions, RefusesAnotherProtocol) {
   EXPECT_EQ(client.link->Take<wire::HelloReply>()->error, kCudaErrorInsufficientDriver);
 }
 
+TEST_F(ControllerSessions, AnInquiryIsAnsweredAndOpensNothing) {
+  Client client;
+  client.link = std::make_shared<FakeSessionLink>();
+  wire::Inquiry inquiry;
+  inquiry.hello.token = "token-a";
+  Say(client, inquiry);
+  EXPECT_TRUE(client.link->received.empty()) << "no device is known";
+  StartExecutor(0);
+  const auto reply = client.link->Take<wire::InquiryReply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->devices.size(), 1u);
+  EXPECT_TRUE(client.link->closed);
+  EXPECT_TRUE(executors_[0].sessions.empty());
+  EXPECT_EQ(controller_->Snapshot().sessions, 0u);
+}
+
+TEST_F(ControllerSessions, AnInquiryTellsWhatIsFree) {
+  StartExecutor(0);
+  Client user = Connect("token-a");
+  ASSERT_EQ(Malloc(user, 40 * kMiB)->error, 0);
+  Client client;
+  client.link = std::make_shared<FakeSessionLink>();
+  wire::Inquiry inquiry;
+  inquiry.hello.token = "token-a";
+  Say(client, inquiry);
+  const auto reply = client.link->Take<wire::InquiryReply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->free_bytes,
+            std::vector<std::uint64_t>{reply->devices.at(0).total_bytes - 40 * kMiB});
+}
+
+TEST_F(ControllerSessions, AnInquiryWithoutATokenIsRefused) {
+  StartExecutor(0);
+  Client client;
+  client.link = std::make_shared<FakeSessionLink>();
+  Say(client, wire::Inquiry{});
+  EXPECT_EQ(client.link->Take<wire::HelloReply>()->error, kCudaErrorNotPermitted);
+  EXPECT_TRUE(client.link->closed);
+}
+
 TEST_F(ControllerSessions, WhoSpeaksOutOfTurnIsCutOff) {
   StartExecutor(0);
   Client mute;
