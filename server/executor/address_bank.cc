@@ -1,6 +1,7 @@
 #include "server/executor/address_bank.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -10,8 +11,12 @@ namespace {
 
 constexpr std::size_t kInstructionBytes = 16;
 constexpr std::uint64_t kAddressBytes = 8;
-constexpr unsigned kNoRegister = 0xff;            // RZ
-constexpr unsigned kMostRegisters = 4;            // that an instruction writes, one behind another
+constexpr unsigned kNoRegister = 0xff;  // RZ
+constexpr unsigned kMostRegisters = 4;  // that an instruction writes, one behind another
+// MOV, SEL, IADD3, LEA, LOP3, SHF, IMAD, HFMA2, HFMA2.MMA: those around calls that write one.
+constexpr std::array<unsigned, 9> kWriteOne = {0x002, 0x007, 0x010, 0x011, 0x012,
+                                               0x019, 0x024, 0x031, 0x035};
+constexpr unsigned kCallAbsolute = 0x143;         // CALL.ABS
 constexpr unsigned kLoadConstant = 0x182;         // LDC
 constexpr unsigned kLoadUniformConstant = 0x0b9;  // ULDC
 // An unconditional MOV of a number to a register, in the bits up to the register.
@@ -52,11 +57,18 @@ struct Instruction {
     if (is_uniform() || is_store) return false;
     // Texture fetches have a second target, the products of groups of warps a large one.
     if ((opcode() >= 0x160 && opcode() < 0x170) || opcode() >= 0x1e0) return true;
-    return target() <= reg && reg - target() < kMostRegisters;
+    const bool writes_one = std::ranges::find(kWriteOne, opcode()) != kWriteOne.end();
+    return target() <= reg && reg - target() < (writes_one ? 1 : kMostRegisters);
   }
   unsigned target() const { return low >> 16 & 0xff; }
 
-  bool is_control() const { return opcode() >= 0x140 && opcode() < 0x160; }
+  // A call of a function of the system leaves registers alone but those in which it may return
+  // something: code that reads another one behind it has the former value in mind.
+  bool KeepsAcrossCall(unsigned reg) const {
+    return opcode() == kCallAbsolute && (reg < 4 || reg > 15);
+  }
+  // Among such opcodes LEPC asks where it is.
+  bool is_control() const { return opcode() >= 0x140 && opcode() < 0x160 && opcode() != 0x14e; }
   // By tables that are elsewhere.
   bool is_indirect_branch() const { return opcode() == 0x149 || opcode() == 0x14c; }
   // Of a branch, from the next instruction.
@@ -85,6 +97,7 @@ class Code {
     FindTargets();
     while (at > 0 && !is_target_[at]) {
       const Instruction before = (*this)[--at];
+      if (before.KeepsAcrossCall(load.index())) continue;
       if (before.is_control()) break;
       if (before.MovesNumberTo(load.index())) return before.number();
       if (before.MayWrite(load.index())) break;
@@ -99,7 +112,7 @@ class Code {
     is_target_.resize(size());
     for (std::size_t i = 0; i < size(); ++i) {
       const Instruction instruction = (*this)[i];
-      if (!instruction.is_control()) continue;
+      if (!instruction.is_control() || instruction.opcode() == kCallAbsolute) continue;
       if (instruction.is_indirect_branch()) return is_target_.assign(size(), true);
       const std::int64_t next = static_cast<std::int64_t>((i + 1) * kInstructionBytes);
       const auto target =

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -101,7 +102,10 @@ class ModuleLibrary {
     bool finds_variables = false;
     std::vector<std::string> variables;
 
-    auto operator<=>(const Request&) const = default;
+    bool operator<(const Request& other) const {
+      return std::tie(digest, finds_variables, variables) <
+             std::tie(other.digest, other.finds_variables, other.variables);
+    }
   };
   // What sessions ask for alike.
   struct Slot {

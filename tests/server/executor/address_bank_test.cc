@@ -66,10 +66,20 @@ TEST(AddressBankTest, AnyOtherIndexMayBeAll) {
   Words load_by_r3 = kLoadByR0;
   load_by_r3.low |= 3 << 24;
   EXPECT_FALSE(MayRead({Move(0x8, 3), load_by_r3}, {0x10}));
-  EXPECT_TRUE(MayRead({Move(0x8, 3), Move(0x10, 0), load_by_r3}, {0x10}));
+  EXPECT_FALSE(MayRead({Move(0x8, 3), Move(0x10, 0), load_by_r3}, {0x10}));
+  EXPECT_TRUE(MayRead({Move(0x8, 3), kLoadDirect, load_by_r3}, {0x10})) << "two or four registers";
   Words of_a_mode = kLoadByR0;
   of_a_mode.high |= std::uint64_t{1} << 14;
   EXPECT_TRUE(MayRead({Move(0x8, 0), of_a_mode}, {0x10}));
+}
+
+TEST(AddressBankTest, CallsKeepRegisters) {
+  const Words call = {0x0000'0000'0200'7343, 0x002f'ea00'03c0'0000};  // CALL.ABS.NOINC R2
+  EXPECT_FALSE(MayRead({Move(0x8, 0), call, kLoadByR0}, {0x10}));
+  Words load_by_r4 = kLoadByR0;
+  load_by_r4.low |= 4 << 24;
+  EXPECT_FALSE(MayRead({Move(0x8, 4), load_by_r4}, {0x10}));
+  EXPECT_TRUE(MayRead({Move(0x8, 4), call, load_by_r4}, {0x10})) << "what it returns";
 }
 
 TEST(AddressBankTest, WhereOthersMayComeInNothingIsKnown) {
