@@ -155,10 +155,14 @@ class CudartCalls final : public cuda_api::CudartHandler {
   // Copies checked device memory to the window or into `data`, and waits.
   cuda_api::CallStatus Download(CUdeviceptr source, std::uint64_t stream, Bytes bytes,
                                 std::uint64_t window_offset, std::vector<std::uint8_t>& data);
-  // The address of [offset, offset + bytes) of a variable, which the command uses; 0 if there is no
-  // such thing.
-  CUdeviceptr VariableBytes(std::uint64_t module, std::string_view variable, std::uint64_t offset,
-                            Bytes bytes) const;
+  // The session has the module for itself from now on; its work is done.
+  cuda_api::CallStatus TakeOwnModule(std::uint64_t module, std::string_view what);
+  // A variable, of a module that is the session's own from now on.
+  cuda_api::CallStatus UseVariable(std::uint64_t module, std::string_view name,
+                                   const LoadedVariable*& variable);
+  // The address of [offset, offset + bytes) of it, which the command uses.
+  cuda_api::CallStatus UseVariableBytes(std::uint64_t module, std::string_view name,
+                                        std::uint64_t offset, Bytes bytes, CUdeviceptr& address);
   // The packed parameters of a kernel with the addresses of variables, the values of textures and
   // surfaces, and the addresses of memory where the GPU knows others, as they are on this GPU.
   std::uint8_t* TranslatedParameters(const std::vector<wire::KernelParameter>& layout,

@@ -204,12 +204,10 @@ CallStatus CudartCalls::MemcpyToSymbol(const wire::MemcpyToSymbol& command) {
 }
 
 CallStatus CudartCalls::WriteSymbol(const wire::MemcpyToSymbol& command) {
-  const CUdeviceptr target =
-      VariableBytes(command.module, command.variable, command.variable_offset, command.bytes);
-  if (target == 0) {
-    return CallFailed(cudaErrorInvalidSymbol,
-                      "the module has no variable " + command.variable + " that large");
-  }
+  CUdeviceptr target = 0;
+  CallStatus used = UseVariableBytes(command.module, command.variable, command.variable_offset,
+                                     command.bytes, target);
+  if (!used.ok()) return used;
   const bool from_device = command.device_source != 0;
   const CUdeviceptr device_source =
       from_device ? DeviceMemory(command.device_source, command.bytes, Access::kRead) : 0;
@@ -236,12 +234,10 @@ CallStatus CudartCalls::MemcpyDtoH(const wire::MemcpyDtoH& command,
 
 CallStatus CudartCalls::MemcpyFromSymbol(const wire::MemcpyFromSymbol& command,
                                          wire::MemcpyFromSymbolResult& result) {
-  const CUdeviceptr source =
-      VariableBytes(command.module, command.variable, command.variable_offset, command.bytes);
-  if (source == 0) {
-    return CallFailed(cudaErrorInvalidSymbol,
-                      "the module has no variable " + command.variable + " that large");
-  }
+  CUdeviceptr source = 0;
+  CallStatus used = UseVariableBytes(command.module, command.variable, command.variable_offset,
+                                     command.bytes, source);
+  if (!used.ok()) return used;
   return Download(source, command.stream, command.bytes, command.window_offset, result.data);
 }
 

@@ -64,8 +64,19 @@ CallStatus CudartCalls::ModuleBindGlobals(const wire::ModuleBindGlobals& command
   CUstream stream = nullptr;
   const CUresult used = streams_.Use(StreamSet::kLegacy, stream);
   if (used != CUDA_SUCCESS) return Outcome(used, "binding variables");
-  return ToCallStatus(modules_.BindGlobals(command.module, command.address, stream),
-                      "binding variables");
+  const absl::StatusOr<bool> is_own = modules_.BindGlobals(command.module, command.address, stream);
+  if (!is_own.ok()) return ToCallStatus(is_own.status(), "binding variables");
+  return *is_own ? TakeOwnModule(command.module, "binding variables") : CallStatus();
+}
+
+CallStatus CudartCalls::TakeOwnModule(std::uint64_t module, std::string_view what) {
+  if (!modules_.IsShared(module)) return {};
+  if (CallStatus arrived = AwaitArrival(what); !arrived.ok()) return arrived;
+  CUresult result = streams_.Synchronize();
+  CUstream stream = nullptr;
+  if (result == CUDA_SUCCESS) result = streams_.Use(StreamSet::kLegacy, stream);
+  if (result != CUDA_SUCCESS) return Outcome(result, what);
+  return ToCallStatus(modules_.TakeOwn(module, stream), what);
 }
 
 CallStatus CudartCalls::KernelCreate(const wire::KernelCreate& command) {
@@ -75,15 +86,16 @@ CallStatus CudartCalls::KernelCreate(const wire::KernelCreate& command) {
 }
 
 CallStatus CudartCalls::FuncSetAttribute(const wire::FuncSetAttribute& command) {
-  if (modules_.FindKernel(command.kernel) == nullptr) return UnknownKernel(command.kernel);
+  const SessionKernel* const kernel = modules_.FindKernel(command.kernel);
+  if (kernel == nullptr) return UnknownKernel(command.kernel);
   if (command.attribute < 0 || command.attribute >= CU_FUNC_ATTRIBUTE_MAX) {
     return CallFailed(cudaErrorInvalidValue,
                       absl::StrCat("kernels have no attribute ", command.attribute));
   }
   const auto attribute = static_cast<CUfunction_attribute>(command.attribute);
-  if (modules_.NeedsOwnModule(command.kernel, attribute)) {
-    const CUresult drained = streams_.Synchronize();
-    if (drained != CUDA_SUCCESS) return Outcome(drained, "cudaFuncSetAttribute");
+  if (SessionModules::NeedsOwnModule(attribute)) {
+    CallStatus own = TakeOwnModule(kernel->module_id, "cudaFuncSetAttribute");
+    if (!own.ok()) return own;
   }
   return ToCallStatus(modules_.SetAttribute(command.kernel, attribute, command.value),
                       "cudaFuncSetAttribute");
@@ -154,8 +166,8 @@ void CudartCalls::UseParameters(const SessionKernel& kernel,
   if (!memory_.image().arrival().is_pending()) return;
   // A variable, of this module or of another to which there is a pointer, may hold addresses; and a
   // texture's value looks like any number.
-  const bool reads_more = !kernel.module->variables().empty() || !textures_.empty() ||
-                          modules_.PointToVariable(parameters);
+  const bool reads_more =
+      kernel.reads_variables || !textures_.empty() || modules_.PointToVariable(parameters);
   if (reads_more) memory_.image().touches().UseAll();
 }
 
@@ -188,28 +200,47 @@ std::uint8_t* CudartCalls::TranslatedParameters(const std::vector<wire::KernelPa
   return reinterpret_cast<std::uint8_t*>(translated_.data());
 }
 
-CUdeviceptr CudartCalls::VariableBytes(std::uint64_t module, std::string_view variable,
-                                       std::uint64_t offset, Bytes bytes) const {
+CallStatus CudartCalls::UseVariable(std::uint64_t module, std::string_view name,
+                                    const LoadedVariable*& variable) {
+  variable = modules_.FindVariable(module, name);
+  if (variable == nullptr) {
+    return CallFailed(
+        cudaErrorInvalidSymbol,
+        absl::StrCat("the module has no variable ", absl::string_view(name.data(), name.size())));
+  }
+  if (CallStatus own = TakeOwnModule(module, "using a variable"); !own.ok()) return own;
+  variable = modules_.FindVariable(module, name);
+  return {};
+}
+
+CallStatus CudartCalls::UseVariableBytes(std::uint64_t module, std::string_view name,
+                                         std::uint64_t offset, Bytes bytes, CUdeviceptr& address) {
   memory_.image().touches().UseAll();
-  const LoadedVariable* found = modules_.FindVariable(module, variable);
-  if (found == nullptr || offset > found->bytes || bytes > found->bytes - offset) return 0;
-  return found->address + offset;
+  const LoadedVariable* variable = nullptr;
+  if (CallStatus used = UseVariable(module, name, variable); !used.ok()) return used;
+  if (offset > variable->bytes || bytes > variable->bytes - offset) {
+    return CallFailed(cudaErrorInvalidSymbol, absl::StrCat("a variable of ", variable->bytes,
+                                                           " bytes is copied beyond them"));
+  }
+  address = variable->address + offset;
+  return {};
 }
 
 CallStatus CudartCalls::SymbolPublish(const wire::SymbolPublish& command) {
+  const LoadedVariable* variable = nullptr;
+  CallStatus used = UseVariable(command.module, command.variable, variable);
+  if (!used.ok()) return used;
   return ToCallStatus(modules_.Publish(command.module, command.variable, command.address),
                       "address of a variable");
 }
 
 CallStatus CudartCalls::SymbolAddress(const wire::SymbolAddress& command,
                                       wire::SymbolAddressResult& result) {
-  const LoadedVariable* found = modules_.FindVariable(command.module, command.variable);
-  if (found == nullptr) {
-    return CallFailed(cudaErrorInvalidSymbol,
-                      absl::StrCat("the module has no variable ", command.variable));
-  }
-  result.address = found->address;
-  result.bytes = found->bytes;
+  const LoadedVariable* variable = nullptr;
+  CallStatus used = UseVariable(command.module, command.variable, variable);
+  if (!used.ok()) return used;
+  result.address = variable->address;
+  result.bytes = variable->bytes;
   // Whoever knows the address may write there.
   memory_.image().MarkDirty();
   return {};

@@ -83,6 +83,11 @@ std::int32_t Device::attribute(CUdevice_attribute which) const {
   return properties_.attributes[static_cast<std::size_t>(which)];
 }
 
+unsigned Device::compute_capability() const {
+  return static_cast<unsigned>(10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                               attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+}
+
 std::vector<int> Device::ReachablePeers() const {
   std::vector<int> peers;
   int count = 0;

@@ -38,6 +38,7 @@ class Device {
   const CudaDriver& driver() const { return driver_; }
   const DeviceProperties& properties() const { return properties_; }
   std::int32_t attribute(CUdevice_attribute which) const;
+  unsigned compute_capability() const;  // 10 * major + minor
 
   // Where a physical chunk of this device lies, for cuMemCreate and cuMemSetAccess.
   CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, handle_}; }

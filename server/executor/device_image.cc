@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -179,6 +180,15 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
     const AddressRange gpu = backing_->gpu_addresses();
     return is_translating_ && HoldsAddress(bytes, part.begin, gpu.begin, gpu.bytes);
   });
+}
+
+std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
+  std::uint64_t word = 0;
+  const Bytes begin = address - base_;
+  // To look at what nobody has written would make the system give it memory.
+  if (blocks_.Written({begin, begin + sizeof word}).empty()) return 0;
+  std::memcpy(&word, host_image_.data() + begin, sizeof word);
+  return word;
 }
 
 bool DeviceImage::may_be_moved() const {

@@ -140,6 +140,9 @@ class DeviceImage {
   // session. For any numbers.
   CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
   bool Contains(std::uint64_t address, Bytes bytes) const { return Resolve(address, bytes) != 0; }
+  // The double word at `address`, all of it inside the range, as the host image has it: 0 where
+  // nobody has written.
+  std::uint64_t HostWord(std::uint64_t address) const;
   // The device may now differ from the host image.
   void MarkDirty() { unsaved_from_.store(0, std::memory_order_relaxed); }
   // Whatever it has changed does not matter.

@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "server/executor/module_image.h"
+#include "server/executor/module_sharing.h"
 #include "server/executor/module_variables.h"
 
 namespace torpor::executor {
@@ -112,30 +113,59 @@ CUresult LoadedModule::SetAttribute(const LoadedKernel& kernel, CUfunction_attri
   return device_.driver().FuncSetAttribute(kernel.function, attribute, value);
 }
 
-absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::Load(
-    const Sha256Digest& digest, std::span<const std::string> variables, bool finds_variables) {
-  if (finds_variables) {
-    TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
-    return LoadedModule::LoadFindingVariables(device_, image);
-  }
-  if (!variables.empty()) {
-    TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
-    return LoadedModule::Load(device_, image, variables);
-  }
+absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::Load(const Sha256Digest& digest,
+                                                          std::span<const std::string> variables,
+                                                          bool finds_variables) {
+  Request request{digest, finds_variables, {}};
+  if (!finds_variables) request.variables.assign(variables.begin(), variables.end());
+  if (const std::shared_ptr<Slot> slot = SlotOf(request)) return LoadInto(*slot, request);
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadImage(request, image));
+  return Loaded{std::move(module), false};
+}
+
+std::shared_ptr<ModuleLibrary::Slot> ModuleLibrary::SlotOf(const Request& request) {
   std::lock_guard lock(mutex_);
-  if (const auto entry = shared_.find(digest); entry != shared_.end()) {
-    if (std::shared_ptr<LoadedModule> module = entry->second.lock()) return module;
+  if (unshareable_.contains(request.digest)) return nullptr;
+  std::erase_if(slots_, [](const auto& entry) {
+    return entry.second.use_count() == 1 && entry.second->module.expired();
+  });
+  std::shared_ptr<Slot>& slot = slots_[request];
+  if (slot == nullptr) slot = std::make_shared<Slot>();
+  return slot;
+}
+
+absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::LoadInto(Slot& slot, const Request& request) {
+  std::lock_guard loading(slot.loading);
+  {
+    std::lock_guard lock(mutex_);
+    if (std::shared_ptr<LoadedModule> module = slot.module.lock()) return Loaded{module, true};
   }
-  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadUnshared(digest));
-  std::erase_if(shared_, [](const auto& entry) { return entry.second.expired(); });
-  shared_[digest] = module;
-  return module;
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(request.digest));
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadImage(request, image));
+  const bool is_shared = !CodeMayUseVariables(image, device_.compute_capability());
+  std::lock_guard lock(mutex_);
+  if (is_shared) {
+    slot.module = module;
+  } else {
+    unshareable_.insert(request.digest);
+  }
+  return Loaded{std::move(module), is_shared};
+}
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadImage(
+    const Request& request, std::span<const std::uint8_t> image) const {
+  return request.finds_variables ? LoadedModule::LoadFindingVariables(device_, image)
+                                 : LoadedModule::Load(device_, image, request.variables);
 }
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadUnshared(
-    const Sha256Digest& digest) const {
+    const Sha256Digest& digest, const LoadedModule& like) const {
+  std::vector<std::string> variables;
+  variables.reserve(like.variables().size());
+  for (const auto& [name, variable] : like.variables()) variables.push_back(name);
   TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
-  return LoadedModule::Load(device_, image, {});
+  return LoadedModule::Load(device_, image, variables);
 }
 
 }  // namespace torpor::executor

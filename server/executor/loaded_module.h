@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -72,29 +74,56 @@ class LoadedModule {
   std::mutex mutex_;  // of the kernels' most_dynamic_shared
 };
 
-// The executor's modules. Without variables a module holds no state and is loaded once for all
-// sessions; with variables every session has its own. Thread-safe; loading blocks.
+// The executor's modules. What cannot differ between sessions is loaded once for all of them: a
+// module whose code uses none of its variables (CodeMayUseVariables). Thread-safe; loading blocks.
 class ModuleLibrary {
  public:
   ModuleLibrary(const Device& device, const ModuleStore& store) : device_(device), store_(store) {}
 
-  // NotFound: the node lacks the bytes. With `finds_variables` the session has the module for
-  // itself, with all its variables; `variables` are not looked at.
-  absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Sha256Digest& digest,
-                                                     std::span<const std::string> variables,
-                                                     bool finds_variables);
-  // One without variables that nobody shares.
-  absl::StatusOr<std::shared_ptr<LoadedModule>> LoadUnshared(const Sha256Digest& digest) const;
+  struct Loaded {
+    std::shared_ptr<LoadedModule> module;
+    bool is_shared = false;  // its variables have their first values, and nobody may change them
+  };
+  // With the variables that are named or, with `finds_variables`, with all that it has; then
+  // `variables` are not looked at. NotFound: the node lacks the bytes.
+  absl::StatusOr<Loaded> Load(const Sha256Digest& digest, std::span<const std::string> variables,
+                              bool finds_variables);
+  // One that nobody shares, with the same variables as `like`, which is of the same bytes.
+  absl::StatusOr<std::shared_ptr<LoadedModule>> LoadUnshared(const Sha256Digest& digest,
+                                                             const LoadedModule& like) const;
 
   absl::Status Store(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const {
     return store_.Write(digest, bytes);
   }
 
  private:
+  struct Request {
+    Sha256Digest digest{};
+    bool finds_variables = false;
+    std::vector<std::string> variables;
+
+    bool operator<(const Request& other) const {
+      return std::tie(digest, finds_variables, variables) <
+             std::tie(other.digest, other.finds_variables, other.variables);
+    }
+  };
+  // What sessions ask for alike.
+  struct Slot {
+    std::mutex loading;                  // others who ask for the same wait, and nobody else
+    std::weak_ptr<LoadedModule> module;  // guarded by the library's mutex
+  };
+
+  // Null if it is known not to be shared.
+  std::shared_ptr<Slot> SlotOf(const Request& request);
+  absl::StatusOr<std::shared_ptr<LoadedModule>> LoadImage(
+      const Request& request, std::span<const std::uint8_t> image) const;
+  absl::StatusOr<Loaded> LoadInto(Slot& slot, const Request& request);
+
   const Device& device_;
   const ModuleStore& store_;
   std::mutex mutex_;
-  std::map<Sha256Digest, std::weak_ptr<LoadedModule>> shared_;  // guarded by mutex_
+  std::map<Request, std::shared_ptr<Slot>> slots_;  // guarded by mutex_
+  std::set<Sha256Digest> unshareable_;              // those that were loaded; guarded by mutex_
 };
 
 }  // namespace torpor::executor

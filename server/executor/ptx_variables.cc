@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <set>
 #include <string>
+
+#include "server/executor/compiler_constant.h"
 
 namespace torpor::executor {
 namespace {
@@ -11,6 +15,19 @@ bool IsNameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
 }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+void SkipBehind(std::string_view end, std::string_view& rest) {
+  const std::size_t at = rest.find(end);
+  rest.remove_prefix(at == std::string_view::npos ? rest.size() : at + end.size());
+}
+
+// Of a text that is not empty its comment or string, if it begins with one.
+bool SkipComment(std::string_view& rest) {
+  if (rest.starts_with("//")) return SkipBehind("\n", rest), true;
+  if (rest.starts_with("/*")) return SkipBehind("*/", rest), true;
+  if (rest.front() == '"') return rest.remove_prefix(1), SkipBehind("\"", rest), true;
+  return false;
+}
 
 // Splits PTX into what lies outside function bodies, comments and strings.
 class Statements {
@@ -22,7 +39,7 @@ class Statements {
     statement.clear();
     bool has_value = false;
     while (!rest_.empty()) {
-      if (SkipComment() || (statement.empty() && (SkipBlank() || SkipDirective()))) continue;
+      if (SkipComment(rest_) || (statement.empty() && (SkipBlank() || SkipDirective()))) continue;
       const char c = Take();
       if (c == ';') return true;
       has_value |= c == '=';
@@ -42,16 +59,6 @@ class Statements {
     rest_.remove_prefix(1);
     return c;
   }
-  void SkipBehind(std::string_view end) {
-    const std::size_t at = rest_.find(end);
-    rest_.remove_prefix(at == std::string_view::npos ? rest_.size() : at + end.size());
-  }
-  bool SkipComment() {
-    if (rest_.starts_with("//")) return SkipBehind("\n"), true;
-    if (rest_.starts_with("/*")) return SkipBehind("*/"), true;
-    if (rest_.front() == '"') return rest_.remove_prefix(1), SkipBehind("\""), true;
-    return false;
-  }
   bool SkipBlank() {
     if (std::isspace(static_cast<unsigned char>(rest_.front())) == 0) return false;
     return rest_.remove_prefix(1), true;
@@ -60,13 +67,13 @@ class Statements {
   bool SkipDirective() {
     for (const std::string_view directive :
          {".version", ".target", ".address_size", ".file", ".loc", ".pragma"}) {
-      if (rest_.starts_with(directive)) return SkipBehind("\n"), true;
+      if (rest_.starts_with(directive)) return SkipBehind("\n", rest_), true;
     }
     return false;
   }
   void SkipBody() {
     for (int depth = 1; depth > 0 && !rest_.empty();) {
-      if (SkipComment()) continue;
+      if (SkipComment(rest_)) continue;
       const char c = Take();
       depth += c == '{' ? 1 : c == '}' ? -1 : 0;
     }
@@ -117,7 +124,75 @@ std::string_view VariableOf(std::string_view statement) {
   return holds_address || word.starts_with('$') ? std::string_view() : word;
 }
 
+// All words of PTX, as NextWord has them, but those in comments and strings.
+class Words {
+ public:
+  explicit Words(std::string_view text) : rest_(text) {}
+
+  // Empty at the end.
+  std::string_view Next() {
+    while (!rest_.empty() && (SkipBlank() || SkipComment(rest_))) {
+    }
+    return NextWord(rest_);
+  }
+
+ private:
+  bool SkipBlank() {
+    if (std::isspace(static_cast<unsigned char>(rest_.front())) == 0) return false;
+    return rest_.remove_prefix(1), true;
+  }
+
+  std::string_view rest_;
+};
+
+// The name in a declaration, of which `words` come next, up to its value or end. Empty if it has
+// several.
+std::string_view DeclaredName(Words& words) {
+  std::string_view word = words.Next();
+  bool in_attribute = false;
+  for (; !word.empty() && (in_attribute || !IsName(word)); word = words.Next()) {
+    in_attribute = word == "(" || (in_attribute && word != ")");
+  }
+  const std::string_view name = word;
+  while (!word.empty() && word != ";" && word != "=" && word != ",") word = words.Next();
+  return word == "," ? std::string_view() : name;
+}
+
+// The variables in global memory, as often as they are declared; nothing if that is said in a way
+// that is not nvcc's.
+std::optional<std::multiset<std::string_view>> GlobalsOf(std::string_view text) {
+  std::multiset<std::string_view> globals;
+  Words words(text);
+  int braces = 0;
+  int parentheses = 0;
+  std::string_view last = ";";
+  for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
+    braces += word == "{" ? 1 : word == "}" ? -1 : 0;
+    parentheses += word == "(" ? 1 : word == ")" ? -1 : 0;
+    const bool begins = last == ";" || last == "{" || last == "}" || last == ":";
+    last = word;
+    // Elsewhere it says to what a pointer points, or an instruction.
+    if (word != ".global" || parentheses > 0 || (braces > 0 && !begins)) continue;
+    const std::string_view name = DeclaredName(words);
+    if (braces > 0 || name.empty()) return std::nullopt;
+    if (!IsCompilerConstant(name)) globals.insert(name);
+  }
+  return globals;
+}
+
 }  // namespace
+
+bool PtxMayUseVariables(std::string_view text) {
+  const auto globals = GlobalsOf(text);
+  if (!globals) return true;
+  if (globals->empty()) return false;
+  std::size_t mentions = 0;
+  Words words(text);
+  for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
+    if (globals->contains(word)) ++mentions;
+  }
+  return mentions > globals->size();
+}
 
 void FindPtxVariables(std::string_view text, VariableNames& names) {
   Statements statements(text);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 
 namespace torpor::executor {
@@ -43,7 +44,7 @@ absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
                                   wire::ModuleLoadResult* result) {
   Module& module = modules_[id];
   if (module.loaded == nullptr) {
-    absl::StatusOr<std::shared_ptr<LoadedModule>> loaded =
+    absl::StatusOr<ModuleLibrary::Loaded> loaded =
         modules_.size() > kMostModules
             ? absl::ResourceExhaustedError("the session has too many modules")
             : library_.Load(digest, variables, finds_variables);
@@ -51,9 +52,10 @@ absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
       modules_.erase(id);
       return loaded.status();
     }
-    module.loaded = *std::move(loaded);
+    module.loaded = std::move(loaded->module);
     module.digest = digest;
-    module.is_shared = variables.empty() && !finds_variables;
+    module.is_shared = loaded->is_shared;
+    module.reads_variables = !loaded->is_shared;
   }
   if (result == nullptr) return absl::OkStatus();
   for (const auto& [name, kernel] : module.loaded->kernels()) {
@@ -82,15 +84,10 @@ absl::Status SessionModules::CreateKernel(std::uint64_t id, std::uint64_t module
   if (kernels_.size() >= kMostKernels) {
     return absl::ResourceExhaustedError("the session has too many kernels");
   }
-  kernels_[id] = {kernel, module->second.loaded, module_id, kernel->default_dynamic_shared};
+  kernels_[id] = {kernel, module->second.loaded, module_id, kernel->default_dynamic_shared,
+                  module->second.reads_variables};
   most_parameters_ = std::max(most_parameters_, kernel->entry.parameters.size());
   return absl::OkStatus();
-}
-
-bool SessionModules::NeedsOwnModule(std::uint64_t kernel, CUfunction_attribute attribute) const {
-  const auto found = kernels_.find(kernel);
-  return found != kernels_.end() && attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
-         modules_.at(found->second.module_id).is_shared;
 }
 
 absl::Status SessionModules::SetAttribute(std::uint64_t kernel, CUfunction_attribute attribute,
@@ -99,25 +96,38 @@ absl::Status SessionModules::SetAttribute(std::uint64_t kernel, CUfunction_attri
   if (found == kernels_.end()) {
     return absl::NotFoundError(absl::StrCat("the session has no kernel ", kernel));
   }
-  if (NeedsOwnModule(kernel, attribute)) {
-    TORPOR_RETURN_IF_ERROR(TakeOwnModule(found->second.module_id));
+  SessionKernel& set = found->second;
+  if (!NeedsOwnModule(attribute)) {
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(set.module->RaiseSharedLimit(*set.kernel, value), "cuFuncSetAttribute"));
+    set.dynamic_shared = value;
+    return absl::OkStatus();
   }
-  SessionKernel& owned = found->second;
-  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-    return device_.Status(owned.module->SetAttribute(*owned.kernel, attribute, value),
-                          "cuFuncSetAttribute");
-  }
-  TORPOR_RETURN_IF_ERROR(
-      device_.Status(owned.module->RaiseSharedLimit(*owned.kernel, value), "cuFuncSetAttribute"));
-  owned.dynamic_shared = value;
-  return absl::OkStatus();
+  TORPOR_CHECK(!IsShared(set.module_id));
+  return device_.Status(set.module->SetAttribute(*set.kernel, attribute, value),
+                        "cuFuncSetAttribute");
 }
 
-absl::Status SessionModules::TakeOwnModule(std::uint64_t id) {
-  Module& module = modules_.at(id);
+bool SessionModules::IsShared(std::uint64_t id) const {
+  const auto module = modules_.find(id);
+  return module != modules_.end() && module->second.is_shared;
+}
+
+absl::Status SessionModules::TakeOwn(std::uint64_t id, CUstream stream) {
+  const auto found = modules_.find(id);
+  if (found == modules_.end()) return UnknownModule(id);
+  Module& module = found->second;
+  TORPOR_RETURN_IF_ERROR(Exchange(id, module));
+  if (!BlockIsResident(module)) return absl::OkStatus();
+  TORPOR_ASSIGN_OR_RETURN(const bool has_values, BlockHasValues(module, stream));
+  return has_values ? CopyVariables(module, /*to_block=*/false, stream) : FillBlock(module, stream);
+}
+
+absl::Status SessionModules::Exchange(std::uint64_t id, Module& module) {
   TORPOR_ASSIGN_OR_RETURN(const std::shared_ptr<LoadedModule> own,
-                          library_.LoadUnshared(module.digest));
-  for (auto& [kernel_id, kernel] : kernels_) {
+                          library_.LoadUnshared(module.digest, *module.loaded));
+  // All or none: what could fail comes first.
+  for (const auto& [kernel_id, kernel] : kernels_) {
     if (kernel.module_id != id) continue;
     LoadedKernel* const same = own->FindKernel(kernel.kernel->entry.name);
     if (same == nullptr) return absl::InternalError("a module loaded again lacks a kernel");
@@ -125,11 +135,16 @@ absl::Status SessionModules::TakeOwnModule(std::uint64_t id) {
       TORPOR_RETURN_IF_ERROR(device_.Status(own->RaiseSharedLimit(*same, kernel.dynamic_shared),
                                             "cuFuncSetAttribute"));
     }
-    kernel.kernel = same;
-    kernel.module = own;
   }
   module.loaded = own;
   module.is_shared = false;
+  module.reads_variables = !own->variables().empty();
+  for (auto& [kernel_id, kernel] : kernels_) {
+    if (kernel.module_id != id) continue;
+    kernel.kernel = own->FindKernel(kernel.kernel->entry.name);
+    kernel.module = own;
+    kernel.reads_variables = module.reads_variables;
+  }
   return absl::OkStatus();
 }
 
@@ -144,6 +159,7 @@ const LoadedVariable* SessionModules::FindVariable(std::uint64_t module_id,
 
 bool SessionModules::OwnsVariable(std::uint64_t address, Bytes bytes) const {
   for (const auto& [id, module] : modules_) {
+    if (module.is_shared) continue;
     for (const auto& [name, variable] : module.loaded->variables()) {
       const std::uint64_t offset = address - variable.address;
       if (address >= variable.address && offset <= variable.bytes &&
@@ -186,26 +202,40 @@ std::uint64_t SessionModules::Translate(std::uint64_t address) const {
   return address;
 }
 
-absl::Status SessionModules::BindGlobals(std::uint64_t id, std::uint64_t address, CUstream stream) {
+absl::StatusOr<bool> SessionModules::BindGlobals(std::uint64_t id, std::uint64_t address,
+                                                 CUstream stream) {
   const auto found = modules_.find(id);
   if (found == modules_.end()) return UnknownModule(id);
   Module& module = found->second;
   const Bytes bytes = BlockBytes(*module.loaded);
-  if (bytes == 0) return absl::OkStatus();
-  const CUdeviceptr block = image_.Resolve(address, bytes);
-  if (block == 0) {
+  if (bytes == 0) return false;
+  if (!image_.Contains(address, bytes)) {
     return absl::InvalidArgumentError(absl::StrCat("the block of module ", id, " is not ", bytes,
                                                    " bytes of the session's memory"));
   }
   module.block = address;
+  TORPOR_ASSIGN_OR_RETURN(const bool has_values, BlockHasValues(module, stream));
+  if (module.is_shared) return has_values;
+  TORPOR_RETURN_IF_ERROR(has_values ? CopyVariables(module, /*to_block=*/false, stream)
+                                    : FillBlock(module, stream));
+  return false;
+}
+
+absl::StatusOr<bool> SessionModules::BlockHasValues(const Module& module, CUstream stream) const {
   const CudaDriver& driver = device_.driver();
+  const CUdeviceptr block = image_.Resolve(module.block, BlockBytes(*module.loaded));
   std::uint64_t mark = 0;
   TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyDtoHAsync(&mark, block, sizeof mark, stream),
                                         "reading a module's block"));
   TORPOR_RETURN_IF_ERROR(device_.Status(driver.StreamSynchronize(stream), "cuStreamSynchronize"));
-  if (mark == kBlockHasValues) return CopyVariables(module, /*to_block=*/false, stream);
+  return mark == kBlockHasValues;
+}
+
+absl::Status SessionModules::FillBlock(const Module& module, CUstream stream) {
   image_.MarkDirty();
-  mark = kBlockHasValues;
+  const CudaDriver& driver = device_.driver();
+  const CUdeviceptr block = image_.Resolve(module.block, BlockBytes(*module.loaded));
+  const std::uint64_t mark = kBlockHasValues;
   TORPOR_RETURN_IF_ERROR(device_.Status(driver.MemcpyHtoDAsync(block, &mark, sizeof mark, stream),
                                         "marking a module's block"));
   TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/true, stream));
@@ -234,7 +264,7 @@ absl::Status SessionModules::CopyVariables(const Module& module, bool to_block,
 
 absl::Status SessionModules::SaveVariables(CUstream stream) const {
   for (const auto& [id, module] : modules_) {
-    if (BlockIsResident(module)) {
+    if (!module.is_shared && BlockIsResident(module)) {
       TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/true, stream));
     }
   }
@@ -242,11 +272,16 @@ absl::Status SessionModules::SaveVariables(CUstream stream) const {
 }
 
 absl::Status SessionModules::RestoreVariables(const memory::ExtentSet& resident_before,
-                                              CUstream stream) const {
-  for (const auto& [id, module] : modules_) {
+                                              CUstream stream) {
+  for (auto& [id, module] : modules_) {
     if (!BlockIsResident(module)) continue;
     const Bytes begin = module.block - image_.base();
     if (resident_before.Contains({begin, begin + BlockBytes(*module.loaded)})) continue;
+    if (module.is_shared) {
+      // What comes is what the host has. On another GPU the session may have named a variable.
+      if (image_.HostWord(module.block) != kBlockHasValues) continue;
+      TORPOR_RETURN_IF_ERROR(Exchange(id, module));
+    }
     TORPOR_RETURN_IF_ERROR(CopyVariables(module, /*to_block=*/false, stream));
   }
   return absl::OkStatus();

@@ -201,7 +201,7 @@ TEST_F(BatchRunnerTest, ADrainTellsWhenEventsCompleted) {
 }
 
 TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
-  LoadKernel({"counter"});
+  LoadKernel({"counter"}, UsingModule());
   wire::ModuleBindGlobals bind;
   bind.module = 1;
   bind.address = base();
@@ -224,7 +224,7 @@ TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
 }
 
 TEST_F(BatchRunnerTest, ASwapInThatFailsLeavesNothing) {
-  LoadKernel({"counter"});
+  LoadKernel({"counter"}, UsingModule());
   s_.cuda.SetVariable(42);
   EXPECT_EQ(ErrorOf(wire::ModuleBindGlobals{1, base()}), cudaSuccess);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
@@ -239,12 +239,12 @@ TEST_F(BatchRunnerTest, ASwapInThatFailsLeavesNothing) {
   EXPECT_EQ(s_.cuda.variable(), 42u);
 }
 
-// Modules without variables are shared, what a session sets of a kernel is not.
+// Modules whose code uses no variables are shared, what a session sets of a kernel is not.
 TEST_F(BatchRunnerTest, AKernelsAttributesAreTheSessionsOwn) {
   LoadKernel();
   const std::vector<std::uint8_t> fatbin = EmptyFatbin();
   const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
-  const auto others = *s_.modules->Load(digest, {}, false);
+  const auto others = s_.modules->Load(digest, {}, false)->module;
   ASSERT_EQ(s_.cuda.modules_loaded(), 1u);
   LoadedKernel* const theirs = others->FindKernel("record");
   const auto their_value = [&](CUfunction_attribute attribute) {

@@ -25,6 +25,14 @@ inline std::vector<std::uint8_t> EmptyFatbin() {
   return bytes;
 }
 
+// The module of the fake driver, whose code uses its variable.
+inline std::vector<std::uint8_t> UsingModule() {
+  constexpr char kText[] =
+      ".visible .global .align 8 .u64 counter;\n"
+      ".visible .entry record(.param .u64 value) { st.global.u64 [counter], 1; }";
+  return {kText, kText + sizeof kText};
+}
+
 // A session under its lease, and its calls.
 class BatchTest : public testing::Test {
  protected:
@@ -43,10 +51,10 @@ class BatchTest : public testing::Test {
         Call(BatchBuilder().Add(command).Add(wire::DeviceSynchronize{})).async_error);
   }
   // Kernel 2 of module 1 is the fake's "record".
-  void LoadKernel(const std::vector<std::string>& variables = {}) {
-    const std::vector<std::uint8_t> fatbin = EmptyFatbin();
-    const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
-    ASSERT_TRUE(s_.store->Write(digest, fatbin).ok());
+  void LoadKernel(const std::vector<std::string>& variables = {},
+                  const std::vector<std::uint8_t>& image = EmptyFatbin()) {
+    const Sha256Digest digest = Sha256(image.data(), image.size());
+    ASSERT_TRUE(s_.store->Write(digest, image).ok());
     wire::ModuleUse use;
     use.module = 1;
     use.hash = digest;

@@ -361,6 +361,7 @@ struct FakeDriverFunctions {
   // One module: kernel "record" of one 8-byte parameter and variable "counter" of 8 bytes.
   static CUresult LoadModule(CUmodule* module, const void* image) {
     if (image != fake) WalkModule(image);  // which LinkComplete gives
+    fake->variables_.push_back(0);
     return *module = reinterpret_cast<CUmodule>(++fake->modules_loaded_), Ok();
   }
   static CUresult LoadMachineCode(CUmodule* module, const void* image, unsigned, CUjit_option*,
@@ -386,10 +387,12 @@ struct FakeDriverFunctions {
   static CUresult Enumerate(CUfunction* functions, unsigned, CUmodule module) {
     return functions[0] = reinterpret_cast<CUfunction>(module), Ok();
   }
-  static CUresult Global(CUdeviceptr* address, std::size_t* bytes, CUmodule, const char* name) {
+  static CUresult Global(CUdeviceptr* address, std::size_t* bytes, CUmodule module,
+                         const char* name) {
     if (std::strcmp(name, "counter") != 0) return CUDA_ERROR_NOT_FOUND;
-    *address = reinterpret_cast<CUdeviceptr>(&fake->variable_);
-    *bytes = sizeof fake->variable_;
+    std::uint64_t& variable = fake->variables_.at(reinterpret_cast<std::uintptr_t>(module) - 1);
+    *address = reinterpret_cast<CUdeviceptr>(&variable);
+    *bytes = sizeof variable;
     return Ok();
   }
   static CUresult FunctionName(const char** name, CUfunction) { return *name = "record", Ok(); }

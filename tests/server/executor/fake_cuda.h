@@ -73,9 +73,11 @@ class FakeCuda {
   std::size_t registered_pieces() const { return registered_.size(); }
   bool IsRegistered(const void* address) const;
   std::uint64_t modules_loaded() const { return modules_loaded_; }
-  // The one variable that modules of the fake have, "counter".
-  std::uint64_t variable() const { return variable_; }
-  void SetVariable(std::uint64_t value) { variable_ = value; }
+  // The one variable that modules of the fake have, "counter", in that which was loaded last, or as
+  // the `module`-th.
+  std::uint64_t variable() const { return variables_.back(); }
+  std::uint64_t variable(std::size_t module) const { return variables_.at(module - 1); }
+  void SetVariable(std::uint64_t value) { variables_.back() = value; }
   std::size_t events_recorded() const { return events_recorded_; }
   std::size_t waits_enqueued() const { return waits_enqueued_; }
   std::size_t live_events() const { return live_events_; }
@@ -155,7 +157,7 @@ class FakeCuda {
   std::size_t live_events_ = 0;
   std::size_t waits_enqueued_ = 0;  // for events
   bool refuse_device_copies_ = false;
-  std::uint64_t variable_ = 0;
+  std::deque<std::uint64_t> variables_;  // of modules, in the order of their numbers
   std::uint64_t modules_loaded_ = 0;
   std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes_;  // that were set
   bool refuse_arrays_ = false;

@@ -42,11 +42,11 @@ class PipelinedSwapInTest : public BatchTest {
     ASSERT_TRUE(s_.session->BeginLease({kLease}, learn).ok());
   }
   // Kernel 4 of module 3, which has the fake's variable.
-  void LoadVariable() {
+  void LoadVariable(const std::vector<std::uint8_t>& image = UsingModule()) {
     wire::ModuleUse use;
-    const std::vector<std::uint8_t> fatbin = EmptyFatbin();
     use.module = 3;
-    use.hash = Sha256(fatbin.data(), fatbin.size());
+    use.hash = Sha256(image.data(), image.size());
+    ASSERT_TRUE(s_.store->Write(use.hash, image).ok());
     use.variables = {"counter"};
     wire::KernelCreate create;
     create.kernel = 4;
@@ -117,7 +117,7 @@ TEST_F(PipelinedSwapInTest, APointerToPinnedMemoryMayLeadAnywhere) {
   EXPECT_EQ(StepsUntilLaunched(s_.identity.host_base + 8), kAllIsThere);
 }
 
-TEST_F(PipelinedSwapInTest, AKernelOfAModuleWithVariablesWaitsForAll) {
+TEST_F(PipelinedSwapInTest, AKernelThatUsesVariablesWaitsForAll) {
   LoadVariable();
   Evict();
   Return();
@@ -128,6 +128,18 @@ TEST_F(PipelinedSwapInTest, AKernelOfAModuleWithVariablesWaitsForAll) {
   Arrive(kLastIsThere);
   EXPECT_EQ(launches(), 0u);
   Arrive(1);
+  EXPECT_EQ(launches(), 1u);
+}
+
+TEST_F(PipelinedSwapInTest, AKernelWhoseModuleHasVariablesForNothingDoesNot) {
+  LoadVariable(EmptyFatbin());
+  Evict();
+  Return();
+  const std::uint64_t number = 1;
+  wire::LaunchKernel launch = Launch(number);
+  launch.kernel = 4;
+  Enqueue(launch);
+  Arrive(0);
   EXPECT_EQ(launches(), 1u);
 }
 
