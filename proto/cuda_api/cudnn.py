@@ -18,6 +18,7 @@ def _descriptor(kind, value_type):
 TENSOR, FILTER = _descriptor("Tensor", "DnnTensor"), _descriptor("Filter", "DnnFilter")
 CONVOLUTION = _descriptor("Convolution", "DnnConvolution")
 POOLING = _descriptor("Pooling", "DnnPooling")
+TRANSFORMER = _descriptor("SpatialTransformer", "DnnSpatialTransformer")
 ACTIVATION = _descriptor("Activation", "DnnActivation")
 OPERATION = _descriptor("OpTensor", "DnnOpTensor")
 REDUCTION = _descriptor("ReduceTensor", "DnnReduceTensor")
@@ -128,6 +129,23 @@ _LAYERS = [
                                (3117, "LRNCrossChannel", dict(normDesc=LRN, lrnMode=LRN_MODE)))),
 ]
 
+# Of the spatial transformer's descriptor (base/cudnn/spatial.h).
+_GRID, _THETA = (Bytes(f"DnnBytes(Dnn{what}(stDesc))") for what in ("Grid", "Theta"))
+_SPATIAL = [
+    Call(3180, "cudnnSpatialTfGridGeneratorForward", dict(
+        handle=HANDLE, stDesc=TRANSFORMER, theta=In(_THETA), grid=Out(_GRID))),
+    Call(3181, "cudnnSpatialTfGridGeneratorBackward", dict(
+        handle=HANDLE, stDesc=TRANSFORMER, dgrid=In(_GRID), dtheta=Out(_THETA))),
+    Call(3182, "cudnnSpatialTfSamplerForward", dict(
+        handle=HANDLE, stDesc=TRANSFORMER, alpha=HostScalar("yDesc"), xDesc=TENSOR, x=_in("xDesc"),
+        grid=In(_GRID), beta=HostScalar("yDesc"), yDesc=TENSOR, y=_out("yDesc"))),
+    Call(3183, "cudnnSpatialTfSamplerBackward", dict(
+        handle=HANDLE, stDesc=TRANSFORMER, alpha=HostScalar("dxDesc"), xDesc=TENSOR, x=_in("xDesc"),
+        beta=HostScalar("dxDesc"), dxDesc=TENSOR, dx=_out("dxDesc"),
+        alphaDgrid=HostScalar("stDesc"), dyDesc=TENSOR, dy=_in("dyDesc"), grid=In(_GRID),
+        betaDgrid=HostScalar("stDesc"), dgrid=InOut(_GRID))),
+]
+
 _STATISTICS = "bnScaleBiasMeanVarDesc"
 _NORMALISATION = [
     Call(3120, "cudnnBatchNormalizationForwardInference", dict(
@@ -190,13 +208,15 @@ _CONVOLUTION = [
 ]
 
 # Of the real library, beside the calls.
-_DESCRIPTORS = "Tensor Filter Convolution Pooling Activation OpTensor ReduceTensor LRN".split()
+_DESCRIPTORS = ("Tensor Filter Convolution Pooling SpatialTransformer Activation OpTensor"
+                " ReduceTensor LRN").split()
 FUNCTIONS = (
     "cudnnCreate", "cudnnDestroy", "cudnnSetStream",
     *(f"cudnn{verb}{kind}Descriptor" for kind in _DESCRIPTORS for verb in ("Create", "Destroy")),
     "cudnnSetTensorNdDescriptor", "cudnnSetFilterNdDescriptor", "cudnnSetConvolutionNdDescriptor",
     "cudnnSetConvolutionMathType", "cudnnSetConvolutionGroupCount",
     "cudnnSetConvolutionReorderType", "cudnnSetPoolingNdDescriptor",
+    "cudnnSetSpatialTransformerNdDescriptor",
     "cudnnSetActivationDescriptor", "cudnnSetActivationDescriptorSwishBeta",
     "cudnnSetOpTensorDescriptor", "cudnnSetReduceTensorDescriptor", "cudnnSetLRNDescriptor",
     *(f"cudnn{what}" for direction in ("Forward", "BackwardData", "BackwardFilter")
@@ -224,6 +244,7 @@ cudnnGetConvolutionReorderType cudnnGetConvolution2dForwardOutputDim
 cudnnGetConvolutionNdForwardOutputDim
 cudnnSetPooling2dDescriptor cudnnSetPoolingNdDescriptor cudnnGetPooling2dDescriptor
 cudnnGetPoolingNdDescriptor cudnnGetPooling2dForwardOutputDim cudnnGetPoolingNdForwardOutputDim
+cudnnSetSpatialTransformerNdDescriptor
 cudnnSetActivationDescriptor cudnnGetActivationDescriptor cudnnSetActivationDescriptorSwishBeta
 cudnnGetActivationDescriptorSwishBeta cudnnSetOpTensorDescriptor cudnnGetOpTensorDescriptor
 cudnnSetReduceTensorDescriptor cudnnGetReduceTensorDescriptor cudnnSetLRNDescriptor
@@ -262,9 +283,11 @@ SYMBOLS = [
 ]
 
 LIBRARY = Library(name="cudnn", prefix="Cudnn", first_id=3072, last_id=4095, commands=COMMANDS,
-                  structs=STRUCTS, calls=[*_TENSORS, *_LAYERS, *_NORMALISATION, *_CONVOLUTION],
+                  structs=STRUCTS, calls=[*_TENSORS, *_LAYERS, *_SPATIAL, *_NORMALISATION,
+                                           *_CONVOLUTION],
                   functions=FUNCTIONS, symbols=SYMBOLS, soname="libcudnn.so.9",
                   headers=("cuda_runtime_api.h", "cudnn_graph.h", "cudnn_ops.h", "cudnn_cnn.h",
                            "cudnn_adv.h", "cudnn_backend.h"), api_macros=("CUDNNWINAPI",),
-                  wire_headers=("base/cudnn/descriptors.h", "base/cudnn/graph.h"),
+                  wire_headers=("base/cudnn/descriptors.h", "base/cudnn/graph.h",
+                                "base/cudnn/spatial.h"),
                   check_header="proto/cuda_api/cudnn_values.h")

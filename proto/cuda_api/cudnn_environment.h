@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/cudnn/descriptors.h"
+#include "base/cudnn/spatial.h"
 #include "proto/cuda_api/cudnn_functions.h"
 #include "proto/cuda_api/device_memory.h"
 
@@ -26,6 +27,7 @@ class CudnnEnvironment : public DeviceMemory {
   virtual cudnnFilterDescriptor_t Real(const DnnFilter& value) = 0;
   virtual cudnnConvolutionDescriptor_t Real(const DnnConvolution& value) = 0;
   virtual cudnnPoolingDescriptor_t Real(const DnnPooling& value) = 0;
+  virtual cudnnSpatialTransformerDescriptor_t Real(const DnnSpatialTransformer& value) = 0;
   virtual cudnnActivationDescriptor_t Real(const DnnActivation& value) = 0;
   virtual cudnnOpTensorDescriptor_t Real(const DnnOpTensor& value) = 0;
   virtual cudnnReduceTensorDescriptor_t Real(const DnnReduceTensor& value) = 0;

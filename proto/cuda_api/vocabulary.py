@@ -196,7 +196,7 @@ class Described:
 
 @dataclasses.dataclass(frozen=True)
 class Bytes:
-    """So many bytes as another parameter says."""
+    """So many bytes as another parameter says, or an expression of others."""
 
     count: str
 

@@ -53,6 +53,9 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   cudnnPoolingDescriptor_t Real(const DnnPooling& value) override {
     return descriptors_.Get(value);
   }
+  cudnnSpatialTransformerDescriptor_t Real(const DnnSpatialTransformer& value) override {
+    return descriptors_.Get(value);
+  }
   cudnnActivationDescriptor_t Real(const DnnActivation& value) override {
     return descriptors_.Get(value);
   }

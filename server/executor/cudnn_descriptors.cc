@@ -90,6 +90,16 @@ cudnnPoolingDescriptor_t CudnnDescriptors::Get(const DnnPooling& value) {
       });
 }
 
+cudnnSpatialTransformerDescriptor_t CudnnDescriptors::Get(const DnnSpatialTransformer& value) {
+  return Find(transformers_, functions_.cudnnCreateSpatialTransformerDescriptor,
+              functions_.cudnnDestroySpatialTransformerDescriptor, value,
+              [&](cudnnSpatialTransformerDescriptor_t real) {
+                return AllDone({Do(functions_.cudnnSetSpatialTransformerNdDescriptor, real,
+                                   static_cast<cudnnSamplerType_t>(value.sampler), Type(value.type),
+                                   kDnnTransformedRank, value.dims.data())});
+              });
+}
+
 cudnnActivationDescriptor_t CudnnDescriptors::Get(const DnnActivation& value) {
   return Find(
       activations_, functions_.cudnnCreateActivationDescriptor,
@@ -134,9 +144,9 @@ cudnnLRNDescriptor_t CudnnDescriptors::Get(const DnnLrn& value) {
 }
 
 void CudnnDescriptors::Trim() {
-  for (const std::size_t count :
-       {tensors_.size(), filters_.size(), convolutions_.size(), poolings_.size(),
-        activations_.size(), operations_.size(), reductions_.size(), lrns_.size()}) {
+  for (const std::size_t count : {tensors_.size(), filters_.size(), convolutions_.size(),
+                                  poolings_.size(), transformers_.size(), activations_.size(),
+                                  operations_.size(), reductions_.size(), lrns_.size()}) {
     if (count >= kMostDescriptors) return Clear();
   }
 }
@@ -150,6 +160,7 @@ void CudnnDescriptors::Clear() {
   clear(filters_, functions_.cudnnDestroyFilterDescriptor);
   clear(convolutions_, functions_.cudnnDestroyConvolutionDescriptor);
   clear(poolings_, functions_.cudnnDestroyPoolingDescriptor);
+  clear(transformers_, functions_.cudnnDestroySpatialTransformerDescriptor);
   clear(activations_, functions_.cudnnDestroyActivationDescriptor);
   clear(operations_, functions_.cudnnDestroyOpTensorDescriptor);
   clear(reductions_, functions_.cudnnDestroyReduceTensorDescriptor);

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cudnn/descriptors.h"
+#include "base/cudnn/spatial.h"
 #include "proto/cuda_api/cudnn_functions.h"
 
 namespace torpor::executor {
@@ -22,6 +23,7 @@ class CudnnDescriptors {
   cudnnFilterDescriptor_t Get(const DnnFilter& value);
   cudnnConvolutionDescriptor_t Get(const DnnConvolution& value);
   cudnnPoolingDescriptor_t Get(const DnnPooling& value);
+  cudnnSpatialTransformerDescriptor_t Get(const DnnSpatialTransformer& value);
   cudnnActivationDescriptor_t Get(const DnnActivation& value);
   cudnnOpTensorDescriptor_t Get(const DnnOpTensor& value);
   cudnnReduceTensorDescriptor_t Get(const DnnReduceTensor& value);
@@ -45,6 +47,7 @@ class CudnnDescriptors {
   ByValue<cudnnFilterDescriptor_t> filters_;
   ByValue<cudnnConvolutionDescriptor_t> convolutions_;
   ByValue<cudnnPoolingDescriptor_t> poolings_;
+  ByValue<cudnnSpatialTransformerDescriptor_t> transformers_;
   ByValue<cudnnActivationDescriptor_t> activations_;
   ByValue<cudnnOpTensorDescriptor_t> operations_;
   ByValue<cudnnReduceTensorDescriptor_t> reductions_;

@@ -1,4 +1,4 @@
-"""Convolutions, pooling and normalisation: cuDNN and PyTorch's own kernels."""
+"""Convolutions, pooling, sampling and normalisation: cuDNN and PyTorch's own kernels."""
 
 import unittest
 
@@ -97,6 +97,49 @@ class PoolingTest(AgainstCpu):
         self.check(lambda t: functional.interpolate(t, size=(13, 5), mode="bilinear",
                                                     align_corners=False), x)
         self.check(lambda t: functional.interpolate(t, size=(5, 13), mode="bicubic"), x)
+
+
+class SpatialTransformerTest(AgainstCpu):
+    def test_sampling(self):
+        x, grid = torch.randn(2, 3, 5, 7), torch.empty(2, 4, 6, 2).uniform_(-1.4, 1.4)
+        for mode, padding, align_corners in (("bilinear", "zeros", True),  # by cuDNN
+                                             ("bilinear", "zeros", False),
+                                             ("nearest", "border", True)):
+            with self.subTest(mode=mode, padding=padding, align_corners=align_corners):
+                self.check(lambda *a: functional.grid_sample(
+                    *a, mode=mode, padding_mode=padding, align_corners=align_corners), x, grid)
+
+    def test_sampling_in_other_types(self):
+        x, grid = torch.randn(2, 3, 5, 7), torch.empty(2, 4, 6, 2).uniform_(-1.4, 1.4)
+        for dtype in (torch.float64, torch.float16):
+            with self.subTest(dtype=dtype):
+                low = [t.to(dtype) for t in (x, grid)]
+                # The CPU rounds coordinates to 16 bits: compared with those of 64.
+                expected = functional.grid_sample(*[t.double() for t in low], align_corners=True)
+                self.compare(torch.cudnn_grid_sampler(*[t.cuda() for t in low]),
+                             expected.to(dtype))
+
+    def test_affine_grids(self):
+        theta = torch.randn(2, 2, 3)
+        self.check(lambda t: functional.affine_grid(t, (2, 3, 4, 5), align_corners=True), theta)
+        self.compare(torch.cudnn_affine_grid_generator(theta.cuda(), 2, 3, 4, 5),
+                     functional.affine_grid(theta, (2, 3, 4, 5), align_corners=True))
+
+    def test_gradients(self):
+        def gradients(make_grid):
+            def function(x, theta):
+                x, theta = x.detach().requires_grad_(), theta.detach().requires_grad_()
+                grid = make_grid(theta)
+                functional.grid_sample(x, grid, align_corners=True).square().sum().backward()
+                return x.grad, theta.grad
+            return function
+
+        by_pytorch = gradients(lambda t: functional.affine_grid(t, (2, 3, 4, 5),
+                                                                align_corners=True))
+        by_cudnn = gradients(lambda t: torch.cudnn_affine_grid_generator(t, 2, 3, 4, 5))
+        inputs = torch.randn(2, 3, 5, 7), torch.randn(2, 2, 3)
+        self.compare(by_cudnn(*[t.cuda() for t in inputs]), by_pytorch(*inputs), 1e-3, 1e-4)
+        self.check(by_pytorch, *inputs, rtol=1e-3, atol=1e-4)
 
 
 class NormalisationTest(AgainstCpu):

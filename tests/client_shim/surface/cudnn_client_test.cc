@@ -234,6 +234,39 @@ TEST_F(BatchNormTest, AnActivationInItIsRefused) {
   EXPECT_TRUE(core_.sent.empty());
 }
 
+TEST_F(CudnnClientTest, ASpatialTransformerTravelsByValue) {
+  cudnnSpatialTransformerDescriptor_t transformer = nullptr;
+  ASSERT_EQ(cudnnCreateSpatialTransformerDescriptor(&transformer), CUDNN_STATUS_SUCCESS);
+  const auto generate = [&] {
+    return cudnnSpatialTfGridGeneratorForward(handle_, transformer, Device(0), Device(256));
+  };
+  EXPECT_EQ(generate(), CUDNN_STATUS_BAD_PARAM) << "nothing is set";
+  const int dims[] = {2, 3, 4, 5, 6};
+  const auto set = [&](int rank) {
+    return cudnnSetSpatialTransformerNdDescriptor(transformer, CUDNN_SAMPLER_BILINEAR,
+                                                  CUDNN_DATA_DOUBLE, rank, dims);
+  };
+  EXPECT_EQ(set(5), CUDNN_STATUS_NOT_SUPPORTED);
+  ASSERT_EQ(set(4), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(generate(), CUDNN_STATUS_SUCCESS);
+  const auto grid = core_.Only<wire::CudnnSpatialTfGridGeneratorForward>();
+  EXPECT_EQ(grid.stDesc.type, CUDNN_DATA_DOUBLE);
+  EXPECT_EQ(grid.stDesc.dims, (std::array<std::int32_t, 4>{2, 3, 4, 5}));
+  EXPECT_EQ(grid.grid, 0x2000'0000'0100u);
+  core_.sent.clear();
+  const double scales[] = {1, 2, 3, 4};
+  ASSERT_EQ(cudnnSpatialTfSamplerBackward(handle_, transformer, &scales[0], y_, Device(0),
+                                          &scales[1], y_, Device(4096), &scales[2], y_,
+                                          Device(8192), Device(256), &scales[3], Device(16384)),
+            CUDNN_STATUS_SUCCESS);
+  const auto sent = core_.Only<wire::CudnnSpatialTfSamplerBackward>();
+  double scale = 0;
+  std::memcpy(&scale, sent.betaDgrid.data(), sizeof scale);
+  EXPECT_EQ(scale, 4) << "of double, as the grid is";
+  EXPECT_EQ(sent.dgrid, 0x2000'0000'4000u);
+  cudnnDestroySpatialTransformerDescriptor(transformer);
+}
+
 TEST_F(CudnnClientTest, WhatIsMissingSaysSo) {
   EXPECT_EQ(cudnnBackendInitialize(nullptr), CUDNN_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(core_.warnings, std::vector<std::string>{"cudnnBackendInitialize"});

@@ -41,6 +41,9 @@ class OwnsEveryTensor : public FakeCudnnHandler {
   cudnnFilterDescriptor_t Real(const DnnFilter&) override { return nullptr; }
   cudnnConvolutionDescriptor_t Real(const DnnConvolution&) override { return nullptr; }
   cudnnPoolingDescriptor_t Real(const DnnPooling&) override { return nullptr; }
+  cudnnSpatialTransformerDescriptor_t Real(const DnnSpatialTransformer&) override {
+    return nullptr;
+  }
   cudnnActivationDescriptor_t Real(const DnnActivation&) override { return nullptr; }
   cudnnOpTensorDescriptor_t Real(const DnnOpTensor&) override { return nullptr; }
   cudnnReduceTensorDescriptor_t Real(const DnnReduceTensor&) override { return nullptr; }

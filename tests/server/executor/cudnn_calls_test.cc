@@ -16,6 +16,7 @@ struct Asked {
   int calls = 0;
   void* y = nullptr;
   double alpha = 0;
+  int columns = 0;  // of a spatial transformer
 };
 Asked asked;
 
@@ -50,6 +51,24 @@ cuda_api::CudnnFunctions FakeLibrary() {
     asked.alpha = *static_cast<const double*>(alpha);
     return CUDNN_STATUS_SUCCESS;
   };
+  f.cudnnCreateSpatialTransformerDescriptor = [](cudnnSpatialTransformerDescriptor_t* transformer) {
+    return *transformer = Some<cudnnSpatialTransformerDescriptor_t>(), CUDNN_STATUS_SUCCESS;
+  };
+  f.cudnnDestroySpatialTransformerDescriptor = [](cudnnSpatialTransformerDescriptor_t) {
+    return CUDNN_STATUS_SUCCESS;
+  };
+  f.cudnnSetSpatialTransformerNdDescriptor = [](cudnnSpatialTransformerDescriptor_t,
+                                                cudnnSamplerType_t, cudnnDataType_t, int rank,
+                                                const int* dims) {
+    asked.columns = dims[rank - 1];
+    return CUDNN_STATUS_SUCCESS;
+  };
+  f.cudnnSpatialTfGridGeneratorForward =
+      [](cudnnHandle_t, const cudnnSpatialTransformerDescriptor_t, const void*, void* grid) {
+        ++asked.calls;
+        asked.y = grid;
+        return CUDNN_STATUS_SUCCESS;
+      };
   return f;
 }
 
@@ -123,6 +142,32 @@ TEST_F(CudnnCallsTest, WhatTheLibraryRefusesOrLacksIsNotSupported) {
   EXPECT_EQ(outcome.status.code, CUDNN_STATUS_NOT_SUPPORTED);
   command_.stream = 77;
   EXPECT_EQ(Scale(), CUDNN_STATUS_NOT_INITIALIZED) << "no such stream";
+}
+
+TEST_F(CudnnCallsTest, AGridIsAsLargeAsItsTransformerSays) {
+  wire::CudnnSpatialTfGridGeneratorForward command;
+  command.stDesc = {.type = CUDNN_DATA_FLOAT, .dims = {2, 3, 4, 5}};
+  command.theta = base_;
+  const std::uint64_t end = base_ + 4 * kMiB;  // of what is resident
+  const auto generate = [&] {
+    cuda_api::CallOutcome outcome;
+    EXPECT_TRUE(
+        cuda_api::DispatchCudnn(calls_, command.kCallId, wire::Encoded(command), outcome).ok());
+    return outcome.status.code;
+  };
+  command.grid = end - sizeof(float[2][4][5][2]);
+  ASSERT_EQ(generate(), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(asked.columns, 5);
+  EXPECT_EQ(asked.y, reinterpret_cast<void*>(command.grid));
+  command.grid += 1;
+  EXPECT_EQ(generate(), CUDNN_STATUS_BAD_PARAM);
+  command.grid = base_;
+  command.theta = end - sizeof(float[2][2][3]) + 1;
+  EXPECT_EQ(generate(), CUDNN_STATUS_BAD_PARAM);
+  command.theta = base_;
+  command.stDesc.sampler = 1;
+  EXPECT_EQ(generate(), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(asked.calls, 1);
 }
 
 TEST_F(CudnnCallsTest, WithoutALibraryItSaysSo) {
