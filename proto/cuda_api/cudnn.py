@@ -23,6 +23,7 @@ ACTIVATION = _descriptor("Activation", "DnnActivation")
 OPERATION = _descriptor("OpTensor", "DnnOpTensor")
 REDUCTION = _descriptor("ReduceTensor", "DnnReduceTensor")
 LRN = _descriptor("LRN", "DnnLrn")
+RNN = _descriptor("RNN", "DnnRnn")
 
 SOFTMAX_ALGORITHM = Value("cudnnSoftmaxAlgorithm_t", i32, "DnnIsSoftmaxAlgorithm")
 SOFTMAX_MODE = Value("cudnnSoftmaxMode_t", i32, "DnnIsSoftmaxMode")
@@ -35,6 +36,12 @@ DOUBLE, SIZE = Value("double", f64), Value("size_t", u64)
 # Of the backend API (base/cudnn/graph.h).
 GRAPH, CONFIG = Type("DnnGraph"), Type("DnnEngineConfig")
 ENGINE, CHOICE = Type("DnnEngine"), Type("DnnEngineChoice")
+# Of recurrent layers (base/cudnn/recurrent.h).
+RNN_DATA, RNN_SHAPES, DROPOUT = Type("DnnRnnData"), Type("DnnRnnShapes"), Type("DnnDropout")
+
+# Of a recurrent computation, beside its data.
+_SPACES = dict(weights_bytes=u64, workspace=u64, workspace_bytes=u64, reserve=u64,
+               reserve_bytes=u64)
 
 COMMANDS = [
     command(3072, "CudnnConvolutionAlgorithms", SYNC, direction=u32, is_measured=u32, x=TENSOR.wire,
@@ -53,12 +60,32 @@ COMMANDS = [
     command(3076, "CudnnGraphExecute", STREAM, stream=u64, graph=GRAPH, config=CONFIG,
             addresses=vector(u64), workspace=u64, workspace_bytes=u64,
             note="Addresses of the graph's tensors in their order; virtual ones have none."),
+    command(3077, "CudnnRnnForward", STREAM, stream=u64, shapes=RNN_SHAPES, is_training=u32, x=u64,
+            y=u64, hx=u64, hy=u64, cx=u64, cy=u64, weights=u64, **_SPACES,
+            note="Recurrent layers. States may have no address: they begin as zeros, and are not"
+                 " wanted at the end."),
+    command(3078, "CudnnRnnParameters", SYNC, rnn=RNN.wire, layer=u32,
+            note="Where the library has the matrices and biases of a pseudo layer, by their"
+                 " numbers.",
+            returns=dict(parameters=vector(Struct("CudnnRnnParameter", "", {})))),
+    command(3079, "CudnnRnnTempSpaces", SYNC, rnn=RNN.wire, is_training=u32, x=RNN_DATA,
+            returns=dict(workspace_bytes=u64, reserve_bytes=u64)),
+    command(3080, "CudnnDropoutStates", STREAM, stream=u64, dropout=DROPOUT,
+            note="Begins a random generator anew, in its states."),
+    command(3081, "CudnnRnnBackwardData", STREAM, stream=u64, shapes=RNN_SHAPES, y=u64, dy=u64,
+            dx=u64, hx=u64, dhy=u64, dhx=u64, cx=u64, dcy=u64, dcx=u64, weights=u64, **_SPACES,
+            note="The gradients of what a forward pass in training was given."),
+    command(3082, "CudnnRnnBackwardWeights", STREAM, stream=u64, shapes=RNN_SHAPES, adds=u32, x=u64,
+            hx=u64, y=u64, weights=u64, **_SPACES,
+            note="Those of its weights, after those of the data; added to what is there, or not."),
 ]
 
 STRUCTS = [
     Struct("CudnnAlgorithm", "One that a convolution can be computed by.", dict(
         algorithm=i32, status=i32, time_ms=f32, workspace_bytes=u64, determinism=i32,
         math_type=i32)),
+    Struct("CudnnRnnParameter", "By offsets in the weight space; of rank 0 where there is none.",
+           dict(matrix=TENSOR.wire, matrix_offset=u64, bias=TENSOR.wire, bias_offset=u64)),
 ]
 
 
@@ -207,9 +234,15 @@ _CONVOLUTION = [
         algo=BACKWARD_FILTER, sizeInBytes=SizeAnswer())),
 ]
 
+_RECURRENT = [
+    Call(3140, "cudnnDropoutGetStatesSize", dict(handle=HANDLE, sizeInBytes=SizeAnswer())),
+    Call(3141, "cudnnGetRNNWeightSpaceSize", dict(
+        handle=HANDLE, rnnDesc=RNN, weightSpaceSize=SizeAnswer())),
+]
+
 # Of the real library, beside the calls.
 _DESCRIPTORS = ("Tensor Filter Convolution Pooling SpatialTransformer Activation OpTensor"
-                " ReduceTensor LRN").split()
+                " ReduceTensor LRN Dropout RNN RNNData").split()
 FUNCTIONS = (
     "cudnnCreate", "cudnnDestroy", "cudnnSetStream",
     *(f"cudnn{verb}{kind}Descriptor" for kind in _DESCRIPTORS for verb in ("Create", "Destroy")),
@@ -219,6 +252,10 @@ FUNCTIONS = (
     "cudnnSetSpatialTransformerNdDescriptor",
     "cudnnSetActivationDescriptor", "cudnnSetActivationDescriptorSwishBeta",
     "cudnnSetOpTensorDescriptor", "cudnnSetReduceTensorDescriptor", "cudnnSetLRNDescriptor",
+    "cudnnGetTensorNdDescriptor", "cudnnSetDropoutDescriptor", "cudnnRestoreDropoutDescriptor",
+    "cudnnSetRNNDescriptor_v8", "cudnnSetRNNDataDescriptor", "cudnnGetRNNWeightParams",
+    "cudnnGetRNNTempSpaceSizes", "cudnnRNNForward", "cudnnRNNBackwardData_v8",
+    "cudnnRNNBackwardWeights_v8",
     *(f"cudnn{what}" for direction in ("Forward", "BackwardData", "BackwardFilter")
       for what in (f"GetConvolution{direction}Algorithm_v7",
                    f"FindConvolution{direction}Algorithm")),
@@ -249,6 +286,8 @@ cudnnSetActivationDescriptor cudnnGetActivationDescriptor cudnnSetActivationDesc
 cudnnGetActivationDescriptorSwishBeta cudnnSetOpTensorDescriptor cudnnGetOpTensorDescriptor
 cudnnSetReduceTensorDescriptor cudnnGetReduceTensorDescriptor cudnnSetLRNDescriptor
 cudnnGetLRNDescriptor
+cudnnRestoreDropoutDescriptor cudnnGetDropoutDescriptor cudnnSetRNNDescriptor_v8
+cudnnGetRNNDescriptor_v8 cudnnSetRNNDataDescriptor cudnnGetRNNDataDescriptor
 cudnnGetConvolutionForwardAlgorithmMaxCount cudnnGetConvolutionBackwardDataAlgorithmMaxCount
 cudnnGetConvolutionBackwardFilterAlgorithmMaxCount
 cudnnBackendCreateDescriptor cudnnBackendDestroyDescriptor cudnnBackendSetAttribute
@@ -259,7 +298,8 @@ cudnnGetBatchNormalizationTrainingExReserveSpaceSize
 """,
     # Batch normalisation by the plain forms' calls.
     STREAM: """
-cudnnBackendExecute
+cudnnBackendExecute cudnnRNNForward cudnnRNNBackwardData_v8 cudnnRNNBackwardWeights_v8
+cudnnSetDropoutDescriptor
 cudnnBatchNormalizationForwardTrainingEx cudnnBatchNormalizationBackwardEx
 """,
     # Once for each problem.
@@ -267,7 +307,7 @@ cudnnBatchNormalizationForwardTrainingEx cudnnBatchNormalizationBackwardEx
 cudnnGetConvolutionForwardAlgorithm_v7 cudnnGetConvolutionBackwardDataAlgorithm_v7
 cudnnGetConvolutionBackwardFilterAlgorithm_v7 cudnnFindConvolutionForwardAlgorithm
 cudnnFindConvolutionBackwardDataAlgorithm cudnnFindConvolutionBackwardFilterAlgorithm
-cudnnBackendFinalize
+cudnnBackendFinalize cudnnGetRNNWeightParams cudnnGetRNNTempSpaceSizes
 cudnnFindConvolutionForwardAlgorithmEx cudnnFindConvolutionBackwardDataAlgorithmEx
 cudnnFindConvolutionBackwardFilterAlgorithmEx
 """,
@@ -284,10 +324,10 @@ SYMBOLS = [
 
 LIBRARY = Library(name="cudnn", prefix="Cudnn", first_id=3072, last_id=4095, commands=COMMANDS,
                   structs=STRUCTS, calls=[*_TENSORS, *_LAYERS, *_SPATIAL, *_NORMALISATION,
-                                           *_CONVOLUTION],
+                                           *_CONVOLUTION, *_RECURRENT],
                   functions=FUNCTIONS, symbols=SYMBOLS, soname="libcudnn.so.9",
                   headers=("cuda_runtime_api.h", "cudnn_graph.h", "cudnn_ops.h", "cudnn_cnn.h",
                            "cudnn_adv.h", "cudnn_backend.h"), api_macros=("CUDNNWINAPI",),
                   wire_headers=("base/cudnn/descriptors.h", "base/cudnn/graph.h",
-                                "base/cudnn/spatial.h"),
+                                "base/cudnn/recurrent.h", "base/cudnn/spatial.h"),
                   check_header="proto/cuda_api/cudnn_values.h")

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/cudnn/descriptors.h"
+#include "base/cudnn/recurrent.h"
 #include "base/cudnn/spatial.h"
 #include "proto/cuda_api/cudnn_functions.h"
 #include "proto/cuda_api/device_memory.h"
@@ -32,6 +33,8 @@ class CudnnEnvironment : public DeviceMemory {
   virtual cudnnOpTensorDescriptor_t Real(const DnnOpTensor& value) = 0;
   virtual cudnnReduceTensorDescriptor_t Real(const DnnReduceTensor& value) = 0;
   virtual cudnnLRNDescriptor_t Real(const DnnLrn& value) = 0;
+  virtual cudnnRNNDescriptor_t Real(const DnnRnn& value) = 0;
+  virtual cudnnRNNDataDescriptor_t Real(const DnnRnnData& value) = 0;
 };
 
 }  // namespace torpor::cuda_api

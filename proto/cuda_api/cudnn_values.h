@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/cudnn/recurrent_checks.h"
 #include "base/cudnn/shapes.h"
 
 // Whether values of a cuDNN call's enumerations are known.

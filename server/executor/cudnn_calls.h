@@ -38,6 +38,15 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   cuda_api::CallStatus CudnnGraphPlan(const wire::CudnnGraphPlan& command,
                                       wire::CudnnGraphPlanResult& result) override;
   cuda_api::CallStatus CudnnGraphExecute(const wire::CudnnGraphExecute& command) override;
+  cuda_api::CallStatus CudnnRnnForward(const wire::CudnnRnnForward& command) override;
+  cuda_api::CallStatus CudnnRnnBackwardData(const wire::CudnnRnnBackwardData& command) override;
+  cuda_api::CallStatus CudnnRnnBackwardWeights(
+      const wire::CudnnRnnBackwardWeights& command) override;
+  cuda_api::CallStatus CudnnRnnParameters(const wire::CudnnRnnParameters& command,
+                                          wire::CudnnRnnParametersResult& result) override;
+  cuda_api::CallStatus CudnnRnnTempSpaces(const wire::CudnnRnnTempSpaces& command,
+                                          wire::CudnnRnnTempSpacesResult& result) override;
+  cuda_api::CallStatus CudnnDropoutStates(const wire::CudnnDropoutStates& command) override;
 
   const cuda_api::CudnnFunctions& functions() const override { return pool_.functions(); }
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
@@ -66,6 +75,10 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
     return descriptors_.Get(value);
   }
   cudnnLRNDescriptor_t Real(const DnnLrn& value) override { return descriptors_.Get(value); }
+  cudnnRNNDescriptor_t Real(const DnnRnn& value) override;
+  cudnnRNNDataDescriptor_t Real(const DnnRnnData& value) override {
+    return descriptors_.Get(value);
+  }
 
  private:
   // Asks the library about a graph, on the real handle; `ask` is called with that.

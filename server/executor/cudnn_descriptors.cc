@@ -143,10 +143,52 @@ cudnnLRNDescriptor_t CudnnDescriptors::Get(const DnnLrn& value) {
               });
 }
 
+cudnnRNNDataDescriptor_t CudnnDescriptors::Get(const DnnRnnData& value) {
+  return Find(
+      sequences_, functions_.cudnnCreateRNNDataDescriptor, functions_.cudnnDestroyRNNDataDescriptor,
+      value, [&](cudnnRNNDataDescriptor_t real) {
+        auto filling = value.filling;
+        return AllDone({Do(functions_.cudnnSetRNNDataDescriptor, real, Type(value.type),
+                           static_cast<cudnnRNNDataLayout_t>(value.layout), value.most_steps,
+                           value.batch, value.vector_size, value.lengths.data(),
+                           value.is_filled != 0 ? filling.data() : nullptr)});
+      });
+}
+
+cudnnDropoutDescriptor_t CudnnDescriptors::Get(const DnnDropout& value, cudnnHandle_t handle) {
+  return Find(dropouts_, functions_.cudnnCreateDropoutDescriptor,
+              functions_.cudnnDestroyDropoutDescriptor, value, [&](cudnnDropoutDescriptor_t real) {
+                // To set one with states would begin their random numbers anew.
+                const auto set = value.states == 0 ? functions_.cudnnSetDropoutDescriptor
+                                                   : functions_.cudnnRestoreDropoutDescriptor;
+                return AllDone(
+                    {Do(set, real, handle, value.probability, reinterpret_cast<void*>(value.states),
+                        std::size_t{value.states_bytes}, value.seed)});
+              });
+}
+
+cudnnRNNDescriptor_t CudnnDescriptors::Get(const DnnRnn& value, cudnnHandle_t handle) {
+  const cudnnDropoutDescriptor_t dropout = Get(value.dropout, handle);
+  if (dropout == nullptr) return nullptr;
+  return Find(
+      rnns_, functions_.cudnnCreateRNNDescriptor, functions_.cudnnDestroyRNNDescriptor, value,
+      [&](cudnnRNNDescriptor_t real) {
+        return AllDone({Do(
+            functions_.cudnnSetRNNDescriptor_v8, real, static_cast<cudnnRNNAlgo_t>(value.algorithm),
+            static_cast<cudnnRNNMode_t>(value.cell), static_cast<cudnnRNNBiasMode_t>(value.bias),
+            static_cast<cudnnDirectionMode_t>(value.direction),
+            static_cast<cudnnRNNInputMode_t>(value.input_mode), Type(value.type),
+            Type(value.math_precision), static_cast<cudnnMathType_t>(value.math_type),
+            value.input_size, value.hidden_size, value.projection_size, value.layers, dropout,
+            value.flags)});
+      });
+}
+
 void CudnnDescriptors::Trim() {
-  for (const std::size_t count : {tensors_.size(), filters_.size(), convolutions_.size(),
-                                  poolings_.size(), transformers_.size(), activations_.size(),
-                                  operations_.size(), reductions_.size(), lrns_.size()}) {
+  for (const std::size_t count :
+       {tensors_.size(), filters_.size(), convolutions_.size(), poolings_.size(),
+        transformers_.size(), activations_.size(), operations_.size(), reductions_.size(),
+        lrns_.size(), sequences_.size(), rnns_.size(), dropouts_.size()}) {
     if (count >= kMostDescriptors) return Clear();
   }
 }
@@ -165,6 +207,9 @@ void CudnnDescriptors::Clear() {
   clear(operations_, functions_.cudnnDestroyOpTensorDescriptor);
   clear(reductions_, functions_.cudnnDestroyReduceTensorDescriptor);
   clear(lrns_, functions_.cudnnDestroyLRNDescriptor);
+  clear(sequences_, functions_.cudnnDestroyRNNDataDescriptor);
+  clear(rnns_, functions_.cudnnDestroyRNNDescriptor);
+  clear(dropouts_, functions_.cudnnDestroyDropoutDescriptor);
 }
 
 }  // namespace torpor::executor

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cudnn/descriptors.h"
+#include "base/cudnn/recurrent.h"
 #include "base/cudnn/spatial.h"
 #include "proto/cuda_api/cudnn_functions.h"
 
@@ -28,6 +29,9 @@ class CudnnDescriptors {
   cudnnOpTensorDescriptor_t Get(const DnnOpTensor& value);
   cudnnReduceTensorDescriptor_t Get(const DnnReduceTensor& value);
   cudnnLRNDescriptor_t Get(const DnnLrn& value);
+  cudnnRNNDataDescriptor_t Get(const DnnRnnData& value);
+  // The states of the dropout are where the GPU has them. The handle only has to live now.
+  cudnnRNNDescriptor_t Get(const DnnRnn& value, cudnnHandle_t handle);
 
   // Destroys all if there are too many; between calls.
   void Trim();
@@ -40,6 +44,7 @@ class CudnnDescriptors {
   template <typename Real, typename Value, typename Set>
   Real Find(ByValue<Real>& known, cudnnStatus_t (*create)(Real*), cudnnStatus_t (*destroy)(Real),
             const Value& value, Set set);
+  cudnnDropoutDescriptor_t Get(const DnnDropout& value, cudnnHandle_t handle);
   void Clear();
 
   const cuda_api::CudnnFunctions& functions_;
@@ -52,6 +57,9 @@ class CudnnDescriptors {
   ByValue<cudnnOpTensorDescriptor_t> operations_;
   ByValue<cudnnReduceTensorDescriptor_t> reductions_;
   ByValue<cudnnLRNDescriptor_t> lrns_;
+  ByValue<cudnnRNNDataDescriptor_t> sequences_;
+  ByValue<cudnnRNNDescriptor_t> rnns_;  // they refer to dropouts
+  ByValue<cudnnDropoutDescriptor_t> dropouts_;
 };
 
 }  // namespace torpor::executor

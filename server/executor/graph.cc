@@ -27,7 +27,10 @@ bool CanBeInGraph(std::uint32_t call_id) {
     default:
       return cuda_api::IsCublasWork(call_id) || cuda_api::IsCudnnWork(call_id) ||
              call_id == wire::CublasLtMatmul::kCallId ||
-             call_id == wire::CudnnGraphExecute::kCallId;
+             call_id == wire::CudnnGraphExecute::kCallId ||
+             call_id == wire::CudnnRnnForward::kCallId ||
+             call_id == wire::CudnnRnnBackwardData::kCallId ||
+             call_id == wire::CudnnRnnBackwardWeights::kCallId;
   }
 }
 

@@ -136,12 +136,6 @@ class MissingTest(AgainstCpu):
     def test_sparse_matrices(self):
         self.check(lambda a, b: a.to_sparse_csr() @ b, torch.eye(4) * 2, torch.ones(4, 2))
 
-    @unittest.expectedFailure  # of cuDNN, only the recurrent layers' API computes them
-    def test_recurrent_layers_of_cudnn(self):
-        layer, x = torch.nn.LSTM(8, 16), torch.randn(2, 5, 8)
-        expected = layer(x)[0]
-        self.compare(layer.cuda()(x.cuda())[0], expected)
-
     @unittest.expectedFailure  # needs cudaGetDriverEntryPointByVersion
     def test_segments_that_grow(self):
         ended = run("import torch; print(torch.ones(4, device='cuda').sum().item())",

@@ -174,7 +174,7 @@ class AttentionTest(AgainstCpu):
                 expected = layer.cpu()(x)
                 self.compare(layer.cuda()(x.cuda()), expected, 1e-4, 1e-4)
 
-    def test_recurrent_layers(self):
+    def test_recurrent_layers_without_cudnn(self):
         with torch.backends.cudnn.flags(enabled=False):
             for make in (nn.LSTM, nn.GRU):
                 layer, x = make(8, 16, batch_first=True), torch.randn(2, 5, 8)

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
+#include "base/cudnn/shapes.h"
 #include "proto/cuda_api/cudnn_commands.h"
 #include "tests/base/cudnn_backend.h"
 #include "tests/client_shim/surface/fake_client_core.h"
@@ -330,6 +332,174 @@ TEST_F(CudnnBackendClientTest, AnExecutionNeedsAHandleAndAllTensors) {
             CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   EXPECT_EQ(core_.warnings.size(), 1u);
   EXPECT_TRUE(core_.sent.empty());
+}
+
+class CudnnRecurrentClientTest : public CudnnClientTest {
+ protected:
+  void SetUp() override {
+    CudnnClientTest::SetUp();
+    ASSERT_EQ(cudnnCreateDropoutDescriptor(&dropout_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnCreateRNNDescriptor(&rnn_), CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnCreateRNNDataDescriptor(&sequences_), CUDNN_STATUS_SUCCESS);
+  }
+  void TearDown() override {
+    cudnnDestroyRNNDataDescriptor(sequences_);
+    cudnnDestroyRNNDescriptor(rnn_);
+    cudnnDestroyDropoutDescriptor(dropout_);
+    CudnnClientTest::TearDown();
+  }
+
+  // Every test asks about a size of its own: answers are kept for the process's life.
+  void Describe(int size, std::vector<int> lengths = {4, 4}) {
+    ASSERT_EQ(cudnnSetRNNDescriptor_v8(
+                  rnn_, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS,
+                  CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_HALF, CUDNN_DATA_FLOAT,
+                  CUDNN_TENSOR_OP_MATH, size, size, size, 2, dropout_, CUDNN_RNN_PADDED_IO_ENABLED),
+              CUDNN_STATUS_SUCCESS);
+    ASSERT_EQ(cudnnSetRNNDataDescriptor(sequences_, CUDNN_DATA_HALF,
+                                        CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, 4, 2, size,
+                                        lengths.data(), nullptr),
+              CUDNN_STATUS_SUCCESS);
+    const int dims[] = {2, 2, size, 1, 1};
+    ASSERT_EQ(cudnnSetTensorNdDescriptorEx(x_, CUDNN_TENSOR_NCHW, CUDNN_DATA_HALF, 5, dims),
+              CUDNN_STATUS_SUCCESS);
+  }
+  void SetDropout(float probability, void* states) {
+    ASSERT_EQ(cudnnSetDropoutDescriptor(dropout_, handle_, probability, states,
+                                        states == nullptr ? 0 : 64, 7),
+              CUDNN_STATUS_SUCCESS);
+  }
+  cudnnStatus_t Forward(cudnnForwardMode_t mode) {
+    return cudnnRNNForward(handle_, rnn_, mode, nullptr, sequences_, Device(0), sequences_,
+                           Device(4096), x_, Device(8192), nullptr, nullptr, nullptr, nullptr, 512,
+                           Device(16384), 256, Device(32768), 128, Device(65536));
+  }
+  cudnnStatus_t AskSpaces(std::size_t* workspace, std::size_t* reserve) {
+    return cudnnGetRNNTempSpaceSizes(handle_, rnn_, CUDNN_FWD_MODE_INFERENCE, sequences_, workspace,
+                                     reserve);
+  }
+
+  cudnnDropoutDescriptor_t dropout_ = nullptr;
+  cudnnRNNDescriptor_t rnn_ = nullptr;
+  cudnnRNNDataDescriptor_t sequences_ = nullptr;
+};
+
+TEST_F(CudnnRecurrentClientTest, APassIsOneCallWithAllByValue) {
+  ASSERT_NO_FATAL_FAILURE(SetDropout(0.5f, Device(1 << 20)));
+  ASSERT_NO_FATAL_FAILURE(Describe(3, {4, 1}));
+  core_.sent.clear();
+  ASSERT_EQ(Forward(CUDNN_FWD_MODE_TRAINING), CUDNN_STATUS_SUCCESS);
+  const auto sent = core_.Only<wire::CudnnRnnForward>();
+  EXPECT_EQ(sent.is_training, 1u);
+  EXPECT_EQ(sent.shapes.rnn.cell, CUDNN_LSTM);
+  EXPECT_EQ(sent.shapes.rnn.dropout.states, 0x2000'0010'0000u);
+  EXPECT_EQ(sent.shapes.x.lengths, (std::vector<std::int32_t>{4, 1}));
+  EXPECT_EQ(sent.shapes.hidden.dims[2], 3);
+  EXPECT_EQ(sent.shapes.cell.rank, 0);
+  EXPECT_EQ(sent.hx, 0x2000'0000'2000u);
+  EXPECT_EQ(sent.hy, 0u);
+  EXPECT_EQ(sent.weights_bytes, 512u);
+  EXPECT_EQ(sent.reserve_bytes, 128u);
+}
+
+TEST_F(CudnnRecurrentClientTest, InferenceHasNeitherDropoutNorReserve) {
+  ASSERT_NO_FATAL_FAILURE(SetDropout(0.5f, Device(1 << 20)));
+  ASSERT_NO_FATAL_FAILURE(Describe(4));
+  core_.sent.clear();
+  ASSERT_EQ(Forward(CUDNN_FWD_MODE_INFERENCE), CUDNN_STATUS_SUCCESS);
+  const auto sent = core_.Only<wire::CudnnRnnForward>();
+  EXPECT_EQ(sent.shapes.rnn.dropout.probability, 0);
+  EXPECT_EQ(sent.shapes.rnn.dropout.states, 0u);
+  EXPECT_EQ(sent.reserve, 0u);
+}
+
+TEST_F(CudnnRecurrentClientTest, OnlyStatesOfDropoutAreSent) {
+  ASSERT_NO_FATAL_FAILURE(SetDropout(0, nullptr));
+  EXPECT_TRUE(core_.sent.empty());
+  ASSERT_NO_FATAL_FAILURE(SetDropout(0.5f, Device(256)));
+  EXPECT_EQ(core_.Only<wire::CudnnDropoutStates>().dropout.seed, 7u);
+  core_.sent.clear();
+  ASSERT_EQ(cudnnRestoreDropoutDescriptor(dropout_, handle_, 0.25f, Device(512), 64, 0),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_TRUE(core_.sent.empty()) << "they stay as they are";
+  float probability = 0;
+  void* states = nullptr;
+  ASSERT_EQ(cudnnGetDropoutDescriptor(dropout_, handle_, &probability, &states, nullptr),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(probability, 0.25f);
+  EXPECT_EQ(states, Device(512));
+}
+
+TEST_F(CudnnRecurrentClientTest, APseudoLayersParametersAreAskedForOnce) {
+  ASSERT_NO_FATAL_FAILURE(Describe(5));
+  wire::CudnnRnnParametersResult answer;
+  answer.parameters.resize(8);
+  answer.parameters[3].matrix = DnnDense(CUDNN_DATA_HALF, CUDNN_TENSOR_NCHW, 3, {1, 5, 5});
+  answer.parameters[3].matrix_offset = 150;
+  core_.reply.result = wire::Encoded(answer);
+  const auto ask = [&](std::size_t bytes, int number, void** matrix, void** bias) {
+    return cudnnGetRNNWeightParams(handle_, rnn_, 1, bytes, Device(1024), number, x_, matrix, y_,
+                                   bias);
+  };
+  void* matrix = nullptr;
+  void* bias = &bias;
+  ASSERT_EQ(ask(200, 3, &matrix, &bias), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(matrix, Device(1024 + 150));
+  EXPECT_EQ(bias, nullptr) << "there is none";
+  int rank = 0;
+  int dims[3] = {};
+  ASSERT_EQ(cudnnGetTensorNdDescriptor(x_, 3, nullptr, &rank, dims, nullptr), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(rank, 3);
+  EXPECT_EQ(dims[2], 5);
+  EXPECT_EQ(ask(199, 3, nullptr, nullptr), CUDNN_STATUS_BAD_PARAM) << "beyond the weight space";
+  EXPECT_EQ(ask(200, 4, nullptr, nullptr), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(ask(200, 8, nullptr, nullptr), CUDNN_STATUS_BAD_PARAM) << "without a projection";
+  EXPECT_EQ(core_.Only<wire::CudnnRnnParameters>().layer, 1u);
+}
+
+TEST_F(CudnnRecurrentClientTest, SpacesAreAskedForOnceForSequencesOfAnyLength) {
+  wire::CudnnRnnTempSpacesResult answer;
+  answer.workspace_bytes = 4096;
+  core_.reply.result = wire::Encoded(answer);
+  ASSERT_NO_FATAL_FAILURE(Describe(6, {4, 3}));
+  std::size_t workspace = 0;
+  ASSERT_EQ(AskSpaces(&workspace, nullptr), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(workspace, 4096u);
+  ASSERT_NO_FATAL_FAILURE(Describe(6, {1, 2}));
+  ASSERT_EQ(AskSpaces(&workspace, nullptr), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(core_.Only<wire::CudnnRnnTempSpaces>().x.lengths, (std::vector<std::int32_t>{4, 4}));
+}
+
+TEST_F(CudnnRecurrentClientTest, WhatDoesNotAgreeIsRefusedAtOnceAndTold) {
+  EXPECT_EQ(Forward(CUDNN_FWD_MODE_INFERENCE), CUDNN_STATUS_BAD_PARAM) << "nothing is set";
+  ASSERT_NO_FATAL_FAILURE(Describe(7));
+  ASSERT_EQ(cudnnSetTensor4dDescriptor(x_, CUDNN_TENSOR_NCHW, CUDNN_DATA_HALF, 2, 3, 7, 1),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(Forward(CUDNN_FWD_MODE_INFERENCE), CUDNN_STATUS_BAD_PARAM) << "of another batch";
+  EXPECT_EQ(core_.warnings.size(), 2u);
+  EXPECT_TRUE(core_.sent.empty());
+}
+
+TEST_F(CudnnRecurrentClientTest, GradientsAreTwoCalls) {
+  ASSERT_NO_FATAL_FAILURE(Describe(8));
+  ASSERT_EQ(cudnnRNNBackwardData_v8(handle_, rnn_, nullptr, sequences_, Device(0), Device(256),
+                                    sequences_, Device(512), x_, Device(768), nullptr, Device(1024),
+                                    x_, nullptr, nullptr, Device(1280), 512, Device(16384), 0,
+                                    nullptr, 128, Device(65536)),
+            CUDNN_STATUS_SUCCESS);
+  const auto data = core_.Only<wire::CudnnRnnBackwardData>();
+  EXPECT_EQ(data.dx, 0x2000'0000'0200u);
+  EXPECT_EQ(data.dhx, 0x2000'0000'0400u);
+  EXPECT_EQ(data.dcx, 0x2000'0000'0500u);
+  EXPECT_EQ(data.workspace_bytes, 0u);
+  core_.sent.clear();
+  ASSERT_EQ(cudnnRNNBackwardWeights_v8(handle_, rnn_, CUDNN_WGRAD_MODE_ADD, nullptr, sequences_,
+                                       Device(0), x_, Device(768), sequences_, Device(256), 512,
+                                       Device(16384), 0, nullptr, 128, Device(65536)),
+            CUDNN_STATUS_SUCCESS);
+  const auto weights = core_.Only<wire::CudnnRnnBackwardWeights>();
+  EXPECT_EQ(weights.adds, 1u);
+  EXPECT_EQ(weights.weights, 0x2000'0000'4000u);
 }
 
 TEST_F(CudnnClientTest, CallsGoToTheDeviceThatTheHandleWasCreatedOn) {

@@ -48,6 +48,8 @@ class OwnsEveryTensor : public FakeCudnnHandler {
   cudnnOpTensorDescriptor_t Real(const DnnOpTensor&) override { return nullptr; }
   cudnnReduceTensorDescriptor_t Real(const DnnReduceTensor&) override { return nullptr; }
   cudnnLRNDescriptor_t Real(const DnnLrn&) override { return nullptr; }
+  cudnnRNNDescriptor_t Real(const DnnRnn&) override { return nullptr; }
+  cudnnRNNDataDescriptor_t Real(const DnnRnnData&) override { return nullptr; }
 
  private:
   CudnnFunctions functions_;
