@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "tests/base/cubin_builder.h"
 
@@ -33,8 +34,10 @@ std::string Linked(const std::vector<CubinSymbol>& symbols) {
 TEST(CubinReferencesTest, NvccsCubinsTell) {
   for (const std::string architecture : {"75", "80", "90"}) {
     const auto of = [&](const std::string& variant) {
-      return MayUse(
-          ReadFile(VARIABLES_DIR "/variables_" + variant + ".sm_" + architecture + ".cubin"));
+      std::string path = VARIABLES_DIR "/variables_";
+      for (const std::string_view part : {variant.c_str(), ".sm_", architecture.c_str(), ".cubin"})
+        path += part;
+      return MayUse(ReadFile(path));
     };
     EXPECT_FALSE(of("NOTHING")) << architecture;
     EXPECT_TRUE(of("USES_VARIABLE")) << architecture;
