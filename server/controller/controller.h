@@ -94,6 +94,8 @@ class Controller {
     // How the scheduler knows its image on each of its devices; the first is `id`.
     std::vector<InstanceId> parts;
     FunctionConfig config;
+    // As which its devices are described, to all its programs alike: the first that were ready.
+    std::vector<GpuIndex> described_as;
     std::set<SessionId> sessions;  // all that are not gone altogether, those that close included
     // Its processes share memory: all of them must be on the GPU for one to run.
     bool is_sharing = false;
@@ -204,6 +206,8 @@ class Controller {
   void CloseOnExecutors(const SessionPtr& session, const TaskLoop::Task& then);
   void ForgetSession(const SessionPtr& session);
   v1::DaemonMessage OpenSessionMessage(const Session& session) const;
+  // Settles as which its devices are described. False: too few GPUs have been ready so far.
+  bool SettleDescription(Instance& instance) const;
   std::vector<wire::DeviceDescription> DescribeDevices(const Instance& instance) const;
 
   // controller_families.cc: sessions of one process, for several devices.

@@ -124,9 +124,7 @@ void Controller::OpenWaitingSessions() {
     if (session->state != Session::State::kOpening || session->memory) continue;
     const SessionPtr first = FindSession(session->first);
     if (!first || (first != session && first->state != Session::State::kOpen)) continue;
-    const Instance& instance = instances_.at(session->instance);
-    // Until then it is not known what the further ones are.
-    if (DescribeDevices(instance).size() != instance.parts.size()) continue;
+    if (!SettleDescription(instances_.at(session->instance))) continue;
     if (session->is_inquiry) {
       AnswerInquiry(session);
     } else {
@@ -244,12 +242,22 @@ void Controller::OfferHello(const SessionPtr& session) {
   session->link->Send(reply);
 }
 
+bool Controller::SettleDescription(Instance& instance) const {
+  std::vector<GpuIndex>& described = instance.described_as;
+  for (const auto& [gpu, executor] : executors_) {
+    if (described.size() >= instance.parts.size()) break;
+    const bool has_registered = executor.registration().pool_bytes() > 0;
+    const bool is_new = std::find(described.begin(), described.end(), gpu) == described.end();
+    if (has_registered && is_new) described.push_back(gpu);
+  }
+  std::sort(described.begin(), described.end());
+  return described.size() == instance.parts.size();
+}
+
 std::vector<wire::DeviceDescription> Controller::DescribeDevices(const Instance& instance) const {
   std::vector<wire::DeviceDescription> devices;
-  for (const auto& [gpu, executor] : executors_) {
-    if (devices.size() == instance.parts.size()) break;
-    const v1::DeviceDescription& from = executor.registration().device();
-    if (executor.registration().pool_bytes() == 0) continue;  // has never registered
+  for (const GpuIndex gpu : instance.described_as) {
+    const v1::DeviceDescription& from = executors_.at(gpu).registration().device();
     wire::DeviceDescription device;
     device.name = from.name();
     std::memcpy(device.uuid.data(), from.uuid().data(),

@@ -6,6 +6,11 @@ namespace {
 
 class ControllerSessions : public ControllerHarness {};
 
+class ControllerSessionsOfTwoGpus : public ControllerHarness {
+ protected:
+  ControllerSessionsOfTwoGpus() : ControllerHarness(2) {}
+};
+
 TEST_F(ControllerSessions, HelloIsAnsweredOnceExecutorsKnowTheSession) {
   StartExecutor(0);
   answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
@@ -94,6 +99,20 @@ TEST_F(ControllerSessions, AnInquiryTellsWhatIsFree) {
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->free_bytes,
             std::vector<std::uint64_t>{reply->devices.at(0).total_bytes - 40 * kMiB});
+}
+
+// Or else two processes, or two libraries of one, would not agree on what they have.
+TEST_F(ControllerSessionsOfTwoGpus, AFunctionsDeviceIsDescribedAlikeWhicheverGpusComeLater) {
+  StartExecutor(1);
+  const auto first = Hello("token-a").link->Take<wire::HelloReply>();
+  ASSERT_TRUE(first);
+  StartExecutor(0);
+  const auto second = Hello("token-a").link->Take<wire::HelloReply>();
+  ASSERT_TRUE(second);
+  ASSERT_EQ(first->devices.size(), 1u);
+  ASSERT_EQ(second->devices.size(), 1u);
+  EXPECT_EQ(first->devices[0].pci_bus_id, "0000:11:00.0") << "the second GPU's";
+  EXPECT_EQ(second->devices[0].pci_bus_id, first->devices[0].pci_bus_id);
 }
 
 TEST_F(ControllerSessions, AnInquiryWithoutATokenIsRefused) {
