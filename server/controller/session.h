@@ -46,9 +46,9 @@ struct Session {
   // devices that it has used.
   SessionId first;
   int device_index = 0;
+  bool is_inquiry = false;  // wants an answer, and no session
   std::uint64_t process_id = 0;
   std::string program;
-  bool is_inquiry = false;  // wants an answer, and no session
 
   SessionKey key{};
   std::shared_ptr<SessionMemory> memory;
