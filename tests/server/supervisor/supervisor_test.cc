@@ -113,7 +113,7 @@ TEST(RunForOutput, TheProgramHasNoDescriptorOfOurs) {
   const auto output =
       RunForOutput({"/bin/sh", {"-c", "echo /proc/$$/fd/*"}, {}}, std::chrono::seconds(10));
   ASSERT_TRUE(output.ok());
-  EXPECT_THAT(*output, Not(HasSubstr("/" + std::to_string(ours.get()))));
+  EXPECT_THAT(*output, Not(HasSubstr("/fd/" + std::to_string(ours.get()))));
 }
 
 TEST(RunForOutput, GivesStandardOutput) {
