@@ -1,5 +1,6 @@
 #include "server/supervisor/supervisor.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -109,7 +110,9 @@ TEST(Supervisor, StopKillsWhoDoesNot) {
 }
 
 TEST(RunForOutput, TheProgramHasNoDescriptorOfOurs) {
-  const UniqueFd ours(dup(STDERR_FILENO));  // not close-on-exec
+  // Not close-on-exec, and none that the shell opens by itself.
+  constexpr int kLeast = 100;
+  const UniqueFd ours(fcntl(STDERR_FILENO, F_DUPFD, kLeast));
   const auto output =
       RunForOutput({"/bin/sh", {"-c", "echo /proc/$$/fd/*"}, {}}, std::chrono::seconds(10));
   ASSERT_TRUE(output.ok());
