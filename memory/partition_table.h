@@ -21,9 +21,9 @@ struct PartitionSizes {
 
   // Whether slots of that size consist of whole units and fill a partition but for a sixteenth.
   bool MayHaveSlotsOf(Bytes slot_bytes) const {
-    constexpr Bytes kMostLeftOver = 16;
+    constexpr Bytes kMaxLeftOver = 16;
     return slot_bytes > 0 && slot_bytes <= partition_bytes && slot_bytes % buddy_unit_bytes == 0 &&
-           partition_bytes % slot_bytes <= partition_bytes / kMostLeftOver;
+           partition_bytes % slot_bytes <= partition_bytes / kMaxLeftOver;
   }
 };
 

@@ -7,7 +7,7 @@ namespace torpor::memory {
 namespace {
 
 // However many pieces a group is in, work waits for no more than this many times the size.
-constexpr std::size_t kMostPieces = 4;
+constexpr std::size_t kMaxPieces = 4;
 
 // Where a piece of `rest` ends that goes into one group.
 Bytes CutOf(Extent rest, Bytes group_bytes) {
@@ -48,7 +48,7 @@ std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_
       open.Add(piece);
       open_bytes += piece.bytes();
       rest.begin = piece.end;
-      if (open_bytes < group_bytes * std::min(open.count(), kMostPieces)) continue;
+      if (open_bytes < group_bytes * std::min(open.count(), kMaxPieces)) continue;
       groups.push_back(std::exchange(open, {}).extents());
       open_bytes = 0;
     }

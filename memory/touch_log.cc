@@ -34,7 +34,7 @@ void TouchLog::Touch(Extent range) {
   for (auto at = FirstBeyond(range.begin); at != allocations_.end() && at->first < range.end;
        ++at) {
     if (std::exchange(at->second.is_touched, true)) continue;
-    if (order_.size() < kMostNoted) order_.push_back(at->first);
+    if (order_.size() < kMaxNoted) order_.push_back(at->first);
   }
 }
 
@@ -45,12 +45,12 @@ void TouchLog::Upload(Extent range) {
   }
 }
 
-std::vector<Extent> TouchLog::TakeUploaded(Bytes most_bytes) {
+std::vector<Extent> TouchLog::TakeUploaded(Bytes max_bytes) {
   std::vector<Extent> uploaded;
   for (auto& [begin, allocation] : allocations_) {
     const Bytes bytes = allocation.end - begin;
-    if (!allocation.is_uploaded || bytes > most_bytes) continue;
-    most_bytes -= bytes;
+    if (!allocation.is_uploaded || bytes > max_bytes) continue;
+    max_bytes -= bytes;
     allocation.is_uploaded = false;
     uploaded.push_back({begin, allocation.end});
   }

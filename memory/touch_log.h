@@ -17,7 +17,7 @@ namespace torpor::memory {
 class TouchLog {
  public:
   // More first touches than this are not noted: they are what travels to torpord.
-  static constexpr std::size_t kMostNoted = 4096;
+  static constexpr std::size_t kMaxNoted = 4096;
 
   // Exactly these allocations, of which nothing is known.
   void Reset(std::span<const Extent> allocations);
@@ -36,7 +36,7 @@ class TouchLog {
   void Upload(Extent range);
   // Allocations that were uploaded to since they were last among these, ascending: of so many bytes
   // together at most. What is larger is left.
-  std::vector<Extent> TakeUploaded(Bytes most_bytes = std::numeric_limits<Bytes>::max());
+  std::vector<Extent> TakeUploaded(Bytes max_bytes = std::numeric_limits<Bytes>::max());
   bool has_uploaded() const;
 
   // All, ascending.

@@ -21,20 +21,20 @@ bool IsInStep(const HashedBlock& block, std::uint64_t zero_hash, BlockStates& st
   return true;
 }
 
-// Where the live bytes from `begin` on have come to `most_bytes`.
-Bytes EndOf(const std::vector<Extent>& live, Bytes most_bytes) {
+// Where the live bytes from `begin` on have come to `max_bytes`.
+Bytes EndOf(const std::vector<Extent>& live, Bytes max_bytes) {
   for (const Extent& extent : live) {
-    if (extent.bytes() >= most_bytes) return extent.begin + most_bytes;
-    most_bytes -= extent.bytes();
+    if (extent.bytes() >= max_bytes) return extent.begin + max_bytes;
+    max_bytes -= extent.bytes();
   }
   return WriteBackPart::kEndOfAll;
 }
 
 }  // namespace
 
-WriteBackPart FirstPart(const ExtentSet& live, Bytes begin, Bytes most_bytes, Bytes block_bytes) {
+WriteBackPart FirstPart(const ExtentSet& live, Bytes begin, Bytes max_bytes, Bytes block_bytes) {
   WriteBackPart part;
-  const Bytes end = EndOf(live.Within({begin, WriteBackPart::kEndOfAll}), most_bytes);
+  const Bytes end = EndOf(live.Within({begin, WriteBackPart::kEndOfAll}), max_bytes);
   const Bytes block_end = end == WriteBackPart::kEndOfAll ? end : RoundUp(end, block_bytes);
   for (const Extent& extent : live.Within({begin, block_end})) part.live.Add(extent);
   const bool is_last = live.Within({block_end, WriteBackPart::kEndOfAll}).empty();

@@ -17,8 +17,8 @@ struct WriteBackPart {
   Bytes end = kEndOfAll;
 };
 
-// What is live from `begin` on, up to the end of the block in which it comes to `most_bytes`.
-WriteBackPart FirstPart(const ExtentSet& live, Bytes begin, Bytes most_bytes, Bytes block_bytes);
+// What is live from `begin` on, up to the end of the block in which it comes to `max_bytes`.
+WriteBackPart FirstPart(const ExtentSet& live, Bytes begin, Bytes max_bytes, Bytes block_bytes);
 
 // A block of an image, by its number, and the hash that it has on the GPU.
 struct HashedBlock {

@@ -10,8 +10,8 @@ namespace {
 // Nine years: a multiple of it by the GPUs of an instance is a duration still.
 constexpr Duration kLongest{std::int64_t{1} << 58};
 constexpr TimePoint kLast{kLongest};
-constexpr Bytes kMostBytes = Bytes{1} << 60;
-constexpr int kMostInFlight = 1'000'000;
+constexpr Bytes kMaxBytes = Bytes{1} << 60;
+constexpr int kMaxInFlight = 1'000'000;
 constexpr int kHighestPriority = 1'000'000;
 
 bool IsDuration(Duration duration) { return Duration::zero() <= duration && duration <= kLongest; }
@@ -26,18 +26,18 @@ class Objection {
     if (event.gpu.value < 0) return "the GPU's index is below 0";
     const bool is_its_own = std::count(event.sources.begin(), event.sources.end(), event.gpu) > 0;
     if (is_its_own) return "the GPU is a source of its own images";
-    return event.capacity <= kMostBytes ? "" : "the capacity is too large";
+    return event.capacity <= kMaxBytes ? "" : "the capacity is too large";
   }
   std::string operator()(const ExecutorDown&) const { return {}; }
   std::string operator()(const TenantSet& event) const {
-    const bool is_weight = kLeastWeight <= event.weight && event.weight <= kMostWeight;
+    const bool is_weight = kLeastWeight <= event.weight && event.weight <= kMaxWeight;
     return is_weight ? "" : "the weight is too small or too large";
   }
   std::string operator()(const FunctionSet& event) const {
     if (!event.function) return "the function has no name";
     const auto& [deadline, percentile] = event.objective;
     if (deadline != Duration::max() && !IsDuration(deadline)) return "the deadline is no duration";
-    if (!(percentile > 0 && percentile <= kMostPercentile)) {
+    if (!(percentile > 0 && percentile <= kMaxPercentile)) {
       return "the percentile is not above 0 and at most 0.9999";
     }
     if (!IsDuration(event.keep_alive)) return "keep_alive is no duration";
@@ -46,10 +46,10 @@ class Objection {
     return is_priority ? "" : "the priority is beyond a million";
   }
   std::string operator()(const InstanceAdded& event) const {
-    if (std::ssize(event.companions) > kMostCompanions) {
+    if (std::ssize(event.companions) > kMaxCompanions) {
       return "the instance has too many companions";
     }
-    if (event.max_in_flight < 1 || event.max_in_flight > kMostInFlight) {
+    if (event.max_in_flight < 1 || event.max_in_flight > kMaxInFlight) {
       return "max_in_flight is not from 1 to a million";
     }
     std::set<InstanceId> members(event.companions.begin(), event.companions.end());
@@ -77,7 +77,7 @@ class Objection {
   }
   std::string operator()(const RequestGone&) const { return {}; }
   std::string operator()(const GrowthWanted& event) const {
-    if (event.bytes > kMostBytes) return "the growth is too large";
+    if (event.bytes > kMaxBytes) return "the growth is too large";
     return OfMember(event.instance);
   }
   std::string operator()(const LeaseEnded& event) const { return OfLeader(event.instance); }

@@ -24,20 +24,20 @@ using TenantId = Id<struct TenantTag>;
 
 // One request that is late costs as many in time as 1/(1 - percentile): with more nines the counts
 // would say nothing any more.
-inline constexpr double kMostPercentile = 0.9999;
+inline constexpr double kMaxPercentile = 0.9999;
 
 // Of tenants: no share is beyond measure, and none so small that it never comes up.
 inline constexpr double kLeastWeight = 0.001;
-inline constexpr double kMostWeight = 1000;
+inline constexpr double kMaxWeight = 1000;
 
 // GPUs that an instance may hold beside the first.
-inline constexpr int kMostCompanions = 15;
+inline constexpr int kMaxCompanions = 15;
 
 // A function complies while at least `percentile` of its requests are answered within `deadline` of
 // their arrival (section 5.2 of the paper).
 struct Objective {
   Duration deadline = Duration::max();
-  double percentile = 0.98;  // above 0, at most kMostPercentile
+  double percentile = 0.98;  // above 0, at most kMaxPercentile
 
   bool operator==(const Objective&) const = default;
 };
@@ -61,7 +61,7 @@ struct ExecutorDown {
   GpuIndex gpu;
 };
 
-// Tenants that wait for GPUs share their time by weight, from kLeastWeight to kMostWeight.
+// Tenants that wait for GPUs share their time by weight, from kLeastWeight to kMaxWeight.
 struct TenantSet {
   TenantId tenant;
   double weight = 1;

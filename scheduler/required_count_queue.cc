@@ -15,10 +15,10 @@ using Count = std::int64_t;
 constexpr double kCountUnit = 1e6;
 
 // Of far more than any function has requests; sums of a hundred thousand do not overflow.
-constexpr double kMostRequired = 1e7;
+constexpr double kMaxRequired = 1e7;
 
 Count RequiredCount(const Function& function) {
-  const double count = std::clamp(function.required_count(), -kMostRequired, kMostRequired);
+  const double count = std::clamp(function.required_count(), -kMaxRequired, kMaxRequired);
   return std::llround(count * kCountUnit);
 }
 

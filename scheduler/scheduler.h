@@ -46,14 +46,14 @@ struct Options {
 // goes down comes back.
 //
 // An event costs O(log n) in instances and waiting requests, O(i) in instances of a function, O(t)
-// in tenants, and O(g) in GPUs, of which each may be free for kMostPassedOver who do not take it.
+// in tenants, and O(g) in GPUs, of which each may be free for kMaxPassedOver who do not take it.
 // ExecutorUp and ExecutorDown cost more, and images that are too large for the GPU that is free.
 class Scheduler {
  public:
   // A GPU may be free, or be so soon, and the first in the queue do not take it: they wait for a
   // better one, or its implicit lease has just begun. Whoever waits for either has asked to be
   // woken up, and so many are asked at an event; others stand behind them until then.
-  static constexpr int kMostPassedOver = 64;
+  static constexpr int kMaxPassedOver = 64;
 
   explicit Scheduler(Policies policies, Options options = {});
 
@@ -150,7 +150,7 @@ class Scheduler {
 
   // --- scheduler_queue.cc: who gets which GPU ---
   // Goes through the queue as long as there is a GPU that might be had: places whom one is free
-  // for, revokes implicit leases for others. Stops at kMostPassedOver that might have such a GPU
+  // for, revokes implicit leases for others. Stops at kMaxPassedOver that might have such a GPU
   // and have none yet.
   void ServeQueue();
   // Whether its image has to come before it stands in the queue.

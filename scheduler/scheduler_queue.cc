@@ -25,7 +25,7 @@ void Scheduler::ServeQueue() {
       if (StepAside(leader) || Serve(leader, claimed)) break;
       unserved.insert(id);
       if (claimed.size() > claimed_before) break;
-      if (MayRunOnAny(leader, open) && ++passed_over == kMostPassedOver) return;
+      if (MayRunOnAny(leader, open) && ++passed_over == kMaxPassedOver) return;
     }
     if (!is_any_new) return;
   }
@@ -66,9 +66,9 @@ bool Scheduler::StartCold(Instance& instance) {
 }
 
 void Scheduler::OnColdStartFailed(Instance& instance) {
-  constexpr int kMostTries = 4;
+  constexpr int kMaxTries = 4;
   constexpr Duration kFirstPause = std::chrono::milliseconds(100);
-  if (++instance.failed_cold_starts == kMostTries) {
+  if (++instance.failed_cold_starts == kMaxTries) {
     instance.failed_cold_starts = 0;
     return RefuseAllWaiting(instance, Refusal::kSwapFailed);
   }

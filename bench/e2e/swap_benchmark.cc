@@ -105,7 +105,7 @@ void Swap(benchmark::State& state, const Model& model, const Way& way) {
   const double transfer_ms = Quantile(transfer, 0.5);
   state.counters["cold_ms"] = cold_ms;
   state.counters["cold_ms_least"] = Quantile(cold, 0);
-  state.counters["cold_ms_most"] = Quantile(cold, 1);
+  state.counters["cold_ms_max"] = Quantile(cold, 1);
   state.counters["warm_ms"] = warm_ms;
   state.counters["transfer_ms"] = transfer_ms;
   state.counters["MB"] = bytes / 1e6;

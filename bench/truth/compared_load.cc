@@ -28,11 +28,11 @@ namespace {
 constexpr Duration kLearningObjective = std::chrono::seconds(60);
 
 // More than any node of this kind serves; halved so often, nothing of it is left.
-constexpr double kMostRequestsPerSecond = 1000;
+constexpr double kMaxRequestsPerSecond = 1000;
 constexpr int kHalvings = 24;
 
 // Medians of nine differ by so much from one measurement to the next.
-constexpr double kMostWaver = 0.01;
+constexpr double kMaxWaver = 0.01;
 constexpr int kSimulations = 20;
 
 // Every third function is asked three times as often as the first, and so on.
@@ -187,7 +187,7 @@ absl::StatusOr<sim::Scenario> ScenarioOf(const TruthOptions& options, const sim:
 // Requests a second at which the simulated GPUs are busy for `load` of the time.
 double RateOf(double load, sim::Scenario scenario) {
   double low = 0;
-  double high = kMostRequestsPerSecond;
+  double high = kMaxRequestsPerSecond;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
     std::vector<double> per_minute = Shares();
@@ -201,7 +201,7 @@ double RateOf(double load, sim::Scenario scenario) {
 
 // What was measured, had it come out a little otherwise: each model's times by the same factor.
 sim::Profiles Wavering(sim::Profiles profiles, std::mt19937_64& random) {
-  std::uniform_real_distribution<double> waver(-kMostWaver, kMostWaver);
+  std::uniform_real_distribution<double> waver(-kMaxWaver, kMaxWaver);
   for (sim::ModelProfile& model : profiles.models) {
     const double factor = 1 + waver(random);
     for (Duration* const time : {&model.resident, &model.host, &model.peer}) {

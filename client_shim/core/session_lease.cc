@@ -27,12 +27,12 @@ struct ThreadStream {
   ClientCore* owner;
   std::uint64_t handle;
 };
-thread_local ThreadStream my_streams[wire::kMostDevices];
+thread_local ThreadStream my_streams[wire::kMaxDevices];
 
 // What the thread has put on its streams still runs: executors let a destroyed stream finish.
 void DestroyThreadStreams(void* streams) {
   auto* const stream = static_cast<ThreadStream*>(streams);
-  for (int device = 0; device < wire::kMostDevices; ++device) {
+  for (int device = 0; device < wire::kMaxDevices; ++device) {
     // A destructor of the program that runs later may want a new one.
     const ThreadStream old = std::exchange(stream[device], {});
     if (!old.owner) continue;

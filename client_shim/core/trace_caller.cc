@@ -17,7 +17,7 @@ namespace torpor::shim {
 namespace {
 
 // Names of templates can fill a page.
-constexpr std::size_t kMostNameBytes = 120;
+constexpr std::size_t kMaxNameBytes = 120;
 
 struct Free {
   void operator()(char* text) const { std::free(text); }
@@ -69,8 +69,8 @@ _Unwind_Reason_Code TakeOutside(_Unwind_Context* context, void* found) {
 }
 
 std::string Shortened(std::string name) {
-  if (name.size() <= kMostNameBytes) return name;
-  return name.substr(0, kMostNameBytes) + "...";
+  if (name.size() <= kMaxNameBytes) return name;
+  return name.substr(0, kMaxNameBytes) + "...";
 }
 
 std::string Demangled(const char* symbol) {

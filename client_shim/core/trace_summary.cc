@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "torpor: trace: ";
 // The rest of a line of names says little about what to mend.
-constexpr std::size_t kMostNames = 8;
+constexpr std::size_t kMaxNames = 8;
 
 std::string Milliseconds(std::chrono::nanoseconds span) {
   char text[32];
@@ -38,7 +38,7 @@ std::string NamesLine(std::string_view kind, const Names& names) {
   if (names.empty()) return {};
   std::string line = std::string(kPrefix) + "  " + std::string(kind) + ": ";
   const auto entries = ByCount(names, [](std::uint64_t count) { return count; });
-  const std::size_t shown = std::min(entries.size(), kMostNames);
+  const std::size_t shown = std::min(entries.size(), kMaxNames);
   for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) line += ", ";
     line += std::to_string(entries[i]->second) + " x " + entries[i]->first;

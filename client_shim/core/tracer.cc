@@ -13,11 +13,11 @@ namespace {
 
 // Of the trace, before it is written.
 constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;
-constexpr std::size_t kMostCallerBytes = 200;
+constexpr std::size_t kMaxCallerBytes = 200;
 // What no call of the program is the reason of.
 constexpr const char* kOwnWork = "(the shim's own work)";
 // Waits inside of one another; the core's are two deep at most.
-constexpr int kMostWaits = 4;
+constexpr int kMaxWaits = 4;
 
 using Time = std::chrono::steady_clock::time_point;
 
@@ -32,9 +32,9 @@ struct CallAtHand {
   std::uint64_t bytes_down;
   Time begin;
   std::chrono::nanoseconds waited;
-  Time wait_begins[kMostWaits];
-  TracedWaitFor wait_reasons[kMostWaits];
-  char caller[kMostCallerBytes];
+  Time wait_begins[kMaxWaits];
+  TracedWaitFor wait_reasons[kMaxWaits];
+  char caller[kMaxCallerBytes];
 };
 constinit thread_local CallAtHand at_hand{};
 constinit thread_local int thread_number = 0;
@@ -51,7 +51,7 @@ bool IsAnswer(TracedWaitFor what) {
 void NoteCaller() noexcept try {
   if (at_hand.caller[0] != '\0') return;
   const std::string caller = CallerOutsideOfShim();
-  std::memcpy(at_hand.caller, caller.data(), std::min(caller.size(), kMostCallerBytes - 1));
+  std::memcpy(at_hand.caller, caller.data(), std::min(caller.size(), kMaxCallerBytes - 1));
 } catch (...) {  // without
 }
 
@@ -100,13 +100,13 @@ void Tracer::BeginWait(TracedWaitFor what) noexcept {
     NoteCaller();
   }
   const int depth = at_hand.waits++;
-  if (depth >= kMostWaits) return;
+  if (depth >= kMaxWaits) return;
   at_hand.wait_reasons[depth] = what;
   at_hand.wait_begins[depth] = std::chrono::steady_clock::now();
 }
 
 void Tracer::EndWait() noexcept {
-  if (const int depth = --at_hand.waits; depth < kMostWaits) {
+  if (const int depth = --at_hand.waits; depth < kMaxWaits) {
     const Time begin = at_hand.wait_begins[depth];
     const Time end = std::chrono::steady_clock::now();
     if (depth == 0) at_hand.waited += end - begin;

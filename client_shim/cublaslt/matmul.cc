@@ -46,7 +46,7 @@ std::optional<wire::CublasLtAlgorithm> FromOpaque(const cublasLtMatmulAlgo_t& op
   wire::CublasLtAlgorithm algorithm;
   std::memcpy(static_cast<void*>(&algorithm), &opaque, sizeof algorithm);
   if (algorithm.preference.kind != LtMatmulPreference::kKind || algorithm.requested == 0 ||
-      algorithm.requested > wire::kMostLtAlgorithms || algorithm.place >= algorithm.requested) {
+      algorithm.requested > wire::kMaxLtAlgorithms || algorithm.place >= algorithm.requested) {
     return std::nullopt;
   }
   return algorithm;

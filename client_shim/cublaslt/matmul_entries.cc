@@ -108,7 +108,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     wire::CublasLtAlgorithm algorithm;
     if (wanted) algorithm.preference = *wanted;
     algorithm.requested =
-        std::min(static_cast<std::uint32_t>(requestedAlgoCount), wire::kMostLtAlgorithms);
+        std::min(static_cast<std::uint32_t>(requestedAlgoCount), wire::kMaxLtAlgorithms);
     std::vector<wire::CublasLtAnswer> answers;
     status = CublasLtHeuristics::Get().Ask(core, problem, algorithm.preference, algorithm.requested,
                                            answers);

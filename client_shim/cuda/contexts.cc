@@ -109,10 +109,10 @@ Contexts& TheContexts() {
 }
 
 // Zero-initialised and without destructor, so that exit handlers may use it.
-constexpr std::size_t kMostOnStack = 256;
+constexpr std::size_t kMaxOnStack = 256;
 struct Stack {
   std::size_t depth;
-  CUcontext contexts[kMostOnStack];
+  CUcontext contexts[kMaxOnStack];
 };
 thread_local Stack stack;
 
@@ -220,7 +220,7 @@ CUresult GetPrimaryState(CUdevice device, unsigned* flags, int* active) {
 
 CUresult PushContext(CUcontext context) {
   if (!TheContexts().Find(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  if (stack.depth == kMostOnStack) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (stack.depth == kMaxOnStack) return CUDA_ERROR_OUT_OF_MEMORY;
   stack.contexts[stack.depth++] = context;
   return FollowTop();
 }

@@ -101,15 +101,15 @@ CUresult FindBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2
   TORPOR_CU_TRY(Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, processors));
   TORPOR_CU_TRY(GetFunctionAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
   if (most > 0) limit = std::min(limit, most);
-  int most_threads = 0;
+  int max_threads = 0;
   *grid = *block = 0;
   // Blocks of whole warps, but for the largest; the larger block wins where both do as well.
   for (int size = limit; size > 0; size = (size - 1) / warp * warp) {
     int blocks = 0;
     const std::size_t bytes = shared_of ? shared_of(size) : shared;
     TORPOR_CU_TRY(ActiveBlocks(blocks, function, size, bytes, flags));
-    if (blocks * size <= most_threads) continue;
-    most_threads = blocks * size;
+    if (blocks * size <= max_threads) continue;
+    max_threads = blocks * size;
     *block = size;
     *grid = blocks * processors;
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kFaces = 6;
 // Beyond what any GPU has along an edge; products of three still are 64-bit numbers.
-constexpr std::size_t kMostTexelsOfEdge = std::size_t{1} << 18;
+constexpr std::size_t kMaxTexelsOfEdge = std::size_t{1} << 18;
 
 template <typename T>
 class Handles {
@@ -78,8 +78,8 @@ cudaError_t CheckFlags(unsigned flags) {
 }
 
 bool HasLegalExtent(const cudaExtent& extent, unsigned flags) {
-  const bool is_sane = extent.width > 0 && extent.width <= kMostTexelsOfEdge &&
-                       extent.height <= kMostTexelsOfEdge && extent.depth <= kMostTexelsOfEdge;
+  const bool is_sane = extent.width > 0 && extent.width <= kMaxTexelsOfEdge &&
+                       extent.height <= kMaxTexelsOfEdge && extent.depth <= kMaxTexelsOfEdge;
   if (!is_sane) return false;
   const bool is_layered = (flags & cudaArrayLayered) != 0;
   if ((flags & cudaArrayCubemap) != 0)

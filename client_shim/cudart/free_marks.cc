@@ -37,7 +37,7 @@ std::uint64_t NameOf(const Stream& stream) {
 }
 
 std::uint64_t WireOf(std::uint64_t name) {
-  return name < static_cast<std::uint64_t>(wire::kMostDevices) ? 0 : name;
+  return name < static_cast<std::uint64_t>(wire::kMaxDevices) ? 0 : name;
 }
 
 bool IsStreamHere(std::uint64_t name) {

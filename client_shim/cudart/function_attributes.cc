@@ -124,10 +124,10 @@ cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::si
 // The most dynamic shared memory with which so many blocks still share a multiprocessor.
 cudaError_t AvailableShared(std::size_t* bytes, const void* function, int blocks, int block_size) {
   if (!bytes || blocks <= 0 || block_size <= 0) return cudaErrorInvalidValue;
-  int most_blocks = 0;
-  TORPOR_TRY(Occupancy(&most_blocks, function, block_size, 0, 0));
+  int max_blocks = 0;
+  TORPOR_TRY(Occupancy(&max_blocks, function, block_size, 0, 0));
   *bytes = 0;
-  if (blocks > most_blocks) return cudaSuccess;
+  if (blocks > max_blocks) return cudaSuccess;
   // What GPUs allot shared memory in.
   constexpr int kUnit = 128;
   const int share =

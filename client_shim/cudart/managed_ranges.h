@@ -13,13 +13,13 @@
 
 namespace torpor::shim {
 
-constexpr int kHostAccessor = wire::kMostDevices;
+constexpr int kHostAccessor = wire::kMaxDevices;
 
 // What a program has said of managed memory (cudaMemAdvise, cudaMemPrefetchAsync). It lies where
 // host and device both reach it, whatever the advice: kept only to be asked for.
 struct ManagedAdvice {
   bool read_mostly = false;
-  std::bitset<wire::kMostDevices + 1> accessed_by;  // by device; kHostAccessor is the host
+  std::bitset<wire::kMaxDevices + 1> accessed_by;  // by device; kHostAccessor is the host
   cudaMemLocation preferred{cudaMemLocationTypeInvalid, 0};
   cudaMemLocation prefetched{cudaMemLocationTypeInvalid, 0};
 };

@@ -30,7 +30,7 @@ namespace {
 
 // Pools reserve memory in chunks of the executor, so that each can be given back.
 constexpr std::uint64_t kSegmentBytes = 2 * kMiB;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 48;  // no sum of these overflows
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 48;  // no sum of these overflows
 
 // The pools of one device. One mutex for all: allocations are rare beside launches.
 class Pools {
@@ -97,7 +97,7 @@ class Pools {
   cudaError_t Allocate(cudaMemPool_t handle, std::uint64_t bytes, std::uint64_t stream,
                        std::uint64_t& address) {
     return WithPool(handle, [&](MemoryPool& pool) -> cudaError_t {
-      if (bytes > kMostBytes) return cudaErrorMemoryAllocation;
+      if (bytes > kMaxBytes) return cudaErrorMemoryAllocation;
       address = pool.memory.Take(bytes, stream);
       if (address != 0) return cudaSuccess;
       cudaError_t error = Reserve(pool, bytes);
@@ -256,7 +256,7 @@ Pools& ThePools() { return AllPools().here(); }
 // Turns to the device of the pool.
 cudaError_t UsePool(cudaMemPool_t handle) {
   if (ThePools().Knows(handle)) return cudaSuccess;
-  for (int device = 0; device < wire::kMostDevices; ++device) {
+  for (int device = 0; device < wire::kMaxDevices; ++device) {
     if (!AllPools().of(device).Knows(handle)) continue;
     UseDevice(device);
     return Core().Start();

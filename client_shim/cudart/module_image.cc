@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/elf_file.h"
-#include "base/fatbin_format.h"
+#include "nvidia/elf_file.h"
+#include "nvidia/fatbin_format.h"
 
 namespace torpor::shim {
 namespace {

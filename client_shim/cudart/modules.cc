@@ -6,10 +6,10 @@
 #include <span>
 #include <unordered_set>
 
-#include "base/fatbin_format.h"
 #include "base/sha256.h"
 #include "client_shim/cudart/entry.h"
 #include "client_shim/cudart/module_image.h"
+#include "nvidia/fatbin_format.h"
 #include "proto/wire/relocatable_module.h"
 
 namespace torpor::shim {

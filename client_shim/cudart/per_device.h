@@ -19,7 +19,7 @@ class PerDevice {
   Value& of(int device) { return values_[static_cast<std::size_t>(device)]; }
 
  private:
-  std::array<Value, wire::kMostDevices> values_{};
+  std::array<Value, wire::kMaxDevices> values_{};
 };
 
 // Some of the program's devices. Whoever finds the device in use in it sees what was done before it
@@ -36,6 +36,6 @@ class DeviceSet {
 
   std::atomic<std::uint32_t> bits_{0};
 };
-static_assert(wire::kMostDevices <= 32);
+static_assert(wire::kMaxDevices <= 32);
 
 }  // namespace torpor::shim

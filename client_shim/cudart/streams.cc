@@ -56,7 +56,7 @@ class Streams {
   }
 
  private:
-  std::array<StreamPtr, wire::kMostDevices> legacy_;  // by device
+  std::array<StreamPtr, wire::kMaxDevices> legacy_;  // by device
   std::shared_mutex mutex_;
   std::unordered_map<std::uint64_t, StreamPtr> by_wire_;
 };
@@ -67,7 +67,7 @@ Streams& TheStreams() {
 }
 
 // By device. Trivial, so that calls from exit handlers may still use it.
-using PerThreadStreams = std::uint64_t[wire::kMostDevices];
+using PerThreadStreams = std::uint64_t[wire::kMaxDevices];
 thread_local PerThreadStreams per_thread_streams;
 
 // The core destroys a thread's default stream when the thread ends; what is kept of it here goes

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/cudnn/shapes.h"
 #include "client_shim/c_entry.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/cudnn/questions.h"
+#include "nvidia/cudnn/shapes.h"
 #include "proto/cuda_api/cudnn_commands.h"
 #include "proto/cuda_api/cudnn_values.h"
 
@@ -73,7 +73,7 @@ cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_meas
     command.w = *given.w;
     command.convolution = *given.convolution;
     command.y = *given.y;
-    command.requested = static_cast<std::uint32_t>(std::min(requested, wire::kMostDnnAlgorithms));
+    command.requested = static_cast<std::uint32_t>(std::min(requested, wire::kMaxDnnAlgorithms));
     return Ask(*found->core, command, returned, performances);
   });
 }

@@ -1,17 +1,17 @@
 #include <vector>
 
-#include "base/cudnn/backend_descriptor.h"
-#include "base/cudnn/backend_library.h"
 #include "client_shim/c_entry.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/cudnn/cudnn_call.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/cudnn/questions.h"
+#include "nvidia/cudnn/backend_descriptor.h"
+#include "nvidia/cudnn/backend_library.h"
 #include "proto/cuda_api/cudnn_commands.h"
 
 // Execution of the backend API's graphs, and what only the executor's library knows of them. Its
-// other entries are in base/cudnn/backend_entries.cc.
+// other entries are in nvidia/cudnn/backend_entries.cc.
 namespace torpor {
 namespace {
 

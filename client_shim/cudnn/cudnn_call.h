@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "base/cudnn/descriptors.h"
 #include "client_shim/c_entry.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/questions.h"
+#include "nvidia/cudnn/descriptors.h"
 #include "proto/wire/codec.h"
 
 namespace torpor::shim {

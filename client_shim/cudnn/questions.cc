@@ -30,7 +30,7 @@ cudnnStatus_t CudnnQuestions::Ask(ClientCore& core, std::uint32_t call_id,
   result = known.result;
   const cudnnStatus_t status = known.status;
   const std::lock_guard lock(mutex_);
-  if (known_.size() >= kMost) known_.clear();
+  if (known_.size() >= kMax) known_.clear();
   known_.insert_or_assign(std::move(question), std::move(known));
   return status;
 }

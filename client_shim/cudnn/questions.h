@@ -30,7 +30,7 @@ class CudnnQuestions {
     std::vector<std::uint8_t> result;
   };
   // A program with more shapes than that has no use for those of long ago.
-  static constexpr std::size_t kMost = 8192;
+  static constexpr std::size_t kMax = 8192;
 
   std::mutex mutex_;
   std::unordered_map<std::string, Known> known_;  // by device, call id and fields

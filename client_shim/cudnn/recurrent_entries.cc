@@ -3,17 +3,17 @@
 #include <string>
 #include <vector>
 
-#include "base/cudnn/descriptor_entries.h"
-#include "base/cudnn/recurrent_checks.h"
 #include "client_shim/c_entry.h"
 #include "client_shim/cudnn/cudnn_call.h"
 #include "client_shim/cudnn/handle_table.h"
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/cudnn/questions.h"
+#include "nvidia/cudnn/descriptor_entries.h"
+#include "nvidia/cudnn/recurrent_checks.h"
 #include "proto/cuda_api/cudnn_commands.h"
 
 // Recurrent layers and the states of dropout. The other entries of their descriptors are in
-// base/cudnn/recurrent_entries.cc.
+// nvidia/cudnn/recurrent_entries.cc.
 namespace torpor::shim {
 namespace {
 
@@ -169,7 +169,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
     command.rnn = command.is_training != 0 ? DnnRnn(*rnnDesc) : WithoutDropout(*rnnDesc);
     // The sizes follow from the longest sequence that there may be, not from those that there are.
     command.x = *xDesc;
-    std::fill(command.x.lengths.begin(), command.x.lengths.end(), command.x.most_steps);
+    std::fill(command.x.lengths.begin(), command.x.lengths.end(), command.x.max_steps);
     wire::CudnnRnnTempSpacesResult answer;
     const cudnnStatus_t status = Ask(*found->core, command, answer);
     if (status != CUDNN_STATUS_SUCCESS) return status;

@@ -293,9 +293,9 @@ cublasStatus_t GetriBatched(cublasHandle_t handle, int n, const T* const* a, int
 template <typename T>
 cublasStatus_t MatinvBatched(cublasHandle_t handle, int n, const T* const* a, int lda,
                              T* const* inverse, int ldi, int* info, int count) {
-  constexpr int kMostOrder = 32;  // cuBLAS's own limit
+  constexpr int kMaxOrder = 32;  // cuBLAS's own limit
   return WithHandle(handle, [&](cublasContext& context) {
-    if (n < 0 || n > kMostOrder || !IsLeading(lda, n) || !IsLeading(ldi, n) || count < 0) {
+    if (n < 0 || n > kMaxOrder || !IsLeading(lda, n) || !IsLeading(ldi, n) || count < 0) {
       return CUBLAS_STATUS_INVALID_VALUE;
     }
     if (n == 0 || count == 0) return CUBLAS_STATUS_SUCCESS;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/cudnn/descriptors.h"
+#include "nvidia/cudnn/descriptors.h"
 
 // The functions of cudnnActivationMode_t and their derivatives.
 namespace torpor::emulator {

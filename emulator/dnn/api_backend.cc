@@ -1,12 +1,12 @@
-// The backend API's one engine. Its other entries are in base/cudnn/backend_entries.cc.
+// The backend API's one engine. Its other entries are in nvidia/cudnn/backend_entries.cc.
 #include <memory>
 
-#include "base/cudnn/backend_descriptor.h"
-#include "base/cudnn/backend_library.h"
-#include "base/cudnn/graph_checks.h"
 #include "emulator/dnn/graph_execution.h"
 #include "emulator/dnn/handle.h"
 #include "emulator/library/unsupported.h"
+#include "nvidia/cudnn/backend_descriptor.h"
+#include "nvidia/cudnn/backend_library.h"
+#include "nvidia/cudnn/graph_checks.h"
 
 using namespace torpor::emulator;  // NOLINT: this file mostly defines the C interface
 

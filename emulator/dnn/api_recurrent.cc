@@ -2,13 +2,13 @@
 #include <cstring>
 #include <string>
 
-#include "base/cudnn/recurrent_checks.h"
 #include "emulator/blas/blas_threads.h"
 #include "emulator/dnn/handle.h"
 #include "emulator/dnn/recurrent.h"
 #include "emulator/dnn/recurrent_weights.h"
 #include "emulator/dnn/sequences.h"
 #include "emulator/library/unsupported.h"
+#include "nvidia/cudnn/recurrent_checks.h"
 
 using namespace torpor;            // NOLINT: this file only defines the C interface
 using namespace torpor::emulator;  // NOLINT
@@ -39,7 +39,7 @@ std::uint64_t ComputeBytes(const DnnRnn& rnn) {
 
 std::uint64_t CountOf(const DnnRnnData& x) {
   return DnnTimes(
-      DnnTimes(static_cast<std::uint64_t>(x.most_steps), static_cast<std::uint64_t>(x.batch)),
+      DnnTimes(static_cast<std::uint64_t>(x.max_steps), static_cast<std::uint64_t>(x.batch)),
       static_cast<std::uint64_t>(x.vector_size));
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/cudnn/spatial.h"
 #include "emulator/dnn/handle.h"
+#include "nvidia/cudnn/spatial.h"
 
 using namespace torpor;            // NOLINT: this file only defines the C interface
 using namespace torpor::emulator;  // NOLINT

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/cudnn/shapes.h"
 #include "emulator/dnn/onednn_convolution.h"
 #include "emulator/dnn/tensor_values.h"
+#include "nvidia/cudnn/shapes.h"
 
 namespace torpor::emulator {
 namespace {

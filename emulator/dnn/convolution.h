@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/cudnn/descriptors.h"
+#include "nvidia/cudnn/descriptors.h"
 
 // Convolutions of dense values: tensors in the order batch, channels, space; filters in the order
 // outputs, inputs of a group, space. Single precision by oneDNN, double by loops.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/cudnn/graph_checks.h"
 #include "emulator/dnn/convolution.h"
 #include "emulator/dnn/pointwise.h"
 #include "emulator/dnn/tensor_values.h"
+#include "nvidia/cudnn/graph_checks.h"
 
 namespace torpor::emulator {
 namespace {

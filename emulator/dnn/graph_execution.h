@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/cudnn/graph.h"
+#include "nvidia/cudnn/graph.h"
 
 // Operation graphs of the backend API, step by step on dense values.
 namespace torpor::emulator {

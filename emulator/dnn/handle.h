@@ -8,9 +8,9 @@
 #include <new>
 #include <utility>
 
-#include "base/cudnn/shapes.h"
 #include "emulator/dnn/tensor_values.h"
 #include "emulator/library/stream_work.h"
+#include "nvidia/cudnn/shapes.h"
 
 // What a cudnnHandle_t points to.
 struct cudnnContext {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/cudnn/graph.h"
+#include "nvidia/cudnn/graph.h"
 
 // The functions of cudnnPointwiseMode_t.
 namespace torpor::emulator {

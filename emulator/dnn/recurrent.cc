@@ -104,7 +104,7 @@ class PseudoLayer {
         places_(places),
         weights_(places, p, weights),
         direction_(p % places.directions()),
-        steps_(static_cast<std::size_t>(s.x.most_steps)),
+        steps_(static_cast<std::size_t>(s.x.max_steps)),
         batch_(static_cast<std::size_t>(s.x.batch)) {}
 
   // Changes the states to those at the end, and writes this direction's part of y.
@@ -279,7 +279,7 @@ struct Shape {
       : places(s.rnn),
         layers(static_cast<std::size_t>(s.rnn.layers)),
         batch(static_cast<std::size_t>(s.x.batch)),
-        vectors(static_cast<std::size_t>(s.x.most_steps) * batch) {}
+        vectors(static_cast<std::size_t>(s.x.max_steps) * batch) {}
 
   std::size_t output_size() const { return places.projection() * places.directions(); }
   template <typename T, typename Values>

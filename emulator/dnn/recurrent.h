@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/cudnn/recurrent.h"
+#include "nvidia/cudnn/recurrent.h"
 
 // Recurrent layers of dense values: sequences step after step, each of the whole batch; states
 // pseudo layer after pseudo layer. Products by OpenBLAS.

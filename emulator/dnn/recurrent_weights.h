@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cudnn/recurrent_checks.h"
+#include "nvidia/cudnn/recurrent_checks.h"
 
 // Where the emulator has the weights of recurrent layers: first the matrices of every pseudo layer
 // (those of the gates from the input, those from the state, that of the projection), then the

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/cudnn/recurrent_checks.h"
 #include "emulator/dnn/tensor_values.h"
+#include "nvidia/cudnn/recurrent_checks.h"
 
 namespace torpor::emulator {
 namespace {
@@ -16,9 +16,9 @@ DnnTensor Line(std::int32_t type, std::size_t count) {
 template <typename Visit>
 void ForEachVector(const DnnRnnData& shape, Visit visit) {
   const auto batch = static_cast<std::size_t>(shape.batch);
-  const auto most_steps = static_cast<std::size_t>(shape.most_steps);
+  const auto max_steps = static_cast<std::size_t>(shape.max_steps);
   std::size_t packed = 0;
-  for (std::size_t step = 0; step < most_steps; ++step) {
+  for (std::size_t step = 0; step < max_steps; ++step) {
     for (std::size_t i = 0; i < batch; ++i) {
       if (step >= static_cast<std::size_t>(shape.lengths[i])) continue;
       const std::size_t value = step * batch + i;
@@ -27,7 +27,7 @@ void ForEachVector(const DnnRnnData& shape, Visit visit) {
           visit(packed++, value);
           break;
         case CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED:
-          visit(i * most_steps + step, value);
+          visit(i * max_steps + step, value);
           break;
         default:
           visit(value, value);
@@ -52,7 +52,7 @@ template <typename T>
 std::vector<T> LoadSequences(const DnnRnnData& shape, const void* data) {
   const auto size = static_cast<std::size_t>(shape.vector_size);
   const std::vector<T> stored = LoadElements<T>(shape.type, data, DnnRows(shape) * size);
-  std::vector<T> values(static_cast<std::size_t>(shape.most_steps) *
+  std::vector<T> values(static_cast<std::size_t>(shape.max_steps) *
                         static_cast<std::size_t>(shape.batch) * size);
   ForEachVector(shape, [&](std::size_t place, std::size_t value) {
     std::copy_n(stored.data() + place * size, size, values.data() + value * size);

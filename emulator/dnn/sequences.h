@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/cudnn/recurrent.h"
+#include "nvidia/cudnn/recurrent.h"
 
 // Batches of sequences of any type and layout, as computations see them: step after step, each of
 // the whole batch, zeros beyond the end of a sequence.

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/cudnn/shapes.h"
 #include "emulator/library/half.h"
+#include "nvidia/cudnn/shapes.h"
 
 namespace torpor::emulator {
 namespace {

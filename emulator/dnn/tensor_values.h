@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/cudnn/descriptors.h"
 #include "emulator/library/extent.h"
+#include "nvidia/cudnn/descriptors.h"
 
 // Tensors of any type and strides, as computations see them: dense, in the order of the dimensions,
 // in float or double.

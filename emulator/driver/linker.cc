@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "base/fatbin.h"
 #include "emulator/driver/linked_image.h"
 #include "emulator/driver/module.h"
+#include "nvidia/fatbin.h"
 
 namespace torpor::emulator {
 

@@ -7,14 +7,14 @@
 #include <span>
 #include <utility>
 
-#include "base/elf_file.h"
-#include "base/fatbin.h"
 #include "emulator/driver/context.h"
 #include "emulator/driver/cubin_source.h"
 #include "emulator/driver/device_limits.h"
 #include "emulator/driver/driver.h"
 #include "emulator/driver/linked_image.h"
 #include "emulator/sass/cubin.h"
+#include "nvidia/elf_file.h"
+#include "nvidia/fatbin.h"
 
 namespace torpor::emulator {
 namespace {

@@ -236,12 +236,12 @@ void BlockRunner::RunResumable() {
 
 // Whether the warps here wait for blocks that nobody has started.
 bool BlockRunner::ShouldStartAnother() {
-  constexpr std::size_t kMost = 512;
+  constexpr std::size_t kMax = 512;
   constexpr Duration kPatience = std::chrono::milliseconds(2);  // for other threads to come
   constexpr unsigned kYields = 64;                              // between looks at the clock
   if (!job_->blocks_wait || job_->next_block >= job_->blocks()) return false;
   if (started_ < job_->share) return true;
-  if (++yields_ % kYields != 0 || (started_ >= kMost && !job_->config.cooperative)) return false;
+  if (++yields_ % kYields != 0 || (started_ >= kMax && !job_->config.cooperative)) return false;
   return std::chrono::steady_clock::now() - job_->start > kPatience;
 }
 

@@ -8,8 +8,8 @@
 namespace torpor::emulator {
 namespace {
 
-constexpr std::size_t kMostCharacters = 1 << 20;
-constexpr int kMostColumns = 4096;
+constexpr std::size_t kMaxCharacters = 1 << 20;
+constexpr int kMaxColumns = 4096;
 
 // snprintf with a format of one conversion.
 template <typename... Values>
@@ -33,7 +33,7 @@ class Printer {
       : reader_(reader), rest_(format), arguments_(arguments) {}
 
   ExecResult<int> Run() {
-    while (!rest_.empty() && !failed_ && out_.size() < kMostCharacters) {
+    while (!rest_.empty() && !failed_ && out_.size() < kMaxCharacters) {
       const std::size_t plain = std::min(rest_.find('%'), rest_.size());
       out_ += rest_.substr(0, plain);
       rest_.remove_prefix(plain);
@@ -42,7 +42,7 @@ class Printer {
     if (failed_) {
       return Failure<ExecError>{ExecError::kIllegalAddress, "illegal address " + Hex(bad_address_)};
     }
-    std::fwrite(out_.data(), 1, std::min(out_.size(), kMostCharacters), stdout);
+    std::fwrite(out_.data(), 1, std::min(out_.size(), kMaxCharacters), stdout);
     return count_;
   }
 
@@ -68,25 +68,25 @@ class Printer {
   void TakeWidth(std::string& conversion) {
     const int width = TakeNumber();
     if (width < 0) conversion += '-';
-    if (width != 0) conversion += std::to_string(std::min(std::abs(width), kMostColumns));
+    if (width != 0) conversion += std::to_string(std::min(std::abs(width), kMaxColumns));
   }
 
   // A negative one is as if there were none.
   void TakePrecision(std::string& conversion) {
     rest_.remove_prefix(1);
     const int precision = TakeNumber();
-    if (precision >= 0) conversion += '.' + std::to_string(std::min(precision, kMostColumns));
+    if (precision >= 0) conversion += '.' + std::to_string(std::min(precision, kMaxColumns));
   }
 
   // Digits, or `*` for an argument; 0 for neither. The magnitude is cut to what int holds.
   int TakeNumber() {
     if (rest_.starts_with('*')) {
       rest_.remove_prefix(1);
-      return std::max(Take<int>(), -kMostColumns);
+      return std::max(Take<int>(), -kMaxColumns);
     }
     int number = 0;
     for (const char digit : TakeAll("0123456789")) {
-      number = std::min(number * 10 + (digit - '0'), kMostColumns);
+      number = std::min(number * 10 + (digit - '0'), kMaxColumns);
     }
     return number;
   }
@@ -137,7 +137,7 @@ class Printer {
     if (failed_) return {};
     if (address == 0) return "(null)";
     std::string text;
-    if (!reader_.ReadText(text, address, kMostCharacters)) Fail(address);
+    if (!reader_.ReadText(text, address, kMaxCharacters)) Fail(address);
     return text;
   }
 
@@ -172,7 +172,7 @@ ExecResult<int> DevicePrint(const DeviceReader& reader, std::uint64_t format,
                             std::uint64_t arguments) {
   if (format == 0) return -1;
   std::string text;
-  if (!reader.ReadText(text, format, kMostCharacters)) {
+  if (!reader.ReadText(text, format, kMaxCharacters)) {
     return Failure<ExecError>{ExecError::kIllegalAddress, "illegal address " + Hex(format)};
   }
   return Printer(reader, text, arguments).Run();

@@ -158,9 +158,9 @@ ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& confi
                                                   std::to_string(kernel.max_threads_per_block));
   }
   // Both ends of dynamic shared memory may be padded for alignment.
-  constexpr Bytes kMostPadding = Bytes{2} * (ptx::kMaxVariableAlignment + kReservedSharedBytes);
+  constexpr Bytes kMaxPadding = Bytes{2} * (ptx::kMaxVariableAlignment + kReservedSharedBytes);
   const Bytes limit =
-      std::min<Bytes>(traits.shared_bytes_per_block, kSharedWindowBytes - kMostPadding);
+      std::min<Bytes>(traits.shared_bytes_per_block, kSharedWindowBytes - kMaxPadding);
   if (config.dynamic_shared_bytes > limit ||
       kernel.static_shared_bytes + config.dynamic_shared_bytes > limit) {
     return reject(ExecError::kInvalidLaunch,

@@ -153,12 +153,12 @@ struct Assertion {
 // read, which is the failure then.
 bool DescribeAssertion(const Warp& warp, std::uint32_t lane, const Assertion& assertion,
                        std::string& description) {
-  constexpr std::size_t kMostCharacters = 4096;
+  constexpr std::size_t kMaxCharacters = 4096;
   const DeviceReader reader(warp);
   std::string texts[3];
   const std::uint64_t addresses[3] = {assertion.file, assertion.function, assertion.message};
   for (std::size_t i = 0; i < std::size(texts); ++i) {
-    if (reader.ReadText(texts[i], addresses[i], kMostCharacters)) continue;
+    if (reader.ReadText(texts[i], addresses[i], kMaxCharacters)) continue;
     warp.runner->Fail(ExecError::kIllegalAddress,
                       "illegal address " + Hex(addresses[i]) + " in assert", lane);
     return false;

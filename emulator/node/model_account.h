@@ -22,14 +22,12 @@ struct ModelledWork {
 
 struct ModelReport {
   // Beyond this what was measured says more of the machine than of the model.
-  static constexpr double kMostBehind = 0.05;
+  static constexpr double kMaxBehind = 0.05;
 
   ModelledWork copies;   // over links that have a rate
   ModelledWork kernels;  // that the topology gives a time
 
-  bool is_valid() const {
-    return copies.behind() <= kMostBehind && kernels.behind() <= kMostBehind;
-  }
+  bool is_valid() const { return copies.behind() <= kMaxBehind && kernels.behind() <= kMaxBehind; }
   // "VALID" or "INVALID", with the figures, or "NOTHING MODELLED", which says that the measurement
   // was of another node or of one without times: one line for the output of a benchmark.
   std::string ToText() const;

@@ -14,7 +14,7 @@ Duration TimeOf(Bytes size, double bytes_per_second) {
 
 TimePoint Route::Reserve(TimePoint ready, Bytes size) const {
   TimePoint end = ready;
-  if (most_bytes_per_second_ > 0) end += TimeOf(size, most_bytes_per_second_);
+  if (max_bytes_per_second_ > 0) end += TimeOf(size, max_bytes_per_second_);
   for (std::size_t i = 0; i < count_; ++i) {
     const Duration duration = TimeOf(size, hops_[i].bytes_per_second);
     end = std::max(end, hops_[i].link->Reserve(ready, duration));

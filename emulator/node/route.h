@@ -17,7 +17,7 @@ class Route {
   void Add(Timeline& link, double bytes_per_second) { hops_[count_++] = {&link, bytes_per_second}; }
 
   // No copy is faster than this, however many links are free.
-  void Limit(double bytes_per_second) { most_bytes_per_second_ = bytes_per_second; }
+  void Limit(double bytes_per_second) { max_bytes_per_second_ = bytes_per_second; }
   // Passes before a copy's first byte, while the links are others'.
   void Delay(Duration delay) { delay_ = delay; }
   Duration delay() const { return delay_; }
@@ -38,7 +38,7 @@ class Route {
 
   std::array<Hop, 4> hops_;
   std::size_t count_ = 0;
-  double most_bytes_per_second_ = 0;  // 0: any
+  double max_bytes_per_second_ = 0;  // 0: any
   Duration delay_{};
 };
 

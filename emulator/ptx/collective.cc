@@ -12,7 +12,7 @@ namespace torpor::ptx {
 namespace {
 
 // Each place where lanes may wait keeps account of all others: code grows with the square.
-constexpr std::size_t kMostWrittenOut = 12;
+constexpr std::size_t kMaxWrittenOut = 12;
 
 Operand Label(std::uint32_t label) {
   Operand operand;
@@ -139,7 +139,7 @@ Function ConvergeCollectives(const Module& module, std::uint32_t index, const Bl
   while (true) {
     const Expansion expansion(original, chosen);
     if (!Choose(module, expansion, shape, local_stride, chosen)) return expansion.function();
-    if (chosen.Count() > kMostWrittenOut) return original;
+    if (chosen.Count() > kMaxWrittenOut) return original;
   }
 }
 

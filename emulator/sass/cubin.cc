@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/elf_file.h"
 #include "base/units.h"
 #include "emulator/sass/nv_info.h"
+#include "nvidia/elf_file.h"
 
 namespace torpor::sass {
 namespace {
@@ -194,7 +194,7 @@ CubinResult<void> CubinReader::ReadSymbols() {
   Elf64_Sym symbol;
   for (Index i = 0; file_.Read(*symbols_, i, symbol); ++i) {
     const std::string_view name =
-        file_.TextAt(*names_, symbol.st_name, ElfFile::kMostSectionName * 16);
+        file_.TextAt(*names_, symbol.st_name, ElfFile::kMaxSectionName * 16);
     CubinResult<void> added;
     switch (ELF64_ST_TYPE(symbol.st_info)) {
       case STT_FUNC:

@@ -90,10 +90,10 @@ void LiftBmma(Emitter& to, const Instruction& instruction) {
 // Loads matrices of 8 rows, of which each eight lanes give the addresses.
 void LiftLdsm(Emitter& to, const Instruction& instruction) {
   constexpr unsigned kUniform = 32;
-  constexpr unsigned kMostMatrices = 4;
+  constexpr unsigned kMaxMatrices = 4;
   constexpr unsigned kTransposed = 78;
   const unsigned matrices = 1U << static_cast<unsigned>(instruction.Bits(72, 2));
-  if (matrices > kMostMatrices || instruction.Bit(79) || instruction.Bits(75, 3) != 0) {
+  if (matrices > kMaxMatrices || instruction.Bit(79) || instruction.Bits(75, 3) != 0) {
     return to.Unsupported("of another kind than .16.M88");
   }
   Instruction plain = instruction;  // whose address other loads could scale, by the bit of .MT88

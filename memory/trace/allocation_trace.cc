@@ -79,9 +79,9 @@ class TraceState {
 
 // A word of the trace for a message: it may be of any length and bytes.
 std::string Quoted(const std::string& word) {
-  constexpr std::size_t kMost = 40;
-  return absl::StrCat("\"", absl::CHexEscape(word.substr(0, kMost)),
-                      word.size() > kMost ? "..." : "", "\"");
+  constexpr std::size_t kMax = 40;
+  return absl::StrCat("\"", absl::CHexEscape(word.substr(0, kMax)), word.size() > kMax ? "..." : "",
+                      "\"");
 }
 
 absl::StatusOr<TraceEvent> ParseLine(const std::vector<std::string>& words) {

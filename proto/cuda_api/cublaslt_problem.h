@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-#include "base/cublaslt/descriptors.h"
-#include "base/cublaslt/epilogue.h"
+#include "nvidia/cublaslt/descriptors.h"
+#include "nvidia/cublaslt/epilogue.h"
 #include "proto/cuda_api/blas_extents.h"
 #include "proto/cuda_api/cublas_scalar.h"
 
@@ -38,7 +38,7 @@ struct CublasLtAlgorithm {
   }
 };
 
-inline constexpr std::uint32_t kMostLtAlgorithms = 64;
+inline constexpr std::uint32_t kMaxLtAlgorithms = 64;
 
 // One answer of the heuristic.
 struct CublasLtAnswer {

@@ -33,10 +33,10 @@ FORWARD = Value("cudnnConvolutionFwdAlgo_t", i32, "DnnIsForwardAlgorithm")
 BACKWARD_DATA = Value("cudnnConvolutionBwdDataAlgo_t", i32, "DnnIsBackwardDataAlgorithm")
 BACKWARD_FILTER = Value("cudnnConvolutionBwdFilterAlgo_t", i32, "DnnIsBackwardFilterAlgorithm")
 DOUBLE, SIZE = Value("double", f64), Value("size_t", u64)
-# Of the backend API (base/cudnn/graph.h).
+# Of the backend API (nvidia/cudnn/graph.h).
 GRAPH, CONFIG = Type("DnnGraph"), Type("DnnEngineConfig")
 ENGINE, CHOICE = Type("DnnEngine"), Type("DnnEngineChoice")
-# Of recurrent layers (base/cudnn/recurrent.h).
+# Of recurrent layers (nvidia/cudnn/recurrent.h).
 RNN_DATA, RNN_SHAPES, DROPOUT = Type("DnnRnnData"), Type("DnnRnnShapes"), Type("DnnDropout")
 
 # Of a recurrent computation, beside its data.
@@ -156,7 +156,7 @@ _LAYERS = [
                                (3117, "LRNCrossChannel", dict(normDesc=LRN, lrnMode=LRN_MODE)))),
 ]
 
-# Of the spatial transformer's descriptor (base/cudnn/spatial.h).
+# Of the spatial transformer's descriptor (nvidia/cudnn/spatial.h).
 _GRID, _THETA = (Bytes(f"DnnBytes(Dnn{what}(stDesc))") for what in ("Grid", "Theta"))
 _SPATIAL = [
     Call(3180, "cudnnSpatialTfGridGeneratorForward", dict(
@@ -328,6 +328,6 @@ LIBRARY = Library(name="cudnn", prefix="Cudnn", first_id=3072, last_id=4095, com
                   functions=FUNCTIONS, symbols=SYMBOLS, soname="libcudnn.so.9",
                   headers=("cuda_runtime_api.h", "cudnn_graph.h", "cudnn_ops.h", "cudnn_cnn.h",
                            "cudnn_adv.h", "cudnn_backend.h"), api_macros=("CUDNNWINAPI",),
-                  wire_headers=("base/cudnn/descriptors.h", "base/cudnn/graph.h",
-                                "base/cudnn/recurrent.h", "base/cudnn/spatial.h"),
+                  wire_headers=("nvidia/cudnn/descriptors.h", "nvidia/cudnn/graph.h",
+                                "nvidia/cudnn/recurrent.h", "nvidia/cudnn/spatial.h"),
                   check_header="proto/cuda_api/cudnn_values.h")

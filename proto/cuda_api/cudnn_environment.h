@@ -4,16 +4,16 @@
 
 #include <cstdint>
 
-#include "base/cudnn/descriptors.h"
-#include "base/cudnn/recurrent.h"
-#include "base/cudnn/spatial.h"
+#include "nvidia/cudnn/descriptors.h"
+#include "nvidia/cudnn/recurrent.h"
+#include "nvidia/cudnn/spatial.h"
 #include "proto/cuda_api/cudnn_functions.h"
 #include "proto/cuda_api/device_memory.h"
 
 namespace torpor::cuda_api {
 
 // What the generated cuDNN calls ask of the executor. Everything they pass on was checked for sense
-// (base/cudnn/shapes.h), not for ownership: that is asked here.
+// (nvidia/cudnn/shapes.h), not for ownership: that is asked here.
 class CudnnEnvironment : public DeviceMemory {
  public:
   // The real library's entry points.

@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "base/cudnn/recurrent_checks.h"
-#include "base/cudnn/shapes.h"
+#include "nvidia/cudnn/recurrent_checks.h"
+#include "nvidia/cudnn/shapes.h"
 
 // Whether values of a cuDNN call's enumerations are known.
 namespace torpor::wire {
 
 // How many algorithms a question may ask for.
-inline constexpr int kMostDnnAlgorithms = 64;
+inline constexpr int kMaxDnnAlgorithms = 64;
 
 constexpr bool DnnIsSoftmaxAlgorithm(std::int32_t value) {
   return value >= CUDNN_SOFTMAX_FAST && value <= CUDNN_SOFTMAX_LOG;

@@ -7,7 +7,7 @@ from vocabulary import (
     call_commands)
 
 INCLUDES = """\
-#include "base/cudnn/shapes.h"
+#include "nvidia/cudnn/shapes.h"
 #include "proto/cuda_api/cudnn_arguments.h"
 #include "proto/cuda_api/cudnn_checks.h"
 #include "proto/cuda_api/device_arguments.h"

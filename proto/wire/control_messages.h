@@ -33,7 +33,7 @@ namespace torpor::wire {
 // new commands do not need it. What says that the versions differ stays as it is in all of them:
 // Hello, and a HelloReply that refuses.
 inline constexpr std::uint32_t kProtocolVersion = 3;
-inline constexpr int kMostDevices = 16;  // that one program sees
+inline constexpr int kMaxDevices = 16;  // that one program sees
 
 // A device as the client presents it to its program.
 struct DeviceDescription {

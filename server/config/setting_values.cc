@@ -144,33 +144,33 @@ absl::StatusOr<double> ParsePercentile(std::string_view text) {
     return absl::InvalidArgumentError(fmt::format(
         "{} is not a share; write a number above 0 and below 1, for example 0.98", Quoted(text)));
   }
-  if (*share > scheduler::kMostPercentile) {
+  if (*share > scheduler::kMaxPercentile) {
     return absl::InvalidArgumentError(
         fmt::format("{} is above {}: one late request would weigh more than ten thousand in time; "
                     "write at most {}",
-                    Quoted(text), scheduler::kMostPercentile, scheduler::kMostPercentile));
+                    Quoted(text), scheduler::kMaxPercentile, scheduler::kMaxPercentile));
   }
   return *share;
 }
 
 absl::StatusOr<double> ParseWeight(std::string_view text) {
   const std::optional<double> weight = FixedNumber(text);
-  if (!weight || !(*weight >= scheduler::kLeastWeight) || *weight > scheduler::kMostWeight) {
+  if (!weight || !(*weight >= scheduler::kLeastWeight) || *weight > scheduler::kMaxWeight) {
     return absl::InvalidArgumentError(
         fmt::format("{} is not a weight; write a number from {} to {}", Quoted(text),
-                    scheduler::kLeastWeight, scheduler::kMostWeight));
+                    scheduler::kLeastWeight, scheduler::kMaxWeight));
   }
   return *weight;
 }
 
 absl::StatusOr<int> ParsePriority(std::string_view text) {
-  constexpr int kMost = 1000;
+  constexpr int kMax = 1000;
   int priority = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, priority);
-  if (error != std::errc() || stop != end || priority < -kMost || priority > kMost) {
+  if (error != std::errc() || stop != end || priority < -kMax || priority > kMax) {
     return absl::InvalidArgumentError(fmt::format(
-        "{} is not a priority; write a whole number from {} to {}", Quoted(text), -kMost, kMost));
+        "{} is not a priority; write a whole number from {} to {}", Quoted(text), -kMax, kMax));
   }
   return priority;
 }

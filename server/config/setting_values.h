@@ -22,10 +22,10 @@ absl::StatusOr<Duration> ParseDuration(std::string_view text);
 // Decimal or 0x hexadecimal.
 absl::StatusOr<std::uint64_t> ParseUnsigned(std::string_view text);
 
-// Of an objective, above 0 and at most scheduler::kMostPercentile: "0.98".
+// Of an objective, above 0 and at most scheduler::kMaxPercentile: "0.98".
 absl::StatusOr<double> ParsePercentile(std::string_view text);
 
-// How much of what is shared one gets: scheduler::kLeastWeight to kMostWeight.
+// How much of what is shared one gets: scheduler::kLeastWeight to kMaxWeight.
 absl::StatusOr<double> ParseWeight(std::string_view text);
 
 // -1000 to 1000.

@@ -29,7 +29,7 @@ template <auto kMember>
 using Target = typename TargetOf<decltype(kMember)>::Type;
 
 constexpr Bytes kAnyBytes = std::numeric_limits<Bytes>::max();
-static_assert(wire::kMostDevices == 1 + scheduler::kMostCompanions,
+static_assert(wire::kMaxDevices == 1 + scheduler::kMaxCompanions,
               "a function may have as many GPUs as its program can see");
 
 constexpr Bytes kChunkUnit = 2 * kMiB;  // what drivers give memory in
@@ -49,16 +49,16 @@ absl::Status SetFlag(Target<kMember>& target, std::string_view text) {
   return absl::OkStatus();
 }
 
-template <auto kMember, Bytes kLeast, Bytes kMost = kAnyBytes>
+template <auto kMember, Bytes kLeast, Bytes kMax = kAnyBytes>
 absl::Status SetBytes(Target<kMember>& target, std::string_view text) {
   TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(text));
   if (bytes < kLeast) {
     return absl::InvalidArgumentError(
         fmt::format("{} is too small; use at least {} bytes", text, kLeast));
   }
-  if (bytes > kMost) {
+  if (bytes > kMax) {
     return absl::InvalidArgumentError(
-        fmt::format("{} is too large; use at most {} bytes", text, kMost));
+        fmt::format("{} is too large; use at most {} bytes", text, kMax));
   }
   target.*kMember = bytes;
   return absl::OkStatus();
@@ -97,11 +97,11 @@ absl::Status SetDurationOrOff(Target<kMember>& target, std::string_view text) {
   return absl::InvalidArgumentError(fmt::format("{}, or off", std::string(status.message())));
 }
 
-template <auto kMember, int kMost>
+template <auto kMember, int kMax>
 absl::Status SetCount(Target<kMember>& target, std::string_view text) {
   TORPOR_ASSIGN_OR_RETURN(const std::uint64_t count, ParseUnsigned(text));
-  if (count < 1 || count > static_cast<std::uint64_t>(kMost)) {
-    return absl::InvalidArgumentError(fmt::format("{} is out of range; use 1 to {}", count, kMost));
+  if (count < 1 || count > static_cast<std::uint64_t>(kMax)) {
+    return absl::InvalidArgumentError(fmt::format("{} is out of range; use 1 to {}", count, kMax));
   }
   target.*kMember = static_cast<int>(count);
   return absl::OkStatus();
@@ -110,11 +110,11 @@ absl::Status SetCount(Target<kMember>& target, std::string_view text) {
 // 0: any number.
 template <auto kMember>
 absl::Status SetLimit(Target<kMember>& target, std::string_view text) {
-  constexpr std::uint64_t kMost = 1'000'000;
+  constexpr std::uint64_t kMax = 1'000'000;
   TORPOR_ASSIGN_OR_RETURN(const std::uint64_t limit, ParseUnsigned(text));
-  if (limit > kMost) {
+  if (limit > kMax) {
     return absl::InvalidArgumentError(
-        fmt::format("{} is out of range; use 1 to {}, or 0 for any number", limit, kMost));
+        fmt::format("{} is out of range; use 1 to {}, or 0 for any number", limit, kMax));
   }
   target.*kMember = static_cast<int>(limit);
   return absl::OkStatus();
@@ -408,7 +408,7 @@ constexpr Setting<FunctionConfig> kFunctionSettings[] = {
     {"max_in_flight", "COUNT", "1", "Requests that it serves at one time", false,
      SetCount<&FunctionConfig::max_in_flight, 1024>},
     {"gpus", "COUNT", "1", "GPUs that it sees, and holds at one time", false,
-     SetCount<&FunctionConfig::gpus, wire::kMostDevices>},
+     SetCount<&FunctionConfig::gpus, wire::kMaxDevices>},
     {"keeps_state", "BOOL", "false", "It gathers state in GPU memory from one request to the next",
      false, SetFlag<&FunctionConfig::keeps_state>},
     {"stateless", "BOOL", "false", "What its requests change in GPU memory may be forgotten", false,

@@ -428,7 +428,7 @@ void Controller::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
   // To look at all of the image takes longer than anybody who comes may have to wait.
   message.mutable_swap_out()->set_look_at_all(!is_part && !session->is_plan_joined &&
                                               !session->swaps.knows_holders());
-  if (is_part) message.mutable_swap_out()->set_most_bytes(kPartBytes);
+  if (is_part) message.mutable_swap_out()->set_max_bytes(kPartBytes);
   Run(gpu, message, [=, this](const OperationResult& result) {
     if (drop) session->is_leaving = false;
     if (result.status.ok()) {

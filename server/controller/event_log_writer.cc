@@ -14,7 +14,7 @@ namespace torpor::server {
 namespace {
 
 // Some hundred bytes each: what a disk that has stopped may cost.
-constexpr std::size_t kMostEntries = 1 << 18;
+constexpr std::size_t kMaxEntries = 1 << 18;
 // Others lock rarely meanwhile, and a killed daemon's log lacks little.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
@@ -39,19 +39,18 @@ absl::Status MoveAside(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventLogWriter>> EventLogWriter::Create(
-    const std::string& path, Bytes most_bytes, const scheduler::EventLogHeader& header) {
+    const std::string& path, Bytes max_bytes, const scheduler::EventLogHeader& header) {
   const std::string first = scheduler::Encode(header) + '\n';
   TORPOR_RETURN_IF_ERROR(MoveAside(path));
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!(file << first).flush()) return CannotBeWritten(path, std::strerror(errno));
   return std::unique_ptr<EventLogWriter>(
-      new EventLogWriter(path, std::move(file), most_bytes, first.size()));
+      new EventLogWriter(path, std::move(file), max_bytes, first.size()));
 }
 
-EventLogWriter::EventLogWriter(std::string path, std::ofstream file, Bytes most_bytes,
-                               Bytes written)
+EventLogWriter::EventLogWriter(std::string path, std::ofstream file, Bytes max_bytes, Bytes written)
     : path_(std::move(path)),
-      most_bytes_(most_bytes),
+      max_bytes_(max_bytes),
       file_(std::move(file)),
       written_(written),
       thread_([this] { Run(); }) {}
@@ -68,7 +67,7 @@ void EventLogWriter::Record(TimePoint when, const scheduler::Event& event,
                             const scheduler::Actions& decided) {
   MutexLock lock(&mutex_);
   if (is_over_) return;
-  if (entries_.size() < kMostEntries) {
+  if (entries_.size() < kMaxEntries) {
     entries_.push_back({when, event, decided});
     return;
   }
@@ -101,9 +100,9 @@ bool EventLogWriter::Write(const Entry& entry) {
   for (const scheduler::Action& action : entry.decided) {
     text += scheduler::Encode(action, entry.when) + '\n';
   }
-  if (written_ + text.size() > most_bytes_) {
+  if (written_ + text.size() > max_bytes_) {
     file_.flush();
-    End(absl::StrCat("it has reached event_log_bytes, ", most_bytes_));
+    End(absl::StrCat("it has reached event_log_bytes, ", max_bytes_));
     return false;
   }
   written_ += text.size();

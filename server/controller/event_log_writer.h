@@ -23,7 +23,7 @@ class EventLogWriter {
   // A file that stood there is PATH.1 now. Unavailable where it cannot be written, or something
   // else stands there.
   static absl::StatusOr<std::unique_ptr<EventLogWriter>> Create(
-      const std::string& path, Bytes most_bytes, const scheduler::EventLogHeader& header);
+      const std::string& path, Bytes max_bytes, const scheduler::EventLogHeader& header);
 
   // Writes what was recorded.
   ~EventLogWriter();
@@ -38,7 +38,7 @@ class EventLogWriter {
     scheduler::Actions decided;
   };
 
-  EventLogWriter(std::string path, std::ofstream file, Bytes most_bytes, Bytes written);
+  EventLogWriter(std::string path, std::ofstream file, Bytes max_bytes, Bytes written);
 
   void Run();
   // The entries that wait, once there are some; none at the end.
@@ -48,7 +48,7 @@ class EventLogWriter {
   void End(const std::string& why);
 
   const std::string path_;
-  const Bytes most_bytes_;
+  const Bytes max_bytes_;
   // The thread's own.
   std::ofstream file_;
   Bytes written_;

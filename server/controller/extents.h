@@ -16,25 +16,25 @@ inline void SetExtent(v1::Extent& extent, memory::Block block) {
 }
 
 // More pieces of an image than this travel joined, or as whole chunks.
-inline constexpr std::size_t kMostPiecesSent = 4096;
+inline constexpr std::size_t kMaxPiecesSent = 4096;
 
 // What of an image is live, as executors are told of it.
 inline void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
                     const memory::RangeAllocator& allocator) {
-  for (const memory::Block block : allocator.LiveBlocks(kMostPiecesSent)) {
+  for (const memory::Block block : allocator.LiveBlocks(kMaxPiecesSent)) {
     SetExtent(*live.Add(), block);
   }
 }
 
 // The same, as a swap-in brings it. Pieces that travel joined cannot be told apart by executors.
 inline bool IsSentJoined(const memory::RangeAllocator& allocator) {
-  return allocator.live_count() > kMostPiecesSent;
+  return allocator.live_count() > kMaxPiecesSent;
 }
 inline void SetPlan(google::protobuf::RepeatedPtrField<v1::Allocation>& live,
                     const memory::RangeAllocator& allocator, const memory::SwapHistory& history) {
   std::vector<memory::Extent> pieces;
   for (const memory::Block block :
-       IsSentJoined(allocator) ? allocator.LiveBlocks(kMostPiecesSent) : allocator.Blocks()) {
+       IsSentJoined(allocator) ? allocator.LiveBlocks(kMaxPiecesSent) : allocator.Blocks()) {
     pieces.push_back({block.offset, block.offset + block.bytes});
   }
   for (const memory::SwapAllocation& planned : history.Plan(pieces)) {

@@ -11,10 +11,10 @@ namespace torpor::server {
 // The last requests that are over.
 class RequestHistory {
  public:
-  explicit RequestHistory(std::size_t most) : most_(most) {}
+  explicit RequestHistory(std::size_t most) : max_(most) {}
 
   void Add(RequestStory story) {
-    if (stories_.size() == most_) stories_.pop_back();
+    if (stories_.size() == max_) stories_.pop_back();
     stories_.push_front(std::move(story));
   }
 
@@ -29,7 +29,7 @@ class RequestHistory {
   }
 
  private:
-  const std::size_t most_;
+  const std::size_t max_;
   std::deque<RequestStory> stories_;  // the newest first
 };
 

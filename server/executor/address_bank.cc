@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kInstructionBytes = 16;
 constexpr std::uint64_t kAddressBytes = 8;
 constexpr unsigned kNoRegister = 0xff;  // RZ
-constexpr unsigned kMostRegisters = 4;  // that an instruction writes, one behind another
+constexpr unsigned kMaxRegisters = 4;   // that an instruction writes, one behind another
 // MOV, SEL, IADD3, LEA, LOP3, SHF, IMAD, HFMA2, HFMA2.MMA: those around calls that write one.
 constexpr std::array<unsigned, 9> kWriteOne = {0x002, 0x007, 0x010, 0x011, 0x012,
                                                0x019, 0x024, 0x031, 0x035};
@@ -58,7 +58,7 @@ struct Instruction {
     // Texture fetches have a second target, the products of groups of warps a large one.
     if ((opcode() >= 0x160 && opcode() < 0x170) || opcode() >= 0x1e0) return true;
     const bool writes_one = std::ranges::find(kWriteOne, opcode()) != kWriteOne.end();
-    return target() <= reg && reg - target() < (writes_one ? 1 : kMostRegisters);
+    return target() <= reg && reg - target() < (writes_one ? 1 : kMaxRegisters);
   }
   unsigned target() const { return low >> 16 & 0xff; }
 

@@ -178,8 +178,8 @@ void BatchRunner::PassOutputOn(ReplySink& replies) {
   wire::Reply output;
   output.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kOutput);
   // A kernel that goes on printing keeps no reply back: the rest comes with the next one.
-  constexpr int kMostParts = 64;
-  for (int part = 0; part < kMostParts && output_.Take(output.result, output.message); ++part) {
+  constexpr int kMaxParts = 64;
+  for (int part = 0; part < kMaxParts && output_.Take(output.result, output.message); ++part) {
     Send(output, replies);
   }
 }

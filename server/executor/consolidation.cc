@@ -20,7 +20,7 @@ std::set<SessionId> MovableSessions(SessionRegistry& registry) {
 absl::StatusOr<Bytes> Consolidate(SessionRegistry& registry, ImageMemory& gpu_memory,
                                   const std::atomic<bool>& is_wanted, CUstream stream) {
   Bytes moved = 0;
-  for (const memory::Move& move : gpu_memory.PlanMoves(MovableSessions(registry), kMostMoved)) {
+  for (const memory::Move& move : gpu_memory.PlanMoves(MovableSessions(registry), kMaxMoved)) {
     if (is_wanted.load(std::memory_order_relaxed)) break;
     TORPOR_ASSIGN_OR_RETURN(Session * session, registry.Find(move.owner));
     TORPOR_ASSIGN_OR_RETURN(const bool is_moved, session->Move(move, stream));

@@ -11,7 +11,7 @@ namespace torpor::executor {
 
 // Copied at most by one step of consolidation: who comes meanwhile waits for as much. A partition
 // of the arena, and 0.1 ms on a GPU that copies 1 TB/s.
-inline constexpr Bytes kMostMoved = 64 * kMiB;
+inline constexpr Bytes kMaxMoved = 64 * kMiB;
 
 // A step of consolidation: moves blocks of sessions without work on the GPU so that its free memory
 // comes together, until `is_wanted`, but for the one block that is being copied then. No operation

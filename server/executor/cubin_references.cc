@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/elf_file.h"
 #include "base/units.h"
+#include "nvidia/elf_file.h"
 #include "server/executor/address_bank.h"
 #include "server/executor/compiler_constant.h"
 
@@ -76,7 +76,7 @@ class References {
     if (section.starts_with(".text") || section.starts_with(".nv.shared")) return false;
     const Elf64_Shdr* const texts = cubin_.Section(symbols.sh_link);
     return texts == nullptr ||
-           !IsCompilerConstant(cubin_.TextAt(*texts, symbol.st_name, kMostCompilerConstantPrefix));
+           !IsCompilerConstant(cubin_.TextAt(*texts, symbol.st_name, kMaxCompilerConstantPrefix));
   }
 
   const ElfFile& cubin_;

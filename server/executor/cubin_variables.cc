@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/elf_file.h"
 #include "base/units.h"
+#include "nvidia/elf_file.h"
 
 namespace torpor::executor {
 namespace {

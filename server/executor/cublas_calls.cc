@@ -9,7 +9,7 @@ using cuda_api::CallStatus;
 
 namespace {
 
-constexpr std::size_t kMostHandles = 1024;
+constexpr std::size_t kMaxHandles = 1024;
 
 // Every mode's bits; one of them is a flag on top of a mode.
 constexpr int kAllMathModes = CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION | 0xf;
@@ -35,7 +35,7 @@ CallStatus CublasCalls::CublasCreate(const wire::CublasCreate& command) {
   if (functions().cublasCreate_v2 == nullptr) {
     return CallFailed(CUBLAS_STATUS_NOT_INITIALIZED, "the executor found no libcublas.so.13");
   }
-  if (handles_.size() >= kMostHandles) {
+  if (handles_.size() >= kMaxHandles) {
     return CallFailed(CUBLAS_STATUS_ALLOC_FAILED, "the session has too many cuBLAS handles");
   }
   handles_.try_emplace(command.handle);

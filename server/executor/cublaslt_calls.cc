@@ -19,7 +19,7 @@ using cuda_api::ScalarArgument;
 namespace {
 
 constexpr char kMatmul[] = "cublasLtMatmul";
-constexpr std::size_t kMostQuestions = 8192;
+constexpr std::size_t kMaxQuestions = 8192;
 
 CallStatus Refused(const char* symbol, cublasStatus_t status) {
   return CallFailed(status, absl::StrCat(symbol, ": cuBLASLt returned status ", int{status}));
@@ -118,7 +118,7 @@ CallStatus CublasLtCalls::CublasLtMatmulHeuristic(const wire::CublasLtMatmulHeur
                                                   wire::CublasLtMatmulHeuristicResult& result) {
   constexpr char kSymbol[] = "cublasLtMatmulAlgoGetHeuristic";
   if (!wire::LtProblemIsValid(command.problem) || command.requested < 1 ||
-      command.requested > wire::kMostLtAlgorithms) {
+      command.requested > wire::kMaxLtAlgorithms) {
     return cuda_api::NonsenseArguments(CUBLAS_STATUS_INVALID_VALUE, kSymbol);
   }
   if (library_.Handle() == nullptr) return NoLibrary(kSymbol);
@@ -151,14 +151,14 @@ cublasStatus_t CublasLtCalls::Ask(const wire::CublasLtMatmulHeuristic& question,
       static_cast<int>(asked.requested), given.data(), &count);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   given.resize(static_cast<std::size_t>(std::max(count, 0)));
-  if (answers_.size() >= kMostQuestions) answers_.clear();
+  if (answers_.size() >= kMaxQuestions) answers_.clear();
   answers = &answers_.insert_or_assign(std::move(key), std::move(given)).first->second;
   return status;
 }
 
 const cublasLtMatmulAlgo_t* CublasLtCalls::Find(const wire::CublasLtMatmul& command) {
   const wire::CublasLtAlgorithm& chosen = command.algorithm;
-  if (chosen.requested < 1 || chosen.requested > wire::kMostLtAlgorithms) return nullptr;
+  if (chosen.requested < 1 || chosen.requested > wire::kMaxLtAlgorithms) return nullptr;
   wire::CublasLtMatmulHeuristic question;
   question.problem = command.problem;
   question.preference = chosen.preference;

@@ -81,7 +81,7 @@ CallStatus CudartCalls::TakeOwnModule(std::uint64_t module, std::string_view wha
 
 CallStatus CudartCalls::KernelCreate(const wire::KernelCreate& command) {
   const absl::Status created = modules_.CreateKernel(command.kernel, command.module, command.name);
-  parameters_.resize(modules_.most_parameters());
+  parameters_.resize(modules_.max_parameters());
   return ToCallStatus(created, {});
 }
 

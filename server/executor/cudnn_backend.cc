@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "base/cudnn/graph_checks.h"
-#include "base/cudnn/operation_names.h"
+#include "nvidia/cudnn/graph_checks.h"
+#include "nvidia/cudnn/operation_names.h"
 
 namespace torpor::executor {
 namespace {
 
 // More than there are kinds of either.
-constexpr std::size_t kMostNotes = 64;
-constexpr std::size_t kMostKnobs = 128;
+constexpr std::size_t kMaxNotes = 64;
+constexpr std::size_t kMaxKnobs = 128;
 
 // The first `rank` numbers, as the backend API wants them.
 std::vector<std::int64_t> Wide(const DnnDims& dims, std::int32_t rank) {
@@ -229,11 +229,11 @@ DnnEngine DescriptionOf(const BackendDescriptor& engine) {
       engine.Numbers<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1);
   if (!index.empty()) description.engine = index.front();
   description.numerical_notes = engine.Numbers<std::int32_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                             CUDNN_TYPE_NUMERICAL_NOTE, kMostNotes);
+                                                             CUDNN_TYPE_NUMERICAL_NOTE, kMaxNotes);
   description.behavior_notes = engine.Numbers<std::int32_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
-                                                            CUDNN_TYPE_BEHAVIOR_NOTE, kMostNotes);
+                                                            CUDNN_TYPE_BEHAVIOR_NOTE, kMaxNotes);
   for (const BackendDescriptor& knob : engine.Descriptors(
-           CUDNN_ATTR_ENGINE_KNOB_INFO, CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR, kMostKnobs)) {
+           CUDNN_ATTR_ENGINE_KNOB_INFO, CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR, kMaxKnobs)) {
     const auto type =
         knob.Numbers<std::int32_t>(CUDNN_ATTR_KNOB_INFO_TYPE, CUDNN_TYPE_KNOB_TYPE, 1);
     const auto number = [&](cudnnBackendAttributeName_t name) {
@@ -254,7 +254,7 @@ bool ReadChoice(const BackendDescriptor& config, DnnEngineChoice& choice) {
   if (engines.empty()) return false;
   choice.engine = DescriptionOf(engines.front());
   for (const BackendDescriptor& knob : config.Descriptors(
-           CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, kMostKnobs)) {
+           CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, kMaxKnobs)) {
     const auto type =
         knob.Numbers<std::int32_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1);
     const auto value =

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cudnn/graph.h"
+#include "nvidia/cudnn/graph.h"
 #include "proto/cuda_api/cudnn_functions.h"
 
 namespace torpor::executor {
@@ -71,7 +71,7 @@ class BackendDescriptor {
 // A real operation graph, or why the library refuses it.
 class RealGraph {
  public:
-  // `graph` is valid (base/cudnn/graph_checks.h).
+  // `graph` is valid (nvidia/cudnn/graph_checks.h).
   RealGraph(const cuda_api::CudnnFunctions& functions, cudnnHandle_t handle, const DnnGraph& graph);
 
   cudnnStatus_t status() const;

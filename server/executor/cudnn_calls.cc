@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/cudnn/graph_checks.h"
+#include "nvidia/cudnn/graph_checks.h"
 #include "proto/cuda_api/cudnn_arguments.h"
 #include "proto/cuda_api/cudnn_values.h"
 #include "proto/cuda_api/device_arguments.h"
@@ -79,7 +79,7 @@ CallStatus CudnnCalls::CudnnConvolutionAlgorithms(const wire::CudnnConvolutionAl
                                                   wire::CudnnConvolutionAlgorithmsResult& result) {
   if (!DnnIsValid(command.x) || !DnnIsValid(command.w) || !DnnIsValid(command.convolution) ||
       !DnnIsValid(command.y) || command.direction > 2 || command.requested < 1 ||
-      command.requested > wire::kMostDnnAlgorithms) {
+      command.requested > wire::kMaxDnnAlgorithms) {
     return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kAlgorithms);
   }
   const cuda_api::CudnnFunctions& f = functions();

@@ -9,7 +9,7 @@ namespace torpor::executor {
 namespace {
 
 // Of each kind; a model has hundreds of shapes.
-constexpr std::size_t kMostDescriptors = 4096;
+constexpr std::size_t kMaxDescriptors = 4096;
 
 // Calls what the library has; one that it lacks is refused.
 template <typename... Parameters, typename... Arguments>
@@ -144,15 +144,14 @@ cudnnLRNDescriptor_t CudnnDescriptors::Get(const DnnLrn& value) {
 }
 
 cudnnRNNDataDescriptor_t CudnnDescriptors::Get(const DnnRnnData& value) {
-  return Find(
-      sequences_, functions_.cudnnCreateRNNDataDescriptor, functions_.cudnnDestroyRNNDataDescriptor,
-      value, [&](cudnnRNNDataDescriptor_t real) {
-        auto filling = value.filling;
-        return AllDone({Do(functions_.cudnnSetRNNDataDescriptor, real, Type(value.type),
-                           static_cast<cudnnRNNDataLayout_t>(value.layout), value.most_steps,
-                           value.batch, value.vector_size, value.lengths.data(),
-                           value.is_filled != 0 ? filling.data() : nullptr)});
-      });
+  return Find(sequences_, functions_.cudnnCreateRNNDataDescriptor,
+              functions_.cudnnDestroyRNNDataDescriptor, value, [&](cudnnRNNDataDescriptor_t real) {
+                auto filling = value.filling;
+                return AllDone({Do(functions_.cudnnSetRNNDataDescriptor, real, Type(value.type),
+                                   static_cast<cudnnRNNDataLayout_t>(value.layout), value.max_steps,
+                                   value.batch, value.vector_size, value.lengths.data(),
+                                   value.is_filled != 0 ? filling.data() : nullptr)});
+              });
 }
 
 cudnnDropoutDescriptor_t CudnnDescriptors::Get(const DnnDropout& value, cudnnHandle_t handle) {
@@ -189,7 +188,7 @@ void CudnnDescriptors::Trim() {
        {tensors_.size(), filters_.size(), convolutions_.size(), poolings_.size(),
         transformers_.size(), activations_.size(), operations_.size(), reductions_.size(),
         lrns_.size(), sequences_.size(), rnns_.size(), dropouts_.size()}) {
-    if (count >= kMostDescriptors) return Clear();
+    if (count >= kMaxDescriptors) return Clear();
   }
 }
 

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/cudnn/descriptors.h"
-#include "base/cudnn/recurrent.h"
-#include "base/cudnn/spatial.h"
+#include "nvidia/cudnn/descriptors.h"
+#include "nvidia/cudnn/recurrent.h"
+#include "nvidia/cudnn/spatial.h"
 #include "proto/cuda_api/cudnn_functions.h"
 
 namespace torpor::executor {

@@ -8,8 +8,8 @@ namespace torpor::executor {
 namespace {
 
 // PyTorch keeps 10,000 at the most; some plans hold kernels of their own.
-constexpr std::size_t kMostPlans = 4096;
-constexpr std::size_t kMostChoices = 256;
+constexpr std::size_t kMaxPlans = 4096;
+constexpr std::size_t kMaxChoices = 256;
 
 std::string KeyOf(const DnnGraph& graph) {
   const std::vector<std::uint8_t> encoded = wire::Encoded(graph);
@@ -34,7 +34,7 @@ bool CudnnGraphs::exist() const {
 }
 
 void CudnnGraphs::Trim() {
-  if (plans_.size() < kMostPlans && graphs_.size() < kMostPlans) return;
+  if (plans_.size() < kMaxPlans && graphs_.size() < kMaxPlans) return;
   plans_.clear();
   graphs_.clear();
 }
@@ -56,7 +56,7 @@ cudnnStatus_t CudnnGraphs::Choices(cudnnHandle_t handle, const DnnGraph& graph,
   heuristic.Finalize();
   if (heuristic.status() != CUDNN_STATUS_SUCCESS) return heuristic.status();
   for (const BackendDescriptor& config : heuristic.Descriptors(
-           CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMostChoices)) {
+           CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMaxChoices)) {
     DnnEngineChoice choice;
     if (ReadChoice(config, choice)) choices.push_back(std::move(choice));
   }

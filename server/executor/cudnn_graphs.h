@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/cudnn/graph.h"
+#include "nvidia/cudnn/graph.h"
 #include "proto/cuda_api/cudnn_functions.h"
 #include "server/executor/cudnn_backend.h"
 

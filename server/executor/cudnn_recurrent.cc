@@ -2,7 +2,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "base/cudnn/recurrent_checks.h"
+#include "nvidia/cudnn/recurrent_checks.h"
 #include "proto/cuda_api/cudnn_arguments.h"
 #include "proto/cuda_api/device_arguments.h"
 #include "proto/cuda_api/refusals.h"

@@ -141,11 +141,11 @@ absl::StatusOr<ArrivedBytes> DeviceImage::EnqueueArrival(
   return copied;
 }
 
-absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes most_bytes) {
+absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes) {
   if (!dirty()) return WrittenBack();
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   const memory::WriteBackPart part = memory::FirstPart(
-      resident(), unsaved_from(), is_exported_ ? kAll : most_bytes, wire::kImageBlockBytes);
+      resident(), unsaved_from(), is_exported_ ? kAll : max_bytes, wire::kImageBlockBytes);
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
                           blocks_.PlanWriteBack(part.live, stream));
   WrittenBack copied;

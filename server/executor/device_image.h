@@ -94,10 +94,10 @@ class DeviceImage {
     memory::ExtentSet extents;
   };
   // Makes the host image equal to the device's if that may have changed: copies the blocks that
-  // have. Looks at `most_bytes` at most, rounded up to blocks (of an image that is reachable from
+  // have. Looks at `max_bytes` at most, rounded up to blocks (of an image that is reachable from
   // elsewhere, at all): the next one goes on there, and the image stays dirty until one has come to
   // the end.
-  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes most_bytes = kAll);
+  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll);
   // Those of the allocations, by offset, in whose host image there are addresses of the session's
   // memory, be it as the client or as the GPU knows it, `where` they are looked for.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;

@@ -7,7 +7,7 @@
 namespace torpor::executor {
 namespace {
 
-constexpr std::size_t kMostEvents = 1u << 20;
+constexpr std::size_t kMaxEvents = 1u << 20;
 
 std::int64_t NowNs() { return SteadyClock().Now().time_since_epoch().count(); }
 
@@ -26,7 +26,7 @@ EventSet::Event* EventSet::Find(std::uint64_t id) {
 
 CUresult EventSet::Create(std::uint64_t id, unsigned flags) {
   if (id == 0 || events_.contains(id)) return CUDA_ERROR_INVALID_HANDLE;
-  if (events_.size() >= kMostEvents) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (events_.size() >= kMaxEvents) return CUDA_ERROR_OUT_OF_MEMORY;
   Event event;
   event.timed = (flags & cudaEventDisableTiming) == 0;
   const CUresult result = device_.driver().EventCreate(

@@ -125,7 +125,7 @@ std::uint32_t Graph::ChooseLane(const std::vector<std::uint32_t>& dependencies) 
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (lanes_[lane].is_awaited) return take(lane);
   }
-  if (lanes_.size() == kMostGraphLanes) return take(place % kMostGraphLanes);
+  if (lanes_.size() == kMaxGraphLanes) return take(place % kMaxGraphLanes);
   lanes_.emplace_back();
   return take(lanes_.size() - 1);
 }

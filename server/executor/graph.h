@@ -14,7 +14,7 @@
 namespace torpor::executor {
 
 // Most branches of a graph that run side by side; more share these.
-inline constexpr std::size_t kMostGraphLanes = 16;
+inline constexpr std::size_t kMaxGraphLanes = 16;
 
 // Commands that run again with every launch, each as soon as those that it depends on are done.
 // A node is put on a lane, a stream of the driver: behind one of the nodes that it waits for where

@@ -10,9 +10,9 @@ namespace torpor::executor {
 namespace {
 
 // What one session may keep here.
-constexpr std::size_t kMostGraphs = 1u << 16;
-constexpr Bytes kMostBytes = 256 * kMiB;
-constexpr std::size_t kMostNodes = 1u << 20;
+constexpr std::size_t kMaxGraphs = 1u << 16;
+constexpr Bytes kMaxBytes = 256 * kMiB;
+constexpr std::size_t kMaxNodes = 1u << 20;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ absl::StatusOr<Graph*> GraphSet::Find(std::uint64_t id) const {
 }
 
 absl::Status GraphSet::Create(std::uint64_t id) {
-  if (graphs_.size() >= kMostGraphs) {
+  if (graphs_.size() >= kMaxGraphs) {
     return absl::ResourceExhaustedError("the session has too many graphs");
   }
   if (!graphs_.try_emplace(id, std::make_unique<Graph>(device_)).second) {
@@ -39,7 +39,7 @@ absl::Status GraphSet::Create(std::uint64_t id) {
 }
 
 absl::Status GraphSet::CheckRoom(std::size_t nodes, Bytes bytes) const {
-  if (nodes <= kMostNodes - nodes_ && bytes <= kMostBytes - bytes_) return absl::OkStatus();
+  if (nodes <= kMaxNodes - nodes_ && bytes <= kMaxBytes - bytes_) return absl::OkStatus();
   return absl::ResourceExhaustedError("the session's graphs are too large");
 }
 

@@ -51,9 +51,9 @@ std::vector<Bytes> ImageTouches::End() {
   return log_.order();
 }
 
-std::vector<memory::Extent> ImageTouches::TakeUploaded(Bytes most_bytes) {
+std::vector<memory::Extent> ImageTouches::TakeUploaded(Bytes max_bytes) {
   MutexLock lock(&mutex_);
-  return log_.TakeUploaded(most_bytes);
+  return log_.TakeUploaded(max_bytes);
 }
 
 bool ImageTouches::has_uploaded() const {

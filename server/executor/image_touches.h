@@ -49,7 +49,7 @@ class ImageTouches {
   // Ends that; gives the allocations in the order of their first use.
   std::vector<Bytes> End() ABSL_LOCKS_EXCLUDED(mutex_);
   // As TouchLog's.
-  std::vector<memory::Extent> TakeUploaded(Bytes most_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<memory::Extent> TakeUploaded(Bytes max_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   bool has_uploaded() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -16,8 +16,8 @@ namespace torpor::executor {
 namespace {
 
 // A quarter of a frame, and the room that a hostile program's messages get.
-constexpr std::size_t kMostPrinted = std::size_t{1} << 20;
-constexpr std::size_t kMostSaid = std::size_t{64} << 10;
+constexpr std::size_t kMaxPrinted = std::size_t{1} << 20;
+constexpr std::size_t kMaxSaid = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void KernelOutput::OnMessage(void* self, CUlogLevel, char* text, std::size_t len
   const std::string_view line(text, length);
   spdlog::warn("driver: {}", line);
   const MutexLock lock(&output.mutex_);
-  if (output.said_.size() + line.size() >= kMostSaid) return;
+  if (output.said_.size() + line.size() >= kMaxSaid) return;
   if (!output.said_.empty()) output.said_ += '\n';
   output.said_ += line;
 }
@@ -76,7 +76,7 @@ void KernelOutput::TakePrinted(std::vector<std::uint8_t>& printed) {
   if (fstat(file_.get(), &state) != 0) return;
   const std::size_t left = static_cast<std::uint64_t>(state.st_size) - taken_;
   if (left == 0) return;
-  printed.resize(std::min(left, kMostPrinted));
+  printed.resize(std::min(left, kMaxPrinted));
   const ssize_t got =
       pread(file_.get(), printed.data(), printed.size(), static_cast<off_t>(taken_));
   printed.resize(got > 0 ? static_cast<std::size_t>(got) : 0);

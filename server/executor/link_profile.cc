@@ -32,9 +32,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr std::size_t kMostFileBytes = 64 * kKiB;
-constexpr std::size_t kMostPoints = 64;
-constexpr double kMostRate = 1e15;  // bytes a second
+constexpr std::size_t kMaxFileBytes = 64 * kKiB;
+constexpr std::size_t kMaxPoints = 64;
+constexpr double kMaxRate = 1e15;  // bytes a second
 
 // How long an executor waits for others that measure, and how often it looks.
 constexpr Duration kTurnPatience = std::chrono::seconds(5);
@@ -52,7 +52,7 @@ absl::StatusOr<memory::BandwidthPoint> DecodePoint(const Json& pair) {
   const memory::BandwidthPoint point{pair[0].get<Bytes>(), pair[1].get<double>()};
   const bool is_sane = point.copy_bytes >= kLeastGroupBytes && point.copy_bytes <= kGiB &&
                        std::isfinite(point.bytes_per_second) && point.bytes_per_second > 0 &&
-                       point.bytes_per_second <= kMostRate;
+                       point.bytes_per_second <= kMaxRate;
   if (!is_sane) return NoProfile("a point of the curve is out of range");
   return point;
 }
@@ -173,7 +173,7 @@ constexpr Bytes kLargestCopy = 64 * kMiB;
 // Of another GPU, which has little besides its pool, and only for a rate.
 constexpr Bytes kLargestPeerCopy = 8 * kMiB;
 constexpr Bytes kBytesOfSize = 16 * kMiB;  // in one round, where copies are smaller
-constexpr std::size_t kMostCopies = 16;
+constexpr std::size_t kMaxCopies = 16;
 constexpr int kRounds = 3;
 constexpr Duration kMeasuringTime = std::chrono::milliseconds(200);
 constexpr Duration kPeerMeasuringTime = std::chrono::milliseconds(100);
@@ -188,7 +188,7 @@ absl::StatusOr<BandwidthCurve> Measurement::Run(Duration time) {
     for (memory::BandwidthPoint& point : curve) {
       if (SteadyClock().Now() > give_up) break;
       const std::size_t copies =
-          std::clamp<std::size_t>(kBytesOfSize / point.copy_bytes, 1, kMostCopies);
+          std::clamp<std::size_t>(kBytesOfSize / point.copy_bytes, 1, kMaxCopies);
       TORPOR_ASSIGN_OR_RETURN(const Duration took, Copy(point.copy_bytes, copies));
       const double rate = static_cast<double>(point.copy_bytes * copies) / ToSeconds(took);
       point.bytes_per_second = std::max(point.bytes_per_second, rate);
@@ -233,7 +233,7 @@ absl::StatusOr<UniqueFd> AwaitTurn(const std::string& path) {
 absl::StatusOr<BandwidthCurve> Read(const std::string& path, const LinkIdentity& link) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat("there is no ", path));
-  std::string text(kMostFileBytes + 1, '\0');
+  std::string text(kMaxFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return DecodeLinkProfile(text, link);
@@ -317,7 +317,7 @@ std::string EncodeLinkProfile(const LinkIdentity& link, const BandwidthCurve& cu
 }
 
 absl::StatusOr<BandwidthCurve> DecodeLinkProfile(std::string_view text, const LinkIdentity& link) {
-  if (text.size() > kMostFileBytes) return NoProfile("too long");
+  if (text.size() > kMaxFileBytes) return NoProfile("too long");
   const Json profile = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!profile.is_object() || profile.value("version", Json()) != kVersion) {
     return NoProfile(absl::StrCat("no object of version ", kVersion));
@@ -330,8 +330,8 @@ absl::StatusOr<BandwidthCurve> DecodeLinkProfile(std::string_view text, const Li
     return absl::FailedPreconditionError("the profile of another GPU, slot or driver");
   }
   const Json points = profile.value("curve", Json());
-  if (!points.is_array() || points.empty() || points.size() > kMostPoints) {
-    return NoProfile(absl::StrCat("its curve does not have 1 to ", kMostPoints, " points"));
+  if (!points.is_array() || points.empty() || points.size() > kMaxPoints) {
+    return NoProfile(absl::StrCat("its curve does not have 1 to ", kMaxPoints, " points"));
   }
   BandwidthCurve curve;
   curve.reserve(points.size());

@@ -12,7 +12,7 @@ namespace torpor::executor {
 namespace {
 
 // More than any kernel has; a driver that never says "no more" must not keep us for ever.
-constexpr std::size_t kMostParameters = 8192;
+constexpr std::size_t kMaxParameters = 8192;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ absl::Status LoadedModule::ReadKernel(CUfunction function) {
   LoadedKernel kernel;
   kernel.function = function;
   kernel.entry.name = name;
-  for (std::size_t i = 0; i < kMostParameters; ++i) {
+  for (std::size_t i = 0; i < kMaxParameters; ++i) {
     std::size_t offset = 0;
     std::size_t bytes = 0;
     if (driver.FuncGetParamInfo(function, i, &offset, &bytes) != CUDA_SUCCESS) break;
@@ -101,10 +101,10 @@ LoadedKernel* LoadedModule::FindKernel(std::string_view name) {
 
 CUresult LoadedModule::RaiseSharedLimit(LoadedKernel& kernel, int bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes >= 0 && bytes <= kernel.most_dynamic_shared) return CUDA_SUCCESS;
+  if (bytes >= 0 && bytes <= kernel.max_dynamic_shared) return CUDA_SUCCESS;
   const CUresult result = device_.driver().FuncSetAttribute(
       kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
-  if (result == CUDA_SUCCESS) kernel.most_dynamic_shared = bytes;
+  if (result == CUDA_SUCCESS) kernel.max_dynamic_shared = bytes;
   return result;
 }
 

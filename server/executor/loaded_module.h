@@ -26,7 +26,7 @@ struct LoadedKernel {
   wire::KernelEntry entry;
   Bytes parameter_bytes = 0;       // of the packed buffer
   int default_dynamic_shared = 0;  // bytes; the limit before anybody set another
-  int most_dynamic_shared = 0;     // that was asked for; guarded by the module's mutex
+  int max_dynamic_shared = 0;      // that was asked for; guarded by the module's mutex
 };
 
 // A variable of a loaded module.
@@ -71,7 +71,7 @@ class LoadedModule {
   const CUmodule module_;
   std::map<std::string, LoadedKernel, std::less<>> kernels_;
   std::map<std::string, LoadedVariable, std::less<>> variables_;
-  std::mutex mutex_;  // of the kernels' most_dynamic_shared
+  std::mutex mutex_;  // of the kernels' max_dynamic_shared
 };
 
 // The executor's modules. What cannot differ between sessions is loaded once for all of them: a

@@ -8,16 +8,16 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/elf_file.h"
-#include "base/fatbin.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "nvidia/elf_file.h"
+#include "nvidia/fatbin.h"
 
 namespace torpor::executor {
 namespace {
 
 // What the entries of a fatbin hold, decompressed: several times the most that PyTorch has in one.
-constexpr Bytes kMostDecompressed = 1 * kGiB;
+constexpr Bytes kMaxDecompressed = 1 * kGiB;
 
 absl::Status CheckCubin(std::span<const std::byte> image) {
   const std::optional<ElfFile> file = ElfFile::Open(image);
@@ -59,8 +59,8 @@ absl::Status CheckFatbin(std::span<const std::uint8_t> image) {
   if (image.empty()) return absl::InvalidArgumentError("no fatbin: it has no bytes");
   Bytes decompressed = 0;
   for (const FatbinEntry& entry : *entries) {
-    if (entry.uncompressed_size > kMostDecompressed - decompressed) {
-      return absl::InvalidArgumentError(absl::StrCat("a fatbin of more than ", kMostDecompressed,
+    if (entry.uncompressed_size > kMaxDecompressed - decompressed) {
+      return absl::InvalidArgumentError(absl::StrCat("a fatbin of more than ", kMaxDecompressed,
                                                      " bytes when it is decompressed"));
     }
     decompressed += entry.uncompressed_size;

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/fatbin.h"
 #include "base/status_macros.h"
+#include "nvidia/fatbin.h"
 #include "proto/wire/relocatable_module.h"
 #include "server/executor/module_check.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/fatbin.h"
+#include "nvidia/fatbin.h"
 #include "proto/wire/relocatable_module.h"
 #include "server/executor/cubin_references.h"
 #include "server/executor/ptx_variables.h"

@@ -85,9 +85,9 @@ absl::StatusOr<bool> ModuleUploadBuffer::Add(const Sha256Digest& digest, std::ui
                                              std::uint64_t at,
                                              std::span<const std::uint8_t> piece) {
   if (at == 0) {
-    if (total_bytes > kMostBytes) {
+    if (total_bytes > kMaxBytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a module of ", total_bytes, " bytes is larger than ", kMostBytes));
+          absl::StrCat("a module of ", total_bytes, " bytes is larger than ", kMaxBytes));
     }
     *this = {};
     digest_ = digest;

@@ -31,7 +31,7 @@ class ModuleStore {
 // A module on its way from a client: pieces come in order.
 class ModuleUploadBuffer {
  public:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{2} << 30;
 
   // True once the module is whole; `bytes()` has it then. InvalidArgument for a piece that does
   // not continue what is there; piece 0 starts anew.

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/fatbin.h"
+#include "nvidia/fatbin.h"
 #include "server/executor/cubin_variables.h"
 #include "server/executor/ptx_variables.h"
 

@@ -92,8 +92,8 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
 }
 
 Bytes MostBytesOf(const DaemonMessage::SwapOut& operation) {
-  const bool is_bounded = operation.most_bytes() > 0 && !operation.drop();
-  return is_bounded ? operation.most_bytes() : DeviceImage::kAll;
+  const bool is_bounded = operation.max_bytes() > 0 && !operation.drop();
+  return is_bounded ? operation.max_bytes() : DeviceImage::kAll;
 }
 
 // Gives what comes from its source.
@@ -123,7 +123,7 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
                                    .forgets_changes = operation.swap_out().forgets_changes(),
                                    .becomes_source = operation.swap_out().becomes_source(),
                                    .look_at_all = operation.swap_out().look_at_all(),
-                                   .most_bytes = MostBytesOf(operation.swap_out())};
+                                   .max_bytes = MostBytesOf(operation.swap_out())};
       TORPOR_ASSIGN_OR_RETURN(const SwappedOut out, session.SwapOut(options, stream, result.seen));
       result.to_host = out.bytes;
       result.has_more = out.has_more;

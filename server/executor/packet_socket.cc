@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<UniqueFd>> Ask(const UniqueFd& connection, absl::stri
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot ask ", who));
   }
   iovec data{answer.data(), answer.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> control{};
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;

@@ -16,7 +16,7 @@ namespace torpor::executor {
 absl::StatusOr<UniqueFd> DialPacketSocket(const std::string& path);
 
 // At most so many descriptors come with an answer.
-inline constexpr std::size_t kMostDescriptors = 128;
+inline constexpr std::size_t kMaxDescriptors = 128;
 
 // Sends `question` and receives an answer of exactly the size of `answer`, with the descriptors
 // that come with it. Errors name `who` is asked.

@@ -9,7 +9,7 @@
 
 namespace torpor::executor {
 
-static_assert(kMostChunks <= kMostDescriptors);
+static_assert(kMaxChunks <= kMaxDescriptors);
 
 absl::StatusOr<std::map<std::uint64_t, UniqueFd>> PeerClient::Fetch(
     const std::vector<std::uint64_t>& chunks) {
@@ -18,7 +18,7 @@ absl::StatusOr<std::map<std::uint64_t, UniqueFd>> PeerClient::Fetch(
   for (std::size_t at = 0; at < chunks.size();) {
     ChunkRequest request{identity_.id.value, identity_.peer_key, chunks[at], 1,
                          use_ == PeerUse::kCopy};
-    while (request.count < kMostChunks && at + request.count < chunks.size() &&
+    while (request.count < kMaxChunks && at + request.count < chunks.size() &&
            chunks[at + request.count] == request.first + request.count) {
       ++request.count;
     }

@@ -18,11 +18,11 @@ namespace {
 
 // Of torpord's own user: functions run as others, or show no key.
 constexpr mode_t kSocketMode = 0600;
-constexpr std::size_t kMostConnections = 64;
+constexpr std::size_t kMaxConnections = 64;
 
 bool Send(int connection, const ChunkReply& reply, const std::vector<UniqueFd>& descriptors) {
   iovec data{const_cast<ChunkReply*>(&reply), sizeof reply};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostChunks)> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxChunks)> control{};
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
@@ -86,7 +86,7 @@ void PeerServer::Serve() {
     if (polled[1].revents == 0) continue;
     UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection) continue;
-    if (connections.size() >= kMostConnections) connections.erase(connections.begin());
+    if (connections.size() >= kMaxConnections) connections.erase(connections.begin());
     connections.push_back(std::move(connection));
   }
 }
@@ -103,7 +103,7 @@ bool PeerServer::Answer(int connection) const {
 
 std::vector<UniqueFd> PeerServer::Export(const ChunkRequest& request, ChunkReply& reply) const {
   std::vector<UniqueFd> descriptors;
-  if (request.count == 0 || request.count > kMostChunks) {
+  if (request.count == 0 || request.count > kMaxChunks) {
     reply.error = EINVAL;
     return descriptors;
   }

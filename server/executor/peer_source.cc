@@ -81,7 +81,7 @@ absl::Status PeerSource::FetchMore() {
     TORPOR_RETURN_IF_ERROR(AllowAccess(device_, AddressOf(run.begin), run.bytes()));
   }
   asked_ += count;
-  next_count_ = std::min<std::size_t>(2 * next_count_, kMostChunks);
+  next_count_ = std::min<std::size_t>(2 * next_count_, kMaxChunks);
   return absl::OkStatus();
 }
 

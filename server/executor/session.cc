@@ -67,13 +67,13 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   if (options.becomes_source) TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
   DeviceImage::WrittenBack copied;
   if (image.dirty() && !options.forgets_changes) {
-    TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.most_bytes, stream));
+    TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.max_bytes, stream));
   }
   if (options.forgets_changes) image.ForgetChanges();
   if (options.becomes_source) image.BecomeSource();
   memory::ExtentSet unseen = std::move(copied.extents);
-  for (const memory::Extent& allocation : image.touches().TakeUploaded(options.most_bytes)) {
-    if (seen.uploaded.size() < memory::TouchLog::kMostNoted) {
+  for (const memory::Extent& allocation : image.touches().TakeUploaded(options.max_bytes)) {
+    if (seen.uploaded.size() < memory::TouchLog::kMaxNoted) {
       seen.uploaded.push_back(allocation.begin);
     }
     unseen.Add(allocation);
@@ -83,13 +83,13 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   if (!seen.address_holders.empty()) {
     memory_->NoteAddressesAt(identity_.device_base + seen.address_holders.front());
   }
-  seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMostNoted;
+  seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMaxNoted;
   if (seen.too_many_holders) seen.address_holders.clear();
   if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
   return SwappedOut{copied.bytes, !options.drop && image.is_partly_saved()};
 }
 
-absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes most_bytes, CUstream stream) {
+absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes max_bytes, CUstream stream) {
   DeviceImage& image = memory_->image();
   // Variables and arrays are not saved before they have been restored.
   TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
@@ -98,7 +98,7 @@ absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes most_bytes, CU
     TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
     TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
   }
-  return image.WriteBack(stream, most_bytes);
+  return image.WriteBack(stream, max_bytes);
 }
 
 absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {

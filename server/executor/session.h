@@ -35,12 +35,12 @@ struct SwapOutOptions {
   bool forgets_changes = false;  // copies nothing; what is there counts as the image's
   bool becomes_source = false;   // stays as it is until it is dropped; see DeviceImage
   bool look_at_all = false;      // for addresses, not only at what has changed since the last time
-  Bytes most_bytes = DeviceImage::kAll;  // to look at, without `drop`
+  Bytes max_bytes = DeviceImage::kAll;  // to look at, without `drop`
 };
 
 struct SwappedOut {
   memory::MovedBytes bytes;  // that were copied
-  bool has_more = false;     // that may have changed, beyond SwapOutOptions::most_bytes
+  bool has_more = false;     // that may have changed, beyond SwapOutOptions::max_bytes
 };
 
 // Told of what happens in sessions outside of torpord's operations. Called by any thread, which may
@@ -130,7 +130,7 @@ class Session {
   bool IsMovable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   absl::Status CheckNoLease(const char* operation) const;
   // Makes the host image equal to what the device has changed, objects included.
-  absl::StatusOr<DeviceImage::WrittenBack> WriteBack(Bytes most_bytes, CUstream stream)
+  absl::StatusOr<DeviceImage::WrittenBack> WriteBack(Bytes max_bytes, CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   // Enqueues copies of values of variables and texels from an image that comes where only
   // `resident_before` was.

@@ -9,10 +9,10 @@
 namespace torpor::executor {
 namespace {
 
-constexpr std::size_t kMostArrays = 1u << 16;
+constexpr std::size_t kMaxArrays = 1u << 16;
 // Beyond what any GPU has along an edge; products of three still are 64-bit numbers.
-constexpr std::uint64_t kMostTexelsOfEdge = 1u << 18;
-constexpr std::uint32_t kMostLevels = 18;
+constexpr std::uint64_t kMaxTexelsOfEdge = 1u << 18;
+constexpr std::uint32_t kMaxLevels = 18;
 
 absl::Status UnknownArray(std::uint64_t id) {
   return absl::NotFoundError(absl::StrCat("the session has no array ", id));
@@ -22,9 +22,9 @@ absl::Status CheckDescription(const wire::ArrayCreate& command) {
   constexpr std::uint32_t kFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                                    CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER;
   const bool has_channels = command.channels == 1 || command.channels == 2 || command.channels == 4;
-  const bool is_sane = command.width > 0 && command.width <= kMostTexelsOfEdge &&
-                       command.height <= kMostTexelsOfEdge && command.depth <= kMostTexelsOfEdge &&
-                       command.levels <= kMostLevels && (command.flags & ~kFlags) == 0 &&
+  const bool is_sane = command.width > 0 && command.width <= kMaxTexelsOfEdge &&
+                       command.height <= kMaxTexelsOfEdge && command.depth <= kMaxTexelsOfEdge &&
+                       command.levels <= kMaxLevels && (command.flags & ~kFlags) == 0 &&
                        has_channels && SessionArrays::ChannelBytes(command.format) != 0;
   return is_sane ? absl::OkStatus()
                  : absl::InvalidArgumentError(
@@ -79,7 +79,7 @@ SessionArrays::~SessionArrays() {
 absl::Status SessionArrays::Create(const wire::ArrayCreate& command, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckDescription(command));
   if (arrays_.contains(command.array)) return absl::AlreadyExistsError("the array is there");
-  if (arrays_.size() >= kMostArrays) {
+  if (arrays_.size() >= kMaxArrays) {
     return absl::ResourceExhaustedError("the session has too many arrays");
   }
   Array array;

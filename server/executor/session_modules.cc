@@ -10,9 +10,9 @@
 namespace torpor::executor {
 namespace {
 
-constexpr std::size_t kMostModules = 1u << 16;
-constexpr std::size_t kMostKernels = 1u << 20;
-constexpr std::size_t kMostMoved = 1u << 12;
+constexpr std::size_t kMaxModules = 1u << 16;
+constexpr std::size_t kMaxKernels = 1u << 20;
+constexpr std::size_t kMaxMoved = 1u << 12;
 // Alignment of a variable's place in the block, and the block's first bytes, which are ours.
 constexpr Bytes kAlignment = 16;
 constexpr std::uint64_t kBlockHasValues = 0x7365'756c'6176;  // "values"
@@ -45,7 +45,7 @@ absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
   Module& module = modules_[id];
   if (module.loaded == nullptr) {
     absl::StatusOr<ModuleLibrary::Loaded> loaded =
-        modules_.size() > kMostModules
+        modules_.size() > kMaxModules
             ? absl::ResourceExhaustedError("the session has too many modules")
             : library_.Load(digest, variables, finds_variables);
     if (!loaded.ok()) {
@@ -81,12 +81,12 @@ absl::Status SessionModules::CreateKernel(std::uint64_t id, std::uint64_t module
     return absl::NotFoundError(absl::StrCat("module ", module_id, " has no kernel ",
                                             absl::string_view(name.data(), name.size())));
   }
-  if (kernels_.size() >= kMostKernels) {
+  if (kernels_.size() >= kMaxKernels) {
     return absl::ResourceExhaustedError("the session has too many kernels");
   }
   kernels_[id] = {kernel, module->second.loaded, module_id, kernel->default_dynamic_shared,
                   module->second.reads_variables};
-  most_parameters_ = std::max(most_parameters_, kernel->entry.parameters.size());
+  max_parameters_ = std::max(max_parameters_, kernel->entry.parameters.size());
   return absl::OkStatus();
 }
 
@@ -188,7 +188,7 @@ absl::Status SessionModules::Publish(std::uint64_t module_id, std::string_view n
                                             absl::string_view(name.data(), name.size())));
   }
   if (variable->address == address) return absl::OkStatus();
-  if (moved_.size() >= kMostMoved) {
+  if (moved_.size() >= kMaxMoved) {
     return absl::ResourceExhaustedError("the session knows too many addresses of variables");
   }
   moved_.push_back({module_id, address, variable->address, variable->bytes});

@@ -9,11 +9,11 @@
 namespace torpor::executor {
 namespace {
 
-constexpr std::size_t kMostObjects = 1u << 20;
+constexpr std::size_t kMaxObjects = 1u << 20;
 // Sizes, counts and pairs of them are below: to translate such a value would change those too.
 constexpr std::uint64_t kFirstUnmistakable = std::uint64_t{1} << 32;
 // Drivers that give small values count; a value that is not among the next ones is somebody's.
-constexpr std::size_t kMostTries = 256;
+constexpr std::size_t kMaxTries = 256;
 
 absl::Status UnknownObject(std::uint64_t id) {
   return absl::NotFoundError(absl::StrCat("the session has no texture or surface object ", id));
@@ -32,7 +32,7 @@ bool SessionTextures::reads_memory() const {
                              [](const auto& object) { return object.second.memory.bytes > 0; });
 }
 
-bool SessionTextures::HasRoom() const { return objects_.size() < kMostObjects; }
+bool SessionTextures::HasRoom() const { return objects_.size() < kMaxObjects; }
 
 CUresult SessionTextures::Make(const Object& object, std::uint64_t& value) const {
   const CudaDriver& driver = device_.driver();
@@ -56,7 +56,7 @@ void SessionTextures::Destroy(const Object& object, std::uint64_t value) const {
 bool SessionTextures::MakeAs(std::uint64_t value, const Object& object) const {
   std::vector<std::uint64_t> superfluous;
   bool is_made = false;
-  for (std::size_t i = 0; i < kMostTries && !is_made; ++i) {
+  for (std::size_t i = 0; i < kMaxTries && !is_made; ++i) {
     std::uint64_t made = 0;
     if (Make(object, made) != CUDA_SUCCESS) break;
     is_made = made == value;

@@ -9,7 +9,7 @@
 namespace torpor::executor {
 namespace {
 
-constexpr std::size_t kMostStreams = 4096;
+constexpr std::size_t kMaxStreams = 4096;
 constexpr Duration kQueryPause = std::chrono::microseconds(50);
 
 }  // namespace
@@ -40,7 +40,7 @@ void StreamSet::Close(Stream& stream) {
 
 CUresult StreamSet::Create(std::uint64_t id, unsigned flags, int priority) {
   if (id <= kLegacyHandle || streams_.contains(id)) return CUDA_ERROR_INVALID_HANDLE;
-  if (streams_.size() >= kMostStreams) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (streams_.size() >= kMaxStreams) return CUDA_ERROR_OUT_OF_MEMORY;
   Stream stream;
   const CUresult result = MakeStream(flags, priority, stream);
   if (result == CUDA_SUCCESS) streams_.emplace(id, stream);

@@ -19,16 +19,16 @@ namespace torpor::executor {
 // taken.
 class VariableNames {
  public:
-  static constexpr std::size_t kMostNames = 1u << 16;
-  static constexpr Bytes kMostNameBytes = 16 * kMiB;   // those that are there twice count twice
-  static constexpr Bytes kMostReadBytes = 512 * kMiB;  // of PTX and of what is decompressed
+  static constexpr std::size_t kMaxNames = 1u << 16;
+  static constexpr Bytes kMaxNameBytes = 16 * kMiB;   // those that are there twice count twice
+  static constexpr Bytes kMaxReadBytes = 512 * kMiB;  // of PTX and of what is decompressed
 
   bool is_full() const { return is_full_; }
 
   void Add(std::string_view name) {
     if (is_full_ || !Take(name.size() + 1, name_bytes_left_)) return;
     names_.emplace(name);
-    is_full_ = names_.size() > kMostNames;
+    is_full_ = names_.size() > kMaxNames;
   }
   // Whether `bytes` more of the module may be read.
   bool MayRead(Bytes bytes) { return !is_full_ && Take(bytes, read_bytes_left_); }
@@ -37,8 +37,8 @@ class VariableNames {
   absl::StatusOr<std::set<std::string>> Finish() && {
     if (!is_full_) return std::move(names_);
     return absl::ResourceExhaustedError(absl::StrCat(
-        "a module with variables of more than ", kMostNames, " names, ", kMostNameBytes,
-        " bytes of names, or in ", kMostReadBytes, " bytes of PTX and decompressed cubins"));
+        "a module with variables of more than ", kMaxNames, " names, ", kMaxNameBytes,
+        " bytes of names, or in ", kMaxReadBytes, " bytes of PTX and decompressed cubins"));
   }
 
  private:
@@ -49,8 +49,8 @@ class VariableNames {
   }
 
   std::set<std::string> names_;
-  Bytes name_bytes_left_ = kMostNameBytes;
-  Bytes read_bytes_left_ = kMostReadBytes;
+  Bytes name_bytes_left_ = kMaxNameBytes;
+  Bytes read_bytes_left_ = kMaxReadBytes;
   bool is_full_ = false;
 };
 

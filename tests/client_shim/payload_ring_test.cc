@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kBegin = 4096;
 constexpr std::uint64_t kRingBytes = 1024;
-constexpr std::uint64_t kMost = kRingBytes / 4;  // of one piece
+constexpr std::uint64_t kMax = kRingBytes / 4;  // of one piece
 
 class PayloadRingTest : public ::testing::Test {
  protected:
@@ -30,10 +30,10 @@ class PayloadRingTest : public ::testing::Test {
   }
   bool IsFull() {
     WindowPiece piece;
-    return !ring_.Acquire(kMost, piece);
+    return !ring_.Acquire(kMax, piece);
   }
   std::vector<WindowPiece> Fill() {
-    std::vector<WindowPiece> pieces = {Take(kMost), Take(kMost), Take(kMost), Take(kMost)};
+    std::vector<WindowPiece> pieces = {Take(kMax), Take(kMax), Take(kMax), Take(kMax)};
     EXPECT_TRUE(IsFull());
     return pieces;
   }
@@ -67,14 +67,14 @@ TEST_F(PayloadRingTest, PiecesAreAlignedAndApart) {
   }
 }
 
-TEST_F(PayloadRingTest, OnePieceIsAtMostAQuarter) { EXPECT_EQ(Take(kRingBytes).bytes, kMost); }
+TEST_F(PayloadRingTest, OnePieceIsAtMostAQuarter) { EXPECT_EQ(Take(kRingBytes).bytes, kMax); }
 
 TEST_F(PayloadRingTest, RoomComesBackWhenTheExecutorHasRead) {
   const std::vector<WindowPiece> pieces = Fill();
   Complete(pieces[0]);
   EXPECT_TRUE(IsFull()) << "a piece that was not sent yet cannot have been read";
   ring_.Submitted(pieces[0]);
-  EXPECT_EQ(Take(kMost).offset, pieces[0].offset);
+  EXPECT_EQ(Take(kMax).offset, pieces[0].offset);
 }
 
 TEST_F(PayloadRingTest, RoomComesBackOldestFirst) {
@@ -82,14 +82,14 @@ TEST_F(PayloadRingTest, RoomComesBackOldestFirst) {
   ring_.Release(pieces[1]);
   EXPECT_TRUE(IsFull());
   ring_.Release(pieces[0]);
-  EXPECT_EQ(Take(kMost).offset, pieces[0].offset);
-  EXPECT_EQ(Take(kMost).offset, pieces[1].offset);
+  EXPECT_EQ(Take(kMax).offset, pieces[0].offset);
+  EXPECT_EQ(Take(kMax).offset, pieces[1].offset);
   EXPECT_TRUE(IsFull());
 }
 
 TEST_F(PayloadRingTest, AnEmptyRingBeginsAtItsBegin) {
-  ring_.Release(Take(kMost));
-  EXPECT_EQ(Take(kMost).offset, kBegin);
+  ring_.Release(Take(kMax));
+  EXPECT_EQ(Take(kMax).offset, kBegin);
 }
 
 TEST_F(PayloadRingTest, SlotsAreGivenBackWithTheirPieces) {
@@ -107,12 +107,12 @@ TEST_F(PayloadRingTest, WhatADeadExecutorHeldIsFreeButNotWhatIsBeingFilled) {
   const std::vector<WindowPiece> pieces = Fill();
   for (std::size_t i = 0; i < 3; ++i) ring_.Submitted(pieces[i]);
   ring_.DropSubmitted();
-  for (int i = 0; i < 3; ++i) Take(kMost);
+  for (int i = 0; i < 3; ++i) Take(kMax);
   EXPECT_TRUE(IsFull());
 }
 
 TEST_F(PayloadRingTest, ReleasingTwiceHarmsNobody) {
-  const WindowPiece piece = Take(kMost);
+  const WindowPiece piece = Take(kMax);
   ring_.Release(piece);
   ring_.Release(piece);
   EXPECT_EQ(Fill().size(), 4u);

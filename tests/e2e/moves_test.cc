@@ -26,7 +26,7 @@ std::string TwoGpus(const std::string& pcie, const std::string& nvlink) {
 constexpr unsigned kTableKilobytes = 12 << 10;
 // Of moves for a request: which of two requests comes first is not decided here.
 constexpr int kAskedMoves = 3;
-constexpr int kMostTries = 60;
+constexpr int kMaxTries = 60;
 constexpr TurnLimits kLimits{.block_kilobytes = 1024, .tokens = 200};
 
 class Moves : public testing::Test {
@@ -88,7 +88,7 @@ TEST_F(Moves, ARequestWhoseGpuIsAnothersMovesItsFunction) {
   ASSERT_NO_FATAL_FAILURE(node_.StartFunction("other", shape_.Command()));
   AskForAnything();
   int moves = 0;
-  for (int tries = 0; moves < kAskedMoves && tries < kMostTries && !HasFailure(); ++tries) {
+  for (int tries = 0; moves < kAskedMoves && tries < kMaxTries && !HasFailure(); ++tries) {
     const int gpu = ResidentGpus().at(0);
     node_.Torporctl({"load", "other", "--gpu", std::to_string(gpu)});
     const Turn turn = RandomTurn(model_, kLimits, random_);
@@ -101,7 +101,7 @@ TEST_F(Moves, ARequestWhoseGpuIsAnothersMovesItsFunction) {
     if (replies[1].headers.at("x-torpor-swap") == "peer") ++moves;
     node_.WaitUntilIdle();
   }
-  EXPECT_EQ(moves, kAskedMoves) << "in " << kMostTries << " tries";
+  EXPECT_EQ(moves, kAskedMoves) << "in " << kMaxTries << " tries";
   Ask(BytesTurn(model_));
 }
 

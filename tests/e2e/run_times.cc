@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kRuns = 9;
 // A request that should have found its GPU busy may come too late for that.
-constexpr std::size_t kMostTries = 3 * kRuns;
+constexpr std::size_t kMaxTries = 3 * kRuns;
 
 constexpr const char* kBytes = "torpor_swap_bytes_total";
 constexpr const char* kSwaps = "torpor_swap_duration_seconds_count";
@@ -53,7 +53,7 @@ absl::StatusOr<RunMeter::TimedReply> RunMeter::Time(std::size_t function) const 
 absl::StatusOr<Duration> RunMeter::Resident(std::size_t function) const {
   std::vector<Duration> times;
   times.reserve(kRuns);
-  for (std::size_t tries = 0; tries < kMostTries && times.size() < kRuns; ++tries) {
+  for (std::size_t tries = 0; tries < kMaxTries && times.size() < kRuns; ++tries) {
     TORPOR_RETURN_IF_ERROR(fleet_.AwaitIdle());
     TORPOR_ASSIGN_OR_RETURN(const TimedReply run, Time(function));
     if (Header(run.reply, "x-torpor-swap") == "resident") times.push_back(run.took);
@@ -87,7 +87,7 @@ absl::StatusOr<ColdRuns> RunMeter::FromPeer(std::size_t function, std::size_t ot
   ColdRuns runs;
   std::vector<Duration> times;
   times.reserve(kRuns);
-  for (std::size_t tries = 0; tries < kMostTries && times.size() < kRuns; ++tries) {
+  for (std::size_t tries = 0; tries < kMaxTries && times.size() < kRuns; ++tries) {
     TORPOR_ASSIGN_OR_RETURN(const auto run, TimeBeside(function, other));
     if (!run) continue;
     times.push_back(run->took);

@@ -158,11 +158,11 @@ Bytes SequenceModel::bytes() const {
 }
 
 Turn RandomTurn(SequenceModel& model, const TurnLimits& limits, std::mt19937& random) {
-  constexpr unsigned kMostTokensAtOnce = 12;
+  constexpr unsigned kMaxTokensAtOnce = 12;
   const unsigned block = UpTo(sequence::kMaxBlocks - 1, random);
   const unsigned value = UpTo(1u << 20, random);
   const unsigned kind = UpTo(15, random);
-  if (model.tokens() + kMostTokensAtOnce > limits.tokens || kind == 0) {
+  if (model.tokens() + kMaxTokensAtOnce > limits.tokens || kind == 0) {
     return TurnOf("reset", {}, model.Reset());
   }
   if (kind <= 2) {
@@ -174,7 +174,7 @@ Turn RandomTurn(SequenceModel& model, const TurnLimits& limits, std::mt19937& ra
   if (kind <= 5) {
     return TurnOf("change", {{"block", block}, {"value", value}}, model.Change(block, value));
   }
-  const unsigned count = 1 + UpTo(kMostTokensAtOnce - 1, random);
+  const unsigned count = 1 + UpTo(kMaxTokensAtOnce - 1, random);
   return TurnOf("step", {{"token", value}, {"count", count}}, model.Step(value, count));
 }
 

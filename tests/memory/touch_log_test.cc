@@ -62,10 +62,10 @@ TEST_F(TouchLogTest, UploadsAreTakenAsFarAsTheyMayBeLookedThrough) {
 
 TEST_F(TouchLogTest, NotesAreBounded) {
   std::vector<Extent> many;
-  for (Bytes i = 0; i < TouchLog::kMostNoted + 10; ++i) many.push_back({i, i + 1});
+  for (Bytes i = 0; i < TouchLog::kMaxNoted + 10; ++i) many.push_back({i, i + 1});
   log_.Reset(many);
   log_.Touch({0, many.back().end});
-  EXPECT_EQ(log_.order().size(), TouchLog::kMostNoted);
+  EXPECT_EQ(log_.order().size(), TouchLog::kMaxNoted);
 }
 
 }  // namespace

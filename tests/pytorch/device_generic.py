@@ -79,9 +79,9 @@ class Operator:
         return self.dtype is None or is_for_gpus_only or is_skipped(
             self.described, "TestCommon", "test_compare_cpu", self.dtype)
 
-    def compare(self, most_samples):
+    def compare(self, max_samples):
         op = self.described
-        for sample in itertools.islice(op.sample_inputs("cuda", self.dtype), most_samples):
+        for sample in itertools.islice(op.sample_inputs("cuda", self.dtype), max_samples):
             moved = sample.transform(on_cpu)
             expected = op(moved.input, *moved.args, **moved.kwargs)
             expect_equal(op(sample.input, *sample.args, **sample.kwargs), expected)
@@ -100,12 +100,12 @@ class Module:
         return self.dtype not in self.described.dtypes or is_skipped(
             self.described, "TestModule", "test_cpu_gpu_parity", self.dtype)
 
-    def compare(self, most_samples):
+    def compare(self, max_samples):
         info = self.described
         inputs = info.module_inputs_func(info, device="cpu", dtype=self.dtype, requires_grad=False,
                                          training=False)
         with_forward = (each for each in inputs if each.forward_input is not None)
-        for sample in itertools.islice(with_forward, most_samples):
+        for sample in itertools.islice(with_forward, max_samples):
             made, given = sample.constructor_input, sample.forward_input
             module = info.module_cls(*made.args, **made.kwargs).eval()
             expected = module(*given.args, **given.kwargs)
@@ -119,7 +119,7 @@ def tree_map(function, values):
     return _pytree.tree_map(function, values)
 
 
-def outcome_of(case, most_samples):
+def outcome_of(case, max_samples):
     import torch
     from torch.testing._internal.common_utils import set_rng_seed
     if case.is_skipped():
@@ -127,7 +127,7 @@ def outcome_of(case, most_samples):
     set_rng_seed(42)
     try:
         with torch.no_grad():
-            case.compare(most_samples)
+            case.compare(max_samples)
         torch.cuda.synchronize()
         return "passed", ""
     except Exception as error:  # whatever an operator may raise
@@ -149,13 +149,13 @@ def cases():
     return [Operator(each) for each in op_db] + [Module(each) for each in module_db]
 
 
-def run_cases(names, most_samples):
+def run_cases(names, max_samples):
     """Writes a line when a case begins and one when it has ended."""
     warnings.simplefilter("ignore")
     by_name = {case.name: case for case in cases()}
     for name in names:
         print(json.dumps(dict(begins=name)), flush=True)
-        outcome, why = outcome_of(by_name[name], most_samples)
+        outcome, why = outcome_of(by_name[name], max_samples)
         print(json.dumps(dict(ends=name, outcome=outcome, why=why)), flush=True)
         if outcome == "failed" and not works():
             return

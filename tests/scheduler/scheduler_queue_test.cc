@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kMost = static_cast<std::uint64_t>(Scheduler::kMostPassedOver);
+constexpr auto kMax = static_cast<std::uint64_t>(Scheduler::kMaxPassedOver);
 
 // Has all but one wait for a better GPU.
 class Choosy final : public PlacementPolicy {
@@ -31,15 +31,15 @@ class Choosy final : public PlacementPolicy {
 
 TEST(SchedulerQueueTest, AFreeGpuIsOfferedToTheFirstOnly) {
   std::uint64_t asked = 0;
-  Scheduler scheduler({MakeFifoQueue(), std::make_unique<Choosy>(InstanceId{kMost + 10}, asked),
-                       MakeLruEviction()});
+  Scheduler scheduler(
+      {MakeFifoQueue(), std::make_unique<Choosy>(InstanceId{kMax + 10}, asked), MakeLruEviction()});
   const auto tell = [&](const Event& event) { return scheduler.OnEvent(event, TimePoint()); };
   tell(ExecutorUp{kGpu0, 100});
-  for (std::uint64_t id = 1; id <= 10 * kMost; ++id) {
+  for (std::uint64_t id = 1; id <= 10 * kMax; ++id) {
     tell(InstanceAdded{InstanceId{id}});
     asked = 0;
     tell(RequestArrived{RequestId{id}, InstanceId{id}});
-    EXPECT_EQ(asked, std::min(id, kMost));
+    EXPECT_EQ(asked, std::min(id, kMax));
   }
   // The others come when those have gone.
   for (std::uint64_t id = 1; id < 10; ++id) {
@@ -47,7 +47,7 @@ TEST(SchedulerQueueTest, AFreeGpuIsOfferedToTheFirstOnly) {
     tell(RequestGone{RequestId{id}});
   }
   tell(RequestGone{RequestId{10}});
-  EXPECT_EQ(scheduler.node().gpus.at(kGpu0).tenant, InstanceId{kMost + 10});
+  EXPECT_EQ(scheduler.node().gpus.at(kGpu0).tenant, InstanceId{kMax + 10});
 }
 
 class GpusOfTwoSizesTest : public SchedulerTest {};
@@ -55,7 +55,7 @@ class GpusOfTwoSizesTest : public SchedulerTest {};
 TEST_F(GpusOfTwoSizesTest, WhoIsTooLargeForTheFreeOneKeepsNobodyFromIt) {
   Up(kGpu0, 100);
   Up(kGpu1, 20);
-  for (std::uint64_t id = 1; id <= 2 * kMost; ++id) {
+  for (std::uint64_t id = 1; id <= 2 * kMax; ++id) {
     Add(InstanceId{id}, 50);
     Arrive(id, InstanceId{id});
   }

@@ -18,7 +18,7 @@ namespace torpor::soak {
 namespace {
 
 // More would leave too little room to the others.
-constexpr std::size_t kMostPinned = 4;
+constexpr std::size_t kMaxPinned = 4;
 
 // Whether the daemon knows of all requests that were sent.
 bool HaveAllArrived(const std::string& admin_socket, std::uint64_t sent) {
@@ -121,7 +121,7 @@ void Hints::Pin(const std::string& function) {
   const std::lock_guard<std::mutex> lock(mutex_);
   pinned_.push_back(function);
   Note("pin", function, torporctl::Pin(admin_socket_, function, true));
-  if (pinned_.size() <= kMostPinned) return;
+  if (pinned_.size() <= kMaxPinned) return;
   Note("unpin", pinned_.front(), torporctl::Pin(admin_socket_, pinned_.front(), false));
   pinned_.pop_front();
 }

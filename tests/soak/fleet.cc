@@ -10,7 +10,7 @@ namespace {
 
 // A function is never larger than 16 MiB, and 6 MiB in the mean.
 constexpr unsigned kLeastTableKilobytes = 256;
-constexpr unsigned kMostTableKilobytes = 6 << 10;
+constexpr unsigned kMaxTableKilobytes = 6 << 10;
 constexpr e2e::TurnLimits kLimits{.block_kilobytes = 1536, .tokens = 512};
 
 constexpr std::size_t kJournalLength = 40;
@@ -48,7 +48,7 @@ void Fleet::Start() {
 void Fleet::StartOne(Function& function) {
   const e2e::SequenceShape shape = {
       .seed = Between(0, 1 << 30, random_),
-      .kilobytes = Between(kLeastTableKilobytes, kMostTableKilobytes, random_),
+      .kilobytes = Between(kLeastTableKilobytes, kMaxTableKilobytes, random_),
       .is_paged = Between(0, 1, random_) == 1};
   function.model.emplace(shape);
   function.journal = {::testing::PrintToString(shape.Command())};

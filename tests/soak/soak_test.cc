@@ -56,7 +56,7 @@ constexpr int kSparedGpus = 1;
 constexpr Duration kProgressPeriod = seconds(10);
 constexpr Duration kKillPeriod = milliseconds(3'700);
 constexpr Duration kRestartPeriod = milliseconds(2'300);
-constexpr unsigned kMostHintPauseMs = 60;
+constexpr unsigned kMaxHintPauseMs = 60;
 
 constexpr const char* kLargest = "largest";  // as large as a GPU
 
@@ -99,7 +99,7 @@ class Soak : public testing::Test {
     for (int i = 0; i < kAdministrators; ++i) {
       threads.emplace_back([&, random = std::mt19937(random_())]() mutable {
         while (!is_over.WaitForNotificationWithTimeout(
-            absl::Milliseconds(random() % kMostHintPauseMs))) {
+            absl::Milliseconds(random() % kMaxHintPauseMs))) {
           hints_.GiveOne(random);
         }
       });

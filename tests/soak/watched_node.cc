@@ -20,10 +20,10 @@ namespace {
 using std::chrono::seconds;
 
 // How much more a process may have in the end than after the warm-up, with as many functions.
-constexpr Bytes kMostAnonymousGrowth = 16 * kMiB;
-constexpr int kMostDescriptorGrowth = 8;
+constexpr Bytes kMaxAnonymousGrowth = 16 * kMiB;
+constexpr int kMaxDescriptorGrowth = 8;
 
-constexpr Bytes kMostSharedLeft = 1 * kMiB;
+constexpr Bytes kMaxSharedLeft = 1 * kMiB;
 
 constexpr const char* kDaemon = "torpord";
 constexpr const char* kSparedExecutor = "executor 0";
@@ -35,8 +35,8 @@ const ProcessFigures& ReferenceOf(const std::string& process, const WatchedNode:
 
 // With its functions gone it has what it had before they came, and its arena.
 bool IsBare(const ProcessFigures& left, const ProcessFigures& bare, Bytes arena) {
-  return left.shared <= bare.shared + kMostSharedLeft + arena &&
-         left.descriptor_count() <= bare.descriptor_count() + kMostDescriptorGrowth;
+  return left.shared <= bare.shared + kMaxSharedLeft + arena &&
+         left.descriptor_count() <= bare.descriptor_count() + kMaxDescriptorGrowth;
 }
 
 }  // namespace
@@ -88,10 +88,10 @@ void WatchedNode::Print(const char* when, const Figures& figures) {
 void WatchedNode::CheckGrowth(const Figures& warm, const Figures& after, int functions) {
   for (const auto& [process, figures] : after) {
     const ProcessFigures& before = ReferenceOf(process, warm);
-    EXPECT_LE(figures.anonymous, before.anonymous + kMostAnonymousGrowth) << process;
+    EXPECT_LE(figures.anonymous, before.anonymous + kMaxAnonymousGrowth) << process;
     // Connections to functions that were asked a moment ago are kept.
     EXPECT_LE(figures.descriptor_count(),
-              before.descriptor_count() + kMostDescriptorGrowth + functions)
+              before.descriptor_count() + kMaxDescriptorGrowth + functions)
         << process << " has " << figures.DescriptorText() << "; it had " << before.DescriptorText();
   }
 }
@@ -128,9 +128,9 @@ void WatchedNode::CheckThatTheDaemonLeavesNothing() {
 }
 
 std::string WatchedNode::EndOfLog() const {
-  constexpr std::size_t kMostLog = 64 << 10;
+  constexpr std::size_t kMaxLog = 64 << 10;
   const std::string log = node_.daemon().Stderr();
-  return "the end of torpord's log:\n" + log.substr(log.size() - std::min(log.size(), kMostLog));
+  return "the end of torpord's log:\n" + log.substr(log.size() - std::min(log.size(), kMaxLog));
 }
 
 }  // namespace torpor::soak

@@ -117,7 +117,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class HttpClient::Impl {
  public:
-  explicit Impl(std::size_t most_connections) : most_connections_(most_connections) {}
+  explicit Impl(std::size_t max_connections) : max_connections_(max_connections) {}
 
   void Post(const std::string& host, const std::string& path, const std::string& body,
             TimePoint give_up, OnAnswer on_answer) {
@@ -157,7 +157,7 @@ class HttpClient::Impl {
   std::shared_ptr<Connection> Take(const std::string& host) {
     const auto idle = idle_.find(host);
     if (idle != idle_.end()) return TakeFrom(idle);
-    if (most_connections_ > 0 && under_way_ + idle_count_ >= most_connections_ && !idle_.empty()) {
+    if (max_connections_ > 0 && under_way_ + idle_count_ >= max_connections_ && !idle_.empty()) {
       TakeFrom(idle_.begin());
     }
     return std::make_shared<Connection>(loop_);
@@ -185,15 +185,15 @@ class HttpClient::Impl {
     idle_.erase(idle);
   }
 
-  const std::size_t most_connections_;
+  const std::size_t max_connections_;
   asio::io_context loop_{1};
   Idle idle_;  // by host, none of them empty
   std::size_t idle_count_ = 0;
   std::size_t under_way_ = 0;
 };
 
-HttpClient::HttpClient(std::size_t most_connections)
-    : impl_(std::make_unique<Impl>(most_connections)) {}
+HttpClient::HttpClient(std::size_t max_connections)
+    : impl_(std::make_unique<Impl>(max_connections)) {}
 HttpClient::~HttpClient() = default;
 
 void HttpClient::Post(const std::string& host, const std::string& path, const std::string& body,

@@ -28,7 +28,7 @@ class HttpClient {
   using OnAnswer = std::function<void(HttpAnswer)>;
 
   // Idle connections are closed where there would be more than so many in all; 0: any number.
-  explicit HttpClient(std::size_t most_connections);
+  explicit HttpClient(std::size_t max_connections);
   ~HttpClient();
 
   // Sends `body` to http://`host``path` (host is host:port). `on_answer` is called exactly once.

@@ -83,8 +83,8 @@ EXAMPLES
 // Beyond this many the failures are counted but not told.
 constexpr int kFailuresTold = 20;
 
-constexpr double kMostSeconds = 1e9;
-constexpr double kMostMilliseconds = 1e9;
+constexpr double kMaxSeconds = 1e9;
+constexpr double kMaxMilliseconds = 1e9;
 
 // Files that are not connections.
 constexpr std::size_t kOtherFiles = 32;
@@ -135,9 +135,9 @@ void AddOptions(Options* options, CLI::App* app) {
                   "Where rates come from (see below); replaces the file's")
       ->type_name("FILE|trace-like|gamma:SHAPE");
   app->add_option("--duration-s", options->duration_s, "Measured seconds; replaces the file's")
-      ->check(Within(0.001, kMostSeconds));
+      ->check(Within(0.001, kMaxSeconds));
   app->add_option("--warm-up-s", options->warm_up_s, "Seconds before them; replaces the file's")
-      ->check(Within(0, kMostSeconds));
+      ->check(Within(0, kMaxSeconds));
   app->add_option("--seed", options->seed, "Of arrivals and rates; replaces the file's");
   app->add_option("--rate-factor", options->rate_factor,
                   "Multiplies every function's rate (default 1)")
@@ -152,10 +152,10 @@ void AddOptions(Options* options, CLI::App* app) {
       ->type_name("FOLDER");
   app->add_option("--max-lag-ms", options->max_lag_ms,
                   "Fail if the p99 of the generator's own lateness is over this (0: never)")
-      ->check(Within(0, kMostMilliseconds));
+      ->check(Within(0, kMaxMilliseconds));
   app->add_option("--abort-lag-ms", options->abort_lag_ms,
                   "Give up as soon as one request would be sent later than this (0: never)")
-      ->check(Within(0, kMostMilliseconds));
+      ->check(Within(0, kMaxMilliseconds));
   app->add_flag("--quiet", options->quiet, "No progress line");
 }
 

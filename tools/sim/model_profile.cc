@@ -28,7 +28,7 @@ constexpr NumberRange kMegabytes = {0.001, 1e7};
 constexpr NumberRange kGigabytes = {0.001, 1e4};
 constexpr NumberRange kReservedGigabytes = {0, 1e4};
 constexpr NumberRange kGbps = {0.001, 1e5};
-constexpr NumberRange kPercentile = {0.01, scheduler::kMostPercentile};
+constexpr NumberRange kPercentile = {0.01, scheduler::kMaxPercentile};
 constexpr unsigned kMaxBlocks = 1'000'000;
 
 Duration Milliseconds(double ms) { return Duration(std::llround(ms * 1e6)); }

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/elf_file.h"
 #include "base/unique_fd.h"
+#include "nvidia/elf_file.h"
 
 namespace torpor::torporctl {
 namespace {

@@ -270,7 +270,7 @@ void AddRunOptions(CLI::App& command, Options& options) {
       .add_option("--gpus", options.standalone.gpus,
                   "With --standalone: how many GPUs the program sees")
       ->type_name("COUNT")
-      ->check(CLI::Range(1, wire::kMostDevices))
+      ->check(CLI::Range(1, wire::kMaxDevices))
       ->capture_default_str()
       ->needs(standalone);
   command

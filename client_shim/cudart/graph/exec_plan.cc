@@ -10,8 +10,8 @@ namespace torpor::shim {
 namespace {
 
 // Of one GraphAddNodes before its last node, and of a node: together below the longest command.
-constexpr std::size_t kMostPieceBytes = std::size_t{256} * 1024;
-constexpr std::size_t kMostNodeBytes = std::size_t{512} * 1024;
+constexpr std::size_t kMaxPieceBytes = std::size_t{256} * 1024;
+constexpr std::size_t kMaxNodeBytes = std::size_t{512} * 1024;
 
 bool Equal(const std::vector<wire::GraphCommand>& left,
            const std::vector<wire::GraphCommand>& right) {
@@ -32,7 +32,7 @@ cudaError_t CommandsOf(const GraphNode& node, const ExecPlan::Nodes& disabled,
   commands.clear();
   if (disabled.contains(&node)) return cudaSuccess;
   TORPOR_TRY(EncodeWork(node.work, commands));
-  return BytesOf(commands) <= kMostNodeBytes ? cudaSuccess : cudaErrorInvalidValue;
+  return BytesOf(commands) <= kMaxNodeBytes ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ cudaError_t ExecPlan::CreatePart(const Stage& stage, const Nodes& disabled, Part
     node.dependencies = planned.dependencies;
     part.sent.push_back(node.commands);
     piece_bytes += BytesOf(node.commands) + sizeof(std::uint32_t) * node.dependencies.size();
-    if (piece_bytes < kMostPieceBytes) continue;
+    if (piece_bytes < kMaxPieceBytes) continue;
     TORPOR_TRY(send());
     piece = {graph, static_cast<std::uint32_t>(part.sent.size()), {}};
     piece_bytes = 0;

@@ -17,7 +17,7 @@ class Memories {
     std::lock_guard lock(mutex_);
     known_[memory->address()] = {memory.get(), memory};
     use_.reserved += memory->bytes();
-    use_.most_reserved = std::max(use_.most_reserved, use_.reserved);
+    use_.max_reserved = std::max(use_.max_reserved, use_.reserved);
   }
   // False: it was forgotten.
   bool Remove(const GraphMemory& memory) {
@@ -43,7 +43,7 @@ class Memories {
     in_use_.try_emplace(memory.address(), known_.at(memory.address()).reference.lock());
     if (!counted_.emplace(memory.address(), memory.bytes()).second) return;
     use_.used += memory.bytes();
-    use_.most_used = std::max(use_.most_used, use_.used);
+    use_.max_used = std::max(use_.max_used, use_.used);
   }
   // The reference that was held; dropped by the caller, outside the lock.
   std::shared_ptr<GraphMemory> Release(const GraphMemory& memory) {
@@ -161,11 +161,11 @@ GraphMemoryUse CurrentGraphMemoryUse() {
 void TrimGraphMemory() { TheMemories().Trim(); }
 
 void ResetMostUsed() {
-  TheMemories().WithUse([](GraphMemoryUse& use) { use.most_used = use.used; });
+  TheMemories().WithUse([](GraphMemoryUse& use) { use.max_used = use.used; });
 }
 
 void ResetMostReserved() {
-  TheMemories().WithUse([](GraphMemoryUse& use) { use.most_reserved = use.reserved; });
+  TheMemories().WithUse([](GraphMemoryUse& use) { use.max_reserved = use.reserved; });
 }
 
 }  // namespace torpor::shim

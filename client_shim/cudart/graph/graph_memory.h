@@ -50,9 +50,9 @@ void ForgetGraphMemory();
 // trimming (used).
 struct GraphMemoryUse {
   std::uint64_t used = 0;
-  std::uint64_t most_used = 0;
+  std::uint64_t max_used = 0;
   std::uint64_t reserved = 0;
-  std::uint64_t most_reserved = 0;
+  std::uint64_t max_reserved = 0;
 };
 GraphMemoryUse CurrentGraphMemoryUse();
 // What is not in use now no longer counts as used.

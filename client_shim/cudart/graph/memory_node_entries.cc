@@ -18,13 +18,13 @@ cudaError_t TellUse(int device, cudaGraphMemAttributeType attribute, void* value
       bytes = use.used;
       return cudaSuccess;
     case cudaGraphMemAttrUsedMemHigh:
-      bytes = use.most_used;
+      bytes = use.max_used;
       return cudaSuccess;
     case cudaGraphMemAttrReservedMemCurrent:
       bytes = use.reserved;
       return cudaSuccess;
     case cudaGraphMemAttrReservedMemHigh:
-      bytes = use.most_reserved;
+      bytes = use.max_reserved;
       return cudaSuccess;
   }
   return cudaErrorInvalidValue;

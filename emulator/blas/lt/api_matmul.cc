@@ -1,4 +1,4 @@
-// The C interface of cuBLASLt, but for the descriptors (base/cublaslt/).
+// The C interface of cuBLASLt, but for the descriptors (nvidia/cublaslt/).
 #include <cublasLt.h>
 
 #include <cstring>

@@ -6,12 +6,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/cublaslt/epilogue.h"
 #include "emulator/blas/element_type.h"
 #include "emulator/blas/lt/matmul_types.h"
 #include "emulator/blas/openblas.h"
 #include "emulator/blas/operand.h"
 #include "emulator/library/stream_work.h"
+#include "nvidia/cublaslt/epilogue.h"
 
 namespace torpor::emulator {
 namespace {
@@ -221,8 +221,8 @@ void Run(const LtProblem& p, std::complex<double> alpha, std::complex<double> be
 }
 
 bool FitsOpenBlas(const LtMatrixLayout& x) {
-  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
-  return x.rows <= kMost && x.columns <= kMost && x.leading <= static_cast<std::int64_t>(kMost);
+  constexpr std::uint64_t kMax = std::numeric_limits<int>::max();
+  return x.rows <= kMax && x.columns <= kMax && x.leading <= static_cast<std::int64_t>(kMax);
 }
 
 bool LayoutIsValid(const LtMatrixLayout& x) {

@@ -5,8 +5,8 @@
 
 #include <complex>
 
-#include "base/cublaslt/descriptors.h"
 #include "emulator/library/driver_calls.h"
+#include "nvidia/cublaslt/descriptors.h"
 
 namespace torpor::emulator {
 

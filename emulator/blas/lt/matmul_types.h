@@ -2,7 +2,7 @@
 
 #include <cublasLt.h>
 
-#include "base/cublaslt/descriptors.h"
+#include "nvidia/cublaslt/descriptors.h"
 
 namespace torpor::emulator {
 

@@ -60,8 +60,8 @@ llvm::Value* FunctionEmitter::InOneRange(const std::vector<Value*>& addresses, u
 
 // Whether no lane's address comes round, so that all lie between the least and the greatest.
 bool FunctionEmitter::IsMonotone(const Address& address) {
-  constexpr std::int64_t kMostStep = std::int64_t{1} << 40;
-  const auto is_short = [](std::int64_t step) { return step >= -kMostStep && step <= kMostStep; };
+  constexpr std::int64_t kMaxStep = std::int64_t{1} << 40;
+  const auto is_short = [](std::int64_t step) { return step >= -kMaxStep && step <= kMaxStep; };
   return is_short(address.shape.stride) && is_short(address.shape.row_stride);
 }
 

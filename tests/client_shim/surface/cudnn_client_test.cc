@@ -4,10 +4,10 @@
 #include <cstring>
 #include <vector>
 
-#include "base/cudnn/shapes.h"
+#include "nvidia/cudnn/shapes.h"
 #include "proto/cuda_api/cudnn_commands.h"
-#include "tests/base/cudnn_backend.h"
 #include "tests/client_shim/surface/fake_client_core.h"
+#include "tests/nvidia/cudnn_backend.h"
 
 extern "C" torpor::shim::ClientCore* torpor_client_core() {
   return &torpor::shim::FakeClientCore::Current();

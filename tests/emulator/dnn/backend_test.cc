@@ -1,6 +1,6 @@
 // Operation graphs of the emulated cuDNN, against its legacy API and loops.
-#include "tests/base/cudnn_backend.h"
 #include "tests/emulator/dnn/dnn_fixture.h"
+#include "tests/nvidia/cudnn_backend.h"
 
 namespace torpor::emulator {
 namespace {

@@ -161,13 +161,13 @@ TEST_F(DeviceTest, APrimaryContextHoldsWhileItIsRetained) {
 }
 
 TEST_F(DeviceTest, AContextsMemoryEndsWithIt) {
-  constexpr size_t kMost = size_t{200} << 20;  // of 256 MiB
+  constexpr size_t kMax = size_t{200} << 20;  // of 256 MiB
   for (int round = 0; round < 3; ++round) {
     CUcontext context = nullptr;
     ASSERT_CUDA(cuCtxCreate(&context, nullptr, 0, 0));
     CUdeviceptr memory = 0;
     void* host = nullptr;
-    ASSERT_CUDA(cuMemAlloc(&memory, kMost));
+    ASSERT_CUDA(cuMemAlloc(&memory, kMax));
     ASSERT_CUDA(cuMemHostAlloc(&host, 4096, 0));
     CUmodule module = nullptr;
     ASSERT_CUDA(cuModuleLoadData(&module,

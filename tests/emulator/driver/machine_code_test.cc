@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/base/fatbin_builder.h"
 #include "tests/emulator/driver/module_test.h"
+#include "tests/nvidia/fatbin_builder.h"
 
 namespace torpor::emulator {
 namespace {

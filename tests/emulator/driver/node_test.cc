@@ -149,11 +149,11 @@ TEST_F(NodeTest, BusNumbersShowTheSwitch) {
 }
 
 TEST_F(NodeTest, ProcessesShareAGpusMemory) {
-  constexpr std::size_t kMost = std::size_t{200} << 20;
+  constexpr std::size_t kMax = std::size_t{200} << 20;
   const Pipe taken;
   Process other([&] {
     Start();
-    Allocate(0, kMost);
+    Allocate(0, kMax);
     taken.Send();
     pause();
   });
@@ -162,20 +162,20 @@ TEST_F(NodeTest, ProcessesShareAGpusMemory) {
   std::size_t free = 0;
   std::size_t total = 0;
   EXPECT_CUDA(cuMemGetInfo(&free, &total));
-  EXPECT_EQ(total - free, kMost);
+  EXPECT_EQ(total - free, kMax);
   CUdeviceptr address = 0;
-  EXPECT_EQ(cuMemAlloc(&address, kMost), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuMemAlloc(&address, kMax), CUDA_ERROR_OUT_OF_MEMORY);
   other.Kill();
-  EXPECT_CUDA(cuMemAlloc(&address, kMost));
+  EXPECT_CUDA(cuMemAlloc(&address, kMax));
 }
 
 TEST_F(NodeTest, AForkedChildKeepsNothingOfItsKilledParent) {
-  constexpr std::size_t kMost = std::size_t{200} << 20;
+  constexpr std::size_t kMax = std::size_t{200} << 20;
   const Pipe forked;
   const Pipe end;
   Process other([&] {
     Start();
-    Allocate(0, kMost);
+    Allocate(0, kMax);
     if (fork() == 0) {
       forked.Send();
       end.Await();
@@ -186,9 +186,9 @@ TEST_F(NodeTest, AForkedChildKeepsNothingOfItsKilledParent) {
   forked.Await();
   Start();
   CUdeviceptr address = 0;
-  EXPECT_EQ(cuMemAlloc(&address, kMost), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuMemAlloc(&address, kMax), CUDA_ERROR_OUT_OF_MEMORY);
   other.Kill();
-  EXPECT_CUDA(cuMemAlloc(&address, kMost));
+  EXPECT_CUDA(cuMemAlloc(&address, kMax));
   end.Send();
 }
 

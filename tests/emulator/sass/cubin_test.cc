@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/elf_file.h"
+#include "nvidia/elf_file.h"
 #include "tests/emulator/sass/test_cubin.h"
 
 namespace torpor::sass {
@@ -189,15 +189,15 @@ TEST_F(CubinTest, RefusesWhatIsNotLinked) {
 }
 
 TEST_F(CubinTest, BanksOfConstantsAreBounded) {
-  constexpr std::uint64_t kMostBytes = 64 << 10;
+  constexpr std::uint64_t kMaxBytes = 64 << 10;
   for (const char* name : {".nv.constant3", ".nv.constant4"}) {
     Elf64_Shdr& section = SectionNamed(name);
     section.sh_type = SHT_NOBITS;
-    section.sh_size = kMostBytes + 1;
+    section.sh_size = kMaxBytes + 1;
     const auto read = ReadCubin(BytesOf(file_));
     ASSERT_FALSE(read.ok()) << name;
     EXPECT_THAT(read.failure().message, HasSubstr(name));
-    section.sh_size = kMostBytes;
+    section.sh_size = kMaxBytes;
   }
 }
 

@@ -26,7 +26,7 @@ class ControllerIdleTest : public ControllerHarness {
   }
   // Write-backs of parts, for which `answers_` are asked.
   static bool IsPart(const v1::DaemonMessage& operation) {
-    return operation.has_swap_out() && operation.swap_out().most_bytes() > 0;
+    return operation.has_swap_out() && operation.swap_out().max_bytes() > 0;
   }
   void HoldParts() {
     answers_ = [](const v1::DaemonMessage& operation) {

@@ -16,8 +16,8 @@ namespace {
 
 class EventLogWriterTest : public testing::Test {
  protected:
-  absl::StatusOr<std::unique_ptr<EventLogWriter>> Create(Bytes most_bytes) {
-    return EventLogWriter::Create(path_, most_bytes, EventLogHeaderOf(Config()));
+  absl::StatusOr<std::unique_ptr<EventLogWriter>> Create(Bytes max_bytes) {
+    return EventLogWriter::Create(path_, max_bytes, EventLogHeaderOf(Config()));
   }
 
   // So many GPUs come up, one after the other.

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/base/cubin_builder.h"
+#include "tests/nvidia/cubin_builder.h"
 
 namespace torpor::executor {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/cudnn/shapes.h"
+#include "nvidia/cudnn/shapes.h"
 #include "tests/server/executor/session_fixture.h"
 
 namespace torpor::executor {

@@ -4,11 +4,11 @@
 
 #include <utility>
 
-#include "base/cudnn/backend_descriptor.h"
-#include "base/cudnn/backend_library.h"
-#include "base/cudnn/shapes.h"
+#include "nvidia/cudnn/backend_descriptor.h"
+#include "nvidia/cudnn/backend_library.h"
+#include "nvidia/cudnn/shapes.h"
 #include "server/executor/cudnn_calls.h"
-#include "tests/base/cudnn_graph.h"
+#include "tests/nvidia/cudnn_graph.h"
 #include "tests/server/executor/session_fixture.h"
 
 namespace torpor {
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kWorkspaceBytes = 4096;
 
-// A library whose descriptors are our own (base/cudnn): what it was asked and answers.
+// A library whose descriptors are our own (nvidia/cudnn): what it was asked and answers.
 struct Library {
   int heuristics = 0;
   std::vector<DnnEngineConfig> planned;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/cudnn/recurrent_checks.h"
+#include "nvidia/cudnn/recurrent_checks.h"
 #include "server/executor/cudnn_calls.h"
 #include "tests/server/executor/session_fixture.h"
 
@@ -138,7 +138,7 @@ class CudnnRecurrentTest : public testing::Test {
     shapes.rnn.cell = CUDNN_LSTM;
     shapes.rnn.input_size = shapes.rnn.hidden_size = shapes.rnn.projection_size = 4;
     shapes.rnn.layers = 2;
-    shapes.x = {.most_steps = 3, .batch = 2, .vector_size = 4, .lengths = {3, 2}};
+    shapes.x = {.max_steps = 3, .batch = 2, .vector_size = 4, .lengths = {3, 2}};
     shapes.y = shapes.x;
     shapes.hidden = DnnDense(CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 3, {2, 2, 4});
     command_.x = base_;

@@ -127,7 +127,7 @@ TEST_F(GraphTest, MoreBranchesThanLanesStillRun) {
   s_.cuda.HoldStreams();
   wire::GraphAddNodes wide{kGraph, 0, {Node(1000)}};
   std::vector<std::uint32_t> all;
-  for (std::uint32_t i = 1; i <= 3 * kMostGraphLanes; ++i) {
+  for (std::uint32_t i = 1; i <= 3 * kMaxGraphLanes; ++i) {
     wide.nodes.push_back(Node(i, {0}));
     all.push_back(i);
   }
@@ -238,8 +238,8 @@ TEST_F(GraphTest, WhatASessionsGraphsTakeIsBounded) {
   GraphSet graphs(*s_.device, streams, [](const auto&) { return cuda_api::CallStatus(); });
   ASSERT_TRUE(graphs.Create(1).ok());
   ASSERT_TRUE(graphs.Create(2).ok());
-  constexpr std::size_t kMostNodes = 1u << 20;
-  wire::GraphAddNodes nodes{1, 0, std::vector<wire::GraphNode>(kMostNodes)};
+  constexpr std::size_t kMaxNodes = 1u << 20;
+  wire::GraphAddNodes nodes{1, 0, std::vector<wire::GraphNode>(kMaxNodes)};
   ASSERT_TRUE(graphs.AddNodes(nodes).ok()) << "empty ones are little";
   nodes = {2, 0, std::vector<wire::GraphNode>(1)};
   EXPECT_TRUE(absl::IsResourceExhausted(graphs.AddNodes(nodes))) << "of all graphs together";

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/base/cubin_builder.h"
-#include "tests/base/fatbin_builder.h"
+#include "tests/nvidia/cubin_builder.h"
+#include "tests/nvidia/fatbin_builder.h"
 
 namespace torpor::executor {
 namespace {

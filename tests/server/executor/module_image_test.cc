@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "proto/wire/relocatable_module.h"
-#include "tests/base/fatbin_builder.h"
+#include "tests/nvidia/fatbin_builder.h"
 #include "tests/server/executor/fake_cuda.h"
 
 namespace torpor::executor {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "proto/wire/relocatable_module.h"
-#include "tests/base/cubin_builder.h"
-#include "tests/base/fatbin_builder.h"
+#include "tests/nvidia/cubin_builder.h"
+#include "tests/nvidia/fatbin_builder.h"
 
 namespace torpor::executor {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/fatbin.h"
+#include "nvidia/fatbin.h"
 
 namespace torpor::executor {
 namespace {
