@@ -14,9 +14,9 @@
 #include "bench/memory/driver_memory.h"
 #include "bench/plot/plot_data.h"
 #include "bench/run_benchmarks.h"
-#include "memory/single_pool.h"
 #include "memory/tiered_placement.h"
 #include "memory/trace/model_trace.h"
+#include "memory/trace/single_pool.h"
 
 namespace torpor::memory {
 namespace {

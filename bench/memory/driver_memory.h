@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "memory/block_source.h"
+#include "memory/trace/block_source.h"
 #include "memory/trace/replay.h"
 
 namespace torpor::memory {

@@ -25,8 +25,8 @@
 #include "server/controller/task_loop.h"
 #include "server/controller/telemetry.h"
 #include "server/links/links.h"
-#include "server/repository/address_space.h"
 #include "server/repository/repository.h"
+#include "server/repository/session_addresses.h"
 
 namespace torpor::server {
 
@@ -430,7 +430,7 @@ class Controller {
   std::deque<scheduler::Action> actions_;
   bool is_acting_ = false;
 
-  AddressSpace addresses_;
+  SessionAddresses addresses_;
   std::map<GpuIndex, Executor> executors_;
   std::map<const ExecutorLink*, GpuIndex> executor_links_;
   std::map<InstanceId, Instance> instances_;

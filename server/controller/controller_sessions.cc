@@ -359,7 +359,7 @@ void Controller::ForgetSession(const SessionPtr& session) {
   repository_.Remove(session->id);
   ReleaseAddresses(*session);
   // The last reference frees the memory itself, which can take as long as a swap.
-  auto memory = std::make_shared<std::shared_ptr<SessionMemory>>(std::move(session->memory));
+  auto memory = std::make_shared<std::shared_ptr<SessionFiles>>(std::move(session->memory));
   loop_.InBackground([memory] { memory->reset(); }, [] {});
 }
 

@@ -51,7 +51,7 @@ struct Session {
   std::string program;
 
   SessionKey key{};
-  std::shared_ptr<SessionMemory> memory;
+  std::shared_ptr<SessionFiles> memory;
   std::uint64_t device_base = 0;
   Bytes device_bytes = 0;
   std::uint64_t host_base = 0;

@@ -17,9 +17,10 @@ SessionKey NewSessionKey() {
   return key;
 }
 
-absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Create(
-    SessionId session, const SessionKey& key, const SessionMemory::Sizes& sizes) {
-  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<SessionMemory> memory, SessionMemory::Create(sizes));
+absl::StatusOr<std::shared_ptr<SessionFiles>> Repository::Create(SessionId session,
+                                                                 const SessionKey& key,
+                                                                 const SessionFiles::Sizes& sizes) {
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<SessionFiles> memory, SessionFiles::Create(sizes));
   MutexLock lock(&mutex_);
   entries_[session] = {key, memory};
   return memory;
@@ -30,8 +31,8 @@ void Repository::Remove(SessionId session) {
   entries_.erase(session);
 }
 
-absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Find(SessionId session,
-                                                                const SessionKey& key) const {
+absl::StatusOr<std::shared_ptr<SessionFiles>> Repository::Find(SessionId session,
+                                                               const SessionKey& key) const {
   MutexLock lock(&mutex_);
   const auto entry = entries_.find(session);
   if (entry == entries_.end()) {
@@ -44,7 +45,7 @@ absl::StatusOr<std::shared_ptr<SessionMemory>> Repository::Find(SessionId sessio
 }
 
 Bytes Repository::image_bytes() const {
-  std::vector<std::shared_ptr<SessionMemory>> memories;
+  std::vector<std::shared_ptr<SessionFiles>> memories;
   {
     MutexLock lock(&mutex_);
     for (const auto& [session, entry] : entries_) memories.push_back(entry.memory);

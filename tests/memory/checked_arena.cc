@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "memory/single_pool.h"
 #include "memory/tiered_placement.h"
+#include "memory/trace/single_pool.h"
 
 namespace torpor::memory {
 

@@ -15,10 +15,10 @@
 #include "absl/strings/str_format.h"
 #include "base/nearest_rank.h"
 #include "base/write_file.h"
-#include "memory/single_pool.h"
 #include "memory/tiered_placement.h"
 #include "memory/trace/model_trace.h"
 #include "memory/trace/replay.h"
+#include "memory/trace/single_pool.h"
 #include "tools/text_table/text_table.h"
 
 namespace torpor::memory {

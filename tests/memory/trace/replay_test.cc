@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "memory/single_pool.h"
 #include "memory/tiered_placement.h"
 #include "memory/trace/model_trace.h"
+#include "memory/trace/single_pool.h"
 
 namespace torpor::memory {
 namespace {

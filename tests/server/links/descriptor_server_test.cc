@@ -18,7 +18,7 @@
 namespace torpor::server {
 namespace {
 
-constexpr SessionMemory::Sizes kSizes = {.image = kGiB, .host_arena = 2 * kGiB, .window = kMiB};
+constexpr SessionFiles::Sizes kSizes = {.image = kGiB, .host_arena = 2 * kGiB, .window = kMiB};
 constexpr SessionId kSession{5};
 
 class DescriptorServerTest : public testing::Test {

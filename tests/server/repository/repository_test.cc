@@ -1,71 +1,12 @@
 #include "server/repository/repository.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <string>
 
 namespace torpor::server {
 namespace {
 
-constexpr SessionMemory::Sizes kSizes = {.image = kGiB, .host_arena = 64 * kGiB, .window = kMiB};
-
-TEST(SessionMemory, FilesAreSparseAndSealed) {
-  const auto memory = SessionMemory::Create(kSizes);
-  ASSERT_TRUE(memory.ok());
-  const int fd = (*memory)->descriptor(wire::SharedMemory::kHostArena);
-  EXPECT_EQ((*memory)->size(wire::SharedMemory::kHostArena), 64 * kGiB);
-  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kHostArena), 0u);
-  EXPECT_EQ(fcntl(fd, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  EXPECT_NE(ftruncate(fd, 0), 0);
-  EXPECT_EQ(errno, EPERM);
-}
-
-TEST(SessionMemory, DiscardedBytesReadAsZero) {
-  const auto memory = SessionMemory::Create(kSizes);
-  ASSERT_TRUE(memory.ok());
-  const int fd = (*memory)->descriptor(wire::SharedMemory::kImage);
-  const std::string text(8192, 'x');
-  ASSERT_EQ(pwrite(fd, text.data(), text.size(), 0), 8192);
-  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), 8192u);
-  ASSERT_TRUE((*memory)->Discard(wire::SharedMemory::kImage, 1000, 7192).ok());
-  std::string read(8192, '?');
-  ASSERT_EQ(pread(fd, read.data(), read.size(), 0), 8192);
-  EXPECT_EQ(read, std::string(1000, 'x') + std::string(7192, '\0'));
-  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), 4096u);
-}
-
-TEST(Repository, ClearedBytesKeepTheirPages) {
-  Repository repository;
-  const auto memory = repository.Create(SessionId{1}, NewSessionKey(), kSizes);
-  ASSERT_TRUE(memory.ok());
-  const int fd = (*memory)->descriptor(wire::SharedMemory::kImage);
-  const std::string text(200 * kKiB, 'x');
-  ASSERT_EQ(pwrite(fd, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
-  ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 1000, text.size() - 1000).ok());
-  std::string read(text.size(), '?');
-  ASSERT_EQ(pread(fd, read.data(), read.size(), 0), static_cast<ssize_t>(read.size()));
-  EXPECT_EQ(read, std::string(1000, 'x') + std::string(text.size() - 1000, '\0'));
-  EXPECT_EQ((*memory)->resident_bytes(wire::SharedMemory::kImage), text.size());
-}
-
-TEST(SessionMemory, BlocksThatAreFreedAreUntouchedAgain) {
-  const auto memory = SessionMemory::Create(kSizes);
-  ASSERT_TRUE(memory.ok());
-  const int fd = (*memory)->descriptor(wire::SharedMemory::kBlockStates);
-  EXPECT_EQ((*memory)->size(wire::SharedMemory::kBlockStates), kGiB / (8 * kKiB));
-  const std::uint64_t words[] = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
-  ASSERT_EQ(pwrite(fd, words, sizeof words, 0), static_cast<ssize_t>(sizeof words));
-  ASSERT_TRUE((*memory)->Discard(wire::SharedMemory::kImage, 64 * kKiB, 64 * kKiB).ok());
-  ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 128 * kKiB, 64 * kKiB).ok());
-  std::uint64_t read[3] = {};
-  ASSERT_EQ(pread(fd, read, sizeof read, 0), static_cast<ssize_t>(sizeof read));
-  EXPECT_EQ(read[0], words[0]);
-  EXPECT_EQ(read[1], 0u);
-  EXPECT_EQ(read[2], 0u);
-}
+constexpr SessionFiles::Sizes kSizes = {.image = kGiB, .host_arena = 64 * kGiB, .window = kMiB};
 
 TEST(Repository, OnlyForTheKey) {
   Repository repository;

@@ -1,4 +1,4 @@
-#include "memory/single_pool.h"
+#include "memory/trace/single_pool.h"
 
 #include <gtest/gtest.h>
 

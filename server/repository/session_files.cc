@@ -1,4 +1,4 @@
-#include "server/repository/session_memory.h"
+#include "server/repository/session_files.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,8 +21,8 @@ constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the p
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Create(const Sizes& sizes) {
-  std::unique_ptr<SessionMemory> memory(new SessionMemory());
+absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& sizes) {
+  std::unique_ptr<SessionFiles> memory(new SessionFiles());
   TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", sizes.image));
   TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
   TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Create(const Sizes
   return memory;
 }
 
-absl::Status SessionMemory::MapBlockStates() {
+absl::Status SessionFiles::MapBlockStates() {
   void* const words = mmap(nullptr, block_states_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                            block_states_.fd.get(), 0);
   if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
@@ -42,11 +42,11 @@ absl::Status SessionMemory::MapBlockStates() {
   return absl::OkStatus();
 }
 
-SessionMemory::~SessionMemory() {
+SessionFiles::~SessionFiles() {
   if (!block_words_.empty()) munmap(block_words_.data(), block_states_.bytes);
 }
 
-absl::StatusOr<SessionMemory::File> SessionMemory::CreateFile(const char* name, Bytes bytes) {
+absl::StatusOr<SessionFiles::File> SessionFiles::CreateFile(const char* name, Bytes bytes) {
   File file = {UniqueFd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes};
   // The seals let every side map the whole file once and never meet SIGBUS.
   if (!file.fd || ftruncate(file.fd.get(), static_cast<off_t>(bytes)) != 0 ||
@@ -57,7 +57,7 @@ absl::StatusOr<SessionMemory::File> SessionMemory::CreateFile(const char* name, 
   return file;
 }
 
-const SessionMemory::File& SessionMemory::file(wire::SharedMemory what) const {
+const SessionFiles::File& SessionFiles::file(wire::SharedMemory what) const {
   switch (what) {
     case wire::SharedMemory::kWindow:
       return window_;
@@ -71,15 +71,15 @@ const SessionMemory::File& SessionMemory::file(wire::SharedMemory what) const {
   CheckFailed("known kind of shared memory", __FILE__, __LINE__);
 }
 
-int SessionMemory::descriptor(wire::SharedMemory what) const { return file(what).fd.get(); }
-Bytes SessionMemory::size(wire::SharedMemory what) const { return file(what).bytes; }
+int SessionFiles::descriptor(wire::SharedMemory what) const { return file(what).fd.get(); }
+Bytes SessionFiles::size(wire::SharedMemory what) const { return file(what).bytes; }
 
-void SessionMemory::NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+void SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) {
   if (what != wire::SharedMemory::kImage) return;
   memory::BlockStates(block_words_, wire::kImageBlockBytes).Reset({offset, offset + bytes});
 }
 
-absl::Status SessionMemory::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+absl::Status SessionFiles::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
   NoteZeros(what, offset, bytes);
   const int result = fallocate(descriptor(what), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                static_cast<off_t>(offset), static_cast<off_t>(bytes));
@@ -87,7 +87,7 @@ absl::Status SessionMemory::Discard(wire::SharedMemory what, Bytes offset, Bytes
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot discard ", bytes, " bytes at ", offset));
 }
 
-absl::Status SessionMemory::Clear(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+absl::Status SessionFiles::Clear(wire::SharedMemory what, Bytes offset, Bytes bytes) {
   NoteZeros(what, offset, bytes);
   static constexpr std::array<char, 64 * kKiB> kZeros{};
   while (bytes > 0) {
@@ -104,7 +104,7 @@ absl::Status SessionMemory::Clear(wire::SharedMemory what, Bytes offset, Bytes b
   return absl::OkStatus();
 }
 
-Bytes SessionMemory::resident_bytes(wire::SharedMemory what) const {
+Bytes SessionFiles::resident_bytes(wire::SharedMemory what) const {
   struct stat status = {};
   if (fstat(descriptor(what), &status) != 0) return 0;
   return static_cast<Bytes>(status.st_blocks) * kStatBlockBytes;

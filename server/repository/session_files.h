@@ -14,8 +14,8 @@
 namespace torpor::server {
 
 // The shared memory of one session: sealed, sparse memory files that the client and the executors
-// map. Bytes that nobody wrote cost nothing and read as zero. Thread-safe.
-class SessionMemory {
+// map. Unwritten bytes cost nothing and read as zero. Thread-safe.
+class SessionFiles {
  public:
   struct Sizes {
     Bytes image = 0;  // a multiple of wire::kImageBlockBytes
@@ -23,29 +23,32 @@ class SessionMemory {
     Bytes window = 0;
   };
 
-  static absl::StatusOr<std::unique_ptr<SessionMemory>> Create(const Sizes& sizes);
-  ~SessionMemory();
-  SessionMemory(const SessionMemory&) = delete;
-  SessionMemory& operator=(const SessionMemory&) = delete;
+  // Creates the files and maps the states of the image's blocks. Fails if the system refuses memory
+  // or descriptors.
+  static absl::StatusOr<std::unique_ptr<SessionFiles>> Create(const Sizes& sizes);
+  ~SessionFiles();
+  SessionFiles(const SessionFiles&) = delete;
+  SessionFiles& operator=(const SessionFiles&) = delete;
 
-  // Borrowed: valid as long as this object.
+  // The descriptor of a file; valid as long as this object.
   int descriptor(wire::SharedMemory what) const;
+  // Size of the file, of which most may be unwritten.
   Bytes size(wire::SharedMemory what) const;
 
-  // Gives the bytes [offset, offset + bytes) back to the system: they read as zero from now on, and
-  // blocks of an image that nobody else has bytes in are untouched again. Takes about 0.1 s a
-  // gigabyte that was in use.
+  // Gives the bytes [offset, offset + bytes) back to the system: the range reads as zero from now
+  // on. Image blocks that lie wholly in the range become untouched. Takes about 0.1 s per gigabyte
+  // in use.
   absl::Status Discard(wire::SharedMemory what, Bytes offset, Bytes bytes);
 
-  // The bytes read as zero from now on, but stay with the file: for where somebody keeps their
-  // pages.
+  // Writes zeros over [offset, offset + bytes) and keeps the pages, for memory that an executor has
+  // pinned. Treats image blocks as Discard does.
   absl::Status Clear(wire::SharedMemory what, Bytes offset, Bytes bytes);
 
-  // Host memory that the file really occupies.
+  // Host memory in bytes that the file really occupies.
   Bytes resident_bytes(wire::SharedMemory what) const;
 
  private:
-  SessionMemory() = default;
+  SessionFiles() = default;
 
   struct File {
     UniqueFd fd;

@@ -1,12 +1,12 @@
-#include "server/repository/address_space.h"
+#include "server/repository/session_addresses.h"
 
 #include <gtest/gtest.h>
 
 namespace torpor::server {
 namespace {
 
-TEST(AddressSpace, RangesAreDisjointAndComeBack) {
-  AddressSpace space(0x2000'0000'0000);
+TEST(SessionAddresses, RangesAreDisjointAndComeBack) {
+  SessionAddresses space(0x2000'0000'0000);
   const auto first = space.Reserve(128 * kGiB);
   const auto second = space.Reserve(100 * kMiB);
   const auto third = space.Reserve(kGiB);
@@ -18,8 +18,8 @@ TEST(AddressSpace, RangesAreDisjointAndComeBack) {
   EXPECT_EQ(space.Reserve(128 * kGiB), first);
 }
 
-TEST(AddressSpace, EndsWhereProgramsBegin) {
-  AddressSpace space(0x2000'0000'0000);
+TEST(SessionAddresses, EndsWhereProgramsBegin) {
+  SessionAddresses space(0x2000'0000'0000);
   int sessions = 0;
   while (const auto address = space.Reserve(128 * kGiB)) {
     ++sessions;
@@ -28,15 +28,15 @@ TEST(AddressSpace, EndsWhereProgramsBegin) {
   EXPECT_EQ(sessions, 416);
 }
 
-TEST(AddressSpace, LeavesThreadSanitizerItsShadow) {
-  AddressSpace space(0x10'0000'0000);
+TEST(SessionAddresses, LeavesThreadSanitizerItsShadow) {
+  SessionAddresses space(0x10'0000'0000);
   while (const auto address = space.Reserve(16 * kGiB)) {
     ASSERT_LE(*address + 16 * kGiB, 0x80'0000'0000u);
   }
 }
 
-TEST(AddressSpace, NothingAboveTheEnd) {
-  AddressSpace space(0x7000'0000'0000);
+TEST(SessionAddresses, NothingAboveTheEnd) {
+  SessionAddresses space(0x7000'0000'0000);
   EXPECT_FALSE(space.Reserve(kGiB));
 }
 

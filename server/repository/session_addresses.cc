@@ -1,4 +1,4 @@
-#include "server/repository/address_space.h"
+#include "server/repository/session_addresses.h"
 
 namespace torpor::server {
 namespace {
@@ -6,24 +6,25 @@ namespace {
 constexpr Bytes kAlignment = 1 * kGiB;
 // Position-independent programs are loaded from 0x5500'0000'0000 on.
 constexpr std::uint64_t kEnd = 0x5400'0000'0000;
-// ThreadSanitizer leaves programs only what is below, and what is far above.
+// ThreadSanitizer leaves programs the addresses below this one, and some far above.
 constexpr std::uint64_t kLowEnd = 0x80'0000'0000;
 
 constexpr std::uint64_t EndFor(std::uint64_t base) { return base < kLowEnd ? kLowEnd : kEnd; }
 
 }  // namespace
 
-AddressSpace::AddressSpace(std::uint64_t base) : base_(RoundUp(base, kAlignment)), free_(0) {
+SessionAddresses::SessionAddresses(std::uint64_t base)
+    : base_(RoundUp(base, kAlignment)), free_(0) {
   if (base_ < EndFor(base_)) free_.Add({0, EndFor(base_) - base_});
 }
 
-std::optional<std::uint64_t> AddressSpace::Reserve(Bytes bytes) {
+std::optional<std::uint64_t> SessionAddresses::Reserve(Bytes bytes) {
   const auto block = free_.Take(RoundUp(bytes, kAlignment), kAlignment);
   if (!block) return std::nullopt;
   return base_ + block->offset;
 }
 
-void AddressSpace::Release(std::uint64_t address, Bytes bytes) {
+void SessionAddresses::Release(std::uint64_t address, Bytes bytes) {
   free_.Add({address - base_, RoundUp(bytes, kAlignment)});
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "memory/block_source.h"
 #include "memory/placement.h"
+#include "memory/trace/block_source.h"
 
 namespace torpor::memory {
 
