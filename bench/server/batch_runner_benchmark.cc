@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/executor/address_table.h"
-#include "tests/server/executor/batch_builder.h"
-#include "tests/server/executor/session_fixture.h"
+#include "server/executor/image/address_table.h"
+#include "tests/server/executor/session/batch_builder.h"
+#include "tests/server/executor/session/session_fixture.h"
 
 namespace torpor::executor {
 namespace {

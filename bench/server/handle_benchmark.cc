@@ -18,7 +18,7 @@
 #include "memory/range_allocator.h"
 #include "memory/trace/model_trace.h"
 #include "memory/window_backing.h"
-#include "server/executor/physical_pool.h"
+#include "server/executor/image/physical_pool.h"
 
 namespace torpor::executor {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "proto/torpor/v1/transport.grpc.pb.h"
-#include "server/executor/device.h"
-#include "server/executor/session_registry.h"
+#include "server/executor/gpu/device.h"
+#include "server/executor/session/session_registry.h"
 
 namespace torpor::executor {
 

@@ -10,15 +10,15 @@
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "server/executor/arena_memory.h"
-#include "server/executor/device.h"
 #include "server/executor/execution_service.h"
-#include "server/executor/kernel_output.h"
-#include "server/executor/link_profile.h"
-#include "server/executor/mapped_backing.h"
-#include "server/executor/math_libraries.h"
+#include "server/executor/gpu/device.h"
+#include "server/executor/gpu/kernel_output.h"
+#include "server/executor/image/arena_memory.h"
+#include "server/executor/image/link_profile.h"
+#include "server/executor/image/mapped_backing.h"
+#include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
-#include "server/executor/peer_server.h"
+#include "server/executor/session_memory/peer_server.h"
 
 namespace torpor::executor {
 namespace {

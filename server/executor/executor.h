@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "base/units.h"
 #include "server/executor/executor_loop.h"
-#include "server/executor/image_backing.h"
-#include "server/executor/swap_options.h"
+#include "server/executor/image/image_backing.h"
+#include "server/executor/image/swap_options.h"
 
 namespace torpor::executor {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "server/executor/consolidation.h"
-#include "server/executor/cuda_status.h"
+#include "server/executor/gpu/cuda_status.h"
+#include "server/executor/session/consolidation.h"
 
 namespace torpor::executor {
 namespace {

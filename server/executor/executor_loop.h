@@ -14,7 +14,7 @@
 #include "base/mailbox.h"
 #include "proto/torpor/v1/node.pb.h"
 #include "server/executor/operations.h"
-#include "server/executor/session.h"
+#include "server/executor/session/session.h"
 
 namespace torpor::executor {
 

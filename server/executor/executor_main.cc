@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/uuid.h"
-#include "server/executor/device_list.h"
 #include "server/executor/executor.h"
+#include "server/executor/gpu/device_list.h"
 #include "server/log/structured_log.h"
 #include "server/version.h"
 

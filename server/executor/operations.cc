@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "server/executor/peer_client.h"
+#include "server/executor/session_memory/peer_client.h"
 
 namespace torpor::executor {
 namespace {

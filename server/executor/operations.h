@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "proto/torpor/v1/node.pb.h"
-#include "server/executor/session.h"
-#include "server/executor/session_registry.h"
+#include "server/executor/session/session.h"
+#include "server/executor/session/session_registry.h"
 
 namespace torpor::executor {
 

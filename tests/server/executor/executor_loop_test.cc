@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/server/executor/session_fixture.h"
+#include "tests/server/executor/session/session_fixture.h"
 
 namespace torpor::executor {
 namespace {

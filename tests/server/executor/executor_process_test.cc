@@ -15,9 +15,9 @@
 #include "base/sha256.h"
 #include "proto/cuda_api/cudart_commands.h"
 #include "proto/wire/session_window.h"
-#include "server/executor/shared_mapping.h"
+#include "server/executor/gpu/shared_mapping.h"
 #include "tests/server/executor/fake_daemon.h"
-#include "tests/server/executor/fake_image.h"
+#include "tests/server/executor/image/fake_image.h"
 #include "tests/server/executor/test_client.h"
 
 namespace torpor::executor {

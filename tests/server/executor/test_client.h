@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "proto/torpor/v1/transport.grpc.pb.h"
-#include "tests/server/executor/batch_builder.h"
+#include "tests/server/executor/session/batch_builder.h"
 
 namespace torpor::executor {
 

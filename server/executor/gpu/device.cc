@@ -1,0 +1,145 @@
+#include "server/executor/gpu/device.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/executor/gpu/cuda_status.h"
+
+namespace torpor::executor {
+namespace {
+
+std::vector<std::int32_t> ReadAttributes(const CudaDriver& driver, CUdevice device) {
+  std::vector<std::int32_t> attributes(CU_DEVICE_ATTRIBUTE_MAX, 0);
+  for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
+    int value = 0;
+    // A driver older than our headers does not know the newest attributes.
+    if (driver.DeviceGetAttribute(&value, static_cast<CUdevice_attribute>(i), device) ==
+        CUDA_SUCCESS) {
+      attributes[static_cast<std::size_t>(i)] = value;
+    }
+  }
+  return attributes;
+}
+
+}  // namespace
+
+absl::StatusOr<int> CountDevices(const CudaDriver& driver) {
+  const CUresult initialized = driver.Init(0);
+  if (initialized == CUDA_ERROR_NO_DEVICE) return 0;
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, initialized, "cuInit"));
+  int count = 0;
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGetCount(&count), "cuDeviceGetCount"));
+  return count;
+}
+
+absl::StatusOr<DeviceProperties> DescribeDevice(const CudaDriver& driver, int index) {
+  DeviceProperties properties;
+  CUdevice device = 0;
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGet(&device, index), "cuDeviceGet"));
+  char name[256] = {};
+  TORPOR_RETURN_IF_ERROR(
+      ToStatus(driver, driver.DeviceGetName(name, sizeof name, device), "cuDeviceGetName"));
+  properties.name = name;
+  CUuuid uuid{};
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGetUuid(&uuid, device), "cuDeviceGetUuid"));
+  std::memcpy(properties.uuid.data(), uuid.bytes, sizeof uuid.bytes);
+  std::size_t total = 0;
+  TORPOR_RETURN_IF_ERROR(
+      ToStatus(driver, driver.DeviceTotalMem(&total, device), "cuDeviceTotalMem"));
+  properties.total_bytes = total;
+  char bus_id[32] = {};
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGetPciBusId(bus_id, sizeof bus_id, device),
+                                  "cuDeviceGetPCIBusId"));
+  properties.pci_bus_id = bus_id;
+  int version = 0;
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DriverGetVersion(&version), "cuDriverGetVersion"));
+  properties.driver_version = version;
+  properties.attributes = ReadAttributes(driver, device);
+  return properties;
+}
+
+absl::StatusOr<std::unique_ptr<Device>> Device::Open(const CudaDriver& driver, int index) {
+  TORPOR_ASSIGN_OR_RETURN(const int count, CountDevices(driver));
+  if (index < 0 || index >= count) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no GPU ", index, ": the driver counts ", count));
+  }
+  TORPOR_ASSIGN_OR_RETURN(DeviceProperties properties, DescribeDevice(driver, index));
+  CUdevice handle = 0;
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGet(&handle, index), "cuDeviceGet"));
+  CUcontext context = nullptr;
+  TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DevicePrimaryCtxRetain(&context, handle),
+                                  "cuDevicePrimaryCtxRetain"));
+  std::unique_ptr<Device> device(new Device(driver, handle, context, std::move(properties)));
+  TORPOR_RETURN_IF_ERROR(device->MakeCurrent());
+  return device;
+}
+
+Device::~Device() { driver_.DevicePrimaryCtxRelease(handle_); }
+
+std::int32_t Device::attribute(CUdevice_attribute which) const {
+  return properties_.attributes[static_cast<std::size_t>(which)];
+}
+
+unsigned Device::compute_capability() const {
+  return static_cast<unsigned>(10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                               attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+}
+
+std::vector<int> Device::ReachablePeers() const {
+  std::vector<int> peers;
+  int count = 0;
+  const bool can_share =
+      attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+  if (!can_share || driver_.DeviceGetCount(&count) != CUDA_SUCCESS) return peers;
+  for (int index = 0; index < count; ++index) {
+    CUdevice peer = 0;
+    int can_access = 0;
+    if (driver_.DeviceGet(&peer, index) != CUDA_SUCCESS || peer == handle_) continue;
+    const CUresult asked = driver_.DeviceCanAccessPeer(&can_access, handle_, peer);
+    if (asked == CUDA_SUCCESS && can_access != 0) peers.push_back(index);
+  }
+  return peers;
+}
+
+std::vector<int> Device::FastPeers() const {
+  std::vector<int> peers = ReachablePeers();
+  // Over PCIe there are no atomics of another GPU's memory.
+  std::erase_if(peers, [this](int peer) {
+    return PeerAttribute(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, peer) == 0;
+  });
+  // Rank 0 is the best.
+  std::ranges::stable_sort(peers, {}, [this](int peer) {
+    return PeerAttribute(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, peer);
+  });
+  return peers;
+}
+
+int Device::PeerAttribute(CUdevice_P2PAttribute which, int peer) const {
+  CUdevice handle = 0;
+  int value = 0;
+  if (driver_.DeviceGet(&handle, peer) == CUDA_SUCCESS) {
+    driver_.DeviceGetP2PAttribute(&value, which, handle_, handle);
+  }
+  return value;
+}
+
+absl::Status Device::MakeCurrent() const {
+  return Status(driver_.CtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+absl::StatusOr<CUstream> Device::CreateStream() const {
+  CUstream stream = nullptr;
+  TORPOR_RETURN_IF_ERROR(
+      Status(driver_.StreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0),
+             "cuStreamCreateWithPriority"));
+  return stream;
+}
+
+absl::Status Device::Status(CUresult result, std::string_view what) const {
+  return ToStatus(driver_, result, what);
+}
+
+}  // namespace torpor::executor

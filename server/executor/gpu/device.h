@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/units.h"
+#include "server/executor/gpu/cuda_driver.h"
+
+namespace torpor::executor {
+
+// What a device says of itself.
+struct DeviceProperties {
+  std::string name;
+  std::array<std::uint8_t, 16> uuid{};
+  Bytes total_bytes = 0;
+  std::vector<std::int32_t> attributes;  // by CUdevice_attribute, 0 where it is unknown
+  std::int32_t driver_version = 0;
+  std::string pci_bus_id;
+};
+
+absl::StatusOr<int> CountDevices(const CudaDriver& driver);
+absl::StatusOr<DeviceProperties> DescribeDevice(const CudaDriver& driver, int index);
+
+// One GPU and the process's context on it. Lives as long as the process works with the GPU;
+// thread-safe after Open.
+class Device {
+ public:
+  static absl::StatusOr<std::unique_ptr<Device>> Open(const CudaDriver& driver, int index);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const CudaDriver& driver() const { return driver_; }
+  const DeviceProperties& properties() const { return properties_; }
+  std::int32_t attribute(CUdevice_attribute which) const;
+  unsigned compute_capability() const;  // 10 * major + minor
+
+  // Where a physical chunk of this device lies, for cuMemCreate and cuMemSetAccess.
+  CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, handle_}; }
+
+  // The other GPUs of the machine, by index, whose memory kernels of this one can reach when their
+  // processes export it.
+  std::vector<int> ReachablePeers() const;
+  // Those of them whose memory is reached over NVLinks, as the driver ranks them.
+  std::vector<int> FastPeers() const;
+
+  // Every thread calls this before its first call of the driver.
+  absl::Status MakeCurrent() const;
+
+  // A stream of our own, that waits for nobody.
+  absl::StatusOr<CUstream> CreateStream() const;
+
+  absl::Status Status(CUresult result, std::string_view what) const;
+
+ private:
+  int PeerAttribute(CUdevice_P2PAttribute which, int peer) const;
+
+  Device(const CudaDriver& driver, CUdevice handle, CUcontext context, DeviceProperties properties)
+      : driver_(driver), handle_(handle), context_(context), properties_(std::move(properties)) {}
+
+  const CudaDriver driver_;
+  const CUdevice handle_;
+  const CUcontext context_;
+  const DeviceProperties properties_;
+};
+
+}  // namespace torpor::executor

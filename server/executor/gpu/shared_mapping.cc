@@ -1,0 +1,39 @@
+#include "server/executor/gpu/shared_mapping.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace torpor::executor {
+
+absl::StatusOr<SharedMapping> SharedMapping::Map(const UniqueFd& file, Bytes bytes,
+                                                 std::uint64_t address) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0 || static_cast<Bytes>(status.st_size) < bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a memory file of ", status.st_size,
+                                                   " bytes was sent where ", bytes, " are needed"));
+  }
+  const int flags = MAP_SHARED | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
+  void* data =
+      mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
+  if (data == MAP_FAILED) {
+    const int error = errno;
+    const std::string where = address != 0 ? absl::StrFormat(" at %#x", address) : std::string();
+    const std::string message = absl::StrCat("cannot map ", bytes, " bytes", where, ": ",
+                                             std::generic_category().message(error));
+    return error == EEXIST ? absl::AlreadyExistsError(message)
+                           : absl::ResourceExhaustedError(message);
+  }
+  return SharedMapping(static_cast<std::uint8_t*>(data), bytes);
+}
+
+SharedMapping::~SharedMapping() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,39 @@
+#include "server/executor/image/address_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace torpor::executor {
+namespace {
+
+// Words at a time: enough for the compiler to compare them side by side.
+constexpr std::size_t kBlockWords = 64;
+using Block = std::array<std::uint64_t, kBlockWords>;
+
+bool Holds(const Block& block, std::uint64_t base, Bytes range) {
+  bool found = false;
+  for (const std::uint64_t word : block) found |= word - base < range;
+  return found;
+}
+
+}  // namespace
+
+bool HoldsAddress(std::span<const std::uint8_t> bytes, std::uint64_t address, std::uint64_t base,
+                  Bytes range) {
+  const std::size_t before_first_word = -address % sizeof(std::uint64_t);
+  bytes = bytes.subspan(std::min(before_first_word, bytes.size()));
+  while (bytes.size() >= sizeof(std::uint64_t)) {
+    Block block;
+    // The last one is filled up with a word that is no such address.
+    block.fill(base - 1);
+    const std::size_t taken =
+        std::min(bytes.size() / sizeof(std::uint64_t), kBlockWords) * sizeof(std::uint64_t);
+    std::memcpy(block.data(), bytes.data(), taken);
+    if (Holds(block, base, range)) return true;
+    bytes = bytes.subspan(taken);
+  }
+  return false;
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+#include "server/executor/image/arena_memory.h"
+#include "server/executor/image/image_backing.h"
+
+namespace torpor::executor {
+
+// `address_mode: translate`: the whole chunks of addresses that an allocation touches are one
+// block, which lies anywhere in the arena. Allocations that share a chunk, which only small ones
+// do, lie inside of it (memory/range_allocator.h, Layout::kApart).
+class ArenaBacking final : public ImageBacking {
+ public:
+  // `memory` outlives it.
+  ArenaBacking(ArenaMemory& memory, SessionId session) : memory_(memory), session_(session) {}
+  // Nothing uses the memory any more.
+  ~ArenaBacking() override;
+  ArenaBacking(const ArenaBacking&) = delete;
+  ArenaBacking& operator=(const ArenaBacking&) = delete;
+
+  absl::StatusOr<std::vector<memory::Extent>> Back(
+      std::span<const memory::Extent> allocations) override;
+  absl::Status Release(memory::Extent extent, const memory::ExtentSet& live) override;
+  bool empty() const override;
+  Bytes held_bytes() const override;
+  Bytes chunk_bytes() const override { return memory_.chunk_bytes(); }
+
+  CUdeviceptr AddressOf(Bytes offset) const override;
+  std::vector<BackedPart> PartsOf(memory::Extent extent) const override;
+  bool is_translating() const override { return true; }
+  std::shared_ptr<const AddressTable> Addresses() const override;
+  std::uint64_t addresses_version() const override {
+    return version_.load(std::memory_order_acquire);
+  }
+
+  absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream) override;
+
+  AddressRange gpu_addresses() const override { return memory_.addresses(); }
+
+  // FailedPrecondition: what another GPU reaches must lie at the client's addresses.
+  absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
+                                           ChunkOwner& owner) override;
+  absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) override;
+
+ private:
+  struct Unit {
+    memory::Extent extent;
+    ArenaMemory::Place place;
+  };
+  using Units = std::map<Bytes, Unit>;  // by begin
+
+  memory::Extent UnitOf(memory::Extent allocation) const;
+  // The unit in which `offset` is, else the end.
+  Units::const_iterator Find(Bytes offset) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // The unit that is the arena's block at `place`, else the end.
+  Units::iterator FindAt(Bytes place) ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // False if the extent has none yet; FailedPrecondition if part of it does.
+  absl::StatusOr<bool> IsBacked(memory::Extent extent) const;
+  absl::Status Add(memory::Extent extent);
+  // A unit has come, gone or moved.
+  void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  ArenaMemory& memory_;
+  const SessionId session_;
+
+  mutable Mutex mutex_;
+  Units units_ ABSL_GUARDED_BY(mutex_);
+  // Of the units as they are; null until somebody asks.
+  mutable std::shared_ptr<const AddressTable> addresses_ ABSL_GUARDED_BY(mutex_);
+  // Changes with the mutex held.
+  std::atomic<std::uint64_t> version_{0};
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,428 @@
+#include "server/executor/image/device_image.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/wire/descriptor_socket.h"
+#include "server/executor/image/address_scan.h"
+
+namespace torpor::executor {
+
+DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing,
+                         BlockHasher& hasher, std::uint64_t base, Bytes bytes, ImageFiles files,
+                         const SwapOptions& options)
+    : device_(device),
+      backing_(std::move(backing)),
+      is_translating_(backing_->is_translating()),
+      base_(base),
+      bytes_(bytes),
+      host_image_(std::move(files.image)),
+      options_(options),
+      // Pinned as it is needed, chunk by chunk: pages that are pinned must stay the file's, and
+      // only whole chunks without a live byte ever leave it.
+      pinned_(device, host_image_.data(), host_image_.bytes(), backing_->chunk_bytes()),
+      blocks_(std::move(files.block_states), *backing_, hasher),
+      arrival_(device),
+      touches_(arrival_, options.wait),
+      addresses_(backing_->Addresses()) {}
+
+DeviceImage::~DeviceImage() { Drop().IgnoreError(); }
+
+absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                                 const ArrivalSteps& steps, ChunkOwner* source) {
+  if (is_peer_) return absl::FailedPreconditionError("the image is still another GPU's");
+  TORPOR_RETURN_IF_ERROR(ReleaseSource());
+  memory::ExtentSet whole;
+  std::vector<memory::Extent> allocations;
+  bool holds_addresses = false;
+  for (const memory::SwapAllocation& allocation : live) {
+    TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent));
+    whole.Add(allocation.extent);
+    allocations.push_back(allocation.extent);
+    holds_addresses |= allocation.holds_addresses;
+  }
+  const memory::ExtentSet resident_before = resident();
+  const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before);
+  std::vector<memory::Extent> in_place = allocations;
+  std::ranges::sort(in_place, {}, &memory::Extent::begin);
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back(in_place));
+  SetResident(whole);
+  const absl::Status begun = arrival_.Begin(live, groups);
+  if (source != nullptr) OpenSource(*source, groups);
+  absl::StatusOr<ArrivedBytes> copied =
+      begun.ok() ? EnqueueArrival(groups, fresh, whole, steps) : begun;
+  if (copied.ok()) {
+    const bool was_kept = is_kept_in_place_ && !resident_before.empty();
+    is_kept_in_place_ = was_kept || holds_addresses;
+    touches_.Reset(allocations);
+  } else {
+    ReleaseSource().IgnoreError();
+    SetResident(resident_before);
+    Undo(fresh);
+  }
+  return copied;
+}
+
+std::vector<memory::SwapGroup> DeviceImage::GroupsOf(
+    const std::vector<memory::SwapAllocation>& live,
+    const memory::ExtentSet& resident_before) const {
+  std::vector<memory::Extent> absent;
+  for (const memory::SwapAllocation& allocation : live) {
+    for (const memory::Extent& gap : resident_before.Gaps(allocation.extent)) absent.push_back(gap);
+  }
+  switch (options_.pipeline) {
+    case SwapPipeline::kNone:
+      return memory::GroupBySize(absent, bytes_);
+    case SwapPipeline::kParameter:
+      return memory::GroupEach(absent);
+    case SwapPipeline::kGroup:
+      break;
+  }
+  return memory::GroupBySize(absent, options_.group_bytes);
+}
+
+absl::Status DeviceImage::ReleaseSource() {
+  absl::Status arrived = arrival_.Wait();
+  source_.reset();
+  return arrived;
+}
+
+std::vector<std::uint64_t> DeviceImage::WrittenChunks(
+    const std::vector<memory::SwapGroup>& groups) const {
+  const Bytes chunk_bytes = backing_->chunk_bytes();
+  std::vector<std::uint64_t> chunks;
+  absl::flat_hash_set<std::uint64_t> known;
+  const auto add = [&](memory::Extent extent) {
+    for (Bytes i = extent.begin / chunk_bytes; i * chunk_bytes < extent.end; ++i) {
+      if (known.insert(i).second) chunks.push_back(i);
+    }
+  };
+  for (const memory::SwapGroup& group : groups) {
+    for (const memory::Extent& piece : group) {
+      for (const memory::Extent& written : blocks_.Written(piece)) add(written);
+    }
+  }
+  return chunks;
+}
+
+void DeviceImage::OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGroup>& groups) {
+  std::vector<std::uint64_t> chunks = WrittenChunks(groups);
+  if (chunks.empty()) return;
+  auto source = PeerSource::Open(device_, owner, std::move(chunks), backing_->chunk_bytes());
+  if (source.ok()) {
+    source_ = *std::move(source);
+  } else {
+    spdlog::warn("an image comes from the host: {}", source.status().ToString());
+  }
+}
+
+absl::StatusOr<ArrivedBytes> DeviceImage::EnqueueArrival(
+    const std::vector<memory::SwapGroup>& groups, const std::vector<memory::Extent>& fresh,
+    const memory::ExtentSet& live, const ArrivalSteps& steps) {
+  TORPOR_RETURN_IF_ERROR(ClearOutside(fresh, live, arrival_.stream()));
+  TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
+  ArrivedBytes copied;
+  for (const memory::SwapGroup& group : groups) {
+    for (const memory::Extent& piece : group) {
+      TORPOR_RETURN_IF_ERROR(Bring(piece, arrival_.stream(), copied));
+    }
+    TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
+  }
+  if (steps.enqueue_last) TORPOR_RETURN_IF_ERROR(steps.enqueue_last(arrival_.stream()));
+  TORPOR_RETURN_IF_ERROR(arrival_.Finish([done = steps.on_complete, copied] {
+    if (done) done(copied);
+  }));
+  return copied;
+}
+
+absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes) {
+  if (!dirty()) return WrittenBack();
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  const memory::WriteBackPart part = memory::FirstPart(
+      resident(), unsaved_from(), is_exported_ ? kAll : max_bytes, wire::kImageBlockBytes);
+  TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
+                          blocks_.PlanWriteBack(part.live, stream));
+  WrittenBack copied;
+  for (const memory::Extent& extent : plan.copies) {
+    TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
+    copied.bytes += blocks_.ByOrigin(extent);
+    copied.extents.Add(extent);
+  }
+  TORPOR_RETURN_IF_ERROR(Wait(stream));
+  blocks_.OnWrittenBack(plan);
+  unsaved_from_.store(part.end, std::memory_order_relaxed);
+  return copied;
+}
+
+std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) const {
+  std::vector<Bytes> holders;
+  for (const memory::Extent& allocation : touches_.allocations()) {
+    const std::vector<memory::Extent> parts = where.Within(allocation);
+    if (std::ranges::any_of(parts, [this](memory::Extent part) { return HoldsAddressIn(part); })) {
+      holders.push_back(allocation.begin);
+    }
+  }
+  return holders;
+}
+
+bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
+  // To look at what nobody has written would make the system give it memory.
+  return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
+    const std::span<const std::uint8_t> bytes(host_image_.data() + part.begin, part.bytes());
+    if (HoldsAddress(bytes, part.begin, base_, bytes_)) return true;
+    // What kernels have written is as the GPU knows it.
+    const AddressRange gpu = backing_->gpu_addresses();
+    return is_translating_ && HoldsAddress(bytes, part.begin, gpu.begin, gpu.bytes);
+  });
+}
+
+std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
+  std::uint64_t word = 0;
+  const Bytes begin = address - base_;
+  // To look at what nobody has written would make the system give it memory.
+  if (blocks_.Written({begin, begin + sizeof word}).empty()) return 0;
+  std::memcpy(&word, host_image_.data() + begin, sizeof word);
+  return word;
+}
+
+bool DeviceImage::may_be_moved() const {
+  return !is_source_ && is_translating_ && !is_kept_in_place_ && !is_peer_ && !dirty() &&
+         !arrival_.is_pending() && !touches_.has_uploaded();
+}
+
+absl::Status DeviceImage::Drop() {
+  // A copy into memory that is unmapped would cost the context.
+  absl::Status status = ReleaseSource();
+  SetResident({});
+  is_peer_ = false;
+  is_source_ = false;
+  status.Update(backing_->Release({0, bytes_}, {}));
+  return status;
+}
+
+absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  // What is swapped in may, where it was told of whole chunks, lie over the new allocation, and
+  // what is cleared around it does.
+  TORPOR_RETURN_IF_ERROR(resident().Within(extent).empty() ? arrival_.AwaitPreparation(stream)
+                                                           : arrival_.Wait());
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back({&extent, 1}));
+  blocks_.Forget(extent);
+  absl::Status status = ClearOutside(fresh, {}, stream);
+  // What lies in units that were there already: another allocation may have left bytes there.
+  memory::ExtentSet cleared;
+  for (const memory::Extent& unit : fresh) cleared.Add(unit);
+  for (const memory::Extent& old : cleared.Gaps(extent)) {
+    if (status.ok()) status = Clear(old, stream);
+  }
+  status.Update(Wait(stream));
+  if (!status.ok()) {
+    Undo(fresh);
+    return status;
+  }
+  MarkDirty();
+  touches_.Add(extent);
+  MutexLock lock(&mutex_);
+  resident_.Add(extent);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {
+  if (!is_peer_ && !backing_->empty()) {
+    return absl::FailedPreconditionError("the image is resident on this GPU itself");
+  }
+  for (const memory::Extent& extent : live.extents()) TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  is_peer_ = !live.empty();
+  memory::ExtentSet kept;
+  for (const memory::Extent& extent : resident().extents()) {
+    for (const memory::Extent& part : live.Within(extent)) kept.Add(part);
+  }
+  SetResident(std::move(kept));
+  TORPOR_ASSIGN_OR_RETURN(memory::ExtentSet reachable, backing_->Import(live, owner));
+  SetResident(std::move(reachable));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
+  // Others know nothing of what has not arrived yet.
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor, backing_->Export(chunk));
+  is_exported_ = true;
+  return descriptor;
+}
+
+absl::StatusOr<UniqueFd> DeviceImage::ExportForCopy(std::uint64_t chunk) {
+  if (!is_source_) return absl::FailedPreconditionError("the image is no source");
+  if (dirty()) return absl::FailedPreconditionError("the image has changes of its own");
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  return backing_->Export(chunk);
+}
+
+absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  touches_.Remove(extent);
+  {
+    MutexLock lock(&mutex_);
+    resident_.Remove(extent);
+  }
+  return backing_->Release(extent, live);
+}
+
+absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  return pinned_.UnregisterOverlapping(extent);
+}
+
+CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
+  const std::uint64_t begin = address - base_;
+  if (address < base_ || begin > bytes_ || bytes > bytes_ - begin) return 0;
+  ReaderMutexLock lock(&mutex_);
+  return resident_.Contains({begin, begin + bytes}) ? backing_->AddressOf(begin) : 0;
+}
+
+void DeviceImage::RefreshAddresses() {
+  // Launches have many pointers, and a lock for each costs more than the launch. A table that is
+  // this thread's own and still says how things are needs none:
+  // - Swaps and moves of consolidation change them only while no batch runs (Session::run_mutex_):
+  //   the next batch sees another version.
+  // - Growing and shrinking may come during a batch. But the client names new memory only when it
+  //   has heard of it, which is after the version has changed, and names none that it has freed.
+  //   One that does gets what was there or nothing, as it might with a lock.
+  if (addresses_->version() != backing_->addresses_version()) addresses_ = backing_->Addresses();
+}
+
+bool DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
+  if (!Contains(address, bytes.size())) return false;
+  const Bytes begin = address - base_;
+  const memory::Extent extent{begin, begin + bytes.size()};
+  touches_.Upload(extent);
+  // Later it is looked for when the image leaves (AddressHolders).
+  if (!arrival_.is_pending() && !is_translating_) return false;
+  const bool holds_addresses = HoldsAddress(bytes, address, base_, bytes_);
+  if (holds_addresses && arrival_.is_pending()) arrival_.NoteAddresses(extent);
+  return holds_addresses;
+}
+
+void DeviceImage::NoteUnseenUpload(std::uint64_t address, Bytes bytes) {
+  if (!Contains(address, bytes)) return;
+  const Bytes begin = address - base_;
+  touches_.Upload({begin, begin + bytes});
+  if (arrival_.is_pending()) arrival_.NoteAddresses({begin, begin + bytes});
+}
+
+absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream stream) {
+  const Bytes begin = address - base_;
+  const memory::Extent extent{begin, begin + bytes};
+  blocks_.OnUpload(extent);
+  return CopyOut(extent, stream);
+}
+
+memory::ExtentSet DeviceImage::resident() const {
+  ReaderMutexLock lock(&mutex_);
+  return resident_;
+}
+
+ImageUse DeviceImage::use() const {
+  ReaderMutexLock lock(&mutex_);
+  if (is_peer_) return {};
+  return {resident_.total_bytes(), backing_->held_bytes()};
+}
+
+absl::Status DeviceImage::CheckInside(memory::Extent extent) const {
+  if (extent.begin < extent.end && extent.end <= bytes_) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("extent [", extent.begin, ", ", extent.end,
+                                                 ") is not inside the session's ", bytes_,
+                                                 " bytes of addresses"));
+}
+
+absl::Status DeviceImage::ClearOutside(const std::vector<memory::Extent>& extents,
+                                       const memory::ExtentSet& keep, CUstream stream) {
+  for (const memory::Extent& extent : extents) {
+    for (const memory::Extent& gap : keep.Gaps(extent)) {
+      TORPOR_RETURN_IF_ERROR(Clear(gap, stream));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void DeviceImage::Undo(const std::vector<memory::Extent>& fresh) {
+  for (const memory::Extent& extent : fresh) backing_->Release(extent, {}).IgnoreError();
+}
+
+absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived) {
+  Bytes cleared_to = extent.begin;
+  for (const memory::Extent& written : blocks_.Written(extent)) {
+    TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
+    const CUdeviceptr source = source_ ? source_->Reach(written) : 0;
+    TORPOR_RETURN_IF_ERROR(source != 0 ? CopyFrom(source, written, stream)
+                                       : CopyIn(written, stream));
+    (source != 0 ? arrived.from_peer : arrived.from_host) += blocks_.ByOrigin(written);
+    cleared_to = written.end;
+  }
+  return Clear({cleared_to, extent.end}, stream);
+}
+
+absl::Status DeviceImage::Clear(memory::Extent extent, CUstream stream) {
+  if (extent.bytes() == 0) return absl::OkStatus();
+  for (const BackedPart& part : backing_->PartsOf(extent)) {
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().MemsetD8Async(part.address, 0, part.extent.bytes(), stream),
+                       "cuMemsetD8"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
+  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
+  for (const memory::Extent& piece : pinned_.Split(extent)) {
+    for (const BackedPart& part : backing_->PartsOf(piece)) {
+      TORPOR_RETURN_IF_ERROR(device_.Status(
+          device_.driver().MemcpyHtoDAsync(part.address, pinned_.at(part.extent.begin),
+                                           part.extent.bytes(), stream),
+          "copying the image to the GPU"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::CopyFrom(CUdeviceptr source, memory::Extent extent, CUstream stream) {
+  for (const BackedPart& part : backing_->PartsOf(extent)) {
+    TORPOR_RETURN_IF_ERROR(device_.Status(
+        device_.driver().MemcpyDtoDAsync(part.address, source + (part.extent.begin - extent.begin),
+                                         part.extent.bytes(), stream),
+        "copying the image from another GPU"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::CopyOut(memory::Extent extent, CUstream stream) {
+  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
+  for (const memory::Extent& piece : pinned_.Split(extent)) {
+    for (const BackedPart& part : backing_->PartsOf(piece)) {
+      TORPOR_RETURN_IF_ERROR(device_.Status(
+          device_.driver().MemcpyDtoHAsync(pinned_.at(part.extent.begin), part.address,
+                                           part.extent.bytes(), stream),
+          "copying the image from the GPU"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::Wait(CUstream stream) const {
+  return device_.Status(device_.driver().StreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+void DeviceImage::SetResident(memory::ExtentSet resident) {
+  MutexLock lock(&mutex_);
+  resident_ = std::move(resident);
+}
+
+}  // namespace torpor::executor

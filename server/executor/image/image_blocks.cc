@@ -1,0 +1,83 @@
+#include "server/executor/image/image_blocks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "proto/wire/descriptor_socket.h"
+
+namespace torpor::executor {
+namespace {
+
+std::span<std::uint64_t> Words(const SharedMapping& mapping) {
+  return {reinterpret_cast<std::uint64_t*>(mapping.data()),
+          mapping.bytes() / memory::BlockStates::kBytesPerBlock};
+}
+
+// The blocks that hold bytes of the extents (ascending), each once.
+std::vector<memory::HashedBlock> BlocksOf(const std::vector<memory::Extent>& extents) {
+  std::vector<memory::HashedBlock> blocks;
+  for (const memory::Extent& extent : extents) {
+    for (std::size_t i = extent.begin / wire::kImageBlockBytes;
+         i * wire::kImageBlockBytes < extent.end; ++i) {
+      if (blocks.empty() || blocks.back().block < i) blocks.push_back({i, 0});
+    }
+  }
+  return blocks;
+}
+
+std::vector<BlockRun> RunsOf(const std::vector<memory::HashedBlock>& blocks,
+                             const ImageBacking& backing) {
+  std::vector<BlockRun> runs;
+  for (const memory::HashedBlock& block : blocks) {
+    const CUdeviceptr address = backing.AddressOf(block.block * wire::kImageBlockBytes);
+    const bool is_next =
+        !runs.empty() &&
+        runs.back().address + runs.back().blocks * wire::kImageBlockBytes == address;
+    if (is_next) {
+      ++runs.back().blocks;
+    } else {
+      runs.push_back({address, 1});
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+ImageBlocks::ImageBlocks(SharedMapping states, const ImageBacking& backing, BlockHasher& hasher)
+    : mapping_(std::move(states)),
+      states_(Words(mapping_), wire::kImageBlockBytes),
+      backing_(backing),
+      hasher_(hasher) {}
+
+absl::StatusOr<memory::WriteBackPlan> ImageBlocks::PlanWriteBack(const memory::ExtentSet& resident,
+                                                                 CUstream stream) {
+  std::vector<memory::HashedBlock> blocks = BlocksOf(resident.extents());
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> hashes,
+                          hasher_.Hash(RunsOf(blocks, backing_), stream));
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i].hash = hashes[i];
+  return memory::PlanWriteBack(resident, blocks, hasher_.zero_hash(), states_);
+}
+
+void ImageBlocks::OnWrittenBack(const memory::WriteBackPlan& plan) {
+  for (const memory::HashedBlock& block : plan.stale) states_.SetInStep(block.block, block.hash);
+}
+
+std::vector<memory::Extent> ImageBlocks::Written(memory::Extent extent) const {
+  std::vector<memory::Extent> written;
+  for (std::size_t i = extent.begin / wire::kImageBlockBytes;
+       i * wire::kImageBlockBytes < extent.end; ++i) {
+    if (states_.origin(i) == memory::BlockOrigin::kUntouched) continue;
+    const Bytes begin = std::max(i * wire::kImageBlockBytes, extent.begin);
+    const Bytes end = std::min((i + 1) * wire::kImageBlockBytes, extent.end);
+    if (!written.empty() && written.back().end == begin) {
+      written.back().end = end;
+    } else {
+      written.push_back({begin, end});
+    }
+  }
+  return written;
+}
+
+}  // namespace torpor::executor

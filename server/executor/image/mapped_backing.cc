@@ -1,0 +1,171 @@
+#include "server/executor/image/mapped_backing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "server/executor/gpu/device_mapping.h"
+
+namespace torpor::executor {
+namespace {
+
+// Maximal runs of consecutive indices: [first, last].
+std::vector<std::pair<std::uint64_t, std::uint64_t>> Runs(
+    const std::vector<std::uint64_t>& indices) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
+  for (const std::uint64_t index : indices) {
+    if (!runs.empty() && runs.back().second + 1 == index) {
+      runs.back().second = index;
+    } else {
+      runs.emplace_back(index, index);
+    }
+  }
+  return runs;
+}
+
+std::vector<std::uint64_t> ChunksOf(std::span<const memory::Extent> extents, Bytes chunk_bytes) {
+  std::vector<std::uint64_t> indices;
+  for (const memory::Extent& extent : extents) {
+    for (std::uint64_t i = extent.begin / chunk_bytes; i * chunk_bytes < extent.end; ++i) {
+      if (indices.empty() || indices.back() < i) indices.push_back(i);
+    }
+  }
+  return indices;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageBacking>> MappedBacking::Open(const Device& device,
+                                                                  PhysicalPool& pool,
+                                                                  std::uint64_t base, Bytes bytes) {
+  if (bytes == 0 || bytes % pool.chunk_bytes() != 0 || base % pool.chunk_bytes() != 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "the range %#x of %d bytes is not whole chunks of %d", base, bytes, pool.chunk_bytes()));
+  }
+  CUdeviceptr reserved = 0;
+  TORPOR_RETURN_IF_ERROR(device.Status(
+      device.driver().MemAddressReserve(&reserved, bytes, 0, base, 0), "cuMemAddressReserve"));
+  if (reserved != base) {
+    device.driver().MemAddressFree(reserved, bytes);
+    return absl::AlreadyExistsError(
+        absl::StrFormat("the driver reserved %#x instead of %#x", reserved, base));
+  }
+  return std::unique_ptr<ImageBacking>(new MappedBacking(device, pool, base, bytes));
+}
+
+MappedBacking::~MappedBacking() {
+  Release({0, bytes_}, {}).IgnoreError();
+  device_.driver().MemAddressFree(base_, bytes_);
+}
+
+absl::StatusOr<std::vector<memory::Extent>> MappedBacking::Back(
+    std::span<const memory::Extent> allocations) {
+  const std::vector<Index> missing = MissingChunks(allocations);
+  TORPOR_RETURN_IF_ERROR(MapChunks(missing));
+  const auto runs = Runs(missing);
+  std::vector<memory::Extent> fresh;
+  fresh.reserve(runs.size());
+  for (const auto& [first, last] : runs) fresh.push_back(ExtentOf(first, last));
+  return fresh;
+}
+
+absl::Status MappedBacking::Release(memory::Extent extent, const memory::ExtentSet& live) {
+  std::vector<Index> unused;
+  for (auto chunk = chunks_.lower_bound(extent.begin / chunk_bytes_);
+       chunk != chunks_.end() && chunk->first * chunk_bytes_ < extent.end; ++chunk) {
+    if (live.Within(ExtentOf(chunk->first, chunk->first)).empty()) unused.push_back(chunk->first);
+  }
+  return UnmapChunks(unused);
+}
+
+absl::StatusOr<memory::ExtentSet> MappedBacking::Import(const memory::ExtentSet& live,
+                                                        ChunkOwner& owner) {
+  TORPOR_RETURN_IF_ERROR(Release({0, bytes_}, live));
+  const std::vector<Index> missing = MissingChunks(live.extents());
+  if (!missing.empty()) {
+    TORPOR_ASSIGN_OR_RETURN(const auto fetched, owner.Fetch(missing));
+    for (const auto& [index, chunk] : fetched) TORPOR_RETURN_IF_ERROR(ImportChunk(index, chunk));
+  }
+  memory::ExtentSet reachable;
+  for (const auto& [index, chunk] : chunks_) {
+    for (const memory::Extent& part : live.Within(ExtentOf(index, index))) reachable.Add(part);
+  }
+  return reachable;
+}
+
+absl::Status MappedBacking::ImportChunk(Index index, const UniqueFd& chunk) {
+  TORPOR_RETURN_IF_ERROR(MapImported(device_, chunk, base_ + index * chunk_bytes_, chunk_bytes_));
+  {
+    MutexLock lock(&mutex_);
+    chunks_.emplace(index, kImported);
+  }
+  return AllowAccess({index});
+}
+
+absl::StatusOr<UniqueFd> MappedBacking::Export(std::uint64_t chunk) {
+  MutexLock lock(&mutex_);
+  const auto found = chunks_.find(chunk);
+  if (found == chunks_.end() || found->second == kImported) {
+    return absl::NotFoundError("the chunk is not resident here");
+  }
+  return ExportMemory(device_, found->second);
+}
+
+std::vector<MappedBacking::Index> MappedBacking::MissingChunks(
+    std::span<const memory::Extent> extents) const {
+  std::vector<Index> missing = ChunksOf(extents, chunk_bytes_);
+  std::erase_if(missing, [this](Index index) { return chunks_.contains(index); });
+  return missing;
+}
+
+absl::Status MappedBacking::MapChunks(const std::vector<Index>& indices) {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<CUmemGenericAllocationHandle> taken,
+                          pool_.Take(indices.size()));
+  absl::Status status;
+  std::size_t mapped = 0;
+  for (; mapped < indices.size(); ++mapped) {
+    status = device_.Status(device_.driver().MemMap(base_ + indices[mapped] * chunk_bytes_,
+                                                    chunk_bytes_, 0, taken[mapped], 0),
+                            "cuMemMap");
+    if (!status.ok()) break;
+    MutexLock lock(&mutex_);
+    chunks_.emplace(indices[mapped], taken[mapped]);
+  }
+  if (status.ok()) status = AllowAccess(indices);
+  if (status.ok()) return status;
+  pool_.Return(std::span(taken).subspan(mapped));
+  UnmapChunks({indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(mapped)})
+      .IgnoreError();
+  return status;
+}
+
+absl::Status MappedBacking::AllowAccess(const std::vector<Index>& indices) {
+  for (const auto& [first, last] : Runs(indices)) {
+    TORPOR_RETURN_IF_ERROR(executor::AllowAccess(device_, base_ + first * chunk_bytes_,
+                                                 (last - first + 1) * chunk_bytes_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappedBacking::UnmapChunks(const std::vector<Index>& indices) {
+  for (const auto& [first, last] : Runs(indices)) {
+    TORPOR_RETURN_IF_ERROR(device_.Status(
+        device_.driver().MemUnmap(base_ + first * chunk_bytes_, (last - first + 1) * chunk_bytes_),
+        "cuMemUnmap"));
+    std::vector<CUmemGenericAllocationHandle> freed;
+    const auto begin = chunks_.find(first);
+    const auto end = chunks_.upper_bound(last);
+    for (auto chunk = begin; chunk != end; ++chunk) {
+      if (chunk->second != kImported) freed.push_back(chunk->second);
+    }
+    {
+      MutexLock lock(&mutex_);
+      chunks_.erase(begin, end);
+    }
+    pool_.Return(freed);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace torpor::executor

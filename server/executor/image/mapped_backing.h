@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+#include "server/executor/gpu/device.h"
+#include "server/executor/image/image_backing.h"
+#include "server/executor/image/physical_pool.h"
+
+namespace torpor::executor {
+
+// `address_mode: map`: chunks of the pool mapped at the client's own addresses.
+class MappedBacking final : public ImageBacking {
+ public:
+  // Reserves [base, base + bytes); AlreadyExists if the driver gives other addresses. `device` and
+  // `pool` must outlive it.
+  static absl::StatusOr<std::unique_ptr<ImageBacking>> Open(const Device& device,
+                                                            PhysicalPool& pool, std::uint64_t base,
+                                                            Bytes bytes);
+  // Nothing uses the memory any more.
+  ~MappedBacking() override;
+  MappedBacking(const MappedBacking&) = delete;
+  MappedBacking& operator=(const MappedBacking&) = delete;
+
+  absl::StatusOr<std::vector<memory::Extent>> Back(
+      std::span<const memory::Extent> allocations) override;
+  absl::Status Release(memory::Extent extent, const memory::ExtentSet& live) override;
+  bool empty() const override { return chunks_.empty(); }
+  Bytes held_bytes() const override {
+    ReaderMutexLock lock(&mutex_);
+    return chunks_.size() * chunk_bytes_;
+  }
+  Bytes chunk_bytes() const override { return chunk_bytes_; }
+
+  CUdeviceptr AddressOf(Bytes offset) const override { return base_ + offset; }
+  std::vector<BackedPart> PartsOf(memory::Extent extent) const override {
+    return {{extent, AddressOf(extent.begin)}};
+  }
+  bool is_translating() const override { return false; }
+
+  AddressRange gpu_addresses() const override { return {}; }
+
+  absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
+                                           ChunkOwner& owner) override;
+  absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) override;
+
+ private:
+  using Index = std::uint64_t;
+  // An imported one has no handle: its mapping is all that keeps it.
+  using Chunks = std::map<Index, CUmemGenericAllocationHandle>;
+  static constexpr CUmemGenericAllocationHandle kImported = 0;
+
+  MappedBacking(const Device& device, PhysicalPool& pool, std::uint64_t base, Bytes bytes)
+      : device_(device),
+        pool_(pool),
+        base_(base),
+        bytes_(bytes),
+        chunk_bytes_(pool.chunk_bytes()) {}
+
+  memory::Extent ExtentOf(Index first, Index last) const {
+    return {first * chunk_bytes_, (last + 1) * chunk_bytes_};
+  }
+  std::vector<Index> MissingChunks(std::span<const memory::Extent> extents) const;
+  // Maps new chunks at `indices` (ascending); all or none.
+  absl::Status MapChunks(const std::vector<Index>& indices);
+  absl::Status AllowAccess(const std::vector<Index>& indices);
+  absl::Status ImportChunk(Index index, const UniqueFd& chunk);
+  absl::Status UnmapChunks(const std::vector<Index>& indices);
+
+  const Device& device_;
+  PhysicalPool& pool_;
+  const std::uint64_t base_;
+  const Bytes bytes_;
+  const Bytes chunk_bytes_;
+
+  mutable Mutex mutex_;
+  // Written by the swapping thread only and with the mutex; that thread reads without.
+  Chunks chunks_;
+};
+
+// The pool's chunks, mapped wherever they are needed.
+class MappedMemory final : public ImageMemory {
+ public:
+  // Both outlive it.
+  MappedMemory(const Device& device, PhysicalPool& pool) : device_(device), pool_(pool) {}
+
+  absl::StatusOr<std::unique_ptr<ImageBacking>> Open(SessionId, std::uint64_t base,
+                                                     Bytes bytes) override {
+    return MappedBacking::Open(device_, pool_, base, bytes);
+  }
+  Bytes capacity() const override { return pool_.pool_bytes(); }
+  Bytes free_bytes() const override { return pool_.free_bytes(); }
+
+ private:
+  const Device& device_;
+  PhysicalPool& pool_;
+};
+
+}  // namespace torpor::executor

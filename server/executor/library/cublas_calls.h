@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/cuda_api/cublas_dispatch.h"
+#include "server/executor/library/cublas_library.h"
+#include "server/executor/runtime/stream_set.h"
+#include "server/executor/session_memory/session_device_memory.h"
+
+namespace torpor::executor {
+
+// The cuBLAS handles of one session: their settings, and a real handle while one is in use. The
+// calls themselves are generated. Of one thread at a time, on which the device is current.
+class CublasCalls final : public cuda_api::CublasHandler {
+ public:
+  // All outlive this.
+  CublasCalls(CublasPool& pool, StreamSet& streams, SessionMemory& memory)
+      : pool_(pool), streams_(streams), memory_(memory), device_memory_(memory) {}
+  // The session's work is done.
+  ~CublasCalls() override { ReleaseHandles(); }
+
+  // Gives the real handles back. The session's work is done; settings are kept.
+  void ReleaseHandles();
+
+  cuda_api::CallStatus CublasCreate(const wire::CublasCreate& command) override;
+  cuda_api::CallStatus CublasDestroy(const wire::CublasDestroy& command) override;
+  cuda_api::CallStatus CublasSetStream(const wire::CublasSetStream& command) override;
+  cuda_api::CallStatus CublasSetWorkspace(const wire::CublasSetWorkspace& command) override;
+  cuda_api::CallStatus CublasSetMathMode(const wire::CublasSetMathMode& command) override;
+  cuda_api::CallStatus CublasSetAtomicsMode(const wire::CublasSetAtomicsMode& command) override;
+  cuda_api::CallStatus CublasSetSmCountTarget(const wire::CublasSetSmCountTarget& command) override;
+
+  const cuda_api::CublasFunctions& functions() const override { return pool_.functions(); }
+  void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
+    return device_memory_.Resolve(address, bytes, access);
+  }
+  bool is_translating() const override { return device_memory_.is_translating(); }
+  cublasHandle_t BeginCall(std::uint64_t handle, cublasPointerMode_t mode) override;
+
+ private:
+  struct Handle {
+    std::uint64_t stream = 0;
+    std::uint64_t workspace = 0;
+    Bytes workspace_bytes = 0;
+    int math_mode = CUBLAS_DEFAULT_MATH;
+    int atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
+    int sm_count = 0;
+    // Of the real handle.
+    cublasHandle_t real = nullptr;
+    bool configured = false;
+    CUstream real_stream = nullptr;
+    CUdeviceptr real_workspace = 0;  // the client's; 0: cuBLAS's own
+    std::optional<cublasPointerMode_t> real_mode;
+  };
+
+  // Null if there is none.
+  Handle* Find(std::uint64_t id);
+  // The client's workspace, if it has set one and it is still its memory: cuBLAS would write into
+  // what a freed one has become. 0: none.
+  CUdeviceptr OwnWorkspace(const Handle& handle);
+  // Gives the real handle all settings; false if cuBLAS refuses one.
+  bool Configure(Handle& handle, CUstream stream, CUdeviceptr workspace);
+  template <typename Change>
+  cuda_api::CallStatus Set(std::uint64_t id, Change change);
+
+  CublasPool& pool_;
+  StreamSet& streams_;
+  SessionMemory& memory_;
+  SessionDeviceMemory device_memory_;
+  absl::flat_hash_map<std::uint64_t, Handle> handles_;
+};
+
+}  // namespace torpor::executor

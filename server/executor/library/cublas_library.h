@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/cuda_api/cublas_functions.h"
+#include "server/executor/library/library_handle_pool.h"
+
+namespace torpor::executor {
+
+// Opens libcublas.so.13 in `directory` (empty: where the system's loader finds it) for the rest
+// of the process's life. Functions that the library lacks stay null. NotFound if there is none.
+absl::StatusOr<cuda_api::CublasFunctions> LoadCublas(const std::string& directory);
+
+using CublasPool = LibraryHandlePool<cuda_api::CublasFunctions, cublasHandle_t,
+                                     &cuda_api::CublasFunctions::cublasCreate_v2,
+                                     &cuda_api::CublasFunctions::cublasDestroy_v2>;
+
+}  // namespace torpor::executor

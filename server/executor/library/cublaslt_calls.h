@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/cuda_api/cublaslt_dispatch.h"
+#include "server/executor/library/cublaslt_library.h"
+#include "server/executor/runtime/stream_set.h"
+#include "server/executor/session_memory/session_device_memory.h"
+
+namespace torpor::executor {
+
+// The cuBLASLt calls of one session. Of one thread at a time, on which the device is current.
+class CublasLtCalls final : public cuda_api::CublasLtHandler {
+ public:
+  // All outlive this.
+  CublasLtCalls(CublasLtLibrary& library, StreamSet& streams, SessionMemory& memory)
+      : library_(library), streams_(streams), memory_(memory) {}
+
+  cuda_api::CallStatus CublasLtMatmul(const wire::CublasLtMatmul& command) override;
+  cuda_api::CallStatus CublasLtMatmulHeuristic(
+      const wire::CublasLtMatmulHeuristic& command,
+      wire::CublasLtMatmulHeuristicResult& result) override;
+
+ private:
+  using Answers = std::vector<cublasLtMatmulHeuristicResult_t>;
+
+  // The library's answers to a question, asked once.
+  cublasStatus_t Ask(const wire::CublasLtMatmulHeuristic& question, const Answers*& answers);
+  // What a command's algorithm is for its problem; null: the library's own choice.
+  const cublasLtMatmulAlgo_t* Find(const wire::CublasLtMatmul& command);
+
+  CublasLtLibrary& library_;
+  StreamSet& streams_;
+  SessionDeviceMemory memory_;
+  absl::flat_hash_map<std::string, Answers> answers_;  // by the encoded question
+};
+
+}  // namespace torpor::executor

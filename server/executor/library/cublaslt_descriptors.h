@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include "proto/cuda_api/cublaslt_problem.h"
+#include "server/executor/library/cublaslt_library.h"
+
+namespace torpor::executor {
+
+// The real descriptors of one matmul, for as long as this lives. Making them is a dozen small
+// allocations in the library, about what a look-up by value would cost.
+class CublasLtDescriptors {
+ public:
+  // `functions` outlives this and is complete.
+  CublasLtDescriptors(const CublasLtFunctions& functions, const wire::CublasLtProblem& problem);
+  ~CublasLtDescriptors();
+  CublasLtDescriptors(const CublasLtDescriptors&) = delete;
+  CublasLtDescriptors& operator=(const CublasLtDescriptors&) = delete;
+
+  // False if the library refused one.
+  bool ok() const { return ok_; }
+  cublasLtMatmulDesc_t matmul() const { return matmul_; }
+  cublasLtMatrixLayout_t a() const { return a_; }
+  cublasLtMatrixLayout_t b() const { return b_; }
+  cublasLtMatrixLayout_t c() const { return c_; }
+  cublasLtMatrixLayout_t d() const { return d_; }
+
+ private:
+  void MakeMatmul(const LtMatmulDescriptor& value);
+  cublasLtMatrixLayout_t MakeLayout(const LtMatrixLayout& value);
+  void Check(cublasStatus_t status) { ok_ = ok_ && status == CUBLAS_STATUS_SUCCESS; }
+
+  const CublasLtFunctions& functions_;
+  bool ok_ = true;
+  cublasLtMatmulDesc_t matmul_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr;
+  cublasLtMatrixLayout_t b_ = nullptr;
+  cublasLtMatrixLayout_t c_ = nullptr;
+  cublasLtMatrixLayout_t d_ = nullptr;
+};
+
+// The same of a preference.
+class CublasLtPreference {
+ public:
+  CublasLtPreference(const CublasLtFunctions& functions, const LtMatmulPreference& value);
+  ~CublasLtPreference();
+  CublasLtPreference(const CublasLtPreference&) = delete;
+  CublasLtPreference& operator=(const CublasLtPreference&) = delete;
+
+  bool ok() const { return ok_; }
+  cublasLtMatmulPreference_t get() const { return preference_; }
+
+ private:
+  const CublasLtFunctions& functions_;
+  bool ok_ = false;
+  cublasLtMatmulPreference_t preference_ = nullptr;
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+
+#include "proto/cuda_api/cudnn_dispatch.h"
+#include "server/executor/library/cudnn_descriptors.h"
+#include "server/executor/library/cudnn_graphs.h"
+#include "server/executor/library/cudnn_library.h"
+#include "server/executor/runtime/stream_set.h"
+#include "server/executor/session_memory/session_device_memory.h"
+
+namespace torpor::executor {
+
+// The cuDNN calls of one session, all on one real handle, which it has while it runs. The calls
+// themselves are generated. Of one thread at a time, on which the device is current.
+class CudnnCalls final : public cuda_api::CudnnHandler {
+ public:
+  // All outlive this.
+  CudnnCalls(CudnnPool& pool, StreamSet& streams, SessionMemory& memory)
+      : pool_(pool),
+        streams_(streams),
+        memory_(memory),
+        descriptors_(pool.functions()),
+        graphs_(pool.functions()) {}
+  // The session's work is done.
+  ~CudnnCalls() override { ReleaseHandle(); }
+
+  // Gives the real handle back. The session's work is done.
+  void ReleaseHandle();
+
+  cuda_api::CallStatus CudnnConvolutionAlgorithms(
+      const wire::CudnnConvolutionAlgorithms& command,
+      wire::CudnnConvolutionAlgorithmsResult& result) override;
+  cuda_api::CallStatus CudnnGraphChoices(const wire::CudnnGraphChoices& command,
+                                         wire::CudnnGraphChoicesResult& result) override;
+  cuda_api::CallStatus CudnnGraphEngine(const wire::CudnnGraphEngine& command,
+                                        wire::CudnnGraphEngineResult& result) override;
+  cuda_api::CallStatus CudnnGraphPlan(const wire::CudnnGraphPlan& command,
+                                      wire::CudnnGraphPlanResult& result) override;
+  cuda_api::CallStatus CudnnGraphExecute(const wire::CudnnGraphExecute& command) override;
+  cuda_api::CallStatus CudnnRnnForward(const wire::CudnnRnnForward& command) override;
+  cuda_api::CallStatus CudnnRnnBackwardData(const wire::CudnnRnnBackwardData& command) override;
+  cuda_api::CallStatus CudnnRnnBackwardWeights(
+      const wire::CudnnRnnBackwardWeights& command) override;
+  cuda_api::CallStatus CudnnRnnParameters(const wire::CudnnRnnParameters& command,
+                                          wire::CudnnRnnParametersResult& result) override;
+  cuda_api::CallStatus CudnnRnnTempSpaces(const wire::CudnnRnnTempSpaces& command,
+                                          wire::CudnnRnnTempSpacesResult& result) override;
+  cuda_api::CallStatus CudnnDropoutStates(const wire::CudnnDropoutStates& command) override;
+
+  const cuda_api::CudnnFunctions& functions() const override { return pool_.functions(); }
+  void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
+    return memory_.Resolve(address, bytes, access);
+  }
+  cudnnHandle_t BeginCall(std::uint64_t stream) override;
+
+  cudnnTensorDescriptor_t Real(const DnnTensor& value) override { return descriptors_.Get(value); }
+  cudnnFilterDescriptor_t Real(const DnnFilter& value) override { return descriptors_.Get(value); }
+  cudnnConvolutionDescriptor_t Real(const DnnConvolution& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnPoolingDescriptor_t Real(const DnnPooling& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnSpatialTransformerDescriptor_t Real(const DnnSpatialTransformer& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnActivationDescriptor_t Real(const DnnActivation& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnOpTensorDescriptor_t Real(const DnnOpTensor& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnReduceTensorDescriptor_t Real(const DnnReduceTensor& value) override {
+    return descriptors_.Get(value);
+  }
+  cudnnLRNDescriptor_t Real(const DnnLrn& value) override { return descriptors_.Get(value); }
+  cudnnRNNDescriptor_t Real(const DnnRnn& value) override;
+  cudnnRNNDataDescriptor_t Real(const DnnRnnData& value) override {
+    return descriptors_.Get(value);
+  }
+
+ private:
+  // Asks the library about a graph, on the real handle; `ask` is called with that.
+  template <typename Ask>
+  cuda_api::CallStatus AboutGraph(const char* symbol, const DnnGraph& graph, Ask ask);
+
+  CudnnPool& pool_;
+  StreamSet& streams_;
+  SessionDeviceMemory memory_;
+  CudnnDescriptors descriptors_;
+  CudnnGraphs graphs_;
+  cudnnHandle_t handle_ = nullptr;
+  CUstream handle_stream_ = nullptr;  // that is set on it
+};
+
+}  // namespace torpor::executor

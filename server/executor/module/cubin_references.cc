@@ -1,0 +1,114 @@
+#include "server/executor/module/cubin_references.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "nvidia/elf_file.h"
+#include "server/executor/gpu/compiler_constant.h"
+#include "server/executor/module/address_bank.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr unsigned char kNewAbi = 0x41;  // since CUDA 13
+
+unsigned ArchitectureOf(std::span<const std::byte> image) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof header);
+  const bool is_new = header.e_ident[EI_OSABI] == kNewAbi;
+  return (is_new ? header.e_flags >> 8 : header.e_flags) & 0xff;
+}
+
+// What the relocations of a linked cubin say about its variables.
+class References {
+ public:
+  References(const ElfFile& cubin, Bytes file_bytes) : cubin_(cubin), bytes_left_(file_bytes) {
+    for (const Elf64_Shdr& section : cubin.sections()) {
+      if (section.sh_type == SHT_RELA) Read<Elf64_Rela>(section);
+      if (section.sh_type == SHT_REL) Read<Elf64_Rel>(section);
+    }
+    std::ranges::sort(bank_places_);
+  }
+
+  // Code or data has the address of one, or that cannot be told.
+  bool any() const { return any_; }
+  // The other places where addresses of variables are: those in the bank of addresses, ascending.
+  const std::vector<std::uint64_t>& bank_places() const { return bank_places_; }
+
+ private:
+  template <typename Relocation>
+  void Read(const Elf64_Shdr& section) {
+    const Elf64_Shdr* const place = cubin_.Section(section.sh_info);
+    const Elf64_Shdr* const symbols = cubin_.Section(section.sh_link);
+    // In an honest file they lie beside each other.
+    any_ |= place == nullptr || symbols == nullptr || section.sh_size > bytes_left_;
+    if (any_ || IsForDebuggers(*place)) return;
+    bytes_left_ -= section.sh_size;
+    const bool is_bank = cubin_.NameOf(*place) == ".nv.constant4";
+    Relocation relocation;
+    std::uint64_t i = 0;
+    for (; !any_ && cubin_.Read(section, i, relocation); ++i) {
+      if (!IsToVariable(*symbols, ELF64_R_SYM(relocation.r_info))) continue;
+      any_ = !is_bank;
+      bank_places_.push_back(relocation.r_offset);
+    }
+    any_ |= i != section.sh_size / sizeof relocation;
+  }
+
+  bool IsForDebuggers(const Elf64_Shdr& section) const {
+    const std::string_view name = cubin_.NameOf(section);
+    return name.starts_with(".debug_") || name.starts_with(".nv_debug_");
+  }
+
+  bool IsToVariable(const Elf64_Shdr& symbols, std::uint64_t index) const {
+    Elf64_Sym symbol;
+    if (!cubin_.Read(symbols, index, symbol)) return true;
+    // Functions of the system are not in the file; a variable that is not has no memory.
+    if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) return false;
+    const Elf64_Shdr* const home = cubin_.Section(symbol.st_shndx);
+    if (home == nullptr) return true;
+    const std::string_view section = cubin_.NameOf(*home);
+    if (section.starts_with(".text") || section.starts_with(".nv.shared")) return false;
+    const Elf64_Shdr* const texts = cubin_.Section(symbols.sh_link);
+    return texts == nullptr ||
+           !IsCompilerConstant(cubin_.TextAt(*texts, symbol.st_name, kMaxCompilerConstantPrefix));
+  }
+
+  const ElfFile& cubin_;
+  Bytes bytes_left_;
+  bool any_ = false;
+  std::vector<std::uint64_t> bank_places_;
+};
+
+bool MayReadBank(const ElfFile& cubin, Bytes file_bytes, std::span<const std::uint64_t> places) {
+  for (const Elf64_Shdr& section : cubin.sections()) {
+    if (!cubin.NameOf(section).starts_with(".text")) continue;
+    const auto code = cubin.Content(section);
+    if (!code || code->size() > file_bytes || MayReadAddress(*code, places)) return true;
+    file_bytes -= code->size();
+  }
+  return false;
+}
+
+}  // namespace
+
+bool CubinMayUseVariables(std::span<const std::byte> image) {
+  const std::optional<ElfFile> cubin = ElfFile::Open(image);
+  if (!cubin) return true;
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof header);
+  // What others are linked with may have the addresses.
+  if (header.e_type != ET_EXEC) return true;
+  const References references(*cubin, image.size());
+  if (references.any()) return true;
+  if (references.bank_places().empty()) return false;
+  return !IsKnownMachineCode(ArchitectureOf(image)) ||
+         MayReadBank(*cubin, image.size(), references.bank_places());
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "server/executor/module/variable_names.h"
+
+namespace torpor::executor {
+
+// The variables of a cubin, linked or relocatable, as VariablesOf wants them. The bytes may be
+// anything.
+void FindCubinVariables(std::span<const std::byte> image, VariableNames& names);
+
+}  // namespace torpor::executor

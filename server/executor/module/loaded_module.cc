@@ -1,0 +1,171 @@
+#include "server/executor/module/loaded_module.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/status_macros.h"
+#include "server/executor/module/module_loader.h"
+#include "server/executor/module/module_sharing.h"
+#include "server/executor/module/module_variables.h"
+
+namespace torpor::executor {
+namespace {
+
+// More than any kernel has; a driver that never says "no more" must not keep us for ever.
+constexpr std::size_t kMaxParameters = 8192;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
+    const Device& device, std::span<const std::uint8_t> image,
+    std::span<const std::string> variables) {
+  TORPOR_ASSIGN_OR_RETURN(const CUmodule handle, LoadModuleCode(device, image));
+  std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle));
+  TORPOR_RETURN_IF_ERROR(module->ReadKernels());
+  for (const std::string& name : variables) {
+    TORPOR_RETURN_IF_ERROR(module->ReadVariable(name));
+  }
+  return module;
+}
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::LoadFindingVariables(
+    const Device& device, std::span<const std::uint8_t> image) {
+  // Loaded first: what the driver may not see is not worth a search.
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, Load(device, image, {}));
+  TORPOR_ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(image));
+  for (const std::string& name : names) TORPOR_RETURN_IF_ERROR(module->ReadVariable(name));
+  return module;
+}
+
+LoadedModule::~LoadedModule() { device_.driver().ModuleUnload(module_); }
+
+absl::Status LoadedModule::ReadKernels() {
+  const CudaDriver& driver = device_.driver();
+  unsigned count = 0;
+  TORPOR_RETURN_IF_ERROR(
+      device_.Status(driver.ModuleGetFunctionCount(&count, module_), "cuModuleGetFunctionCount"));
+  std::vector<CUfunction> functions(count);
+  if (count > 0) {
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(driver.ModuleEnumerateFunctions(functions.data(), count, module_),
+                       "cuModuleEnumerateFunctions"));
+  }
+  for (const CUfunction function : functions) TORPOR_RETURN_IF_ERROR(ReadKernel(function));
+  return absl::OkStatus();
+}
+
+absl::Status LoadedModule::ReadKernel(CUfunction function) {
+  const CudaDriver& driver = device_.driver();
+  const char* name = nullptr;
+  TORPOR_RETURN_IF_ERROR(device_.Status(driver.FuncGetName(&name, function), "cuFuncGetName"));
+  LoadedKernel kernel;
+  kernel.function = function;
+  kernel.entry.name = name;
+  for (std::size_t i = 0; i < kMaxParameters; ++i) {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    if (driver.FuncGetParamInfo(function, i, &offset, &bytes) != CUDA_SUCCESS) break;
+    kernel.entry.parameters.push_back(
+        {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+    kernel.parameter_bytes = std::max<Bytes>(kernel.parameter_bytes, offset + bytes);
+  }
+  const auto attribute = [&](CUfunction_attribute which) {
+    int value = 0;
+    driver.FuncGetAttribute(&value, which, function);
+    return value;
+  };
+  kernel.entry.max_threads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  kernel.entry.static_shared_bytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  kernel.default_dynamic_shared = attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  kernels_.emplace(kernel.entry.name, std::move(kernel));
+  return absl::OkStatus();
+}
+
+absl::Status LoadedModule::ReadVariable(const std::string& name) {
+  LoadedVariable variable;
+  std::size_t bytes = 0;
+  const CUresult result =
+      device_.driver().ModuleGetGlobal(&variable.address, &bytes, module_, name.c_str());
+  // A variable that no kernel uses is dropped by the compiler though the host registers it.
+  if (result == CUDA_ERROR_NOT_FOUND) return absl::OkStatus();
+  TORPOR_RETURN_IF_ERROR(device_.Status(result, "cuModuleGetGlobal"));
+  variable.bytes = bytes;
+  variables_.emplace(name, variable);
+  return absl::OkStatus();
+}
+
+LoadedKernel* LoadedModule::FindKernel(std::string_view name) {
+  const auto found = kernels_.find(name);
+  return found == kernels_.end() ? nullptr : &found->second;
+}
+
+CUresult LoadedModule::RaiseSharedLimit(LoadedKernel& kernel, int bytes) {
+  std::lock_guard lock(mutex_);
+  if (bytes >= 0 && bytes <= kernel.max_dynamic_shared) return CUDA_SUCCESS;
+  const CUresult result = device_.driver().FuncSetAttribute(
+      kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+  if (result == CUDA_SUCCESS) kernel.max_dynamic_shared = bytes;
+  return result;
+}
+
+CUresult LoadedModule::SetAttribute(const LoadedKernel& kernel, CUfunction_attribute attribute,
+                                    int value) {
+  return device_.driver().FuncSetAttribute(kernel.function, attribute, value);
+}
+
+absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::Load(const Sha256Digest& digest,
+                                                          std::span<const std::string> variables,
+                                                          bool finds_variables) {
+  Request request{digest, finds_variables, {}};
+  if (!finds_variables) request.variables.assign(variables.begin(), variables.end());
+  if (const std::shared_ptr<Slot> slot = SlotOf(request)) return LoadInto(*slot, request);
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadImage(request, image));
+  return Loaded{std::move(module), false};
+}
+
+std::shared_ptr<ModuleLibrary::Slot> ModuleLibrary::SlotOf(const Request& request) {
+  std::lock_guard lock(mutex_);
+  if (unshareable_.contains(request.digest)) return nullptr;
+  std::erase_if(slots_, [](const auto& entry) {
+    return entry.second.use_count() == 1 && entry.second->module.expired();
+  });
+  std::shared_ptr<Slot>& slot = slots_[request];
+  if (slot == nullptr) slot = std::make_shared<Slot>();
+  return slot;
+}
+
+absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::LoadInto(Slot& slot, const Request& request) {
+  std::lock_guard loading(slot.loading);
+  {
+    std::lock_guard lock(mutex_);
+    if (std::shared_ptr<LoadedModule> module = slot.module.lock()) return Loaded{module, true};
+  }
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(request.digest));
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadImage(request, image));
+  const bool is_shared = !CodeMayUseVariables(image, device_.compute_capability());
+  std::lock_guard lock(mutex_);
+  if (is_shared) {
+    slot.module = module;
+  } else {
+    unshareable_.insert(request.digest);
+  }
+  return Loaded{std::move(module), is_shared};
+}
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadImage(
+    const Request& request, std::span<const std::uint8_t> image) const {
+  return request.finds_variables ? LoadedModule::LoadFindingVariables(device_, image)
+                                 : LoadedModule::Load(device_, image, request.variables);
+}
+
+absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadUnshared(
+    const Sha256Digest& digest, const LoadedModule& like) const {
+  std::vector<std::string> variables;
+  variables.reserve(like.variables().size());
+  for (const auto& [name, variable] : like.variables()) variables.push_back(name);
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
+  return LoadedModule::Load(device_, image, variables);
+}
+
+}  // namespace torpor::executor

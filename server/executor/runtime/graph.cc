@@ -1,0 +1,203 @@
+#include "server/executor/runtime/graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/cuda_api/cublas_dispatch.h"
+#include "proto/cuda_api/cublaslt_commands.h"
+#include "proto/cuda_api/cudnn_dispatch.h"
+#include "server/executor/gpu/call_status.h"
+
+namespace torpor::executor {
+namespace {
+
+// Work on a stream, which leaves the session's objects as they are.
+bool CanBeInGraph(std::uint32_t call_id) {
+  switch (call_id) {
+    case wire::LaunchKernel::kCallId:
+    case wire::MemcpyHtoD::kCallId:
+    case wire::MemcpyDtoHArena::kCallId:
+    case wire::MemcpyDtoD::kCallId:
+    case wire::Memcpy2D::kCallId:
+    case wire::Memset::kCallId:
+    case wire::Memset2D::kCallId:
+      return true;
+    default:
+      return cuda_api::IsCublasWork(call_id) || cuda_api::IsCudnnWork(call_id) ||
+             call_id == wire::CublasLtMatmul::kCallId ||
+             call_id == wire::CudnnGraphExecute::kCallId ||
+             call_id == wire::CudnnRnnForward::kCallId ||
+             call_id == wire::CudnnRnnBackwardData::kCallId ||
+             call_id == wire::CudnnRnnBackwardWeights::kCallId;
+  }
+}
+
+absl::Status CheckCommands(const std::vector<wire::GraphCommand>& commands) {
+  for (const wire::GraphCommand& command : commands) {
+    if (!CanBeInGraph(command.call_id)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("call ", command.call_id, " cannot be in a graph"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDependencies(const wire::GraphNode& node, std::size_t place) {
+  for (const std::uint32_t dependency : node.dependencies) {
+    if (dependency >= place) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("node ", place, " of a graph depends on node ", dependency));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Graph::~Graph() {
+  const auto destroy = [&](CUevent event) {
+    if (event != nullptr) device_.driver().EventDestroy(event);
+  };
+  for (const Node& node : nodes_) destroy(node.done);
+  for (const Lane& lane : lanes_) destroy(lane.ended);
+  destroy(begun_);
+  destroy(launched_);
+}
+
+Bytes Graph::BytesOf(const std::vector<wire::GraphCommand>& commands) {
+  Bytes bytes = commands.size() * sizeof(wire::GraphCommand);
+  for (const wire::GraphCommand& command : commands) bytes += command.fields.size();
+  return bytes;
+}
+
+Bytes Graph::BytesOf(const wire::GraphNode& node) {
+  return sizeof(Node) + node.dependencies.size() * sizeof(node.dependencies[0]) +
+         BytesOf(node.commands);
+}
+
+absl::Status Graph::MakeEvent(CUevent& event) const {
+  if (event != nullptr) return absl::OkStatus();
+  return device_.Status(device_.driver().EventCreate(&event, CU_EVENT_DISABLE_TIMING),
+                        "an event of a graph");
+}
+
+absl::Status Graph::Add(std::vector<wire::GraphNode> nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    TORPOR_RETURN_IF_ERROR(CheckDependencies(nodes[i], nodes_.size() + i));
+    TORPOR_RETURN_IF_ERROR(CheckCommands(nodes[i].commands));
+  }
+  TORPOR_RETURN_IF_ERROR(MakeEvent(launched_));
+  for (wire::GraphNode& added : nodes) {
+    bytes_ += BytesOf(added);
+    Node node;
+    node.lane = ChooseLane(added.dependencies);
+    TORPOR_RETURN_IF_ERROR(MakeEvent(node.lane == 0 ? begun_ : lanes_[node.lane].ended));
+    for (const std::uint32_t dependency : added.dependencies) {
+      if (nodes_[dependency].lane == node.lane) continue;
+      TORPOR_RETURN_IF_ERROR(MakeEvent(nodes_[dependency].done));
+      node.waits.push_back(dependency);
+    }
+    node.commands = std::move(added.commands);
+    nodes_.push_back(std::move(node));
+  }
+  return absl::OkStatus();
+}
+
+std::uint32_t Graph::ChooseLane(const std::vector<std::uint32_t>& dependencies) {
+  const auto place = static_cast<std::uint32_t>(nodes_.size());
+  const auto take = [&](std::size_t lane) {
+    lanes_[lane].last = place;
+    lanes_[lane].is_awaited = false;
+    return static_cast<std::uint32_t>(lane);
+  };
+  bool continues = false;
+  std::uint32_t own = 0;
+  for (const std::uint32_t dependency : dependencies) {
+    Lane& lane = lanes_[nodes_[dependency].lane];
+    if (lane.last != dependency) continue;
+    if (!continues) own = nodes_[dependency].lane;
+    continues = true;
+    lane.is_awaited = true;
+  }
+  if (continues) return take(own);
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (lanes_[lane].is_awaited) return take(lane);
+  }
+  if (lanes_.size() == kMaxGraphLanes) return take(place % kMaxGraphLanes);
+  lanes_.emplace_back();
+  return take(lanes_.size() - 1);
+}
+
+absl::Status Graph::Set(std::uint32_t node, std::vector<wire::GraphCommand> commands) {
+  if (node >= nodes_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a graph has no node ", node));
+  }
+  TORPOR_RETURN_IF_ERROR(CheckCommands(commands));
+  bytes_ += BytesOf(commands) - BytesOf(nodes_[node].commands);
+  nodes_[node].commands = std::move(commands);
+  return absl::OkStatus();
+}
+
+cuda_api::CallStatus Graph::Launch(CUstream origin, std::span<const CUstream> side_lanes,
+                                   const Run& run) {
+  if (nodes_.empty()) return {};
+  const Streams streams{origin, side_lanes};
+  const auto outcome = [&](CUresult result) {
+    return ToCallStatus(device_.driver(), result, "launching a graph");
+  };
+  cuda_api::CallStatus status = outcome(Begin(origin));
+  std::vector<bool> entered(lanes_.size());
+  entered[0] = true;
+  for (std::size_t i = 0; status.ok() && i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    status = outcome(Enter(node, streams, entered));
+    for (const wire::GraphCommand& command : node.commands) {
+      if (status.ok()) status = run(command, streams[node.lane]);
+    }
+    if (status.ok() && node.done != nullptr) {
+      status = outcome(device_.driver().EventRecord(node.done, streams[node.lane]));
+    }
+  }
+  // Also after a failure: what was issued goes on.
+  const CUresult ended = End(streams, entered);
+  return status.ok() ? outcome(ended) : status;
+}
+
+CUresult Graph::Begin(CUstream origin) const {
+  const CudaDriver& driver = device_.driver();
+  // One that was never recorded is waited for no longer than a complete one.
+  const CUresult waited = driver.StreamWaitEvent(origin, launched_, 0);
+  if (waited != CUDA_SUCCESS || lanes_.size() == 1) return waited;
+  return driver.EventRecord(begun_, origin);
+}
+
+CUresult Graph::Enter(const Node& node, const Streams& streams, std::vector<bool>& entered) {
+  const CudaDriver& driver = device_.driver();
+  CUresult result = CUDA_SUCCESS;
+  if (!entered[node.lane]) {
+    entered[node.lane] = true;
+    result = driver.StreamWaitEvent(streams[node.lane], begun_, 0);
+  }
+  for (const std::uint32_t earlier : node.waits) {
+    if (result == CUDA_SUCCESS) {
+      result = driver.StreamWaitEvent(streams[node.lane], nodes_[earlier].done, 0);
+    }
+  }
+  return result;
+}
+
+CUresult Graph::End(const Streams& streams, const std::vector<bool>& entered) {
+  const CudaDriver& driver = device_.driver();
+  CUresult result = CUDA_SUCCESS;
+  for (std::size_t lane = 1; lane < entered.size(); ++lane) {
+    if (!entered[lane]) continue;
+    const CUevent ended = lanes_[lane].ended;
+    if (result == CUDA_SUCCESS) result = driver.EventRecord(ended, streams[lane]);
+    if (result == CUDA_SUCCESS) result = driver.StreamWaitEvent(streams.origin, ended, 0);
+  }
+  return result == CUDA_SUCCESS ? driver.EventRecord(launched_, streams.origin) : result;
+}
+
+}  // namespace torpor::executor

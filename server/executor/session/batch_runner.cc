@@ -1,0 +1,194 @@
+#include "server/executor/session/batch_runner.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/executor/gpu/call_status.h"
+#include "server/executor/gpu/cuda_status.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr auto kAttachId = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
+constexpr auto kDrainId = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
+
+// Takes the next command off `rest`.
+absl::StatusOr<wire::CommandHeader> ReadCommand(std::span<const std::uint8_t>& rest,
+                                                std::span<const std::uint8_t>& fields) {
+  wire::CommandHeader header;
+  if (rest.size() < sizeof header) {
+    return absl::InvalidArgumentError("the batch ends in the middle of a command");
+  }
+  std::memcpy(&header, rest.data(), sizeof header);
+  if (header.size_bytes < sizeof header || header.size_bytes % wire::kAlignment != 0 ||
+      header.size_bytes > rest.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a command claims ", header.size_bytes,
+                                                   " bytes where ", rest.size(), " are left"));
+  }
+  fields = rest.subspan(sizeof header, header.size_bytes - sizeof header);
+  rest = rest.subspan(header.size_bytes);
+  return header;
+}
+
+}  // namespace
+
+absl::StatusOr<Batch> ReadBatch(std::span<const std::uint8_t> frame) {
+  Batch batch;
+  if (frame.size() < sizeof batch.header) {
+    return absl::InvalidArgumentError("a frame is too short for a batch");
+  }
+  std::memcpy(&batch.header, frame.data(), sizeof batch.header);
+  batch.commands = frame.subspan(sizeof batch.header);
+  return batch;
+}
+
+absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame) {
+  TORPOR_ASSIGN_OR_RETURN(Batch batch, ReadBatch(frame));
+  std::span<const std::uint8_t> fields;
+  TORPOR_ASSIGN_OR_RETURN(const wire::CommandHeader header, ReadCommand(batch.commands, fields));
+  wire::Attach attach;
+  wire::Reader reader(fields);
+  reader(attach);
+  if (header.call_id != kAttachId || !reader.done() || !batch.commands.empty()) {
+    return absl::InvalidArgumentError("the first frame of a stream must be one Attach");
+  }
+  return attach;
+}
+
+absl::Status BatchRunner::Run(const Batch& batch, ReplySink& replies) {
+  cudart_.SetLease({batch.header.lease_id});
+  std::span<const std::uint8_t> rest = batch.commands;
+  for (std::uint32_t i = 0; i < batch.header.command_count; ++i) {
+    std::span<const std::uint8_t> fields;
+    TORPOR_ASSIGN_OR_RETURN(const wire::CommandHeader header, ReadCommand(rest, fields));
+    TORPOR_RETURN_IF_ERROR(RunCommand(header.call_id, fields, replies));
+  }
+  if (!rest.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(rest.size(), " bytes follow the last command of a batch"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+                                     ReplySink& replies) {
+  const bool is_cudart = call_id == kDrainId || cuda_api::IsCudartCall(call_id);
+  if (call_id == kDrainId) {
+    if (!fields.empty()) return absl::InvalidArgumentError("a Drain has no fields");
+    RunDrain();
+  } else {
+    TORPOR_RETURN_IF_ERROR(Dispatch(call_id, fields, outcome_));
+  }
+  if (!outcome_.status.ok()) {
+    const auto error = static_cast<cudaError_t>(outcome_.status.code);
+    const bool sticky = is_cudart && IsSticky(error);
+    if (sticky && !lost_) lost_ = outcome_.status;
+    // Another library's failure comes to light in CUDA's own terms.
+    if (sticky || !outcome_.is_sync) {
+      Remember(is_cudart ? error : cudaErrorUnknown, outcome_.status.message);
+    }
+  }
+  if (!outcome_.is_sync) return absl::OkStatus();
+  PassOutputOn(replies);
+  Answer(call_id, replies);
+  return absl::OkStatus();
+}
+
+absl::Status BatchRunner::Dispatch(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+                                   cuda_api::CallOutcome& outcome) {
+  if (cuda_api::IsCublasCall(call_id)) {
+    return cuda_api::DispatchCublas(cublas_, call_id, fields, outcome);
+  }
+  if (cuda_api::IsCublasLtCall(call_id)) {
+    return cuda_api::DispatchCublasLt(cublaslt_, call_id, fields, outcome);
+  }
+  if (cuda_api::IsCudnnCall(call_id)) {
+    return cuda_api::DispatchCudnn(cudnn_, call_id, fields, outcome);
+  }
+  return cuda_api::DispatchCudart(cudart_, call_id, fields, outcome);
+}
+
+cuda_api::CallStatus BatchRunner::RunInGraph(const wire::GraphCommand& command) {
+  const absl::Status decoded = Dispatch(command.call_id, command.fields, graph_outcome_);
+  if (!decoded.ok()) return ToCallStatus(decoded, "a command of a graph");
+  if (graph_outcome_.status.ok() || cuda_api::IsCudartCall(command.call_id)) {
+    return std::move(graph_outcome_.status);
+  }
+  // As outside a graph: another library's failure comes to light in CUDA's own terms.
+  return cuda_api::CallFailed(cudaErrorUnknown, std::move(graph_outcome_.status.message));
+}
+
+void BatchRunner::RunDrain() {
+  outcome_.is_sync = true;
+  outcome_.result.clear();
+  wire::DrainReply drained;
+  wire::DeviceSynchronizeResult nothing;
+  outcome_.status = cudart_.DeviceSynchronize({}, nothing);
+  if (!outcome_.status.ok()) return;
+  cudart_.ForgetWork();
+  ReleaseLibraryHandles();
+  // An event whose time the driver does not tell is left out; the work is done all the same.
+  cudart_.events().TakeCompleted(drained.events);
+  wire::Writer writer(outcome_.result);
+  writer(drained);
+}
+
+void BatchRunner::ReleaseLibraryHandles() {
+  cublas_.ReleaseHandles();
+  cudnn_.ReleaseHandle();
+}
+
+CUresult BatchRunner::Drain(TimePoint deadline) {
+  CUresult result = cudart_.streams().SynchronizeUntil(deadline);
+  // All is done; but what kernels printed is written by calls that synchronise only, and must not
+  // come out in another session.
+  if (result == CUDA_SUCCESS) result = cudart_.streams().Synchronize();
+  if (result == CUDA_SUCCESS) {
+    cudart_.ForgetWork();
+    ReleaseLibraryHandles();
+  }
+  output_.Discard();
+  return result;
+}
+
+void BatchRunner::Remember(cudaError_t error, const std::string& message) {
+  if (async_error_ != cudaSuccess && !IsSticky(error)) return;
+  if (IsSticky(async_error_)) return;
+  async_error_ = error;
+  async_message_ = message;
+}
+
+void BatchRunner::Answer(std::uint32_t call_id, ReplySink& replies) {
+  reply_.call_id = call_id;
+  reply_.status = outcome_.status.code;
+  reply_.async_error = async_error_;
+  reply_.async_error_is_sticky = IsSticky(async_error_) ? 1 : 0;
+  reply_.message = outcome_.status.ok() ? async_message_ : outcome_.status.message;
+  std::swap(reply_.result, outcome_.result);
+  if (!IsSticky(async_error_)) {
+    async_error_ = cudaSuccess;
+    async_message_.clear();
+  }
+  Send(reply_, replies);
+}
+
+void BatchRunner::PassOutputOn(ReplySink& replies) {
+  wire::Reply output;
+  output.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kOutput);
+  // A kernel that goes on printing keeps no reply back: the rest comes with the next one.
+  constexpr int kMaxParts = 64;
+  for (int part = 0; part < kMaxParts && output_.Take(output.result, output.message); ++part) {
+    Send(output, replies);
+  }
+}
+
+void BatchRunner::Send(wire::Reply& reply, ReplySink& replies) {
+  encoded_.clear();
+  wire::Writer writer(encoded_);
+  writer(reply);
+  replies.Send(encoded_);
+}
+
+}  // namespace torpor::executor

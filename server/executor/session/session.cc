@@ -1,0 +1,257 @@
+#include "server/executor/session/session.h"
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/secret.h"
+#include "base/status_macros.h"
+
+namespace torpor::executor {
+namespace {
+
+// For the work of a stream that broke, when its client comes again.
+constexpr Duration kResetPatience = std::chrono::seconds(10);
+
+}  // namespace
+
+Session::Session(const SessionEnvironment& environment, SessionIdentity identity,
+                 std::unique_ptr<SessionMemory> memory)
+    : environment_(environment),
+      identity_(std::move(identity)),
+      memory_(std::move(memory)),
+      runner_(std::make_unique<BatchRunner>(environment.device, environment.modules,
+                                            environment.libraries, environment.output, *memory_)) {}
+
+absl::Status Session::CheckNoLease(const char* operation) const {
+  if (!has_lease()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(operation, " of session ", identity_.id.value,
+                                                    " while it holds lease ", lease_.load()));
+}
+
+absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
+                                             bool is_whole, ChunkOwner* source) {
+  TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
+  const TimePoint start = SteadyClock().Now();
+  MutexLock lock(&run_mutex_);
+  DeviceImage& image = memory_->image();
+  DeviceImage::ArrivalSteps steps;
+  steps.enqueue_last =
+      [&, before = image.resident()](CUstream stream)
+          ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_) { return RestoreObjects(before, stream); };
+  steps.on_complete = [this, start](const ArrivedBytes& bytes) {
+    environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
+  };
+  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied, image.SwapIn(live, steps, source));
+  const bool waits = is_whole || image.options().pipeline == SwapPipeline::kNone;
+  const absl::Status arrived = waits ? image.arrival().Wait() : absl::OkStatus();
+  if (arrived.ok()) return copied;
+  image.Drop().IgnoreError();
+  return arrived;
+}
+
+absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream) {
+  TORPOR_RETURN_IF_ERROR(runner_->RebindTextures());
+  TORPOR_RETURN_IF_ERROR(runner_->modules().RestoreVariables(resident_before, stream));
+  return runner_->arrays().Restore(resident_before, stream);
+}
+
+absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstream stream,
+                                            SeenOfMemory& seen) {
+  TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
+  MutexLock lock(&run_mutex_);
+  DeviceImage& image = memory_->image();
+  if (options.is_shared) image.MarkDirty();
+  if (options.becomes_source) TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
+  DeviceImage::WrittenBack copied;
+  if (image.dirty() && !options.forgets_changes) {
+    TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.max_bytes, stream));
+  }
+  if (options.forgets_changes) image.ForgetChanges();
+  if (options.becomes_source) image.BecomeSource();
+  memory::ExtentSet unseen = std::move(copied.extents);
+  for (const memory::Extent& allocation : image.touches().TakeUploaded(options.max_bytes)) {
+    if (seen.uploaded.size() < memory::TouchLog::kMaxNoted) {
+      seen.uploaded.push_back(allocation.begin);
+    }
+    unseen.Add(allocation);
+  }
+  seen.looked_at_all = options.look_at_all;
+  seen.address_holders = image.AddressHolders(options.look_at_all ? image.resident() : unseen);
+  if (!seen.address_holders.empty()) {
+    memory_->NoteAddressesAt(identity_.device_base + seen.address_holders.front());
+  }
+  seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMaxNoted;
+  if (seen.too_many_holders) seen.address_holders.clear();
+  if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
+  return SwappedOut{copied.bytes, !options.drop && image.is_partly_saved()};
+}
+
+absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes max_bytes, CUstream stream) {
+  DeviceImage& image = memory_->image();
+  // Variables and arrays are not saved before they have been restored.
+  TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
+  // They have been where a part has: nothing has run since.
+  if (!image.is_partly_saved()) {
+    TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
+    TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
+  }
+  return image.WriteBack(stream, max_bytes);
+}
+
+absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {
+  return memory_->image().MapPeer(live, owner);
+}
+
+absl::Status Session::Grow(memory::Extent extent, CUstream stream) {
+  return memory_->image().Grow(extent, stream);
+}
+
+absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
+  return memory_->image().Shrink(extent, live);
+}
+
+bool Session::may_be_moved() {
+  if (!run_mutex_.TryLock()) return false;
+  const bool is_movable = IsMovable();
+  run_mutex_.Unlock();
+  return is_movable;
+}
+
+absl::StatusOr<bool> Session::Move(const memory::Move& move, CUstream stream) {
+  if (!run_mutex_.TryLock()) return false;
+  absl::StatusOr<bool> is_moved = false;
+  if (IsMovable()) is_moved = memory_->image().Move(move, stream);
+  run_mutex_.Unlock();
+  return is_moved;
+}
+
+bool Session::IsMovable() {
+  // A texture that gets another value at the new place would be lost; siblings may have kept
+  // addresses of the memory in theirs.
+  return !is_active() && memory_->image().may_be_moved() && !memory_->has_siblings() &&
+         !runner_->has_memory_textures();
+}
+
+absl::Status Session::BeginLease(LeaseId lease, bool learn) {
+  TORPOR_RETURN_IF_ERROR(CheckNoLease("another lease"));
+  if (!lease) return absl::InvalidArgumentError("a lease needs an id");
+  memory_->image().touches().Begin(learn);
+  lease_.store(lease.value, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) {
+  if (!is_last && lease_.load(std::memory_order_acquire) != lease.value) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("session ", identity_.id.value, " does not hold lease ", lease.value));
+  }
+  lease_.store(0, std::memory_order_release);
+  if (!is_last) return Drain(deadline);
+  // What waits may be what is drained; and a mark that was on its way may have undone the first.
+  memory_->window().ReachAll();
+  absl::Status drained = Drain(deadline);
+  memory_->window().ReachAll();
+  return drained;
+}
+
+absl::Status Session::ReleaseImage(memory::Extent extent, TimePoint deadline) {
+  return AtRest(deadline, [&] { return memory_->image().ReleaseHost(extent); });
+}
+
+absl::Status Session::Drain(TimePoint deadline) {
+  return AtRest(deadline, [] { return absl::OkStatus(); });
+}
+
+absl::Status Session::AtRest(TimePoint deadline, const std::function<absl::Status()>& work) {
+  const auto always = +[](void*) { return true; };
+  const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
+  if (!run_mutex_.LockWhenWithTimeout(absl::Condition(always, static_cast<void*>(nullptr)), left)) {
+    run_mutex_.Unlock();
+    return absl::DeadlineExceededError("a batch still runs");
+  }
+  const CUresult drained = runner_->Drain(deadline);
+  absl::Status status = environment_.device.Status(drained, "draining a session");
+  if (drained == CUDA_ERROR_TIMEOUT) {
+    status = absl::DeadlineExceededError("the session's work still runs on the GPU");
+  }
+  if (status.ok()) status = work();
+  run_mutex_.Unlock();
+  return status;
+}
+
+absl::Status Session::Close(TimePoint deadline) {
+  lease_.store(0, std::memory_order_release);
+  {
+    MutexLock lock(&stream_mutex_);
+    closing_ = true;
+    if (attached_) cancel_();
+    const auto detached = [this]()
+                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mutex_) { return !attached_; };
+    const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
+    if (!stream_mutex_.AwaitWithTimeout(absl::Condition(&detached), left)) {
+      return absl::DeadlineExceededError("the session's stream does not end");
+    }
+  }
+  TORPOR_RETURN_IF_ERROR(Drain(deadline));
+  return memory_->image().Drop();
+}
+
+absl::Status Session::Attach(const wire::Attach& attach, std::function<void()> cancel) {
+  if (attach.session_id != identity_.id.value || !SecretsEqual(attach.session_key, identity_.key)) {
+    return absl::PermissionDeniedError("no session has this id and key");
+  }
+  MutexLock lock(&stream_mutex_);
+  if (closing_) return absl::UnavailableError("the session is being closed");
+  if (attached_) return absl::AlreadyExistsError("the session has a stream already");
+  attached_ = true;
+  cancel_ = std::move(cancel);
+  return absl::OkStatus();
+}
+
+absl::Status Session::ResetObjects() {
+  MutexLock lock(&run_mutex_);
+  if (is_fresh_) return absl::OkStatus();
+  TORPOR_RETURN_IF_ERROR(memory_->image().arrival().Wait());
+  const CUresult drained = runner_->Drain(SteadyClock().Now() + kResetPatience);
+  TORPOR_RETURN_IF_ERROR(environment_.device.Status(drained, "ending an earlier stream"));
+  TORPOR_ASSIGN_OR_RETURN(const CUstream stream, environment_.device.CreateStream());
+  absl::Status saved = runner_->modules().SaveVariables(stream);
+  saved.Update(runner_->arrays().Save(stream));
+  const CudaDriver& driver = environment_.device.driver();
+  saved.Update(
+      environment_.device.Status(driver.StreamSynchronize(stream), "saving variables and arrays"));
+  driver.StreamDestroy(stream);
+  TORPOR_RETURN_IF_ERROR(saved);
+  runner_ = std::make_unique<BatchRunner>(environment_.device, environment_.modules,
+                                          environment_.libraries, environment_.output, *memory_);
+  is_fresh_ = true;
+  return absl::OkStatus();
+}
+
+void Session::Detach() {
+  MutexLock lock(&stream_mutex_);
+  attached_ = false;
+  cancel_ = nullptr;
+}
+
+absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {
+  TORPOR_ASSIGN_OR_RETURN(const Batch batch, ReadBatch(frame));
+  MutexLock lock(&run_mutex_);
+  const std::uint64_t lease = lease_.load(std::memory_order_acquire);
+  if (lease == 0 || batch.header.lease_id != lease) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a batch of lease ", batch.header.lease_id, " came where the session's lease is ", lease));
+  }
+  is_fresh_ = false;
+  const bool was_lost = runner_->lost().has_value();
+  absl::Status status = runner_->Run(batch, replies);
+  if (!was_lost && runner_->lost().has_value()) {
+    environment_.listener.OnContextLost(identity_.id, *runner_->lost());
+  }
+  return status;
+}
+
+}  // namespace torpor::executor

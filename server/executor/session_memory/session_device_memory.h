@@ -1,0 +1,26 @@
+#pragma once
+
+#include "proto/cuda_api/device_memory.h"
+#include "server/executor/session_memory/session_memory.h"
+
+namespace torpor::executor {
+
+// A session's memory as the calls of libraries ask for it. Of one thread at a time.
+class SessionDeviceMemory final : public cuda_api::DeviceMemory {
+ public:
+  // `memory` outlives this.
+  explicit SessionDeviceMemory(SessionMemory& memory) : memory_(memory) {}
+
+  void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
+    const CUdeviceptr found = memory_.Use(address, bytes, access);
+    if (found != 0 && access != cuda_api::Access::kRead) memory_.image().MarkDirty();
+    return reinterpret_cast<void*>(found);
+  }
+
+  bool is_translating() const override { return memory_.is_translating(); }
+
+ private:
+  SessionMemory& memory_;
+};
+
+}  // namespace torpor::executor

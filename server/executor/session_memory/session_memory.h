@@ -1,0 +1,129 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/ids.h"
+#include "base/units.h"
+#include "memory/extent_set.h"
+#include "proto/cuda_api/device_memory.h"
+#include "server/executor/gpu/pinned_memory.h"
+#include "server/executor/gpu/shared_mapping.h"
+#include "server/executor/image/device_image.h"
+#include "server/executor/session_memory/memory_directory.h"
+#include "server/executor/session_memory/session_window.h"
+
+namespace torpor::executor {
+
+// What torpord says of a session when it opens it (SessionDescription of node.proto).
+struct SessionIdentity {
+  SessionId id;
+  SessionId first;  // of the same process; its arena serves all
+  std::array<std::uint8_t, 16> key{};
+  std::array<std::uint8_t, 16> peer_key{};  // shown by other executors
+  std::string function;
+  std::uint64_t device_base = 0;
+  Bytes device_bytes = 0;
+  std::uint64_t host_base = 0;
+  Bytes host_bytes = 0;
+  Bytes window_bytes = 0;
+};
+
+// The memory files of a session, mapped.
+struct SessionFiles {
+  SharedMapping window;
+  SharedMapping arena;  // at host_base
+  ImageFiles image;
+};
+
+// Fetches the files from torpord and maps them. Blocks.
+absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
+                                              const SessionIdentity& identity);
+
+// A session's memory on this executor: device image, window and host arena. Parts say themselves
+// which threads may use them.
+class SessionMemory {
+ public:
+  static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(
+      const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher,
+      const SessionIdentity& identity, SessionFiles files, MemoryDirectory& directory,
+      const SwapOptions& swap = {});
+  ~SessionMemory();
+  SessionMemory(const SessionMemory&) = delete;
+  SessionMemory& operator=(const SessionMemory&) = delete;
+
+  DeviceImage& image() { return *image_; }
+  SessionWindow& window() { return *window_; }
+
+  // Pieces of the arena that are in use; extents from host_base.
+  absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
+  absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
+
+  // Where the device finds [address, address + bytes): memory of the image of a session of the
+  // function, be it this one, that is resident or reachable; or pinned memory of its arena, which
+  // kernels reach at its own address. 0 if it is neither. For any numbers.
+  CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
+
+  // The same, for the command whose work is enqueued next (StreamSet::Use): that work waits for
+  // what of these bytes a swap-in still brings.
+  CUdeviceptr Use(std::uint64_t address, Bytes bytes, cuda_api::Access access);
+  // The same for a kernel: its packed parameters, in which every aligned word may be a pointer to
+  // what it uses. A pointer to pinned memory may lead to others.
+  void UseParameters(std::span<const std::uint8_t> parameters);
+
+  // `bytes` are about to be uploaded there.
+  void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
+  // The allocation at `address` holds addresses of the session's memory: where these do not stay
+  // the GPU's, that is said once.
+  void NoteAddressesAt(std::uint64_t address);
+
+  // Whether other sessions of the function may use its memory.
+  bool has_siblings() const;
+
+  // Whether kernels are to be given other addresses than the client's; then that of what `word`
+  // points to. Any other number is given back as it is. Of the session's own memory that is as it
+  // was at the last RefreshAddresses. For the thread that executes the session's calls.
+  bool is_translating() const { return image_->is_translating(); }
+  void RefreshAddresses() { image_->RefreshAddresses(); }
+  std::uint64_t Translate(std::uint64_t word) const {
+    const CUdeviceptr found = image_->Translate(word);
+    if (found != 0) return found;
+    return directory_.MayHold(word) ? TranslateSiblings(word) : word;
+  }
+
+  // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
+  std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const;
+  // The same by address, which is the client's own.
+  std::uint8_t* ArenaAt(std::uint64_t address, Bytes bytes) const;
+
+  // The window of a session of the same function, be it this one; null if there is no such session.
+  // Work that names it keeps it until that work is done.
+  std::shared_ptr<SessionWindow> WindowOf(SessionId session) const;
+
+ private:
+  SessionMemory(const Device& device, const SessionIdentity& identity, SharedMapping arena,
+                std::unique_ptr<DeviceImage> image, std::shared_ptr<SessionWindow> window,
+                MemoryDirectory& directory);
+
+  std::uint64_t TranslateSiblings(std::uint64_t word) const;
+  // The same of memory of this very session.
+  CUdeviceptr ResolveOwn(std::uint64_t address, Bytes bytes) const;
+
+  const SessionId id_;
+  const SessionId first_;
+  const std::string function_;
+  MemoryDirectory& directory_;
+  const SharedMapping arena_;  // nothing, but for the first of a family
+  PinnedMemory arena_pins_;
+  std::atomic<bool> has_warned_{false};
+  const std::unique_ptr<DeviceImage> image_;
+  const std::shared_ptr<SessionWindow> window_;
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,96 @@
+#include "server/executor/session_memory/session_window.h"
+
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace torpor::executor {
+namespace {
+
+// A mark for a device that cannot write it by itself.
+struct HostMark {
+  std::atomic<std::uint64_t>* slot;
+  std::uint64_t value;
+};
+
+void CUDA_CB WriteHostMark(void* data) {
+  const std::unique_ptr<HostMark> mark(static_cast<HostMark*>(data));
+  mark->slot->store(mark->value, std::memory_order_release);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SessionWindow>> SessionWindow::Open(const Device& device,
+                                                                   SharedMapping mapping) {
+  if (mapping.bytes() < wire::kCompletionPageBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a window of ", mapping.bytes(), " bytes has no room for a completion page"));
+  }
+  std::unique_ptr<SessionWindow> window(new SessionWindow(device, std::move(mapping)));
+  TORPOR_RETURN_IF_ERROR(window->pinned_.Register({0, window->mapping_.bytes()}));
+  if (device.attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0) {
+    TORPOR_RETURN_IF_ERROR(device.Status(device.driver().MemHostGetDevicePointer(
+                                             &window->device_address_, window->mapping_.data(), 0),
+                                         "cuMemHostGetDevicePointer"));
+  }
+  return window;
+}
+
+SessionWindow::SessionWindow(const Device& device, SharedMapping mapping)
+    : device_(device),
+      mapping_(std::move(mapping)),
+      pinned_(device, mapping_.data(), mapping_.bytes(), wire::kCompletionPageBytes) {}
+
+CUresult SessionWindow::Mark(CUstream stream, std::uint32_t slot, std::uint64_t value) {
+  if (value == 0) return CUDA_SUCCESS;
+  if (slot >= wire::kCompletionSlots) return CUDA_ERROR_INVALID_VALUE;
+  if (stream == nullptr) {
+    page().slots[slot].store(value, std::memory_order_release);
+    return CUDA_SUCCESS;
+  }
+  if (device_address_ == 0) {
+    auto mark = std::make_unique<HostMark>(HostMark{&page().slots[slot], value});
+    const CUresult result = device_.driver().LaunchHostFunc(stream, &WriteHostMark, mark.get());
+    if (result == CUDA_SUCCESS) mark.release();  // NOLINT: WriteHostMark frees it
+    return result;
+  }
+  return device_.driver().StreamWriteValue64(stream, AddressOf(slot), value,
+                                             CU_STREAM_WRITE_VALUE_DEFAULT);
+}
+
+CUresult SessionWindow::Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const {
+  if (slot >= wire::kCompletionSlots) return CUDA_ERROR_INVALID_VALUE;
+  if (device_address_ == 0) return CUDA_ERROR_NOT_SUPPORTED;
+  return device_.driver().StreamWaitValue64(stream, AddressOf(slot), value,
+                                            CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+std::atomic<std::uint64_t>* SessionWindow::Slot(std::uint32_t slot) const {
+  return slot < wire::kCompletionSlots ? &page().slots[slot] : nullptr;
+}
+
+void SessionWindow::ReachAll() {
+  // The driver compares the difference, as a signed number, with 0.
+  constexpr auto kBeyondAll = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  for (std::atomic<std::uint64_t>& slot : page().slots) {
+    slot.store(kBeyondAll, std::memory_order_release);
+  }
+}
+
+CUdeviceptr SessionWindow::AddressOf(std::uint32_t slot) const {
+  return device_address_ + offsetof(wire::CompletionPage, slots) + slot * sizeof(std::uint64_t);
+}
+
+void SessionWindow::SetStickyError(std::uint32_t cuda_error) {
+  page().sticky_error.store(cuda_error, std::memory_order_release);
+}
+
+std::uint8_t* SessionWindow::Payload(std::uint64_t offset, Bytes bytes) const {
+  if (offset < wire::kCompletionPageBytes || !mapping_.Holds(offset, bytes)) return nullptr;
+  return mapping_.data() + offset;
+}
+
+}  // namespace torpor::executor

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "proto/wire/session_window.h"
+#include "server/executor/gpu/device.h"
+#include "server/executor/gpu/pinned_memory.h"
+#include "server/executor/gpu/shared_mapping.h"
+
+namespace torpor::executor {
+
+// A session's shared window as the executor writes it: the completion page, in stream order, and
+// the payload ring.
+class SessionWindow {
+ public:
+  // Registers the window with the driver.
+  static absl::StatusOr<std::unique_ptr<SessionWindow>> Open(const Device& device,
+                                                             SharedMapping mapping);
+
+  // Writes `value` to the slot when all earlier work of `stream` is complete; with no stream at
+  // once. `value` 0 asks for nothing. CUDA_ERROR_INVALID_VALUE: there is no such slot.
+  CUresult Mark(CUstream stream, std::uint32_t slot, std::uint64_t value);
+
+  // Later work of `stream` waits until the slot has come to `value`. CUDA_ERROR_NOT_SUPPORTED where
+  // the device cannot wait for values in stream order.
+  CUresult Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const;
+
+  // The slot itself; null if there is no such.
+  std::atomic<std::uint64_t>* Slot(std::uint32_t slot) const;
+
+  // Nobody waits for a value any more, on whatever device: whoever would have written it is gone.
+  void ReachAll();
+
+  // The client sees it without asking.
+  void SetStickyError(std::uint32_t cuda_error);
+
+  // The ring's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
+  std::uint8_t* Payload(std::uint64_t offset, Bytes bytes) const;
+
+ private:
+  SessionWindow(const Device& device, SharedMapping mapping);
+  wire::CompletionPage& page() const {
+    return *reinterpret_cast<wire::CompletionPage*>(mapping_.data());
+  }
+
+  CUdeviceptr AddressOf(std::uint32_t slot) const;
+
+  const Device& device_;
+  const SharedMapping mapping_;
+  PinnedMemory pinned_;
+  CUdeviceptr device_address_ = 0;  // 0: the device cannot write values in stream order
+};
+
+}  // namespace torpor::executor

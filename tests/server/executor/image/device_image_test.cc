@@ -1,0 +1,224 @@
+#include "server/executor/image/device_image.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+
+#include "server/executor/image/mapped_backing.h"
+#include "tests/server/executor/gpu/fake_cuda.h"
+#include "tests/server/executor/image/fake_image.h"
+#include "tests/server/executor/image/in_order.h"
+
+namespace torpor::executor {
+namespace {
+
+constexpr std::uint64_t kBase = 0x5500'0000'0000;  // where the sanitizers allow mappings
+constexpr Bytes kRange = 64 * kMiB;
+
+class DeviceImageTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    device_ = *Device::Open(cuda_.driver(), 0);
+    pool_ = *PhysicalPool::Create(*device_, 8 * FakeCuda::kChunk, FakeCuda::kChunk);
+    pool_->Return(*pool_->Take(8));  // waits until the pool is full
+    ImageFiles files = NewImageFiles(kRange);
+    host_ = files.image.data();
+    states_.emplace(StatesIn(files.block_states));
+    image_ = std::make_unique<DeviceImage>(*device_,
+                                           *MappedBacking::Open(*device_, *pool_, kBase, kRange),
+                                           hasher_, kBase, kRange, std::move(files));
+    stream_ = *device_->CreateStream();
+  }
+
+  std::uint8_t* gpu(Bytes offset) { return reinterpret_cast<std::uint8_t*>(kBase + offset); }
+  static memory::ExtentSet Live(std::initializer_list<memory::Extent> extents) {
+    memory::ExtentSet set;
+    for (const memory::Extent& extent : extents) set.Add(extent);
+    return set;
+  }
+
+  FakeCuda cuda_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<PhysicalPool> pool_;
+  HostBlockHasher hasher_;
+  std::unique_ptr<DeviceImage> image_;
+  std::uint8_t* host_ = nullptr;
+  std::optional<memory::BlockStates> states_;
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(DeviceImageTest, SwapsInAndOutWhatTheGpuChanged) {
+  std::memset(host_ + 100, 7, 1000);
+  ASSERT_EQ(image_->SwapIn(InOrder({{0, 2000}}))->total(), 2000u);
+  EXPECT_EQ(gpu(100)[0], 7);
+  gpu(100)[0] = 9;
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2000u);
+  EXPECT_EQ(host_[100], 9);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u) << "in step: nothing to copy";
+  ASSERT_TRUE(image_->Drop().ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 0u);
+  EXPECT_EQ(pool_->free_chunks(), 8u);
+}
+
+TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
+  constexpr Bytes kBlock = wire::kImageBlockBytes;
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock - 100}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 4 * kBlock - 100) << "nothing is known yet";
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u)
+      << "launches that write nothing cost no copy";
+  gpu(kBlock)[0] = 1;
+  gpu(4 * kBlock - 101)[0] = 2;
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2 * kBlock - 100);
+  EXPECT_EQ(host_[kBlock], 1);
+  EXPECT_EQ(host_[4 * kBlock - 101], 2);
+  EXPECT_EQ(states_->origin(0), memory::BlockOrigin::kUploaded);
+  EXPECT_EQ(states_->origin(1), memory::BlockOrigin::kChanged);
+}
+
+TEST_F(DeviceImageTest, PartsAreWrittenBackOneAfterAnother) {
+  constexpr Bytes kBlock = wire::kImageBlockBytes;
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 5 * kBlock}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_, 2 * kBlock)->bytes.total(), 2 * kBlock);
+  EXPECT_TRUE(image_->is_partly_saved());
+  EXPECT_EQ(image_->WriteBack(stream_, 2 * kBlock)->bytes.total(), 2 * kBlock);
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), kBlock) << "only the rest is left";
+  EXPECT_FALSE(image_->dirty());
+}
+
+TEST_F(DeviceImageTest, WhatChangesAfterAPartIsFoundByTheNext) {
+  constexpr Bytes kBlock = wire::kImageBlockBytes;
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+  image_->MarkDirty();
+  ASSERT_TRUE(image_->WriteBack(stream_, 2 * kBlock).ok());
+  gpu(kBlock)[0] = 9;
+  image_->MarkDirty();
+  EXPECT_FALSE(image_->is_partly_saved());
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 3 * kBlock);
+  EXPECT_EQ(host_[kBlock], 9);
+  EXPECT_FALSE(image_->dirty());
+}
+
+TEST_F(DeviceImageTest, WhatIsKnownOfTheImageIsKnownOnTheNextGpuToo) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 4096u);
+  ASSERT_TRUE(image_->Drop().ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u);
+}
+
+TEST_F(DeviceImageTest, MemoryThatNobodyWroteIsNeitherCopiedInNorOut) {
+  states_->Reset({0, kRange});
+  ASSERT_TRUE(image_->Grow({0, FakeCuda::kChunk}, stream_).ok());
+  gpu(0)[5] = 1;
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), wire::kImageBlockBytes);
+  ASSERT_TRUE(image_->Drop().ok());
+  std::memset(host_ + wire::kImageBlockBytes, 0xEE, 1);  // would show if it were read
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, FakeCuda::kChunk}}))->total(), wire::kImageBlockBytes);
+  EXPECT_EQ(gpu(0)[5], 1);
+  EXPECT_EQ(gpu(wire::kImageBlockBytes)[0], 0);
+}
+
+TEST_F(DeviceImageTest, WhatAnAllocationFindsInAChunkIsNoHashsBusiness) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 512}})).ok());
+  gpu(1000)[0] = 9;  // of an allocation that has gone
+  image_->MarkDirty();
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  ASSERT_TRUE(image_->Grow({512, 2048}, stream_).ok());
+  gpu(1000)[0] = 9;
+  ASSERT_EQ(image_->WriteBack(stream_)->bytes.total(), 2048u);
+  EXPECT_EQ(host_[1000], 9);
+}
+
+TEST_F(DeviceImageTest, ASecondSwapInCopiesNothing) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  gpu(0)[0] = 5;
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, 4096}}))->total(), 0u);
+  EXPECT_EQ(gpu(0)[0], 5);
+}
+
+TEST_F(DeviceImageTest, AnotherFunctionsBytesAreGone) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, FakeCuda::kChunk}})).ok());
+  std::memset(gpu(0), 0xAA, FakeCuda::kChunk);
+  ASSERT_TRUE(image_->Drop().ok());
+  // The pool gives the same chunk again.
+  ASSERT_TRUE(image_->SwapIn(InOrder({{512, 1024}})).ok());
+  EXPECT_EQ(gpu(0)[0], 0);
+  EXPECT_EQ(gpu(1024)[0], 0);
+  EXPECT_EQ(gpu(FakeCuda::kChunk - 1)[0], 0);
+}
+
+TEST_F(DeviceImageTest, GrowingZeroesAndShrinkingGivesChunksBack) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  std::memset(gpu(4096), 0xAA, 4096);
+  ASSERT_TRUE(image_->Grow({4096, FakeCuda::kChunk + 512}, stream_).ok());
+  EXPECT_EQ(gpu(4096)[0], 0);
+  EXPECT_EQ(cuda_.mapped_chunks(), 2u);
+  EXPECT_TRUE(image_->Contains(kBase, FakeCuda::kChunk + 512));
+  ASSERT_TRUE(image_->Shrink({4096, FakeCuda::kChunk + 512}, Live({{0, 4096}})).ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 1u);
+  EXPECT_FALSE(image_->Contains(kBase, 4097));
+}
+
+TEST_F(DeviceImageTest, AFullPoolLeavesEverythingAsItWas) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  EXPECT_TRUE(
+      absl::IsResourceExhausted(image_->SwapIn(InOrder({{0, 9 * FakeCuda::kChunk}})).status()));
+  EXPECT_EQ(cuda_.mapped_chunks(), 1u);
+  EXPECT_TRUE(image_->Contains(kBase, 4096));
+  EXPECT_EQ(pool_->free_chunks(), 7u);
+}
+
+TEST_F(DeviceImageTest, CopiesNeverSpanTwoRegistrations) {
+  // Pinned in two pieces, then copied as one extent; the fake refuses a copy across.
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 3 * FakeCuda::kChunk}})).ok());
+  EXPECT_GT(cuda_.registered_pieces(), 1u);
+  image_->MarkDirty();
+  EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 3 * FakeCuda::kChunk);
+}
+
+TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {
+  constexpr Bytes kChunk = FakeCuda::kChunk;
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, kChunk}})).ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kChunk}})).ok());
+  ASSERT_TRUE(image_->Shrink({kChunk, 3 * kChunk}, Live({{0, kChunk}})).ok());
+  ASSERT_TRUE(image_->ReleaseHost({kChunk, 3 * kChunk}).ok());
+  EXPECT_TRUE(cuda_.IsRegistered(host_)) << "not its piece";
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kChunk));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 3 * kChunk - 1));
+  // What is allocated there next is pinned anew.
+  ASSERT_TRUE(image_->Grow({2 * kChunk, 3 * kChunk}, stream_).ok());
+  gpu(2 * kChunk)[5] = 5;
+  ASSERT_TRUE(image_->SaveRange(kBase + 2 * kChunk, 64, stream_).ok());
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 2 * kChunk));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kChunk)) << "nothing there is live";
+  EXPECT_EQ(host_[2 * kChunk + 5], 5);
+  EXPECT_FALSE(image_->ReleaseHost({0, kRange + 1}).ok());
+}
+
+TEST_F(DeviceImageTest, RefusesExtentsOutsideItsRange) {
+  EXPECT_FALSE(image_->SwapIn(InOrder({{0, kRange + 1}})).ok());
+  EXPECT_FALSE(image_->Grow({kRange, kRange + 512}, stream_).ok());
+  EXPECT_FALSE(image_->Grow({512, 512}, stream_).ok());
+  EXPECT_FALSE(image_->Contains(kBase - 1, 1));
+  EXPECT_FALSE(image_->Contains(kBase, ~Bytes{0}));
+}
+
+TEST_F(DeviceImageTest, UploadsSurviveWithoutWriteBack) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
+  std::memset(gpu(128), 3, 64);
+  ASSERT_TRUE(image_->SaveRange(kBase + 128, 64, stream_).ok());
+  EXPECT_EQ(host_[128], 3);
+  EXPECT_FALSE(image_->dirty());
+}
+
+}  // namespace
+}  // namespace torpor::executor
