@@ -16,8 +16,8 @@ class LibraryHandlePool {
   ~LibraryHandlePool() {
     for (const Handle handle : free_) (functions_.*kDestroy)(handle);
   }
-  LibraryHandlePool(const HandlePool&) = delete;
-  LibraryHandlePool& operator=(const HandlePool&) = delete;
+  LibraryHandlePool(const LibraryHandlePool&) = delete;
+  LibraryHandlePool& operator=(const LibraryHandlePool&) = delete;
 
   const Functions& functions() const { return functions_; }
 
