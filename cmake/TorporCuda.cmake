@@ -1,5 +1,10 @@
 # CUDA C++ programs, built by nvcc against the shared runtime as a user would build them.
-find_program(NVCC nvcc HINTS /usr/local/cuda/bin REQUIRED)
+set(TORPOR_CUDA_HOME $ENV{TORPOR_CUDA_HOME})
+if(NOT TORPOR_CUDA_HOME)
+  # Where tools/dev/install_cuda_toolkit.sh puts it on a machine that has none.
+  set(TORPOR_CUDA_HOME $ENV{HOME}/.cache/torpor/cuda-13.0)
+endif()
+find_program(NVCC nvcc HINTS /usr/local/cuda/bin ${TORPOR_CUDA_HOME}/bin REQUIRED)
 get_filename_component(CUDA_HOME ${NVCC} REALPATH)
 get_filename_component(CUDA_HOME ${CUDA_HOME} DIRECTORY)
 get_filename_component(CUDA_HOME ${CUDA_HOME} DIRECTORY)

@@ -6,8 +6,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
-FOLDERS = ("base|bench|client_shim|deploy|docker|docs|emulator|examples|memory|proto|scheduler|server|"
-           "tests|tools")
+FOLDERS = ("base|bench|client_shim|deploy|docker|docs|emulator|examples|memory|nvidia|proto|scheduler|"
+           "server|tests|tools")
 
 
 def text(path):

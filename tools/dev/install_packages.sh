@@ -17,8 +17,3 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
-
-if ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
-  echo "nvcc is missing: install the CUDA 13 toolkit (no driver and no GPU are needed to build)" >&2
-  exit 1
-fi
