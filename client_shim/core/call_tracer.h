@@ -5,32 +5,32 @@
 
 namespace torpor::shim {
 
-// What a call of the program may have to wait for. The first two are answers to the call itself,
-// and make it a synchronous one.
+// The reasons for which a call of the program waits. A wait for kExecutor or kDaemon, an answer to
+// the call itself, makes the call a synchronous one.
 enum class TracedWaitFor : std::uint8_t {
-  kExecutor,  // its reply
-  kDaemon,    // its answer about memory
+  kExecutor,  // the executor's reply
+  kDaemon,    // the daemon's answer about memory
   kLease,
-  kRoom,    // a slow executor has too much unread
+  kRoom,    // a slow executor has too many bytes unread
   kWindow,  // room for bulk bytes
 };
 
-// Told of what the program's calls do (docs/shim.md, "Tracing"). Begin and end, and what comes
-// between them, are of the calling thread; calls inside of a call, and waits inside of a wait, are
-// part of it. Thread-safe.
+// Records the program's calls (docs/shim.md, "Tracing"). Begin, end and all notes between them
+// concern the calling thread. Nested calls and nested waits count as part of the outer ones.
+// Thread-safe.
 class CallTracer {
  public:
-  // `name` is a literal.
+  // `name` is a string literal.
   virtual void BeginCall(const char* name) noexcept = 0;
   virtual void EndCall() noexcept = 0;
   virtual void BeginWait(TracedWaitFor what) noexcept = 0;
   virtual void EndWait() noexcept = 0;
-  // A command of the call at hand, with its own bytes.
+  // A command of the present call, with the bytes of its fields.
   virtual void NoteCommand(std::uint64_t bytes) noexcept = 0;
-  // Further bytes that the call gives to the executor, or gets.
+  // Additional bytes of the call to the executor (`up`) and from the executor (`down`).
   virtual void NoteBytes(std::uint64_t up, std::uint64_t down) noexcept = 0;
   virtual void NoteBatch() noexcept = 0;
-  // What happens from now on, in all threads, is told of by this name; null ends that.
+  // Begins a section with this name for the calls of all threads; null ends the section.
   virtual void BeginSection(const char* name) noexcept = 0;
 
  protected:
@@ -39,20 +39,20 @@ class CallTracer {
 
 }  // namespace torpor::shim
 
-// Null when nothing is traced. Before the first call of the program it is one that looks what the
-// environment says and puts the right one here, which is then the same for ever.
+// The process's tracer; null when tracing is off. Until the first call of the program a placeholder
+// that reads the environment and stores the final tracer here.
 extern "C" __attribute__((visibility("default"))) std::atomic<torpor::shim::CallTracer*>
     torpor_call_tracer;
 
-// For programs, by dlsym or Python's ctypes: begins a section of the trace, or ends it (null).
+// For programs, by dlsym or Python's ctypes: begins a section of the trace, or ends one (null).
 extern "C" __attribute__((visibility("default"))) void torporTraceMark(const char* name);
 
 namespace torpor::shim {
 
 inline CallTracer* TheCallTracer() { return torpor_call_tracer.load(std::memory_order_acquire); }
 
-// A call of the program, for as long as it lives. Made where calls begin; by default its name is
-// that of the function that calls the constructor.
+// Traces a call of the program from construction to destruction. The default name is the name of
+// the function that calls the constructor.
 class TracedCall {
  public:
   explicit TracedCall(const char* name = __builtin_FUNCTION()) : tracer_(TheCallTracer()) {
@@ -70,6 +70,7 @@ class TracedCall {
   CallTracer* const tracer_;
 };
 
+// Traces a wait of the present call from construction to destruction.
 class TracedWait {
  public:
   explicit TracedWait(TracedWaitFor what) : tracer_(TheCallTracer()) {

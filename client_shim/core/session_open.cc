@@ -78,13 +78,13 @@ cudaError_t Session::Inquire(wire::InquiryReply& reply) const {
   Log log;
   log.set_level(settings.log);
   const Time deadline = std::chrono::steady_clock::now() + settings.connect_timeout;
-  Result<Greeting, cudaError_t> greeting =
-      GreetDaemon(settings, wire::Inquiry{HelloOf(settings)}, deadline);
-  if (!greeting) {
-    log.Warn(greeting.failure().message);
-    return greeting.failure().code;
+  Result<Handshake, cudaError_t> handshake =
+      ShakeHands(settings, wire::Inquiry{HelloOf(settings)}, deadline);
+  if (!handshake) {
+    log.Warn(handshake.failure().message);
+    return handshake.failure().code;
   }
-  auto* const answer = std::get_if<wire::InquiryReply>(&greeting->answer);
+  auto* const answer = std::get_if<wire::InquiryReply>(&handshake->answer);
   if (!answer || answer->free_bytes.size() != answer->devices.size())
     return cudaErrorInsufficientDriver;
   reply = std::move(*answer);
@@ -144,13 +144,13 @@ cudaError_t Session::Greet(Time deadline) {
   if (this != &head)
     hello = wire::DeviceHello{HelloOf(settings_), head.hello_.session_id, head.hello_.session_key,
                               index_};
-  Result<Greeting, cudaError_t> greeting = GreetDaemon(settings_, hello, deadline);
-  if (!greeting) return OpenFailed(greeting.failure().code, greeting.failure().message);
-  auto* const reply = std::get_if<wire::HelloReply>(&greeting->answer);
+  Result<Handshake, cudaError_t> handshake = ShakeHands(settings_, hello, deadline);
+  if (!handshake) return OpenFailed(handshake.failure().code, handshake.failure().message);
+  auto* const reply = std::get_if<wire::HelloReply>(&handshake->answer);
   if (!reply) return OpenFailed(cudaErrorUnknown, "the Torpor daemon answered what was not asked");
   hello_ = std::move(*reply);
-  http2_ = greeting->http2;
-  control_ = std::move(greeting->control);
+  http2_ = handshake->http2;
+  control_ = std::move(handshake->control);
   if (this == &first_ && !visible_) devices_ = hello_.devices;
   return cudaSuccess;
 }

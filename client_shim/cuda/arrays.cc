@@ -1,6 +1,6 @@
 #include "client_shim/cuda/arrays.h"
 
-#include "client_shim/cuda/image_descriptors.h"
+#include "client_shim/cuda/texture_descriptors.h"
 
 namespace torpor::shim {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "client_shim/cuda/image_descriptors.h"
+#include "client_shim/cuda/texture_descriptors.h"
 
 namespace torpor::shim {
 namespace {

@@ -15,7 +15,7 @@ namespace torpor::shim {
 namespace {
 
 struct Link {
-  std::vector<std::uint8_t> image;
+  std::vector<std::uint8_t> code;
 };
 
 class Links {
@@ -52,12 +52,12 @@ bool IsLoadable(CUjitInputType type) {
   return type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_CUBIN || type == CU_JIT_INPUT_FATBINARY;
 }
 
-CUresult SetInput(CUlinkState handle, CUjitInputType type, std::vector<std::uint8_t> image) {
+CUresult SetInput(CUlinkState handle, CUjitInputType type, std::vector<std::uint8_t> code) {
   const std::shared_ptr<Link> link = TheLinks().Find(handle);
   if (!link) return CUDA_ERROR_INVALID_HANDLE;
   if (!IsLoadable(type)) return Refuse("cuLink of objects and libraries");
-  if (!link->image.empty()) return Refuse("cuLink of several inputs");
-  link->image = std::move(image);
+  if (!link->code.empty()) return Refuse("cuLink of several inputs");
+  link->code = std::move(code);
   return CUDA_SUCCESS;
 }
 
@@ -74,24 +74,24 @@ CUresult CreateLink(unsigned option_count, CUjit_option* options, void** values,
 CUresult AddLinkData(CUlinkState link, CUjitInputType type, void* data, std::size_t bytes) {
   if (!data || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   const auto* const begin = static_cast<const std::uint8_t*>(data);
-  std::vector<std::uint8_t> image(begin, begin + bytes);
-  image.push_back(0);  // PTX may come without the NUL that ends it
-  return SetInput(link, type, std::move(image));
+  std::vector<std::uint8_t> code(begin, begin + bytes);
+  code.push_back(0);  // PTX may come without the NUL that ends it
+  return SetInput(link, type, std::move(code));
 }
 
 CUresult AddLinkFile(CUlinkState link, CUjitInputType type, const char* path) {
-  std::vector<std::uint8_t> image;
-  TORPOR_CU_TRY(ReadImageFile(path, image));
-  return SetInput(link, type, std::move(image));
+  std::vector<std::uint8_t> code;
+  TORPOR_CU_TRY(ReadImageFile(path, code));
+  return SetInput(link, type, std::move(code));
 }
 
-CUresult CompleteLink(CUlinkState handle, void** image, std::size_t* bytes) {
-  if (!image) return CUDA_ERROR_INVALID_VALUE;
+CUresult CompleteLink(CUlinkState handle, void** code, std::size_t* bytes) {
+  if (!code) return CUDA_ERROR_INVALID_VALUE;
   const std::shared_ptr<Link> link = TheLinks().Find(handle);
   if (!link) return CUDA_ERROR_INVALID_HANDLE;
-  if (link->image.empty()) return CUDA_ERROR_INVALID_VALUE;
-  *image = link->image.data();
-  if (bytes) *bytes = link->image.size();
+  if (link->code.empty()) return CUDA_ERROR_INVALID_VALUE;
+  *code = link->code.data();
+  if (bytes) *bytes = link->code.size();
   return CUDA_SUCCESS;
 }
 

@@ -11,8 +11,8 @@ namespace torpor::shim {
 CUresult CreateLink(unsigned option_count, CUjit_option* options, void** values, CUlinkState* link);
 CUresult AddLinkData(CUlinkState link, CUjitInputType type, void* data, std::size_t bytes);
 CUresult AddLinkFile(CUlinkState link, CUjitInputType type, const char* path);
-// The image is the link's, as long as that lives.
-CUresult CompleteLink(CUlinkState link, void** image, std::size_t* bytes);
+// *code is the linked module code; valid until DestroyLink.
+CUresult CompleteLink(CUlinkState link, void** code, std::size_t* bytes);
 CUresult DestroyLink(CUlinkState link);
 
 }  // namespace torpor::shim

@@ -12,11 +12,11 @@ CUresult LoadModuleFile(CUmodule* module, const char* path) {
   return GetModule(module, library);
 }
 
-CUresult LoadModuleData(CUmodule* module, const void* image, unsigned option_count,
+CUresult LoadModuleData(CUmodule* module, const void* code, unsigned option_count,
                         CUjit_option* options, void** values) {
   if (!module) return CUDA_ERROR_INVALID_VALUE;
   cudaLibrary_t library = nullptr;
-  TORPOR_CU_TRY(Runtime().cudaLibraryLoadData(&library, image, AsRuntime(options), values,
+  TORPOR_CU_TRY(Runtime().cudaLibraryLoadData(&library, code, AsRuntime(options), values,
                                               option_count, nullptr, nullptr, 0));
   return GetModule(module, library);
 }

@@ -19,7 +19,7 @@ inline cudaJitOption* AsRuntime(CUjit_option* options) {
 }
 
 CUresult LoadModuleFile(CUmodule* module, const char* path);
-CUresult LoadModuleData(CUmodule* module, const void* image, unsigned option_count,
+CUresult LoadModuleData(CUmodule* module, const void* code, unsigned option_count,
                         CUjit_option* options, void** values);
 CUresult GetLoadingMode(CUmoduleLoadingMode* mode);
 CUresult GetGlobal(CUdeviceptr* address, std::size_t* bytes, cudaLibrary_t library,

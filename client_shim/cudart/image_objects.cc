@@ -171,7 +171,7 @@ cudaError_t CreateTexture(cudaTextureObject_t* out, const cudaResourceDesc* reso
   TORPOR_TRY(SetResource(*resource, create));
   SetSampling(*texture, create);
   if (view) SetView(*view, create);
-  create.texture = Core().MintHandle(HandleKind::kImageObject);
+  create.texture = Core().MintHandle(HandleKind::kTextureObject);
   ImageObject object{create.texture, *resource, *texture, std::nullopt};
   if (view) object.view = *view;
   return Create(TheTextures(), object, create, out);
@@ -181,7 +181,7 @@ cudaError_t CreateSurface(cudaSurfaceObject_t* out, const cudaResourceDesc* reso
   if (!out || !resource || resource->resType != cudaResourceTypeArray) return cudaErrorInvalidValue;
   ArrayPtr array;
   TORPOR_TRY(FindArray(resource->res.array.array, array));
-  const wire::SurfaceCreate create{Core().MintHandle(HandleKind::kImageObject), array->wire,
+  const wire::SurfaceCreate create{Core().MintHandle(HandleKind::kTextureObject), array->wire,
                                    array->level};
   return Create(TheSurfaces(), {create.surface, *resource, {}, std::nullopt}, create, out);
 }

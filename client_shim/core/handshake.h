@@ -13,7 +13,7 @@
 namespace torpor::shim {
 
 // How every connection to the daemon begins: the client says who it is, the daemon answers.
-struct Greeting {
+struct Handshake {
   const Nghttp2* http2 = nullptr;
   std::unique_ptr<GrpcStream> control;
   wire::ServerMessage answer;  // no refusal
@@ -21,7 +21,7 @@ struct Greeting {
 
 // Connects to the daemon, says `hello` (a Hello, DeviceHello or Inquiry) and waits for the answer.
 // The failure's message is for people and tells how to mend it.
-Result<Greeting, cudaError_t> GreetDaemon(const Settings& settings,
+Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
                                           const wire::ClientMessage& hello, Deadline deadline);
 
 // Who this process is.

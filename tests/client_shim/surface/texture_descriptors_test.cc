@@ -1,5 +1,5 @@
 // Arrays, textures and surfaces from the driver's words to the runtime's and back.
-#include "client_shim/cuda/image_descriptors.h"
+#include "client_shim/cuda/texture_descriptors.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr CUdeviceptr kAddress = 0x2000'0000'0000;
 
-TEST(ImageDescriptors, FormatsAndChannelsThereAndBack) {
+TEST(TextureDescriptors, FormatsAndChannelsThereAndBack) {
   for (const auto& [format, bits, kind] :
        {std::tuple{CU_AD_FORMAT_UNSIGNED_INT8, 8, cudaChannelFormatKindUnsigned},
         std::tuple{CU_AD_FORMAT_UNSIGNED_INT16, 16, cudaChannelFormatKindUnsigned},
@@ -37,7 +37,7 @@ TEST(ImageDescriptors, FormatsAndChannelsThereAndBack) {
   }
 }
 
-TEST(ImageDescriptors, FormatsThatArraysCannotHave) {
+TEST(TextureDescriptors, FormatsThatArraysCannotHave) {
   cudaChannelFormatDesc description{};
   for (const unsigned channels : {0u, 3u, 5u})
     EXPECT_EQ(ToRuntime(CU_AD_FORMAT_FLOAT, channels, description), CUDA_ERROR_INVALID_VALUE);
@@ -47,7 +47,7 @@ TEST(ImageDescriptors, FormatsThatArraysCannotHave) {
     EXPECT_EQ(ToRuntime(format, 1, description), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-TEST(ImageDescriptors, FlagsOfArrays) {
+TEST(TextureDescriptors, FlagsOfArrays) {
   unsigned flags = 0;
   ASSERT_EQ(ToRuntimeArrayFlags(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP, flags), CUDA_SUCCESS);
   EXPECT_EQ(flags, unsigned{cudaArrayLayered | cudaArrayCubemap});
@@ -57,7 +57,7 @@ TEST(ImageDescriptors, FlagsOfArrays) {
   EXPECT_EQ(ToRuntimeArrayFlags(0x8000, flags), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(ImageDescriptors, ResourcesThereAndBack) {
+TEST(TextureDescriptors, ResourcesThereAndBack) {
   CUDA_RESOURCE_DESC resource{};
   resource.resType = CU_RESOURCE_TYPE_PITCH2D;
   resource.res.pitch2D = {kAddress, CU_AD_FORMAT_SIGNED_INT16, 2, 8, 4, 64};
@@ -85,7 +85,7 @@ TEST(ImageDescriptors, ResourcesThereAndBack) {
   EXPECT_EQ(ToRuntime(resource, description), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(ImageDescriptors, SamplingThereAndBack) {
+TEST(TextureDescriptors, SamplingThereAndBack) {
   CUDA_TEXTURE_DESC texture{};
   texture.addressMode[0] = CU_TR_ADDRESS_MODE_MIRROR;
   texture.addressMode[2] = CU_TR_ADDRESS_MODE_BORDER;
@@ -124,7 +124,7 @@ TEST(ImageDescriptors, SamplingThereAndBack) {
   EXPECT_EQ(ToRuntime(texture, description), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(ImageDescriptors, ViewsThereAndBack) {
+TEST(TextureDescriptors, ViewsThereAndBack) {
   CUDA_RESOURCE_VIEW_DESC view{};
   view.format = CU_RES_VIEW_FORMAT_FLOAT_2X16;
   view.width = 8;

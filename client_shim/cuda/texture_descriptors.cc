@@ -1,4 +1,4 @@
-#include "client_shim/cuda/image_descriptors.h"
+#include "client_shim/cuda/texture_descriptors.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "client_shim/core/greeting.h"
+#include "client_shim/core/handshake.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -68,7 +68,7 @@ Result<bool, cudaError_t> AwaitMessage(GrpcStream& control, const std::string& p
 
 }  // namespace
 
-Result<Greeting, cudaError_t> GreetDaemon(const Settings& settings,
+Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
                                           const wire::ClientMessage& hello, Deadline deadline) {
   std::string why;
   const Nghttp2* const http2 = Nghttp2::Load(why);
@@ -76,22 +76,22 @@ Result<Greeting, cudaError_t> GreetDaemon(const Settings& settings,
   Result<std::unique_ptr<GrpcStream>, cudaError_t> control =
       Connect(*http2, settings.socket, deadline);
   if (!control) return control.failure();
-  Greeting greeting{http2, std::move(control).value(), {}};
-  Say(*greeting.control, hello);
+  Handshake handshake{http2, std::move(control).value(), {}};
+  Say(*handshake.control, hello);
   const Result<bool, cudaError_t> understood =
-      AwaitMessage(*greeting.control, settings.socket, deadline, greeting.answer);
+      AwaitMessage(*handshake.control, settings.socket, deadline, handshake.answer);
   if (!understood) return understood.failure();
   if (!*understood)
     return Failure<cudaError_t>{
         cudaErrorInsufficientDriver,
         "the Torpor daemon at " + settings.socket +
             " answers as one of another version; install the same version of both"};
-  const auto* const reply = std::get_if<wire::HelloReply>(&greeting.answer);
+  const auto* const reply = std::get_if<wire::HelloReply>(&handshake.answer);
   if (reply && reply->error != 0)
     return Failure<cudaError_t>{
         static_cast<cudaError_t>(reply->error),
         "the Torpor daemon at " + settings.socket + " refused the session: " + reply->message};
-  return greeting;
+  return handshake;
 }
 
 wire::Hello HelloOf(const Settings& settings) {
