@@ -2,7 +2,7 @@
 
 #include <cuda.h>
 
-#include "emulator/driver/computes.h"
+#include "emulator/driver/api/computes.h"
 
 namespace torpor::emulator {
 

@@ -2,7 +2,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "emulator/driver/cubin_source.h"
+#include "emulator/driver/module/cubin_source.h"
 #include "tests/emulator/exec/kernel_test.h"
 
 namespace torpor::emulator {

@@ -1,0 +1,107 @@
+// Making and destroying streams and events.
+#include <algorithm>
+#include <utility>
+
+#include "emulator/driver/api/api.h"
+
+using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
+
+namespace {
+
+constexpr int kHighestPriority = -5;
+
+CUresult ElapsedTime(float* ms, CUevent start, CUevent end) {
+  return Call([&](Driver& driver) {
+    const Event* from = driver.events().Get(start);
+    const Event* to = driver.events().Get(end);
+    if (from == nullptr || to == nullptr || !from->timed() || !to->timed()) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    const auto begun = from->recording();
+    const auto ended = to->recording();
+    if (ms == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (begun == nullptr || ended == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (!begun->done() || !ended->done()) return CUDA_ERROR_NOT_READY;
+    *ms = static_cast<float>(torpor::ToMilliseconds(ended->time() - begun->time()));
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
+  return InContext([&](Context& context) {
+    if (stream == nullptr || (flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    auto created = context.CreateStream(flags, std::clamp(priority, kHighestPriority, 0));
+    *stream = Driver::Get().streams().Create(
+        std::make_shared<StreamObject>(StreamObject{std::move(created), context.weak_from_this()}));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned int flags) {
+  return cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
+  return Call([&](Driver& driver) {
+    if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    const auto object = driver.streams().Destroy(stream);
+    if (object == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (const auto context = object->context.lock()) context->DestroyStream(object->stream);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned int flags) {
+  return InContext([&](Context&) {
+    constexpr unsigned kKnown = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+    if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if ((flags & CU_EVENT_INTERPROCESS) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+    if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+    *event = Driver::Get().events().Create(std::make_shared<Event>(flags));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuEventDestroy(CUevent event) {
+  return Call([&](Driver& driver) {
+    return driver.events().Destroy(event) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent event) {
+  return InContext([&](Context& context) {
+    const Event* found = Driver::Get().events().Get(event);
+    if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const auto recording = found->recording();
+    if (recording != nullptr && !recording->done()) return CUDA_ERROR_NOT_READY;
+    return context.sticky();
+  });
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent event) {
+  return InContext([&](Context& context) {
+    const Event* found = Driver::Get().events().Get(event);
+    if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (const auto recording = found->recording()) recording->Wait();
+    return context.sticky();
+  });
+}
+
+CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
+  return ElapsedTime(ms, start, end);
+}
+#undef cuEventElapsedTime
+// The name that programs built with CUDA 12 ask for.
+CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
+  return ElapsedTime(ms, start, end);
+}
+
+}  // extern "C"

@@ -1,0 +1,184 @@
+// The virtual memory calls: reservations, physical handles, mappings.
+#include <optional>
+#include <utility>
+
+#include "emulator/driver/api/api.h"
+
+using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
+using torpor::Bytes;
+
+namespace {
+
+bool IsPowerOfTwo(Bytes value) { return value != 0 && (value & (value - 1)) == 0; }
+
+bool ValidProperties(const CUmemAllocationProp* properties) {
+  constexpr unsigned kKnownTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  return properties != nullptr && properties->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+         (static_cast<unsigned>(properties->requestedHandleTypes) & ~kKnownTypes) == 0;
+}
+
+template <typename Body>
+CUresult OnMemory(CUmemGenericAllocationHandle handle, Body&& body) {
+  return Call([&](Driver& driver) -> CUresult {
+    const std::shared_ptr<PhysicalMemory> memory = driver.memory().Share(handle);
+    return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : body(memory);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuMemGetAllocationGranularity(size_t* granularity,
+                                               const CUmemAllocationProp* properties,
+                                               CUmemAllocationGranularity_flags option) {
+  return Call([&](Driver& driver) {
+    if (granularity == nullptr || !ValidProperties(properties) ||
+        (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
+         option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (driver.device(properties->location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    *granularity = kGranularity;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t alignment,
+                                     CUdeviceptr hint, unsigned long long flags) {
+  return Call([&](Driver& driver) {
+    if (address == nullptr || size == 0 || size % kGranularity != 0 || flags != 0 ||
+        size > kWindowEnd - kWindowBegin || (alignment != 0 && !IsPowerOfTwo(alignment)) ||
+        alignment > kWindowEnd - kWindowBegin) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const auto reserved = driver.space().Reserve(size, alignment, hint);
+    if (!reserved.ok()) return reserved.failure().code;
+    *address = *reserved;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemAddressFree(CUdeviceptr address, size_t size) {
+  return Call([&](Driver& driver) { return driver.space().FreeReservation(address, size); });
+}
+
+CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
+                             const CUmemAllocationProp* properties, unsigned long long flags) {
+  return Call([&](Driver& driver) {
+    if (handle == nullptr || size == 0 || size % kGranularity != 0 || flags != 0 ||
+        !ValidProperties(properties)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    Device* device = driver.device(properties->location.id);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    auto memory = PhysicalMemory::Create(size, *properties, device->spec().place, device->budget());
+    if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    *handle = driver.memory().Create(std::move(memory));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle) {
+  return Call([&](Driver& driver) {
+    return driver.memory().Destroy(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+                          CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
+    if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    return Driver::Get().space().Map(address, size, memory);
+  });
+}
+
+CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t size) {
+  return Call([&](Driver& driver) { return driver.space().Unmap(address, size); });
+}
+
+CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t size,
+                                const CUmemAccessDesc* descriptions, size_t count) {
+  return Call([&](Driver& driver) {
+    if (descriptions == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; ++i) {
+      const CUmemAccessDesc& description = descriptions[i];
+      if (description.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+      }
+      if (driver.device(description.location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+      const CUresult result =
+          driver.space().SetAccess(address, size, description.location.id, description.flags);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,
+                                CUdeviceptr address) {
+  return Call([&](Driver& driver) {
+    const auto region = driver.space().Find(address);
+    if (flags == nullptr || location == nullptr || !region || region->kind != RegionKind::kMapped) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const auto granted = region->access.find(location->id);
+    *flags = granted == region->access.end() ? 0ULL : granted->second;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemExportToShareableHandle(void* target, CUmemGenericAllocationHandle handle,
+                                              CUmemAllocationHandleType type,
+                                              unsigned long long flags) {
+  return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
+    const auto allowed = memory->properties().requestedHandleTypes;
+    if (target == nullptr || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        (allowed & type) == 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const int fd = memory->Export();
+    if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    *static_cast<int*>(target) = fd;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* source,
+                                                CUmemAllocationHandleType type) {
+  return Call([&](Driver& driver) {
+    if (handle == nullptr || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(source));
+    auto memory = PhysicalMemory::Import(fd, [&](unsigned place) -> std::optional<CUdevice> {
+      const Device* device = driver.DeviceAt(place);
+      if (device == nullptr) return std::nullopt;
+      return device->index();
+    });
+    if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *handle = driver.memory().Create(std::move(memory));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties,
+                                                        CUmemGenericAllocationHandle handle) {
+  return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
+    if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *properties = memory->properties();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
+  return Call([&](Driver& driver) {
+    const auto region = driver.space().Find(reinterpret_cast<std::uint64_t>(address));
+    if (handle == nullptr || !region || region->memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *handle = driver.memory().Create(region->memory);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cuda.h>
+
+#include "base/result.h"
+
+namespace torpor::emulator {
+
+// A value, or the driver's answer with a message that says why (empty if there is no more to say).
+template <typename T>
+using DriverResult = Result<T, CUresult>;
+
+}  // namespace torpor::emulator

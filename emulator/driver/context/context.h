@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "emulator/driver/device/device.h"
+#include "emulator/driver/stream/completion.h"
+#include "emulator/driver/stream/stream.h"
+
+namespace torpor::emulator {
+
+class Context;
+
+// A stream as the application holds it.
+struct StreamObject {
+  std::shared_ptr<Stream> stream;
+  std::weak_ptr<Context> context;
+};
+
+// An event and its latest recording. Thread-safe.
+class Event {
+ public:
+  explicit Event(unsigned flags) : flags_(flags) {}
+
+  bool timed() const { return (flags_ & CU_EVENT_DISABLE_TIMING) == 0; }
+  // The latest recording; null if there was none.
+  std::shared_ptr<Completion> recording() const;
+  std::shared_ptr<Completion> StartRecording();
+
+ private:
+  const unsigned flags_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Completion> recording_;
+};
+
+// Streams, limits and the sticky error of one CUDA context. Thread-safe.
+class Context : public std::enable_shared_from_this<Context> {
+ public:
+  // What work may throw away its result for: once the context is poisoned it is dropped.
+  using Work = std::function<CUresult()>;
+
+  Context(Device& device, unsigned flags, bool primary);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  Device& device() { return device_; }
+  bool primary() const { return primary_; }
+  unsigned flags() const { return flags_.load(); }
+  void set_flags(unsigned flags) { flags_ = flags; }
+  std::uint64_t id() const { return id_; }
+  // What the application calls it; null before Driver::AddContext.
+  CUcontext handle() const { return handle_.load(); }
+  void set_handle(CUcontext handle) { handle_ = handle; }
+
+  // The first error that poisoned the context, or success.
+  CUresult sticky() const { return sticky_.load(std::memory_order_acquire); }
+  void Poison(CUresult error);
+
+  std::shared_ptr<Stream> CreateStream(unsigned flags, int priority);
+  // Work that is queued still runs, and who waits for the context, or for its blocking streams,
+  // waits for it, too.
+  void DestroyStream(const std::shared_ptr<Stream>& stream);
+  const std::shared_ptr<Stream>& legacy_stream() const { return legacy_; }
+  // The calling thread's default stream in this context.
+  std::shared_ptr<Stream> PerThreadStream();
+
+  // Queues `work` in stream order, in the order of the legacy default stream too. An error that
+  // it returns, or what it throws, poisons the context.
+  std::uint64_t Submit(const std::shared_ptr<Stream>& stream, Work work,
+                       Stream::Placement placement);
+  // As Submit, but `work` runs in a poisoned context too.
+  void SubmitAlways(const std::shared_ptr<Stream>& stream, Stream::Work work);
+  // Submits, waits and answers with what `work` returned, which poisons nothing.
+  CUresult Run(const std::shared_ptr<Stream>& stream, const Work& work);
+
+  void Record(const std::shared_ptr<Stream>& stream, Event& event);
+  void WaitFor(const std::shared_ptr<Stream>& stream, std::shared_ptr<Completion> completion);
+
+  // The legacy stream's work joins all blocking streams.
+  bool Idle(const std::shared_ptr<Stream>& stream) const;
+  void Wait(const std::shared_ptr<Stream>& stream);
+  void WaitAll();
+  // For the end of the process: drops what is queued, waits for what runs.
+  void Abandon(TimePoint deadline);
+
+  CUresult SetLimit(CUlimit limit, std::size_t value);
+  std::optional<std::size_t> GetLimit(CUlimit limit) const;
+
+  bool EnablePeer(CUdevice device);
+  bool DisablePeer(CUdevice device);
+
+ private:
+  static CUresult RunGuarded(const Work& work) noexcept;
+  void ForgetFinishedStreamsLocked();
+  std::vector<Stream::Dependency> Dependencies(const Stream& stream) const;
+  std::vector<std::shared_ptr<Stream>> Streams(bool blocking_only) const;
+
+  Device& device_;
+  const bool primary_;
+  const std::uint64_t id_;
+  std::atomic<CUcontext> handle_{nullptr};
+  std::atomic<unsigned> flags_;
+  std::atomic<CUresult> sticky_{CUDA_SUCCESS};
+  std::atomic<std::uint64_t> next_stream_id_{1};
+  const std::shared_ptr<Stream> legacy_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  // All but legacy_; of closed ones those that have work left, and perhaps others.
+  std::set<std::shared_ptr<Stream>> streams_;
+  std::array<std::size_t, CU_LIMIT_MAX> limits_{};
+  std::set<CUdevice> peers_;
+};
+
+}  // namespace torpor::emulator

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <optional>
+#include <string>
+
+#include "emulator/driver/memory/address_space.h"
+#include "emulator/exec/program.h"
+#include "emulator/node/identity.h"
+#include "emulator/node/memory_budget.h"
+#include "emulator/node/topology.h"
+
+namespace torpor::emulator {
+
+// Allocations count in these, the pages of the host.
+inline constexpr Bytes kAllocationUnit = 4 * kKiB;
+
+// One emulated GPU. Thread-safe.
+class Device final : public DeviceMemory {
+ public:
+  // `node` and `space` must outlive it.
+  Device(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
+         AddressSpace& space);
+
+  CUdevice index() const { return index_; }
+  const GpuSpec& spec() const { return spec_; }
+  MemoryBudget& budget() { return budget_; }
+  DeviceTraits traits() const;
+  // Nothing for an attribute that cuda.h does not name.
+  std::optional<int> Attribute(CUdevice_attribute attribute) const;
+  CUuuid uuid() const;
+  PciAddress pci_address() const { return pci_address_; }
+
+  // Memory that counts against the device; see Region::owner.
+  DriverResult<std::uint64_t> AllocateMemory(Bytes size, RegionKind kind, CUcontext owner,
+                                             unsigned flags = 0);
+  CUresult FreeMemory(std::uint64_t address, RegionKind kind);
+
+  // DeviceMemory, for kernels
+  std::uint64_t window_begin() const override { return kWindowBegin; }
+  std::uint64_t window_end() const override { return kWindowEnd; }
+  bool IsAccessible(std::uint64_t address, Bytes size) const override;
+  ExecResult<std::uint64_t> Allocate(Bytes size) override;
+  void Free(std::uint64_t address) override;
+
+ private:
+  const CUdevice index_;
+  const GpuSpec spec_;
+  const PciAddress pci_address_;
+  const std::uint32_t link_signature_;
+  AddressSpace& space_;
+  MemoryBudget budget_;
+};
+
+}  // namespace torpor::emulator

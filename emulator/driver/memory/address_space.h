@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/driver/base/driver_result.h"
+#include "emulator/driver/memory/physical_memory.h"
+
+namespace torpor::emulator {
+
+// Device addresses are host addresses of this process inside one window that neither the loader,
+// nor malloc, nor the stack use.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::uint64_t kWindowBegin = 0x8'0000'0000;  // what ThreadSanitizer leaves over
+inline constexpr std::uint64_t kWindowEnd = 0x7f'0000'0000;
+inline constexpr std::uint64_t kFreeChoiceBegin = 0x60'0000'0000;
+#else
+inline constexpr std::uint64_t kWindowBegin = 0x1000'0000'0000;
+inline constexpr std::uint64_t kWindowEnd = 0x5000'0000'0000;
+// Where addresses come from that the caller leaves to us; below is for fixed reservations.
+inline constexpr std::uint64_t kFreeChoiceBegin = 0x4000'0000'0000;
+#endif
+inline constexpr Bytes kGranularity = 2 * kMiB;
+
+enum class RegionKind {
+  kDevice,      // cuMemAlloc
+  kManaged,     // cuMemAllocManaged
+  kHost,        // cuMemHostAlloc
+  kRegistered,  // cuMemHostRegister; may lie outside the window
+  kMapped,      // cuMemMap
+};
+
+// A range of addresses that the driver knows.
+struct Region {
+  std::uint64_t begin = 0;
+  Bytes size = 0;
+  RegionKind kind = RegionKind::kDevice;
+  CUdevice device = 0;
+  CUcontext owner = nullptr;  // whose end is the region's; null: nobody's
+  unsigned flags = 0;         // of cuMemHostAlloc or cuMemHostRegister
+  bool readable = true;
+  bool writable = true;
+  std::uint64_t id = 0;  // unique in the process
+  std::shared_ptr<PhysicalMemory> memory;
+  std::map<CUdevice, unsigned long long> access;  // kMapped: what cuMemSetAccess granted
+
+  std::uint64_t end() const { return begin + size; }
+};
+
+enum class Access { kRead, kWrite };
+
+// One end of a copy. A `device` end must be known to the driver; another one only if it lies in
+// the window.
+struct CopyEnd {
+  std::uint64_t address = 0;
+  bool device = false;
+};
+
+// What backs which address. Thread-safe.
+class AddressSpace {
+ public:
+  // Zeroed anonymous memory inside the window, 2 MiB aligned and followed by an unmapped page.
+  DriverResult<std::uint64_t> Allocate(Bytes size, RegionKind kind, CUdevice device,
+                                       CUcontext owner, unsigned flags);
+  // Gives back an allocation of `kind` that begins at `address`; the region as it was.
+  DriverResult<Region> Free(std::uint64_t address, RegionKind kind);
+
+  CUresult Register(std::uint64_t address, Bytes size, CUcontext owner, unsigned flags);
+  CUresult Unregister(std::uint64_t address);
+
+  // `hint` is taken if the range is free and in the window, else the address is of our choice.
+  DriverResult<std::uint64_t> Reserve(Bytes size, Bytes alignment, std::uint64_t hint);
+  CUresult FreeReservation(std::uint64_t address, Bytes size);
+  CUresult Map(std::uint64_t address, Bytes size, std::shared_ptr<PhysicalMemory> memory);
+  // These two work on whole mappings and may span several.
+  CUresult Unmap(std::uint64_t address, Bytes size);
+  CUresult SetAccess(std::uint64_t address, Bytes size, CUdevice device, unsigned long long flags);
+
+  std::optional<Region> Find(std::uint64_t address) const;
+  std::vector<Region> OwnedBy(CUcontext owner) const;
+  // The reservation that holds `address`, as (begin, size).
+  std::optional<std::pair<std::uint64_t, Bytes>> FindReservation(std::uint64_t address) const;
+  bool Covers(std::uint64_t address, Bytes size, Access access) const;
+  // Whether a copy may touch `size` bytes at `end`; of the host's own memory only null is excluded.
+  bool IsLegal(CopyEnd end, Bytes size, Access access) const;
+
+  // Runs `use` while the range stays accessible; false, and nothing run, if it is not.
+  template <typename Use>
+  bool WhileCovered(std::uint64_t address, Bytes size, Access access, const Use& use) const {
+    std::shared_lock lock(mutex_);
+    if (!CoversLocked(address, size, access)) return false;
+    use();
+    return true;
+  }
+
+  // Copies if both ends may be touched, else touches nothing: CUDA_ERROR_INVALID_VALUE.
+  CUresult Copy(CopyEnd to, CopyEnd from, Bytes size) const;
+  // Repeats the `unit` bytes at `value` over `count` units.
+  CUresult Fill(std::uint64_t address, const void* value, Bytes unit, Bytes count) const;
+
+ private:
+  bool CoversLocked(std::uint64_t address, Bytes size, Access access) const;
+  bool LegalLocked(CopyEnd end, Bytes size, Access access) const;
+  bool OverlapsLocked(std::uint64_t address, Bytes size) const;
+  std::uint64_t ReserveAnywhereLocked(Bytes size, Bytes alignment, int protection);
+  // Whether [address, address + size) is made of whole mappings with no gap.
+  bool IsWholeMappingsLocked(std::uint64_t address, Bytes size) const;
+
+  mutable std::shared_mutex mutex_;
+  std::map<std::uint64_t, Region> regions_;
+  std::map<std::uint64_t, Bytes> reservations_;
+  std::uint64_t next_ = kFreeChoiceBegin;
+  std::uint64_t next_id_ = 1;
+};
+
+}  // namespace torpor::emulator

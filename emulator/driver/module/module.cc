@@ -1,0 +1,111 @@
+#include "emulator/driver/module/module.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/driver/base/exec_error.h"
+#include "emulator/driver/base/messages.h"
+#include "emulator/driver/device/device_limits.h"
+
+namespace torpor::emulator {
+
+Function::Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module)
+    : program_(std::move(program)),
+      info_(info),
+      module_(module),
+      max_dynamic_shared_(static_cast<unsigned>(
+          kSharedPerBlock - std::min(kSharedPerBlock, info.static_shared_bytes))) {}
+
+CUresult Function::Load(const Dim3& block) {
+  if (loaded()) return CUDA_SUCCESS;
+  const auto compiled = program_->Preload(info_.name, block);
+  if (!compiled.ok()) {
+    Say(compiled.failure().message);
+    return ToCuResult(compiled.failure().code);
+  }
+  loaded_.store(true, std::memory_order_release);
+  return CUDA_SUCCESS;
+}
+
+DriverResult<int> Function::Attribute(CUfunction_attribute attribute) const {
+  const auto as_int = [](auto value) { return static_cast<int>(value); };
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: {
+      const unsigned by_registers = kRegistersPerMultiprocessor / std::max(info_.registers, 1U);
+      return as_int(std::min(info_.max_threads_per_block, by_registers));
+    }
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      return as_int(info_.static_shared_bytes);
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+      return as_int(info_.constant_bytes);
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      return as_int(info_.local_bytes);
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return as_int(info_.registers);
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return as_int(info_.ptx_version);
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+      return 0;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      return as_int(max_dynamic_shared());
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return carveout_.load();
+    default:
+      if (attribute >= 0 && attribute < CU_FUNC_ATTRIBUTE_MAX) return 0;
+      return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, "no such attribute"};
+  }
+}
+
+CUresult Function::SetAttribute(CUfunction_attribute attribute, int value, unsigned shared_optin) {
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      if (value < 0 || static_cast<Bytes>(value) + info_.static_shared_bytes > shared_optin) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      max_dynamic_shared_ = static_cast<unsigned>(value);
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
+      carveout_ = value;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+Module::Module(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
+               FunctionTable& function_table)
+    : program_(std::move(program)),
+      context_(std::move(context)),
+      function_table_(function_table),
+      kernels_(program_->kernels()) {}
+
+Module::~Module() {
+  for (CUfunction function : functions_) function_table_.Destroy(function);
+}
+
+void Module::AddFunctions(CUmodule handle) {
+  functions_.reserve(kernels_.size());
+  for (const KernelInfo& kernel : kernels_) {
+    // Work in flight outlives the module: a function reads its description from the program.
+    functions_.push_back(function_table_.Create(
+        std::make_shared<Function>(program_, *program_->FindKernel(kernel.name), handle)));
+  }
+}
+
+CUfunction Module::Find(std::string_view name) const {
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    if (kernels_[i].name == name) return functions_[i];
+  }
+  return nullptr;
+}
+
+const GlobalVariable* Module::FindVariable(std::string_view name) const {
+  const auto& variables = program_->variables();
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [&](const GlobalVariable& v) { return v.name == name; });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+}  // namespace torpor::emulator

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/driver/base/driver_result.h"
+#include "emulator/driver/base/handle_table.h"
+#include "emulator/exec/program.h"
+
+namespace torpor::emulator {
+
+class Context;
+class Module;
+
+// A kernel of a loaded module. Thread-safe.
+class Function {
+ public:
+  Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module);
+
+  const KernelInfo& info() const { return info_; }
+  const std::shared_ptr<Program>& program() const { return program_; }
+  CUmodule module() const { return module_; }
+
+  // Compiles the kernel at the first call, which may take a tenth of a second: for blocks of this
+  // shape, whose code may be faster than what fits all.
+  CUresult Load(const Dim3& block);
+  bool loaded() const { return loaded_.load(std::memory_order_acquire); }
+
+  DriverResult<int> Attribute(CUfunction_attribute attribute) const;
+  CUresult SetAttribute(CUfunction_attribute attribute, int value, unsigned shared_optin);
+  // What a launch may ask for beyond the kernel's static shared memory.
+  unsigned max_dynamic_shared() const { return max_dynamic_shared_.load(); }
+
+ private:
+  const std::shared_ptr<Program> program_;
+  const KernelInfo& info_;
+  const CUmodule module_;
+  std::atomic<bool> loaded_{false};
+  std::atomic<unsigned> max_dynamic_shared_;
+  std::atomic<int> carveout_{-1};
+};
+
+using FunctionTable = HandleTable<Function, CUfunction>;
+
+// A translation unit, or several linked ones, loaded in a context.
+class Module {
+ public:
+  // `function_table`, where AddFunctions makes handles, must outlive the module.
+  Module(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
+         FunctionTable& function_table);
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Makes the function handles, which name their module.
+  void AddFunctions(CUmodule handle);
+
+  // Null if there is no such kernel.
+  CUfunction Find(std::string_view name) const;
+  const std::vector<CUfunction>& functions() const { return functions_; }
+  const GlobalVariable* FindVariable(std::string_view name) const;
+  const std::weak_ptr<Context>& context() const { return context_; }
+
+ private:
+  const std::shared_ptr<Program> program_;
+  const std::weak_ptr<Context> context_;
+  FunctionTable& function_table_;
+  std::vector<KernelInfo> kernels_;
+  std::vector<CUfunction> functions_;
+};
+
+}  // namespace torpor::emulator

@@ -1,0 +1,137 @@
+#include "emulator/driver/stream/stream.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "emulator/driver/stream/completion.h"
+#include "emulator/driver/stream/model_clock.h"
+#include "emulator/exec/kernel_thread.h"
+
+namespace torpor::emulator {
+namespace {
+
+thread_local bool on_worker_thread = false;
+
+// The application's signals are not ours to handle; faults of kernels are.
+class BlockSignals {
+ public:
+  BlockSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+      sigdelset(&all, fault);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockSignals(const BlockSignals&) = delete;
+  BlockSignals& operator=(const BlockSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+bool Stream::OnWorkerThread() { return on_worker_thread; }
+
+std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Placement placement) {
+  std::erase_if(dependencies, [](const Dependency& d) { return d.stream->Finished(d.sequence); });
+  std::lock_guard order(submit_mutex_);
+  const std::uint64_t sequence = submitted_.load(std::memory_order_relaxed) + 1;
+  if (placement == Placement::kInlineIfIdle && dependencies.empty() && Idle()) {
+    ModelClock::BeginWork();
+    work();
+    completed_.store(sequence, std::memory_order_release);
+    submitted_.store(sequence, std::memory_order_release);
+    return sequence;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    StartThreadLocked();
+    submitted_.store(sequence, std::memory_order_release);
+    queue_.push_back({std::move(work), std::move(dependencies), std::chrono::steady_clock::now()});
+    queued_.store(queue_.size(), std::memory_order_release);
+  }
+  changed_.notify_one();
+  return sequence;
+}
+
+void Stream::StartThreadLocked() {
+  if (started_) return;
+  BlockSignals block;
+  StartKernelThread([self = shared_from_this()] { self->RunThread(); });
+  started_ = true;
+}
+
+void Stream::RunThread() {
+  on_worker_thread = true;
+  prctl(PR_SET_NAME, "cuda-stream");
+  prctl(PR_SET_TIMERSLACK, 1);  // modelled work sleeps until a point in time
+  while (true) {
+    SpinFor([this] { return queued_.load(std::memory_order_acquire) != 0; });
+    Item item;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return !queue_.empty() || closed_; });
+      if (queue_.empty()) return;
+      item = std::move(queue_.front());
+      queue_.pop_front();
+      queued_.store(queue_.size(), std::memory_order_release);
+    }
+    RunItem(item);
+    item = {};  // what the work holds is gone when it counts as done
+    Complete();
+  }
+}
+
+void Stream::RunItem(const Item& item) {
+  TimePoint earliest = item.submitted;
+  for (const Dependency& dependency : item.dependencies) {
+    if (dependency.stream->Finished(dependency.sequence)) continue;
+    dependency.stream->Wait(dependency.sequence);
+    earliest = std::chrono::steady_clock::now();
+  }
+  ModelClock::BeginWork(earliest);
+  item.work();
+  ModelClock::EndWork();
+}
+
+void Stream::Complete() {
+  {
+    std::lock_guard lock(mutex_);
+    completed_.fetch_add(1, std::memory_order_release);
+  }
+  finished_.notify_all();
+}
+
+void Stream::Wait(std::uint64_t sequence) {
+  if (SpinFor([&] { return Finished(sequence); })) return;
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] { return Finished(sequence); });
+}
+
+bool Stream::WaitIdleUntil(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  return finished_.wait_until(lock, deadline, [this] { return Idle(); });
+}
+
+bool Stream::closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+void Stream::Close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_one();
+}
+
+}  // namespace torpor::emulator

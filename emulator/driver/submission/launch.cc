@@ -1,0 +1,178 @@
+#include "emulator/driver/submission/launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulator/driver/base/exec_error.h"
+#include "emulator/driver/base/messages.h"
+#include "emulator/driver/device/device_limits.h"
+#include "emulator/driver/process/driver.h"
+#include "emulator/driver/stream/model_clock.h"
+#include "emulator/node/model_account.h"
+
+namespace torpor::emulator {
+namespace {
+
+LaunchConfig ConfigOf(const LaunchRequest& request) {
+  return {.grid = request.grid,
+          .block = request.block,
+          .dynamic_shared_bytes = request.dynamic_shared_bytes,
+          .cooperative = request.cooperative};
+}
+
+CUresult Validate(const Function& function, const LaunchRequest& request, const Device& device) {
+  const auto checked = CheckLaunch(function.info(), ConfigOf(request), device.traits());
+  if (!checked.ok()) return ToCuResult(checked.failure().code);
+  return request.dynamic_shared_bytes > function.max_dynamic_shared() ? CUDA_ERROR_INVALID_VALUE
+                                                                      : CUDA_SUCCESS;
+}
+
+// Copies the parameters into one buffer; they are the caller's again afterwards.
+CUresult PackValues(const KernelInfo& info, void** values, std::vector<std::byte>& packed) {
+  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+    const auto& [offset, size] = info.parameters[i];
+    if (values[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(packed.data() + offset, values[i], size);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult PackExtra(void** extra, std::vector<std::byte>& packed) {
+  const void* buffer = nullptr;
+  std::size_t size = 0;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[1];
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      size = *static_cast<const std::size_t*>(extra[1]);
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  if (buffer == nullptr) return packed.empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(packed.data(), buffer, std::min(size, packed.size()));
+  return CUDA_SUCCESS;
+}
+
+CUresult PackParameters(const KernelInfo& info, void** values, void** extra,
+                        std::vector<std::byte>& packed) {
+  packed.resize(info.parameter_bytes);
+  if (values != nullptr) return PackValues(info, values, packed);
+  if (extra != nullptr) return PackExtra(extra, packed);
+  return info.parameters.empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest& request,
+                   const std::vector<std::byte>& parameters) {
+  LaunchConfig config = ConfigOf(request);
+  config.parameters = parameters.data();
+  const auto ran = program.Launch(info.name, config);
+  if (ran.ok()) return CUDA_SUCCESS;
+  Say(ran.failure().message);
+  // What Launch refuses although it was checked above is the kernel's own failure.
+  const CUresult result = ToCuResult(ran.failure().code);
+  return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_LAUNCH_FAILED : result;
+}
+
+// Runs a kernel that takes `duration` in the model, in which such kernels of a GPU take turns.
+template <typename Run>
+CUresult RunModelled(unsigned place, Duration duration, const Run& run) {
+  NodeState& node = Driver::Get().node();
+  const TimePoint begun = ModelClock::Begun();
+  const TimePoint ready = ModelClock::Ready();
+  const TimePoint end = node.kernels[place].Reserve(ready, duration);
+  const CUresult result = run();
+  if (result != CUDA_SUCCESS) return result;
+  Note(node.kernels_done, end - ready, ModelClock::Reach(end) - begun);
+  return result;
+}
+
+// A kernel of which nothing but its time is left.
+void SubmitTime(const StreamTarget& target, Duration duration) {
+  target.context->Submit(
+      target.stream,
+      [duration, place = target.context->device().spec().place] {
+        return RunModelled(place, duration, [] { return CUDA_SUCCESS; });
+      },
+      Stream::Placement::kQueue);
+}
+
+}  // namespace
+
+CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchRequest& request,
+                void** values, void** extra) {
+  Function* function = Driver::Get().functions().Get(handle);
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const KernelInfo& info = function->info();
+  Device& device = target.context->device();
+  if (const CUresult valid = Validate(*function, request, device); valid != CUDA_SUCCESS) {
+    return valid;
+  }
+  if (request.cooperative) {
+    int blocks = 0;
+    ActiveBlocks(handle, static_cast<int>(request.block.x * request.block.y * request.block.z),
+                 request.dynamic_shared_bytes, device, blocks);
+    const std::uint64_t wanted = std::uint64_t{request.grid.x} * request.grid.y * request.grid.z;
+    if (wanted > static_cast<std::uint64_t>(blocks) * device.spec().multiprocessors) {
+      return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    }
+  }
+  std::vector<std::byte> parameters;
+  if (const CUresult packed = PackParameters(info, values, extra, parameters);
+      packed != CUDA_SUCCESS) {
+    return packed;
+  }
+  const auto modelled = Driver::Get().kernel_times().Of(info.name);
+  if (!Driver::Get().topology().computes) {
+    if (modelled) SubmitTime(target, *modelled);
+    return CUDA_SUCCESS;
+  }
+  // The first launch of a kernel compiles it, as CUDA's lazy loading does, and tells the caller of
+  // instructions that the emulator does not know.
+  if (const CUresult loaded = function->Load(request.block); loaded != CUDA_SUCCESS) return loaded;
+  target.context->Submit(
+      target.stream,
+      [program = function->program(), &info, request, parameters = std::move(parameters), modelled,
+       place = device.spec().place] {
+        const auto run = [&] { return RunKernel(*program, info, request, parameters); };
+        return modelled ? RunModelled(place, *modelled, run) : run();
+      },
+      Stream::Placement::kQueue);
+  return CUDA_SUCCESS;
+}
+
+CUresult ActiveBlocks(CUfunction handle, int threads, size_t dynamic_shared_bytes,
+                      const Device& device, int& blocks) {
+  const Function* function = Driver::Get().functions().Get(handle);
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (threads <= 0) return CUDA_ERROR_INVALID_VALUE;
+  const KernelInfo& info = function->info();
+  const Bytes shared = info.static_shared_bytes + dynamic_shared_bytes;
+  if (threads > static_cast<int>(info.max_threads_per_block) ||
+      shared > device.traits().shared_bytes_per_block) {
+    blocks = 0;
+    return CUDA_SUCCESS;
+  }
+  const int rounded = (threads + 31) / 32 * 32;
+  const int by_registers =
+      kRegistersPerMultiprocessor / (static_cast<int>(std::max(info.registers, 1U)) * rounded);
+  const int by_shared =
+      static_cast<int>(kSharedPerMultiprocessor / (shared + kSharedReservedPerBlock));
+  blocks = std::min({kMaxBlocksPerMultiprocessor, kMaxThreadsPerMultiprocessor / rounded,
+                     by_registers, by_shared});
+  return CUDA_SUCCESS;
+}
+
+Bytes AvailableDynamicShared(const Function& function, const Device& device, int blocks) {
+  const Bytes used = function.info().static_shared_bytes;
+  const Bytes share = kSharedPerMultiprocessor / static_cast<unsigned>(blocks);
+  const Bytes free = share - std::min(share, kSharedReservedPerBlock + used);
+  const Bytes limit = device.traits().shared_bytes_per_block;
+  return std::min(free, limit - std::min(limit, used));
+}
+
+}  // namespace torpor::emulator
