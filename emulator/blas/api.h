@@ -10,7 +10,8 @@
 
 namespace torpor::emulator {
 
-// Runs `body` with a live handle; lets no exception out.
+// Calls `body(cublasContext&)`, or returns CUBLAS_STATUS_NOT_INITIALIZED for a null handle. Turns
+// exceptions into statuses: std::bad_alloc into ALLOC_FAILED, others into INTERNAL_ERROR.
 template <typename Body>
 cublasStatus_t WithHandle(cublasHandle_t handle, Body&& body) noexcept {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -23,7 +24,7 @@ cublasStatus_t WithHandle(cublasHandle_t handle, Body&& body) noexcept {
   }
 }
 
-// Whether OpenBLAS, whose integers have 32 bits, can count so far.
+// Whether all counts fit the 32-bit integers of OpenBLAS.
 template <typename... Counts>
 bool FitsBlas(Counts... counts) {
   const auto fits = [](std::int64_t count) {
@@ -32,7 +33,8 @@ bool FitsBlas(Counts... counts) {
   return (fits(counts) && ...);
 }
 
-// Says once for each `function` that the emulator lacks it; CUBLAS_STATUS_NOT_SUPPORTED.
+// Returns CUBLAS_STATUS_NOT_SUPPORTED; the first call for each `function` prints that the emulator
+// lacks it.
 int BlasNotSupported(const char* function);
 
 }  // namespace torpor::emulator

@@ -7,14 +7,14 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
-// The half of an n x n matrix, its columns one after another.
+// The stored half of an n x n matrix, column after column.
 template <typename T>
 Extent Packed(T* a, int n) {
   const auto elements = n < 0 ? 0 : std::int64_t{n} * (std::int64_t{n} + 1) / 2;
   return VectorExtent(a, elements, 1, sizeof(T), !std::is_const_v<T>);
 }
 
-// The diagonals of a band matrix of n columns, `beside` of them beside the main one.
+// The diagonals of a band matrix with n columns, `beside` of them next to the main diagonal.
 template <typename T>
 Extent Diagonals(const T* a, std::int64_t beside, int n, int lda) {
   return MatrixExtent(a, beside + 1, n, lda, sizeof(T), false);
@@ -49,7 +49,7 @@ cublasStatus_t Gbmv(cublasHandle_t handle, cublasOperation_t op, int m, int n, i
   });
 }
 
-// y = alpha A x + beta y for the A of `matrix`, as `call` does it.
+// y = alpha A x + beta y, computed by `call`; `matrix` is the extent of A.
 template <typename T, typename Call>
 cublasStatus_t TimesVector(cublasHandle_t handle, bool valid, int n, const T* alpha,
                            const Extent& matrix, const T* x, int incx, const T* beta, T* y,
@@ -108,7 +108,7 @@ cublasStatus_t Hpmv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
                      });
 }
 
-// The packed half `a` gets what `call` adds to it; `alpha` is of type S.
+// Queues `call`, an update of the packed half `a`; `alpha` is of type S.
 template <typename S, typename T, typename Call>
 cublasStatus_t UpdatePacked(cublasHandle_t handle, cublasFillMode_t fill, int n, const S* alpha,
                             const Extent& x, const Extent& y, T* a, bool steps, Call call) {
@@ -157,7 +157,7 @@ cublasStatus_t Hpr2(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
                       });
 }
 
-// x becomes A x, or the solution of A z = x, for the triangle of `matrix`, as `call` does it.
+// Queues `call`, which replaces x by A x or by the solution of A z = x; `matrix` is A's extent.
 template <typename T, typename Call>
 cublasStatus_t Triangular(cublasHandle_t handle, bool valid, int n, const Extent& matrix, T* x,
                           int incx, Call call) {

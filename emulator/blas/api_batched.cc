@@ -1,4 +1,4 @@
-// Many small problems in one call, whose matrices' addresses lie in arrays in device memory.
+// Many small problems in one call, with arrays of matrix addresses in device memory.
 #include <algorithm>
 #include <climits>
 #include <numeric>
@@ -17,9 +17,8 @@ namespace {
 template <typename T>
 using Table = std::vector<T*>;
 
-// Reads `count` addresses and checks what each points to, of which `extent` tells how far it goes.
-// A host function may not call the driver, so this is before work is queued; what the stream still
-// had to do must be done.
+// Waits for the stream, reads `count` addresses into `table`, and checks `extent(address)` for
+// each. A host function may not call the driver, so this happens before queueing.
 template <typename T, typename ExtentOf>
 bool ReadTable(const cublasContext& context, T* const* array, int count, ExtentOf extent,
                Table<T>& table) {
@@ -40,8 +39,8 @@ auto VectorOf(int n, int increment) {
   return [=](T* x) { return VectorExtent(x, n, increment, sizeof(T), !std::is_const_v<T>); };
 }
 
-// Which of a function's parameters is the first that it does not accept, counted from one as LAPACK
-// does and negative; 0: none.
+// Returns the number of the first parameter that a function does not accept, negative and counted
+// from one as in LAPACK, or 0.
 int FirstRefused(std::initializer_list<bool> accepted) {
   const auto refused = std::find(accepted.begin(), accepted.end(), false);
   return refused == accepted.end() ? 0 : -static_cast<int>(refused - accepted.begin()) - 1;
@@ -169,7 +168,8 @@ std::vector<int> NoPivots(int n) {
   return pivots;
 }
 
-// A copy of a problem's pivots; empty if they are no rows, which LAPACK would swap all the same.
+// Returns a copy of a problem's pivots. Empty if a pivot is out of range: LAPACK would swap such
+// rows all the same.
 std::vector<int> ReadPivots(int n, const int* pivots) {
   if (pivots == nullptr) return NoPivots(n);
   std::vector<int> own(pivots, pivots + n);
@@ -178,15 +178,15 @@ std::vector<int> ReadPivots(int n, const int* pivots) {
   return are_rows ? own : std::vector<int>();
 }
 
-// How many elements of workspace to give LAPACK: `length` for each row or column that it may take
-// at a time, of which there are `count`.
+// Elements of LAPACK workspace: `length` for each of `count` rows or columns, at most a block of
+// which LAPACK handles at a time.
 int Workspace(int length, int count) {
   constexpr int kBlock = 64;  // it never takes more
   const std::int64_t elements = std::int64_t{length} * std::min(count, kBlock);
   return static_cast<int>(std::min<std::int64_t>(elements, INT_MAX));
 }
 
-// The inverse, in place, of what Factorize has left.
+// Inverts, in place, the result of Factorize.
 template <typename T>
 int Invert(int n, T* a, int lda, const std::vector<int>& pivots) {
   const int room = Workspace(n, n);
@@ -204,7 +204,8 @@ void CopyMatrix(int rows, int columns, const T* from, int from_leading, T* to, i
   }
 }
 
-// Element `i` of an array of `stride` a problem, null if there is none.
+// Returns the part of problem `i` in an array of `stride` elements a problem, or null without an
+// array.
 template <typename T>
 T* Nth(T* array, std::size_t i, int stride) {
   return array == nullptr ? nullptr : array + i * static_cast<std::size_t>(stride);

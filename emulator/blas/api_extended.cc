@@ -22,7 +22,7 @@ Extent VectorOf(const void* x, int n, int increment, cudaDataType type, bool wri
   return VectorExtent(x, n, increment, ElementBytes(type), written);
 }
 
-// A vector whose elements are widened as they are read.
+// A vector whose elements are widened when read.
 struct MixedVector {
   const void* data;
   cudaDataType type;

@@ -35,7 +35,7 @@ GemmProblem Mixed(cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, 
           .compute = compute};
 }
 
-// A product whose matrices and scalars are all of type T.
+// A product of matrices and scalars of one type, T.
 template <typename T>
 GemmProblem Plain(cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
                   const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta, T* c,

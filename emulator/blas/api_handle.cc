@@ -1,4 +1,4 @@
-// Handles and their settings, and what is not there.
+// Handles, their settings, copies of vectors and matrices, and the answer of unsupported functions.
 #include <algorithm>
 
 #include "emulator/blas/api.h"
@@ -25,7 +25,7 @@ cublasStatus_t Set(cublasHandle_t handle, T value, T cublasContext::*member) {
   });
 }
 
-// Copies a strided vector as the columns of a matrix of one-element rows.
+// Copies a strided vector as a matrix of rows with one element.
 cublasStatus_t Copy2D(const void* from, size_t from_pitch, void* to, size_t to_pitch, size_t width,
                       size_t height, CUstream stream, bool asynchronous) {
   const DriverCalls* driver = DriverCalls::Get();
@@ -155,7 +155,7 @@ cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count) {
 
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t size) {
   return WithHandle(handle, [&](cublasContext& context) {
-    // Nothing here needs one, but a wrong one is an error now and not when something does.
+    // The emulator needs no workspace, but rejects a bad one where cuBLAS does.
     constexpr std::uintptr_t kAlignment = 256;
     if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0) {
       return CUBLAS_STATUS_INVALID_VALUE;

@@ -9,8 +9,7 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
-// C = alpha A B + beta C or alpha B A + beta C, where A is symmetric or Hermitian and `call` does
-// it.
+// Queues `call`: C = alpha A B + beta C or alpha B A + beta C for a symmetric or Hermitian A.
 template <typename T, typename Call>
 cublasStatus_t HalfTimesMatrix(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
                                int m, int n, const T* alpha, const T* a, int lda, const T* b,
@@ -50,8 +49,8 @@ cublasStatus_t Hemm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode
                          OpenBlas<T>::hemm);
 }
 
-// The half of the n x n matrix C that is stored becomes what `call` makes of it, of one or two
-// n x k matrices (k x n where they are transposed); SA and SB are the types of alpha and beta.
+// Queues `call`, which updates the stored half of the n x n matrix C with one or two n x k matrices
+// (k x n if transposed). SA and SB are the types of alpha and beta.
 template <typename SA, typename SB, typename T, typename Call>
 cublasStatus_t RankK(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op, int n,
                      int k, const SA* alpha, const T* a, int lda, const T* b, int ldb,
@@ -74,8 +73,8 @@ cublasStatus_t RankK(cublasHandle_t handle, cublasFillMode_t fill, cublasOperati
   });
 }
 
-// CBLAS knows Hermitian products with CblasConjTrans only and symmetric ones with CblasTrans only;
-// for real matrices both mean the same.
+// CBLAS accepts only CblasConjTrans for Hermitian products and only CblasTrans for symmetric
+// products; for real matrices both mean the same.
 CBLAS_TRANSPOSE SymmetricOp(cublasOperation_t op) {
   return op == CUBLAS_OP_N ? CblasNoTrans : CblasTrans;
 }
@@ -130,7 +129,7 @@ cublasStatus_t Her2k(cublasHandle_t handle, cublasFillMode_t fill, cublasOperati
                });
 }
 
-// Adds the stored half of `product`, n x n, to `addend` times that of C.
+// Adds the stored half of `product`, n x n, to `addend` times the same half of C.
 template <typename S, typename T>
 void AddHalf(cublasFillMode_t fill, int n, const std::vector<T>& product, S addend, T* c, int ldc) {
   for (int column = 0; column < n; ++column) {
@@ -186,7 +185,7 @@ cublasStatus_t Herkx(cublasHandle_t handle, cublasFillMode_t fill, cublasOperati
       });
 }
 
-// Unlike BLAS's, cuBLAS's product goes to a matrix of its own, which may be B.
+// Unlike in BLAS, the product goes to a separate matrix C, which may be B.
 template <typename T>
 cublasStatus_t Trmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
                     cublasOperation_t op, cublasDiagType_t diagonal, int m, int n, const T* alpha,
@@ -242,8 +241,8 @@ T ElementOf(cublasOperation_t op, const T* a, int lda, int row, int column) {
   return op == CUBLAS_OP_C ? Conjugate(element) : element;
 }
 
-// C may be A or B if that is used as it is: every element is read before it is written. A factor
-// of zero means that its matrix is not read.
+// C may be an A or B that is not transposed: every element is read before it is written. A matrix
+// with a zero factor is not read.
 template <typename T>
 cublasStatus_t Geam(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m,
                     int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb,

@@ -63,7 +63,7 @@ cublasStatus_t Gerc(cublasHandle_t handle, int m, int n, const T* alpha, const T
   return RankOne(handle, m, n, alpha, x, incx, y, incy, a, lda, OpenBlas<T>::gerc);
 }
 
-// y = alpha A x + beta y, where `call` does it for a symmetric or Hermitian A.
+// Queues `call`: y = alpha A x + beta y for a symmetric or Hermitian A.
 template <typename T, typename Call>
 cublasStatus_t HalfTimesVector(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha,
                                const T* a, int lda, const T* x, int incx, const T* beta, T* y,
@@ -83,7 +83,7 @@ cublasStatus_t HalfTimesVector(cublasHandle_t handle, cublasFillMode_t fill, int
   });
 }
 
-// What CBLAS lacks for complex symmetric matrices.
+// The product of a complex symmetric matrix and a vector, absent from CBLAS.
 template <typename T>
 void ComplexSymv(cublasFillMode_t fill, int n, T alpha, const T* a, int lda, const T* x, int incx,
                  T beta, T* y, int incy) {
@@ -124,8 +124,7 @@ cublasStatus_t Hemv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
                          });
 }
 
-// The half of a symmetric or Hermitian A that is stored gets what `call` adds to it; `alpha` is
-// of type S.
+// Queues `call`, an update of the stored half of a symmetric or Hermitian A; `alpha` is of type S.
 template <typename S, typename T, typename Call>
 cublasStatus_t UpdateHalf(cublasHandle_t handle, cublasFillMode_t fill, int n, const S* alpha,
                           const Extent& x, const Extent& y, T* a, int lda, bool steps, Call call) {
@@ -203,7 +202,7 @@ cublasStatus_t Her2(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
                     });
 }
 
-// x becomes A x, or the solution of A z = x, as `call` does it.
+// Queues `call`, which replaces x by A x or by the solution of A z = x.
 template <typename T, typename Call>
 cublasStatus_t Triangular(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,
                           cublasDiagType_t diagonal, int n, const T* a, int lda, T* x, int incx,

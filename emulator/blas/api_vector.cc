@@ -22,7 +22,7 @@ cublasStatus_t Axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, in
   });
 }
 
-// S is T, or the real part of it.
+// S is T or the real type of T.
 template <typename S, typename T>
 cublasStatus_t Scal(cublasHandle_t handle, int n, const S* alpha, T* x, int incx) {
   return WithHandle(handle, [&](cublasContext& context) {
@@ -104,7 +104,7 @@ cublasStatus_t Asum(cublasHandle_t handle, int n, const T* x, int incx, Real<T>*
                 [=] { return OpenBlas<T>::asum(n, x, incx); });
 }
 
-// cuBLAS counts from one, and says zero for an empty vector.
+// Counts from one, and returns zero for an empty vector, as cuBLAS does.
 template <typename T, typename Index>
 cublasStatus_t Iamax(cublasHandle_t handle, int n, const T* x, int incx, Index* result) {
   return Reduce(handle, {ReadVector(x, n, incx)}, result, [=] {
@@ -119,7 +119,7 @@ cublasStatus_t Iamin(cublasHandle_t handle, int n, const T* x, int incx, Index* 
   });
 }
 
-// S is T, or the real part of it.
+// S is T or the real type of T.
 template <typename T, typename S>
 cublasStatus_t Rot(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy,
                    const Real<T>* cosine, const S* sine) {
@@ -145,7 +145,7 @@ cublasStatus_t Rot(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy,
   });
 }
 
-// Work on scalars that are in and out: at once where they are the host's.
+// Runs `work` on in-out scalars: at once in host pointer mode, else in stream order.
 template <typename Work>
 cublasStatus_t OnScalars(cublasHandle_t handle, std::initializer_list<Extent> scalars, Work work) {
   return WithHandle(handle, [&](cublasContext& context) {

@@ -10,10 +10,10 @@
 
 #include "emulator/blas/handle.h"
 
-// The arguments of cuBLAS's functions as their templates take them, and as OpenBLAS does.
+// Arguments of cuBLAS's functions as C++ and OpenBLAS types, their checks, and their extents.
 namespace torpor::emulator {
 
-// The C++ type of what cuBLAS has structures of its own for.
+// The C++ type for a structure of cuBLAS: std::complex for complex numbers, else T.
 template <typename T>
 struct CppType {
   using type = T;
@@ -39,15 +39,17 @@ struct CppType<T* const> {
   using type = typename CppType<T>::type* const;
 };
 
+// Converts an argument of a cuBLAS function to the C++ type.
 template <typename T>
 auto Typed(T* pointer) {
   return reinterpret_cast<typename CppType<T>::type*>(pointer);
 }
 template <typename T>
 requires(!std::is_pointer_v<T>) T Typed(T value) { return value; }
-// A size of a `_64` entry, which has been found to fit.
+// A size of a `_64` entry, after FitsBlas.
 inline int Typed(std::int64_t value) { return static_cast<int>(value); }
 
+// The type of the real part of a T.
 template <typename T>
 struct RealType {
   using type = T;
@@ -80,6 +82,8 @@ auto Pass(const T& value) {
   }
 }
 
+// Whether an enumeration argument has a documented value; functions answer
+// CUBLAS_STATUS_INVALID_VALUE otherwise.
 inline bool IsValid(cublasOperation_t op) { return op >= CUBLAS_OP_N && op <= CUBLAS_OP_C; }
 inline bool IsValid(cublasFillMode_t fill) {
   return fill == CUBLAS_FILL_MODE_LOWER || fill == CUBLAS_FILL_MODE_UPPER;
@@ -94,7 +98,7 @@ template <typename... Modes>
 bool AreValid(Modes... modes) {
   return (IsValid(modes) && ...);
 }
-// Whether a matrix of these rows may have this leading dimension.
+// Whether `leading` is a legal leading dimension of a matrix with `rows` rows.
 inline bool IsLeading(int leading, int rows) { return leading >= std::max(rows, 1); }
 
 inline CBLAS_TRANSPOSE ToCblas(cublasOperation_t op) {
@@ -111,6 +115,8 @@ inline CBLAS_SIDE ToCblas(cublasSideMode_t side) {
   return side == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight;
 }
 
+// Extents of vectors and column-major matrices of T, with increments and leading dimensions in
+// elements.
 template <typename T>
 Extent ReadVector(const T* x, int n, int increment) {
   return VectorExtent(x, n, increment, sizeof(T), false);
@@ -128,7 +134,8 @@ Extent WrittenMatrix(T* a, int rows, int columns, int leading) {
   return MatrixExtent(a, rows, columns, leading, sizeof(T), true);
 }
 
-// Where BLAS finds element `i` of a vector of `n`: with a negative increment the last comes first.
+// The offset of element `i` in a vector of `n`: with a negative increment BLAS stores the last
+// element first.
 inline std::int64_t Place(int i, int n, int increment) {
   return std::int64_t{increment} * (increment < 0 ? i - (n - 1) : i);
 }

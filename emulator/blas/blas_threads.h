@@ -2,7 +2,8 @@
 
 namespace torpor::emulator {
 
-// Limits the threads of one call of OpenBLAS, as TORPOR_EMULATOR_BLAS_THREADS says; the first time.
+// Sets the number of threads of an OpenBLAS call to LibraryThreads(). Only the first call has an
+// effect.
 void LimitBlasThreads();
 
 }  // namespace torpor::emulator

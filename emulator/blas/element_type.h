@@ -7,7 +7,7 @@
 
 namespace torpor::emulator {
 
-// Bytes of an element; 0 for a type that the emulator does not compute with.
+// Bytes of an element, or 0 for a type that the emulator does not compute with.
 constexpr std::size_t ElementBytes(cudaDataType type) {
   switch (type) {
     case CUDA_C_64F:
@@ -28,12 +28,12 @@ constexpr std::size_t ElementBytes(cudaDataType type) {
   }
 }
 
-// Element `index` of an array of that type, widened, and back, rounded to nearest even; 8-bit
-// integers end at their largest.
+// Read and write element `index` of an array. Stores round to nearest even; 8-bit integers
+// saturate.
 std::complex<double> LoadElement(const void* array, std::ptrdiff_t index, cudaDataType type);
 void StoreElement(void* array, std::ptrdiff_t index, cudaDataType type, std::complex<double> value);
 
-// The cudaDataType of a C++ type.
+// The cudaDataType of the C++ type T.
 template <typename T>
 inline constexpr cudaDataType kDataTypeOf = CUDA_R_32F;
 template <>

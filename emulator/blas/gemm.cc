@@ -38,7 +38,7 @@ std::optional<cudaDataType> ScaleType(const GemmProblem& p) {
   }
 }
 
-// Whether cuBLAS multiplies matrices of these types, and the emulator too.
+// Whether cuBLAS and the emulator multiply matrices of these types.
 bool TypesAgree(const GemmProblem& p, cudaDataType scale) {
   if (p.a_type != p.b_type) return false;
   switch (scale) {
@@ -51,7 +51,7 @@ bool TypesAgree(const GemmProblem& p, cudaDataType scale) {
     case CUDA_R_16F:
       return p.a_type == CUDA_R_16F && p.c_type == CUDA_R_16F;
     default:
-      // The product has the type of the sums or, of halves, that of the factors.
+      // The product has the type of the sums or, for halves, of the factors.
       if (p.a_type == CUDA_R_16F || p.a_type == CUDA_R_16BF) {
         return p.c_type == CUDA_R_32F || p.c_type == p.a_type;
       }
@@ -80,7 +80,7 @@ class GemmScalar {
   std::complex<double> value_;
 };
 
-// One matrix product of the batch; the pointers are its own.
+// One product of the batch, with its own pointers.
 struct Product {
   const void* a;
   const void* b;
@@ -94,7 +94,7 @@ void RunAs(const GemmProblem& p, const Product& product, std::complex<double> al
   const bool plain_b = p.op_b == CUBLAS_OP_N;
   const Operand<T> a(product.a, p.a_type, plain_a ? p.m : p.k, plain_a ? p.k : p.m, p.lda, true);
   const Operand<T> b(product.b, p.b_type, plain_b ? p.k : p.n, plain_b ? p.n : p.k, p.ldb, true);
-  // With beta zero C may hold NaN, which must not count.
+  // With beta zero, NaN in C must not count.
   Operand<T> c(product.c, p.c_type, p.m, p.n, p.ldc, beta != 0.0);
   const T factor = To<T>(alpha);
   const T addend = To<T>(beta);
@@ -184,8 +184,8 @@ cublasStatus_t GemmBatched(const cublasContext& handle, const GemmProblem& p, co
        {Extent{a, table, false}, Extent{b, table, false}, Extent{c, table, false}}) {
     if (!Accessible(handle, extent)) return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  // A host function may not call the driver, so the matrices are checked before it is queued:
-  // their addresses must have been written by then.
+  // A host function may not call the driver, so the matrices are checked before queueing. By then
+  // the stream must have written their addresses.
   if (handle.driver->stream_synchronize(handle.stream) != CUDA_SUCCESS) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }

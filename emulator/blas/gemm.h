@@ -8,8 +8,9 @@
 
 namespace torpor::emulator {
 
-// C = alpha * op(A) * op(B) + beta * C, column-major, `count` times: batch i begins i strides
-// further.
+// C = alpha * op(A) * op(B) + beta * C, column-major, for `count` batches. Leading dimensions and
+// strides, from one batch to the next, are in elements. alpha and beta have the scale type of
+// `compute` and lie where the handle's pointer mode says.
 struct GemmProblem {
   cublasOperation_t op_a = CUBLAS_OP_N;
   cublasOperation_t op_b = CUBLAS_OP_N;
@@ -34,11 +35,12 @@ struct GemmProblem {
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
 };
 
-// Checks and queues. CUBLAS_STATUS_NOT_SUPPORTED for types that the emulator lacks.
+// Checks and queues the product. Returns CUBLAS_STATUS_NOT_SUPPORTED for types that the emulator
+// lacks.
 cublasStatus_t Gemm(const cublasContext& handle, const GemmProblem& problem);
 
-// The same for batches whose beginnings lie in three arrays in device memory. Waits for the
-// stream, to check the matrices before they are touched.
+// As Gemm, for matrices whose addresses lie in three arrays of `count` pointers in device memory.
+// Waits for the stream, to check the matrices before queueing.
 cublasStatus_t GemmBatched(const cublasContext& handle, const GemmProblem& problem,
                            const void* const* a, const void* const* b, void* const* c);
 

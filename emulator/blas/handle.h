@@ -10,7 +10,8 @@
 
 #include "emulator/library/stream_work.h"
 
-// What a cublasHandle_t points to.
+// The object behind a cublasHandle_t. Owned by the application from cublasCreate to cublasDestroy;
+// used by one thread at a time.
 struct cublasContext {
   const torpor::emulator::DriverCalls* driver = nullptr;
   CUstream stream = nullptr;
@@ -22,7 +23,7 @@ struct cublasContext {
 
 namespace torpor::emulator {
 
-// As the functions of stream_work.h, for a handle.
+// The functions of stream_work.h, for a handle.
 inline bool Accessible(const cublasContext& handle, const Extent& extent) {
   return Accessible(*handle.driver, extent);
 }
@@ -35,7 +36,8 @@ inline cublasStatus_t Enqueue(const cublasContext& handle, std::initializer_list
              : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-// A scalar argument: read now in host pointer mode, in stream order in device pointer mode.
+// A scalar argument. In host pointer mode the constructor reads it; in device pointer mode value()
+// reads device memory, and must be called in stream order.
 template <typename T>
 class Scalar {
  public:

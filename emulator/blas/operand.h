@@ -9,15 +9,15 @@
 #include "emulator/blas/element_type.h"
 #include "emulator/library/half.h"
 
-// Matrices of any type, as the products of another see them.
+// Matrices of any type as operands of a product that is computed in type T.
 namespace torpor::emulator {
 
-// A column-major matrix in the type that the product is computed in: where it lies, or, where it is
-// stored in another, a dense copy.
+// A column-major matrix of type T: the stored matrix itself, or a dense copy if the stored type
+// differs. The stored matrix must outlive the operand.
 template <typename T>
 class Operand {
  public:
-  // `is_read`: a copy begins with the matrix's elements.
+  // If `is_read`, a copy starts with the elements of the matrix; otherwise with zeros.
   Operand(const void* stored, cudaDataType type, std::int64_t rows, std::int64_t columns,
           std::int64_t leading, bool is_read)
       : stored_(stored), type_(type), rows_(rows), columns_(columns), leading_(leading) {
@@ -26,7 +26,7 @@ class Operand {
     for (std::int64_t column = 0; is_read && column < columns; ++column) Widen(column);
   }
 
-  // OpenBLAS wants an address even where there is nothing.
+  // OpenBLAS demands an address even for an empty matrix.
   const T* data() const {
     return type_ == kDataTypeOf<T> ? static_cast<const T*>(stored_) : copy_.data();
   }
@@ -36,7 +36,7 @@ class Operand {
     return static_cast<int>(std::max<std::int64_t>(leading, 1));
   }
 
-  // Puts the copy's elements where the matrix is stored.
+  // Stores the copy's elements in the matrix, rounded.
   void WriteBack() {
     if (type_ == kDataTypeOf<T>) return;
     for (std::int64_t column = 0; column < columns_; ++column) Narrow(column);

@@ -8,8 +8,8 @@
 
 namespace torpor::emulator {
 
-// A function with one result, `compute()`, which goes to device memory in stream order, or to the
-// host, and then the call waits for it.
+// Runs a function with one result, `compute()`. In device pointer mode the result is written in
+// stream order; in host pointer mode the call waits. `inputs` are checked first.
 template <typename R, typename Compute>
 cublasStatus_t Reduce(cublasHandle_t handle, std::initializer_list<Extent> inputs, R* result,
                       Compute compute) {

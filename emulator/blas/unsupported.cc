@@ -1,4 +1,4 @@
-// What the entries that the emulator lacks answer.
+// The answer of cuBLAS functions that the emulator lacks.
 #include "emulator/library/unsupported.h"
 
 #include "emulator/blas/api.h"

@@ -13,7 +13,7 @@ bool Find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// Fills in `calls`; false if the driver lacks one.
+// Fills in `calls`; returns false if the driver lacks a function.
 bool Load(DriverCalls& calls) {
   void* library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL);
   return library != nullptr && Find(library, "cuCtxGetCurrent", calls.ctx_get_current) &&

@@ -6,8 +6,9 @@
 
 namespace torpor::emulator {
 
-// What the emulated libraries need of the driver, taken from the libcuda.so.1 that the process has
-// loaded already, be it RTLD_LOCAL: whoever loads both takes them from one folder.
+// The driver functions that the emulated libraries call. They come from the libcuda.so.1 that the
+// process has loaded already, even RTLD_LOCAL: a program that loads both takes them from one
+// folder.
 struct DriverCalls {
   decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
   decltype(&cuLaunchHostFunc) launch_host_func = nullptr;
@@ -17,7 +18,8 @@ struct DriverCalls {
   decltype(&cuMemcpy2DAsync) memcpy_2d_async = nullptr;
   decltype(&torporEmulatorComputes) computes = nullptr;
 
-  // Null, said once on stderr, if no libcuda.so.1 is loaded.
+  // Returns null, after one line on stderr, if no libcuda.so.1 is loaded. Thread-safe; the result
+  // lives as long as the process.
   static const DriverCalls* Get();
 };
 

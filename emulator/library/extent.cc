@@ -3,7 +3,7 @@
 namespace torpor::emulator {
 namespace {
 
-// Sizes that 64 bits cannot hold stay at the largest number, which is accessible nowhere.
+// Saturates at UINT64_MAX, a size that is accessible nowhere.
 std::uint64_t Times(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;

@@ -36,7 +36,7 @@ std::uint16_t ToHalf(float value) {
   return static_cast<std::uint16_t>(sign | (rebased + 0xfff + (rebased >> 13 & 1)) >> 13);
 }
 
-// Eight at a time with F16C; how many it did. The rest is the caller's.
+// Converts eight numbers at a time with F16C and returns how many; the caller converts the rest.
 __attribute__((target("avx,f16c"))) std::size_t WidenEights(const std::uint16_t* from, float* to,
                                                             std::size_t count) {
   std::size_t i = 0;

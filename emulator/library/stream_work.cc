@@ -19,8 +19,8 @@ void RunWork(void* data) {
   }
 }
 
-// The mapping that holds `address`: where it ends, and whether it may be read and written. False
-// for an address that the driver does not know.
+// Finds the mapping that holds `address`: its end, and its access rights. Returns false for an
+// address that the driver does not know.
 bool FindMapping(const DriverCalls& driver, std::uint64_t address, std::uint64_t& end,
                  unsigned& access) {
   CUdeviceptr base = 0;

@@ -4,10 +4,10 @@
 
 namespace torpor::emulator {
 
-// A line on stderr, once.
+// Prints `line` on stderr, unless an equal line was printed before. Thread-safe.
 void SayOnce(const std::string& line);
 
-// Says on stderr, once for each `function`, that the emulator lacks it.
+// Prints once for each `function` that the emulator lacks it.
 void SayUnsupported(const char* function);
 
 }  // namespace torpor::emulator

@@ -25,7 +25,7 @@ int LtNotSupported(const char* function) {
 
 namespace {
 
-// Written into each algorithm. There is one.
+// The identity that heuristics write into each algorithm: there is only one.
 constexpr std::uint64_t kOnlyAlgorithm = 0x746f72706f722d31;
 
 bool ReadDescriptors(cublasLtMatmulDesc_t matmul, cublasLtMatrixLayout_t a,

@@ -36,7 +36,7 @@ const void* Step(const void* array, std::int64_t elements, cudaDataType type) {
   return static_cast<const char*>(array) + elements * static_cast<std::int64_t>(ElementBytes(type));
 }
 
-// A matrix of T as the program numbers its rows and columns, whatever its order and type.
+// A matrix of T in the program's numbering of rows and columns, whatever the stored order and type.
 template <typename T>
 class LtOperand {
  public:
@@ -54,7 +54,7 @@ class LtOperand {
 
   const T* data() const { return stored_.data(); }
   int leading() const { return stored_.leading(); }
-  // What OpenBLAS must do to what is stored to get op(the matrix).
+  // The operation that gives op(matrix) when OpenBLAS applies it to the stored matrix.
   CBLAS_TRANSPOSE Operation(std::int32_t op) const {
     if (!by_rows_) return ToCblas(static_cast<cublasOperation_t>(op));
     if (op == CUBLAS_OP_N) return CblasTrans;
@@ -66,7 +66,7 @@ class LtOperand {
   Operand<T> stored_;
 };
 
-// The vector and the auxiliary matrix that an epilogue reads or writes, of one product.
+// One product's epilogue memory: the bias vector and the auxiliary matrix.
 template <typename T>
 class EpilogueMemory {
  public:
@@ -124,7 +124,7 @@ T GeluGradient(T x) {
   return (1 + tanh) / 2 + x / 2 * (1 - tanh * tanh) * slope;
 }
 
-// What becomes of an element of the product, but for the bias gradients.
+// Applies the epilogue to one element of the product, except for bias gradients.
 template <typename T>
 T Finish(const LtMatmulDescriptor& m, EpilogueMemory<T>& memory, std::int64_t row,
          std::int64_t column, T value) {
@@ -145,7 +145,7 @@ T Finish(const LtMatmulDescriptor& m, EpilogueMemory<T>& memory, std::int64_t ro
   return value;
 }
 
-// Sums a factor over the dimension that the product sums over.
+// Sums a factor over the dimension that the product contracts.
 template <typename T>
 void SumFactor(LtOperand<T>& factor, bool rows_are_kept, std::int64_t kept, std::int64_t summed,
                EpilogueMemory<T>& memory) {
@@ -230,7 +230,7 @@ bool LayoutIsValid(const LtMatrixLayout& x) {
          static_cast<std::uint64_t>(x.leading) >= (ByRows(x) ? x.columns : x.rows);
 }
 
-// The epilogues of real numbers; a bias is for complex ones, too.
+// Epilogues are for real numbers, except that a bias may be complex.
 bool EpilogueIsSupported(const LtProblem& p) {
   const LtMatmulDescriptor& m = p.matmul;
   const bool real = p.d_layout.type != CUDA_C_32F && p.d_layout.type != CUDA_C_64F;

@@ -10,7 +10,7 @@
 
 namespace torpor::emulator {
 
-// D = epilogue(alpha op(A) op(B) + beta C), `count` times.
+// D = epilogue(alpha op(A) op(B) + beta C), for each batch of the layouts.
 struct LtProblem {
   LtMatmulDescriptor matmul;
   LtMatrixLayout a_layout;
@@ -25,11 +25,11 @@ struct LtProblem {
   const void* beta = nullptr;
 };
 
-// Of everything but the addresses: CUBLAS_STATUS_INVALID_VALUE for what makes no sense,
-// CUBLAS_STATUS_NOT_SUPPORTED for what the emulator lacks.
+// Checks everything but the addresses. Returns CUBLAS_STATUS_INVALID_VALUE for contradictions,
+// CUBLAS_STATUS_NOT_SUPPORTED for features that the emulator lacks.
 cublasStatus_t ValidateLt(const LtProblem& problem);
 
-// Checks all and queues.
+// Checks the problem and its addresses, and queues the product on `stream`.
 cublasStatus_t QueueLt(const DriverCalls& driver, CUstream stream, const LtProblem& problem);
 
 }  // namespace torpor::emulator

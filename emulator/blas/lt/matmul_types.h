@@ -6,7 +6,7 @@
 
 namespace torpor::emulator {
 
-// The types of a product: of its matrices, of what it is computed in, of alpha and beta.
+// The types of a product: of the matrices, of the computation, and of alpha and beta.
 struct LtTypes {
   cublasComputeType_t compute;
   cudaDataType scale;
@@ -16,7 +16,7 @@ struct LtTypes {
   cudaDataType d;
 };
 
-// Whether cuBLASLt documents this combination, and the emulator has it.
+// Whether cuBLASLt documents the combination and the emulator supports it.
 bool LtTypesAgree(const LtTypes& types);
 
 }  // namespace torpor::emulator

@@ -10,11 +10,11 @@
 #include "emulator/driver/process/driver.h"
 #include "emulator/driver/process/stream_target.h"
 
-// What the extern "C" functions have in common: every one is one of these around a lambda, which
-// answers CUDA's errors of state and lets no exception out.
+// Every extern "C" function of the driver is one of the wrappers below around a lambda. The
+// wrappers answer CUDA's errors of state, and no exception leaves them.
 namespace torpor::emulator {
 
-// Runs `body` if the driver is initialised.
+// Calls `body(Driver&)`; returns the driver's state unless it is initialised.
 template <typename Body>
 CUresult Call(Body&& body) noexcept {
   try {
@@ -25,7 +25,9 @@ CUresult Call(Body&& body) noexcept {
   }
 }
 
-// Runs `body` with the calling thread's context, unless that is poisoned.
+// Calls `body(Context&)` with the calling thread's current context. Returns the sticky error of a
+// poisoned context, and CUDA_ERROR_INVALID_CONTEXT or CUDA_ERROR_CONTEXT_IS_DESTROYED without a
+// live one.
 template <typename Body>
 CUresult InContext(Body&& body) noexcept {
   return Call([&](Driver&) -> CUresult {
@@ -40,7 +42,7 @@ CUresult InContext(Body&& body) noexcept {
   });
 }
 
-// Runs `body` with a device.
+// Calls `body(Device&)`, or returns CUDA_ERROR_INVALID_DEVICE.
 template <typename Body>
 CUresult OnDevice(CUdevice index, Body&& body) noexcept {
   return Call([&](Driver& driver) -> CUresult {
@@ -49,7 +51,8 @@ CUresult OnDevice(CUdevice index, Body&& body) noexcept {
   });
 }
 
-// Runs `body` with a stream whose context is not poisoned.
+// Calls `body(StreamTarget&)`; `handle` is as in FindStream. Returns the sticky error of a poisoned
+// context.
 template <typename Body>
 CUresult OnStream(CUstream handle, Body&& body) noexcept {
   return Call([&](Driver&) -> CUresult {

@@ -61,7 +61,7 @@ CUresult CUDAAPI cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR* description, CU
   });
 }
 
-// Kernels and copies in flight may still use it.
+// Waits first: kernels and copies in flight may still use the array.
 CUresult CUDAAPI cuArrayDestroy(CUarray handle) {
   return WithArray(handle, [&](Context& context, const Array& array) {
     if (array.is_level) return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-// Copies of bytes that an array holds row after row; compiled twice, see default_stream.h.
+// Copies between linear memory and the rows of an array; compiled twice, see default_stream.h.
 #include <algorithm>
 #include <vector>
 
@@ -28,7 +28,8 @@ End DeviceEnd(CUdeviceptr address) { return {nullptr, 0, {address, true}}; }
 
 Bytes RowBytes(const Array& array) { return Bytes{array.level.width} * array.format.bytes(); }
 
-// How many of `size` bytes from the end's place on lie in one row; 0: none is left, or no array.
+// Returns how many of `size` bytes, from the end's position on, lie in one row; 0 past the array's
+// end, or for a destroyed array.
 Bytes BytesInRow(const End& end, Bytes size) {
   if (end.array == nullptr) return size;
   const Array* array = Driver::Get().arrays().Get(end.array);
@@ -70,14 +71,14 @@ void Advance(End& end, Bytes bytes) {
   (end.array != nullptr ? end.offset : end.memory.address) += bytes;
 }
 
-// Whether linear memory is there for all of a copy. Rows are checked on their own, but nothing is
-// copied unless all can be.
+// Whether all linear memory of a copy is accessible. CopyNow and CopyInStream check row by row, but
+// a copy must not start unless every row is legal.
 bool IsWhole(const End& end, Bytes size, Access access) {
   return size == 0 || end.array != nullptr ||
          Driver::Get().space().IsLegal(end.memory, size, access);
 }
 
-// One request a row.
+// Makes a request for each row.
 CUresult RowRequests(End to, End from, Bytes size, std::vector<CopyRequest>& requests) {
   while (size > 0) {
     const Bytes bytes = BytesInRow(to, BytesInRow(from, size));

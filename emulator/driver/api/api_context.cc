@@ -1,4 +1,4 @@
-// Primary contexts, contexts and the calling thread's stack of them.
+// Primary contexts, contexts and the calling thread's context stack.
 #include <cudaProfiler.h>
 
 #include <utility>
@@ -76,7 +76,7 @@ CUresult CUDAAPI cuCtxCreate(CUcontext* context, CUctxCreateParams* parameters, 
   return CreateContext(context, flags, device);
 }
 
-// The forms that programs built with CUDA 12 and 11 ask for.
+// The forms that programs built with CUDA 12 and 11 request.
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
   return CreateContext(context, flags, device);
 }
@@ -269,7 +269,7 @@ CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peer) {
   });
 }
 
-// Marks for a profiler; none is attached.
+// Profiler marks: ignored.
 CUresult CUDAAPI cuProfilerStart(void) {
   return InContext([](Context&) { return CUDA_SUCCESS; });
 }

@@ -1,4 +1,4 @@
-// Names of errors, who hears of them, addresses of functions, and what is not there.
+// Error names, log callbacks, function addresses, and the answer of unsupported functions.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -97,7 +97,7 @@ const char* NameOf(CUresult error) {
   return nullptr;
 }
 
-// The newest form of `name` that `cuda_version` knows; null if there is none.
+// Returns the newest form of `name` in `cuda_version`, or null.
 const ApiEntry* FindEntry(const char* name, int cuda_version) {
   const ApiEntry* best = nullptr;
   for (const ApiEntry& entry : ApiEntries()) {
@@ -156,7 +156,7 @@ CUresult CUDAAPI cuGetProcAddress(const char* name, void** function, int cuda_ve
 }
 
 #undef cuGetProcAddress_v2
-// What cuGetProcAddress is in a program compiled with --default-stream per-thread.
+// cuGetProcAddress of a program compiled with --default-stream per-thread.
 CUresult CUDAAPI cuGetProcAddress_v2_ptsz(const char* name, void** function, int cuda_version,
                                           cuuint64_t flags,
                                           CUdriverProcAddressQueryResult* status) {

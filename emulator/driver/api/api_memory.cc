@@ -1,4 +1,4 @@
-// Device and host allocations, and what is known of an address.
+// Device and host allocations, and attributes of addresses.
 #include <algorithm>
 
 #include "emulator/driver/api/api.h"
@@ -15,7 +15,7 @@ bool OnHost(const Region& region) {
   return region.kind == RegionKind::kHost || region.kind == RegionKind::kRegistered;
 }
 
-// Kernels in flight may still use what is freed.
+// Waits first: kernels in flight may still use the memory.
 CUresult FreeDeviceMemory(std::uint64_t address, Context& context) {
   const auto region = Driver::Get().space().Find(address);
   if (!region || region->begin != address ||
@@ -40,7 +40,7 @@ CUresult AllocateHost(void** pointer, size_t size, unsigned flags) {
   });
 }
 
-// What the application sees as the range of `region`: of mapped memory it is the reservation.
+// The range that the application sees: for mapped memory, the reservation.
 std::pair<std::uint64_t, Bytes> RangeOf(const Region& region) {
   if (region.kind == RegionKind::kMapped) {
     if (const auto range = Driver::Get().space().FindReservation(region.begin)) return *range;
@@ -290,7 +290,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int count, CUpointer_attribute*
     const auto region = Driver::Get().space().Find(address);
     for (unsigned i = 0; i < count; ++i) {
       if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      // An attribute that an address lacks is zero here, not an error.
+      // An attribute that an address lacks reads as zero here, without an error.
       std::fill_n(static_cast<char*>(data[i]), AttributeSize(attributes[i]), '\0');
       if (region) {
         PointerAttribute(data[i], attributes[i], address, *region);
@@ -305,7 +305,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int count, CUpointer_attribute*
 CUresult CUDAAPI cuPointerSetAttribute(const void*, CUpointer_attribute attribute,
                                        CUdeviceptr address) {
   return InContext([&](Context&) {
-    // The one attribute that can be set asks for what is so already: copies are synchronous.
+    // The only settable attribute asks for the present behaviour: copies are synchronous.
     const bool known = Driver::Get().space().Find(address).has_value();
     return known && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS
                                                                   : CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-// Modules, libraries, functions and what is known of them.
+// Modules, libraries, functions and their attributes.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -40,7 +40,7 @@ CUresult LoadFile(CUmodule* module, const char* path) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-  // The NUL that ends PTX text; behind a fatbin it does no harm.
+  // The terminating NUL ends PTX text, and does no harm behind a fatbin.
   std::string code{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   return cuModuleLoadData(module, code.c_str());
 }
@@ -89,7 +89,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   return Call([&](Driver& driver) -> CUresult {
     const Module* found = driver.modules().Get(module);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    // Its variables must outlive the kernels that use them.
+    // Variables of the module must outlive the kernels in flight.
     if (const auto context = found->context().lock()) context->WaitAll();
     driver.modules().Destroy(module);
     return CUDA_SUCCESS;
@@ -140,7 +140,7 @@ CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule
   });
 }
 
-// A library is a module of the context in which it is loaded, a kernel its function.
+// A library is a module of the context in which the program loads it; a kernel is a function.
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**,
                                    unsigned int, CUlibraryOption*, void**, unsigned int) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), code);
@@ -268,7 +268,7 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) {
 }
 
 CUresult CUDAAPI cuFuncLoad(CUfunction function) {
-  // The call does not tell the blocks that will come.
+  // The call does not tell the shape of later blocks.
   constexpr Dim3 kUsualBlock = {256, 1, 1};
   return OnFunction(function, [&](Function& found) { return found.Load(kUsualBlock); });
 }

@@ -99,7 +99,7 @@ CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
   return ElapsedTime(ms, start, end);
 }
 #undef cuEventElapsedTime
-// The name that programs built with CUDA 12 ask for.
+// The name that programs built with CUDA 12 request.
 CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
   return ElapsedTime(ms, start, end);
 }

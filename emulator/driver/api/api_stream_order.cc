@@ -1,4 +1,4 @@
-// What happens in stream order but copies and kernels; compiled twice, see default_stream.h.
+// Operations in stream order, except copies and kernels; compiled twice, see default_stream.h.
 #include <sched.h>
 
 #include <atomic>
@@ -158,7 +158,7 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
                                      unsigned int flags) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
     if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    // A callback is told of an error, so that it runs in a poisoned context too.
+    // A callback receives the sticky error, so it runs in a poisoned context too.
     target.context->SubmitAlways(target.stream, [=, context = target.context] {
       callback(stream, context->sticky(), data);
     });
@@ -242,7 +242,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, si
 CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr address, size_t size, CUmemLocation, unsigned int,
                                     CUstream stream) {
   return OnStream(OrDefault(stream), [&](const StreamTarget&) {
-    // Managed memory is in the one place where host and devices see it.
+    // Managed memory has one location, visible to host and devices: prefetching moves nothing.
     return Driver::Get().space().Covers(address, size, Access::kRead) ? CUDA_SUCCESS
                                                                       : CUDA_ERROR_INVALID_VALUE;
   });

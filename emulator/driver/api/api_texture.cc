@@ -6,7 +6,7 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
-// Runs `body` with what is known of the texture object.
+// Calls `body` with the request of the texture object.
 template <typename Out, typename Body>
 CUresult DescribeTexture(Out* out, CUtexObject handle, Body&& body) {
   return InContext([&](Context&) {

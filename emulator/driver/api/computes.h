@@ -1,5 +1,5 @@
 #pragma once
 
-// Beside the CUDA driver API, for the emulated libraries, which take it from the libcuda.so.1 that
-// is loaded: 0 if the topology says that nothing is computed. Of an initialised driver.
+// An addition to the CUDA driver API for the emulated libraries, resolved in the loaded
+// libcuda.so.1. Returns 0 if the topology sets `computes: false`. Call after cuInit.
 extern "C" int torporEmulatorComputes();

@@ -2,8 +2,9 @@
 
 #include <cuda.h>
 
-// Sources that include this are compiled twice: cuda.h gives each function its `_ptsz` or `_ptds`
-// name when CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, and null means another stream.
+// Sources that include this header are compiled twice. With CUDA_API_PER_THREAD_DEFAULT_STREAM
+// defined, cuda.h gives each function its `_ptsz` or `_ptds` name, and a null stream means the
+// per-thread default stream.
 namespace {
 
 inline CUstream OrDefault(CUstream stream) {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-// What generate_driver_tables.py makes of cuda.h and cudaTypedefs.h.
+// Tables that generate_driver_tables.py makes from cuda.h and cudaTypedefs.h.
 namespace torpor::emulator {
 
 struct ErrorName {
@@ -18,10 +18,11 @@ struct ApiEntry {
   void (*function)();
   void (*per_thread)();  // the `_ptsz` or `_ptds` variant; null if there is none
 };
-// By name, and of each name by version.
+// Sorted by name, then by version.
 std::span<const ApiEntry> ApiEntries();
 
-// Says once for each `function` that the emulator lacks it; CUDA_ERROR_NOT_SUPPORTED.
+// Returns CUDA_ERROR_NOT_SUPPORTED; the first call for each `function` prints that the emulator
+// lacks it.
 int NotSupported(const char* function);
 
 }  // namespace torpor::emulator

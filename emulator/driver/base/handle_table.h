@@ -10,13 +10,14 @@
 
 namespace torpor::emulator {
 
-// Turns objects into the opaque pointers of the CUDA API and back. Slots are recycled but never
-// given back to the heap, so that a destroyed handle is told from a live one without a lock; a
-// pointer that never was a handle is the caller's undefined behaviour, as in CUDA.
-// Thread-safe, but for using a handle while another thread destroys it.
+// Maps the opaque pointers of the CUDA API to objects. Slots are recycled but never returned to the
+// heap, so Get tells a destroyed handle from a live one without a lock. A pointer that never was a
+// handle is undefined behaviour, as in CUDA. Thread-safe, except for using a handle while another
+// thread destroys it.
 template <typename T, typename Handle>
 class HandleTable {
  public:
+  // Shares ownership of `object` until Destroy.
   Handle Create(std::shared_ptr<T> object) {
     std::lock_guard lock(mutex_);
     Slot* slot = nullptr;
@@ -31,18 +32,19 @@ class HandleTable {
     return reinterpret_cast<Handle>(slot);
   }
 
-  // Null for a destroyed or null handle.
+  // Returns null for a destroyed or null handle. The pointer is valid until Destroy.
   T* Get(Handle handle) const {
     const Slot* slot = reinterpret_cast<const Slot*>(handle);
     if (slot == nullptr || slot->owner.load(std::memory_order_acquire) != this) return nullptr;
     return slot->object.get();
   }
 
+  // As Get, but the caller shares ownership.
   std::shared_ptr<T> Share(Handle handle) const {
     return Get(handle) == nullptr ? nullptr : reinterpret_cast<const Slot*>(handle)->object;
   }
 
-  // The handle is dead afterwards; its object, or null, is the caller's.
+  // Invalidates the handle and passes its object, or null, to the caller.
   std::shared_ptr<T> Destroy(Handle handle) {
     std::lock_guard lock(mutex_);
     if (Get(handle) == nullptr) return nullptr;
@@ -52,7 +54,8 @@ class HandleTable {
     return std::exchange(slot->object, nullptr);
   }
 
-  // Destroys all objects that `is_doomed`; they end outside of the table's lock.
+  // Destroys all objects for which `is_doomed` holds. Their destructors run outside the table's
+  // lock.
   template <typename Predicate>
   void DestroyIf(const Predicate& is_doomed) {
     std::vector<std::shared_ptr<T>> doomed;

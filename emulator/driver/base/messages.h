@@ -6,14 +6,14 @@
 
 namespace torpor::emulator {
 
-// Tells whoever listens; where nobody does, one line on stderr: "torpor-emulator: ...".
-// Thread-safe.
+// Passes `message` to the registered listeners, or prints "torpor-emulator: ..." on stderr if there
+// are none. Thread-safe.
 void Say(std::string_view message);
 
-// Listeners to what is said, by cuLogsRegisterCallback's rules. A listener may be called until
-// Remove has returned, by any thread, and must not add or remove one.
+// Adds a listener, by the rules of cuLogsRegisterCallback. Any thread may call the listener until
+// RemoveListener returns; a listener must not add or remove listeners.
 CUlogsCallbackHandle AddListener(CUlogsCallback call, void* data);
-// False: there is no such listener.
+// Returns false if no such listener is registered.
 bool RemoveListener(CUlogsCallbackHandle listener);
 
 }  // namespace torpor::emulator

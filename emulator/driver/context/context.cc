@@ -156,7 +156,7 @@ CUresult Context::Run(const std::shared_ptr<Stream>& stream, const Work& work) {
 }
 
 void Context::Record(const std::shared_ptr<Stream>& stream, Event& event) {
-  // Even a poisoned context's events finish: somebody may be waiting.
+  // Events of a poisoned context finish too: threads may be waiting.
   stream->Submit(
       [completion = event.StartRecording()] {
         completion->Finish(std::chrono::steady_clock::now());

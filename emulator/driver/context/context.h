@@ -19,7 +19,7 @@ namespace torpor::emulator {
 
 class Context;
 
-// A stream as the application holds it.
+// A stream as the application's handle refers to it.
 struct StreamObject {
   std::shared_ptr<Stream> stream;
   std::weak_ptr<Context> context;
@@ -31,8 +31,9 @@ class Event {
   explicit Event(unsigned flags) : flags_(flags) {}
 
   bool timed() const { return (flags_ & CU_EVENT_DISABLE_TIMING) == 0; }
-  // The latest recording; null if there was none.
+  // Returns the latest recording, or null before the first.
   std::shared_ptr<Completion> recording() const;
+  // Replaces the recording by a new, unfinished one.
   std::shared_ptr<Completion> StartRecording();
 
  private:
@@ -41,10 +42,11 @@ class Event {
   std::shared_ptr<Completion> recording_;
 };
 
-// Streams, limits and the sticky error of one CUDA context. Thread-safe.
+// Streams, limits and the sticky error of one CUDA context. Thread-safe. Owned by shared pointers:
+// the driver's handle table, and queued work.
 class Context : public std::enable_shared_from_this<Context> {
  public:
-  // What work may throw away its result for: once the context is poisoned it is dropped.
+  // Returns the result of the work; a poisoned context drops queued work without running it.
   using Work = std::function<CUresult()>;
 
   Context(Device& device, unsigned flags, bool primary);
@@ -57,44 +59,50 @@ class Context : public std::enable_shared_from_this<Context> {
   unsigned flags() const { return flags_.load(); }
   void set_flags(unsigned flags) { flags_ = flags; }
   std::uint64_t id() const { return id_; }
-  // What the application calls it; null before Driver::AddContext.
+  // The application's handle; null before Driver::AddContext.
   CUcontext handle() const { return handle_.load(); }
   void set_handle(CUcontext handle) { handle_ = handle; }
 
   // The first error that poisoned the context, or success.
   CUresult sticky() const { return sticky_.load(std::memory_order_acquire); }
+  // Sets the sticky error; only the first call counts.
   void Poison(CUresult error);
 
   std::shared_ptr<Stream> CreateStream(unsigned flags, int priority);
-  // Work that is queued still runs, and who waits for the context, or for its blocking streams,
-  // waits for it, too.
+  // Ends `stream` without waiting. Queued work still runs, and waiting for the context or for its
+  // blocking streams includes that work.
   void DestroyStream(const std::shared_ptr<Stream>& stream);
   const std::shared_ptr<Stream>& legacy_stream() const { return legacy_; }
   // The calling thread's default stream in this context.
   std::shared_ptr<Stream> PerThreadStream();
 
-  // Queues `work` in stream order, in the order of the legacy default stream too. An error that
-  // it returns, or what it throws, poisons the context.
+  // Queues `work` in stream order and, for a blocking stream, in the order of the legacy default
+  // stream. A failure or an exception of `work` poisons the context. Returns the work's sequence
+  // number in the stream.
   std::uint64_t Submit(const std::shared_ptr<Stream>& stream, Work work,
                        Stream::Placement placement);
   // As Submit, but `work` runs in a poisoned context too.
   void SubmitAlways(const std::shared_ptr<Stream>& stream, Stream::Work work);
-  // Submits, waits and answers with what `work` returned, which poisons nothing.
+  // Submits `work`, waits and returns its result, which does not poison the context.
   CUresult Run(const std::shared_ptr<Stream>& stream, const Work& work);
 
+  // Finishes a new recording of `event` in stream order, in a poisoned context too.
   void Record(const std::shared_ptr<Stream>& stream, Event& event);
+  // Holds up `stream` until `completion` is done; null means no wait.
   void WaitFor(const std::shared_ptr<Stream>& stream, std::shared_ptr<Completion> completion);
 
-  // The legacy stream's work joins all blocking streams.
+  // For the legacy stream, idleness and waiting include all blocking streams.
   bool Idle(const std::shared_ptr<Stream>& stream) const;
   void Wait(const std::shared_ptr<Stream>& stream);
   void WaitAll();
-  // For the end of the process: drops what is queued, waits for what runs.
+  // For process exit: poisons the context, so that queued work is dropped, and waits until
+  // `deadline` for running work.
   void Abandon(TimePoint deadline);
 
   CUresult SetLimit(CUlimit limit, std::size_t value);
   std::optional<std::size_t> GetLimit(CUlimit limit) const;
 
+  // Return false if access to the peer is already as requested.
   bool EnablePeer(CUdevice device);
   bool DisablePeer(CUdevice device);
 
@@ -114,7 +122,7 @@ class Context : public std::enable_shared_from_this<Context> {
   const std::shared_ptr<Stream> legacy_;
 
   mutable std::mutex mutex_;  // guards what follows
-  // All but legacy_; of closed ones those that have work left, and perhaps others.
+  // All streams but legacy_. Closed streams remain at least until their work is done.
   std::set<std::shared_ptr<Stream>> streams_;
   std::array<std::size_t, CU_LIMIT_MAX> limits_{};
   std::set<CUdevice> peers_;

@@ -24,17 +24,17 @@ class ContextRegistry {
 // the last Release. Its flags outlive it. Thread-safe.
 class PrimaryContext {
  public:
-  // `device` and `registry` must outlive it.
+  // `device` and `registry` must outlive the primary context.
   PrimaryContext(Device& device, ContextRegistry& registry)
       : device_(device), registry_(registry) {}
 
   std::shared_ptr<Context> Retain(CUcontext& handle);
-  // CUDA_ERROR_INVALID_CONTEXT if it is not retained.
+  // Returns CUDA_ERROR_INVALID_CONTEXT if the context is not retained.
   CUresult Release();
-  // Ends the context, however often it is retained.
+  // Ends the context, whatever the reference count.
   void Reset();
 
-  // Sets the flags of this context and of those that follow.
+  // Sets the flags of the present context and of later ones.
   void SetFlags(unsigned flags);
   unsigned flags() const;
   // Null while there is no context.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int AsInt(std::uint64_t value) { return static_cast<int>(value); }
 
-// What all emulated devices answer.
+// Attributes with the same value on all emulated devices.
 struct FixedAttribute {
   CUdevice_attribute attribute;
   int value;
@@ -125,8 +125,8 @@ DeviceTraits Device::traits() const {
 }
 
 CUuuid Device::uuid() const {
-  // Version 4 in form; the same for the same place in the topology, in every process. On another
-  // link it is another GPU, since what is known of a GPU's link is kept under its name.
+  // Version 4 in form. The same in every process for the same place in the topology. A different
+  // link gives a different UUID, since measurements of a GPU's link are kept under the GPU's name.
   static constexpr unsigned char kTemplate[16] = {0x70, 0x6f, 0x72, 0x74, 0x6f, 0x72, 0x40, 0x00,
                                                   0x80, 0x65, 0x6d, 0x75, 0x00, 0x00, 0x00, 0x00};
   CUuuid uuid;

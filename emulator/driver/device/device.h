@@ -13,13 +13,14 @@
 
 namespace torpor::emulator {
 
-// Allocations count in these, the pages of the host.
+// The unit in which allocations count against a device: a page of the host.
 inline constexpr Bytes kAllocationUnit = 4 * kKiB;
 
-// One emulated GPU. Thread-safe.
+// One emulated GPU: properties, memory budget, and device memory as kernels see it. Thread-safe.
 class Device final : public DeviceMemory {
  public:
-  // `node` and `space` must outlive it.
+  // `node` and `space` must outlive the device. `index` is the CUDA ordinal in this process;
+  // `spec.place` is the index in the topology.
   Device(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
          AddressSpace& space);
 
@@ -27,12 +28,13 @@ class Device final : public DeviceMemory {
   const GpuSpec& spec() const { return spec_; }
   MemoryBudget& budget() { return budget_; }
   DeviceTraits traits() const;
-  // Nothing for an attribute that cuda.h does not name.
+  // Returns nullopt for an attribute that cuda.h does not name.
   std::optional<int> Attribute(CUdevice_attribute attribute) const;
+  // The same in every process for the same place and link of the topology.
   CUuuid uuid() const;
   PciAddress pci_address() const { return pci_address_; }
 
-  // Memory that counts against the device; see Region::owner.
+  // Allocates memory that counts against the device until FreeMemory; for `owner` see Region.
   DriverResult<std::uint64_t> AllocateMemory(Bytes size, RegionKind kind, CUcontext owner,
                                              unsigned flags = 0);
   CUresult FreeMemory(std::uint64_t address, RegionKind kind);

@@ -2,8 +2,7 @@
 
 #include "base/units.h"
 
-// What every emulated GPU can do: attributes of the device, and what launches and textures are
-// checked against.
+// Limits of every emulated GPU: reported as attributes, and checked by launches and textures.
 namespace torpor::emulator {
 
 inline constexpr int kMaxBlocksPerMultiprocessor = 24;
@@ -11,15 +10,15 @@ inline constexpr int kMaxThreadsPerMultiprocessor = 1536;
 inline constexpr int kRegistersPerMultiprocessor = 65536;  // and per block
 inline constexpr Bytes kSharedPerMultiprocessor = 100 * kKiB;
 inline constexpr Bytes kSharedReservedPerBlock = kKiB;
-// Static and dynamic together, until cuFuncSetAttribute allows more,
+// Static and dynamic shared memory together, unless cuFuncSetAttribute allows more
 inline constexpr Bytes kSharedPerBlock = 48 * kKiB;
-// which is this at most.
+// up to this limit.
 inline constexpr Bytes kSharedPerBlockOptIn = 99 * kKiB;
 
 inline constexpr Bytes kTextureAlignment = 512;
 inline constexpr Bytes kTexturePitchAlignment = 32;
 
-// Texels along an edge, at most.
+// Bounds of the edges of CUDA arrays and textures, in texels.
 inline constexpr int kMaxTextureWidth = 131072;
 inline constexpr int kMaxTextureHeight = 65536;
 inline constexpr int kMaxLayerEdge = 32768;  // of layered images and of cubes

@@ -35,7 +35,7 @@ bool MapAnonymous(std::uint64_t address, Bytes size, int protection, int fixed) 
   return false;
 }
 
-// Whether every page of the range is mapped, by whatever.
+// Whether every page of the range is mapped by any means.
 bool IsMapped(std::uint64_t address, Bytes size) {
   std::array<unsigned char, 4096> residency;
   const std::uint64_t end = RoundUp(address + size, kPage);
@@ -210,7 +210,7 @@ CUresult AddressSpace::SetAccess(std::uint64_t address, Bytes size, CUdevice dev
   for (auto entry = regions_.find(address); entry != end; ++entry) {
     Region& region = entry->second;
     region.access[device] = flags;
-    // The host has one page table for all devices: what any may do, all may do.
+    // The host has one page table for all devices, so each device may do whatever any may do.
     unsigned long long granted = 0;
     for (const auto& [other, other_flags] : region.access) granted |= other_flags;
     const bool readable = (granted & CU_MEM_ACCESS_FLAGS_PROT_READ) != 0;

@@ -16,8 +16,8 @@
 
 namespace torpor::emulator {
 
-// Device addresses are host addresses of this process inside one window that neither the loader,
-// nor malloc, nor the stack use.
+// Device addresses are host addresses of this process in one window, unused by the loader, malloc
+// and the stack.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t kWindowBegin = 0x8'0000'0000;  // what ThreadSanitizer leaves over
 inline constexpr std::uint64_t kWindowEnd = 0x7f'0000'0000;
@@ -25,9 +25,11 @@ inline constexpr std::uint64_t kFreeChoiceBegin = 0x60'0000'0000;
 #else
 inline constexpr std::uint64_t kWindowBegin = 0x1000'0000'0000;
 inline constexpr std::uint64_t kWindowEnd = 0x5000'0000'0000;
-// Where addresses come from that the caller leaves to us; below is for fixed reservations.
+// First address that the driver chooses when the caller gives no hint; addresses below are left for
+// fixed reservations.
 inline constexpr std::uint64_t kFreeChoiceBegin = 0x4000'0000'0000;
 #endif
+// Alignment and size unit of reservations and physical memory.
 inline constexpr Bytes kGranularity = 2 * kMiB;
 
 enum class RegionKind {
@@ -57,42 +59,48 @@ struct Region {
 
 enum class Access { kRead, kWrite };
 
-// One end of a copy. A `device` end must be known to the driver; another one only if it lies in
-// the window.
+// One end of a copy. With `device` set, the address must be known to the driver; otherwise only an
+// address in the window must be.
 struct CopyEnd {
   std::uint64_t address = 0;
   bool device = false;
 };
 
-// What backs which address. Thread-safe.
+// The address ranges that the driver knows, and the memory behind them. Thread-safe.
 class AddressSpace {
  public:
-  // Zeroed anonymous memory inside the window, 2 MiB aligned and followed by an unmapped page.
+  // Allocates zeroed anonymous memory in the window, 2 MiB aligned and followed by an unmapped
+  // page. Counts against no budget: see Device::AllocateMemory.
   DriverResult<std::uint64_t> Allocate(Bytes size, RegionKind kind, CUdevice device,
                                        CUcontext owner, unsigned flags);
-  // Gives back an allocation of `kind` that begins at `address`; the region as it was.
+  // Frees the allocation of `kind` that begins at `address`, and returns the region as it was.
   DriverResult<Region> Free(std::uint64_t address, RegionKind kind);
 
+  // Makes host memory of the caller known to the driver. Fails if the range overlaps a known
+  // region.
   CUresult Register(std::uint64_t address, Bytes size, CUcontext owner, unsigned flags);
   CUresult Unregister(std::uint64_t address);
 
-  // `hint` is taken if the range is free and in the window, else the address is of our choice.
+  // Reserves addresses without memory. `hint` is used if the range is free and in the window.
   DriverResult<std::uint64_t> Reserve(Bytes size, Bytes alignment, std::uint64_t hint);
   CUresult FreeReservation(std::uint64_t address, Bytes size);
+  // Maps `memory` into a reserved range, without access until SetAccess.
   CUresult Map(std::uint64_t address, Bytes size, std::shared_ptr<PhysicalMemory> memory);
-  // These two work on whole mappings and may span several.
+  // Unmap and SetAccess work on whole mappings and may span several.
   CUresult Unmap(std::uint64_t address, Bytes size);
   CUresult SetAccess(std::uint64_t address, Bytes size, CUdevice device, unsigned long long flags);
 
   std::optional<Region> Find(std::uint64_t address) const;
+  // All regions whose `owner` is this context.
   std::vector<Region> OwnedBy(CUcontext owner) const;
-  // The reservation that holds `address`, as (begin, size).
+  // Returns the reservation that holds `address`, as (begin, size).
   std::optional<std::pair<std::uint64_t, Bytes>> FindReservation(std::uint64_t address) const;
+  // Whether known regions that grant `access` cover the whole range.
   bool Covers(std::uint64_t address, Bytes size, Access access) const;
-  // Whether a copy may touch `size` bytes at `end`; of the host's own memory only null is excluded.
+  // Whether a copy may touch `size` bytes at `end`. Of the host's own memory only null is excluded.
   bool IsLegal(CopyEnd end, Bytes size, Access access) const;
 
-  // Runs `use` while the range stays accessible; false, and nothing run, if it is not.
+  // Calls `use` while the range stays accessible. Returns false without calling `use` if it is not.
   template <typename Use>
   bool WhileCovered(std::uint64_t address, Bytes size, Access access, const Use& use) const {
     std::shared_lock lock(mutex_);
@@ -101,7 +109,8 @@ class AddressSpace {
     return true;
   }
 
-  // Copies if both ends may be touched, else touches nothing: CUDA_ERROR_INVALID_VALUE.
+  // Copies if both ends may be touched; otherwise touches nothing and returns
+  // CUDA_ERROR_INVALID_VALUE.
   CUresult Copy(CopyEnd to, CopyEnd from, Bytes size) const;
   // Repeats the `unit` bytes at `value` over `count` units.
   CUresult Fill(std::uint64_t address, const void* value, Bytes unit, Bytes count) const;

@@ -14,13 +14,13 @@
 namespace torpor::emulator {
 namespace {
 
-// The device's place in the topology travels in the file's name, which every process that has it
-// open can read. An index would not do: each process has its own CUDA_VISIBLE_DEVICES.
+// The device's place in the topology travels in the file's name, readable in every process that has
+// the file open. An index would not do: each process has its own CUDA_VISIBLE_DEVICES.
 constexpr char kFilePrefix[] = "torpor-gpu-";
 constexpr int kFirstFreeDescriptor = 3;
 
-// A handle is a descriptor, and a pool of a GPU's memory may be thousands of them: more than the
-// customary soft limit, which is there for select() and not for want of resources.
+// A handle is a descriptor, and a pool of a GPU's memory may be thousands of handles: more than the
+// customary soft limit, which exists for select() and not for lack of resources.
 bool RaiseDescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return false;

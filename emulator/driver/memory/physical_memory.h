@@ -12,16 +12,16 @@
 
 namespace torpor::emulator {
 
-// What cuMemCreate makes: a memory file that can be mapped at several addresses and passed to
-// other processes. It counts against `budget` until handle and mappings are gone.
+// Memory of cuMemCreate: a memory file that can be mapped at several addresses and passed to other
+// processes. Counts against its budget until the handles and mappings are gone.
 class PhysicalMemory {
  public:
-  // Memory of the device at `place` in the topology. Null when the device or the machine has too
-  // little memory (or descriptors) left. `budget` must outlive the result.
+  // Creates memory of the device at `place` in the topology. Returns null if the device or the
+  // machine lacks memory or descriptors. `budget` must outlive the result.
   static std::shared_ptr<PhysicalMemory> Create(Bytes size, const CUmemAllocationProp& properties,
                                                 unsigned place, MemoryBudget& budget);
-  // What another process exported. Null if `fd` is no such file, or of a place where `device_at`
-  // knows no device. Counts only at its creator.
+  // Imports memory that another process exported, without counting it here. Returns null if `fd` is
+  // another kind of file, or of a place for which `device_at` returns nullopt.
   static std::shared_ptr<PhysicalMemory> Import(
       int fd, const std::function<std::optional<CUdevice>(unsigned place)>& device_at);
 
@@ -35,7 +35,7 @@ class PhysicalMemory {
   int fd() const { return file_.get(); }
   Bytes size() const { return size_; }
   const CUmemAllocationProp& properties() const { return properties_; }
-  // A descriptor for another process, the caller's to close; -1 when there are none left.
+  // Returns a descriptor for another process, owned by the caller; -1 if descriptors ran out.
   int Export() const;
 
  private:

@@ -30,7 +30,7 @@ KernelInfo InfoOf(const sass::Cubin& cubin, const sass::Kernel& kernel) {
   return info;
 }
 
-// What code at this place is called by.
+// The address by which the PTX refers to the relocated function.
 std::uint64_t CodeAddress(const sass::Cubin& cubin, const sass::Relocation& relocation) {
   return relocation.external != sass::kNoIndex
              ? sass::ExternalAddress(relocation.external)

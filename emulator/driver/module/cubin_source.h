@@ -13,7 +13,8 @@ namespace torpor::emulator {
 // The kernels of a cubin, translated to PTX one by one. Thread-safe.
 class CubinSource : public KernelSource {
  public:
-  // CUDA_ERROR_INVALID_IMAGE or CUDA_ERROR_NO_BINARY_FOR_GPU where that is no cubin to run.
+  // Fails with CUDA_ERROR_INVALID_IMAGE or CUDA_ERROR_NO_BINARY_FOR_GPU if `code` is not a cubin
+  // that can be translated. Kernels are translated later, by KernelPtx.
   static DriverResult<std::shared_ptr<const CubinSource>> Open(std::string code);
 
   unsigned architecture() const { return cubin_.architecture; }  // 75 of sm_75

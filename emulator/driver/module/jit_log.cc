@@ -8,7 +8,7 @@
 namespace torpor::emulator {
 namespace {
 
-// An option's value where it stands, null if it was not given.
+// Returns a pointer to the option's value, or null if the caller did not set it.
 void** FindOption(CUjit_option wanted, std::span<const CUjit_option> options, void** values) {
   const auto found = std::find(options.begin(), options.end(), wanted);
   return found == options.end() ? nullptr : values + (found - options.begin());

@@ -7,15 +7,16 @@
 
 namespace torpor::emulator {
 
-// The log buffers among the options of cuModuleLoadDataEx and cuLinkCreate: where the caller wants
-// to read what goes wrong. Options that tune a compiler are none of ours and ignored.
+// The caller's log buffers among the options of cuModuleLoadDataEx and cuLinkCreate. Options that
+// tune a compiler are ignored. Not thread-safe.
 class JitLog {
  public:
-  // Both arrays have `count` elements and outlive the log; the buffers' sizes are written back into
+  // Both arrays have `count` elements and must outlive the log; sizes are written back into
   // `values`.
   JitLog(unsigned count, const CUjit_option* options, void** values);
 
-  // Appends a line to the caller's buffer for errors; where there is none, tells the listeners.
+  // Appends a line to the caller's error buffer, or passes `message` to Say if the caller gave
+  // none.
   void Tell(std::string_view message);
 
  private:

@@ -12,12 +12,12 @@ namespace torpor::emulator {
 
 inline constexpr std::uint32_t kLinkedModuleMagic = 0x4b4c5054;  // "TPLK"
 
-// What cuLinkComplete makes and cuModuleLoadData takes: the PTX of all parts, which are linked
-// again when they are loaded. A header of 16 bytes tells the size, as a fatbin's does.
+// Encodes the result of cuLinkComplete, an input of cuModuleLoadData: the PTX of all parts, to be
+// linked again at loading. A header of 16 bytes holds the size, as in a fatbin.
 std::vector<char> EncodeLinkedModule(std::span<const PtxPart> parts);
 
-// The parts; nothing if the module is damaged. `module` is at least the header, and readable as far
-// as that says.
+// Returns the parts, or nullopt if the module is damaged. `module` must hold the header and as many
+// bytes as the header says.
 std::optional<std::vector<PtxPart>> DecodeLinkedModule(const void* module);
 
 }  // namespace torpor::emulator

@@ -32,7 +32,8 @@ CUresult Linker::Add(CUjitInputType type, std::span<const std::byte> data,
 }
 
 CUresult Linker::AddFatbin(std::span<const std::byte> data, const std::string& name) {
-  // Its PTX is for one architecture only, and NVIDIA's system calls behind it are not there.
+  // libcudadevrt has PTX for one architecture only, and NVIDIA's system calls behind it do not
+  // exist here.
   if (IsDeviceRuntime(data)) return CUDA_SUCCESS;
   auto ptx = SelectPtx(data, compute_capability_);
   if (ptx.ok()) {

@@ -13,20 +13,20 @@
 
 namespace torpor::emulator {
 
-// What a CUlinkState names: the parts of a module that is being linked. Of one thread at a time.
-// Why something failed is told to the log.
+// The state behind a CUlinkState: the parts of a module in linking. Not thread-safe. Reasons of
+// failures go to the log.
 class Linker {
  public:
   Linker(unsigned compute_capability, const JitLog& log)
       : compute_capability_(compute_capability), log_(log) {}
 
-  // PTX text, or a fatbin that holds PTX for the device. libcudadevrt is left out: what a part uses
-  // of it fails where it is used.
+  // Adds PTX text, or a fatbin with PTX for the device. libcudadevrt is skipped: kernels that use
+  // it fail when compiled.
   CUresult Add(CUjitInputType type, std::span<const std::byte> data, const std::string& name);
-  // An archive of device code by its path, of which only libcudadevrt is known.
+  // Adds an archive of device code by path; only libcudadevrt is accepted, and skipped.
   CUresult AddLibrary(const std::string& path);
 
-  // What cuModuleLoadData takes; valid as long as this.
+  // Returns an input for cuModuleLoadData, valid as long as the linker.
   DriverResult<std::span<char>> Complete();
 
  private:

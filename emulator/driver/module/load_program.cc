@@ -23,7 +23,8 @@ std::string CapabilityText(unsigned compute_capability) {
   return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
 }
 
-// Why a module of machine code cannot run here, and what would help. `no_ptx` says both of its PTX.
+// Explains why a module of machine code cannot run here, and which topology would run it. `no_ptx`
+// says why there is no PTX.
 std::string NoCodeText(std::string no_ptx, std::span<const unsigned> held,
                        unsigned compute_capability) {
   std::string text = std::move(no_ptx) + ". It has machine code for";
@@ -92,7 +93,7 @@ LoadedProgram LoadFatbin(const void* data, Device& device) {
 
 std::uint32_t MagicOf(const void* module) {
   std::uint32_t magic = 0;
-  // Text may be shorter than the magic, but NUL ends it.
+  // PTX text may be shorter than the magic, but ends with NUL.
   std::memcpy(&magic, module, strnlen(static_cast<const char*>(module), sizeof(magic)));
   return magic;
 }

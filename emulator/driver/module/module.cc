@@ -88,7 +88,7 @@ Module::~Module() {
 void Module::AddFunctions(CUmodule handle) {
   functions_.reserve(kernels_.size());
   for (const KernelInfo& kernel : kernels_) {
-    // Work in flight outlives the module: a function reads its description from the program.
+    // Work in flight outlives the module, so a function refers to the program's description.
     functions_.push_back(function_table_.Create(
         std::make_shared<Function>(program_, *program_->FindKernel(kernel.name), handle)));
   }

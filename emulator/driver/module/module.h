@@ -26,14 +26,15 @@ class Function {
   const std::shared_ptr<Program>& program() const { return program_; }
   CUmodule module() const { return module_; }
 
-  // Compiles the kernel at the first call, which may take a tenth of a second: for blocks of this
-  // shape, whose code may be faster than what fits all.
+  // Compiles the kernel at the first call, which may take a tenth of a second. The code fits all
+  // block shapes, but may be faster for blocks of shape `block`.
   CUresult Load(const Dim3& block);
   bool loaded() const { return loaded_.load(std::memory_order_acquire); }
 
+  // Fails with CUDA_ERROR_INVALID_VALUE for an attribute that cuda.h does not name.
   DriverResult<int> Attribute(CUfunction_attribute attribute) const;
   CUresult SetAttribute(CUfunction_attribute attribute, int value, unsigned shared_optin);
-  // What a launch may ask for beyond the kernel's static shared memory.
+  // Upper bound, in bytes, on a launch's dynamic shared memory.
   unsigned max_dynamic_shared() const { return max_dynamic_shared_.load(); }
 
  private:
@@ -57,10 +58,10 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // Makes the function handles, which name their module.
+  // Makes the handles of the module's kernels; `handle` is the module's own. Call once.
   void AddFunctions(CUmodule handle);
 
-  // Null if there is no such kernel.
+  // Returns null if the module has no such kernel. Call after AddFunctions.
   CUfunction Find(std::string_view name) const;
   const std::vector<CUfunction>& functions() const { return functions_; }
   const GlobalVariable* FindVariable(std::string_view name) const;

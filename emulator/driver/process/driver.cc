@@ -10,7 +10,7 @@
 namespace torpor::emulator {
 namespace {
 
-// How long the end of a process waits for kernels that are running.
+// Bound on waiting for running kernels at exit.
 constexpr Duration kExitPatience = std::chrono::seconds(1);
 
 NodeResult<std::unique_ptr<NodeFile>> JoinNode(const std::string& description) {
@@ -64,8 +64,7 @@ void Driver::LeaveToParent() {
 }
 
 void Driver::AtExit() {
-  // A forked child has none of the threads; exit() from a stream's own thread would wait for
-  // itself.
+  // A forked child has none of the threads; exit() on a stream's own thread would wait for itself.
   if (state() != CUDA_SUCCESS || Stream::OnWorkerThread()) return;
   state_.store(CUDA_ERROR_DEINITIALIZED, std::memory_order_release);
   std::set<std::shared_ptr<Context>> contexts;

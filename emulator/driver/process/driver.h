@@ -25,29 +25,30 @@
 
 namespace torpor::emulator {
 
-// The driver of this process. It lives until the process is gone: threads of its streams may run
-// while the process exits. Thread-safe.
+// The driver of this process: its devices and the tables of its handles. Never destroyed, since
+// threads of streams may run while the process exits. Thread-safe.
 class Driver final : public ContextRegistry {
  public:
   static Driver& Get();
 
-  // cuInit: reads the topology once.
+  // cuInit: reads the topology at the first call.
   CUresult Initialize();
-  // CUDA_ERROR_NOT_INITIALIZED before cuInit, and in a forked child; DEINITIALIZED at exit.
+  // CUDA_ERROR_NOT_INITIALIZED before cuInit and in a forked child; CUDA_ERROR_DEINITIALIZED at
+  // exit.
   CUresult state() const { return state_.load(std::memory_order_acquire); }
 
-  // Of an initialised driver only.
+  // Valid only when initialised, as is everything below.
   const Topology& topology() const { return topology_; }
   NodeState& node() { return node_->state(); }
   KernelTimes& kernel_times() { return *kernel_times_; }
 
   AddressSpace& space() { return space_; }
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
-  // Null if there is none.
+  // Returns null for an invalid ordinal.
   Device* device(CUdevice index);
-  // The device of this place in the topology; null if this process does not see it.
+  // Returns the device at `place` in the topology; null if this process does not see it.
   Device* DeviceAt(unsigned place);
-  // Of a device of this driver.
+  // `index` must be valid.
   PrimaryContext& primary_context(CUdevice index) {
     return *primary_contexts_[static_cast<std::size_t>(index)];
   }
@@ -58,7 +59,7 @@ class Driver final : public ContextRegistry {
   HandleTable<Module, CUmodule>& modules() { return modules_; }
   FunctionTable& functions() { return functions_; }
   HandleTable<Linker, CUlinkState>& linkers() { return linkers_; }
-  // Each handle counts once: cuMemRetainAllocationHandle makes another one.
+  // Each handle holds one reference: cuMemRetainAllocationHandle makes another handle.
   HandleTable<PhysicalMemory, CUmemGenericAllocationHandle>& memory() { return memory_; }
 
   ArrayTable& arrays() { return arrays_; }
@@ -70,7 +71,7 @@ class Driver final : public ContextRegistry {
 
  private:
   Driver() = default;
-  // What cuInit does, the first time. Fails with the answer of cuInit.
+  // The work of the first cuInit. Fails with the result of cuInit.
   DriverResult<void> Start();
   void LeaveToParent();  // in a forked child
   void AtExit();

@@ -7,8 +7,8 @@
 
 namespace torpor::emulator {
 
-// Spins a few microseconds for `ready`, which costs less than sleeping and being woken. False if
-// it did not come true.
+// Polls `ready` for up to 10 microseconds, which costs less than sleeping and being woken. Returns
+// whether `ready` came true.
 template <typename Ready>
 bool SpinFor(Ready ready) {
   constexpr Duration kSpin = std::chrono::microseconds(10);
@@ -23,11 +23,11 @@ bool SpinFor(Ready ready) {
   return false;
 }
 
-// One recording of an event: becomes done once, at a time. Thread-safe.
+// One recording of an event: becomes done once and keeps the time. Thread-safe.
 class Completion {
  public:
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
-  // Only when done.
+  // Valid only when done.
   TimePoint time() const { return time_; }
 
   void Finish(TimePoint time) {

@@ -9,7 +9,8 @@ namespace {
 
 // How much later than in the model the thread's last modelled work ended.
 thread_local Duration late{0};
-// How much later than it could the thread came to its work.
+// Delay between the time when the thread's work could begin and the time when the thread came to
+// it.
 thread_local Duration gap{0};
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }

@@ -4,25 +4,25 @@
 
 namespace torpor::emulator {
 
-// The calling thread's place in modelled time. Work of a stream follows in the model where the work
-// before it ended, which is a little before the thread, that had to wake up and to fetch the work,
-// comes to it: it may make up for that much, so that being late does not add up.
+// The calling thread's place in modelled time. In the model, a stream's work starts when the work
+// before it ended. The thread reaches that work a little later, since it has to wake up and fetch
+// the work. ModelClock lets the thread make up for this gap, so that delays do not add up.
 class ModelClock {
  public:
-  // The work that the thread begins now could not have begun earlier,
+  // Begins work that could not have begun earlier than now,
   static void BeginWork();
-  // or not before this.
+  // or not before `earliest`.
   static void BeginWork(TimePoint earliest);
-  // The work has been done; what the thread does from now on is no part of the model.
+  // Ends the work; until the next BeginWork the thread is not part of the model.
   static void EndWork();
 
-  // When the thread's work could begin in the model: now or a little before.
+  // Returns when the thread's work could begin in the model: now or a little before.
   static TimePoint Ready();
-  // From when on the time that it takes counts: now, or earlier by what the thread, free and with
-  // the work before it, took to come to it.
+  // Returns the time from which the work's real duration counts: now, less the time that the
+  // thread, free and with the work submitted, took to reach it.
   static TimePoint Begun();
 
-  // Sleeps until `end`, up to which the work lasts in the model, and gives when it woke up.
+  // Sleeps until `end`, the work's end in the model, and returns the time of waking up.
   static TimePoint Reach(TimePoint end);
 };
 

@@ -13,14 +13,14 @@
 
 namespace torpor::emulator {
 
-// A queue of work that runs in order, on a thread of its own that starts with the first piece of
-// work that is queued. Short work on an idle stream runs at once on the submitting thread: waking
-// another one costs more than a small copy. Thread-safe.
+// A queue of work, run in order on a thread of its own that starts with the first queued work.
+// Short work on an idle stream runs on the submitting thread: waking another thread costs more than
+// a small copy. Thread-safe.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   using Work = std::function<void()>;
 
-  // Work that another stream must have finished first.
+  // Work of another stream that must have finished first.
   struct Dependency {
     std::shared_ptr<Stream> stream;
     std::uint64_t sequence = 0;
@@ -38,7 +38,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   int priority() const { return priority_; }
   std::uint64_t id() const { return id_; }
 
-  // Returns the work's place in the stream.
+  // Runs `work` after `dependencies`. Returns the work's sequence number in the stream, from 1.
   std::uint64_t Submit(Work work, std::vector<Dependency> dependencies, Placement placement);
 
   std::uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
@@ -48,14 +48,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool Idle() const { return Finished(submitted()); }
   void Wait(std::uint64_t sequence);
   void WaitIdle() { Wait(submitted()); }
-  // False if it is not idle by `deadline`.
+  // Returns false if the stream is not idle by `deadline`.
   bool WaitIdleUntil(std::chrono::steady_clock::time_point deadline);
 
-  // Lets the thread end once the queue is empty. No further work may come.
+  // Lets the thread end when the queue is empty. Submit must not be called afterwards.
   void Close();
   bool closed() const;
 
-  // Whether the calling thread is some stream's own.
+  // Whether the calling thread belongs to a stream.
   static bool OnWorkerThread();
 
  private:

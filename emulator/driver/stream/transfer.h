@@ -7,17 +7,17 @@
 
 namespace torpor::emulator {
 
-// One copy on its way over links, which ends no earlier than the model says. It goes in pieces, so
-// that others on the same links get their share. For the thread that copies.
+// One copy over paced links, which ends no earlier than the model says. The copy goes in pieces, so
+// that other copies on the same links get their share. Used by the thread that copies.
 class Transfer {
  public:
-  // Begins with `size` bytes before it, on a route that is paced.
+  // Begins a copy of `size` bytes. `route` must be paced, and outlive the transfer with `account`.
   Transfer(const Route& route, Bytes size, ModelledWorkCounters& account);
 
-  // How many bytes may be copied before Pass is called; 0 when all have passed.
+  // Bytes that may be copied before the next Pass; 0 at the end.
   Bytes room() const { return room_; }
-  // Call when so many bytes, at most room(), have been copied. Sleeps where the links are slower;
-  // the last piece also counts the copy in the account.
+  // Call after copying `size` bytes, at most room(). Sleeps if the links are slower; the last call
+  // adds the copy to the account.
   void Pass(Bytes size);
 
  private:

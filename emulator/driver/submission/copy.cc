@@ -16,7 +16,7 @@ constexpr Bytes kInlineBytes = 64 * kKiB;
 // As much pageable memory is staged, so that a busy stream does not block the caller.
 constexpr Bytes kStagedBytes = 64 * kKiB;
 
-// What lies at one end of a copy.
+// The memory at one end of a copy.
 struct Place {
   Device* device = nullptr;  // null: the host
   bool pageable = false;
@@ -109,8 +109,8 @@ Bytes Extent(Bytes width, Bytes height, Bytes depth, Bytes pitch, Bytes slice) {
   return (depth - 1) * slice + (height - 1) * pitch + width;
 }
 
-// Whether the first and the last row of an end may be touched. In a pitched extent the gaps between
-// rows may be missing; rows are checked as they are copied.
+// Whether the first and the last row of an end may be touched. Gaps between the rows of a pitched
+// extent need no memory; the copy checks each row.
 bool Backed(const CopyEnd& end, Bytes extent, Bytes width, Access access) {
   const AddressSpace& space = Driver::Get().space();
   const CopyEnd last{end.address + extent - width, end.device};
@@ -133,7 +133,7 @@ CUresult Validate(const CopyRequest& request) {
   return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// A copy that was legal when it was asked for: what fails now failed on the device.
+// The copy was legal when submitted, so a failure now is the device's.
 CUresult Asynchronous(CUresult result) {
   return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_ILLEGAL_ADDRESS : result;
 }

@@ -11,7 +11,7 @@
 
 namespace torpor::emulator {
 
-// A copy of memory: `depth` slices of `height` rows of `width` bytes.
+// A copy of memory: `depth` slices of `height` rows of `width` bytes, with pitches in bytes.
 struct CopyRequest {
   CopyEnd to;
   CopyEnd from;
@@ -22,7 +22,7 @@ struct CopyRequest {
   Bytes from_pitch = 0;
   Bytes to_slice = 0;  // bytes from one slice to the next
   Bytes from_slice = 0;
-  // Where an end is a place in an array, the array's memory; the end's address is in there.
+  // Set if the end lies in an array: keeps the array's memory alive during the copy.
   std::shared_ptr<ArrayMemory> to_array = nullptr;
   std::shared_ptr<ArrayMemory> from_array = nullptr;
 
@@ -38,12 +38,13 @@ struct FillRequest {
   Bytes pitch = 0;
 };
 
-// Returns when the copy is done.
+// Copies in stream order and waits.
 CUresult CopyNow(const StreamTarget& target, const CopyRequest& request);
-// In stream order. As CUDA's copies do, one to or from pageable memory leaves the caller's buffer
-// alone after it returns.
+// Copies in stream order without waiting. As in CUDA, a copy from or to pageable memory is done
+// with the caller's buffer on return.
 CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request);
 
+// As CopyNow and CopyInStream.
 CUresult FillNow(const StreamTarget& target, const FillRequest& request);
 CUresult FillInStream(const StreamTarget& target, const FillRequest& request);
 

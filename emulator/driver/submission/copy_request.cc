@@ -27,7 +27,7 @@ struct Extent {
   Bytes depth = 1;
 };
 
-// One end as it is copied.
+// One end, ready to be copied.
 struct ResolvedEnd {
   CopyEnd begin;
   Bytes pitch = 0;

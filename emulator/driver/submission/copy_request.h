@@ -6,8 +6,8 @@
 
 namespace torpor::emulator {
 
-// The request of a 2D or 3D copy. CUDA_ERROR_INVALID_VALUE where it reaches out of an array,
-// CUDA_ERROR_INVALID_HANDLE for what is no array.
+// Translates the parameters of a 2D or 3D copy. Returns CUDA_ERROR_INVALID_VALUE if the copy
+// exceeds an array, CUDA_ERROR_INVALID_HANDLE for a handle that is not a live array.
 CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request);
 CUresult ToRequest(const CUDA_MEMCPY3D& copy, CopyRequest& request);
 

@@ -31,7 +31,7 @@ CUresult Validate(const Function& function, const LaunchRequest& request, const 
                                                                       : CUDA_SUCCESS;
 }
 
-// Copies the parameters into one buffer; they are the caller's again afterwards.
+// Copies the parameters into one buffer; `values` may change afterwards.
 CUresult PackValues(const KernelInfo& info, void** values, std::vector<std::byte>& packed) {
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     const auto& [offset, size] = info.parameters[i];
@@ -73,12 +73,12 @@ CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest
   const auto ran = program.Launch(info.name, config);
   if (ran.ok()) return CUDA_SUCCESS;
   Say(ran.failure().message);
-  // What Launch refuses although it was checked above is the kernel's own failure.
+  // A launch that Validate accepted and exec refuses failed by the kernel's own fault.
   const CUresult result = ToCuResult(ran.failure().code);
   return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_LAUNCH_FAILED : result;
 }
 
-// Runs a kernel that takes `duration` in the model, in which such kernels of a GPU take turns.
+// Runs a kernel that takes `duration` in the model. Modelled kernels of one GPU take turns.
 template <typename Run>
 CUresult RunModelled(unsigned place, Duration duration, const Run& run) {
   NodeState& node = Driver::Get().node();
@@ -91,7 +91,7 @@ CUresult RunModelled(unsigned place, Duration duration, const Run& run) {
   return result;
 }
 
-// A kernel of which nothing but its time is left.
+// Submits the modelled duration of a kernel that is not computed.
 void SubmitTime(const StreamTarget& target, Duration duration) {
   target.context->Submit(
       target.stream,
@@ -131,8 +131,8 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
     if (modelled) SubmitTime(target, *modelled);
     return CUDA_SUCCESS;
   }
-  // The first launch of a kernel compiles it, as CUDA's lazy loading does, and tells the caller of
-  // instructions that the emulator does not know.
+  // The first launch of a kernel compiles it, as CUDA's lazy loading does, so that the caller
+  // learns of unknown instructions.
   if (const CUresult loaded = function->Load(request.block); loaded != CUDA_SUCCESS) return loaded;
   target.context->Submit(
       target.stream,

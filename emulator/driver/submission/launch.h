@@ -8,6 +8,7 @@
 
 namespace torpor::emulator {
 
+// The shape of a launch, as cuLaunchKernel takes it.
 struct LaunchRequest {
   Dim3 grid;
   Dim3 block;
@@ -15,16 +16,17 @@ struct LaunchRequest {
   bool cooperative = false;
 };
 
-// Queues a kernel. Takes the parameters from `values`, one pointer each, or from `extra`, a
-// CU_LAUNCH_PARAM_... list.
+// Queues a kernel. The parameters are copied from `values`, one pointer each, or from `extra`, a
+// CU_LAUNCH_PARAM_... list. Compiles the kernel at its first launch.
 CUresult Launch(const StreamTarget& target, CUfunction function, const LaunchRequest& request,
                 void** values, void** extra);
 
-// How many blocks of `threads` run on a multiprocessor at once.
+// Sets `blocks` to the number of blocks of `threads` threads that fit a multiprocessor at once.
 CUresult ActiveBlocks(CUfunction function, int threads, size_t dynamic_shared_bytes,
                       const Device& device, int& blocks);
 
-// How much dynamic shared memory each of `blocks` blocks may have that share a multiprocessor.
+// Returns the dynamic shared memory, in bytes, of each block if `blocks` blocks share a
+// multiprocessor.
 Bytes AvailableDynamicShared(const Function& function, const Device& device, int blocks);
 
 }  // namespace torpor::emulator

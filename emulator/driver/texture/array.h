@@ -13,15 +13,14 @@
 
 namespace torpor::emulator {
 
-// The format of a texel; nothing for formats that are not supported (multi-planar, compressed,
-// ...).
+// Returns nullopt for formats that are not supported (multi-planar, compressed, ...).
 std::optional<TexelFormat> ToTexelFormat(CUarray_format format, unsigned channels);
 
-// Memory of one or more image levels. Zeroed; counts against its device until it is gone. It lies
-// outside the window of device addresses: kernels reach it by texture and surface objects only.
+// Zeroed memory of one or more levels, which counts against its device. Lies outside the window of
+// device addresses: kernels reach it through texture and surface objects only.
 class ArrayMemory {
  public:
-  // Null if the device or the machine has not that much.
+  // Returns null if the device or the machine lacks the memory.
   static std::shared_ptr<ArrayMemory> Create(Bytes size, Device& device);
   ArrayMemory(std::uint8_t* data, Bytes size, Device& device)
       : data_(data), size_(size), device_(device) {}
@@ -38,7 +37,7 @@ class ArrayMemory {
   Device& device_;
 };
 
-// What a CUarray stands for: an array of its own, or a level of a mipmapped one.
+// The object behind a CUarray: a separate array, or a level of a mipmapped one.
 struct Array {
   CUDA_ARRAY3D_DESCRIPTOR description;  // extents of this level
   TexelFormat format;
@@ -55,9 +54,9 @@ struct MipmappedArray {
 using ArrayTable = HandleTable<Array, CUarray>;
 using MipmappedArrayTable = HandleTable<MipmappedArray, CUmipmappedArray>;
 
-// The levels of an array of this description, memory and all; `levels` at least 1. InvalidValue for
-// descriptions that contradict themselves or exceed the limits of the device's attributes,
-// NotSupported for sparse arrays and unknown formats.
+// Makes the levels of an array, with their memory; `levels` is at least 1. Fails with
+// CUDA_ERROR_INVALID_VALUE for contradictory descriptions and extents beyond the device's limits,
+// with CUDA_ERROR_NOT_SUPPORTED for sparse arrays and unknown formats.
 DriverResult<std::vector<std::shared_ptr<Array>>> MakeArrays(
     const CUDA_ARRAY3D_DESCRIPTOR& description, unsigned levels, Device& device);
 

@@ -180,7 +180,7 @@ Outcome Sampling(const CUDA_TEXTURE_DESC& description, Texture& texture) {
   return {};
 }
 
-// Of the array that a resource is; 0 of other resources.
+// Returns the flags of the resource's array, or 0 for other resources.
 unsigned ArrayFlags(const CUDA_RESOURCE_DESC& resource, const ResourceTables& resources) {
   const auto flags_of = [](const auto* array) {
     return array == nullptr ? 0 : array->description.Flags;

@@ -26,9 +26,9 @@ struct ResourceTables {
   const AddressSpace& space;
 };
 
-// What kernels read through an object of this description. InvalidValue where parts of it
-// contradict each other, are no memory or no array; NotSupported for compressed formats and
-// seamless cubes.
+// Make the objects that kernels read. Fail with CUDA_ERROR_INVALID_VALUE if parts of the
+// description contradict each other or name no live memory or array, with CUDA_ERROR_NOT_SUPPORTED
+// for compressed formats and seamless cubes.
 DriverResult<Texture> MakeTexture(const TextureRequest& request, const ResourceTables& resources);
 DriverResult<Surface> MakeSurface(const CUDA_RESOURCE_DESC& resource,
                                   const ResourceTables& resources);

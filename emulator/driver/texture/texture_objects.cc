@@ -10,7 +10,7 @@
 namespace torpor::emulator {
 namespace {
 
-// The value by which kernels know the object.
+// Makes the handle by which kernels find the object.
 template <typename Object>
 DriverResult<std::uint64_t> Publish(DriverResult<Object> object) {
   if (!object.ok()) {

@@ -11,17 +11,18 @@
 
 namespace torpor::emulator {
 
-// The texture and surface objects of the process; kernels find them in ImageTable by the same
-// values. An object keeps its array's memory, linear memory stays the application's. Thread-safe.
+// The texture and surface objects of the process, published to kernels through ImageTable under the
+// same handles. An object keeps the memory of its array alive; linear memory remains the
+// application's. Thread-safe.
 class TextureObjects {
  public:
-  // What `resources` refers to must outlive the objects.
+  // The tables in `resources` must outlive the objects.
   explicit TextureObjects(const ResourceTables& resources) : resources_(resources) {}
 
-  // InvalidValue, or NotSupported for what no object here can do.
+  // Fail as MakeTexture and MakeSurface do.
   DriverResult<CUtexObject> CreateTexture(const TextureRequest& request);
   DriverResult<CUsurfObject> CreateSurface(const CUDA_RESOURCE_DESC& resource);
-  // False if it is none.
+  // Return false if there is no such object.
   bool DestroyTexture(CUtexObject handle);
   bool DestroySurface(CUsurfObject handle);
   std::optional<TextureRequest> FindTexture(CUtexObject handle) const;
