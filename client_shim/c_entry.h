@@ -4,8 +4,9 @@
 
 namespace torpor::shim {
 
-// What `body` returns, or `kNoMemory`: no exception may cross a C entry, and behind those of the
-// libraries beside the runtime only an allocation can throw. `entry` names the call for a trace.
+// Returns body()'s result, or `kNoMemory` if an allocation throws. No exception may leave a C
+// entry, and the libraries beside the runtime throw for failed allocations only. `entry` names the
+// call for a trace.
 template <auto kNoMemory, typename Body>
 decltype(kNoMemory) WithoutExceptions(Body&& body,
                                       const char* entry = __builtin_FUNCTION()) noexcept {

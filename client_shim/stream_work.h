@@ -6,22 +6,22 @@
 
 #include "client_shim/core/client_core.h"
 
-// Work that the libraries beside the runtime put on a program's streams.
+// Work of the libraries beside the runtime on a program's streams.
 namespace torpor::shim {
 
-// The session's handle of a stream as the program names it; false if it is none of the core's
-// device.
+// Finds the session's handle of the program's stream; false for a stream of another device or an
+// unknown stream.
 bool ResolveStream(ClientCore& core, cudaStream_t stream, std::uint64_t& handle);
 
-// What the core's streams pass: libcudart's, which is one for all devices. Null as stream_gate().
+// The gate in front of the core's streams, one for all devices; null as ClientCore::stream_gate().
 StreamGate* GateOf(ClientCore& core);
 
-// Enqueues a STREAM command of work on `stream`, after what the client has still to do before it;
-// or has it captured where that stream is being captured.
+// Enqueues a STREAM command on `stream` behind the client's own pending work, or captures the
+// command if the stream captures.
 cudaError_t EnqueueOn(ClientCore& core, std::uint64_t stream, const Command& command);
 
-// Calls a SYNC command that waits for work on `stream`. One that is being captured cannot be waited
-// for: its capture breaks.
+// Calls a SYNC command that waits for work on `stream`. A capturing stream cannot be waited for:
+// its capture becomes invalid.
 cudaError_t CallOn(ClientCore& core, std::uint64_t stream, const Command& command,
                    CallReply& reply);
 

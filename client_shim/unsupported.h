@@ -1,11 +1,11 @@
 #pragma once
 
-// Without CUDA's headers: the generated entries that use it redeclare CUDA's functions.
+// Free of CUDA's headers: the generated entries that include this file redeclare CUDA's functions.
 namespace torpor::shim {
 
-// What every export that has no line in the call table does: a line on stderr, once a symbol,
-// and the library's "not supported" error, which is the return value. Each replacement library
-// defines its own.
+// The body of every export without a line in the call table: writes a line on stderr once a symbol
+// and returns the library's "not supported" error. Each replacement library defines its own
+// function.
 int Unsupported(const char* symbol);
 
 }  // namespace torpor::shim

@@ -11,7 +11,7 @@ struct Table {
   std::map<CublasSettings, std::weak_ptr<const CapturedHandle>> handles;
 };
 
-// Never destroyed, as that of the programs' handles.
+// Never destroyed, like the table of the programs' handles.
 Table& TheTable() {
   static auto* const table = new Table;
   return *table;
@@ -31,7 +31,7 @@ cudaError_t CapturedHandle::Find(ClientCore& core, const CublasSettings& setting
   if (const cudaError_t error = CublasHandle::Create(core, id)) return error;
   const auto made = std::make_shared<CapturedHandle>(core, id);
   made->handle_.wanted = settings;
-  // A graph's commands run on the streams of its launches.
+  // A graph's commands run on the streams of the graph's launches.
   made->handle_.wanted.stream = 0;
   if (const cudaError_t error = made->handle_.SendSettings()) return error;
   table.handles[settings] = made;

@@ -7,13 +7,13 @@
 
 namespace torpor::shim {
 
-// A handle of the session that no program knows, for calls in graphs. CUDA takes the settings of a
-// handle over into the graph when a call is captured: this has them and keeps them, whatever the
-// program does with its own. It lives as long as the graphs that use it.
+// A handle of the session for calls in graphs, unknown to the program. CUDA copies the settings of
+// a handle into the graph when a call is captured: the captured handle has and keeps those
+// settings, whatever the program sets on its own handle. Lives as long as the graphs that use it.
 class CapturedHandle {
  public:
-  // That with these settings; calls that are captured on different streams, which may run side by
-  // side or on different devices, never share one. Thread-safe.
+  // Finds or makes the handle with these settings. Calls captured on different streams, which may
+  // run in parallel or on different devices, never share a handle. Thread-safe.
   static cudaError_t Find(ClientCore& core, const CublasSettings& settings,
                           std::shared_ptr<const CapturedHandle>& found);
 

@@ -5,8 +5,8 @@
 
 #include "client_shim/cublas/overrides.h"
 
-// cublasSetVector and its kin are copies that the runtime can do: a vector is a matrix of one row
-// whose leading dimension is the increment.
+// cublasSetVector, cublasGetMatrix and so on, carried out as copies of the runtime: a vector is a
+// matrix of one row whose leading dimension is the increment.
 namespace {
 
 struct RuntimeCopies {
@@ -14,8 +14,8 @@ struct RuntimeCopies {
   decltype(&::cudaMemcpy2DAsync) copy_async = nullptr;
 };
 
-// Our libcudart, which the program has loaded already or which lies beside this library. Not
-// linked: a program that never copies this way need not load it.
+// The copies of our libcudart, which the program has loaded or which lies beside this library.
+// libcudart is not linked: a program without such copies need not load it.
 const RuntimeCopies& Runtime() {
   static const RuntimeCopies copies = [] {
     RuntimeCopies found;
@@ -29,7 +29,7 @@ const RuntimeCopies& Runtime() {
   return copies;
 }
 
-// Rows and columns are of elements; a column is contiguous.
+// Rows, columns and leading dimensions count elements; a column is contiguous.
 struct MatrixCopy {
   std::int64_t rows;
   std::int64_t columns;
@@ -54,7 +54,7 @@ cublasStatus_t StatusOf(cudaError_t error) {
 cublasStatus_t Copy(MatrixCopy copy, const cudaStream_t* stream) {
   if (!IsValid(copy)) return CUBLAS_STATUS_INVALID_VALUE;
   if (copy.rows == 0 || copy.columns == 0) return CUBLAS_STATUS_SUCCESS;
-  // Without gaps it is one long row.
+  // A matrix without gaps is one long row.
   if (copy.rows == copy.source_leading && copy.rows == copy.target_leading) {
     copy.rows *= copy.columns;
     copy.source_leading = copy.target_leading = copy.rows;
@@ -82,7 +82,7 @@ MatrixCopy VectorCopy(std::int64_t n, std::int64_t element_bytes, const void* x,
 
 }  // namespace
 
-// Both widths of each entry are the same text but for their integer type.
+// The 32-bit and the 64-bit form of an entry differ in the integer type only.
 #define TORPOR_COPY_ENTRIES(SUFFIX, INT)                                                           \
   cublasStatus_t cublasSetVector##SUFFIX(INT n, INT elemSize, const void* x, INT incx,             \
                                          void* devicePtr, INT incy) {                              \

@@ -21,8 +21,8 @@
 
 namespace torpor::shim {
 
-// One call of a cuBLAS function, as the generated entries make it: fill the command's fields in
-// one after another, then Send or Ask. The first field that cannot be sent decides the status.
+// One call of a cuBLAS function from a generated entry: the entry fills in the command's fields one
+// after another, then calls Send or Ask. The first field that cannot be sent decides the status.
 class CublasCall {
  public:
   explicit CublasCall(cublasHandle_t handle, const char* entry = __builtin_FUNCTION())
@@ -36,7 +36,7 @@ class CublasCall {
 
   void Handle(std::uint64_t& field) const { field = handle_ ? handle_->id() : 0; }
 
-  // The `_64` entries come with sizes that the 32-bit functions of the executor may not hold.
+  // The `_64` entries pass sizes that may exceed the executor's 32-bit functions.
   template <typename Field, typename T>
   requires(std::integral<T> || std::is_enum_v<T>) void Value(Field& field, T value) {
     const auto wide = static_cast<std::int64_t>(value);
@@ -58,14 +58,14 @@ class CublasCall {
       field.address = reinterpret_cast<std::uint64_t>(scalar);
   }
 
-  // A `_64` index would be wider than what the executor's function writes.
+  // A `_64` index is wider than the index that the executor's function writes.
   template <typename Element, typename T>
   void DeviceResult(std::uint64_t& field, T* result) {
     if constexpr (sizeof(T) != sizeof(Element)) Fail(CUBLAS_STATUS_NOT_SUPPORTED);
     field = reinterpret_cast<std::uint64_t>(result);
   }
 
-  // Whether a parameter is wrong is known when the call is sent: then this says none.
+  // Sets *info to 0, "no wrong parameter": a wrong parameter fails the call itself.
   void Info(int* info) {
     if (!info) return Fail(CUBLAS_STATUS_INVALID_VALUE);
     *info = 0;
@@ -94,7 +94,7 @@ class CublasCall {
     return status;
   }
 
-  // The same for a result whose type an argument tells.
+  // As Ask, for a result whose type is an argument of the call.
   template <typename Command, typename Answer>
   cublasStatus_t AskBytes(Command& command, Answer& answer,
                           const std::array<std::uint8_t, 16>& value, void* result,
@@ -126,7 +126,7 @@ class CublasCall {
     return status_ == CUBLAS_STATUS_SUCCESS;
   }
 
-  // With room for the command's fields.
+  // Runs `body` with a buffer for the command's fields.
   template <typename Body>
   static cublasStatus_t WithFields(Body body) noexcept {
     return Guarded([&] {
@@ -136,7 +136,8 @@ class CublasCall {
     });
   }
 
-  // What a call uses in place of the program's handle if its stream captures; else null.
+  // Finds the handle for a call on a capturing stream, in place of the program's handle; null if
+  // the stream does not capture.
   cublasStatus_t FindCaptured(std::shared_ptr<const CapturedHandle>& captured);
   cublasStatus_t Capture(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                          std::shared_ptr<const CapturedHandle> captured);

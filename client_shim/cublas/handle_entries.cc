@@ -4,7 +4,7 @@
 #include "client_shim/cublas/status.h"
 #include "client_shim/stream_work.h"
 
-// Creating, destroying and setting up handles. Settings stay here until a call needs them.
+// Creates, destroys and sets up handles. Settings stay in the client until a call needs them.
 namespace torpor::shim {
 namespace {
 

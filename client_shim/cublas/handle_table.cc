@@ -29,7 +29,7 @@ cudaError_t CublasHandle::Destroy() const {
 }
 
 std::uint64_t CublasHandle::CurrentStream() {
-  // The calling thread's, which need not be the one that set the stream.
+  // The calling thread may differ from the thread that set the stream.
   if (program_stream == cudaStreamPerThread) wanted.stream = core_.PerThreadStream();
   return wanted.stream;
 }
@@ -41,7 +41,7 @@ cudaError_t CublasHandle::SendSettings() {
             Configure(core_, id_, wire::CublasSetStream{.handle = 0, .stream = wanted.stream}))
       return error;
     sent_.stream = wanted.stream;
-    // cuBLAS goes back to its own workspace when the stream changes.
+    // cuBLAS returns to its default workspace when the stream changes.
     sent_.workspace = sent_.workspace_bytes = 0;
   }
   if (wanted.workspace != sent_.workspace || wanted.workspace_bytes != sent_.workspace_bytes) {

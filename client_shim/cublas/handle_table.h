@@ -12,9 +12,9 @@
 
 namespace torpor::shim {
 
-// What a program has set on a cuBLAS handle.
+// A program's settings on a cuBLAS handle.
 struct CublasSettings {
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null in it
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null in the operator
   friend auto operator<=>(const CublasSettings&, const CublasSettings&) = default;
 
   std::uint64_t stream = 0;  // the session's handle; 0 is the legacy default stream
@@ -25,30 +25,30 @@ struct CublasSettings {
   std::int32_t sm_count_target = 0;
 };
 
-// A handle of this process. As with cuBLAS's own, one thread at a time uses one.
+// A program's cuBLAS handle. Not thread-safe, like cuBLAS's own handles.
 class CublasHandle {
  public:
   CublasHandle(ClientCore& core, std::uint64_t id) : core_(core), id_(id) {}
 
-  // Makes one of the session.
+  // Creates a handle of the session and returns the handle's number in `id`.
   static cudaError_t Create(ClientCore& core, std::uint64_t& id);
-  // Sends that the session's is gone; the settings are not to be sent any more.
+  // Destroys the session's handle; SendSettings must not follow.
   cudaError_t Destroy() const;
 
   std::uint64_t id() const { return id_; }
-  // Of the device that was current when it was created.
+  // The core of the device that was current when the program created the handle.
   ClientCore& core() const { return core_; }
 
-  // The stream of a call that is made now.
+  // The session's stream for a call of the calling thread.
   std::uint64_t CurrentStream();
 
-  // Sends those of `wanted` that the executor does not know yet, so that what is set again and
-  // again to the same value (PyTorch does so around every call) costs nothing.
+  // Sends the settings in `wanted` that the executor does not know yet. Repeated settings of the
+  // same value (PyTorch makes some around every call) cost nothing.
   cudaError_t SendSettings();
 
   CublasSettings wanted;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
-  cudaStream_t program_stream = nullptr;  // as the program named it
+  cudaStream_t program_stream = nullptr;  // the program's name of the stream
 
  private:
   ClientCore& core_;
@@ -63,7 +63,7 @@ class CublasHandleTable {
   static CublasHandleTable& Get();
 
   cublasHandle_t Add(ClientCore& core, std::uint64_t id);
-  // Null if there is no such handle. The pointer lives until the handle is removed.
+  // Returns null for an unknown handle. The pointer is valid until the handle is removed.
   CublasHandle* Find(cublasHandle_t handle) const;
   bool Remove(cublasHandle_t handle);
 

@@ -7,10 +7,10 @@
 #include "client_shim/cublas/overrides.h"
 #include "client_shim/cublas/status.h"
 
-// What is the same on every node: versions, names, logging.
+// Entries with the same answer on every node: versions, names, logging.
 namespace {
 
-// What the program has set; it is never called.
+// The program's callback for log lines, which is never called.
 std::atomic<cublasLogCallback>& Logger() {
   static std::atomic<cublasLogCallback> logger{nullptr};
   return logger;
@@ -18,7 +18,7 @@ std::atomic<cublasLogCallback>& Logger() {
 
 }  // namespace
 
-// The version of the headers that this library implements, whichever cuBLAS the node has.
+// The version of the headers that this library implements, not the version of the node's cuBLAS.
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version) {
   if (!torpor::shim::CublasHandleTable::Get().Find(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!version) return CUBLAS_STATUS_INVALID_VALUE;
@@ -45,7 +45,7 @@ void cublasXerbla(const char* srName, int info) {
                info);
 }
 
-// There is no log to configure, and nothing to call back with: the calls run elsewhere.
+// Has no effect: the calls run in the executor, whose log the program cannot reach.
 cublasStatus_t cublasLoggerConfigure(int, int, int, const char*) { return CUBLAS_STATUS_SUCCESS; }
 
 cublasStatus_t cublasSetLoggerCallback(cublasLogCallback userCallback) {

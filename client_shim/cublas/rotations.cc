@@ -7,7 +7,7 @@
 namespace torpor::shim {
 namespace {
 
-// std::hypot would need a libm newer than the oldest that programs bring.
+// Avoids std::hypot, which needs a newer libm than the oldest supported one.
 template <typename T>
 T Length(T a, T b) {
   const T larger = std::max(std::abs(a), std::abs(b));
@@ -59,7 +59,7 @@ cublasStatus_t ComplexRotg(Number* a, const Number* b, T* c, Number* s) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// What rotmg works on: the two weights, the first number, and the matrix with its flag.
+// The state of rotmg: the two weights, the first number, and the matrix with its flag.
 template <typename T>
 struct ModifiedRotation {
   T d1;
@@ -73,7 +73,7 @@ struct ModifiedRotation {
 
   static constexpr T kGamma = 4096;
 
-  // The whole matrix is in use from now on.
+  // Makes all four elements of the matrix explicit.
   void WriteOut() {
     if (flag == 0) {
       h11 = h22 = 1;
@@ -120,7 +120,8 @@ struct ModifiedRotation {
     });
   }
 
-  // Keeps a weight between 1/gamma² and gamma²; `shrink(by)` divides what goes with its root.
+  // Keeps a weight between 1/gamma² and gamma²; `shrink(by)` divides the values that scale with the
+  // weight's root.
   template <typename Shrink>
   void Rescale(T& weight, Shrink shrink) {
     constexpr T kLarge = kGamma * kGamma;

@@ -5,19 +5,19 @@
 
 #include "client_shim/c_entry.h"
 
-// What libcublas and libcublasLt say alike: statuses, and which version they are.
+// Statuses and versions, which libcublas and libcublasLt have in common.
 namespace torpor::shim {
 
 cublasStatus_t CublasStatusOf(cudaError_t error);
 
-// Never null.
+// The status's name; never null.
 const char* NameOfStatus(cublasStatus_t status);
 const char* MeaningOfStatus(cublasStatus_t status);
 
-// Of the headers that these libraries implement, whichever cuBLAS the node has.
+// The version of the headers that these libraries implement, not the version of the node's cuBLAS.
 cublasStatus_t PropertyOfCublas(libraryPropertyType type, int* value);
 
-// What `body` returns, or that there was too little memory.
+// Returns body()'s result, or CUBLAS_STATUS_ALLOC_FAILED if memory ran out.
 template <typename Body>
 cublasStatus_t Guarded(Body&& body, const char* entry = __builtin_FUNCTION()) noexcept {
   return WithoutExceptions<CUBLAS_STATUS_ALLOC_FAILED>(body, entry);

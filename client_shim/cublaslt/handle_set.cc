@@ -5,7 +5,7 @@
 namespace torpor::shim {
 namespace {
 
-// Handles of cuBLAS are known to the core that made them.
+// The core that created the handle of cuBLAS; null if no open core did.
 ClientCore* CoreWith(std::uint64_t cublas_handle) {
   ClientCore& first = *torpor_client_core()->OfDevice(0);
   if (!first.IsOpen()) return nullptr;

@@ -10,17 +10,17 @@
 
 namespace torpor::shim {
 
-// The live handles of cuBLASLt. Nothing but a name and its device is behind one. Thread-safe.
+// The live handles of cuBLASLt, each a mere name for a device. Thread-safe.
 class CublasLtHandles {
  public:
   // Never destroyed: programs destroy handles from destructors of their own globals.
   static CublasLtHandles& Get();
 
-  // Opens the session if it is not open yet.
+  // Opens the session unless it is open.
   cublasStatus_t Create(cublasLtHandle_t& handle);
   bool Destroy(cublasLtHandle_t handle);
-  // The core of the device that was current when the handle was created; null if it is none. A
-  // handle of cuBLAS is one of cuBLASLt, too.
+  // The core of the device that was current when the handle was created; null for an unknown
+  // handle. Handles of cuBLAS are handles of cuBLASLt, too.
   ClientCore* FindCore(cublasLtHandle_t handle) const;
 
  private:

@@ -52,7 +52,7 @@ bool CublasLtHeuristics::Find(const std::string& question, Known& known) const {
 
 void CublasLtHeuristics::Keep(std::string question, Known known) {
   const std::lock_guard lock(mutex_);
-  // A program with more shapes than that has no use for those of long ago.
+  // A program with more shapes than `capacity_` no longer needs the oldest ones.
   if (known_.size() >= capacity_) known_.clear();
   if (capacity_ > 0) known_.insert_or_assign(std::move(question), std::move(known));
 }

@@ -13,19 +13,19 @@
 
 namespace torpor::shim {
 
-// What the executor's library answers to questions for algorithms. Programs ask before every
-// product, so each question is sent once for a device. Thread-safe.
+// The executor's answers to questions for algorithms. Programs ask before every product, so each
+// question is sent once for a device. Thread-safe.
 class CublasLtHeuristics {
  public:
   // Never destroyed.
   static CublasLtHeuristics& Get();
 
-  // At most `requested` answers, best first; a status where the library finds none.
+  // Returns at most `requested` answers, best first, or the library's status if no algorithm fits.
   cublasStatus_t Ask(ClientCore& core, const wire::CublasLtProblem& problem,
                      const LtMatmulPreference& preference, std::uint32_t requested,
                      std::vector<wire::CublasLtAnswer>& answers);
 
-  // As cublasLtHeuristicsCacheGetCapacity and ...SetCapacity; in questions.
+  // As cublasLtHeuristicsCacheGetCapacity and ...SetCapacity; counted in questions.
   std::size_t capacity() const;
   void SetCapacity(std::size_t capacity);
 

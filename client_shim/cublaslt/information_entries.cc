@@ -28,7 +28,7 @@ cublasStatus_t cublasLtHeuristicsCacheSetCapacity(size_t capacity) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// There is no log: the calls run elsewhere. The settings are taken and lead nowhere.
+// The settings of the log have no effect: the calls run in the executor.
 cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtLoggerSetFile(FILE*) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtLoggerOpenFile(const char*) { return CUBLAS_STATUS_SUCCESS; }

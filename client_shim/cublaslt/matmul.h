@@ -8,13 +8,15 @@
 
 namespace torpor::shim {
 
-// The values of a matmul's descriptors; CUBLAS_STATUS_INVALID_VALUE where one is none or they do
-// not go together, CUBLAS_STATUS_NOT_SUPPORTED, said once, where they cannot be sent.
+// Reads the values of a matmul's descriptors. Returns CUBLAS_STATUS_INVALID_VALUE for invalid or
+// inconsistent descriptors, and CUBLAS_STATUS_NOT_SUPPORTED, logged once, for values that cannot be
+// sent.
 cublasStatus_t ReadProblem(cublasLtMatmulDesc_t matmul, cublasLtMatrixLayout_t a,
                            cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                            cublasLtMatrixLayout_t d, wire::CublasLtProblem& problem);
 
-// An algorithm as programs hold it, and back; none where the program made it up itself.
+// Converts an algorithm to the program's opaque structure and back; nullopt for a structure that no
+// heuristic has filled in.
 cublasLtMatmulAlgo_t ToOpaque(const wire::CublasLtAlgorithm& algorithm);
 std::optional<wire::CublasLtAlgorithm> FromOpaque(const cublasLtMatmulAlgo_t& opaque);
 

@@ -10,7 +10,7 @@
 #include "client_shim/stream_work.h"
 #include "proto/cuda_api/cublaslt_commands.h"
 
-// Handles, products, and which algorithms there are for one.
+// Handles, products, and the algorithms for a product.
 namespace torpor::shim {
 namespace {
 
@@ -25,7 +25,7 @@ cublasStatus_t WithHandle(cublasLtHandle_t handle, Body body,
       entry);
 }
 
-// False for null.
+// Reads a scalar of the descriptor's type; false if `scalar` is null.
 bool ReadScalar(const LtMatmulDescriptor& matmul, const void* scalar, wire::CublasScalar& value) {
   if (!scalar) return false;
   if (matmul.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE)

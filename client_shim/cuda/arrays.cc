@@ -5,7 +5,7 @@
 namespace torpor::shim {
 namespace {
 
-// What the runtime's functions that make arrays are given.
+// The arguments of the runtime's functions that create arrays.
 struct Wanted {
   cudaChannelFormatDesc format{};
   cudaExtent extent{};

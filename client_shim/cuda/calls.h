@@ -1,6 +1,6 @@
 #pragma once
 
-// What the expressions of proto/cuda_api/cuda.py call.
+// The functions that the expressions of proto/cuda_api/cuda.py call.
 #include <bit>
 
 #include "client_shim/cuda/arrays.h"

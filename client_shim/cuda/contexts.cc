@@ -29,7 +29,7 @@ class Contexts {
     contexts_[handle] = {device, flags};
     return handle;
   }
-  // False: no context that was created.
+  // False if the program has created no such context.
   bool Destroy(CUcontext handle) {
     std::lock_guard lock(mutex_);
     for (const auto& [device, primary] : primaries_)
@@ -57,7 +57,7 @@ class Contexts {
     ++primary.holders;
     return primary.handle;
   }
-  // False: nobody holds it.
+  // False if the primary context is not retained.
   bool Release(CUdevice device) {
     std::lock_guard lock(mutex_);
     Held& primary = PrimaryLocked(device);
@@ -92,7 +92,7 @@ class Contexts {
     }
     return primary;
   }
-  // Handles are numbers, never used again, that look like nothing else.
+  // Handles are numbers that are never reused and resemble no other kind of handle.
   CUcontext Mint() { return reinterpret_cast<CUcontext>(kFirstHandle + ++minted_); }
 
   static constexpr std::uintptr_t kFirstHandle = std::uintptr_t{0xc0} << kHandleSerialBits;
@@ -108,7 +108,7 @@ Contexts& TheContexts() {
   return *contexts;
 }
 
-// Zero-initialised and without destructor, so that exit handlers may use it.
+// Zero-initialised and without destructor, so that exit handlers may use the stack.
 constexpr std::size_t kMaxOnStack = 256;
 struct Stack {
   std::size_t depth;
@@ -124,14 +124,14 @@ CUcontext Current() {
   return has_primary ? TheContexts().Primary(device) : nullptr;
 }
 
-// The runtime's current device is that of the context on top.
+// Makes the device of the top context the runtime's current device.
 CUresult FollowTop() {
   if (stack.depth == 0) return CUDA_SUCCESS;
   const std::optional<Context> top = TheContexts().Find(stack.contexts[stack.depth - 1]);
   return top ? ToCuResult(Runtime().cudaSetDevice(top->device)) : CUDA_SUCCESS;
 }
 
-// Does `body` with the device as the runtime's current one.
+// Runs `body` with `device` as the runtime's current device.
 template <typename Body>
 CUresult OnDevice(CUdevice device, const Body& body) {
   int before = 0;

@@ -2,14 +2,14 @@
 
 #include <cuda.h>
 
-// Contexts, of which each device really has one: its primary context. One that a program
-// creates is another handle over the same memory, streams and modules, with a place of its own on
-// the stacks of threads. When nothing holds a context any more (no created one, no retained
-// primary one, no use of the runtime) everything that the process has on the device goes.
+// Contexts. Each device really has only a primary context: a context that a program creates is
+// another handle over the same memory, streams and modules, with its own place on the stacks of
+// threads. After the last holder is gone (created contexts, retained primary contexts, the
+// runtime's use) everything that the process has on the device is destroyed.
 namespace torpor::shim {
 
 CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device);
-// Whether cuCtxCreate's parameters ask for nothing beyond an ordinary context.
+// Whether cuCtxCreate's parameters ask for an ordinary context only.
 bool IsPlain(const CUctxCreateParams* parameters);
 CUresult DestroyContext(CUcontext context);
 
@@ -20,24 +20,26 @@ CUresult SetPrimaryFlags(CUdevice device, unsigned flags);
 CUresult GetPrimaryState(CUdevice device, unsigned* flags, int* active);
 
 // The calling thread's stack, whose top decides on the runtime's current device. SetContext
-// replaces the top; null takes it away.
+// replaces the top; SetContext(null) pops the top.
 CUresult PushContext(CUcontext context);
 CUresult PopContext(CUcontext* context);
 CUresult SetContext(CUcontext context);
-// Null where there is none. The primary context of a thread that has called the runtime only.
+// The current context, or null. A thread that has called the runtime only has the primary context.
 CUresult GetContext(CUcontext* context);
-// CUDA_ERROR_INVALID_CONTEXT where there is none, CUDA_ERROR_CONTEXT_IS_DESTROYED.
+// Returns CUDA_ERROR_INVALID_CONTEXT without a current context, CUDA_ERROR_CONTEXT_IS_DESTROYED if
+// the current context is destroyed.
 CUresult CheckCurrentContext();
 
-// A null `context` is the current one.
+// A null `context` stands for the current context.
 CUresult GetContextDevice(CUdevice* device, CUcontext context);
 CUresult GetContextId(CUcontext context, unsigned long long* id);
 CUresult GetContextVersion(CUcontext context, unsigned* version);
 CUresult GetContextFlags(unsigned* flags);
 CUresult SetContextFlags(unsigned flags);
-// The context of a stream: the current one if it is of its device, else the device's primary one.
+// The context of a stream: the current context if on the stream's device, else that device's
+// primary context.
 CUresult GetStreamContext(CUstream stream, CUcontext* context);
-// The same for memory and whatever else is of a device.
+// As GetStreamContext, for memory and other objects of `device`.
 CUcontext ContextOnDevice(CUdevice device);
 
 CUresult EnablePeer(CUcontext peer, unsigned flags);

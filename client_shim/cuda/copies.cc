@@ -10,7 +10,7 @@ namespace {
 // One side of a copy.
 struct Side {
   CUmemorytype type = CU_MEMORYTYPE_HOST;
-  const void* host = nullptr;  // which of these three, the type says
+  const void* host = nullptr;  // the type decides which of these three is set
   CUdeviceptr device = 0;
   CUarray array = nullptr;
   std::size_t x = 0;  // in bytes
@@ -22,7 +22,7 @@ struct Side {
   bool is_array() const { return type == CU_MEMORYTYPE_ARRAY; }
 };
 
-// A pitch of zero means that rows lie one after another, a height of zero that slices do.
+// A pitch of zero means contiguous rows, a height of zero contiguous slices.
 Side SourceOf(const CUDA_MEMCPY3D& copy) {
   return {copy.srcMemoryType,
           copy.srcHost,
@@ -47,7 +47,7 @@ Side TargetOf(const CUDA_MEMCPY3D& copy) {
           copy.dstHeight != 0 ? copy.dstHeight : copy.Height};
 }
 
-// Null: of a type that there is not.
+// The address of the side's memory; null for an unknown type.
 std::uint8_t* BaseOf(const Side& side) {
   switch (side.type) {
     case CU_MEMORYTYPE_HOST:
@@ -65,7 +65,7 @@ CUresult Finish(CUstream stream, CopyWait wait) {
                                 : CUDA_SUCCESS;
 }
 
-// Slice by slice: the runtime's copies of rows need no pinned memory in between.
+// Copies slice by slice: the runtime's copies of rows need no intermediate pinned memory.
 CUresult CopyMemory(const Side& to, const Side& from, const cudaExtent& extent, CUstream stream,
                     CopyWait wait) {
   std::uint8_t* const target = BaseOf(to);
@@ -81,8 +81,8 @@ CUresult CopyMemory(const Side& to, const Side& from, const cudaExtent& extent, 
   return Finish(stream, wait);
 }
 
-// One side as the runtime has it, whose positions and widths are in texels where an array takes
-// part. `texel`: their bytes; 1 for memory.
+// One side in the runtime's terms: positions and widths are in texels if an array takes part.
+// `texel` is the size of a texel in bytes; 1 for memory.
 struct RuntimeSide {
   cudaArray_t array = nullptr;
   cudaPitchedPtr memory{};

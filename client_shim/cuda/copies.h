@@ -8,14 +8,14 @@
 
 namespace torpor::shim {
 
-enum class CopyWait { kNo, kYes };  // whether the call returns when host memory is done with
+enum class CopyWait { kNo, kYes };  // whether the call waits until host memory is no longer used
 
-// Between host memory, device memory and arrays, any direction. Where an array takes part, bytes
-// are whole texels.
+// Copies between host memory, device memory and arrays, in any direction. If an array takes part,
+// widths and positions in bytes must be whole texels.
 CUresult CopyRectangle(const CUDA_MEMCPY2D* copy, CUstream stream, CopyWait wait);
 CUresult CopyBox(const CUDA_MEMCPY3D* copy, CUstream stream, CopyWait wait);
 
-// Sets elements of 1, 2 or 4 bytes.
+// Sets elements of 1, 2 or 4 bytes to `value`.
 CUresult SetElements(CUdeviceptr to, unsigned value, unsigned element_bytes, std::size_t count,
                      CUstream stream);
 CUresult SetRows(CUdeviceptr to, std::size_t pitch, unsigned value, unsigned element_bytes,

@@ -16,7 +16,7 @@ const wire::DeviceDescription& Description(CUdevice device) {
   return Devices()[static_cast<std::size_t>(device)];
 }
 
-// What the runtime offers or the device could do, but this API does not.
+// Attributes of features that the runtime or the device has, but this API does not offer.
 bool IsWithheld(CUdevice_attribute attribute) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:

@@ -8,7 +8,7 @@ namespace torpor::shim {
 
 CUresult GetDeviceCount(int* count);
 CUresult GetDevice(CUdevice* device, int ordinal);
-// CUDA_ERROR_INVALID_DEVICE if there is no such device.
+// Returns CUDA_ERROR_INVALID_DEVICE unless `device` exists.
 CUresult CheckDevice(CUdevice device);
 CUresult GetDeviceName(char* name, int bytes, CUdevice device);
 CUresult GetDeviceUuid(CUuuid* uuid, CUdevice device);

@@ -2,7 +2,7 @@
 
 #include <span>
 
-// Tables that the generator makes of NVIDIA's headers (driver_tables.cc in the build folder).
+// Tables that the generator derives from NVIDIA's headers (driver_tables.cc in the build folder).
 namespace torpor::shim {
 
 struct DriverErrorName {
@@ -14,11 +14,11 @@ std::span<const DriverErrorName> DriverErrorNames();
 // One version of a function of the driver API.
 struct DriverFunction {
   const char* name;  // without the version suffix
-  int cuda_version;  // 1000 * major + 10 * minor of the release that brought it
+  int cuda_version;  // 1000 * major + 10 * minor of the release with this form
   void* function;
-  void* per_thread;  // its variant with the per-thread default stream; null if there is none
+  void* per_thread;  // the variant with the per-thread default stream, or null
 };
-// By name, and of each name by version.
+// Sorted by name, then by version.
 std::span<const DriverFunction> DriverFunctions();
 
 }  // namespace torpor::shim

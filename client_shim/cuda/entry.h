@@ -10,9 +10,9 @@
 #include "client_shim/core/client_core.h"
 #include "client_shim/cudart/driver_seam.h"
 
-// What every entry of the driver API is: one of Always, Initialized or InContext around a lambda,
-// whose answer (a CUresult or the runtime's cudaError_t) is told in the driver's words. Nothing is
-// thrown, and the runtime's last error stays as it is. `name` is the entry's, for a trace.
+// The frame of every entry of the driver API: Always, Initialized or InContext around a lambda. The
+// lambda's result, a CUresult or the runtime's cudaError_t, becomes a CUresult. No exception leaves
+// an entry, and the runtime's last error is unchanged. `name` is the entry's, for a trace.
 namespace torpor::shim {
 
 inline const DriverSeam& Seam() {
@@ -21,7 +21,7 @@ inline const DriverSeam& Seam() {
 }
 inline const RuntimeFunctions& Runtime() { return Seam().runtime; }
 
-// Both enumerations have the same numbers for what both can say.
+// Both enumerations have the same numbers for their common errors.
 CUresult ToCuResult(cudaError_t error);
 inline CUresult ToCuResult(CUresult result) { return result; }
 
@@ -40,9 +40,9 @@ CUresult Always(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
   return result;
 }
 
-// CUDA_SUCCESS if cuInit was called, by the program or the runtime.
+// Returns CUDA_SUCCESS if the program or the runtime has called cuInit.
 CUresult CheckInitialized();
-// CUDA_SUCCESS if moreover the calling thread has a context.
+// As CheckInitialized; the calling thread must have a context, too.
 CUresult CheckContext();
 
 template <typename Body>
@@ -65,7 +65,7 @@ CUresult InContext(Body&& body, const char* name = __builtin_FUNCTION()) noexcep
       name);
 }
 
-// Says once that `what` is not supported. CUDA_ERROR_NOT_SUPPORTED.
+// Logs once that `what` is not supported and returns CUDA_ERROR_NOT_SUPPORTED.
 CUresult Refuse(const char* what);
 
 // Stream 0 of a program that was compiled with --default-stream per-thread.
@@ -78,7 +78,7 @@ inline void** AsPointers(CUdeviceptr* addresses) { return reinterpret_cast<void*
 
 }  // namespace torpor::shim
 
-// In a function that returns a CUresult: passes a failure of either API on.
+// In a function that returns a CUresult: returns a failure of either API.
 #define TORPOR_CU_TRY(expression)                                            \
   if (const CUresult torpor_result = ::torpor::shim::ToCuResult(expression); \
       torpor_result != CUDA_SUCCESS)                                         \

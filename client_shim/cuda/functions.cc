@@ -20,7 +20,7 @@ CUresult Attribute(CUdevice_attribute attribute, int& value) {
   return GetDeviceAttribute(&value, attribute, kDevice);
 }
 
-// Null: kernels have no such attribute.
+// The attribute's value in `all`; null if kernels have no such attribute.
 const int* Find(const cudaFuncAttributes& all, CUfunction_attribute attribute) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -103,7 +103,7 @@ CUresult FindBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2
   if (most > 0) limit = std::min(limit, most);
   int max_threads = 0;
   *grid = *block = 0;
-  // Blocks of whole warps, but for the largest; the larger block wins where both do as well.
+  // Tries blocks of whole warps and the limit; of two equally good blocks the larger wins.
   for (int size = limit; size > 0; size = (size - 1) / warp * warp) {
     int blocks = 0;
     const std::size_t bytes = shared_of ? shared_of(size) : shared;
@@ -121,7 +121,7 @@ CUresult FindSharedMemory(std::size_t* shared, CUfunction function, int blocks, 
   int most = 0;
   TORPOR_CU_TRY(
       GetFunctionAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
-  // Fewer blocks fit the more each one takes: the last size at which enough do.
+  // The larger a block's share, the fewer blocks fit: finds the last size with enough blocks.
   std::size_t fits = 0;
   std::size_t too_much = static_cast<std::size_t>(most) + 1;
   while (too_much - fits > 1) {

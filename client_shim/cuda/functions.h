@@ -11,11 +11,12 @@ CUresult GetFunctionAttribute(int* value, CUfunction_attribute attribute, const 
 CUresult GetLoadingState(CUfunctionLoadingState* state, CUfunction function);
 CUresult LoadFunction(CUfunction function);
 
-// The block size with which most threads are active on a multiprocessor, and the smallest grid
-// that then fills the device.
+// Finds the block size with the most active threads on a multiprocessor, and the smallest grid of
+// such blocks that fills the device.
 CUresult FindBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2DSize shared_of,
                        std::size_t shared, int most, unsigned flags);
-// The most dynamic shared memory with which `blocks` of `block_size` threads are active together.
+// Finds the most dynamic shared memory, in bytes, with which `blocks` blocks of `block_size`
+// threads are active together.
 CUresult FindSharedMemory(std::size_t* shared, CUfunction function, int blocks, int block_size);
 
 }  // namespace torpor::shim

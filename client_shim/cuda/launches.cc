@@ -10,7 +10,7 @@
 namespace torpor::shim {
 namespace {
 
-// Finds every parameter in the buffer.
+// Finds the address of every parameter in the buffer.
 CUresult Unpack(CUfunction function, const PackedArguments& packed, std::vector<void*>& pointers) {
   std::size_t offset = 0;
   std::size_t bytes = 0;
@@ -65,7 +65,7 @@ CUresult LaunchExtended(const CUlaunchConfig* config, CUfunction function, void*
   same.blockDim = dim3(config->blockDimX, config->blockDimY, config->blockDimZ);
   same.dynamicSmemBytes = config->sharedMemBytes;
   same.stream = config->hStream ? config->hStream : default_stream;
-  // The same union with the same numbers under other names.
+  // Both are the same union with the same numbers under different names.
   static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
   same.attrs = reinterpret_cast<cudaLaunchAttribute*>(config->attrs);
   same.numAttrs = config->numAttrs;
@@ -78,7 +78,7 @@ CUresult AddCallback(CUstream stream, CUstreamCallback function, void* data, uns
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   auto callback = std::make_unique<Callback>(Callback{function, data});
   TORPOR_CU_TRY(Runtime().cudaStreamAddCallback(stream, RunCallback, callback.get(), flags));
-  (void)callback.release();  // RunCallback's now
+  (void)callback.release();  // RunCallback deletes the object
   return CUDA_SUCCESS;
 }
 

@@ -13,14 +13,14 @@ struct LaunchShape {
   bool is_cooperative = false;
 };
 
-// The arguments are in `parameters`, a pointer each, or packed in the buffer that `extra` names.
+// `parameters` points to each argument; if null, `extra` names a buffer with the packed arguments.
 CUresult Launch(CUfunction function, const LaunchShape& shape, void** parameters, void** extra);
 
 // Stream 0 of the configuration stands for `default_stream`.
 CUresult LaunchExtended(const CUlaunchConfig* config, CUfunction function, void** parameters,
                         void** extra, cudaStream_t default_stream);
 
-// `callback` gets the stream's state in the driver's words.
+// `callback` receives the stream's state as a CUresult.
 CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned flags);
 
 }  // namespace torpor::shim

@@ -27,7 +27,7 @@ class Links {
     links_.emplace(handle, std::move(link));
     return handle;
   }
-  // Null if the handle is none.
+  // Null for an unknown handle.
   std::shared_ptr<Link> Find(CUlinkState handle) {
     std::lock_guard lock(mutex_);
     const auto found = links_.find(handle);

@@ -4,8 +4,9 @@
 
 #include <cstddef>
 
-// cuLink: what is linked is loaded by the executor's driver, which compiles PTX itself. So a link
-// of one input is that input; several need a linker, which the executor does not have.
+// cuLink. The executor's driver loads the result and compiles PTX itself, so a link of one input
+// results in that input. Several inputs need a linker, which the executor does not have, and are
+// refused.
 namespace torpor::shim {
 
 CUresult CreateLink(unsigned option_count, CUjit_option* options, void** values, CUlinkState* link);

@@ -9,7 +9,7 @@
 namespace torpor::shim {
 namespace {
 
-// What the attributes are read from.
+// The source of the attributes.
 struct Pointer {
   CUdeviceptr address = 0;
   cudaPointerAttributes runtime{};

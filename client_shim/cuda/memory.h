@@ -6,11 +6,11 @@
 
 namespace torpor::shim {
 
-// Either pointer may be null.
+// `base` or `bytes` may be null.
 CUresult GetAddressRange(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address);
 
 CUresult GetPointerAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address);
-// Of an address that is no memory of CUDA's every attribute is zero, which is no error.
+// An address outside of CUDA's memory has zero for every attribute and is no error.
 CUresult GetPointerAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
                               CUdeviceptr address);
 

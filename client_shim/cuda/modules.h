@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-// Modules, libraries and their functions, which are the runtime's: a CUmodule is a cudaLibrary_t,
+// Modules, libraries and functions, which are the runtime's objects: a CUmodule is a cudaLibrary_t,
 // a CUfunction a cudaKernel_t.
 namespace torpor::shim {
 

@@ -10,7 +10,7 @@
 namespace torpor::shim {
 namespace {
 
-// The newest form that `version` had. Null if it had none.
+// The newest form of the function in CUDA `version`; null if that version had no such function.
 const DriverFunction* Find(const char* name, int version) {
   const DriverFunction* found = nullptr;
   for (const DriverFunction& function : DriverFunctions())
@@ -56,7 +56,7 @@ CUresult GetErrorString(CUresult error, const char** text) {
   const char* name = nullptr;
   *text = nullptr;
   TORPOR_CU_TRY(GetErrorName(error, &name));
-  // The runtime has the driver's texts, but for what only the driver can say.
+  // The runtime has the driver's texts but for errors of the driver API alone.
   *text = Runtime().cudaGetErrorString(static_cast<cudaError_t>(error));
   if (std::strcmp(*text, "unrecognized error code") == 0) *text = name;
   return CUDA_SUCCESS;

@@ -4,12 +4,12 @@
 
 namespace torpor::shim {
 
-// The form of `name` that CUDA `version` had. `status` may be null: then one that is not found is
-// CUDA_ERROR_NOT_FOUND, else CUDA_SUCCESS and said there.
+// Finds the form of `name` in CUDA `version`. For an unknown name, returns CUDA_ERROR_NOT_FOUND if
+// `status` is null, else CUDA_SUCCESS with the result in `status`.
 CUresult GetProcAddress(const char* name, void** function, int version, cuuint64_t flags,
                         CUdriverProcAddressQueryResult* status, bool per_thread);
 
-// Undocumented tables, by which NVIDIA's own libraries reach into NVIDIA's driver: there are none.
+// Undocumented tables for NVIDIA's own libraries. Offers no table and returns CUDA_ERROR_NOT_FOUND.
 CUresult GetExportTable(const void** table, const CUuuid* id);
 
 CUresult GetErrorName(CUresult error, const char** name);

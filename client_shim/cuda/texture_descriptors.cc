@@ -9,7 +9,7 @@ namespace torpor::shim {
 namespace {
 
 struct Channel {
-  int bits = 0;  // 0: arrays have no such channels
+  int bits = 0;  // 0 if arrays cannot have such channels
   cudaChannelFormatKind kind = cudaChannelFormatKindNone;
 };
 
@@ -52,7 +52,7 @@ bool IsFilter(CUfilter_mode mode) {
 }  // namespace
 
 CUresult ToRuntime(CUarray_format format, unsigned channels, cudaChannelFormatDesc& description) {
-  // All from here on are.
+  // All formats from here on are compressed, planar or normalised.
   if (format >= CU_AD_FORMAT_BC1_UNORM)
     return Refuse("an array of a compressed, planar or normalised format");
   const auto [bits, kind] = ChannelOf(format);
@@ -207,7 +207,7 @@ CUDA_TEXTURE_DESC ToDriver(const cudaTextureDesc& description) {
   return texture;
 }
 
-// Member by member the same structure.
+// Both structures have the same members.
 CUresult ToRuntime(const CUDA_RESOURCE_VIEW_DESC& view, cudaResourceViewDesc& description) {
   if (view.format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7) return CUDA_ERROR_INVALID_VALUE;
   description = std::bit_cast<cudaResourceViewDesc>(view);

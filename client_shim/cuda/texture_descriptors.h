@@ -5,9 +5,9 @@
 
 #include "client_shim/cuda/entry.h"
 
-// Arrays, textures and surfaces as either API describes them. CUDA_ERROR_INVALID_VALUE for what is
-// no description, CUDA_ERROR_NOT_SUPPORTED for what the runtime has no words for; the results are
-// then not to be used.
+// Converts descriptions of arrays, textures and surfaces between both APIs. Returns
+// CUDA_ERROR_INVALID_VALUE for an invalid description and CUDA_ERROR_NOT_SUPPORTED for a
+// description that the runtime cannot express; the results are then undefined.
 namespace torpor::shim {
 
 // Handles of arrays are the same in both APIs.
@@ -20,7 +20,7 @@ CUresult ToRuntime(CUarray_format format, unsigned channels, cudaChannelFormatDe
 CUresult ToDriver(const cudaChannelFormatDesc& description, CUarray_format& format,
                   unsigned& channels);
 
-// CUDA_ARRAY3D_... as cudaArray...
+// Converts CUDA_ARRAY3D_... to cudaArray... flags.
 CUresult ToRuntimeArrayFlags(unsigned flags, unsigned& runtime_flags);
 
 CUresult ToRuntime(const CUDA_RESOURCE_DESC& resource, cudaResourceDesc& description);

@@ -2,7 +2,7 @@
 
 #include <cuda.h>
 
-// Texture and surface objects, which have the same values in both APIs.
+// Texture and surface objects. Both APIs share the handles.
 namespace torpor::shim {
 
 // `view` may be null.
@@ -10,7 +10,7 @@ CUresult CreateTexture(CUtexObject* object, const CUDA_RESOURCE_DESC* resource,
                        const CUDA_TEXTURE_DESC* texture, const CUDA_RESOURCE_VIEW_DESC* view);
 CUresult DescribeTextureResource(CUDA_RESOURCE_DESC* resource, CUtexObject object);
 CUresult DescribeTexture(CUDA_TEXTURE_DESC* texture, CUtexObject object);
-// CUDA_ERROR_INVALID_VALUE if the texture has no view.
+// Returns CUDA_ERROR_INVALID_VALUE if the texture has no view.
 CUresult DescribeTextureView(CUDA_RESOURCE_VIEW_DESC* view, CUtexObject object);
 
 CUresult CreateSurface(CUsurfObject* object, const CUDA_RESOURCE_DESC* resource);

@@ -38,7 +38,7 @@ class VirtualMemory {
     std::lock_guard lock(mutex_);
     reservations_[address] = reservation;
   }
-  // The allocation that is to be freed.
+  // Ends the reservation and returns the allocation that the caller frees.
   CUresult Unreserve(CUdeviceptr address, std::size_t bytes, void*& allocation) {
     std::lock_guard lock(mutex_);
     const auto found = reservations_.find(address);
@@ -93,7 +93,7 @@ class VirtualMemory {
     mappings_.erase(first, last);
     return CUDA_SUCCESS;
   }
-  // Whether whole mappings cover exactly the range.
+  // Whether a sequence of whole mappings covers exactly the range.
   bool Covers(CUdeviceptr address, std::size_t bytes) {
     std::lock_guard lock(mutex_);
     return IsMapped(address, bytes);

@@ -4,10 +4,9 @@
 
 #include <cstddef>
 
-// The driver's virtual memory calls, as far as a session's one address range allows: a reservation
-// is memory of the current device at once, which is counted from then on, and memory that is
-// created is where it is first mapped. What cannot be so (the same memory at two addresses, or
-// shared with another process) is refused.
+// The driver's virtual memory calls, within the limits of a session's single address range: a
+// reservation allocates memory of the current device at once, and created memory lives at its first
+// mapped address. Refused: the same memory at two addresses, or shared with another process.
 namespace torpor::shim {
 
 CUresult ReserveAddresses(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
@@ -20,7 +19,7 @@ CUresult ReleasePhysical(CUmemGenericAllocationHandle handle);
 
 CUresult MapPhysical(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                      CUmemGenericAllocationHandle handle, unsigned long long flags);
-// Of one or several whole mappings.
+// Unmaps one or several whole mappings.
 CUresult UnmapPhysical(CUdeviceptr address, std::size_t bytes);
 
 CUresult SetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* descriptions,
@@ -29,9 +28,9 @@ CUresult GetAccess(unsigned long long* flags, const CUmemLocation* location, CUd
 CUresult GetGranularity(std::size_t* bytes, const CUmemAllocationProp* properties,
                         CUmemAllocationGranularity_flags option);
 
-// Whether addresses of the device are reserved, which belong to no context.
+// Whether any addresses of the device are reserved. Reservations belong to no context.
 bool HasReservations(CUdevice device);
-// All memory of the device was freed, that of reservations too: they and their mappings are gone.
+// Forgets all reservations and mappings of the device, after all memory of the device was freed.
 void ForgetReservations(CUdevice device);
 
 }  // namespace torpor::shim

@@ -10,13 +10,13 @@
 #include "proto/cuda_api/cudnn_commands.h"
 #include "proto/cuda_api/cudnn_values.h"
 
-// Which algorithms a convolution can be computed by: what the executor's library says.
+// The algorithms for a convolution, according to the executor's library.
 namespace torpor::shim {
 namespace {
 
 enum Direction : std::uint32_t { kForward = 0, kData = 1, kFilter = 2 };
 
-// The tensors of a convolution, whichever of them is sought: y is of w and x.
+// The tensors of a convolution y = w * x, any of which may be the result.
 struct Convolution {
   cudnnTensorDescriptor_t x;
   cudnnFilterDescriptor_t w;
@@ -78,8 +78,8 @@ cudnnStatus_t Algorithms(cudnnHandle_t handle, Direction direction, bool is_meas
   });
 }
 
-// Of those found, the ones that the program's workspace is enough for. What is measured is measured
-// on memory of the library's own.
+// Keeps the algorithms for which the program's workspace suffices. The executor's library measures
+// algorithms on memory of its own.
 template <typename Performance>
 cudnnStatus_t AlgorithmsWithin(std::size_t workspace_bytes, cudnnHandle_t handle,
                                Direction direction, const Convolution& given, int requested,
@@ -106,7 +106,7 @@ cudnnStatus_t PutCount(cudnnHandle_t handle, int value, int* count) {
 
 using namespace torpor::shim;  // NOLINT: the rest only defines the C interface
 
-// With and without tensor cores.
+// Counts each algorithm with and without tensor cores.
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
   return PutCount(handle, 2 * CUDNN_CONVOLUTION_FWD_ALGO_COUNT, count);
 }

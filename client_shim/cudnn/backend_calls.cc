@@ -10,13 +10,13 @@
 #include "nvidia/cudnn/backend_library.h"
 #include "proto/cuda_api/cudnn_commands.h"
 
-// Execution of the backend API's graphs, and what only the executor's library knows of them. Its
-// other entries are in nvidia/cudnn/backend_entries.cc.
+// Execution of the backend API's graphs, and the answers of the executor's library about graphs.
+// The other entries of the backend API are in nvidia/cudnn/backend_entries.cc.
 namespace torpor {
 namespace {
 
-// The core of the handle that a graph was given, or, as cuDNN now lets programs leave it out, of
-// the current device.
+// The core of the graph's handle, or of the current device if the program has set no handle, which
+// recent cuDNN allows.
 shim::ClientCore* CoreOf(cudnnHandle_t handle) {
   if (!handle) {
     shim::ClientCore& core = *torpor_client_core();

@@ -4,8 +4,8 @@
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/unsupported.h"
 
-// The extended forms of batch normalisation: without an activation and an addition they compute
-// what the plain ones do, and need neither workspace nor reserved space for it.
+// The extended forms of batch normalisation. Without activation and addition they equal the plain
+// forms and need neither workspace nor reserved space.
 namespace torpor::shim {
 namespace {
 

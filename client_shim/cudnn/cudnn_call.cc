@@ -6,7 +6,7 @@ namespace torpor::shim {
 
 void CudnnCall::Stream(std::uint64_t& field) {
   if (!handle_) return;
-  // The calling thread's, which need not be the one that set the stream.
+  // The calling thread may differ from the thread that set the stream.
   if (handle_->program_stream == cudaStreamPerThread)
     handle_->stream = handle_->core->PerThreadStream();
   field = handle_->stream;

@@ -17,8 +17,9 @@
 
 namespace torpor::shim {
 
-// One call of a cuDNN function, as the generated entries make it: fill the command's fields in one
-// after another, then Send or AskSize. The first field that cannot be sent decides the status.
+// One call of a cuDNN function from a generated entry: the entry fills in the command's fields one
+// after another, then calls Send or AskSize. The first field that cannot be sent decides the
+// status.
 class CudnnCall {
  public:
   explicit CudnnCall(cudnnHandle_t handle, const char* entry = __builtin_FUNCTION())
@@ -53,7 +54,7 @@ class CudnnCall {
     return IsSendable(command) ? SendValid(command) : status_;
   }
 
-  // Where the fields are known to be valid.
+  // As Send, for fields that are known to be valid.
   template <typename Command>
   cudnnStatus_t SendValid(const Command& command) {
     if (status_ != CUDNN_STATUS_SUCCESS) return status_;
@@ -63,7 +64,7 @@ class CudnnCall {
     });
   }
 
-  // The stream is no part of the question.
+  // Leaves the stream out of the question: the answer does not depend on the stream.
   template <typename Answer, typename Command>
   cudnnStatus_t AskSize(Command& command, std::size_t* size) {
     if (!size) Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);

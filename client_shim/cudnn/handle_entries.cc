@@ -3,7 +3,7 @@
 #include "client_shim/cudnn/overrides.h"
 #include "client_shim/stream_work.h"
 
-// Handles, and what is the same on every node.
+// Handles, and entries with the same answer on every node.
 using torpor::shim::CudnnHandle;
 using torpor::shim::CudnnHandleTable;
 
@@ -52,7 +52,7 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
   return CUDNN_STATUS_BAD_PARAM;
 }
 
-// Of a status that is more exact its category is told.
+// A detailed status has the text of its category.
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   switch (CUDNN_STATUS_CATEGORY(int{status})) {
     case 0:

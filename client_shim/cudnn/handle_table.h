@@ -11,12 +11,11 @@
 
 namespace torpor::shim {
 
-// A handle of this process: nothing but its device and the stream that was set on it. As with
-// cuDNN's own, one thread at a time uses one.
+// A program's cuDNN handle: a device and a stream. Not thread-safe, like cuDNN's own handles.
 struct CudnnHandle {
-  ClientCore* core = nullptr;             // of the device that was current when it was created
-  cudaStream_t program_stream = nullptr;  // as the program named it
-  std::uint64_t stream = 0;               // the session's; 0 is the legacy default stream
+  ClientCore* core = nullptr;             // of the device that was current at creation
+  cudaStream_t program_stream = nullptr;  // the program's name of the stream
+  std::uint64_t stream = 0;               // the session's handle; 0 is the legacy default stream
 };
 
 // The live handles of the process; thread-safe.
@@ -25,9 +24,9 @@ class CudnnHandleTable {
   // Never destroyed: programs destroy handles from destructors of their own globals.
   static CudnnHandleTable& Get();
 
-  // Opens the session if it is not open yet.
+  // Opens the session unless it is open.
   cudnnStatus_t Create(cudnnHandle_t& handle);
-  // Null if there is no such handle. The pointer lives until the handle is removed.
+  // Returns null for an unknown handle. The pointer is valid until the handle is removed.
   CudnnHandle* Find(cudnnHandle_t handle) const;
   bool Remove(cudnnHandle_t handle);
 

@@ -13,14 +13,14 @@
 
 namespace torpor::shim {
 
-// Questions that only the library on the GPU can answer (workspaces, algorithms) and that have one
-// answer for the same descriptors: each is sent once for a device. Thread-safe.
+// Questions for the library on the GPU (workspaces, algorithms) whose answers depend on descriptors
+// only. Each question is sent once for a device. Thread-safe.
 class CudnnQuestions {
  public:
   // Never destroyed.
   static CudnnQuestions& Get();
 
-  // `result` is the encoded answer, where the library had one.
+  // Sets `result` to the library's encoded answer, which is empty after most failures.
   cudnnStatus_t Ask(ClientCore& core, std::uint32_t call_id, std::span<const std::uint8_t> fields,
                     std::vector<std::uint8_t>& result);
 
@@ -29,7 +29,7 @@ class CudnnQuestions {
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     std::vector<std::uint8_t> result;
   };
-  // A program with more shapes than that has no use for those of long ago.
+  // A program with more shapes than this no longer needs the oldest ones.
   static constexpr std::size_t kMax = 8192;
 
   std::mutex mutex_;

@@ -12,7 +12,7 @@
 #include "nvidia/cudnn/recurrent_checks.h"
 #include "proto/cuda_api/cudnn_commands.h"
 
-// Recurrent layers and the states of dropout. The other entries of their descriptors are in
+// Recurrent layers and the states of dropout. The other entries of the descriptors are in
 // nvidia/cudnn/recurrent_entries.cc.
 namespace torpor::shim {
 namespace {
@@ -23,8 +23,8 @@ cudnnStatus_t Refuse(const std::string& symbol, const char* fault) {
   return CUDNN_STATUS_BAD_PARAM;
 }
 
-// Dropout is of training only, and where weights are has nothing to do with it: a question that
-// leaves it out is asked less often.
+// Dropout concerns training only and does not change the place of weights: a question without
+// dropout repeats more often and is sent less often.
 DnnRnn WithoutDropout(DnnRnn rnn) {
   rnn.dropout = {};
   return rnn;
@@ -41,8 +41,8 @@ cudnnStatus_t Ask(ClientCore& core, const Command& command, Answer& answer) {
   return reader.done() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;
 }
 
-// Tells where one matrix or bias is; `address` and `descriptor` may be null. Of what does not exist
-// both are empty.
+// Describes the place of one matrix or bias; `address` and `descriptor` may be null. Both are empty
+// if the matrix or bias does not exist.
 cudnnStatus_t Tell(const DnnTensor& shape, std::uint64_t offset, std::size_t weights_bytes,
                    const void* weights, cudnnTensorDescriptor_t descriptor, void** address) {
   const bool exists = shape.rank != 0;
@@ -56,8 +56,7 @@ cudnnStatus_t Tell(const DnnTensor& shape, std::uint64_t offset, std::size_t wei
   return CUDNN_STATUS_SUCCESS;
 }
 
-// One computation: give it all its parts, then Send. The first that makes no sense decides the
-// status.
+// One computation: set all parts, then call Send. The first invalid part decides the status.
 template <typename Command>
 class RecurrentCall {
  public:
@@ -167,7 +166,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
     wire::CudnnRnnTempSpaces command;
     command.is_training = fwdMode == CUDNN_FWD_MODE_TRAINING ? 1 : 0;
     command.rnn = command.is_training != 0 ? DnnRnn(*rnnDesc) : WithoutDropout(*rnnDesc);
-    // The sizes follow from the longest sequence that there may be, not from those that there are.
+    // The sizes follow from the longest possible sequence, not from the present sequences.
     command.x = *xDesc;
     std::fill(command.x.lengths.begin(), command.x.lengths.end(), command.x.max_steps);
     wire::CudnnRnnTempSpacesResult answer;
@@ -179,8 +178,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
   });
 }
 
-// The lengths in device memory are what cuDNN itself no longer reads: those of the descriptor
-// count.
+// Ignores the lengths in device memory, as cuDNN does: the lengths of the descriptor count.
 cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc,
                               cudnnForwardMode_t fwdMode, const int32_t*,
                               cudnnRNNDataDescriptor_t xDesc, const void* x,

@@ -5,4 +5,4 @@
 #include "client_shim/nvml/system.h"
 #include "client_shim/nvml/usage.h"
 
-// What the table's expressions name (proto/cuda_api/nvml.py).
+// The functions that the expressions of proto/cuda_api/nvml.py call.

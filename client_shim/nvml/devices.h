@@ -6,18 +6,18 @@
 #include "client_shim/nvml/nvml_api.h"
 #include "proto/wire/control_messages.h"
 
-// Which devices there are and what they are: the function's, numbered as CUDA numbers them where
-// CUDA_VISIBLE_DEVICES hides none. A handle is a device's number and one.
+// The function's devices and their properties. Numbers are CUDA's without CUDA_VISIBLE_DEVICES; a
+// handle is a device's number plus one.
 namespace torpor::shim {
 
-// Asks the daemon.
+// Asks the daemon for the devices. NVML's error if the daemon cannot be asked.
 nvmlReturn_t LearnDevices();
-// What it said last; null: it was never asked.
+// The daemon's last answer; null if the daemon was never asked.
 std::shared_ptr<const wire::InquiryReply> LearntDevices();
 
-// Null if it is none of the devices.
+// The device's description; null for an unknown handle.
 std::shared_ptr<const wire::DeviceDescription> FindDevice(nvmlDevice_t device);
-// Of one that FindDevice finds.
+// The number of a device that FindDevice finds.
 int NumberOf(nvmlDevice_t device);
 
 nvmlReturn_t GetCount(unsigned* count);
@@ -31,7 +31,8 @@ nvmlReturn_t GetUuid(nvmlDevice_t device, char* uuid, unsigned length);
 nvmlReturn_t GetPciInfo(nvmlDevice_t device, nvmlPciInfo_t* info);
 nvmlReturn_t GetComputeCapability(nvmlDevice_t device, int* major, int* minor);
 
-// NVML_ERROR_INSUFFICIENT_SIZE, and nothing written, if the text and its end do not fit.
+// Copies `text` with a terminating NUL. If `length` bytes are too few, writes nothing and returns
+// NVML_ERROR_INSUFFICIENT_SIZE.
 nvmlReturn_t CopyText(const std::string& text, char* out, unsigned length);
 
 }  // namespace torpor::shim

@@ -5,14 +5,15 @@
 #include "client_shim/c_entry.h"
 #include "client_shim/nvml/nvml_api.h"
 
-// What every entry of NVML is: Always or Initialized around a lambda. `entry` names it for a trace.
+// The frame of every entry of NVML: Always or Initialized around a lambda. `entry` is the entry's
+// name, for a trace.
 namespace torpor::shim {
 
 nvmlReturn_t ToNvml(cudaError_t error);
 
-// Initialisations are counted; so many shutdowns end them. The first one asks which devices there
-// are. No session is opened: a program may look here which devices there are and leave CUDA to its
-// forked children, or set CUDA_VISIBLE_DEVICES afterwards.
+// Counts initialisations; as many shutdowns end NVML's use. The first initialisation asks the
+// daemon for the devices. No session is opened: a program may look at the devices here and leave
+// CUDA to its forked children, or set CUDA_VISIBLE_DEVICES afterwards.
 nvmlReturn_t Initialize();
 nvmlReturn_t Shutdown();
 bool IsInitialized();
@@ -29,7 +30,7 @@ nvmlReturn_t Initialized(Body&& body, const char* entry = __builtin_FUNCTION()) 
 
 }  // namespace torpor::shim
 
-// In a function that returns an nvmlReturn_t: passes a failure on.
+// In a function that returns an nvmlReturn_t: returns a failure of `expression`.
 #define TORPOR_NVML_TRY(expression)                                                   \
   if (const nvmlReturn_t torpor_result = (expression); torpor_result != NVML_SUCCESS) \
   return torpor_result

@@ -1,7 +1,7 @@
 #pragma once
 
-// NVML's C interface, as NVIDIA documents it, as far as ours answers: each function by the name
-// that is exported. proto/cuda_api/nvml.py reads the declarations.
+// The part of NVML's documented C interface that our library implements, by exported names.
+// proto/cuda_api/nvml.py reads the declarations.
 #define NVMLAPI
 
 extern "C" {
@@ -53,7 +53,7 @@ struct nvmlPciInfo_t {
   char busId[32];
 };
 
-// In bytes.
+// Sizes in bytes.
 struct nvmlMemory_t {
   unsigned long long total;
   unsigned long long free;
@@ -68,13 +68,13 @@ struct nvmlMemory_v2_t {
   unsigned long long used;
 };
 
-// In percent.
+// Shares in percent.
 struct nvmlUtilization_t {
   unsigned int gpu;
   unsigned int memory;
 };
 
-// Of the first function of that name.
+// The structure of the first function with this name.
 struct nvmlProcessInfo_v1_t {
   unsigned int pid;
   unsigned long long usedGpuMemory;  // bytes
@@ -117,7 +117,7 @@ nvmlReturn_t NVMLAPI nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* 
 nvmlReturn_t NVMLAPI nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory);
 nvmlReturn_t NVMLAPI nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
                                                    nvmlUtilization_t* utilization);
-// `count`: how many find room, then how many there are.
+// `count` is the capacity of the array, then the number of processes.
 nvmlReturn_t NVMLAPI nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int* count,
                                                           nvmlProcessInfo_v1_t* processes);
 nvmlReturn_t NVMLAPI nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
@@ -129,5 +129,5 @@ nvmlReturn_t NVMLAPI nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device
 
 }  // extern "C"
 
-// A structure says its size and version.
+// The version field of a structure combines its size and version.
 inline constexpr unsigned int kMemoryVersion2 = sizeof(nvmlMemory_v2_t) | 2U << 24;

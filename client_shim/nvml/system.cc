@@ -12,10 +12,10 @@
 namespace torpor::shim {
 namespace {
 
-// Containers see it too.
+// Visible in containers too.
 constexpr char kDriverFile[] = "/proc/driver/nvidia/version";
 
-// Its first 4096 bytes; nothing if it cannot be read.
+// The file's first 4096 bytes; empty if the file cannot be read.
 std::string ReadFile(const char* path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path, "re"), &std::fclose);
   if (!file) return {};

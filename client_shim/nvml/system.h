@@ -9,16 +9,16 @@
 // Versions and the texts of errors.
 namespace torpor::shim {
 
-// Of NVIDIA's kernel module. NVML_ERROR_NOT_SUPPORTED where there is none: the GPUs are emulated.
+// The version of NVIDIA's kernel module. NVML_ERROR_NOT_SUPPORTED if the GPUs are emulated.
 nvmlReturn_t GetDriverVersion(char* version, unsigned length);
-// Of the interface that this library is written to.
+// The version of the interface that this library implements.
 nvmlReturn_t GetInterfaceVersion(char* version, unsigned length);
-// As cudaDriverGetVersion tells it.
+// The version of cudaDriverGetVersion.
 nvmlReturn_t GetCudaVersion(int* version);
 
 const char* ErrorText(nvmlReturn_t result);
 
-// The version in what the kernel module says of itself, the first word that is numbers and dots.
+// The version in the kernel module's description: the first word of digits and dots.
 std::optional<std::string> DriverVersionIn(std::string_view text);
 
 }  // namespace torpor::shim

@@ -13,7 +13,7 @@
 namespace torpor::shim {
 namespace {
 
-constexpr unsigned kNoInstance = ~0U;  // of a GPU that is not partitioned
+constexpr unsigned kNoInstance = ~0U;  // for a GPU without partitions
 
 template <typename Memory>
 nvmlReturn_t FillMemory(nvmlDevice_t device, Memory& memory) {
@@ -27,7 +27,7 @@ nvmlReturn_t FillMemory(nvmlDevice_t device, Memory& memory) {
   return NVML_SUCCESS;
 }
 
-// What of the device is this process's; nothing where it has not used it.
+// This process's use of the device; nullopt before the process has used the device.
 std::optional<ClientCore::Use> FindOwnUse(nvmlDevice_t device) {
   const ClientCore* const core = torpor_client_core()->FindOpen(NumberOf(device));
   if (!core) return std::nullopt;

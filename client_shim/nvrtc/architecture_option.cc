@@ -12,7 +12,8 @@ bool NamesArchitecture(std::string_view option) {
   return option == "-arch" || option == "--gpu-architecture";
 }
 
-// Where the value begins in an option of the form name=value; 0 if it is none of the architecture.
+// The offset of the value in an option of the form name=value; 0 for other options than the
+// architecture.
 std::size_t ValueAt(std::string_view option) {
   const std::size_t equals = option.find('=');
   const bool is_architecture =
@@ -30,7 +31,7 @@ bool MakeVirtual(std::string& option, std::size_t at) {
 
 VirtualOptions ForVirtualArchitecture(int count, const char* const* options) {
   VirtualOptions result;
-  bool is_value = false;  // of the option before
+  bool is_value = false;  // whether `option` is the value of the option before
   for (int i = 0; i < count; ++i) {
     std::string option = options[i];
     const std::size_t value_at = ValueAt(option);

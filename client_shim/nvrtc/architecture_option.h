@@ -5,11 +5,11 @@
 
 namespace torpor::shim {
 
-// The options of a compilation, with the real architecture that they ask for (sm_90, for machine
-// code) replaced by the virtual one (compute_90, for PTX).
+// The options of a compilation, with the real architecture (sm_90, for machine code) replaced by
+// the virtual architecture (compute_90, for PTX).
 struct VirtualOptions {
   std::vector<std::string> options;
-  bool is_changed = false;  // they ask for machine code
+  bool is_changed = false;  // whether the original options ask for machine code
 };
 VirtualOptions ForVirtualArchitecture(int count, const char* const* options);
 

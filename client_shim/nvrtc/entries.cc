@@ -1,6 +1,6 @@
-// NVRTC's functions. All are NVIDIA's own, but that over an emulated GPU a compilation for sm_XX,
-// whose machine code nothing could run, becomes one for compute_XX, and the program is given the
-// PTX as its cubin: cuModuleLoadData takes either.
+// NVRTC's functions, which call NVIDIA's library. With an emulated GPU, which runs no machine code,
+// a compilation for sm_XX becomes a compilation for compute_XX, and the program gets the PTX in
+// place of the cubin: cuModuleLoadData accepts either.
 #include <nvrtc.h>
 
 #include <vector>
@@ -51,7 +51,7 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   return CallReal(&nvrtcDestroyProgram, "nvrtcDestroyProgram", program);
 }
 
-// The rest passes through.
+// The other functions call NVIDIA's library unchanged.
 
 const char* nvrtcGetErrorString(nvrtcResult result) {
   const auto real =

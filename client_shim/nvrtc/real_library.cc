@@ -14,10 +14,10 @@ namespace torpor::shim {
 namespace {
 
 constexpr std::string_view kName = "/libnvrtc.so.13";
-// What docker/adopt_torpor.sh renames NVIDIA's to where it puts ours.
+// docker/adopt_torpor.sh gives NVIDIA's library this name and puts ours in its place.
 constexpr std::string_view kSetAside = "/libnvrtc.nvidia.so.13";
 
-// By the name that the loader was given, which may be a link's.
+// The path of this library as passed to the loader, possibly a symbolic link.
 std::string OwnPath() {
   Dl_info ours{};
   return dladdr(reinterpret_cast<const void*>(&OwnPath), &ours) != 0 ? ours.dli_fname : "";
@@ -73,7 +73,7 @@ void* OpenReal() {
   if (void* const library = OpenSetAside()) return library;
   if (void* const library = OpenLoaded()) return library;
   if (void* const library = OpenInPath(Environment("LD_LIBRARY_PATH"))) return library;
-  // By the toolkit's other name for it, since the loader takes the name itself for ours.
+  // Uses the toolkit's other name: the loader resolves the usual name to our library.
   if (void* const library = dlopen("libnvrtc.so", RTLD_LAZY | RTLD_LOCAL)) return library;
   return OpenInPath("/usr/local/cuda/lib64:/usr/lib/x86_64-linux-gnu");
 }

@@ -6,14 +6,14 @@
 
 namespace torpor::shim {
 
-// A function of NVIDIA's libnvrtc, which is opened at the first call: the one that TORPOR_NVRTC
-// names, else libnvrtc.nvidia.so.13 beside ours, else one that the process has loaded, else the
-// first that is not ours in LD_LIBRARY_PATH, the loader's cache, or the toolkit's usual place.
-// Null, and a line on stderr, if there is none.
+// A function of NVIDIA's libnvrtc; null, with a line on stderr, if no such library is found. The
+// library is opened at the first call, in this order: the path in TORPOR_NVRTC,
+// libnvrtc.nvidia.so.13 beside our library, a library that the process has loaded, the first one
+// but ours in LD_LIBRARY_PATH, the loader's cache, the toolkit's usual place.
 void* RealFunction(const char* name);
 
-// Calls NVIDIA's function of that name and of `type`'s type. NVRTC_ERROR_INTERNAL_ERROR if there is
-// none.
+// Calls NVIDIA's function `name` with the type of `type`. Returns NVRTC_ERROR_INTERNAL_ERROR if the
+// function is not found.
 template <typename... Parameters>
 nvrtcResult CallReal(nvrtcResult (*type)(Parameters...), const char* name,
                      std::type_identity_t<Parameters>... arguments) {

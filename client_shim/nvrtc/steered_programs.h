@@ -4,10 +4,10 @@
 
 namespace torpor::shim {
 
-// Whether machine code is of no use: the session's GPU is emulated. Opens the session.
+// Whether the session's GPU is emulated and runs PTX only. Opens the session.
 bool NeedsPtx();
 
-// The programs that asked for machine code and were compiled to PTX. Thread-safe.
+// The programs that asked for machine code but were compiled to PTX. Thread-safe.
 void RememberSteered(nvrtcProgram program);
 bool IsSteered(nvrtcProgram program);
 void ForgetSteered(nvrtcProgram program);
