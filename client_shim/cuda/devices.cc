@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client_shim/cuda/entry.h"
-#include "client_shim/cudart/device_attributes.h"
+#include "client_shim/cudart/device/device_attributes.h"
 
 namespace torpor::shim {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client_shim/cuda/entry.h"
-#include "client_shim/cudart/packed_arguments.h"
+#include "client_shim/cudart/launch/packed_arguments.h"
 
 namespace torpor::shim {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "client_shim/cuda/entry.h"
 #include "client_shim/cuda/modules.h"
-#include "client_shim/cudart/jit_options.h"
-#include "client_shim/cudart/module_image.h"
+#include "client_shim/cudart/module/jit_options.h"
+#include "client_shim/cudart/module/module_image.h"
 
 namespace torpor::shim {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "client_shim/cudart/channel_format.h"
+#include "client_shim/cudart/texture/channel_format.h"
 
 namespace torpor::shim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/call/entry.h"
 
 namespace torpor::shim {
 namespace {

@@ -1,8 +1,8 @@
 #include "client_shim/cudart/driver_seam.h"
 
-#include "client_shim/cudart/entry.h"
-#include "client_shim/cudart/libraries.h"
-#include "client_shim/cudart/memset.h"
+#include "client_shim/cudart/call/entry.h"
+#include "client_shim/cudart/copy/memset.h"
+#include "client_shim/cudart/module/libraries.h"
 
 extern "C" __attribute__((visibility("default"))) const torpor::shim::DriverSeam*
 torpor_driver_seam() {

@@ -1,6 +1,6 @@
-#include "client_shim/cudart/entry.h"
-#include "client_shim/cudart/managed_variables.h"
-#include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/call/entry.h"
+#include "client_shim/cudart/managed/managed_variables.h"
+#include "client_shim/cudart/module/modules.h"
 
 // What the static constructors that nvcc makes call; see modules.h. The handle that nvcc's code
 // passes around is the Module.

@@ -11,8 +11,8 @@
 
 #include "base/uuid.h"
 #include "client_shim/core/client_core.h"
-#include "client_shim/cudart/device_attributes.h"
-#include "client_shim/cudart/pci_bus_id.h"
+#include "client_shim/cudart/device/device_attributes.h"
+#include "client_shim/cudart/device/pci_bus_id.h"
 #include "client_shim/nvml/entry.h"
 
 namespace torpor::shim {

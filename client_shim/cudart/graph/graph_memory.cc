@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "client_shim/cudart/entry.h"
+#include "client_shim/cudart/call/entry.h"
 
 namespace torpor::shim {
 namespace {

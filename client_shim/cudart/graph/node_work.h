@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "client_shim/cudart/modules.h"
+#include "client_shim/cudart/module/modules.h"
 
 // What the nodes of a graph do, as the program has asked for it. A plain call that is captured
 // makes the same of its arguments.

@@ -1,0 +1,41 @@
+#include "client_shim/cudart/copy/device_order.h"
+
+namespace torpor::shim {
+namespace {
+
+// Copies between devices are made by one of them, which reaches the other's memory.
+cudaError_t CheckPeers() {
+  if (Core().session().has_peer_access) return cudaSuccess;
+  Core().WarnOnce("peer copy",
+                  "the GPUs of this node do not reach each other's memory: copies between them are"
+                  " not supported");
+  return cudaErrorNotSupported;
+}
+
+cudaError_t AwaitDevice(int device) {
+  const CoreScope scope;
+  UseDevice(device);
+  return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
+}
+
+}  // namespace
+
+bool IsBetweenDevices(const Route& route) {
+  return route.from == Side::kDevice && route.to == Side::kDevice &&
+         route.from_device != route.to_device;
+}
+
+cudaError_t OrderBehindDevices(const Route& route, const Stream& stream, Wait wait) {
+  const bool is_between = IsBetweenDevices(route);
+  if (is_between) TORPOR_TRY(CheckPeers());
+  if (wait == Wait::kNo || !IsLegacy(stream)) return cudaSuccess;
+  if (is_between) {
+    TORPOR_TRY(AwaitDevice(route.from_device));
+    return AwaitDevice(route.to_device);
+  }
+  if (route.to == Side::kDevice) UseDevice(route.to_device);
+  if (route.from == Side::kDevice) UseDevice(route.from_device);
+  return cudaSuccess;
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,97 @@
+#include <utility>
+
+#include "client_shim/cudart/call/entry.h"
+#include "client_shim/cudart/copy/linear_volume.h"
+#include "client_shim/cudart/copy/volume_copy.h"
+#include "client_shim/cudart/stream/capture.h"
+
+namespace torpor::shim {
+namespace {
+
+// One side of cudaMemcpy3D's parameters: exactly one of array and pointer. Positions in arrays are
+// in texels, in linear memory in bytes.
+cudaError_t ToPlace(cudaArray_t array, const cudaPitchedPtr& pointer, const cudaPos& position,
+                    CopyPlace& place) {
+  if ((array != nullptr) == (pointer.ptr != nullptr)) return cudaErrorInvalidValue;
+  if (array) {
+    TORPOR_TRY(FindArray(array, place.array));
+    place.x = position.x * place.array->format.texel_bytes();
+    place.y = position.y;
+    place.z = position.z;
+    return cudaSuccess;
+  }
+  place.pitch = pointer.pitch;
+  place.rows = pointer.ysize;
+  place.memory = static_cast<std::uint8_t*>(pointer.ptr) + position.x +
+                 (position.z * place.rows + position.y) * place.pitch;
+  return cudaSuccess;
+}
+
+// Widths are in texels of the array that takes part, else in bytes.
+cudaError_t ToVolume(const cudaExtent& extent, const CopyPlace& to, const CopyPlace& from,
+                     CopyVolume& volume) {
+  const auto texel = [](const CopyPlace& place) {
+    return place.array ? place.array->format.texel_bytes() : 0;
+  };
+  if (to.array && from.array && texel(to) != texel(from)) return cudaErrorInvalidValue;
+  const std::uint64_t unit = to.array ? texel(to) : from.array ? texel(from) : 1;
+  volume = {0, extent.height, extent.depth};
+  return __builtin_mul_overflow(extent.width, unit, &volume.width) ? cudaErrorInvalidValue
+                                                                   : cudaSuccess;
+}
+
+template <typename Parameters>
+cudaError_t Copy(const Parameters* parameters, cudaMemcpyKind kind, cudaStream_t stream,
+                 Wait wait) {
+  CopyPlace to;
+  TORPOR_TRY(ToPlace(parameters->dstArray, parameters->dstPtr, parameters->dstPos, to));
+  CopyPlace from;
+  TORPOR_TRY(ToPlace(parameters->srcArray, parameters->srcPtr, parameters->srcPos, from));
+  CopyVolume volume;
+  TORPOR_TRY(ToVolume(parameters->extent, to, from, volume));
+  return CopyVolumes(to, from, volume, kind, stream, wait);
+}
+
+cudaError_t Copy3D(const cudaMemcpy3DParms* parameters, cudaStream_t stream, Wait wait) {
+  if (parameters && wait == Wait::kNo && IsCapturing(stream)) {
+    NodeWork work;
+    TORPOR_TRY(MakeCopyWork(*parameters, work));
+    return Capture(stream, std::move(work));
+  }
+  return parameters ? Copy(parameters, parameters->kind, stream, wait) : cudaErrorInvalidValue;
+}
+
+// Arrays and addresses say themselves which device's they are.
+cudaError_t Copy3DPeer(const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream, Wait wait) {
+  return parameters ? Copy(parameters, cudaMemcpyDefault, stream, wait) : cudaErrorInvalidValue;
+}
+
+}  // namespace
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms* parameters) {
+  return Entry([&] { return Copy3D(parameters, cudaStreamLegacy, Wait::kYes); });
+}
+
+cudaError_t cudaMemcpy3D_ptds(const struct cudaMemcpy3DParms* parameters) {
+  return Entry([&] { return Copy3D(parameters, cudaStreamPerThread, Wait::kYes); });
+}
+
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms* parameters, cudaStream_t stream) {
+  return Entry([&] { return Copy3D(parameters, stream, Wait::kNo); });
+}
+
+cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms* parameters) {
+  return Entry([&] { return Copy3DPeer(parameters, cudaStreamLegacy, Wait::kYes); });
+}
+
+cudaError_t cudaMemcpy3DPeer_ptds(const struct cudaMemcpy3DPeerParms* parameters) {
+  return Entry([&] { return Copy3DPeer(parameters, cudaStreamPerThread, Wait::kYes); });
+}
+
+cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms* parameters,
+                                  cudaStream_t stream) {
+  return Entry([&] { return Copy3DPeer(parameters, stream, Wait::kNo); });
+}

@@ -1,0 +1,43 @@
+#include "client_shim/cudart/device/device_attributes.h"
+
+#include <cuda.h>
+
+#include <cstddef>
+
+namespace torpor::shim {
+
+int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute) {
+  auto index = static_cast<std::size_t>(attribute);
+  switch (attribute) {
+    // Pools are the client's; managed memory is pinned memory that both sides reach at any time.
+    case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrHostRegisterSupported:
+      return 1;
+    // Executors are other processes: what the program has not allocated through CUDA is not theirs,
+    // and registered memory has another address there.
+    case cudaDevAttrPageableMemoryAccess:
+    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+    case cudaDevAttrDirectManagedMemAccessFromHost:
+    case cudaDevAttrCanUseHostPointerForRegisteredMem:
+    // Not offered.
+    case cudaDevAttrMemoryPoolSupportedHandleTypes:
+    case cudaDevAttrGPUDirectRDMASupported:
+    case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
+    case cudaDevAttrGPUDirectRDMAWritesOrdering:
+    case cudaDevAttrSparseCudaArraySupported:
+    case cudaDevAttrDeferredMappingCudaArraySupported:
+    case cudaDevAttrTimelineSemaphoreInteropSupported:
+      return 0;
+    // An event of another process is waited for by its word in shared memory.
+    case cudaDevAttrIpcEventSupport:
+      index = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
+      break;
+    default:
+      break;
+  }
+  return index < device.attributes.size() ? device.attributes[index] : 0;
+}
+
+}  // namespace torpor::shim

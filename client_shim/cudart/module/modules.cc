@@ -1,0 +1,269 @@
+#include "client_shim/cudart/module/modules.h"
+
+#include <algorithm>
+#include <cstring>
+#include <shared_mutex>
+#include <span>
+#include <unordered_set>
+
+#include "base/sha256.h"
+#include "client_shim/cudart/call/entry.h"
+#include "client_shim/cudart/module/module_image.h"
+#include "nvidia/fatbin_format.h"
+#include "proto/wire/relocatable_module.h"
+
+namespace torpor::shim {
+namespace {
+
+// CUDA's own limit for a kernel that was not given more by cudaFuncSetAttribute.
+constexpr std::uint64_t kDefaultSharedBytes = std::uint64_t{48} * 1024;
+
+class Registry {
+ public:
+  void AddModule(Module* module) {
+    std::unique_lock lock(mutex_);
+    modules_.insert(module);
+  }
+  void RemoveModule(Module* module) {
+    std::unique_lock lock(mutex_);
+    modules_.erase(module);
+  }
+  void AddKernel(Kernel* kernel) {
+    std::unique_lock lock(mutex_);
+    handles_.insert(kernel);
+    if (kernel->host_function) kernels_[kernel->host_function] = kernel;
+  }
+  void RemoveKernel(Kernel* kernel) {
+    std::unique_lock lock(mutex_);
+    handles_.erase(kernel);
+  }
+  void AddVariable(const void* host_variable, Variable variable) {
+    std::unique_lock lock(mutex_);
+    variable.module->variable_names.push_back(variable.name);
+    variables_[host_variable] = std::move(variable);
+  }
+  // `visit` must not register anything.
+  template <typename Visit>
+  cudaError_t VisitKernels(const Visit& visit) {
+    std::shared_lock lock(mutex_);
+    for (Kernel* const kernel : handles_) TORPOR_TRY(visit(*kernel));
+    return cudaSuccess;
+  }
+  template <typename Visit>
+  cudaError_t VisitModules(const Visit& visit) {
+    std::shared_lock lock(mutex_);
+    for (Module* const module : modules_) TORPOR_TRY(visit(*module));
+    return cudaSuccess;
+  }
+  Kernel* FindKernel(const void* function) {
+    std::shared_lock lock(mutex_);
+    if (const auto found = kernels_.find(function); found != kernels_.end()) return found->second;
+    auto* const handle = static_cast<Kernel*>(const_cast<void*>(function));
+    return handles_.contains(handle) ? handle : nullptr;
+  }
+  const Variable* FindVariable(const void* symbol) {
+    std::shared_lock lock(mutex_);
+    const auto found = variables_.find(symbol);
+    return found == variables_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::unordered_set<Module*> modules_;
+  std::unordered_map<const void*, Kernel*> kernels_;  // by host function
+  std::unordered_set<Kernel*> handles_;               // every kernel
+  std::unordered_map<const void*, Variable> variables_;
+};
+
+Registry& TheRegistry() {
+  static Registry* const registry = new Registry();  // programs unregister from exit handlers
+  return *registry;
+}
+
+// What is sent of a module: its image or fatbin where it lies, or its parts in `copy`.
+std::span<const std::uint8_t> ImageOf(const Module& module, std::vector<std::uint8_t>& copy) {
+  if (!module.image.empty()) return module.image;
+  if (module.parts == nullptr) return FatbinAt(module.fatbin);
+  wire::RelocatableModule relocatable;
+  relocatable.linked = FatbinAt(module.fatbin);
+  for (const void* const* part = module.parts; *part != nullptr; ++part) {
+    relocatable.parts.push_back(FatbinAt(*part));
+  }
+  copy = wire::Encoded(relocatable);
+  return copy;
+}
+
+cudaError_t Upload(std::span<const std::uint8_t> image, const Sha256Digest& hash) {
+  for (std::uint64_t at = 0; at < image.size();) {
+    WindowPiece piece;
+    TORPOR_TRY(Core().AcquireWindow(image.size() - at, piece));
+    std::memcpy(piece.data, image.data() + at, piece.bytes);
+    wire::ModuleUpload upload;
+    upload.hash = hash;
+    upload.total_bytes = image.size();
+    upload.at = at;
+    upload.payload = wire::Payload::kWindow;
+    upload.offset = piece.offset;
+    upload.bytes = piece.bytes;
+    const cudaError_t error = Ask(upload);
+    TraceBytes(piece.bytes, 0);
+    Core().ReleaseWindow(piece);
+    TORPOR_TRY(error);
+    at += piece.bytes;
+  }
+  return cudaSuccess;
+}
+
+// The block of device memory in which the module's variables travel from GPU to GPU.
+cudaError_t BindGlobals(std::uint64_t module, std::uint64_t globals_bytes, std::uint64_t& block) {
+  block = 0;
+  if (globals_bytes == 0) return cudaSuccess;
+  TORPOR_TRY(Core().Malloc(globals_bytes, block));
+  return Core().Configure(module, Encode(wire::ModuleBindGlobals{module, block}));
+}
+
+cudaError_t AskLoad(const wire::ModuleLoad& load, wire::ModuleLoadResult& result,
+                    std::string* reason) {
+  CallReply reply;
+  TORPOR_TRY(Core().Call(Encode(load), reply));
+  TORPOR_TRY(Core().TakeAsyncError());
+  if (reply.status != cudaSuccess && reason) *reason = reply.message;
+  if (reply.status != cudaSuccess) return static_cast<cudaError_t>(reply.status);
+  wire::Reader reader(reply.result);
+  reader(result);
+  return reader.done() ? cudaSuccess : cudaErrorUnknown;
+}
+
+// Fills in what is the same on all devices, from the layout that the module's load gave.
+cudaError_t Describe(Kernel& kernel) {
+  const Module& module = *kernel.module;
+  const auto found = module.kernels.find(kernel.name);
+  if (found == module.kernels.end()) return cudaErrorInvalidDeviceFunction;
+  kernel.entry = found->second;
+  for (const wire::KernelParameter& parameter : kernel.entry.parameters)
+    kernel.parameter_bytes = std::max(kernel.parameter_bytes, parameter.offset + parameter.bytes);
+  kernel.on_devices = std::make_unique<PerDevice<KernelOnDevice>>();
+  kernel.is_described = true;
+  return cudaSuccess;
+}
+
+cudaError_t LoadLocked(Module& module, std::string* reason) {
+  std::vector<std::uint8_t> copy;
+  const std::span<const std::uint8_t> image = ImageOf(module, copy);
+  wire::ModuleLoad load;
+  load.module = Core().MintHandle(HandleKind::kModule);
+  load.hash = Sha256(image.data(), image.size());
+  load.variables = module.variable_names;
+  load.finds_variables = module.finds_variables ? 1 : 0;
+  wire::ModuleLoadResult result;
+  TORPOR_TRY(AskLoad(load, result, reason));
+  if (result.found == 0) {
+    TORPOR_TRY(Upload(image, load.hash));
+    TORPOR_TRY(AskLoad(load, result, reason));
+    if (result.found == 0) return cudaErrorInvalidKernelImage;
+  }
+  TORPOR_TRY(Core().Create(
+      load.module,
+      Encode(wire::ModuleUse{load.module, load.hash, load.variables, load.finds_variables})));
+  TORPOR_TRY(BindGlobals(load.module, result.globals_bytes, module.variables_block.here()));
+  module.wire.here() = load.module;
+  for (wire::KernelEntry& kernel : result.kernels) {
+    const std::string name = kernel.name;
+    module.kernels.emplace(name, std::move(kernel));  // those of another device are the same
+  }
+  module.loaded_on.AddCurrent();
+  return cudaSuccess;
+}
+
+}  // namespace
+
+void AddModule(Module* module) { TheRegistry().AddModule(module); }
+void RemoveModule(Module* module) { TheRegistry().RemoveModule(module); }
+void AddKernel(Kernel* kernel) { TheRegistry().AddKernel(kernel); }
+void RemoveKernel(Kernel* kernel) { TheRegistry().RemoveKernel(kernel); }
+
+Module* RegisterModule(const void* wrapper) {
+  const auto* fatbin = static_cast<const FatbinWrapper*>(wrapper);
+  auto* const module = new Module();
+  module->fatbin = fatbin->data;
+  if (fatbin->version == kRelocatableWrapper) module->parts = fatbin->relocatable;
+  AddModule(module);
+  return module;
+}
+
+void RegisterKernel(Module* module, const void* host_function, const char* name) {
+  auto* const kernel = new Kernel();
+  kernel->module = module;
+  kernel->name = name;
+  kernel->host_function = host_function;
+  AddKernel(kernel);
+}
+
+void RegisterVariable(Module* module, const void* host_variable, const char* name,
+                      std::uint64_t bytes) {
+  TheRegistry().AddVariable(host_variable, {module, name, bytes});
+}
+
+Kernel* FindKernel(const void* function) { return TheRegistry().FindKernel(function); }
+
+cudaError_t UseKernel(const void* function, Kernel*& kernel) {
+  kernel = FindKernel(function);
+  return kernel ? PrepareKernel(*kernel) : cudaErrorInvalidDeviceFunction;
+}
+
+cudaError_t PrepareKernel(Kernel& kernel) {
+  if (kernel.ready_on.HasCurrent()) return cudaSuccess;
+  Module& module = *kernel.module;
+  TORPOR_TRY(LoadModule(module));
+  std::lock_guard lock(module.mutex);
+  if (kernel.ready_on.HasCurrent()) return cudaSuccess;
+  if (!kernel.is_described) TORPOR_TRY(Describe(kernel));
+  const auto static_shared = static_cast<std::uint64_t>(kernel.entry.static_shared_bytes);
+  kernel.here().max_dynamic_shared =
+      kDefaultSharedBytes - std::min(kDefaultSharedBytes, static_shared);
+  const std::uint64_t wire = kernel.here().wire = Core().MintHandle(HandleKind::kKernel);
+  TORPOR_TRY(
+      Core().Create(wire, Encode(wire::KernelCreate{wire, module.wire.here(), kernel.name})));
+  kernel.ready_on.AddCurrent();
+  return cudaSuccess;
+}
+
+// Without a library there is no owner, and nothing is ever freed.
+std::shared_ptr<Kernel> Hold(Kernel& kernel) { return {kernel.library.lock(), &kernel}; }
+
+cudaError_t LoadModule(Module& module, std::string* reason) {
+  if (module.loaded_on.HasCurrent()) return cudaSuccess;
+  TORPOR_TRY(Begin());
+  std::lock_guard lock(module.mutex);
+  if (module.is_gone) return cudaErrorInvalidResourceHandle;
+  return module.loaded_on.HasCurrent() ? cudaSuccess : LoadLocked(module, reason);
+}
+
+cudaError_t UnloadModule(Module& module) {
+  std::lock_guard lock(module.mutex);
+  if (!module.loaded_on.RemoveCurrent()) return cudaSuccess;
+  const std::uint64_t wire = module.wire.here();
+  return Core().Destroy(wire, Encode(wire::ModuleUnload{wire}));
+}
+
+void LeaveUnloaded(Module& module) {
+  std::lock_guard lock(module.mutex);
+  module.is_gone = true;
+}
+
+cudaError_t ForgetKernel(Kernel& kernel) {
+  if (!kernel.ready_on.RemoveCurrent()) return cudaSuccess;
+  return Core().Destroy(kernel.here().wire, {});  // its module takes it along
+}
+
+cudaError_t UnloadAllModules() {
+  TORPOR_TRY(TheRegistry().VisitKernels(ForgetKernel));
+  return TheRegistry().VisitModules(UnloadModule);
+}
+
+cudaError_t UseVariable(const void* symbol, const Variable*& variable) {
+  variable = TheRegistry().FindVariable(symbol);
+  return variable ? LoadModule(*variable->module) : cudaErrorInvalidSymbol;
+}
+
+}  // namespace torpor::shim

@@ -1,0 +1,81 @@
+#include "client_shim/cudart/module/symbol_addresses.h"
+
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "client_shim/cudart/call/per_device.h"
+
+namespace torpor::shim {
+namespace {
+
+class SymbolAddresses {
+ public:
+  bool Add(const Variable* variable, std::uint64_t address, std::uint64_t bytes) {
+    std::unique_lock lock(mutex_);
+    if (const auto known = addresses_.find(variable); known != addresses_.end())
+      return known->second == address;  // another thread was faster
+    const auto next = bytes_.lower_bound(address);
+    if (next != bytes_.end() && next->first < address + bytes) return false;
+    if (next != bytes_.begin() && address - std::prev(next)->first < std::prev(next)->second)
+      return false;
+    bytes_[address] = bytes;
+    addresses_[variable] = address;
+    return true;
+  }
+  void Clear() {
+    std::unique_lock lock(mutex_);
+    bytes_.clear();
+    addresses_.clear();
+  }
+  void Remove(const Variable* variable) {
+    std::unique_lock lock(mutex_);
+    const auto found = addresses_.find(variable);
+    if (found == addresses_.end()) return;
+    bytes_.erase(found->second);
+    addresses_.erase(found);
+  }
+  SymbolSpan Get(const Variable* variable) {
+    std::shared_lock lock(mutex_);
+    const auto found = addresses_.find(variable);
+    return found == addresses_.end() ? SymbolSpan{}
+                                     : SymbolSpan{found->second, bytes_.at(found->second)};
+  }
+  // Bytes from `address` to the variable's end; 0 if it is in none.
+  std::uint64_t Room(std::uint64_t address) {
+    std::shared_lock lock(mutex_);
+    const auto after = bytes_.upper_bound(address);
+    if (after == bytes_.begin()) return 0;
+    const auto& [begin, bytes] = *std::prev(after);
+    return address - begin < bytes ? begin + bytes - address : 0;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> bytes_;
+  std::unordered_map<const Variable*, std::uint64_t> addresses_;
+};
+
+// Of the device in use: drivers give variables of different GPUs the same address.
+SymbolAddresses& TheSymbolAddresses() {
+  static auto* const addresses = new PerDevice<SymbolAddresses>();
+  return addresses->here();
+}
+
+}  // namespace
+
+bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes) {
+  return TheSymbolAddresses().Add(variable, address, bytes);
+}
+
+SymbolSpan SymbolSpanOf(const Variable* variable) { return TheSymbolAddresses().Get(variable); }
+
+void ForgetSymbolAddress(const Variable* variable) { TheSymbolAddresses().Remove(variable); }
+
+void ForgetSymbolAddresses() { TheSymbolAddresses().Clear(); }
+
+std::uint64_t RoomInSymbol(std::uint64_t address) { return TheSymbolAddresses().Room(address); }
+
+}  // namespace torpor::shim

@@ -1,0 +1,33 @@
+#include "client_shim/cudart/module/variable_address.h"
+
+#include <mutex>
+
+#include "client_shim/cudart/call/entry.h"
+
+namespace torpor::shim {
+namespace {
+
+// The address on the GPU that serves us now; the journal tells every other one what it stands for.
+cudaError_t AskAddress(const Variable& variable, std::uint64_t& address, std::uint64_t& bytes) {
+  const std::uint64_t module = variable.module->wire.here();
+  wire::SymbolAddressResult result;
+  TORPOR_TRY(Ask(wire::SymbolAddress{module, variable.name}, result));
+  bytes = result.bytes;
+  if (!RememberSymbolAddress(&variable, result.address, result.bytes)) {
+    Core().WarnOnce("symbol address", "two variables of different GPUs have the same address");
+    return cudaErrorNotSupported;
+  }
+  address = result.address;
+  const wire::SymbolPublish publish{module, variable.name, address};
+  return Core().Configure(module, Encode(publish), address);
+}
+
+}  // namespace
+
+cudaError_t FindVariable(const Variable& variable, SymbolSpan& span) {
+  const std::lock_guard lock(variable.module->mutex);  // what is known is published, too
+  span = SymbolSpanOf(&variable);
+  return span.begin != 0 ? cudaSuccess : AskAddress(variable, span.begin, span.bytes);
+}
+
+}  // namespace torpor::shim

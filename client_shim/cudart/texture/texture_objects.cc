@@ -1,0 +1,294 @@
+#include "client_shim/cudart/texture/texture_objects.h"
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "client_shim/cudart/call/entry.h"
+#include "client_shim/cudart/call/per_device.h"
+#include "client_shim/cudart/texture/arrays.h"
+
+namespace torpor::shim {
+namespace {
+
+struct ImageObject {
+  std::uint64_t wire = 0;
+  cudaResourceDesc resource{};
+  cudaTextureDesc texture{};  // of a surface: all zero
+  std::optional<cudaResourceViewDesc> view;
+};
+
+// By the value that the program holds.
+class ImageObjects {
+ public:
+  // False if another live object has the value.
+  bool Insert(std::uint64_t value, const ImageObject& object) {
+    std::lock_guard lock(mutex_);
+    return objects_.emplace(value, object).second;
+  }
+  std::optional<ImageObject> Take(std::uint64_t value) {
+    std::lock_guard lock(mutex_);
+    const auto found = objects_.find(value);
+    if (found == objects_.end()) return std::nullopt;
+    const std::optional<ImageObject> object = found->second;
+    objects_.erase(found);
+    return object;
+  }
+  std::optional<ImageObject> Find(std::uint64_t value) {
+    std::lock_guard lock(mutex_);
+    const auto found = objects_.find(value);
+    return found == objects_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::unordered_map<std::uint64_t, ImageObject> TakeAll() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(objects_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, ImageObject> objects_;
+};
+
+// Of the device in use: drivers give objects of different GPUs the same value.
+ImageObjects& TheTextures() {
+  static auto* const textures = new PerDevice<ImageObjects>();
+  return textures->here();
+}
+
+ImageObjects& TheSurfaces() {
+  static auto* const surfaces = new PerDevice<ImageObjects>();
+  return surfaces->here();
+}
+
+cudaError_t DestroyWire(std::uint64_t wire) {
+  return Core().Destroy(wire, Encode(wire::ImageObjectDestroy{wire}));
+}
+
+// Learns the value of an object that was just created and tells the journal of it.
+cudaError_t Name(ImageObjects& objects, const ImageObject& object, unsigned long long* out) {
+  wire::ImageObjectValueResult result;
+  TORPOR_TRY(Ask(wire::ImageObjectValue{object.wire}, result));
+  if (!objects.Insert(result.known_as, object)) {
+    Core().WarnOnce("image object", "two textures or surfaces of different GPUs have one value");
+    return cudaErrorNotSupported;
+  }
+  *out = result.known_as;
+  return Core().Configure(object.wire,
+                          Encode(wire::ImageObjectPublish{object.wire, result.known_as}));
+}
+
+template <typename Message>
+cudaError_t Create(ImageObjects& objects, const ImageObject& object, const Message& create,
+                   unsigned long long* out) {
+  TORPOR_TRY(Core().Create(object.wire, Encode(create)));
+  const cudaError_t error = Name(objects, object, out);
+  if (error != cudaSuccess) DestroyWire(object.wire);
+  return error;
+}
+
+cudaError_t SetMemory(const cudaChannelFormatDesc& description, const void* memory,
+                      wire::TextureCreate& create) {
+  ChannelFormat format;
+  TORPOR_TRY(ToChannelFormat(description, format));
+  create.format = format.format;
+  create.channels = format.channels;
+  create.source = Address(memory);
+  return cudaSuccess;
+}
+
+cudaError_t SetResource(const cudaResourceDesc& resource, wire::TextureCreate& create) {
+  switch (resource.resType) {
+    case cudaResourceTypeArray: {
+      ArrayPtr array;
+      TORPOR_TRY(FindArray(resource.res.array.array, array));
+      create.resource = wire::TextureResource::kArray;
+      create.source = array->wire;
+      create.level = array->level;
+      return cudaSuccess;
+    }
+    case cudaResourceTypeMipmappedArray: {
+      MipmappedArrayPtr array;
+      TORPOR_TRY(FindMipmappedArray(resource.res.mipmap.mipmap, array));
+      create.resource = wire::TextureResource::kMipmappedArray;
+      create.source = array->wire;
+      return cudaSuccess;
+    }
+    case cudaResourceTypeLinear:
+      create.resource = wire::TextureResource::kLinear;
+      create.width = resource.res.linear.sizeInBytes;
+      return SetMemory(resource.res.linear.desc, resource.res.linear.devPtr, create);
+    case cudaResourceTypePitch2D:
+      create.resource = wire::TextureResource::kPitched;
+      create.width = resource.res.pitch2D.width;
+      create.height = resource.res.pitch2D.height;
+      create.pitch = resource.res.pitch2D.pitchInBytes;
+      return SetMemory(resource.res.pitch2D.desc, resource.res.pitch2D.devPtr, create);
+  }
+  return cudaErrorInvalidValue;
+}
+
+std::uint32_t FlagsOf(const cudaTextureDesc& texture) {
+  std::uint32_t flags = 0;
+  if (texture.readMode == cudaReadModeElementType) flags |= CU_TRSF_READ_AS_INTEGER;
+  if (texture.normalizedCoords != 0) flags |= CU_TRSF_NORMALIZED_COORDINATES;
+  if (texture.sRGB != 0) flags |= CU_TRSF_SRGB;
+  if (texture.disableTrilinearOptimization != 0) flags |= CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
+  if (texture.seamlessCubemap != 0) flags |= CU_TRSF_SEAMLESS_CUBEMAP;
+  return flags;
+}
+
+// The runtime numbers modes and formats of views as the driver does.
+void SetSampling(const cudaTextureDesc& texture, wire::TextureCreate& create) {
+  for (std::size_t i = 0; i < create.address_modes.size(); ++i)
+    create.address_modes[i] = static_cast<std::uint32_t>(texture.addressMode[i]);
+  create.filter = static_cast<std::uint32_t>(texture.filterMode);
+  create.flags = FlagsOf(texture);
+  create.max_anisotropy = texture.maxAnisotropy;
+  create.level_filter = static_cast<std::uint32_t>(texture.mipmapFilterMode);
+  create.level_bias = texture.mipmapLevelBias;
+  create.min_level = texture.minMipmapLevelClamp;
+  create.max_level = texture.maxMipmapLevelClamp;
+  std::copy_n(texture.borderColor, create.border.size(), create.border.begin());
+}
+
+void SetView(const cudaResourceViewDesc& view, wire::TextureCreate& create) {
+  create.has_view = 1;
+  create.view_format = static_cast<std::uint32_t>(view.format);
+  create.view_extent = {view.width, view.height, view.depth};
+  create.view_levels = {view.firstMipmapLevel, view.lastMipmapLevel};
+  create.view_layers = {view.firstLayer, view.lastLayer};
+}
+
+cudaError_t CreateTexture(cudaTextureObject_t* out, const cudaResourceDesc* resource,
+                          const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
+  if (!out || !resource || !texture) return cudaErrorInvalidValue;
+  TORPOR_TRY(Begin());
+  wire::TextureCreate create;
+  TORPOR_TRY(SetResource(*resource, create));
+  SetSampling(*texture, create);
+  if (view) SetView(*view, create);
+  create.texture = Core().MintHandle(HandleKind::kTextureObject);
+  ImageObject object{create.texture, *resource, *texture, std::nullopt};
+  if (view) object.view = *view;
+  return Create(TheTextures(), object, create, out);
+}
+
+cudaError_t CreateSurface(cudaSurfaceObject_t* out, const cudaResourceDesc* resource) {
+  if (!out || !resource || resource->resType != cudaResourceTypeArray) return cudaErrorInvalidValue;
+  ArrayPtr array;
+  TORPOR_TRY(FindArray(resource->res.array.array, array));
+  const wire::SurfaceCreate create{Core().MintHandle(HandleKind::kTextureObject), array->wire,
+                                   array->level};
+  return Create(TheSurfaces(), {create.surface, *resource, {}, std::nullopt}, create, out);
+}
+
+cudaError_t Destroy(ImageObjects& objects, std::uint64_t value) {
+  TORPOR_TRY(Begin());
+  if (value == 0) return cudaSuccess;
+  const std::optional<ImageObject> object = objects.Take(value);
+  return object ? DestroyWire(object->wire) : cudaErrorInvalidResourceHandle;
+}
+
+// Writes what `select` finds in the object, or an error if it is none.
+template <typename Out, typename Select>
+cudaError_t Describe(ImageObjects& objects, std::uint64_t value, Out* out, const Select& select) {
+  TORPOR_TRY(Begin());
+  const std::optional<ImageObject> object = objects.Find(value);
+  if (!out || !object) return cudaErrorInvalidValue;
+  return select(*object);
+}
+
+// Where the hardware's limit is a number of texels, it is the same for all formats.
+cudaError_t LinearTextureWidth(std::size_t* width, const cudaChannelFormatDesc* description,
+                               int device) {
+  if (!width || !description) return cudaErrorInvalidValue;
+  ChannelFormat format;
+  TORPOR_TRY(ToChannelFormat(*description, format));
+  int texels = 0;
+  TORPOR_TRY(cudaDeviceGetAttribute(&texels, cudaDevAttrMaxTexture1DLinearWidth, device));
+  *width = static_cast<std::size_t>(texels);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t DestroyAllImageObjects() {
+  for (ImageObjects* objects : {&TheTextures(), &TheSurfaces()})
+    for (const auto& [value, object] : objects->TakeAll()) TORPOR_TRY(DestroyWire(object.wire));
+  return cudaSuccess;
+}
+
+}  // namespace torpor::shim
+
+using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object,
+                                    const struct cudaResourceDesc* resource,
+                                    const struct cudaTextureDesc* texture,
+                                    const struct cudaResourceViewDesc* view) {
+  return Entry([&] { return CreateTexture(object, resource, texture, view); });
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
+  return Entry([&] { return Destroy(TheTextures(), object); });
+}
+
+cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc* resource,
+                                             cudaTextureObject_t object) {
+  return Entry([&] {
+    return Describe(TheTextures(), object, resource, [&](const ImageObject& found) {
+      *resource = found.resource;
+      return cudaSuccess;
+    });
+  });
+}
+
+cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc* texture,
+                                            cudaTextureObject_t object) {
+  return Entry([&] {
+    return Describe(TheTextures(), object, texture, [&](const ImageObject& found) {
+      *texture = found.texture;
+      return cudaSuccess;
+    });
+  });
+}
+
+cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc* view,
+                                                 cudaTextureObject_t object) {
+  return Entry([&] {
+    return Describe(TheTextures(), object, view, [&](const ImageObject& found) {
+      if (!found.view) return cudaErrorInvalidValue;
+      *view = *found.view;
+      return cudaSuccess;
+    });
+  });
+}
+
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object,
+                                    const struct cudaResourceDesc* resource) {
+  return Entry([&] { return CreateSurface(object, resource); });
+}
+
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) {
+  return Entry([&] { return Destroy(TheSurfaces(), object); });
+}
+
+cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc* resource,
+                                             cudaSurfaceObject_t object) {
+  return Entry([&] {
+    return Describe(TheSurfaces(), object, resource, [&](const ImageObject& found) {
+      *resource = found.resource;
+      return cudaSuccess;
+    });
+  });
+}
+
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t* width,
+                                                 const struct cudaChannelFormatDesc* description,
+                                                 int device) {
+  return Entry([&] { return LinearTextureWidth(width, description, device); });
+}
