@@ -5,7 +5,7 @@
 
 #include "nvidia/cudnn/descriptors.h"
 
-// The functions of cudnnActivationMode_t and their derivatives.
+// The functions of cudnnActivationMode_t and their derivatives, for float and double.
 namespace torpor::emulator {
 
 template <typename T>
@@ -13,7 +13,7 @@ T Sigmoid(T x) {
   return 1 / (1 + std::exp(-x));
 }
 
-// NaN stays NaN in either mode: comparisons with it are false.
+// NaN stays NaN in either NaN mode, since comparisons with NaN are false.
 template <typename T>
 T Activate(const DnnActivation& a, T x) {
   const auto coefficient = static_cast<T>(a.coefficient);
@@ -36,7 +36,8 @@ T Activate(const DnnActivation& a, T x) {
   }
 }
 
-// By x, and by y where that is enough.
+// Returns the derivative at input `x`, given the output `y` = Activate(a, x). Some functions need
+// only `y`.
 template <typename T>
 T ActivationSlope(const DnnActivation& a, T x, T y) {
   const auto coefficient = static_cast<T>(a.coefficient);

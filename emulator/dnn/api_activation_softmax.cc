@@ -1,4 +1,4 @@
-// Activations and softmax, and their gradients.
+// Activations and softmax, with gradients.
 #include "emulator/dnn/activation.h"
 #include "emulator/dnn/handle.h"
 #include "emulator/dnn/softmax.h"
@@ -13,7 +13,7 @@ cudnnStatus_t CheckScalars(const void* alpha, const void* beta) {
                                              : CUDNN_STATUS_SUCCESS;
 }
 
-// The tensors are there, of one shape, and computable.
+// Checks that the tensors are set, computable and of one shape.
 cudnnStatus_t CheckAlike(std::initializer_list<const DnnTensor*> tensors) {
   const cudnnStatus_t status = CheckTensors(tensors);
   if (status != CUDNN_STATUS_SUCCESS) return status;

@@ -1,4 +1,4 @@
-// The backend API's one engine. Its other entries are in nvidia/cudnn/backend_entries.cc.
+// The only engine of the backend API. Other entries are in nvidia/cudnn/backend_entries.cc.
 #include <memory>
 
 #include "emulator/dnn/graph_execution.h"
@@ -22,11 +22,11 @@ cudnnStatus_t Check(const DnnGraph& graph) {
   return CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN;
 }
 
-// It computes in full precision and always in one order.
+// Computes in full precision and always in the same order.
 DnnEngine Description() { return {.engine = kOnlyEngine}; }
 
 cudnnStatus_t QueueExecution(const cudnnContext& context, const DnnExecution& execution) {
-  // The descriptors may be gone when it is executed.
+  // The descriptors may be destroyed before the work runs.
   const std::shared_ptr<const DnnBackendGraph> graph = execution.plan->graph;
   const DnnGraph& value = graph->graph;
   std::vector<Extent> extents;

@@ -8,7 +8,7 @@ using namespace torpor::emulator;  // NOLINT
 
 namespace {
 
-// Which of the `count` scales, biases and statistics is for an element, and for how many each is.
+// Maps an element to one of `count` scales, biases and statistics; each serves `each` elements.
 struct Features {
   std::size_t count = 1;
   std::size_t inner = 1;  // elements of one channel of an image
@@ -137,7 +137,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
                               LoadTensor<T>(each, bias), epsilon),
                     blend.alpha, blend.beta);
         Update(each, running_mean, found.mean, factor);
-        // The estimate for all that these elements are taken from.
+        // The unbiased estimate of the population's variance.
         std::vector<T> estimate = found.variance;
         std::vector<T> inverse = found.variance;
         const auto count = static_cast<T>(features.each);

@@ -1,4 +1,4 @@
-// Convolutions, their gradients and their algorithms.
+// Convolutions, with gradients and the choice of algorithms.
 #include "emulator/dnn/activation.h"
 #include "emulator/dnn/convolution.h"
 #include "emulator/dnn/handle.h"

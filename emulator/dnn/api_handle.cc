@@ -1,4 +1,4 @@
-// Handles, and what is not there.
+// Handles, and the answer of unsupported functions.
 #include <cudnn.h>
 
 #include <new>

@@ -1,4 +1,4 @@
-// Pooling and its gradient.
+// Pooling, with its gradient.
 #include <cmath>
 #include <limits>
 
@@ -32,7 +32,7 @@ bool IsMaximum(const DnnPooling& pooling) {
   return pooling.mode == CUDNN_POOLING_MAX || pooling.mode == CUDNN_POOLING_MAX_DETERMINISTIC;
 }
 
-// Calls visit(place in y, places in x that its window covers) for all of y.
+// Calls visit(index in y, indices in x under the window) for all elements of y.
 template <typename Visit>
 void ForEachWindow(const PoolingShape& s, Visit visit) {
   const int rank = s.pooling.rank;
@@ -69,7 +69,8 @@ double Divisor(const PoolingShape& s, std::size_t covered) {
   return window;
 }
 
-// The first of the largest; NaN counts as the largest where it is to be propagated, else not.
+// Returns the first of the largest elements. NaN counts as the largest if NaN is to be propagated;
+// otherwise NaN is skipped.
 template <typename T>
 std::size_t Largest(const PoolingShape& s, const std::vector<T>& x,
                     const std::vector<std::size_t>& covered) {

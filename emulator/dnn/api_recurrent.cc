@@ -1,4 +1,4 @@
-// Recurrent layers, their gradients, and the states of dropout.
+// Recurrent layers, with gradients and the states of dropout.
 #include <cstring>
 #include <string>
 
@@ -19,7 +19,7 @@ constexpr char kForward[] = "cudnnRNNForward";
 constexpr char kBackwardData[] = "cudnnRNNBackwardData_v8";
 constexpr char kBackwardWeights[] = "cudnnRNNBackwardWeights_v8";
 
-// What the states of a dropout are in device memory.
+// The layout of a dropout's states in device memory.
 struct DropoutStates {
   std::uint64_t seed = 0;
   std::uint64_t uses = 0;
@@ -45,9 +45,9 @@ std::uint64_t CountOf(const DnnRnnData& x) {
 
 bool HasDropout(const DnnRnn& rnn) { return rnn.dropout.probability > 0 && rnn.layers > 1; }
 
-// What a forward pass in training keeps for the gradients, which are computed by making the pass
-// again: the seed of its dropout, what went into it and, from when the gradients of the data are
-// computed, those of the weights.
+// The reserve space of a forward pass in training. Gradients are computed by repeating the pass, so
+// the reserve keeps the dropout's seed, the inputs and, once the data gradients are computed, the
+// weight gradients.
 struct Reserve {
   explicit Reserve(const DnnRnnShapes& s) : Reserve(s.rnn, s.x) {}
   Reserve(const DnnRnn& rnn, const DnnRnnData& x)
@@ -70,7 +70,7 @@ void CopyTo(void* to, std::uint64_t offset, const std::vector<T>& values) {
   std::memcpy(static_cast<char*>(to) + offset, values.data(), values.size() * sizeof(T));
 }
 
-// What valid shapes ask that is not computed here; null: nothing.
+// Returns the feature of valid shapes that the emulator lacks, or null.
 const char* Obstacle(const DnnRnnShapes& s) {
   if (s.rnn.input_mode == CUDNN_SKIP_INPUT) return "CUDNN_SKIP_INPUT is not supported";
   if (!DnnIsPacked(s.x) && s.rnn.flags != CUDNN_RNN_PADDED_IO_ENABLED)
@@ -80,7 +80,7 @@ const char* Obstacle(const DnnRnnShapes& s) {
   return nullptr;
 }
 
-// The memory of one call, as the program named it.
+// The device memory of one call, as passed by the program.
 struct Arguments {
   const void* x = nullptr;
   void* y = nullptr;
@@ -206,7 +206,7 @@ void PutShape(cudnnTensorDescriptor_t descriptor, const DnnTensor& shape) {
   if (descriptor != nullptr) static_cast<DnnTensor&>(*descriptor) = shape;
 }
 
-// A matrix or bias that there is.
+// Describes an existing matrix or bias.
 void Tell(const DnnRnn& rnn, const void* weights, std::size_t place, std::size_t rows,
           std::size_t columns, cudnnTensorDescriptor_t descriptor, void** address) {
   const DnnDims dims = {1, static_cast<std::int32_t>(rows), static_cast<std::int32_t>(columns)};
@@ -401,7 +401,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
   });
 }
 
-// The gradients lie in the reserve space since those of the data were computed.
+// Copies the weight gradients that the data gradients' call left in the reserve space.
 cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
                                          cudnnWgradMode_t mode, const int32_t*,
                                          cudnnRNNDataDescriptor_t x_desc, const void*,

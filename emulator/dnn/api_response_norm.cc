@@ -1,4 +1,4 @@
-// Local response normalisation across channels, and its gradient.
+// Local response normalisation across channels, with its gradient.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@ using namespace torpor::emulator;  // NOLINT
 
 namespace {
 
-// The channels [first, last] around one.
+// The channels [first, last] around a channel.
 struct Window {
   std::ptrdiff_t first;
   std::ptrdiff_t last;
@@ -22,7 +22,7 @@ class ResponseNorm {
         channels_(shape.dims[1]),
         space_(static_cast<std::ptrdiff_t>(CountOf(shape)) / shape.dims[0] / channels_) {}
 
-  // What the squares around each element come to.
+  // Returns k plus the scaled sum of the squares around each element.
   template <typename T>
   std::vector<T> Scales(const std::vector<T>& x) const {
     std::vector<T> scales(x.size());

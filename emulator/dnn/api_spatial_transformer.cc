@@ -10,7 +10,7 @@ using namespace torpor::emulator;  // NOLINT
 
 namespace {
 
-// Of the floating types not bfloat16, which PyTorch does not sample by cuDNN either.
+// bfloat16 is not supported: PyTorch does not sample bfloat16 by cuDNN either.
 cudnnStatus_t CheckTransformer(const DnnSpatialTransformer* transformer) {
   if (transformer == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   if (!DnnIsValid(*transformer)) return CUDNN_STATUS_BAD_PARAM;
@@ -20,13 +20,13 @@ cudnnStatus_t CheckTransformer(const DnnSpatialTransformer* transformer) {
   return is_computable ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE;
 }
 
-// A pixel that is made, as affine maps see it: x and y of -1 to 1, and 1 for what they add.
+// An output pixel in the coordinates of affine maps: x and y from -1 to 1, and 1 for the offset.
 template <typename T>
 struct Pixel {
   T coordinates[3];
 };
 
-// Of the first of `count` to the last; a single one lies in the middle.
+// Maps 0..count-1 to -1..1; a single pixel lies in the middle.
 template <typename T>
 T CoordinateOf(int i, int count) {
   return count == 1 ? T(0) : static_cast<T>(2 * i - (count - 1)) / static_cast<T>(count - 1);
@@ -70,7 +70,7 @@ std::vector<T> ThetaGradient(const DnnSpatialTransformer& transformer,
   return dtheta;
 }
 
-// Images that are sampled, and what is made of them.
+// The shapes of a sampling call.
 struct Sampling {
   DnnSpatialTransformer transformer;
   DnnTensor x;
@@ -92,7 +92,7 @@ cudnnStatus_t CheckSampling(const DnnSpatialTransformer* transformer, const DnnT
                                                             : CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE;
 }
 
-// One of the pixels of x around a place that is sampled.
+// A pixel of x near a sampled position.
 template <typename T>
 struct Neighbour {
   std::size_t place;  // in its channel
@@ -100,7 +100,7 @@ struct Neighbour {
   T slopes[2];  // of the weight, by the place's coordinates
 };
 
-// A coordinate of the grid among the pixels of x, or outside of them.
+// A grid coordinate in units of x's pixels, perhaps outside x.
 template <typename T>
 struct Along {
   Along(T coordinate, int pixels)
@@ -122,7 +122,7 @@ struct Along {
   const int before;
 };
 
-// Calls visit(neighbour) for those of the four that x has; the others are zeros.
+// Calls visit(neighbour) for the neighbours inside x, at most four; pixels outside x are zero.
 template <typename T, typename Visit>
 void ForEachNeighbour(const Along<T>& along_x, const Along<T>& along_y, Visit visit) {
   if (!along_x.is_near || !along_y.is_near) return;
@@ -140,8 +140,8 @@ void ForEachNeighbour(const Along<T>& along_x, const Along<T>& along_y, Visit vi
   }
 }
 
-// Calls visit(place in the grid, place in x, place in y, neighbour) for all elements that are made
-// and the pixels that each is made of.
+// Calls visit(index in the grid, index in x, index in y, neighbour) for all elements of y and the
+// pixels of x near each.
 template <typename T, typename Visit>
 void ForEachSample(const Sampling& s, const std::vector<T>& grid, Visit visit) {
   const auto channels = static_cast<std::size_t>(s.x.dims[1]);

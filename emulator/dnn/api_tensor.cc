@@ -10,7 +10,7 @@ using namespace torpor::emulator;  // NOLINT
 
 namespace {
 
-// Whether `small` is as large as `large` or 1 in each dimension: then it stands for all of that.
+// Whether `small` can be broadcast over `large`: each dimension is equal or 1.
 bool SpreadsOver(const DnnTensor& small, const DnnTensor& large) {
   if (small.rank != large.rank) return false;
   for (int i = 0; i < small.rank; ++i) {
@@ -43,7 +43,7 @@ std::vector<T> Spread(const DnnTensor& small, const DnnTensor& large,
   return all;
 }
 
-// NaN is passed on by the sums and products; by the others where the mode says so.
+// Sums and products propagate NaN; other operations do if the mode says so.
 template <typename T>
 T Combine(const DnnOpTensor& operation, T a, T b) {
   const bool propagates = operation.nan == CUDNN_PROPAGATE_NAN;
@@ -103,7 +103,7 @@ std::vector<double> Reduce(const DnnReduceTensor& reduction, const DnnTensor& fr
                            const DnnTensor& to, const std::vector<double>& values) {
   std::vector<double> reduced(CountOf(to), FirstOf(reduction.operation));
   ForEachPair(from, to, [&](std::size_t i, std::size_t j) {
-    // NaN that is not propagated is passed over.
+    // Skips NaN unless NaN is to be propagated.
     if (std::isnan(values[i]) && reduction.nan == CUDNN_NOT_PROPAGATE_NAN) return;
     reduced[j] = Step(reduction.operation, reduced[j], values[i]);
   });
@@ -115,7 +115,7 @@ std::vector<double> Reduce(const DnnReduceTensor& reduction, const DnnTensor& fr
   return reduced;
 }
 
-// The number that a tensor of this type is set to, whose bytes are of that type.
+// Reads the value of a cudnnSetTensor call, stored in the tensor's own type.
 double ReadElement(const void* element, std::int32_t type) {
   const DnnTensor one{.type = type, .rank = 1, .dims = {1}, .strides = {1}};
   return LoadTensor<double>(one, element).front();

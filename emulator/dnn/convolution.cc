@@ -9,7 +9,7 @@
 namespace torpor::emulator {
 namespace {
 
-// Calls visit(place in x, place in w, place in y) for each product that a convolution sums.
+// Calls visit(index in x, index in w, index in y) for each product in the sums of a convolution.
 template <typename Visit>
 void ForEachProduct(const ConvolutionShape& s, Visit visit) {
   const int rank = s.convolution.rank;

@@ -34,7 +34,7 @@ ConvolutionShape ShapeOf(const DnnGraph& graph, const DnnGraphOperation& o) {
   return shape;
 }
 
-// The values of a graph's tensors while it is executed in T.
+// The values of a graph's tensors during execution in type T.
 template <typename T>
 class Execution {
  public:
@@ -52,7 +52,7 @@ class Execution {
   }
 
  private:
-  // Read when it is first asked for, unless an operation has made it.
+  // Loads the tensor at first use, unless an operation has computed the values.
   const std::vector<T>& ValuesOf(std::uint32_t place) {
     if (values_[place].empty())
       values_[place] = LoadTensor<T>(graph_.tensors[place].shape, addresses_[place]);
@@ -81,7 +81,7 @@ class Execution {
     }
   }
 
-  // An operand that is scaled by 0 is not looked at: PyTorch passes memory that nobody has written.
+  // An operand scaled by 0 is not read: PyTorch passes uninitialised memory.
   std::vector<T> Apply(const DnnGraphOperation& o) {
     const DnnTensor& y = graph_.tensors[o.y].shape;
     std::vector<T> made = o.alpha == 0 ? std::vector<T>(CountOf(y)) : Spread(o.x, y);

@@ -4,14 +4,15 @@
 
 #include "nvidia/cudnn/graph.h"
 
-// Operation graphs of the backend API, step by step on dense values.
+// Operation graphs of the backend API, executed operation by operation on dense values.
 namespace torpor::emulator {
 
-// What is not computed here in a valid graph; null: nothing.
+// Returns the feature of a valid graph that the emulator lacks, or null if the graph can be
+// executed.
 const char* DnnGraphObstacle(const DnnGraph& graph);
 
-// Executes a valid graph without an obstacle. `addresses` are those of its tensors in their order;
-// virtual ones have none.
+// Executes a valid graph without an obstacle. `addresses` are the addresses of the graph's tensors,
+// in order; virtual tensors have null. Call in stream order.
 void ExecuteGraph(const DnnGraph& graph, const std::vector<void*>& addresses);
 
 }  // namespace torpor::emulator

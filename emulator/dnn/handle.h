@@ -12,16 +12,17 @@
 #include "emulator/library/stream_work.h"
 #include "nvidia/cudnn/shapes.h"
 
-// What a cudnnHandle_t points to.
+// The object behind a cudnnHandle_t. Owned by the application; used by one thread at a time.
 struct cudnnContext {
   const torpor::emulator::DriverCalls* driver = nullptr;
   CUstream stream = nullptr;
 };
 
-// What the C entries have in common.
+// Building blocks of the C entries.
 namespace torpor::emulator {
 
-// Runs `body`, which queues one call's work; lets no exception out.
+// Calls `body(cudnnContext&)`, which queues the call's work. Returns CUDNN_STATUS_NOT_INITIALIZED
+// for a null handle, and turns exceptions into statuses.
 template <typename Body>
 cudnnStatus_t WithHandle(cudnnHandle_t handle, Body&& body) noexcept {
   if (handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
@@ -34,7 +35,7 @@ cudnnStatus_t WithHandle(cudnnHandle_t handle, Body&& body) noexcept {
   }
 }
 
-// Whether all are there, valid, and of types that the emulator computes with.
+// Checks that all tensors are set, valid, and of types that the emulator computes with.
 inline cudnnStatus_t CheckTensors(std::initializer_list<const DnnTensor*> tensors) {
   for (const DnnTensor* tensor : tensors) {
     if (tensor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -48,13 +49,13 @@ inline bool HaveOneShape(const DnnTensor& a, const DnnTensor& b) {
   return a.rank == b.rank && a.dims == b.dims;
 }
 
-// A scalar of a call whose result has this type.
+// Reads a scaling factor: double for results of type double, else float, as cuDNN defines.
 inline double ReadScalar(const void* scalar, std::int32_t type) {
   return type == CUDNN_DATA_DOUBLE ? *static_cast<const double*>(scalar)
                                    : double{*static_cast<const float*>(scalar)};
 }
 
-// The two with which a result is put together with what is there.
+// The scaling factors of a result: output = alpha * result + beta * old output.
 struct Blend {
   double alpha = 1;
   double beta = 0;
@@ -64,6 +65,7 @@ struct Blend {
   }
 };
 
+// Queues `work` on the handle's stream after checking that the device may touch all `extents`.
 inline cudnnStatus_t Queue(const cudnnContext& context, std::initializer_list<Extent> extents,
                            std::function<void()> work) {
   const bool queued = QueueWork(*context.driver, context.stream, {extents.begin(), extents.size()},
@@ -71,7 +73,7 @@ inline cudnnStatus_t Queue(const cudnnContext& context, std::initializer_list<Ex
   return queued ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
 }
 
-// Runs body(float) or body(double): what results of this type are computed in.
+// Calls body(float) or body(double), the type in which results of `type` are computed.
 template <typename Body>
 auto InTypeOf(std::int32_t type, Body&& body) {
   return type == CUDNN_DATA_DOUBLE ? body(double{}) : body(float{});

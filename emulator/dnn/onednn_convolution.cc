@@ -31,7 +31,7 @@ memory::desc Dense(const Dims& dims) {
   return {dims, memory::data_type::f32, strides};
 }
 
-// Whatever order suits oneDNN best.
+// Leaves the order to oneDNN.
 memory::desc Any(const Dims& dims) {
   return {dims, memory::data_type::f32, memory::format_tag::any};
 }
@@ -51,7 +51,8 @@ struct Shapes {
       strides.push_back(step);
       dilates.push_back(apart - 1);
       left.push_back(s.convolution.padding[i]);
-      // What makes the output as long as it is; the input's last elements may be left over.
+      // The right padding that gives the output's length; the last elements of the input may be
+      // unused, and the padding negative.
       const std::int64_t reach = (s.y.dims[i + 2] - 1) * step + (s.w.dims[i + 2] - 1) * apart + 1;
       right.push_back(reach - s.x.dims[i + 2] - s.convolution.padding[i]);
     }
@@ -66,7 +67,7 @@ struct Shapes {
   Dims right;
 };
 
-// One execution of a primitive, whose operands are given and taken densely.
+// One execution of a primitive, with dense operands and a dense result.
 class Execution {
  public:
   Execution() : stream_(Engine()) { omp_set_num_threads(LibraryThreads()); }

@@ -4,7 +4,7 @@
 
 #include "emulator/dnn/convolution.h"
 
-// Correlations of single precision by oneDNN; the same orders as convolution.h.
+// Correlations in single precision by oneDNN, with the orders and results of convolution.h.
 namespace torpor::emulator {
 
 std::vector<float> OneDnnForward(const ConvolutionShape& shape, const std::vector<float>& x,

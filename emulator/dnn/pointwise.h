@@ -5,7 +5,7 @@
 
 #include "nvidia/cudnn/graph.h"
 
-// The functions of cudnnPointwiseMode_t.
+// The functions of cudnnPointwiseMode_t, for float and double.
 namespace torpor::emulator {
 
 template <typename T>
@@ -17,7 +17,7 @@ T ClippedRelu(const DnnPointwise& p, T x) {
   return x > upper ? upper : x;
 }
 
-// Whether one of these functions is meant; the others are computed nowhere here.
+// Whether Pointwise implements `mode`. Graphs with other modes are not supported.
 constexpr bool HasPointwise(std::int32_t mode) {
   switch (mode) {
     case CUDNN_POINTWISE_ADD:
@@ -45,7 +45,7 @@ constexpr bool HasPointwise(std::int32_t mode) {
   }
 }
 
-// Functions of one operand ignore b.
+// Applies the function to `x` and `b`; functions of one operand ignore `b`.
 template <typename T>
 T Pointwise(const DnnPointwise& p, T x, T b) {
   switch (p.mode) {

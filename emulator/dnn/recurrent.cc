@@ -55,7 +55,7 @@ void AddRows(Matrix<const T> from, T* row) {
   }
 }
 
-// A matrix with memory of its own, zeros at first.
+// A matrix with memory of its own, initially zero.
 template <typename T>
 class OwnMatrix {
  public:
@@ -86,14 +86,14 @@ struct Parameters {
   T* state_biases;
 };
 
-// The states of one pseudo layer: rows are sequences.
+// The states of one pseudo layer; a row for each sequence.
 template <typename T>
 struct States {
   Matrix<T> hidden;
   Matrix<T> cell;  // without data where cells have none
 };
 
-// One pseudo layer. Rows of matrices of sequences are vectors, step after step.
+// One pseudo layer. In matrices of sequences a row is a vector, ordered by step.
 template <typename T>
 class PseudoLayer {
  public:
@@ -107,7 +107,7 @@ class PseudoLayer {
         steps_(static_cast<std::size_t>(s.x.max_steps)),
         batch_(static_cast<std::size_t>(s.x.batch)) {}
 
-  // Changes the states to those at the end, and writes this direction's part of y.
+  // Replaces the states by the final states, and writes this direction's part of y.
   void Forward(Matrix<const T> x, States<T> states, Matrix<T> y, DirectionTrace<T>& trace) const {
     const Matrix<T> gates = Room(trace.gates, places_.rows());
     if (rnn_.cell == CUDNN_LSTM) Room(trace.cells, places_.hidden());
@@ -136,8 +136,8 @@ class PseudoLayer {
     }
   }
 
-  // `d_states`: of those at the end, afterwards of those at the beginning. Adds to `d_x` and to
-  // the parameters' gradients.
+  // Replaces `d_states`, the gradient of the final states, by the gradient of the initial states.
+  // Adds to `d_x` and to the parameters' gradients.
   void Backward(Matrix<const T> x, States<const T> given, Matrix<const T> y,
                 const DirectionTrace<T>& trace, Matrix<const T> d_y, States<T> d_states,
                 Matrix<T> d_x, Parameters<T> gradients) const {
@@ -163,7 +163,7 @@ class PseudoLayer {
         Slopes(step, i, row, trace, given, before.get()[row], d_hidden.get()[i], d_states,
                slopes.get()[row], of_state[row]);
       });
-      // Of sequences that have ended the slopes are zero.
+      // The slopes of finished sequences are zero.
       AddProduct<T>(CblasNoTrans, Matrix<T>{of_state[step * batch_], batch_, places_.rows()},
                     CblasNoTrans, weights_.states, d_states.hidden);
     }
@@ -182,13 +182,13 @@ class PseudoLayer {
   bool is_backwards() const { return direction_ == 1; }
   std::size_t StepAt(std::size_t k) const { return is_backwards() ? steps_ - 1 - k : k; }
   std::size_t LengthOf(std::size_t i) const { return static_cast<std::size_t>(lengths_[i]); }
-  // Of a vector of y, which has both directions.
+  // This direction's part of a vector of y.
   template <typename U>
   U* PartOf(U* vector) const {
     return vector + direction_ * places_.projection();
   }
 
-  // Calls visit(the sequence, the row of its vector) for those that are as long.
+  // Calls visit(sequence, row of its vector) for the sequences that reach `step`.
   template <typename Visit>
   void ForEachAt(std::size_t step, Visit visit) const {
     for (std::size_t i = 0; i < batch_; ++i) {
@@ -227,7 +227,7 @@ class PseudoLayer {
     }
   }
 
-  // The gradient of what the cells gave out, before the projection.
+  // Returns the gradient of the cells' output before the projection.
   OwnMatrix<T> OfHidden(std::size_t step, const DirectionTrace<T>& trace, Matrix<T> d_out,
                         const Parameters<T>& gradients) const {
     const std::size_t n = places_.hidden();
@@ -297,7 +297,7 @@ struct Shape {
   const std::size_t vectors;
 };
 
-// Multiplies `values` by what it returns: some become zero, the others larger by as much.
+// Multiplies `values` by random factors, 0 or 1 / (1 - probability), and returns the factors.
 template <typename T>
 std::vector<T> DropOut(double probability, std::mt19937_64& random, std::vector<T>& values) {
   std::vector<T> scales(values.size());

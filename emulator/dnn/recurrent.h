@@ -5,11 +5,11 @@
 
 #include "nvidia/cudnn/recurrent.h"
 
-// Recurrent layers of dense values: sequences step after step, each of the whole batch; states
-// pseudo layer after pseudo layer. Products by OpenBLAS.
+// Recurrent layers of dense values. Sequences are ordered by step, each step holding the whole
+// batch; states are ordered by pseudo layer. OpenBLAS computes the products.
 namespace torpor::emulator {
 
-// What a computation begins with, and what it ends with.
+// The inputs of a computation, or its results.
 template <typename T>
 struct RecurrentValues {
   std::vector<T> sequences;
@@ -17,7 +17,7 @@ struct RecurrentValues {
   std::vector<T> cell;  // of LSTMs
 };
 
-// What one pass through a pseudo layer leaves for its gradient; each step after step.
+// Values of one pass through a pseudo layer that the gradient needs, ordered by step.
 template <typename T>
 struct DirectionTrace {
   std::vector<T> gates;       // after their functions
@@ -25,6 +25,7 @@ struct DirectionTrace {
   std::vector<T> candidates;  // of GRUs: what the reset gate scales
 };
 
+// Values of one layer's pass that the gradient needs, both directions included.
 template <typename T>
 struct LayerTrace {
   std::vector<T> x;
@@ -33,15 +34,16 @@ struct LayerTrace {
   std::vector<DirectionTrace<T>> directions;
 };
 
-// `weights` as recurrent_weights.h says. Dropout draws from `seed`. Adds a layer's trace to
-// `traces` where that is not null.
+// Runs all layers. `weights` are in the order of recurrent_weights.h; dropout draws from `seed`.
+// Appends a trace of each layer to `traces` unless null.
 template <typename T>
 RecurrentValues<T> RecurrentForward(const DnnRnnShapes& shapes, const std::vector<T>& weights,
                                     const RecurrentValues<T>& given, std::uint64_t seed,
                                     std::vector<LayerTrace<T>>* traces);
 
-// The gradients of what was given and, added to `weight_gradients`, of the weights; by the
-// gradients of the results.
+// Returns the gradients of the inputs `given`, from `gradients` of the results, and adds the
+// weights' gradients to `weight_gradients`. `traces` come from RecurrentForward with equal
+// arguments.
 template <typename T>
 RecurrentValues<T> RecurrentBackward(const DnnRnnShapes& shapes, const std::vector<T>& weights,
                                      const RecurrentValues<T>& given,

@@ -5,11 +5,12 @@
 
 #include "emulator/dnn/activation.h"
 
-// One step of one cell, and its gradient. Gates lie one after another, `n` elements each, in the
-// order of cuDNN's numbers: input, forget, cell, output of an LSTM; reset, update, new of a GRU.
+// One step of one cell, and its gradient. Gates are stored one after another, `n` elements each, in
+// cuDNN's order: input, forget, cell, output of an LSTM; reset, update, new of a GRU.
 namespace torpor::emulator {
 
-// In `gates` is what the input gives, afterwards the gates; `from_state` is what the state gives.
+// `gates` holds the input's contributions and receives the gates; `from_state` holds the state's
+// contributions. Updates `cell` and writes `hidden`.
 template <typename T>
 void LstmStep(std::size_t n, T* gates, const T* from_state, T* cell, T* hidden) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -26,8 +27,8 @@ void LstmStep(std::size_t n, T* gates, const T* from_state, T* cell, T* hidden) 
   }
 }
 
-// `slopes` become the gradients of what went into the gates. `d_cell`: that of the cell state after
-// the step, afterwards that before it.
+// Writes the gradients of the gates' inputs to `slopes`. `d_cell` is the gradient of the cell state
+// after the step, and becomes the gradient of the state before the step.
 template <typename T>
 void LstmSlopes(std::size_t n, const T* gates, const T* cell, const T* cell_before,
                 const T* d_hidden, T* d_cell, T* slopes) {
@@ -46,7 +47,8 @@ void LstmSlopes(std::size_t n, const T* gates, const T* cell, const T* cell_befo
   }
 }
 
-// `candidates` keep what the reset gate scales.
+// As LstmStep, from the state `before`. Stores the values that the reset gate scales in
+// `candidates`.
 template <typename T>
 void GruStep(std::size_t n, T* gates, const T* from_state, const T* before, T* candidates,
              T* hidden) {
@@ -62,8 +64,8 @@ void GruStep(std::size_t n, T* gates, const T* from_state, const T* before, T* c
   }
 }
 
-// `state_slopes` become the gradients of what the state gave to the gates; `d_before` that of the
-// state before the step, but for what comes through the gates.
+// Writes the gradients of the gates' inputs to `slopes`, of the state's contributions to
+// `state_slopes`, and of the state before the step, except through the gates, to `d_before`.
 template <typename T>
 void GruSlopes(std::size_t n, const T* gates, const T* candidates, const T* before,
                const T* d_hidden, T* slopes, T* state_slopes, T* d_before) {
@@ -82,6 +84,7 @@ void GruSlopes(std::size_t n, const T* gates, const T* candidates, const T* befo
   }
 }
 
+// A cell with one gate, ReLU or tanh.
 template <typename T>
 void PlainStep(std::size_t n, bool is_relu, T* gates, const T* from_state, T* hidden) {
   for (std::size_t i = 0; i < n; ++i) {

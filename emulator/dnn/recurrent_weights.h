@@ -5,9 +5,10 @@
 
 #include "nvidia/cudnn/recurrent_checks.h"
 
-// Where the emulator has the weights of recurrent layers: first the matrices of every pseudo layer
-// (those of the gates from the input, those from the state, that of the projection), then the
-// biases of every one. Matrices by rows, a row an output. In elements.
+// Offsets, in elements, of a recurrent layer's weights in the emulator's order. First come the
+// matrices of every pseudo layer: of the gates from the input, of the gates from the state, of the
+// projection. Then come the biases of every pseudo layer. Matrices are stored by rows, a row for
+// each output.
 namespace torpor::emulator {
 
 class RecurrentWeights {
@@ -27,12 +28,12 @@ class RecurrentWeights {
     return rnn_.bias == CUDNN_RNN_DOUBLE_BIAS || rnn_.bias == CUDNN_RNN_SINGLE_REC_BIAS;
   }
 
-  // Elements of what goes into a layer.
+  // Elements of an input vector of `layer`.
   std::size_t InputSize(std::size_t layer) const {
     return layer == 0 ? static_cast<std::size_t>(rnn_.input_size) : projection() * directions();
   }
 
-  // Of pseudo layer p. The gates' matrices, and their biases, lie one after another.
+  // Offsets of pseudo layer `p`. The matrices of the gates, and their biases, are contiguous.
   std::size_t InputMatrices(std::size_t p) const {
     const std::size_t first = directions();  // those of the first layer, which may be of other size
     return p < first ? p * MatricesOf(0) : first * MatricesOf(0) + (p - first) * MatricesOf(1);
@@ -48,7 +49,7 @@ class RecurrentWeights {
     return InputBiases(p) + (has_input_biases() ? rows() : 0);
   }
 
-  // All elements.
+  // Number of all elements.
   std::size_t size() const { return InputBiases(Count()); }
 
  private:
@@ -64,8 +65,8 @@ class RecurrentWeights {
   const DnnRnn rnn_;
 };
 
-// The elements of all weights; endless where they would not fit, and then the class above is of no
-// use.
+// Returns the number of elements of all weights, or kDnnEndless if they would not fit;
+// RecurrentWeights must not be used then.
 constexpr std::uint64_t CountWeights(const DnnRnn& rnn) {
   const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   const std::uint64_t rows = size(std::int64_t{DnnGates(rnn)} * rnn.hidden_size);

@@ -12,7 +12,7 @@ DnnTensor Line(std::int32_t type, std::size_t count) {
   return {.type = type, .rank = 1, .dims = {static_cast<std::int32_t>(count)}, .strides = {1}};
 }
 
-// Calls visit(place of the vector in memory, place among the values) for each that there is.
+// Calls visit(index of the vector in memory, index among the dense values) for each vector.
 template <typename Visit>
 void ForEachVector(const DnnRnnData& shape, Visit visit) {
   const auto batch = static_cast<std::size_t>(shape.batch);

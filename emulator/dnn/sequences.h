@@ -5,18 +5,18 @@
 
 #include "nvidia/cudnn/recurrent.h"
 
-// Batches of sequences of any type and layout, as computations see them: step after step, each of
-// the whole batch, zeros beyond the end of a sequence.
+// Conversion of batches of sequences, of any type and layout, to and from dense values: ordered by
+// step, each step holding the whole batch, with zeros after the end of a sequence.
 namespace torpor::emulator {
 
 template <typename T>
 std::vector<T> LoadSequences(const DnnRnnData& shape, const void* data);
 
-// What lies beyond the end of a sequence becomes the filling, or stays.
+// Also sets the elements after the end of a sequence to the shape's filling, if the shape has one.
 template <typename T>
 void StoreSequences(const DnnRnnData& shape, void* data, const std::vector<T>& values);
 
-// `count` elements one after another, at most INT32_MAX, as are those of all sequences.
+// Convert `count` contiguous elements, at most INT32_MAX, as for all sequences.
 template <typename T>
 std::vector<T> LoadElements(std::int32_t type, const void* data, std::size_t count);
 template <typename T>

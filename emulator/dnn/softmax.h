@@ -10,14 +10,15 @@
 
 namespace torpor::emulator {
 
-// `outer` times `inner` groups of `count` values each: those of a group are `inner` apart.
+// `outer` times `inner` groups of `count` values, with `inner` elements from one value of a group
+// to the next.
 struct Groups {
   std::size_t outer = 1;
   std::size_t count = 1;
   std::size_t inner = 1;
 };
 
-// Over all of an image, or over its channels at each point.
+// Groups of a whole sample, or of the channels at each point.
 inline Groups SoftmaxGroups(const DnnTensor& shape, cudnnSoftmaxMode_t mode) {
   const std::size_t all = CountOf(shape);
   const auto images = static_cast<std::size_t>(shape.dims[0]);
@@ -26,7 +27,7 @@ inline Groups SoftmaxGroups(const DnnTensor& shape, cudnnSoftmaxMode_t mode) {
   return {images, channels, all / images / channels};
 }
 
-// Calls visit(place of the first) for each group.
+// Calls visit(index of the first value) for each group.
 template <typename Visit>
 void ForEachGroup(const Groups& groups, Visit visit) {
   for (std::size_t i = 0; i < groups.outer; ++i) {
@@ -34,6 +35,7 @@ void ForEachGroup(const Groups& groups, Visit visit) {
   }
 }
 
+// Replaces the values of each group by their softmax.
 template <typename T>
 void Softmax(cudnnSoftmaxAlgorithm_t algorithm, const Groups& groups, std::vector<T>& values) {
   ForEachGroup(groups, [&](std::size_t first) {
@@ -52,7 +54,7 @@ void Softmax(cudnnSoftmaxAlgorithm_t algorithm, const Groups& groups, std::vecto
   });
 }
 
-// Turns the gradient of the result `y` into that of what it was made of.
+// Replaces `gradient`, of the result `y`, by the gradient of the input.
 template <typename T>
 void SoftmaxGradient(cudnnSoftmaxAlgorithm_t algorithm, const Groups& groups,
                      const std::vector<T>& y, std::vector<T>& gradient) {

@@ -79,7 +79,8 @@ void StoreRow(void* data, std::int32_t type, std::int64_t first, std::int64_t st
   }
 }
 
-// Calls row(first element's place, place among the dense ones) for each row of the last dimension.
+// Calls row(index of the first element in memory, index among the dense values) for each row of the
+// last dimension.
 template <typename Row>
 void ForEachRow(const DnnTensor& tensor, Row row) {
   const std::int32_t length = tensor.dims[tensor.rank - 1];
