@@ -168,40 +168,50 @@ cublasStatus_t Triangular(cublasHandle_t handle, bool valid, int n, const Extent
   });
 }
 
+// As Triangular for a band matrix; `call` takes the arguments of CBLAS.
+template <typename T, typename Call>
+cublasStatus_t BandTriangular(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,
+                              cublasDiagType_t diagonal, int n, int k, const T* a, int lda, T* x,
+                              int incx, Call call) {
+  return Triangular(handle, AreValid(fill, op, diagonal) && IsBand(k, 0, lda), n,
+                    Diagonals(a, k, n, lda), x, incx, [=] {
+                      call(CblasColMajor, ToCblas(fill), ToCblas(op), ToCblas(diagonal), n, k, a,
+                           lda, x, incx);
+                    });
+}
+
 template <typename T>
 cublasStatus_t Tbmv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,
                     cublasDiagType_t diagonal, int n, int k, const T* a, int lda, T* x, int incx) {
-  return Triangular(handle, AreValid(fill, op, diagonal) && IsBand(k, 0, lda), n,
-                    Diagonals(a, k, n, lda), x, incx, [=] {
-                      OpenBlas<T>::tbmv(CblasColMajor, ToCblas(fill), ToCblas(op),
-                                        ToCblas(diagonal), n, k, a, lda, x, incx);
-                    });
+  return BandTriangular(handle, fill, op, diagonal, n, k, a, lda, x, incx, OpenBlas<T>::tbmv);
 }
 
 template <typename T>
 cublasStatus_t Tbsv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,
                     cublasDiagType_t diagonal, int n, int k, const T* a, int lda, T* x, int incx) {
-  return Triangular(handle, AreValid(fill, op, diagonal) && IsBand(k, 0, lda), n,
-                    Diagonals(a, k, n, lda), x, incx, [=] {
-                      OpenBlas<T>::tbsv(CblasColMajor, ToCblas(fill), ToCblas(op),
-                                        ToCblas(diagonal), n, k, a, lda, x, incx);
-                    });
+  return BandTriangular(handle, fill, op, diagonal, n, k, a, lda, x, incx, OpenBlas<T>::tbsv);
+}
+
+// As Triangular for a packed matrix; `call` takes the arguments of CBLAS.
+template <typename T, typename Call>
+cublasStatus_t PackedTriangular(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,
+                                cublasDiagType_t diagonal, int n, const T* a, T* x, int incx,
+                                Call call) {
+  return Triangular(handle, AreValid(fill, op, diagonal), n, Packed(a, n), x, incx, [=] {
+    call(CblasColMajor, ToCblas(fill), ToCblas(op), ToCblas(diagonal), n, a, x, incx);
+  });
 }
 
 template <typename T>
 cublasStatus_t Tpmv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,
                     cublasDiagType_t diagonal, int n, const T* a, T* x, int incx) {
-  return Triangular(handle, AreValid(fill, op, diagonal), n, Packed(a, n), x, incx, [=] {
-    OpenBlas<T>::tpmv(CblasColMajor, ToCblas(fill), ToCblas(op), ToCblas(diagonal), n, a, x, incx);
-  });
+  return PackedTriangular(handle, fill, op, diagonal, n, a, x, incx, OpenBlas<T>::tpmv);
 }
 
 template <typename T>
 cublasStatus_t Tpsv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,
                     cublasDiagType_t diagonal, int n, const T* a, T* x, int incx) {
-  return Triangular(handle, AreValid(fill, op, diagonal), n, Packed(a, n), x, incx, [=] {
-    OpenBlas<T>::tpsv(CblasColMajor, ToCblas(fill), ToCblas(op), ToCblas(diagonal), n, a, x, incx);
-  });
+  return PackedTriangular(handle, fill, op, diagonal, n, a, x, incx, OpenBlas<T>::tpsv);
 }
 
 // Calls visit(packed index, row, column) for every element of the half.

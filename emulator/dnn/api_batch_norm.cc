@@ -31,6 +31,26 @@ cudnnStatus_t CheckShapes(cudnnBatchNormMode_t mode, const DnnTensor* x, const D
   return CountOf(*statistics) == features.count ? status : CUDNN_STATUS_BAD_PARAM;
 }
 
+// The arguments that inference and training share.
+struct ForwardPass {
+  Features features;
+  DnnTensor x;
+  DnnTensor y;
+  DnnTensor statistics;  // and scales and biases
+  Blend blend;
+};
+
+cudnnStatus_t ReadForwardPass(cudnnBatchNormMode_t mode, const void* alpha, const void* beta,
+                              const DnnTensor* x, const DnnTensor* y, const DnnTensor* statistics,
+                              ForwardPass& pass) {
+  Features features;
+  const cudnnStatus_t status = CheckShapes(mode, x, y, statistics, features);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  if (alpha == nullptr || beta == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  pass = {features, *x, *y, *statistics, Blend::Read(alpha, beta, x->type)};
+  return status;
+}
+
 template <typename T>
 struct Statistics {
   std::vector<T> mean;
@@ -87,28 +107,25 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(
     void* y, const cudnnTensorDescriptor_t statistics_desc, const void* scale, const void* bias,
     const void* mean, const void* variance, double epsilon) {
   return WithHandle(handle, [&](cudnnContext& context) {
-    Features features;
-    const cudnnStatus_t status = CheckShapes(mode, x_desc, y_desc, statistics_desc, features);
+    ForwardPass pass;
+    const cudnnStatus_t status =
+        ReadForwardPass(mode, alpha, beta, x_desc, y_desc, statistics_desc, pass);
     if (status != CUDNN_STATUS_SUCCESS) return status;
-    if (alpha == nullptr || beta == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    const DnnTensor xs = *x_desc;
-    const DnnTensor ys = *y_desc;
-    const DnnTensor each = *statistics_desc;
-    const Blend blend = Blend::Read(alpha, beta, xs.type);
-    return Queue(
-        context,
-        {ReadExtent(xs, x), WrittenExtent(ys, y), ReadExtent(each, scale), ReadExtent(each, bias),
-         ReadExtent(each, mean), ReadExtent(each, variance)},
-        [=] {
-          InTypeOf(ys.type, [&](auto type) {
-            using T = decltype(type);
-            const Statistics<T> by{LoadTensor<T>(each, mean), LoadTensor<T>(each, variance)};
-            const auto made =
-                Normalise(features, LoadTensor<T>(xs, x), by, LoadTensor<T>(each, scale),
-                          LoadTensor<T>(each, bias), epsilon);
-            StoreTensor(ys, y, made, blend.alpha, blend.beta);
-          });
-        });
+    return Queue(context,
+                 {ReadExtent(pass.x, x), WrittenExtent(pass.y, y),
+                  ReadExtent(pass.statistics, scale), ReadExtent(pass.statistics, bias),
+                  ReadExtent(pass.statistics, mean), ReadExtent(pass.statistics, variance)},
+                 [=] {
+                   InTypeOf(pass.y.type, [&](auto type) {
+                     using T = decltype(type);
+                     const Statistics<T> by{LoadTensor<T>(pass.statistics, mean),
+                                            LoadTensor<T>(pass.statistics, variance)};
+                     const auto made = Normalise(pass.features, LoadTensor<T>(pass.x, x), by,
+                                                 LoadTensor<T>(pass.statistics, scale),
+                                                 LoadTensor<T>(pass.statistics, bias), epsilon);
+                     StoreTensor(pass.y, y, made, pass.blend.alpha, pass.blend.beta);
+                   });
+                 });
   });
 }
 
@@ -119,40 +136,37 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     double factor, void* running_mean, void* running_variance, double epsilon, void* saved_mean,
     void* saved_inverse) {
   return WithHandle(handle, [&](cudnnContext& context) {
-    Features features;
-    const cudnnStatus_t status = CheckShapes(mode, x_desc, y_desc, statistics_desc, features);
+    ForwardPass pass;
+    const cudnnStatus_t status =
+        ReadForwardPass(mode, alpha, beta, x_desc, y_desc, statistics_desc, pass);
     if (status != CUDNN_STATUS_SUCCESS) return status;
-    if (alpha == nullptr || beta == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    const DnnTensor xs = *x_desc;
-    const DnnTensor ys = *y_desc;
-    const DnnTensor each = *statistics_desc;
-    const Blend blend = Blend::Read(alpha, beta, xs.type);
     const auto work = [=] {
-      InTypeOf(ys.type, [&](auto type) {
+      InTypeOf(pass.y.type, [&](auto type) {
         using T = decltype(type);
-        const auto values = LoadTensor<T>(xs, x);
-        const Statistics<T> found = Measure(features, values);
-        StoreTensor(ys, y,
-                    Normalise(features, values, found, LoadTensor<T>(each, scale),
-                              LoadTensor<T>(each, bias), epsilon),
-                    blend.alpha, blend.beta);
-        Update(each, running_mean, found.mean, factor);
+        const auto values = LoadTensor<T>(pass.x, x);
+        const Statistics<T> found = Measure(pass.features, values);
+        StoreTensor(pass.y, y,
+                    Normalise(pass.features, values, found, LoadTensor<T>(pass.statistics, scale),
+                              LoadTensor<T>(pass.statistics, bias), epsilon),
+                    pass.blend.alpha, pass.blend.beta);
+        Update(pass.statistics, running_mean, found.mean, factor);
         // The unbiased estimate of the population's variance.
         std::vector<T> estimate = found.variance;
         std::vector<T> inverse = found.variance;
-        const auto count = static_cast<T>(features.each);
+        const auto count = static_cast<T>(pass.features.each);
         for (T& value : estimate) value *= count > 1 ? count / (count - 1) : T(1);
         for (T& value : inverse) value = 1 / std::sqrt(value + static_cast<T>(epsilon));
-        Update(each, running_variance, estimate, factor);
-        if (saved_mean != nullptr) StoreTensor(each, saved_mean, found.mean);
-        if (saved_inverse != nullptr) StoreTensor(each, saved_inverse, inverse);
+        Update(pass.statistics, running_variance, estimate, factor);
+        if (saved_mean != nullptr) StoreTensor(pass.statistics, saved_mean, found.mean);
+        if (saved_inverse != nullptr) StoreTensor(pass.statistics, saved_inverse, inverse);
       });
     };
     return Queue(
         context,
-        {ReadExtent(xs, x), WrittenExtent(ys, y), ReadExtent(each, scale), ReadExtent(each, bias),
-         MaybeWritten(each, running_mean), MaybeWritten(each, running_variance),
-         MaybeWritten(each, saved_mean), MaybeWritten(each, saved_inverse)},
+        {ReadExtent(pass.x, x), WrittenExtent(pass.y, y), ReadExtent(pass.statistics, scale),
+         ReadExtent(pass.statistics, bias), MaybeWritten(pass.statistics, running_mean),
+         MaybeWritten(pass.statistics, running_variance), MaybeWritten(pass.statistics, saved_mean),
+         MaybeWritten(pass.statistics, saved_inverse)},
         work);
   });
 }

@@ -108,6 +108,14 @@ dnnl::convolution_forward::primitive_desc ForwardDescriptor(const Shapes& s) {
           Engine()};
 }
 
+// Describes the gradient of the data or of the weights.
+template <typename Gradient>
+typename Gradient::primitive_desc BackwardDescriptor(const Shapes& s) {
+  return {{kAlgorithm, Any(s.x), Any(s.w), Any(s.y), s.strides, s.dilates, s.left, s.right},
+          Engine(),
+          ForwardDescriptor(s)};
+}
+
 }  // namespace
 
 std::vector<float> OneDnnForward(const ConvolutionShape& shape, const std::vector<float>& x,
@@ -124,9 +132,7 @@ std::vector<float> OneDnnForward(const ConvolutionShape& shape, const std::vecto
 std::vector<float> OneDnnBackwardData(const ConvolutionShape& shape, const std::vector<float>& w,
                                       const std::vector<float>& dy) {
   const Shapes s(shape);
-  const dnnl::convolution_backward_data::primitive_desc descriptor(
-      {kAlgorithm, Any(s.x), Any(s.w), Any(s.y), s.strides, s.dilates, s.left, s.right}, Engine(),
-      ForwardDescriptor(s));
+  const auto descriptor = BackwardDescriptor<dnnl::convolution_backward_data>(s);
   Execution execution;
   execution.Give(DNNL_ARG_WEIGHTS, s.w, w, descriptor.weights_desc());
   execution.Give(DNNL_ARG_DIFF_DST, s.y, dy, descriptor.diff_dst_desc());
@@ -137,9 +143,7 @@ std::vector<float> OneDnnBackwardData(const ConvolutionShape& shape, const std::
 std::vector<float> OneDnnBackwardFilter(const ConvolutionShape& shape, const std::vector<float>& x,
                                         const std::vector<float>& dy) {
   const Shapes s(shape);
-  const dnnl::convolution_backward_weights::primitive_desc descriptor(
-      {kAlgorithm, Any(s.x), Any(s.w), Any(s.y), s.strides, s.dilates, s.left, s.right}, Engine(),
-      ForwardDescriptor(s));
+  const auto descriptor = BackwardDescriptor<dnnl::convolution_backward_weights>(s);
   Execution execution;
   execution.Give(DNNL_ARG_SRC, s.x, x, descriptor.src_desc());
   execution.Give(DNNL_ARG_DIFF_DST, s.y, dy, descriptor.diff_dst_desc());
