@@ -2,25 +2,16 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "base/units.h"
-#include "emulator/sass/nv_info.h"
 #include "nvidia/elf_file.h"
+#include "nvidia/machine_code/nv_info.h"
 
 namespace torpor::sass {
 namespace {
-
-constexpr Elf64_Half kMachineCuda = 190;
-constexpr Elf64_Word kInfoSection = 0x70000000;
-constexpr unsigned char kEntry = 0x10;  // of a symbol's st_other
-// The identification's EI_OSABI, which tells where e_flags have the architecture: CUDA 13 writes
-// the second.
-constexpr unsigned char kAbiOld = 0x33;
-constexpr unsigned char kAbiNew = 0x41;
 
 // What no device has more of: a file that asks for more is damaged.
 constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{1} << 40;
@@ -39,18 +30,6 @@ Failure<CubinError> Malformed(const std::string& what) {
 
 Failure<CubinError> Unsupported(const std::string& what) {
   return {CubinError::kUnsupported, "a cubin that the emulator cannot run: " + what};
-}
-
-bool HasKnownType(std::uint32_t type) {
-  switch (static_cast<RelocationType>(type)) {
-    case RelocationType::k64:
-    case RelocationType::kG64:
-    case RelocationType::kLow32:
-    case RelocationType::kHigh32:
-    case RelocationType::kAbs47:
-      return true;
-  }
-  return false;
 }
 
 class CubinReader {
@@ -122,13 +101,11 @@ bool CubinReader::Spend(std::uint64_t bytes) {
 }
 
 CubinResult<void> CubinReader::ReadHeader() {
-  Elf64_Ehdr header;
-  std::memcpy(&header, image_.data(), sizeof header);
-  if (header.e_machine != kMachineCuda) return Malformed("code for another machine");
-  const unsigned char abi = header.e_ident[EI_OSABI];
-  if (abi != kAbiOld && abi != kAbiNew) return Unsupported("its form is not known");
-  cubin_.architecture = (abi == kAbiNew ? header.e_flags >> 8 : header.e_flags) & 0xff;
-  if (header.e_type != ET_EXEC) return Unsupported("it is not linked");
+  const CubinHeader header = ReadCubinHeader(image_);
+  if (!header.is_cuda) return Malformed("code for another machine");
+  if (!header.has_known_abi) return Unsupported("its form is not known");
+  cubin_.architecture = header.architecture;
+  if (!header.is_linked) return Unsupported("it is not linked");
   return {};
 }
 
@@ -229,7 +206,7 @@ CubinResult<void> CubinReader::AddFunction(Index index, const Elf64_Sym& symbol,
     return Malformed("function " + std::string(name) + " beyond its code");
   }
   text.functions.push_back({name, symbol.st_value, symbol.st_size});
-  if ((symbol.st_other & kEntry) == 0) return {};
+  if ((symbol.st_other & kEntrySymbol) == 0) return {};
   const auto kernel = static_cast<std::uint32_t>(cubin_.kernels.size());
   if (!kernel_of_.emplace(symbol.st_shndx, kernel).second) {
     return Malformed("two kernels in one section");
@@ -410,22 +387,17 @@ CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
                                                  std::uint64_t place_bytes,
                                                  std::vector<Relocation>& relocations) {
   if (!Spend(section.sh_size)) return Malformed("relocations");
-  const bool has_addend = section.sh_type == SHT_RELA;
-  const std::uint64_t count =
-      section.sh_size / (has_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel));
+  const std::uint64_t count = RelocationCount(section);
   relocations.reserve(relocations.size() + count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    Elf64_Rela entry{};
-    Elf64_Rel without{};
-    const bool read = has_addend ? file_.Read(section, i, entry) : file_.Read(section, i, without);
-    if (!read) return Malformed("relocations");
-    if (!has_addend) entry = {without.r_offset, without.r_info, 0};
+    const auto entry = ReadRelocation(file_, section, i);
+    if (!entry) return Malformed("relocations");
     // An instruction's word pair, or an address.
     constexpr std::uint64_t kWidest = 8;
-    if (entry.r_offset > place_bytes || place_bytes - entry.r_offset < kWidest) {
+    if (entry->r_offset > place_bytes || place_bytes - entry->r_offset < kWidest) {
       return Malformed("a relocation beyond its section");
     }
-    auto target = TargetOf(entry);
+    auto target = TargetOf(*entry);
     if (!target) return target.failure();
     relocations.push_back(*target);
   }
@@ -434,7 +406,7 @@ CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
 
 CubinResult<Relocation> CubinReader::TargetOf(const Elf64_Rela& entry) {
   const std::uint32_t type = ELF64_R_TYPE(entry.r_info);
-  if (!HasKnownType(type)) return Unsupported("relocation of type " + std::to_string(type));
+  if (!IsKnownRelocation(type)) return Unsupported("relocation of type " + std::to_string(type));
   const auto index = static_cast<Index>(ELF64_R_SYM(entry.r_info));
   Elf64_Sym symbol;
   if (!file_.Read(*symbols_, index, symbol)) return Malformed("a relocation without a symbol");

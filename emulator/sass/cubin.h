@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "nvidia/machine_code/cubin_format.h"
+#include "nvidia/machine_code/instruction.h"
 
 // Machine code for NVIDIA's GPUs (SASS), as cubins hold it, and what the emulator makes of it.
 namespace torpor::sass {
@@ -21,19 +23,9 @@ template <typename T>
 using CubinResult = Result<T, CubinError>;
 
 inline constexpr std::uint32_t kNoIndex = 0xffffffff;
-inline constexpr std::size_t kInstructionBytes = 16;
 
 // Those whose machine code the emulator runs: Turing.
 inline constexpr std::array<unsigned, 1> kArchitectures = {75};
-
-// The numbers of the file: "R_CUDA_…" in the toolkit's tools.
-enum class RelocationType : std::uint32_t {
-  k64 = 2,         // all of the address, in data
-  kG64 = 4,        // the same, of global memory
-  kLow32 = 0x38,   // the low word of the address, in bits 32 to 63 of an instruction
-  kHigh32 = 0x39,  // the high word, there
-  kAbs47 = 0x3a,   // bits 2 to 48 of the address, in an instruction from bit 34 on
-};
 
 // An address that is known only when the cubin is loaded: that of a place in a Memory, of code, or
 // of a function of the system.

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/sass/decode.h"
 #include "emulator/sass/emitter.h"
+#include "nvidia/machine_code/instruction.h"
 
 // What instructions of floating point have in common.
 namespace torpor::sass {

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <utility>
 
-#include "emulator/sass/decode.h"
 #include "emulator/sass/emitter.h"
 #include "emulator/sass/fuse.h"
 #include "emulator/sass/naming.h"
 #include "emulator/sass/opcodes.h"
 #include "emulator/sass/subroutines.h"
 #include "emulator/sass/waits.h"
+#include "nvidia/machine_code/instruction.h"
 
 namespace torpor::sass {
 namespace {

@@ -38,7 +38,7 @@ void CallFunctions(Emitter& to, const Instruction& instruction) {
   const std::vector<std::uint64_t> targets =
       FunctionsBehind(to.cubin().texts[to.kernel().text], to.kernel());
   if (targets.empty()) return to.Unsupported("of a function that a register names");
-  BranchToMatching(to, to.Read(instruction.ThreadRegisterAt(24)), BranchTarget(instruction),
+  BranchToMatching(to, to.Read(instruction.ThreadRegisterAt(24)), instruction.branch_target(),
                    targets);
   to.End("trap");
 }
@@ -104,7 +104,7 @@ void CallSystem(Emitter& to, const SystemFunction& function, const Value& chosen
 // for that: it has diverged unless all of its lanes are here.
 void LiftBra(Emitter& to, const Instruction& instruction) {
   const PredicateOperand condition = instruction.PredicateSourceAt(87, 90);
-  const std::uint64_t target = BranchTarget(instruction);
+  const std::uint64_t target = instruction.branch_target();
   if (condition.never()) return;
   const auto asks = static_cast<Asks>(instruction.Bits(32, 2));
   if (asks == Asks::kDiverged || asks == Asks::kConverged) {
@@ -123,7 +123,7 @@ void LiftBra(Emitter& to, const Instruction& instruction) {
 void LiftBrx(Emitter& to, const Instruction& instruction) {
   for (const IndirectBranch& branch : to.kernel().branches) {
     if (branch.offset != instruction.offset) continue;
-    return Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), BranchTarget(instruction),
+    return Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), instruction.branch_target(),
                     branch.targets);
   }
   to.Unsupported("whose targets are not known");
@@ -140,7 +140,7 @@ void LiftExit(Emitter& to, const Instruction& instruction) {
 // this text: the compiler gives every kernel copies of the functions whose addresses are taken.
 void LiftCallRelative(Emitter& to, const Instruction& instruction) {
   if (CallsByRegister(instruction)) return CallFunctions(to, instruction);
-  const std::uint64_t target = BranchTarget(instruction);
+  const std::uint64_t target = instruction.branch_target();
   if (target >= to.cubin().texts[to.kernel().text].code.size()) {
     return to.Unsupported("of another text");
   }
@@ -150,7 +150,8 @@ void LiftCallRelative(Emitter& to, const Instruction& instruction) {
 void LiftRet(Emitter& to, const Instruction& instruction) {
   const auto found = to.subroutines().returns.find(instruction.offset);
   if (found == to.subroutines().returns.end()) return to.End("exit");
-  Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), BranchTarget(instruction), found->second);
+  Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), instruction.branch_target(),
+           found->second);
 }
 
 // The address of a function: one of the system's, or it cannot be called.

@@ -2,22 +2,15 @@
 
 #include <string_view>
 
-#include "emulator/sass/decode.h"
 #include "emulator/sass/emitter.h"
+#include "nvidia/machine_code/instruction.h"
+#include "nvidia/machine_code/opcode.h"
 
 // The table of all opcodes, and the functions that translate them.
 namespace torpor::sass {
 
 // Adds the statements of `instruction`, whose guard the caller sees to.
 using Lift = void (*)(Emitter& to, const Instruction& instruction);
-
-// Those that others than the table know.
-inline constexpr unsigned kCallAbsolute = 0x143;
-inline constexpr unsigned kCallRelative = 0x144;
-inline constexpr unsigned kBra = 0x147;
-inline constexpr unsigned kBrx = 0x149;
-inline constexpr unsigned kExit = 0x14d;
-inline constexpr unsigned kRet = 0x150;
 
 struct OpcodeEntry {
   unsigned opcode;  // bits 0 to 8

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/sass/decode.h"
+#include "nvidia/machine_code/instruction.h"
 
 // What instructions are translated to: PTX statements whose operands still are the machine's
 // registers. A machine register holds one thing after another; naming.h gives each a PTX register

@@ -33,7 +33,7 @@ class Walk {
 
  private:
   void AddTargets(const Instruction& instruction, std::vector<std::uint64_t>& left) const {
-    if (instruction.opcode() == kBra) left.push_back(BranchTarget(instruction));
+    if (instruction.opcode() == kBra) left.push_back(instruction.branch_target());
     if (instruction.opcode() != kBrx) return;
     for (const IndirectBranch& branch : kernel_.branches) {
       if (branch.offset != instruction.offset) continue;
@@ -58,11 +58,6 @@ class Walk {
 
 }  // namespace
 
-std::uint64_t BranchTarget(const Instruction& instruction) {
-  return instruction.offset + kInstructionBytes +
-         static_cast<std::uint64_t>(instruction.SignedBits(34, 48)) * 4;
-}
-
 bool CallsByRegister(const Instruction& instruction) {
   constexpr unsigned kByRegister = 1;  // the form
   return instruction.opcode() == kCallRelative && instruction.form() == kByRegister;
@@ -83,7 +78,7 @@ Subroutines FindSubroutines(const Text& text, const Kernel& kernel) {
     const Instruction instruction = Decode(text.code.data() + at, at);
     if (instruction.opcode() != kCallRelative) continue;
     if (!CallsByRegister(instruction)) {
-      callers[BranchTarget(instruction)].push_back(at + kInstructionBytes);
+      callers[instruction.branch_target()].push_back(at + kInstructionBytes);
       continue;
     }
     for (const std::uint64_t function : functions)

@@ -5,12 +5,9 @@
 #include <vector>
 
 #include "emulator/sass/cubin.h"
-#include "emulator/sass/decode.h"
+#include "nvidia/machine_code/instruction.h"
 
 namespace torpor::sass {
-
-// Where code goes that does not fall through, which counts from the instruction behind it.
-std::uint64_t BranchTarget(const Instruction& instruction);
 
 // Whether a CALL.REL goes where a register says.
 bool CallsByRegister(const Instruction& instruction);

@@ -2,35 +2,25 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/units.h"
 #include "nvidia/elf_file.h"
+#include "nvidia/machine_code/address_bank.h"
+#include "nvidia/machine_code/cubin_format.h"
 #include "server/executor/gpu/compiler_constant.h"
-#include "server/executor/module/address_bank.h"
 
 namespace torpor::executor {
 namespace {
-
-constexpr unsigned char kNewAbi = 0x41;  // since CUDA 13
-
-unsigned ArchitectureOf(std::span<const std::byte> image) {
-  Elf64_Ehdr header;
-  std::memcpy(&header, image.data(), sizeof header);
-  const bool is_new = header.e_ident[EI_OSABI] == kNewAbi;
-  return (is_new ? header.e_flags >> 8 : header.e_flags) & 0xff;
-}
 
 // What the relocations of a linked cubin say about its variables.
 class References {
  public:
   References(const ElfFile& cubin, Bytes file_bytes) : cubin_(cubin), bytes_left_(file_bytes) {
     for (const Elf64_Shdr& section : cubin.sections()) {
-      if (section.sh_type == SHT_RELA) Read<Elf64_Rela>(section);
-      if (section.sh_type == SHT_REL) Read<Elf64_Rel>(section);
+      if (section.sh_type == SHT_RELA || section.sh_type == SHT_REL) Read(section);
     }
     std::ranges::sort(bank_places_);
   }
@@ -41,28 +31,23 @@ class References {
   const std::vector<std::uint64_t>& bank_places() const { return bank_places_; }
 
  private:
-  template <typename Relocation>
   void Read(const Elf64_Shdr& section) {
     const Elf64_Shdr* const place = cubin_.Section(section.sh_info);
     const Elf64_Shdr* const symbols = cubin_.Section(section.sh_link);
     // In an honest file they lie beside each other.
     any_ |= place == nullptr || symbols == nullptr || section.sh_size > bytes_left_;
-    if (any_ || IsForDebuggers(*place)) return;
+    if (any_ || sass::CubinSectionOf(cubin_.NameOf(*place)) == sass::CubinSection::kDebug) return;
     bytes_left_ -= section.sh_size;
     const bool is_bank = cubin_.NameOf(*place) == ".nv.constant4";
-    Relocation relocation;
-    std::uint64_t i = 0;
-    for (; !any_ && cubin_.Read(section, i, relocation); ++i) {
-      if (!IsToVariable(*symbols, ELF64_R_SYM(relocation.r_info))) continue;
+    const std::uint64_t count = sass::RelocationCount(section);
+    for (std::uint64_t i = 0; !any_ && i < count; ++i) {
+      const auto relocation = sass::ReadRelocation(cubin_, section, i);
+      // Past the end of the file: what is missing cannot be told.
+      any_ = !relocation;
+      if (any_ || !IsToVariable(*symbols, ELF64_R_SYM(relocation->r_info))) continue;
       any_ = !is_bank;
-      bank_places_.push_back(relocation.r_offset);
+      bank_places_.push_back(relocation->r_offset);
     }
-    any_ |= i != section.sh_size / sizeof relocation;
-  }
-
-  bool IsForDebuggers(const Elf64_Shdr& section) const {
-    const std::string_view name = cubin_.NameOf(section);
-    return name.starts_with(".debug_") || name.starts_with(".nv_debug_");
   }
 
   bool IsToVariable(const Elf64_Shdr& symbols, std::uint64_t index) const {
@@ -72,8 +57,10 @@ class References {
     if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) return false;
     const Elf64_Shdr* const home = cubin_.Section(symbol.st_shndx);
     if (home == nullptr) return true;
-    const std::string_view section = cubin_.NameOf(*home);
-    if (section.starts_with(".text") || section.starts_with(".nv.shared")) return false;
+    const sass::CubinSection section = sass::CubinSectionOf(cubin_.NameOf(*home));
+    if (section == sass::CubinSection::kCode || section == sass::CubinSection::kShared) {
+      return false;
+    }
     const Elf64_Shdr* const texts = cubin_.Section(symbols.sh_link);
     return texts == nullptr ||
            !IsCompilerConstant(cubin_.TextAt(*texts, symbol.st_name, kMaxCompilerConstantPrefix));
@@ -87,9 +74,9 @@ class References {
 
 bool MayReadBank(const ElfFile& cubin, Bytes file_bytes, std::span<const std::uint64_t> places) {
   for (const Elf64_Shdr& section : cubin.sections()) {
-    if (!cubin.NameOf(section).starts_with(".text")) continue;
+    if (sass::CubinSectionOf(cubin.NameOf(section)) != sass::CubinSection::kCode) continue;
     const auto code = cubin.Content(section);
-    if (!code || code->size() > file_bytes || MayReadAddress(*code, places)) return true;
+    if (!code || code->size() > file_bytes || sass::MayReadAddress(*code, places)) return true;
     file_bytes -= code->size();
   }
   return false;
@@ -100,14 +87,13 @@ bool MayReadBank(const ElfFile& cubin, Bytes file_bytes, std::span<const std::ui
 bool CubinMayUseVariables(std::span<const std::byte> image) {
   const std::optional<ElfFile> cubin = ElfFile::Open(image);
   if (!cubin) return true;
-  Elf64_Ehdr header;
-  std::memcpy(&header, image.data(), sizeof header);
+  const sass::CubinHeader header = sass::ReadCubinHeader(image);
   // What others are linked with may have the addresses.
-  if (header.e_type != ET_EXEC) return true;
+  if (!header.is_linked) return true;
   const References references(*cubin, image.size());
   if (references.any()) return true;
   if (references.bank_places().empty()) return false;
-  return !IsKnownMachineCode(ArchitectureOf(image)) ||
+  return !sass::IsKnownMachineCode(header.architecture) ||
          MayReadBank(*cubin, image.size(), references.bank_places());
 }
 

@@ -9,17 +9,13 @@
 
 #include "base/units.h"
 #include "nvidia/elf_file.h"
+#include "nvidia/machine_code/cubin_format.h"
 
 namespace torpor::executor {
 namespace {
 
-// The type of a variable in a relocatable cubin; in a linked one it is STT_OBJECT.
-constexpr unsigned char kCudaObject = STT_LOPROC;
-
 bool HoldsVariables(const ElfFile& cubin, const Elf64_Shdr* section) {
-  if (section == nullptr) return false;
-  const std::string_view name = cubin.NameOf(*section);
-  return name.starts_with(".nv.global") || name.starts_with(".nv.constant");
+  return section != nullptr && sass::HoldsVariables(sass::CubinSectionOf(cubin.NameOf(*section)));
 }
 
 // The places, (section, offset) ascending, in variables' sections where the driver writes addresses
@@ -54,7 +50,7 @@ class AddressPlaces {
 
 bool IsVariable(const ElfFile& cubin, const Elf64_Sym& symbol) {
   const auto type = ELF64_ST_TYPE(symbol.st_info);
-  return (type == STT_OBJECT || type == kCudaObject) &&
+  return (type == STT_OBJECT || type == sass::kRelocatableObject) &&
          HoldsVariables(cubin, cubin.Section(symbol.st_shndx));
 }
 

@@ -1,4 +1,4 @@
-#include "emulator/sass/nv_info.h"
+#include "nvidia/machine_code/nv_info.h"
 
 #include <cstring>
 

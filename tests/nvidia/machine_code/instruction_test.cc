@@ -1,10 +1,8 @@
-#include "emulator/sass/decode.h"
+#include "nvidia/machine_code/instruction.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
-
-#include "emulator/sass/subroutines.h"
 
 namespace torpor::sass {
 namespace {
@@ -15,7 +13,7 @@ Instruction Make(std::uint64_t low, std::uint64_t high, std::uint64_t offset = 0
 }
 
 // IMAD.WIDE R4, R6, R7, c[0x0][0x168]
-TEST(DecodeTest, SourcesStandWhereTheFormSays) {
+TEST(InstructionTest, SourcesStandWhereTheFormSays) {
   const Instruction wide = Make(0x00005a0006047625, 0x000fc800078e0207);
   EXPECT_EQ(wide.opcode(), 0x025U);
   EXPECT_EQ(wide.destination(), (Register{RegisterFile::kRegister, 4}));
@@ -28,7 +26,7 @@ TEST(DecodeTest, SourcesStandWhereTheFormSays) {
 }
 
 // ISETP.EQ.U32.AND P0, PT, R5, UR8, PT
-TEST(DecodeTest, ASourceMayBeARegisterOfTheWarp) {
+TEST(InstructionTest, ASourceMayBeARegisterOfTheWarp) {
   const Instruction compare = Make(0x0000000805007c0c, 0x000fe4000bf02070);
   EXPECT_FALSE(compare.is_uniform());
   EXPECT_EQ(compare.b().reg, (Register{RegisterFile::kUniform, 8}));
@@ -37,7 +35,7 @@ TEST(DecodeTest, ASourceMayBeARegisterOfTheWarp) {
 }
 
 // UIADD3 UR4, UP0, UR4, 0x8, URZ
-TEST(DecodeTest, InstructionsOfTheWarpHaveItsRegisters) {
+TEST(InstructionTest, InstructionsOfTheWarpHaveItsRegisters) {
   const Instruction add = Make(0x0000000804047890, 0x000fe2000ff1e03f);
   EXPECT_TRUE(add.is_uniform());
   EXPECT_EQ(add.destination(), (Register{RegisterFile::kUniform, 4}));
@@ -47,7 +45,7 @@ TEST(DecodeTest, InstructionsOfTheWarpHaveItsRegisters) {
 }
 
 // IADD3.X R21, ~R0, R21, R3, P0, P1
-TEST(DecodeTest, SourcesHaveModifiers) {
+TEST(InstructionTest, SourcesHaveModifiers) {
   const Instruction add = Make(0x0000001500157210, 0x000fcc00007e2503);
   EXPECT_TRUE(add.a().negated);
   EXPECT_FALSE(add.b().negated);
@@ -57,22 +55,22 @@ TEST(DecodeTest, SourcesHaveModifiers) {
 }
 
 // @!P0 BRA, forwards and backwards
-TEST(DecodeTest, BranchesCountFromTheInstructionBehind) {
+TEST(InstructionTest, BranchesCountFromTheInstructionBehind) {
   const Instruction forwards = Make(0x000000c000008947, 0x000fea0003800000, 0x2e0);
   EXPECT_TRUE(forwards.guard().negated);
-  EXPECT_EQ(BranchTarget(forwards), 0x3b0U);
+  EXPECT_EQ(forwards.branch_target(), 0x3b0U);
   const Instruction backwards = Make(0xffffff9000008947, 0x000fea000383ffff, 0x520);
-  EXPECT_EQ(BranchTarget(backwards), 0x4c0U);
+  EXPECT_EQ(backwards.branch_target(), 0x4c0U);
 }
 
-TEST(DecodeTest, BitsMayCrossTheWords) {
+TEST(InstructionTest, BitsMayCrossTheWords) {
   const Instruction instruction = Make(0xf000000000000000, 0x5);
   EXPECT_EQ(instruction.Bits(60, 8), 0x5fU);
   EXPECT_EQ(instruction.SignedBits(60, 7), -0x21);
   EXPECT_EQ(instruction.Bits(64, 64), 5U);
 }
 
-TEST(DecodeTest, RegistersBehindTheLastAreNone) {
+TEST(InstructionTest, RegistersBehindTheLastAreNone) {
   EXPECT_TRUE((Register{RegisterFile::kRegister, 254}).Next().is_fixed());
   EXPECT_TRUE((Register{RegisterFile::kRegister, Register::kZero}).Next(2).is_fixed());
   EXPECT_EQ((Register{RegisterFile::kUniform, 4}).Next().number, 5);

@@ -1,11 +1,11 @@
-#include "server/executor/module/address_bank.h"
+#include "nvidia/machine_code/address_bank.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-namespace torpor::executor {
+namespace torpor::sass {
 namespace {
 
 struct Words {
@@ -101,4 +101,4 @@ TEST(AddressBankTest, BanksThatRegistersTellMayBeThis) {
 }
 
 }  // namespace
-}  // namespace torpor::executor
+}  // namespace torpor::sass

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 // One machine instruction of sm_70 and later: 128 bits, whose fields are in the same places for
 // nearly all opcodes.
 namespace torpor::sass {
+
+inline constexpr std::size_t kInstructionBytes = 16;
 
 // The registers of a thread, and those of a warp ("uniform"), by one number.
 enum class RegisterFile : std::uint8_t { kRegister, kUniform, kPredicate, kUniformPredicate };
@@ -59,20 +63,56 @@ struct SourceOperand {
   }
 };
 
+// The forms of arithmetic instructions: the kind of operand in bits 32 to 63, and its source.
+enum Form : unsigned {
+  kRegisters = 1,
+  kImmediateC = 2,
+  kConstantC = 3,
+  kImmediateB = 4,
+  kConstantB = 5,
+  kUniformB = 6,
+  kUniformC = 7,
+};
+
 struct Instruction {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   std::uint64_t offset = 0;  // in its text
 
   // Bits [first, first + count), count up to 64.
-  std::uint64_t Bits(unsigned first, unsigned count) const;
-  std::int64_t SignedBits(unsigned first, unsigned count) const;
-  bool Bit(unsigned bit) const { return Bits(bit, 1) != 0; }
+  constexpr std::uint64_t Bits(unsigned first, unsigned count) const {
+    std::uint64_t value = 0;
+    if (first >= 64) {
+      value = high >> (first - 64);
+    } else {
+      value = low >> first;
+      if (first != 0) value |= high << (64 - first);
+    }
+    return count >= 64 ? value : value & ((std::uint64_t{1} << count) - 1);
+  }
+  constexpr std::int64_t SignedBits(unsigned first, unsigned count) const {
+    const std::uint64_t sign = std::uint64_t{1} << (count - 1);
+    return static_cast<std::int64_t>((Bits(first, count) ^ sign) - sign);
+  }
+  constexpr bool Bit(unsigned bit) const { return Bits(bit, 1) != 0; }
 
-  unsigned opcode() const { return static_cast<unsigned>(Bits(0, 9)); }
-  unsigned form() const { return static_cast<unsigned>(Bits(9, 3)); }
+  constexpr unsigned opcode() const { return static_cast<unsigned>(Bits(0, 9)); }
+  constexpr unsigned form() const { return static_cast<unsigned>(Bits(9, 3)); }
   // Whether its registers and its guard are those of the warp.
-  bool is_uniform() const;
+  constexpr bool is_uniform() const { return opcode() >= 0x080 && opcode() < 0x0c0; }
+
+  // Whether bits 32 to 63 hold an operand c[bank][offset], and its parts.
+  constexpr bool has_constant() const { return form() == kConstantB || form() == kConstantC; }
+  constexpr unsigned constant_bank() const { return static_cast<unsigned>(Bits(54, 5)); }
+  constexpr unsigned constant_offset() const { return static_cast<unsigned>(Bits(38, 16)); }
+  // Whether the bank of an arithmetic instruction's constant comes from a register:
+  // cx[reg][offset].
+  constexpr bool is_bindless() const { return Bit(91); }
+
+  // The offset, in the same text, to which a relative branch or call goes.
+  constexpr std::uint64_t branch_target() const {
+    return offset + kInstructionBytes + static_cast<std::uint64_t>(SignedBits(34, 48)) * 4;
+  }
 
   PredicateOperand guard() const;
   Register destination() const { return RegisterAt(16); }
@@ -96,6 +136,12 @@ struct Instruction {
 };
 
 // The instruction in 16 bytes of little endian.
-Instruction Decode(const void* bytes, std::uint64_t offset);
+inline Instruction Decode(const void* bytes, std::uint64_t offset) {
+  Instruction instruction;
+  std::memcpy(&instruction.low, bytes, 8);
+  std::memcpy(&instruction.high, static_cast<const char*>(bytes) + 8, 8);
+  instruction.offset = offset;
+  return instruction;
+}
 
 }  // namespace torpor::sass

@@ -1,20 +1,7 @@
-#include "emulator/sass/decode.h"
-
-#include <cstring>
+#include "nvidia/machine_code/instruction.h"
 
 namespace torpor::sass {
 namespace {
-
-// The forms of arithmetic instructions: what stands in the bits 32 to 63, and for which source.
-enum Form : unsigned {
-  kRegisters = 1,
-  kImmediateC = 2,
-  kConstantC = 3,
-  kImmediateB = 4,
-  kConstantB = 5,
-  kUniformB = 6,
-  kUniformC = 7,
-};
 
 bool WideIsC(unsigned form) {
   return form == kImmediateC || form == kConstantC || form == kUniformC;
@@ -39,24 +26,6 @@ Register Register::Next(unsigned by) const {
   const unsigned next = number + by;
   return {file, static_cast<std::uint8_t>(next < last ? next : last)};
 }
-
-std::uint64_t Instruction::Bits(unsigned first, unsigned count) const {
-  std::uint64_t value = 0;
-  if (first >= 64) {
-    value = high >> (first - 64);
-  } else {
-    value = low >> first;
-    if (first != 0) value |= high << (64 - first);
-  }
-  return count >= 64 ? value : value & ((std::uint64_t{1} << count) - 1);
-}
-
-std::int64_t Instruction::SignedBits(unsigned first, unsigned count) const {
-  const std::uint64_t sign = std::uint64_t{1} << (count - 1);
-  return static_cast<std::int64_t>((Bits(first, count) ^ sign) - sign);
-}
-
-bool Instruction::is_uniform() const { return opcode() >= 0x080 && opcode() < 0x0c0; }
 
 PredicateOperand Instruction::guard() const { return PredicateSourceAt(12, 15); }
 
@@ -98,10 +67,10 @@ SourceOperand Instruction::WideSource() const {
     case kConstantB:
     case kConstantC:
       source.kind =
-          Bit(91) ? SourceOperand::Kind::kBindlessConstant : SourceOperand::Kind::kConstant;
+          is_bindless() ? SourceOperand::Kind::kBindlessConstant : SourceOperand::Kind::kConstant;
       source.reg = {RegisterFile::kUniform, static_cast<std::uint8_t>(Bits(32, 6))};
-      source.bank = static_cast<std::uint32_t>(Bits(54, 5));
-      source.offset = static_cast<std::uint32_t>(Bits(38, 16));
+      source.bank = constant_bank();
+      source.offset = constant_offset();
       break;
     case kUniformB:
     case kUniformC:
@@ -136,13 +105,5 @@ SourceOperand Instruction::NarrowSource() const {
 SourceOperand Instruction::b() const { return WideIsC(form()) ? NarrowSource() : WideSource(); }
 
 SourceOperand Instruction::c() const { return WideIsC(form()) ? WideSource() : NarrowSource(); }
-
-Instruction Decode(const void* bytes, std::uint64_t offset) {
-  Instruction instruction;
-  std::memcpy(&instruction.low, bytes, 8);
-  std::memcpy(&instruction.high, static_cast<const char*>(bytes) + 8, 8);
-  instruction.offset = offset;
-  return instruction;
-}
 
 }  // namespace torpor::sass
