@@ -7,7 +7,8 @@
 
 namespace torpor::emulator {
 
-// "512MiB", "24 GiB", "1e9" or "80GB" as bytes.
+// Parses "512MiB", "24 GiB", "1e9" or "80GB". Fails with kInvalid for other texts and sizes beyond
+// 64 bits.
 NodeResult<Bytes> ParseBytes(std::string_view text);
 
 }  // namespace torpor::emulator

@@ -9,13 +9,14 @@
 
 namespace torpor::emulator {
 
+// Inclusive bounds of a number.
 struct NumberRange {
   double least;
   double most;
 };
 
-// Reads values of a YAML document strictly and keeps the first thing that is wrong, with its line.
-// What it gives after a failure is of no use, but in range.
+// Reads values of a YAML document strictly and keeps the first problem, with its line. After a
+// failure values are meaningless, but in range. Not thread-safe.
 class DocumentReader {
  public:
   // `source` names the document in messages.
@@ -23,21 +24,22 @@ class DocumentReader {
 
   bool failed() const { return !problem_.empty(); }
   const std::string& problem() const { return problem_; }
+  // Records `message` for the line of `node`, unless there is a problem already.
   void Fail(const YAML::Node& node, const std::string& message);
 
-  // Whether `node` is a mapping of no other keys than these, each at most once.
+  // Whether `node` is a mapping with no keys but `known`, each at most once. Fails otherwise.
   bool CheckKeys(const YAML::Node& node, std::initializer_list<std::string_view> known);
-  // Whether it is a list of at least one entry.
+  // Whether `node` is a list of at least one entry. Fails otherwise.
   bool CheckList(const YAML::Node& node, const std::string& what);
 
-  // The number under `key`, which must be there unless there is a fallback.
+  // Returns the number under `key`. Fails if the key is missing without a fallback.
   double Number(const YAML::Node& node, const char* key, NumberRange range,
                 std::optional<double> fallback = std::nullopt);
-  // `node` itself as a whole number.
+  // Returns `node` itself as a whole number.
   unsigned Count(const YAML::Node& node, const std::string& what, unsigned least, unsigned most);
-  // `true` or `false` under `key`, or the fallback.
+  // Returns `true` or `false` under `key`, or the fallback.
   bool Choice(const YAML::Node& node, const char* key, bool fallback);
-  // The text under `key`, which must be there and not empty.
+  // Returns the text under `key`. Fails if the text is missing or empty.
   std::string Name(const YAML::Node& node, const char* key);
 
  private:

@@ -50,7 +50,7 @@ Failure<NodeError> InvalidVariable(std::string_view name, std::string_view expec
                                    std::string(text) + "'"};
 }
 
-// Of the whole of `text`; nothing where that is not a number.
+// Parses all of `text`; nullopt if `text` is not a number.
 template <typename Number>
 std::optional<Number> ParseNumber(std::string_view text) {
   Number number{};

@@ -7,7 +7,7 @@
 #include "emulator/node/node_result.h"
 #include "emulator/node/topology.h"
 
-// The emulated node as the environment of a process describes it.
+// The emulated node that a process's environment variables describe.
 namespace torpor::emulator {
 
 struct DescribedNode {
@@ -16,12 +16,12 @@ struct DescribedNode {
   std::vector<GpuSpec> gpus;  // those that the process sees, in its order
 };
 
-// The file TORPOR_EMULATOR_TOPOLOGY, else TORPOR_EMULATOR_GPUS (1) GPUs of
-// TORPOR_EMULATOR_COMPUTE_CAPABILITY (12.0) and of TORPOR_EMULATOR_MEMORY each, by default half of
-// the host's memory between them. CUDA_VISIBLE_DEVICES selects.
+// Reads the file TORPOR_EMULATOR_TOPOLOGY. Without the variable the node has TORPOR_EMULATOR_GPUS
+// (1) GPUs with TORPOR_EMULATOR_COMPUTE_CAPABILITY (12.0) and TORPOR_EMULATOR_MEMORY each, by
+// default half of the host's memory in total. CUDA_VISIBLE_DEVICES selects the visible GPUs.
 NodeResult<DescribedNode> NodeFromEnvironment();
 
-// CUDA_VISIBLE_DEVICES: comma-separated indices; the first invalid one ends the list.
+// Applies CUDA_VISIBLE_DEVICES: comma-separated indices, up to the first invalid index.
 std::vector<GpuSpec> SelectVisible(const std::vector<GpuSpec>& gpus,
                                    std::string_view visible_devices);
 

@@ -11,12 +11,12 @@
 
 namespace torpor::emulator {
 
-// How long kernels take in the model, by their names. Thread-safe.
+// Modelled durations of kernels, by name. Thread-safe.
 class KernelTimes {
  public:
   explicit KernelTimes(const Topology& topology);
 
-  // In real time; nothing for a kernel that takes as long as it takes.
+  // Returns the duration in real time, or nullopt for a kernel without a modelled duration.
   std::optional<Duration> Of(const std::string& kernel);
 
  private:

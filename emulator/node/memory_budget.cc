@@ -9,7 +9,7 @@
 namespace torpor::emulator {
 namespace {
 
-// Holds a mutex that processes share. Who dies with it leaves it to the next.
+// Holds a mutex shared by processes. If a holder dies, the next process takes over.
 class RobustLock {
  public:
   explicit RobustLock(pthread_mutex_t& mutex) : mutex_(mutex) {
@@ -44,7 +44,7 @@ void MemoryBudget::Return(Bytes size) {
 }
 
 Bytes MemoryBudget::free() {
-  // Looking for the dead makes them look alive to others for a moment.
+  // Checking for dead processes makes them look alive to other processes for a moment.
   const RobustLock lock(node_.state().memory.mutex);
   node_.ReclaimOfDead(place_);
   return total_ - std::min(Used(), total_);

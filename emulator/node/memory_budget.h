@@ -5,15 +5,16 @@
 
 namespace torpor::emulator {
 
-// How much of a GPU's memory is in use, by all processes of the node. Thread-safe.
+// Counts how much of a GPU's memory all processes of the node use. Thread-safe.
 class MemoryBudget {
  public:
   // `node` must outlive the budget.
   MemoryBudget(NodeFile& node, unsigned place, Bytes total)
       : node_(node), place_(place), total_(total) {}
 
-  // False, and nothing is taken, where less than `size` is left.
+  // Takes `size` bytes, or returns false and takes nothing if less is left.
   bool Take(Bytes size);
+  // Gives back bytes that this process has taken.
   void Return(Bytes size);
   Bytes total() const { return total_; }
   Bytes free();

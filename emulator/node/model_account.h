@@ -10,35 +10,36 @@
 
 namespace torpor::emulator {
 
-// Work of all processes of an emulated node that has a time in the model.
+// Work, with a duration in the model, of all processes of an emulated node.
 struct ModelledWork {
   std::uint64_t count = 0;
   Duration modelled{};  // time that it should have taken, stretched by time_scale
   Duration real{};      // time that it took
 
-  // By how much it was late, as a part of what it should have taken; at least 0.
+  // The delay as a fraction of the modelled time; at least 0.
   double behind() const;
 };
 
+// Whether the emulation kept up with the model during a measurement.
 struct ModelReport {
-  // Beyond this what was measured says more of the machine than of the model.
+  // Beyond this delay a measurement reflects the machine rather than the model.
   static constexpr double kMaxBehind = 0.05;
 
   ModelledWork copies;   // over links that have a rate
   ModelledWork kernels;  // that the topology gives a time
 
   bool is_valid() const { return copies.behind() <= kMaxBehind && kernels.behind() <= kMaxBehind; }
-  // "VALID" or "INVALID", with the figures, or "NOTHING MODELLED", which says that the measurement
-  // was of another node or of one without times: one line for the output of a benchmark.
+  // Returns a line for the output of a benchmark: "VALID" or "INVALID" with the figures, or
+  // "NOTHING MODELLED" if no work had a modelled duration, as on another node.
   std::string ToText() const;
 };
 
-// Whether the emulation of a node keeps up with its model: for a benchmark, which resets the
-// account when its measurement begins and reads it at the end. Thread-safe.
+// Tells whether the emulation of a node keeps up with its model. A benchmark resets the account
+// when a measurement begins and reads the account at the end. Thread-safe.
 class ModelAccount {
  public:
-  // Of the node whose file is `path` (TORPOR_EMULATOR_NODE, or emulator-node in torpord's run_dir).
-  // It exists once the first process has started.
+  // Opens the account of the node with file `path` (TORPOR_EMULATOR_NODE, or emulator-node in
+  // torpord's run_dir). The file exists once the first process has started.
   static NodeResult<ModelAccount> Open(const std::string& path);
 
   void Reset();
@@ -50,7 +51,7 @@ class ModelAccount {
   std::unique_ptr<NodeFile> node_;
 };
 
-// Notes a piece of work; for the emulator itself.
+// Adds a piece of work to the counters; called by the emulator.
 void Note(ModelledWorkCounters& counters, Duration modelled, Duration real);
 
 }  // namespace torpor::emulator

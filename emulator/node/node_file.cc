@@ -33,7 +33,7 @@ Failure<NodeError> SystemFailure(const std::string& path, const std::string& wha
   return Fail(NodeError::kUnreadable, path, what + ": " + std::strerror(errno));
 }
 
-// Points in time count from the machine's start, so that a file from before it is of no use.
+// Points in time count from the machine's start, so a file from before the start is useless.
 Sha256Digest IdentityOf(const std::string& description) {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
@@ -56,7 +56,8 @@ void Initialize(NodeState& state) {
   pthread_mutexattr_destroy(&attributes);
 }
 
-// Creates `path` whole or not at all. True if it is there afterwards, whoever has created it.
+// Creates `path` atomically. Returns true if the file exists afterwards, whichever process created
+// it.
 bool Create(const std::string& path, const Sha256Digest& identity) {
   std::string draft = path + ".XXXXXX";  // a process's number may be another's in another container
   const UniqueFd file(mkostemp(draft.data(), O_CLOEXEC));
@@ -77,7 +78,7 @@ bool Create(const std::string& path, const Sha256Digest& identity) {
   return is_created;
 }
 
-// Open file description locks: they belong to `file_`, which ends with its process.
+// Open file description locks: they belong to `file_`, which the kernel closes with the process.
 struct flock LockOf(unsigned slot, short type) {
   struct flock lock {};
   lock.l_type = type;

@@ -9,19 +9,18 @@
 
 namespace torpor::emulator {
 
-// The NodeState of an emulated node, mapped from a file that its processes share, and this
-// process's slot in it. Who maps it may be killed at any moment without harm to the others.
-// Thread-safe.
+// Maps the NodeState of an emulated node from a file that its processes share, and holds this
+// process's slot. A process may be killed at any moment without harm to the others. Thread-safe.
 class NodeFile {
  public:
-  // Joins the node of `path`, which the first process creates. `description` says what the node is
-  // and must be the same in all of them. Fails (kInvalid) where the file is another node's, or one
-  // from before the machine's last start.
+  // Joins the node with file `path`, created by the first process. `description` identifies the
+  // node and must be equal in all processes. Fails with kInvalid if the file belongs to another
+  // node, or dates from before the machine's last start.
   static NodeResult<std::unique_ptr<NodeFile>> Join(const std::string& path,
                                                     const std::string& description);
-  // The same without a slot of one's own, of a node that exists: to look at its state.
+  // Maps an existing node without taking a slot, to look at its state.
   static NodeResult<std::unique_ptr<NodeFile>> Observe(const std::string& path);
-  // A node of this process alone.
+  // Makes a node for this process alone.
   static NodeResult<std::unique_ptr<NodeFile>> Private();
 
   ~NodeFile();
@@ -29,14 +28,14 @@ class NodeFile {
   NodeFile& operator=(const NodeFile&) = delete;
 
   NodeState& state() { return *state_; }
-  // The index among kMaxProcesses that is this process's while it lives. Not of an observer.
+  // This process's index below kMaxProcesses, until the process ends. An observer has no slot.
   unsigned slot() const { return slot_; }
-  // Forgets what processes have taken that have died with memory of the GPU at `place`. Only under
-  // the memory's mutex: who looks whether a process lives holds its lock for a moment.
+  // Returns the memory of the GPU at `place` that dead processes had taken. Call with the memory's
+  // mutex held: the check locks the slots of other processes for a moment.
   void ReclaimOfDead(unsigned place);
 
-  // For a forked child: the slot remains its parent's and ends with that. What the child does here
-  // from now on is seen by nobody.
+  // For a forked child: leaves the slot to the parent and switches to private state, invisible to
+  // other processes.
   void LeaveToParent();
 
  private:
@@ -44,7 +43,7 @@ class NodeFile {
   bool ClaimSlot();
   void ForgetTaken(unsigned slot);
 
-  // Open as long as the process lives: locks on it show that the slot is taken.
+  // Open until the process ends: locks on the file show that the slot is taken.
   UniqueFd file_;
   void* const mapping_;
   NodeState* const state_;

@@ -9,6 +9,7 @@ enum class NodeError {
   kInvalid,     // its content makes no sense
 };
 
+// A value, or the reason why a node cannot be described or joined.
 template <typename T>
 using NodeResult = Result<T, NodeError>;
 

@@ -10,13 +10,13 @@
 #include "emulator/node/timeline.h"
 #include "emulator/node/topology.h"
 
-// What the processes of an emulated node share. All zero is a node on which nothing has happened,
-// but for `memory.mutex`.
+// Shared state of the processes of an emulated node. All zero, except `memory.mutex`, is the
+// initial state. Standard layout, mapped from a file.
 namespace torpor::emulator {
 
 inline constexpr unsigned kMaxProcesses = 256;
 
-// Work that took as long as the model says, or longer.
+// Finished work with a modelled duration.
 struct ModelledWorkCounters {
   std::atomic<std::uint64_t> count;
   std::atomic<std::int64_t> modelled_ns;
@@ -24,7 +24,7 @@ struct ModelledWorkCounters {
 };
 
 struct NodeState {
-  // One link each, by place or index; a direction is as the host sees it.
+  // One link each, by place or index; directions are as seen by the host.
   std::array<Timeline, kMaxGpus> gpu_down;
   std::array<Timeline, kMaxGpus> gpu_up;
   std::array<Timeline, kMaxSwitches> switch_down;
@@ -36,8 +36,8 @@ struct NodeState {
   ModelledWorkCounters copies_done;
   ModelledWorkCounters kernels_done;
 
-  // Bytes that each process has taken of each GPU. The mutex is a robust one; who dies with it has
-  // broken nothing, since each number is one store.
+  // Bytes that each process has taken of each GPU. The mutex is robust: a process that dies with it
+  // held has broken nothing, since each number is one store.
   struct {
     pthread_mutex_t mutex;  // for whoever takes
     std::array<std::array<std::atomic<Bytes>, kMaxProcesses>, kMaxGpus> taken;

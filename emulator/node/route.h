@@ -10,24 +10,23 @@
 
 namespace torpor::emulator {
 
-// The links that a copy crosses.
+// The links that a copy crosses. Not thread-safe; the timelines may be shared.
 class Route {
  public:
-  // A link of so many bytes a real second. At most four.
+  // Adds a link with a rate in bytes per real second. At most four links.
   void Add(Timeline& link, double bytes_per_second) { hops_[count_++] = {&link, bytes_per_second}; }
 
-  // No copy is faster than this, however many links are free.
+  // Bounds the rate of a copy, however many links are free.
   void Limit(double bytes_per_second) { max_bytes_per_second_ = bytes_per_second; }
-  // Passes before a copy's first byte, while the links are others'.
+  // Sets the time before a copy's first byte; other copies may use the links meanwhile.
   void Delay(Duration delay) { delay_ = delay; }
   Duration delay() const { return delay_; }
 
-  // Whether there is a link; what crosses none takes as long as it takes.
+  // Whether there is a link. A copy without links takes its real time.
   bool paced() const { return count_ != 0; }
 
-  // Reserves all links for `size` bytes that are there at `ready`; gives when the last has them.
-  // What shares a link shares it fairly if everybody reserves small pieces, each when the one
-  // before it has passed.
+  // Reserves all links for `size` bytes that are ready at `ready`, and returns when the last link
+  // is done. Copies share a link fairly if each reserves small pieces, one after the other.
   TimePoint Reserve(TimePoint ready, Bytes size) const;
 
  private:
@@ -42,13 +41,13 @@ class Route {
   Duration delay_{};
 };
 
-// How a copy's end on the host lies: what is pageable the driver copies by way of memory of its
-// own.
+// Kind of a copy's host memory. The driver copies pageable memory through a buffer of its own.
 enum class HostMemory { kPinned, kPageable };
 
-// The way from the GPU at one place to that at another; no place is the host. GPUs with NVLinks
-// between them use these, others PCIe: their own links and, unless both are behind one switch,
-// those of their switches. `host` counts if the host is an end. `state` must outlive the route.
+// Finds the path from the GPU at place `from` to the GPU at place `to`; nullopt means the host.
+// GPUs with NVLinks between them use NVLinks, others PCIe: their own links and, unless both are
+// behind one switch, the switches' links. `host` matters if the host is an end. `state` must
+// outlive the route.
 Route RouteBetween(const Topology& topology, NodeState& state, std::optional<unsigned> from,
                    std::optional<unsigned> to, HostMemory host = HostMemory::kPinned);
 

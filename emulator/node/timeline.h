@@ -8,12 +8,12 @@
 
 namespace torpor::emulator {
 
-// When something that serves one at a time, such as a link, is free again. Lies in memory that
-// processes share: one of them may be killed at any moment and has then reserved at most what it
-// asked for last. Lock-free.
+// The time when a resource that serves one request at a time, such as a link, is free again. Lies
+// in memory shared by processes: a process killed at any moment leaves at most its last
+// reservation. Lock-free.
 class Timeline {
  public:
-  // Reserves `duration` behind all that is reserved, but not before `ready`; gives the end.
+  // Reserves `duration` after all reservations, but not before `ready`; returns the end.
   TimePoint Reserve(TimePoint ready, Duration duration) {
     const std::int64_t earliest = ready.time_since_epoch().count();
     std::int64_t free_at = free_at_ns_.load(std::memory_order_relaxed);

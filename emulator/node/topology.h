@@ -18,13 +18,13 @@ inline constexpr Bytes kMaxGpuMemory = kGiB << 12;
 inline constexpr double kMinCapability = 5;
 inline constexpr double kMaxCapability = 20;
 
-// A switch's link to the host, which its GPUs share. Rates are in 1e9 bytes a second and direction.
+// A switch's link to the host, shared by its GPUs. Rates are in 1e9 bytes per second and direction.
 struct PcieSwitch {
   std::string name;
   double gbps = 0;
 };
 
-// One emulated GPU as the topology file describes it.
+// One emulated GPU, as the topology file describes it. Times are in modelled units.
 struct GpuSpec {
   unsigned place = 0;  // index in the whole topology, whichever GPUs the process sees
   std::string name = "Torpor Emulated GPU";
@@ -37,9 +37,10 @@ struct GpuSpec {
   unsigned multiprocessors = 16;
 };
 
+// NVLinks between pairs of GPUs.
 struct Nvlinks {
   double gbps_per_link = 0;
-  // Links between the GPUs at two places: symmetric, or empty where there are none at all.
+  // Links between the GPUs at two places: symmetric, or empty without any NVLinks.
   std::vector<std::vector<unsigned>> links;
 
   unsigned Between(unsigned place, unsigned other) const {
@@ -47,12 +48,13 @@ struct Nvlinks {
   }
 };
 
-// Kernels whose names match take this long in the model.
+// The modelled duration of kernels with matching names.
 struct KernelTime {
   std::string name;  // a glob
   double us = 0;
 };
 
+// An emulated node, as parsed from a topology file.
 struct Topology {
   std::vector<GpuSpec> gpus;
   std::vector<PcieSwitch> switches;

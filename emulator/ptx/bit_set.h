@@ -7,7 +7,7 @@
 
 namespace torpor::ptx {
 
-// A set of small integers: blocks or registers of one function.
+// A set of small integers: blocks or registers of one function. Elements must be below the size.
 class BitSet {
  public:
   BitSet() = default;
@@ -28,7 +28,7 @@ class BitSet {
     return true;
   }
 
-  // Whether this set grew.
+  // Adds the elements of `other`, a set of equal size; returns whether this set grew.
   bool UniteWith(const BitSet& other) {
     bool grew = false;
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -39,6 +39,7 @@ class BitSet {
     return grew;
   }
 
+  // Calls visit(element) in ascending order.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (std::size_t i = 0; i < words_.size(); ++i) {

@@ -11,7 +11,7 @@
 namespace torpor::ptx {
 namespace {
 
-// Each place where lanes may wait keeps account of all others: code grows with the square.
+// At each place where lanes may wait, code deals with all other places: code grows with the square.
 constexpr std::size_t kMaxWrittenOut = 12;
 
 Operand Label(std::uint32_t label) {
@@ -31,7 +31,7 @@ Instruction Made(const Instruction& like, Opcode opcode, std::vector<Operand> op
   return made;
 }
 
-// A function of which some operations are written out.
+// A function with some operations written out.
 class Expansion {
  public:
   Expansion(const Function& original, const BitSet& chosen) : result_(original) {
@@ -54,7 +54,7 @@ class Expansion {
   }
 
   const Function& function() const { return result_; }
-  // The index of the instruction that `index` was made of.
+  // Returns the index of the original instruction.
   std::uint32_t OriginOf(std::uint32_t index) const { return origins_[index]; }
 
  private:
@@ -92,8 +92,8 @@ class Expansion {
   std::vector<std::uint32_t> origins_;
 };
 
-// Adds to `chosen` the operations that lanes may run while others are elsewhere; false if there are
-// no more.
+// Adds to `chosen` the operations that lanes may run while others are elsewhere. Returns false if
+// there are no further operations.
 bool Choose(const Module& module, const Expansion& expansion, const BlockShape& shape,
             std::int64_t local_stride, BitSet& chosen) {
   const Function& function = expansion.function();
@@ -135,7 +135,7 @@ Function ConvergeCollectives(const Module& module, std::uint32_t index, const Bl
   const auto& instructions = original.instructions;
   if (std::none_of(instructions.begin(), instructions.end(), IsCollective)) return original;
   BitSet chosen(instructions.size());
-  // Where lanes wait others may overtake them, at further operations.
+  // Where lanes wait, others may overtake them at more operations.
   while (true) {
     const Expansion expansion(original, chosen);
     if (!Choose(module, expansion, shape, local_stride, chosen)) return expansion.function();

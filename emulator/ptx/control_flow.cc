@@ -76,7 +76,7 @@ class Cutter {
       block.successors = {index + 1};
       return;
     }
-    // A trap stays in the block: it reports, the exit behind it is never reached.
+    // A trap stays in the block: it reports the error, and the exit after it is never reached.
     if (last.opcode == Opcode::kTrap) return;
     block.branch = --block.end;
     const bool conditional = last.guard != kNoIndex || last.opcode == Opcode::kConverge;
@@ -234,8 +234,8 @@ class Orderer {
     loops_.push_back(std::move(loop));
   }
 
-  // The block that stands for `block` inside region `loop`: itself, or the header of the child
-  // loop that holds it. kNoIndex if it lies outside.
+  // Returns the block that stands for `block` inside region `loop`: the block, or the header of the
+  // child loop around the block. kNoIndex if the block lies outside.
   std::uint32_t Representative(std::uint32_t loop, std::uint32_t block) const {
     std::uint32_t inner = innermost_[block];
     if (inner == loop) return block;
@@ -305,7 +305,7 @@ bool LoopSpins(const Function& function, const ControlFlow& flow, std::uint32_t 
   return access && exit;
 }
 
-// Marks loops that wait for other threads: what leaves them depends on a synchronising access.
+// Marks loops that wait for other threads: their exits depend on a synchronising access.
 void FindSpinLoops(const Function& function, ControlFlow& flow) {
   std::vector<bool> tainted(function.registers.size());
   for (bool changed = true; changed;) {

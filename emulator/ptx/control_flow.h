@@ -7,6 +7,7 @@
 
 namespace torpor::ptx {
 
+// How a block ends.
 enum class Terminator : std::uint8_t {
   kJump,         // to successors[0]
   kConditional,  // lanes with the guard to successors[0], others to successors[1]
@@ -16,6 +17,7 @@ enum class Terminator : std::uint8_t {
   kConditionalExit,
 };
 
+// A basic block. Indices are of Function::instructions and ControlFlow::blocks.
 struct Block {
   std::uint32_t first = 0;  // instructions [first, end), without the terminator
   std::uint32_t end = 0;
@@ -26,21 +28,21 @@ struct Block {
   std::uint32_t loop_end = 0;        // [loop, loop_end)
   bool starts_with_barrier = false;  // of the thread block
   bool is_warp_barrier = false;      // bar.warp.sync, and nothing else
-  // A loop header whose loop waits for other threads: its exit depends on an atomic or volatile
-  // access inside. Such a loop must let others run.
+  // A loop header whose loop waits for other threads: the loop's exit depends on an atomic or
+  // volatile access inside. Such a loop must let other threads run.
   bool spins = false;
 };
 
-// The reachable blocks of a function body, in an order in which every block comes before its
-// successors (but for back edges) and the blocks of a loop are contiguous. That order is what
-// reconvergence rests on: lanes that wait at a later block are overtaken by no others.
+// The reachable blocks of a function body. Every block comes before its successors, except for back
+// edges, and the blocks of a loop are contiguous. Reconvergence rests on this order: no lanes
+// overtake the lanes that wait at a later block.
 struct ControlFlow {
   std::vector<Block> blocks;  // blocks[0] is the entry
 };
 
 inline constexpr std::uint32_t kMaxBlocks = 16384;
 
-// `function` has a body. More than kMaxBlocks blocks give an empty result.
+// `function` must have a body. The result is empty for more than kMaxBlocks blocks.
 ControlFlow BuildControlFlow(const Function& function);
 
 }  // namespace torpor::ptx

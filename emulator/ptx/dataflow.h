@@ -4,7 +4,7 @@
 
 namespace torpor::ptx {
 
-// Whether operands[0] is written.
+// Whether the instruction writes operands[0].
 inline bool HasDestination(const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kSt:
@@ -50,17 +50,20 @@ inline bool HasDestination(const Instruction& instruction) {
   }
 }
 
+// Whether the instruction reads the carry register.
 inline bool ReadsCarry(const Instruction& instruction) {
   return instruction.opcode == Opcode::kAddc || instruction.opcode == Opcode::kSubc ||
          instruction.opcode == Opcode::kMadc;
 }
 
+// Calls visit(register) for each register in the operand, vector elements and addresses included.
 template <typename Visit>
 void ForEachRegister(const Operand& operand, Visit visit) {
   if (operand.reg != kNoIndex) visit(operand.reg);
   for (const Operand& element : operand.elements) ForEachRegister(element, visit);
 }
 
+// Calls visit(register) for each register that the instruction writes.
 template <typename Visit>
 void ForEachDefinition(const Function& function, const Instruction& instruction, Visit visit) {
   if (HasDestination(instruction) && !instruction.operands.empty()) {
@@ -69,6 +72,7 @@ void ForEachDefinition(const Function& function, const Instruction& instruction,
   if (instruction.Has(Modifier::kCc)) visit(function.carry);
 }
 
+// Calls visit(register) for each register that the instruction reads.
 template <typename Visit>
 void ForEachUse(const Function& function, const Instruction& instruction, Visit visit) {
   for (std::size_t i = HasDestination(instruction) ? 1 : 0; i < instruction.operands.size(); ++i) {

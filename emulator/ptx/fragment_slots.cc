@@ -15,7 +15,7 @@ bool IsMatrixOperation(const Instruction& instruction) {
   return instruction.opcode == Opcode::kWmma || instruction.opcode == Opcode::kMma;
 }
 
-// Registers [first, end), and the span of instructions over which some of them is alive.
+// Registers [first, end), and the span of instructions over which any of them is alive.
 struct Group {
   std::uint32_t first = 0;
   std::uint32_t end = 0;
@@ -58,7 +58,7 @@ class Placer {
     return true;
   }
 
-  // Operands that have registers in common are one group.
+  // Operands with common registers form one group.
   void FindGroups() {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> sequences;
     for (const Instruction& instruction : function_.instructions) {
@@ -86,8 +86,8 @@ class Placer {
     if (group_of_[reg] != kNoIndex) groups_[group_of_[reg]].LiveAt(position);
   }
 
-  // Positions count instructions in the order of the blocks, in which lanes that wait are never
-  // before those that run; where lanes do wait while others write, nothing is shared.
+  // Positions count instructions in block order, in which waiting lanes are never before running
+  // lanes. Groups that are alive where lanes wait while others write share no slot.
   void FindLives() {
     const std::vector<BitSet> live = LiveAtEntry(function_, flow_);
     std::uint32_t position = 0;

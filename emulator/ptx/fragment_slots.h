@@ -9,11 +9,11 @@
 
 namespace torpor::ptx {
 
-// Where the fragments of matrices lie in memory. The registers of an operand of wmma or mma.sync
-// that follow each other, are alike and have all lanes lie side by side, so that passing them is
-// passing an address: unrolled kernels have thousands of products, and copying each fragment would
-// take longer to compile and to run than the products themselves. Fragments that are never alive
-// together share a slot.
+// Memory slots for the fragments of matrices. The registers of a wmma or mma.sync operand lie side
+// by side if they are consecutive, alike and hold all lanes, so that passing the operand is passing
+// an address. Unrolled kernels have thousands of products; copying each fragment would take longer,
+// to compile and to run, than the products themselves. Fragments that are never alive together
+// share a slot.
 struct FragmentSlots {
   struct Slot {
     unsigned bits = 0;  // of a register
@@ -26,10 +26,11 @@ struct FragmentSlots {
   std::vector<Slot> slots;
   std::vector<Place> places;  // of registers
 
-  // Whether the operand's registers lie side by side.
+  // Whether the operand's registers lie side by side in one slot.
   bool IsInPlace(const Operand& fragment) const;
 };
 
+// All arguments must describe the same function.
 FragmentSlots PlaceFragments(const Function& function, const ControlFlow& flow,
                              const LaneAnalysis& lanes);
 

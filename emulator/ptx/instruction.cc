@@ -296,7 +296,7 @@ const Table<Modifier>& Modifiers() {
       {"array_size", Modifier::kArraySize},
       {"num_mipmap_levels", Modifier::kNumMipmapLevels},
       {"normalized_coords", Modifier::kNormalizedCoords},
-      // Hints about caches change nothing that a program can see here.
+      // Cache hints have no visible effect here.
       {"ca", Modifier::kCacheHint},
       {"cg", Modifier::kCacheHint},
       {"cs", Modifier::kCacheHint},
@@ -387,7 +387,7 @@ const Table<SpecialRegister>& SpecialRegisters() {
   return table;
 }
 
-// The next dotted word; "::" and what follows belong to it.
+// Takes the next dotted word; "::" and the following name belong to the word.
 std::string_view NextWord(std::string_view& rest) {
   const std::size_t end = rest.find('.');
   const std::string_view word = rest.substr(0, end);
@@ -414,7 +414,8 @@ bool DecodeWord(std::string_view word, Instruction& instruction) {
   return true;
 }
 
-// Codegen decodes the rest again when it needs it; most instructions are not worth its room.
+// The code generator decodes the rest again: storing the result in every instruction would cost
+// memory.
 void DecodeMatrixSpelling(Instruction& instruction) {
   const auto matrix = DecodeMatrix(instruction.spelling);
   if (!matrix) {

@@ -9,8 +9,8 @@
 
 namespace torpor::ptx {
 
-// What comes before the first dot. kUnknown keeps the rest of a module usable: its spelling is
-// reported only when a kernel that contains it is compiled.
+// The part of a spelling before the first dot. kUnknown keeps the rest of a module usable: the code
+// generator reports the spelling when it compiles a kernel with the instruction.
 enum class Opcode : std::uint8_t {
   kUnknown,
   kAbs,
@@ -137,8 +137,8 @@ enum class Opcode : std::uint8_t {
   kXor,
 };
 
-// A dotted word of an opcode that is not a type. The same word means different things in
-// different families (.lo of mul and of setp); the family's code decides.
+// A dotted word of a spelling, except types. A word means different things in different families
+// (.lo of mul and of setp); the family's code decides.
 enum class Modifier : std::uint8_t {
   // Rounding.
   kRn,
@@ -355,6 +355,7 @@ enum class SpecialRegister : std::uint8_t {
 
 inline constexpr std::uint32_t kNoIndex = 0xffffffff;
 
+// An operand as parsed; `kind` says which members count.
 struct Operand {
   enum class Kind : std::uint8_t {
     kRegister,   // `reg`, perhaps `negated`
@@ -380,6 +381,7 @@ struct Operand {
   std::vector<Operand> elements;
 };
 
+// One instruction. Registers, symbols and labels are indices of the module's and function's tables.
 struct Instruction {
   Opcode opcode = Opcode::kUnknown;
   std::bitset<static_cast<std::size_t>(Modifier::kCount)> modifiers;
@@ -395,26 +397,26 @@ struct Instruction {
   bool Has(Modifier modifier) const { return modifiers[static_cast<std::size_t>(modifier)]; }
   Type type() const { return types.empty() ? Type::kNone : types.back(); }
   Space space() const;
-  // 1, 2, 4 or 8 elements of a load, store or vector atomic.
+  // 1, 2, 4 or 8: elements of a load, store or vector atomic.
   unsigned vector_width() const;
   bool is_barrier() const;       // waits for other warps of the block
   bool is_warp_barrier() const;  // waits for other lanes of the warp
-  // Whether it says that other threads may make the same access meanwhile.
+  // Whether the access allows for concurrent accesses of other threads.
   bool is_ordered() const;
-  // Whether other threads' progress may show through this access.
+  // Whether the access may observe other threads' progress.
   bool is_synchronising() const;
   bool is_image_access() const;  // of a texture or surface object
 };
 
-// Fills opcode, modifiers and types from the spelling. A word that is not known makes it
-// kUnknown.
+// Fills opcode, modifiers and types from the spelling. An unknown word gives kUnknown.
 void DecodeSpelling(Instruction& instruction);
 
-// "%tid.x"; empty if it is none.
+// The meaning of a name such as "%tid.x".
 struct SpecialRegisterName {
   SpecialRegister special;
   std::uint32_t index;
 };
+// Returns false if `name` is not a special register.
 bool ParseSpecialRegister(std::string_view name, SpecialRegisterName& out);
 
 }  // namespace torpor::ptx

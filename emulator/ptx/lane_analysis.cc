@@ -49,15 +49,15 @@ BitSet LaneAnalysis::RegistersAt(std::uint32_t block) const {
 
 void LaneAnalysis::Analyse() {
   Converge();
-  // What is read before it is written is garbage, for which any shape will do. What is written
-  // later, such as a select of the register itself or something else, has only waited for that.
+  // A register read before being written holds garbage, so any shape will do. A register written
+  // later, such as a select of itself and another register, has only waited for this shape.
   for (LaneShape& shape : registers_) {
     if (shape.kind == LaneShape::Kind::kUnknown) shape = LaneShape::Uniform();
   }
   Converge();
 }
 
-// Both halves only ever go from better to worse, so this ends.
+// Terminates, since both halves only go from better to worse shapes.
 void LaneAnalysis::Converge() {
   do {
     reconvergence_ = std::make_unique<Reconvergence>(flow_, divergent_);

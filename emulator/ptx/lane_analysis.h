@@ -13,9 +13,9 @@
 
 namespace torpor::ptx {
 
-// Finds the shape of every register of a function, which branches may diverge, and where lanes
+// Finds the shape of every register of a function, the branches that may diverge, and where lanes
 // wait for each other. A register that some lanes may still need while others overwrite it is
-// varying: it needs a blend.
+// varying, and its writes need a blend. The arguments must outlive the analysis.
 class LaneAnalysis {
  public:
   LaneAnalysis(const Module& module, const Function& function, const ControlFlow& flow,
@@ -29,16 +29,16 @@ class LaneAnalysis {
     return waiting_registers_[block].Contains(reg);
   }
 
-  // The number that an operand always is: an immediate, or a register that is written once, with
-  // an immediate.
+  // Returns the constant value of an operand: an immediate, or a register that only one instruction
+  // writes, with an immediate. Nullopt for other operands.
   std::optional<std::uint64_t> ConstantOf(const Operand& operand) const;
 
-  // The instruction that writes `reg`; null if none or several do.
+  // Returns the only instruction that writes `reg`, or null.
   const Instruction* OnlyWrite(std::uint32_t reg) const { return only_writes_[reg]; }
-  // What some lane may still read of what is there when `block` begins.
+  // Returns the registers whose values at the begin of `block` some lane may still read.
   BitSet RegistersAt(std::uint32_t block) const;
 
-  // The shape of what an instruction computes, before any blend.
+  // The shape of an instruction's result, before any blend.
   LaneShape ResultShape(const Instruction& instruction) const;
   LaneShape OperandShape(const Operand& operand, unsigned bits) const;
 
@@ -72,7 +72,7 @@ class LaneAnalysis {
   LaneShape GroupShape(const Instruction& instruction) const;
   LaneShape ShuffleShape(const Instruction& instruction) const;
   LaneShape LaneWiseShape(const Instruction& instruction) const;
-  // Of the operands [first, end) only.
+  // Considers the operands [first, end) only.
   LaneShape LaneWiseShape(const Instruction& instruction, std::size_t first, std::size_t end) const;
 
   const Module& module_;

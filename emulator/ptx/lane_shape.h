@@ -15,9 +15,9 @@ struct LaneShape {
   Kind kind = Kind::kUnknown;
   std::int64_t stride = 0;
   std::int64_t row_stride = 0;  // 0 where a row is a whole warp
-  // Lane 0's value is a multiple of 2^alignment. Proves that a wider type's arithmetic agrees.
+  // Lane 0's value is a multiple of 2^alignment, a proof that arithmetic in a wider type agrees.
   unsigned alignment = 0;
-  // Of varying lanes: they agree in all but so many low bits.
+  // For varying lanes: the lanes agree in all bits above the lowest `low_bits`.
   unsigned low_bits = kAllBits;
 
   static constexpr unsigned kAllBits = 64;
@@ -39,10 +39,10 @@ struct LaneShape {
   }
 };
 
-// What is known about the blocks that a variant of a kernel is compiled for.
+// Facts about the blocks for which a variant of a kernel is compiled.
 struct BlockShape {
-  // %tid.x counts up from lane to lane in rows of so many lanes (a power of two), %tid.y from row
-  // to row, and %tid.z is uniform. 32: a warp lies in one row. 0: neither is known.
+  // %tid.x counts up from lane to lane in rows of this many lanes (a power of two), %tid.y from row
+  // to row, and %tid.z is uniform. 32: a warp lies in one row. 0: unknown.
   unsigned row_lanes = 0;
   // %ntid.x is a multiple of 32 (implies row_lanes 32).
   bool whole_rows = false;
@@ -52,15 +52,15 @@ struct BlockShape {
   unsigned row_width() const { return row_lanes == 0 ? 32 : row_lanes; }
 };
 
-// The number of low bits of `value` that are 0; at most kMaxAlignment, which 0 has.
+// The number of low zero bits of `value`, at most kMaxAlignment, the alignment of 0.
 constexpr unsigned kMaxAlignment = 32;
 unsigned Alignment(std::uint64_t value);
 
-// Strides are kept as signed values of the operation's width, in bits; they wrap.
+// Strides are signed values that wrap at the operation's width, in bits.
 std::int64_t Wrap(std::int64_t value, unsigned bits);
 std::int64_t Multiply(std::int64_t a, std::int64_t b);
 
-// The shapes of shape * factor, of that alignment, and of a + sign * b.
+// The shape of shape * factor, with the given alignment, and the shape of a + sign * b.
 LaneShape Scaled(const LaneShape& shape, std::int64_t factor, unsigned bits, unsigned alignment);
 LaneShape Sum(const LaneShape& a, const LaneShape& b, std::int64_t sign, unsigned bits);
 

@@ -5,6 +5,7 @@
 
 namespace torpor::ptx {
 
+// A piece of PTX text; `text` points into the module's text.
 struct Token {
   enum class Kind : std::uint8_t { kEnd, kWord, kNumber, kString, kPunctuation, kBad };
   Kind kind = Kind::kEnd;
@@ -18,11 +19,12 @@ struct Token {
 };
 
 // Splits PTX into tokens. A word is a directive, an opcode with its modifiers, or a name:
-// "ld.global.f32", ".reg", "%tid.x", "$L__BB0_1".
+// "ld.global.f32", ".reg", "%tid.x", "$L__BB0_1". The text must outlive the tokens.
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
 
+  // Returns kEnd at the end of the text, again and again.
   Token Next();
 
  private:

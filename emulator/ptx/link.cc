@@ -11,7 +11,7 @@
 namespace torpor::ptx {
 namespace {
 
-// extern __shared__ T name[]: the memory that a launch asks for.
+// extern __shared__ T name[]: the dynamic shared memory of a launch.
 bool IsDynamicShared(const Variable& variable) {
   return variable.linkage == Linkage::kExternal && variable.space == Space::kShared &&
          variable.bytes == 0;
@@ -19,7 +19,7 @@ bool IsDynamicShared(const Variable& variable) {
 
 bool IsModuleLevel(const Variable& variable) { return variable.function == kNoIndex; }
 
-// How a symbol takes part in the choice of its name's definition; kExternal: not at all.
+// The symbol's role in the choice of its name's definition; kExternal means no part.
 Linkage RoleOf(const Variable& variable) {
   return IsDynamicShared(variable) ? Linkage::kCommon : variable.linkage;
 }
@@ -57,7 +57,7 @@ class Linker {
   };
   using Definitions = std::map<std::string_view, Definition>;
 
-  // What becomes of a symbol of a part.
+  // The place of a part's symbol in the linked module.
   struct Place {
     bool is_kept = false;            // else another takes its place
     std::uint32_t index = kNoIndex;  // in the linked module; kNoIndex: undefined or gone
@@ -104,8 +104,7 @@ class Linker {
     if (both_common) chosen.align = align;
   }
 
-  // Functions that are kept get their places in the linked module first, then the others the
-  // places of those that take theirs.
+  // Numbers the kept functions first. The others then get the numbers of their replacements.
   void NumberFunctions() {
     std::map<std::string_view, std::uint32_t> declared;  // functions of the system
     std::uint32_t next = 0;
@@ -248,7 +247,7 @@ class Linker {
 Result<Module, LinkError> Link(std::vector<LinkPart> parts,
                                bool (*is_system_function)(std::string_view name)) {
   auto linked = Linker(std::move(parts), is_system_function).Run();
-  // What a part calls in another one, Parse could not know.
+  // Parse could not know the calls between parts.
   if (linked) MarkCallsThatEndThreads(*linked);
   return linked;
 }

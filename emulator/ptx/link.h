@@ -11,17 +11,18 @@ namespace torpor::ptx {
 
 enum class LinkError { kDuplicate, kUndefined };
 
+// A translation unit to link.
 struct LinkPart {
   std::string name;  // for messages
   Module module;
 };
 
-// Makes one module of several translation units, as nvlink does. A name that is .visible is
-// defined once; .weak ones are defined by the first part that has them, .common ones by the largest
-// definition; names without linkage stay apart. Arrays of dynamic shared memory that have one name
-// are one array.
+// Links several translation units to one module, as nvlink does. A .visible name must be defined
+// once. The first part with a .weak name defines it, the largest definition of a .common name wins,
+// and names without linkage stay separate. Arrays of dynamic shared memory with one name are one
+// array.
 //
-// What is used must be defined, in a part or, if it is a function, by the system:
+// Every name in use needs a definition, in a part or, for functions, by the system:
 // `is_system_function` tells, and such a function has no body afterwards. The message of a failure
 // names the symbols and the parts.
 Result<Module, LinkError> Link(std::vector<LinkPart> parts,

@@ -5,7 +5,7 @@
 namespace torpor::ptx {
 namespace {
 
-// A guarded write keeps the old value of some lanes, so it does not end a register's life.
+// A guarded write keeps the old value of some lanes, so the register stays alive.
 void StepBack(const Function& function, const Instruction& instruction, BitSet& live) {
   if (instruction.guard == kNoIndex) {
     ForEachDefinition(function, instruction, [&](std::uint32_t reg) { live.Erase(reg); });

@@ -7,7 +7,8 @@
 
 namespace torpor::ptx {
 
-// The registers that may be read at or after the start of each block before they are written.
+// Returns, for each block, the registers that code from the block's start on may read before
+// writing them.
 std::vector<BitSet> LiveAtEntry(const Function& function, const ControlFlow& flow);
 
 }  // namespace torpor::ptx

@@ -18,7 +18,7 @@ struct Shape {
   unsigned k;
 };
 
-// The shapes of the product for elements of A of one type, or types.
+// The shapes of a product with elements of A of one of these types.
 struct Shapes {
   std::vector<Type> types;
   std::vector<Shape> wmma;

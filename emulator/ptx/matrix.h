@@ -7,9 +7,11 @@
 
 namespace torpor::ptx {
 
+// The matrices of D = A * B + C.
 enum class MatrixPart : std::uint8_t { kA, kB, kC, kD };
 
-// wmma.load, wmma.store, wmma.mma or mma.sync: D = A * B + C, where A is m x k and B is k x n.
+// A decoded wmma.load, wmma.store, wmma.mma or mma.sync: D = A * B + C, where A is m x k and B is k
+// x n.
 struct MatrixInstruction {
   enum class Action : std::uint8_t { kLoad, kStore, kMultiply };
   enum class BitOperation : std::uint8_t { kNone, kXor, kAnd };
@@ -19,7 +21,7 @@ struct MatrixInstruction {
   unsigned m = 0;
   unsigned n = 0;
   unsigned k = 0;
-  // Multiply: of A and of B. Load and store: `part`, in the layout `column`, of type `d`.
+  // Multiply: the layouts of A and B. Load and store: `part`, with layout `column` and type `d`.
   bool a_column = false;
   bool b_column = false;
   MatrixPart part = MatrixPart::kD;
@@ -36,14 +38,14 @@ struct MatrixInstruction {
   Type type(MatrixPart of) const;
   // The width of a fragment's registers: 32, or 64 for f64.
   unsigned register_bits(MatrixPart of) const { return type(of) == Type::kF64 ? 64 : 32; }
-  // How many registers of a lane hold elements that no other holds.
+  // The number of a lane's registers with elements that no other register holds.
   unsigned distinct_registers(MatrixPart of) const;
-  // How many the instruction names; wmma keeps the elements of A and B in f16 several times.
+  // The number of registers in the instruction; wmma repeats the elements of A and B in f16.
   unsigned registers(MatrixPart of) const;
 };
 
-// Nothing for a spelling that is none of the instructions above, or whose combination of shape,
-// types and layouts PTX does not have.
+// Returns nullopt for the spelling of another instruction, and for combinations of shape, types and
+// layouts that PTX lacks.
 std::optional<MatrixInstruction> DecodeMatrix(std::string_view spelling);
 
 }  // namespace torpor::ptx

@@ -11,7 +11,7 @@
 
 namespace torpor::ptx {
 
-// Who else may use a name of a module; see link.h.
+// Which modules may use a name of a module; see link.h.
 enum class Linkage : std::uint8_t {
   kLocal,     // nobody
   kExternal,  // declared here, defined in another module
@@ -22,7 +22,7 @@ enum class Linkage : std::uint8_t {
 
 inline constexpr std::uint32_t kMaxVariableAlignment = 4096;  // of variables, in bytes
 
-// A word of an initialiser that is the address of something: `symbol` + `addend`.
+// A word of an initialiser that holds an address: `symbol` + `addend`.
 struct Relocation {
   std::uint64_t offset = 0;
   unsigned bytes = 8;
@@ -32,7 +32,7 @@ struct Relocation {
   std::int64_t addend = 0;
 };
 
-// Any declared memory: module variables, a function's shared and local arrays, parameters of
+// Any declared memory: module variables, a function's shared and local arrays, and parameters of
 // functions and of call sequences.
 struct Variable {
   std::string_view name;
@@ -47,6 +47,7 @@ struct Variable {
   std::vector<Relocation> relocations;
 };
 
+// A kernel or device function. Indices are of Module::variables and of the function's own tables.
 struct Function {
   std::string_view name;
   bool is_kernel = false;
@@ -66,13 +67,14 @@ struct Function {
   bool HasParameter(std::uint32_t variable) const;
 };
 
+// A parsed or linked module. Movable; keeps the texts alive that names and spellings point into.
 struct Module {
   std::vector<std::shared_ptr<const std::string>> texts;  // every string_view points into one
   unsigned target = 0;                                    // 90 of sm_90
   std::vector<Variable> variables;
   std::vector<Function> functions;
 
-  // kNoIndex if there is none.
+  // Returns kNoIndex if there is no such function.
   std::uint32_t FindFunction(std::string_view name) const;
 };
 

@@ -141,7 +141,7 @@ void ParserState::BindLabels(const Scope& scope) {
     function.labels[pending.index] = found->second;
     return true;
   });
-  // What this scope does not declare, an outer one may.
+  // An outer scope may declare the remaining labels.
   for (PendingLabel& pending : pending_labels_) {
     if (pending.depth > scopes_.size()) pending.depth = scopes_.size();
   }

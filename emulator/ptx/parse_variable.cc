@@ -77,8 +77,8 @@ std::uint64_t ParserState::ParseConstant() {
   return negative ? std::uint64_t{0} - number->bits : number->bits;
 }
 
-// After the state space: [.align N] [.v2] .type name [dims] [= initialiser]. A declaration
-// outside a parameter list may name several variables; it ends with ';'.
+// Parses the rest after the state space: [.align N] [.v2] .type name [dims] [= initialiser]. A
+// declaration outside a parameter list may name several variables and ends with ';'.
 std::uint32_t ParserState::ParseVariable(Space space, std::uint32_t function, Linkage linkage) {
   Variable prototype;
   prototype.space = space;
@@ -120,7 +120,7 @@ void ParserState::ParseTypeOf(Variable& variable) {
   while (token_.kind == Token::Kind::kWord && token_.text.starts_with('.')) {
     const std::string_view word = TakeDirective().substr(1);
     if (word == "align") {
-      // Behind .ptr it is the alignment of what the parameter points to.
+      // After .ptr, .align is the alignment of the memory behind the pointer.
       const std::uint64_t given = ParseConstant();
       if (!pointer) align = given;
     } else if (word == "ptr") {

@@ -10,9 +10,9 @@ namespace torpor::ptx {
 
 enum class ParseError { kSyntax };
 
-// Reads one translation unit. What is well formed but unknown (an opcode, a directive that
-// declares something exotic) is kept as Opcode::kUnknown and reported by the code generator.
-// Safe on hostile input.
+// Parses one translation unit. Well-formed but unknown input (an opcode, a directive that declares
+// something exotic) becomes Opcode::kUnknown, reported later by the code generator. Safe on hostile
+// input; the message of a failure names the line.
 Result<Module, ParseError> Parse(std::string_view text);
 
 }  // namespace torpor::ptx

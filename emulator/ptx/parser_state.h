@@ -12,8 +12,8 @@
 
 namespace torpor::ptx {
 
-// The parser behind Parse(). After the first error every token reads as the end, so that all
-// loops finish; nothing else needs to look at the error.
+// The parser behind Parse(). After the first error every token reads as the end of the text, so
+// that all loops finish without checking for errors.
 class ParserState {
  public:
   explicit ParserState(Module& module);
@@ -23,7 +23,7 @@ class ParserState {
   const std::string& error() const { return error_; }
 
  private:
-  // One { } of a function body; names of inner scopes hide those of outer ones.
+  // One { } of a function body; names of inner scopes hide names of outer scopes.
   struct Scope {
     std::unordered_map<std::string_view, std::uint32_t> registers;
     std::unordered_map<std::string_view, std::uint32_t> variables;
@@ -40,7 +40,7 @@ class ParserState {
   // Tokens.
   const Token& Peek() const { return token_; }
   Token Take();
-  // A word that begins with a dot, up to its next one: ".reg.b32" is ".reg" and then ".b32".
+  // Takes the part of a dotted word up to the next dot: ".reg.b32" is ".reg" and then ".b32".
   std::string_view TakeDirective();
   bool Accept(char punctuation);
   bool Accept(std::string_view word);
@@ -101,8 +101,8 @@ class ParserState {
   std::string error_;
   std::uint32_t current_ = kNoIndex;  // function index
   std::vector<Scope> scopes_;
-  // Labels are used before they are declared: each use gets an entry in Function::labels, bound
-  // when the innermost scope that declares the name closes.
+  // A label in use before its declaration. Each use gets an entry in Function::labels, bound when
+  // the innermost scope that declares the name closes.
   struct PendingLabel {
     std::string_view name;
     std::uint32_t index;

@@ -5,8 +5,8 @@
 
 namespace torpor::ptx {
 
-// Lanes at a barrier wait until no others of their warp can run. The back edge of a loop that
-// spins comes after all other lanes, which may hold what it waits for.
+// Lanes at a barrier wait until no others of their warp can run. The back edge of a spinning loop
+// comes after all other lanes, since they may release the loop.
 struct Reconvergence::Priority {
   enum class Rank : std::uint8_t { kRuns, kSpins, kWarpBarrier, kBlockBarrier };
   Rank rank;
@@ -69,8 +69,9 @@ std::vector<Reconvergence::Candidate> Reconvergence::Candidates(
     others_run |= !flow_.blocks[b].is_warp_barrier;
     spins |= PriorityOf(block, {candidate, true}).rank == Priority::Rank::kSpins;
   });
-  // A barrier becomes ready when lanes arrive, at it or another one (see OtherWarpBarriers), or
-  // end. The latter need be noticed only before lanes spin: what they wait for may lie behind it.
+  // A barrier becomes ready when lanes arrive there or at another barrier (see OtherWarpBarriers),
+  // or end. Ended lanes need to be noticed only before lanes spin: the release may lie behind the
+  // barrier.
   std::vector<Candidate> order;
   waiting.ForEach([&](std::size_t b) {
     const auto candidate = static_cast<std::uint32_t>(b);
@@ -83,7 +84,7 @@ std::vector<Reconvergence::Candidate> Reconvergence::Candidates(
   std::sort(order.begin(), order.end(), [&](const Candidate& a, const Candidate& b) {
     return PriorityOf(block, a) < PriorityOf(block, b);
   });
-  // Where all lanes may have left, nobody is certain to be at a target.
+  // If all lanes may have left, no lane is certain to be at a target.
   const bool certain = !targets.empty() && !(divergent_[block] && flow_.blocks[block].terminator ==
                                                                       Terminator::kConditionalExit);
   if (certain) {
@@ -95,7 +96,7 @@ std::vector<Reconvergence::Candidate> Reconvergence::Candidates(
   return order;
 }
 
-// Whether lanes may go on when others have left the function at the end of `block`.
+// Whether lanes may continue after others have left the function at the end of `block`.
 bool Reconvergence::MayEndSome(std::uint32_t block) const {
   const Terminator terminator = flow_.blocks[block].terminator;
   return terminator == Terminator::kExit ||

@@ -8,11 +8,11 @@
 
 namespace torpor::ptx {
 
-// Where lanes of a warp wait while others run: thread frontiers (Diamos et al., MICRO 2011).
-// A warp always runs the earliest block (in ControlFlow order) at which lanes wait, so lanes
-// reconverge at the immediate post-dominator of a divergent branch, or earlier. `pending(b)` is
-// the set of blocks at which lanes may wait while b runs; where it is empty, and branches are
-// uniform, generated code needs no masks at all.
+// Where lanes of a warp wait while others run: thread frontiers (Diamos et al., MICRO 2011). A warp
+// always runs the earliest block (in ControlFlow order) at which lanes wait, so lanes reconverge at
+// the immediate post-dominator of a divergent branch, or earlier. `pending(b)` is the set of blocks
+// at which lanes may wait while b runs. Where the set is empty and branches are uniform, generated
+// code needs no masks. The arguments must outlive the object.
 class Reconvergence {
  public:
   // `divergent[b]`: whether lanes may disagree at the end of block b.
@@ -24,23 +24,24 @@ class Reconvergence {
     return pending_[block].empty() && !some_have_ended_.Contains(block);
   }
 
-  // Lanes of a warp that wait for each other may do so at different barriers. When the warp
-  // barrier `block` has been passed, those at these other ones go on to their successors, too, if
-  // all lanes that they wait for have arrived.
+  // Lanes of a warp that wait for each other may do so at different barriers. When lanes pass the
+  // warp barrier `block`, lanes at the returned barriers continue too, if all lanes they wait for
+  // have arrived.
   std::vector<std::uint32_t> OtherWarpBarriers(std::uint32_t block) const;
 
   struct Candidate {
     std::uint32_t block;
-    // A warp barrier that counts only if no lane that its lanes wait for is still on its way.
+    // The block is a warp barrier, and counts only if no lane that its lanes wait for is on its
+    // way.
     bool if_ready;
   };
-  // The blocks to try after `block` when its lanes have gone to `targets` (none: they are done),
-  // in order; run the first one with lanes. When `targets` is not empty the last entry certainly
-  // has lanes if those before have none.
+  // Returns the blocks to try, in order, after `block` when its lanes have gone to `targets`
+  // (empty: the lanes are done); the first block with lanes runs. Unless `targets` is empty, the
+  // last entry certainly has lanes if the entries before have none.
   std::vector<Candidate> Candidates(std::uint32_t block,
                                     const std::vector<std::uint32_t>& targets) const;
 
-  // The sets of targets that lanes of `block` may take together.
+  // Returns the sets of targets that lanes of `block` may take together.
   std::vector<std::vector<std::uint32_t>> Edges(std::uint32_t block) const;
 
  private:

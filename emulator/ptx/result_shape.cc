@@ -1,4 +1,4 @@
-// The shape of what an instruction computes from the shapes of what it reads.
+// Shapes of instructions' results, from the shapes of their operands.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -56,8 +56,8 @@ LaneShape LaneAnalysis::LaneNumber(std::int64_t scale, unsigned alignment) const
   return LaneShape::Linear(scale, width == 32 ? 0 : Multiply(scale, width), alignment);
 }
 
-// In how many low bits the lanes of a rising shape differ, all of which are 0 in lane 0; nothing
-// if that is not proven.
+// Returns the number of low bits in which the lanes of a rising shape differ, provided that the
+// bits are 0 in lane 0. Nullopt without proof.
 std::optional<unsigned> LaneAnalysis::StepBits(const LaneShape& shape) const {
   constexpr std::int64_t kLargest = std::int64_t{1} << 20;
   if (!shape.linear() || shape.stride < 0 || shape.stride > kLargest || shape.row_stride < 0 ||
@@ -71,7 +71,8 @@ std::optional<unsigned> LaneAnalysis::StepBits(const LaneShape& shape) const {
   return bits;
 }
 
-// In how many low bits the lanes differ, whatever they are in lane 0; nothing if in any.
+// Returns the number of low bits in which the lanes differ, whatever lane 0 holds. Nullopt if any
+// bits may differ.
 std::optional<unsigned> LaneAnalysis::DifferingBits(const LaneShape& shape) const {
   if (!shape.varying()) return StepBits(shape);
   return shape.low_bits < LaneShape::kAllBits ? std::optional(shape.low_bits) : std::nullopt;
@@ -83,9 +84,8 @@ bool LaneAnalysis::StaysInRange(const LaneShape& shape) const {
   return is_same_in_rows || StepBits(shape).has_value();
 }
 
-// nvcc computes unsigned values, hashes for example, with signed instructions too: their large
-// strides wrap. A small stride that wraps within a warp is a signed index that overflows, which
-// C++ leaves undefined.
+// nvcc uses signed instructions for unsigned values too, hashes for example: their large strides
+// wrap. A small stride that wraps within a warp is a signed index that overflows, undefined in C++.
 bool LaneAnalysis::KeepsStepsWhenWidened(const LaneShape& shape, Type from) const {
   constexpr std::int64_t kLargest = std::int64_t{1} << 20;
   if (!IsSigned(from)) return StaysInRange(shape);
@@ -182,7 +182,7 @@ LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
   }
 }
 
-// The same operation on each lane: uniform, or uniform in each row, if all it reads is.
+// An operation on each lane by itself: uniform, or uniform in each row, if all operands are.
 LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction) const {
   return LaneWiseShape(instruction, HasDestination(instruction) ? 1 : 0,
                        instruction.operands.size());
@@ -226,7 +226,7 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
   const unsigned bits = BitWidth(type);
   LaneShape a = OperandShape(instruction.operands[1], bits);
   LaneShape b = OperandShape(instruction.operands[2], bits);
-  // Of mad, what is added has no part in the product.
+  // The addend of mad has no part in the product.
   const LaneShape any_product = LaneWiseShape(instruction, 1, 3);
   if (!a.stepped() || !b.stepped()) return any_product;
   const unsigned alignment = std::min(kMaxAlignment, a.alignment + b.alignment);
@@ -270,7 +270,7 @@ LaneShape LaneAnalysis::ShiftLeftShape(const Instruction& instruction) const {
   return Scaled(a, std::int64_t{1} << shift, bits, std::min(kMaxAlignment, a.alignment + shift));
 }
 
-// What differs between the lanes is shifted out, all or a part: threadIdx.x / 32 for example.
+// The shift removes some or all bits that differ between lanes: threadIdx.x / 32 for example.
 LaneShape LaneAnalysis::ShiftRightShape(const Instruction& instruction) const {
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], BitWidth(instruction.type()));
@@ -281,8 +281,8 @@ LaneShape LaneAnalysis::ShiftRightShape(const Instruction& instruction) const {
   return LaneShape::Varying(*steps - static_cast<unsigned>(*amount));
 }
 
-// The mask keeps all that differs between the lanes, or nothing of it: threadIdx.x & 31 and
-// threadIdx.x & ~31 for example.
+// The mask keeps all bits that differ between lanes, or none: threadIdx.x & 31 and threadIdx.x &
+// ~31 for example.
 LaneShape LaneAnalysis::AndShape(const Instruction& instruction) const {
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], BitWidth(instruction.type()));
@@ -294,7 +294,7 @@ LaneShape LaneAnalysis::AndShape(const Instruction& instruction) const {
   return (*mask & differing) == 0 ? LaneShape::Uniform() : LaneShape::Varying(*steps);
 }
 
-// nvcc writes an addition whose operands share no bit as `or`.
+// nvcc writes an addition of operands without common bits as `or`.
 LaneShape LaneAnalysis::OrShape(const Instruction& instruction) const {
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
   const LaneShape a = OperandShape(instruction.operands[1], 64);
@@ -307,7 +307,7 @@ LaneShape LaneAnalysis::OrShape(const Instruction& instruction) const {
   return LaneShape::Linear(a.stride, a.row_stride, std::min(a.alignment, Alignment(*immediate)));
 }
 
-// Lanes that differ in their low bits only are on one side of a number that has none of these:
+// Lanes that differ in their low bits only compare alike with a number whose low bits are 0:
 // threadIdx.x < 32 for example.
 LaneShape LaneAnalysis::ComparisonShape(const Instruction& instruction) const {
   const bool plain = instruction.operands.size() == 3 && !IsFloat(instruction.type()) &&
@@ -361,7 +361,7 @@ LaneShape LaneAnalysis::LoadShape(const Instruction& instruction) const {
     if (call_parameter) return LaneShape::Varying();
   }
   const LaneShape shape = LaneWiseShape(instruction);
-  // Lanes that load nothing have no value, not that of their row.
+  // Lanes that load nothing lack the value of their row.
   return shape.rows() ? LaneShape::Varying() : shape;
 }
 
@@ -384,7 +384,7 @@ LaneShape LaneAnalysis::ShuffleShape(const Instruction& instruction) const {
     if (shape.kind == LaneShape::Kind::kUnknown) return shape;
   }
   const bool whole_warp = ConstantOf(instruction.operands[3]) == 31;
-  // Others may bring another value.
+  // Other members may bring another value.
   const bool own = !instruction.converged;
   if (own && !sets_predicate && value.uniform()) return LaneShape::Uniform();
   const bool broadcast = instruction.Has(Modifier::kIdx) && lane.uniform() && whole_warp;

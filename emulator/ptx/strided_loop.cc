@@ -5,7 +5,7 @@
 namespace torpor::ptx {
 namespace {
 
-// The step of `add i, i, step`; kNoIndex for anything else.
+// Returns the step of `add i, i, step`, or kNoIndex.
 std::uint32_t StepOf(const Instruction& instruction) {
   const auto& operands = instruction.operands;
   const bool adds =

@@ -8,10 +8,10 @@
 
 namespace torpor::ptx {
 
-// The loop that begins at block `header` walks through global memory, and the warps of a block
-// side by side: the register that holds the step of its index, the same for all lanes and
-// iterations. nvcc makes such loops of `for (i = thread; i < n; i += threads)`. kNoIndex if the
-// loop is none, or if a barrier in it keeps the warps together.
+// Finds the register with the step of the index in the loop at block `header`, if the loop walks
+// through global memory with the warps of a block side by side. The step is the same for all lanes
+// and iterations; nvcc makes such loops from `for (i = thread; i < n; i += threads)`. Returns
+// kNoIndex for other loops, and if a barrier in the loop keeps the warps together.
 std::uint32_t StrideOfLoop(const Function& function, const ControlFlow& flow,
                            const LaneAnalysis& lanes, std::uint32_t header);
 

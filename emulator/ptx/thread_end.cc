@@ -31,7 +31,7 @@ class Marker {
     return std::find(ends_.begin(), ends_.end(), true) != ends_.end();
   }
 
-  // Whether that was anything new.
+  // Returns whether any call was newly marked.
   bool MarkCalls() {
     bool changed = false;
     for (std::size_t i = 0; i < ends_.size(); ++i) {

@@ -4,8 +4,8 @@
 
 namespace torpor::ptx {
 
-// Sets Instruction::ends_threads of all calls: of those of functions that contain `exit`, or such
-// calls themselves. Who calls a pointer may call any function.
+// Sets Instruction::ends_threads of all calls to functions that contain `exit`, or such calls. A
+// call through a pointer may reach any function.
 void MarkCallsThatEndThreads(Module& module);
 
 }  // namespace torpor::ptx

@@ -10,11 +10,11 @@
 namespace torpor::ptx {
 namespace {
 
-// Parts that lie closer together are one to a processor, too.
+// A real processor, too, loads parts that lie closer together as one.
 constexpr std::uint64_t kPartBytes = 128;
 constexpr unsigned kMaxChain = 32;
 
-// Finds what parameter an address comes from: that which a chain of additions begins with.
+// Finds the parameter from which a chain of additions computes an address.
 class PointerFinder {
  public:
   explicit PointerFinder(const Function& function)
@@ -27,7 +27,7 @@ class PointerFinder {
     }
   }
 
-  // A variable; kNoIndex if it is not found.
+  // Returns the parameter's variable, or kNoIndex.
   std::uint32_t ParameterOf(std::uint32_t reg, unsigned chain = 0) const {
     const Instruction* const write = only_writes_[reg];
     if (write == nullptr || BitWidth(write->type()) != 64 || chain == kMaxChain) return kNoIndex;

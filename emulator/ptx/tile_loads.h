@@ -6,8 +6,9 @@
 
 namespace torpor::ptx {
 
-// The instructions, by index, that load from global memory one of several parts of what a block
-// reads: outside of loops, from one pointer among the kernel's parameters but at different places.
+// Finds the instructions, by index, that load one of several parts of a block's input from global
+// memory: outside of loops, from one pointer among the kernel's parameters, but at different
+// offsets.
 BitSet FindTileLoads(const Function& function, const ControlFlow& flow);
 
 }  // namespace torpor::ptx

@@ -6,7 +6,7 @@
 
 namespace torpor::ptx {
 
-// The fundamental types of PTX, and those that only conversions and matrices have.
+// The fundamental types of PTX, and the types that only conversions and matrices have.
 enum class Type : std::uint8_t {
   kNone,
   kPred,
@@ -41,18 +41,19 @@ enum class Type : std::uint8_t {
   kE5m2x2,
 };
 
-// Without its dot: "u32". Empty for a token that is no type.
+// Parses a type without the dot: "u32". Returns nullopt for other tokens.
 std::optional<Type> ParseType(std::string_view token);
 
-// 1 for a predicate.
+// The width in bits; 1 for a predicate.
 unsigned BitWidth(Type type);
 inline unsigned ByteWidth(Type type) { return (BitWidth(type) + 7) / 8; }
 bool IsSigned(Type type);
 inline bool IsIntegerPair(Type type) { return type == Type::kU16x2 || type == Type::kS16x2; }
 bool IsFloat(Type type);
-// Whether registers and variables may have it, and ordinary instructions compute with it.
+// Whether registers and variables may have the type, and ordinary instructions compute with it.
 bool IsFundamental(Type type);
 
+// State spaces.
 enum class Space : std::uint8_t { kGeneric, kGlobal, kShared, kConst, kLocal, kParam, kRegister };
 
 }  // namespace torpor::ptx

@@ -23,7 +23,7 @@ std::optional<Value> Word(Emitter& to, const Instruction& instruction, unsigned 
   return sum ? to.Compute(Width::k32, "add.s32 ?, ?, ?", {*sum, more}) : more;
 }
 
-// 64 bits that are an address.
+// A 64-bit address in registers.
 Value Pointer(Emitter& to, const Register& reg) {
   return reg.is_fixed() ? to.Compute(Width::k64, "mov.u64 ?, 0", {}) : to.ReadPair(reg);
 }

@@ -6,10 +6,10 @@
 
 #include "emulator/sass/emitter.h"
 
-// Where instructions access memory.
+// Addresses in memory instructions.
 namespace torpor::sass {
 
-// "[?+16]" and what the ? is; "[16]" and nothing.
+// An address in PTX: "[?+16]" and the value of the ?, or "[16]" without a value.
 struct Address {
   std::string text;
   std::optional<Value> base;
@@ -17,11 +17,11 @@ struct Address {
 
 std::string Bracketed(std::int64_t offset);
 
-// Of generic loads and stores.
+// The address of a generic load or store.
 Address GenericAddress(Emitter& to, const Instruction& instruction);
 
-// `uniform` is the bit at which the number of the warp's register is: 32 of loads, 64 of others.
-// Of global memory, and of generic memory where that is updated.
+// The addresses of instructions with a known space; atomics on generic memory use GlobalAddress.
+// `uniform` is the first bit of the uniform register's number: 32 in loads, 64 in others.
 Address GlobalAddress(Emitter& to, const Instruction& instruction, unsigned uniform);
 Address SharedAddress(Emitter& to, const Instruction& instruction, unsigned uniform);
 Address LocalAddress(Emitter& to, const Instruction& instruction, unsigned uniform);

@@ -13,7 +13,7 @@
 namespace torpor::sass {
 namespace {
 
-// What no device has more of: a file that asks for more is damaged.
+// Limits beyond any device: a file that asks for more is damaged.
 constexpr std::uint64_t kMaxMemoryBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMaxSharedBytes = 256 * kKiB;
 constexpr std::uint64_t kMaxLocalBytes = 512 * kKiB;
@@ -78,8 +78,8 @@ class CubinReader {
   // Takes so many of bytes_left_. False if there are not so many.
   bool Spend(std::uint64_t bytes);
 
-  // What is made of sections: those of an honest file lie beside each other, those of a hostile one
-  // may all be the file.
+  // Budget for reading sections: honest files have them side by side, while each section of a
+  // hostile file may span the whole file.
   std::uint64_t bytes_left_ = 0;
 };
 
@@ -249,7 +249,7 @@ CubinResult<void> CubinReader::ReadKernelSections() {
     } else if (name.starts_with(".nv.shared.")) {
       read = ReadShared(*kernel, section);
     } else if (name.starts_with(".nv.constant0.") && kernel->parameter_base == 0) {
-      // Those without parameters say nothing else of where they would begin.
+      // A kernel without parameters tells only here where they would begin.
       kernel->parameter_base = static_cast<std::uint32_t>(std::min(section.sh_size, kMaxBankBytes));
     } else if (name.starts_with(".nv.constant2.")) {
       read = ReadBank2(*kernel, section);
@@ -275,7 +275,7 @@ CubinResult<void> CubinReader::ReadBank2(Kernel& kernel, const Elf64_Shdr& secti
   return {};
 }
 
-// `kernel` is null for what the file says of all functions, and may be for a function's own.
+// `kernel` is null for attributes of all functions, and for a subroutine's own section.
 CubinResult<void> CubinReader::ReadInfo(Kernel* kernel, const Elf64_Shdr& section) {
   const auto content = file_.Content(section);
   if (!content || !Spend(content->size())) return Malformed("section .nv.info");
@@ -296,7 +296,7 @@ CubinResult<void> CubinReader::TakeFunctionInfo(const NvInfo& info) {
   if (found == entry_symbol_.end()) return {};
   Kernel& kernel = cubin_.kernels[found->second];
   if (info.attribute == NvAttribute::kRegisters) kernel.registers = *value;
-  // The frame alone is in what the functions that it calls make of it, where that is known.
+  // The stack size, where known, includes the frame and the frames of called functions.
   if (info.attribute == NvAttribute::kFrameBytes || info.attribute == NvAttribute::kStackBytes) {
     kernel.local_bytes = std::max<std::uint64_t>(kernel.local_bytes, *value);
   }
@@ -347,7 +347,7 @@ CubinResult<void> CubinReader::TakeParameter(Kernel& kernel, const NvInfo& info)
 }
 
 CubinResult<void> CubinReader::TakeBranches(Kernel& kernel, const NvInfo& info) {
-  // An instruction, a word that is not known, the number of targets, these; and so on.
+  // Records of an instruction, an unknown word, the number of targets, and the targets.
   constexpr std::size_t kHeadWords = 3;
   const std::size_t words = info.content.size() / sizeof(std::uint32_t);
   for (std::size_t at = 0; at + kHeadWords <= words;) {

@@ -12,7 +12,8 @@
 #include "nvidia/machine_code/cubin_format.h"
 #include "nvidia/machine_code/instruction.h"
 
-// Machine code for NVIDIA's GPUs (SASS), as cubins hold it, and what the emulator makes of it.
+// A linked cubin as the emulator needs it: NVIDIA's machine code (SASS) with kernels, variables and
+// relocations.
 namespace torpor::sass {
 
 enum class CubinError {
@@ -24,11 +25,11 @@ using CubinResult = Result<T, CubinError>;
 
 inline constexpr std::uint32_t kNoIndex = 0xffffffff;
 
-// Those whose machine code the emulator runs: Turing.
+// Architectures whose machine code the emulator runs: Turing.
 inline constexpr std::array<unsigned, 1> kArchitectures = {75};
 
-// An address that is known only when the cubin is loaded: that of a place in a Memory, of code, or
-// of a function of the system.
+// An address that is known only when the cubin is loaded: of a place in a Memory, of code, or of a
+// system function.
 struct Relocation {
   std::uint64_t offset = 0;  // where to put it: in the code or data that has the relocation
   RelocationType type = RelocationType::k64;
@@ -38,7 +39,7 @@ struct Relocation {
   std::uint64_t addend = 0;           // from the begin of the memory or text
 };
 
-// A section of variables, which is one piece of memory.
+// A section of variables: one contiguous piece of memory.
 struct Memory {
   enum class Kind : std::uint8_t { kGlobal, kConstant };
   std::string_view section;  // .nv.global, .nv.global.init, .nv.constant3, .nv.constant4
@@ -50,6 +51,7 @@ struct Memory {
   std::vector<Relocation> relocations;  // ascending
 };
 
+// A variable that the program can find by name.
 struct Variable {
   std::string_view name;
   std::uint32_t memory = 0;  // of Cubin::memories
@@ -57,16 +59,16 @@ struct Variable {
   std::uint64_t bytes = 0;
 };
 
-// A function's place in a Text: the kernel itself, or a subroutine of it.
+// A function in a Text: the kernel itself, or one of its subroutines.
 struct Function {
   std::string_view name;
   std::uint64_t offset = 0;  // of its first instruction, in the text
   std::uint64_t bytes = 0;
 };
 
-// A section of code. `code_address` is where the text begins among all code of the cubin, as
-// instructions and data that hold the address of code (MOV 32@lo(function), tables of functions)
-// shall see it: beside all others, and never 0.
+// A section of code. `code_address` is the section's address as instructions and data with code
+// addresses (MOV 32@lo(function), tables of functions) see it. Texts do not overlap, and no address
+// is 0.
 struct Text {
   std::string_view name;  // of the section, without ".text."
   std::span<const std::byte> code;
@@ -80,12 +82,13 @@ struct Parameter {
   std::uint32_t bytes = 0;
 };
 
-// A BRX or JMX, and where it may go.
+// A BRX or JMX, with all possible targets.
 struct IndirectBranch {
   std::uint64_t offset = 0;            // of the instruction
   std::vector<std::uint64_t> targets;  // in the same text
 };
 
+// A kernel, with the properties that the driver reports and that launches need. Sizes in bytes.
 struct Kernel {
   std::string_view name;
   std::uint32_t text = 0;    // of Cubin::texts
@@ -103,6 +106,7 @@ struct Kernel {
   std::vector<IndirectBranch> branches;
 };
 
+// Everything in a cubin. Names and code point into the bytes given to ReadCubin.
 struct Cubin {
   unsigned architecture = 0;                // 75 of sm_75
   std::vector<std::string_view> externals;  // functions of the system: vprintf, __assertfail, ...
@@ -112,16 +116,16 @@ struct Cubin {
   std::vector<Variable> variables;
 
   const Kernel* FindKernel(std::string_view name) const;
-  // The memory of a constant bank that all kernels share (3, 4); null if there is none.
+  // Returns the memory of a constant bank that all kernels share (3, 4), or null.
   const Memory* Bank(std::uint32_t bank) const;
 };
 
-// What code and data see as the address of Cubin::externals[external]: beside all code.
+// The address of Cubin::externals[external] as code and data see it: beyond all code.
 constexpr std::uint64_t ExternalAddress(std::uint32_t external) {
   return 0xffff'0000'0000'0000 + std::uint64_t{external} * kInstructionBytes;
 }
 
-// Reads a linked cubin, whose bytes may be anything. The result points into `image`.
+// Reads a linked cubin. Safe on hostile bytes; the result points into `image`.
 CubinResult<Cubin> ReadCubin(std::span<const std::byte> image);
 
 }  // namespace torpor::sass

@@ -18,8 +18,8 @@ Value MakeTemporary(std::uint32_t number, Width width) {
   return value;
 }
 
-// What the driver puts in front of the parameters in constant bank 0. From 0x50 on, the address of
-// 64 bytes that are in no space of PTX: nothing, here.
+// Words that the driver puts before the parameters in constant bank 0. The address at 0x50 refers
+// to 64 bytes outside all spaces of PTX: null here.
 struct DriverWord {
   std::uint32_t offset;
   std::string_view move;  // PTX
@@ -135,7 +135,7 @@ void Emitter::AddStatement(std::string_view format, std::vector<Value> values) {
   statements_.push_back(std::move(statement));
 }
 
-// Finish puts the guard in the place of an empty one.
+// Finish replaces an empty guard by the instruction's.
 void Emitter::Emit(std::string_view format, std::vector<Value> values) {
   AddStatement(format, std::move(values));
   statements_.back().guard = Value{};
@@ -191,8 +191,8 @@ void Emitter::Begin(const Instruction& instruction) {
   first_ = statements_.size();
 }
 
-// Statements of the current instruction get its guard. Where one of them writes the guard's
-// register before others, these use a copy.
+// Gives the current instruction's guard to its statements. If one of them writes the guard's
+// register before others, those use a copy.
 void Emitter::Finish() {
   const PredicateOperand guard = current_.guard();
   const auto wants_guard = [](const Statement& statement) {
@@ -350,8 +350,8 @@ Value Emitter::ImmediateConstant(std::uint32_t offset, Width width) {
   return Number(number);
 }
 
-// A function may call itself, of which the cubin tells nothing: then there is as much more as a GPU
-// gives every thread.
+// The cubin does not tell how deep functions recurse, so a kernel that may call functions gets a
+// default stack of 1 KiB on top.
 std::uint64_t Emitter::local_bytes() const {
   constexpr std::uint64_t kStackBytes = 1024;
   const bool calls = cubin_.texts[kernel_.text].functions.size() > 1;
@@ -388,7 +388,7 @@ ConstantBank Emitter::BankAddress(std::uint32_t bank) {
   return {Number(0)};
 }
 
-// Tables of branches, which are short: every thread has one.
+// Copies the kernel's branch tables, which are short, to local memory, in every thread.
 Value Emitter::LocalCopyOfBank2() {
   const auto found = prepared_.find("bank 2");
   if (found != prepared_.end()) return found->second;

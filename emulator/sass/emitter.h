@@ -16,71 +16,71 @@
 
 namespace torpor::sass {
 
+// How to load from a constant bank; see Emitter::BankAddress.
 struct ConstantBank {
   Value address;
   std::uint32_t first = 0;
   std::string_view load = "ld.const.";
 };
 
-// Takes down the statements of one kernel. The functions that translate instructions read
-// operands, compute in temporaries and write registers last: what is written may be one of the
-// sources.
+// Records the PTX statements of one kernel. Functions that translate instructions read operands,
+// compute in temporaries and write registers last, since a destination may also be a source. Not
+// thread-safe; the constructor's arguments must outlive the emitter.
 class Emitter {
  public:
   Emitter(const Cubin& cubin, const Kernel& kernel, const Subroutines& subroutines);
 
-  // Sources. RZ is 0, PT a register that is true. Modifiers of a SourceOperand (negated, absolute)
-  // are the caller's affair.
+  // Sources. RZ reads as 0, PT as true. The caller applies the modifiers of a SourceOperand
+  // (negated, absolute).
   Value Read(Register reg);
   Value Read(const SourceOperand& source);
   Value Read(const PredicateOperand& predicate);
-  // 64 bits: a register and the one behind it, or eight bytes of a constant bank. A 32-bit
-  // immediate is extended with its sign.
+  // 64 bits: two consecutive registers, or eight bytes of a constant bank. A 32-bit immediate is
+  // sign-extended.
   Value ReadPair(Register reg);
   Value ReadPair(const SourceOperand& source);
-  // The 32-bit (or 64-bit) word of a constant bank.
+  // The word of a constant bank at byte `offset`.
   Value Constant(std::uint32_t bank, std::uint32_t offset, Width width = Width::k32);
-  // Whether these are the words of eight bytes of a bank that Constant has been asked for, and
-  // those.
+  // Whether `low` and `high` came from Constant as the two words of eight bytes of a bank; and
+  // those eight bytes.
   bool AreHalvesOfConstant(const Value& low, const Value& high) const;
   Value WholeConstant(const Value& low);
   static Value Number(std::int64_t number);
   static Value Text(std::string_view text);
 
-  // Destinations. What is written to RZ or PT is lost. A pair's register may be RZ, too.
+  // Destinations. Writes to RZ and PT are dropped, also in a pair.
   Value Write(Register reg);
   Value WritePair(Register reg);
   Value Temporary(Width width);
 
-  // Adds a statement that runs only where the instruction's guard holds.
+  // Adds a statement under the instruction's guard.
   void Emit(std::string_view format, std::vector<Value> values);
-  // Adds one without effects but its result, which is a new temporary: the first ? of the format.
-  // It runs everywhere.
+  // Adds an unguarded statement without side effects. Returns its result, a new temporary for the
+  // first ? of the format.
   Value Compute(Width width, std::string_view format, std::vector<Value> sources);
 
-  // As Emit, but only where `predicate` holds, too.
+  // As Emit, under the condition `predicate` as well.
   void EmitIf(const Value& predicate, std::string_view format, std::vector<Value> values);
 
-  // Says what the instruction is whose last statement was the one before.
+  // Attaches `half` to the statement before; see fuse.h.
   void MarkHalf(Half half);
 
-  // mov to a register.
+  // Moves `from` to a register.
   void Move(Register to, Value from);
 
-  // Control flow: to the instruction at `target`, where the guard holds, and where `predicate`
-  // does, too.
+  // Control flow: branches to the instruction at `target` under the guard, and under `predicate`.
   void Branch(std::uint64_t target);
   void BranchIf(const Value& predicate, std::uint64_t target);
-  // The thread ends, or never gets behind this.
+  // Statements after which the thread does not continue.
   void End(std::string_view format);
   void EndIf(const Value& predicate, std::string_view format);
 
-  // Sets what follows apart as the translation of `instruction`; its guard may be changed by
-  // itself.
+  // Begins the translation of `instruction`, which may change its own guard.
   void Begin(const Instruction& instruction);
+  // Ends the translation of the current instruction and applies the guard.
   void Finish();
 
-  // The instruction cannot be translated; `why` goes behind its name.
+  // Fails: the instruction cannot be translated. The error appends `why` to the name.
   void Unsupported(std::string_view why);
   bool failed() const { return !error_.empty(); }
   const std::string& error() const { return error_; }
@@ -92,17 +92,17 @@ class Emitter {
   std::vector<Statement>& statements() { return statements_; }
   std::vector<Width>& temporaries() { return temporaries_; }
 
-  // Addresses of local memory are numbers from 0 to this.
+  // Size of local memory; addresses are below this number.
   std::uint64_t local_bytes() const;
-  // The generic address at which local or shared memory begins, in 64 bits.
+  // The 64-bit generic address at which local or shared memory begins.
   Value LocalBase();
   Value SharedBase();
-  // Keeps the kernel's shared memory in its layout, where it begins at 0.
+  // Keeps the kernel's shared memory at address 0 of its layout.
   void UseShared();
-  // Where to load constants of a bank from: c[bank][first] is at `address`, for `load`.
+  // Returns where to load constants of a bank from: `address` points to c[bank][first], for `load`.
   ConstantBank BankAddress(std::uint32_t bank);
 
-  // Text for the beginning of the body, once.
+  // Adds text to the beginning of the body, unless already added.
   void Declare(const std::string& declaration);
   const std::string& declarations() const { return declarations_; }
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kSign = 0x80000000;
 
-// The high word of a source that is the same for all, with its modifiers.
+// The high word of a constant source, with its modifiers.
 std::uint32_t FixedWord(const SourceOperand& source) {
   std::uint32_t word = source.kind == SourceOperand::Kind::kImmediate ? source.immediate : 0;
   if (source.absolute) word &= ~kSign;

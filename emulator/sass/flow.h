@@ -9,12 +9,12 @@
 
 namespace torpor::sass {
 
-// All registers that a statement may name, by number: R, UR, P, UP.
+// Numbers all registers that a statement may name: R, UR, P, UP.
 inline constexpr std::size_t kSlots = 256 + 64 + 8 + 8;
 using SlotSet = std::bitset<kSlots>;
 std::size_t SlotOf(const Register& reg);
 
-// A stretch of statements that are run one after another.
+// A basic block: consecutive statements.
 struct FlowBlock {
   std::size_t first = 0;
   std::size_t end = 0;
@@ -23,7 +23,8 @@ struct FlowBlock {
   bool is_target = false;  // of a branch
 };
 
-// The registers that a statement reads: its guard, too, and what it keeps where that is off.
+// Calls visit(register) for each register that a statement reads: its guard included, and
+// destinations that keep their value if the guard is off.
 void ForEachRead(const Statement& statement, auto&& visit) {
   const auto read = [&](const Value& value) {
     if (value.kind == Value::Kind::kRegister) visit(value.reg);
@@ -38,6 +39,7 @@ void ForEachRead(const Statement& statement, auto&& visit) {
   }
 }
 
+// Calls visit(register) for each register that a statement writes.
 void ForEachWrite(const Statement& statement, auto&& visit) {
   for (const Value& value : statement.values) {
     if (!value.written) continue;
@@ -46,8 +48,9 @@ void ForEachWrite(const Statement& statement, auto&& visit) {
   }
 }
 
-// The statements of a kernel as a graph. Targets of branches are offsets of instructions; the
-// statement at or behind one is where it goes.
+// The control flow graph of a kernel's statements, with live registers. Branch targets are offsets
+// of instructions; a branch goes to the first statement at or after the offset. `statements` must
+// outlive the graph.
 class Flow {
  public:
   explicit Flow(const std::vector<Statement>& statements);

@@ -55,7 +55,7 @@ class Fusion {
   }
 
  private:
-  // A part of a sum: both words, and how good they are together.
+  // A term of a sum: both words, and how well they match.
   struct Term {
     Value low;
     Value high;
@@ -105,7 +105,7 @@ class Fusion {
     }
   }
 
-  // The last group of [begin, end) that writes the register.
+  // Returns the last group of [begin, end) that writes the register.
   std::optional<std::size_t> LastWrite(std::size_t begin, std::size_t end, std::size_t slot) const {
     const std::size_t first = std::max(begin, end > kFarthest ? end - kFarthest : 0);
     for (std::size_t g = end; g-- > first;) {
@@ -131,7 +131,7 @@ class Fusion {
   const SlotSet& ReadsOf(std::size_t group) const { return groups_[group].reads; }
   const SlotSet& WritesOf(std::size_t group) const { return groups_[group].writes; }
 
-  // Whether nobody but `reader` reads what `writer` leaves in the slot.
+  // Whether only `reader` reads the value that `writer` leaves in the slot.
   bool IsOnlyReader(std::size_t writer, std::size_t reader, std::size_t end, std::size_t slot,
                     const SlotSet& live_out) const {
     if (IsReadBetween(writer + 1, reader, slot)) return false;
@@ -160,13 +160,13 @@ class Fusion {
     const std::size_t result = SlotOf(lower->result);
     SlotSet own_reads = ReadsOf(high);
     own_reads.reset(carry);
-    // At the place of the second half, if nobody waits for the first one.
+    // At the second half, if no statement between needs the first.
     SlotSet both;
     both.set(result);
     const bool late = !IsReadBetween(*low + 1, high, result) && !own_reads[result] &&
                       !AreWrittenBetween(*low + 1, high, ReadsOf(*low) | both);
     if (late) return Replace(*low, high, WriteSum(*lower, *terms));
-    // Or at that of the first one.
+    // Otherwise at the first half.
     SlotSet upper_result;
     upper_result.set(SlotOf(upper.result));
     const bool early = !own_reads[result] && !IsReadBetween(*low + 1, high, SlotOf(upper.result)) &&
@@ -174,12 +174,12 @@ class Fusion {
     if (early) Replace(high, *low, WriteSum(*lower, *terms));
   }
 
-  // Finds for each word of the low half one of the high half.
+  // Finds a word of the high half for each word of the low half.
   std::optional<std::vector<Term>> PairTerms(std::size_t begin, std::size_t high, const Half& lower,
                                              const Half& upper) const {
     std::vector<Half::Term> lows = lower.terms;
     std::vector<Half::Term> highs = upper.terms;
-    // LEA.HI.X.SX32 by one bit adds the sign of a word that the low half adds as it is.
+    // LEA.HI.X.SX32 with shift 1 adds the sign of a word that the low half adds unshifted.
     const bool adds_sign = upper.first_is_extended && upper.shift == 1 && !lower.first_is_whole;
     if (adds_sign) {
       const auto word = std::find_if(lows.begin(), lows.end(), [&](const Half::Term& term) {
@@ -193,7 +193,7 @@ class Fusion {
     const std::size_t count = std::max(lows.size(), highs.size());
     lows.resize(count, {Emitter::Number(0), false});
     highs.resize(count, {Emitter::Number(0), false});
-    // What is shifted stays with what is shifted; its low word must be the same.
+    // Shifted terms pair with shifted terms, and need the same low word.
     const bool has_shift = lower.first_is_whole || upper.first_is_whole;
     if (has_shift && !adds_sign &&
         (!lower.first_is_whole || !upper.first_is_whole ||
@@ -231,7 +231,7 @@ class Fusion {
     return terms;
   }
 
-  // How well two words make one of 64 bits.
+  // Rates how well two words make one 64-bit value.
   int Score(std::size_t begin, std::size_t at, const Value& low, const Value& high) const {
     if (IsNumber(low) && IsNumber(high)) return IsZero(low) == IsZero(high) ? 4 : 3;
     if (IsRegister(low) && IsRegister(high) && high.reg == low.reg.Next()) return 4;
@@ -318,7 +318,7 @@ class Fusion {
     return out;
   }
 
-  // Two words are compared as one number, where the high ones are.
+  // Replaces two word comparisons by one 64-bit comparison, at the high words.
   void FuseComparison(std::size_t low, const Half& lower, std::size_t high, const Half& upper) {
     if (lower.comparison != upper.comparison) return;
     if (AreWrittenBetween(low + 1, high, ReadsOf(low))) return;
@@ -332,7 +332,7 @@ class Fusion {
     Replace(low, high, std::move(out));
   }
 
-  // Two copies to the halves of a pair, from those of another one.
+  // Replaces two copies of the halves of a pair by one copy of the pair.
   void FuseMoves(std::size_t begin, std::size_t second) {
     const Half& one = *HalfOf(second);
     Register partner = one.result;
@@ -363,7 +363,7 @@ class Fusion {
     Replace(*first, second, std::move(out));
   }
 
-  // `removed` is nothing now, and `place` these statements.
+  // Drops the group `removed`, and replaces the group `place` by `statements`.
   void Replace(std::size_t removed, std::size_t place, std::vector<Statement> statements) {
     const std::uint64_t offset = statements_[groups_[place].first].offset;
     groups_[place].reads.reset();

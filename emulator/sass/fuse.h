@@ -4,9 +4,9 @@
 
 namespace torpor::sass {
 
-// Joins what two instructions compute in halves: sums of 64 bits by words with a carry between
-// them, comparisons, copies. What is left of a pointer's computation is one that the emulator's
-// analysis of lanes understands.
+// Joins operations that two instructions compute in halves: 64-bit sums by words with a carry in
+// between, comparisons, copies. The remaining pointer arithmetic is in a form that the emulator's
+// lane analysis understands.
 void FuseHalves(Emitter& emitter);
 
 }  // namespace torpor::sass

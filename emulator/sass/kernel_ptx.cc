@@ -6,7 +6,7 @@
 namespace torpor::sass {
 namespace {
 
-// What the emulator's parser knows of; nothing depends on it.
+// Values that the emulator's parser accepts; their choice has no effect.
 constexpr std::string_view kVersion = "9.0";
 constexpr std::string_view kAlignment = "16";
 
@@ -29,7 +29,7 @@ std::string MemoryDeclarations(const Cubin& cubin) {
   return text;
 }
 
-// Of the system: what the emulator has of it.
+// Declarations of the system functions that the emulator implements.
 constexpr std::pair<std::string_view, std::string_view> kSystemFunctions[] = {
     {"vprintf", "(.param .b32 r) vprintf(.param .b64 a, .param .b64 b)"},
     {"__assertfail",
@@ -48,7 +48,7 @@ std::string FunctionDeclarations(const Cubin& cubin) {
 }
 
 std::string SharedDeclaration(const Kernel& kernel) {
-  // Dynamic memory lies behind static memory, and is all of it where there is no other.
+  // Dynamic memory follows static memory, or begins at 0 without static memory.
   if (kernel.shared_bytes == 0) return ".extern " + ByteArray(".shared", kSharedName, "") + ";\n";
   return ByteArray(".shared", kSharedName, std::to_string(kernel.shared_bytes)) + ";\n";
 }

@@ -12,7 +12,7 @@ enum class LiftError {
   kMalformed,    // code that leaves its text
 };
 
-// The body of the kernel's PTX, without its braces, for KernelPtx. `kernel` is one of `cubin`'s.
+// Translates a kernel of `cubin`. Returns the body of its PTX, without braces, for KernelPtx.
 Result<std::string, LiftError> LiftKernel(const Cubin& cubin, const Kernel& kernel);
 
 }  // namespace torpor::sass

@@ -26,7 +26,7 @@ std::string OperationOf(Emitter& to, std::string_view operation, const AtomicTyp
   if (type.name.empty() || operation.empty()) to.Unsupported("of a kind that is not known");
   if (is_bits) return std::string(operation) + (type.is_pair ? ".b64" : ".b32");
   if (type.name == "f16x2") return std::string(operation) + ".noftz.f16x2";
-  // The sum is the same, and PTX has the unsigned one.
+  // The signed sum has the same bits, and PTX only has the unsigned operation.
   if (type.name == "s64" && operation == "add") return "add.u64";
   return std::string(operation) + "." + std::string(type.name);
 }
@@ -47,7 +47,7 @@ void Update(Emitter& to, const Instruction& instruction, const std::string& spac
   to.Emit("atom." + space + operation + " ?, " + address.text + ", ?", std::move(values));
 }
 
-// The result is what was there, or whether the new value is there now.
+// The result is the old value, or whether the new value was stored.
 void CompareAndSwap(Emitter& to, const Instruction& instruction, const std::string& space,
                     const Address& address, bool tells_success) {
   const AtomicType type = kTypes[instruction.Bits(73, 3)];
@@ -75,8 +75,9 @@ void RefusePredicate(Emitter& to, const Instruction& instruction) {
   if (!instruction.PredicateAt(81).is_fixed()) to.Unsupported("with a predicate as its result");
 }
 
-// Of a generic address the machine may leave an operation to the code behind it, in shared memory
-// for example, and tells so. PTX's does them all.
+// For a generic address, the machine may leave an operation, on shared memory for example, to the
+// code that follows, and reports this in a predicate. PTX performs all operations, so the predicate
+// always reports completion.
 void TellDone(Emitter& to, const Instruction& instruction) {
   to.Move(instruction.PredicateAt(81), to.Read(PredicateOperand{}));
 }

@@ -10,10 +10,10 @@
 namespace torpor::sass {
 namespace {
 
-// What a branch asks of the warp, by its bits 32 and 33.
+// A branch's condition on the warp, bits 32 and 33.
 enum class Asks : unsigned { kNothing = 0, kUniform = 1, kDiverged = 2, kConverged = 3 };
 
-// Goes to the one of `targets` that is `number` and `base`; on, if none is.
+// Branches to the target that equals `number` plus `base`; falls through if there is none.
 void BranchToMatching(Emitter& to, const Value& number, std::uint64_t base,
                       std::span<const std::uint64_t> targets) {
   for (const std::uint64_t target : targets) {
@@ -24,7 +24,8 @@ void BranchToMatching(Emitter& to, const Value& number, std::uint64_t base,
   }
 }
 
-// Goes to one of `targets` by a number in a register, which is one of those less `base`.
+// Branches to the target that equals `number` plus `base`, assuming that one does: the last target
+// is not compared.
 void Dispatch(Emitter& to, const Value& number, std::uint64_t base,
               const std::vector<std::uint64_t>& targets) {
   if (targets.empty()) return to.Unsupported("whose targets are not known");
@@ -32,8 +33,8 @@ void Dispatch(Emitter& to, const Value& number, std::uint64_t base,
   to.Branch(targets.back());
 }
 
-// To the function of this text whose offset, less the instruction's own base, is in a register. An
-// offset of none ends the kernel with an error.
+// Calls the function of this text whose offset, relative to the instruction's base, is in a
+// register. An unknown offset ends the kernel with an error.
 void CallFunctions(Emitter& to, const Instruction& instruction) {
   const std::vector<std::uint64_t> targets =
       FunctionsBehind(to.cubin().texts[to.kernel().text], to.kernel());
@@ -43,8 +44,8 @@ void CallFunctions(Emitter& to, const Instruction& instruction) {
   to.End("trap");
 }
 
-// A function of the system, as the machine's code calls it: operands in R4 and those behind it, of
-// 64 bits in even ones, the result in R4.
+// A system function, with the machine's calling convention: operands in R4 and the following
+// registers, 64-bit operands at even registers, the result in R4.
 struct SystemFunction {
   std::string_view name;
   std::string_view operands;  // one letter each: q 64 bits, r 32 bits
@@ -100,8 +101,8 @@ void CallSystem(Emitter& to, const SystemFunction& function, const Value& chosen
 
 }  // namespace
 
-// Goes where the guard holds and the predicate, too. Code for a warp that may have diverged asks
-// for that: it has diverged unless all of its lanes are here.
+// Branches under the guard and the predicate. Code for a warp that may have diverged may ask for
+// this: the warp has diverged unless all its lanes are here.
 void LiftBra(Emitter& to, const Instruction& instruction) {
   const PredicateOperand condition = instruction.PredicateSourceAt(87, 90);
   const std::uint64_t target = instruction.branch_target();
@@ -119,7 +120,7 @@ void LiftBra(Emitter& to, const Instruction& instruction) {
   to.BranchIf(to.Read(condition), target);
 }
 
-// The register holds an offset, to which the instruction's own is added.
+// The register holds an offset relative to the instruction's own target.
 void LiftBrx(Emitter& to, const Instruction& instruction) {
   for (const IndirectBranch& branch : to.kernel().branches) {
     if (branch.offset != instruction.offset) continue;
@@ -136,8 +137,8 @@ void LiftExit(Emitter& to, const Instruction& instruction) {
   to.EndIf(to.Read(condition), "exit");
 }
 
-// A pointer to a function is the offset of a word in bank 2, which holds that of the function in
-// this text: the compiler gives every kernel copies of the functions whose addresses are taken.
+// A function pointer is the offset of a word in bank 2 with the function's offset in this text: the
+// compiler gives every kernel copies of the functions whose addresses are taken.
 void LiftCallRelative(Emitter& to, const Instruction& instruction) {
   if (CallsByRegister(instruction)) return CallFunctions(to, instruction);
   const std::uint64_t target = instruction.branch_target();
@@ -154,7 +155,7 @@ void LiftRet(Emitter& to, const Instruction& instruction) {
            found->second);
 }
 
-// The address of a function: one of the system's, or it cannot be called.
+// Calls by address: only system functions can be called.
 void LiftCallAbsolute(Emitter& to, const Instruction& instruction) {
   const Value address = to.ReadPair(instruction.ThreadRegisterAt(24));
   std::vector<std::pair<const SystemFunction*, Value>> functions;

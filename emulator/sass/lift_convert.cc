@@ -8,7 +8,7 @@
 namespace torpor::sass {
 namespace {
 
-// Widths as these instructions have them: 8 << n bits.
+// Widths are encoded as 8 << n bits.
 unsigned ResultBits(const Instruction& instruction) {
   return 8U << static_cast<unsigned>(instruction.Bits(75, 2));
 }
@@ -55,7 +55,7 @@ Value ReadFloatOf(Emitter& to, const SourceOperand& source, unsigned bits) {
   }
 }
 
-// An integer of up to 32 bits, extended to these; `source.half` tells which part of a register.
+// Extends an integer of `bits` bits, at most 32; `source.half` selects the part of the register.
 Value ReadPart(Emitter& to, const SourceOperand& source, bool is_signed, unsigned bits) {
   if (bits == 32) return to.Read(source);
   const std::uint64_t first = std::uint64_t{source.half} * bits;
@@ -95,7 +95,7 @@ void LiftFrnd(Emitter& to, const Instruction& instruction) {
 void LiftF2i(Emitter& to, const Instruction& instruction) {
   const unsigned from = SourceBits(instruction);
   const unsigned bits = ResultBits(instruction);
-  // What is no number becomes 0, or with 64 bits the lowest integer, as PTX has it.
+  // NaN becomes 0, or the lowest 64-bit integer, as in PTX.
   const bool nan_is_zero = instruction.Bit(77);
   const bool is_wide = from == 64 || bits == 64;
   if (nan_is_zero == is_wide) return to.Unsupported("with another result for what is no number");
@@ -118,7 +118,7 @@ void LiftI2f(Emitter& to, const Instruction& instruction) {
           {WriteOf(to, instruction, bits), source});
 }
 
-// To fewer bits, the nearest integer that these have.
+// Narrows by saturation.
 void LiftI2i(Emitter& to, const Instruction& instruction) {
   const unsigned bits = instruction.Bit(77) ? 16 : 8;
   to.Emit("cvt.sat." + IntegerType(instruction.Bit(76), bits) + ".s32 ?, ?",

@@ -15,7 +15,7 @@ Value IsNan(Emitter& to, const Value& value) {
   return to.Compute(Width::kPredicate, "setp.nan.f64 ?, ?, ?", {value, value});
 }
 
-// .MIN and .MAX: whether a is the one, and whether neither is a number.
+// .MIN and .MAX: writes whether a is the extreme, and whether both are NaN.
 void WriteExtreme(Emitter& to, const Instruction& instruction, bool least, const Value& a,
                   const Value& b) {
   if (!instruction.PredicateSourceAt(87, 90).always() || instruction.Bits(74, 2) != 0) {

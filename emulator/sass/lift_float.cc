@@ -53,7 +53,7 @@ void LiftFfma(Emitter& to, const Instruction& instruction) {
           {to.Write(instruction.destination()), a, b, c});
 }
 
-// The lesser one where the predicate holds, else the greater one; of a number and none, the number.
+// The minimum under the predicate, else the maximum; of a number and NaN, the number.
 void LiftFmnmx(Emitter& to, const Instruction& instruction) {
   const std::string type = FlushesToZero(instruction) ? ".ftz.f32 ?, ?, ?" : ".f32 ?, ?, ?";
   const PredicateOperand least = instruction.PredicateSourceAt(87, 90);
@@ -92,9 +92,9 @@ void LiftFset(Emitter& to, const Instruction& instruction) {
           {to.Write(instruction.destination()), Emitter::Number(kOne), holds});
 }
 
-// Whether a / b is not safe to compute by the reciprocal of b and fused multiplications: a part of
-// the computation may be subnormal or infinite. Code that is told so divides in another way, which
-// is right for all numbers, so this may be true too often but never too seldom.
+// Whether a / b is unsafe to compute by the reciprocal of b and fused multiplications, because a
+// part may be subnormal or infinite. Code then divides in another way, correct for all numbers, so
+// the predicate may be true too often but never too seldom.
 void LiftFchk(Emitter& to, const Instruction& instruction) {
   const Value a = Exponent(to, instruction.a());
   const Value b = Exponent(to, SecondSource(instruction));

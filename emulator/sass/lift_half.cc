@@ -10,7 +10,7 @@
 namespace torpor::sass {
 namespace {
 
-// What of a register a source is.
+// The part of a register that a source means.
 enum Part : unsigned {
   kBoth = 0,    // .H1_H0
   kSingle = 1,  // .F32: a number of 32 bits, cut to 16
@@ -18,7 +18,7 @@ enum Part : unsigned {
   kUpper = 3,   // .H1_H1
 };
 
-// These instructions have the third source's modifiers elsewhere.
+// The third source has its modifiers in other bits here.
 SourceOperand LastRegister(const Instruction& instruction, SourceOperand source) {
   source.absolute = instruction.Bit(83);
   source.negated = instruction.Bit(84);
@@ -68,7 +68,7 @@ Value ReadPacked(Emitter& to, const SourceOperand& source) {
   return Modified(to, source, value);
 }
 
-// One of the halves, in the lower 16 bits of a word whose others are anything.
+// One half, in the lower 16 bits of a word with arbitrary upper bits.
 Value ReadHalf(Emitter& to, const SourceOperand& source, bool upper) {
   if (source.kind == SourceOperand::Kind::kImmediate) {
     return Emitter::Number(source.immediate >> (upper ? 16 : 0) & 0xffff);
@@ -93,7 +93,7 @@ bool IsMinusZero(const SourceOperand& source) {
   return source.kind == SourceOperand::Kind::kRegister && source.is_zero() && source.negated;
 }
 
-// A conversion of the lower half, which is written as a sum with -0.
+// A conversion of the lower half, encoded as a sum with -0.
 bool LiftWidening(Emitter& to, const Instruction& instruction, const SourceOperand& a,
                   const SourceOperand& b) {
   if (instruction.Bit(77) || (!IsMinusZero(a) && !IsMinusZero(b))) return false;
@@ -103,7 +103,7 @@ bool LiftWidening(Emitter& to, const Instruction& instruction, const SourceOpera
   return true;
 }
 
-// The operation on both halves; or, .F32, on the lower ones with a result of 32 bits.
+// The operation on both halves; with .F32, on the lower halves with a 32-bit result.
 void LiftPacked(Emitter& to, const Instruction& instruction, const std::string& operation,
                 const std::vector<SourceOperand>& sources) {
   const bool is_single = instruction.Bit(78);
@@ -150,7 +150,7 @@ void LiftHfma2(Emitter& to, const Instruction& instruction) {
              {instruction.a(), FactorB(instruction), SummandC(instruction)});
 }
 
-// Two predicates, one a half; .H_AND: whether both comparisons hold.
+// Two predicates, one per half; .H_AND writes whether both comparisons hold.
 void LiftHsetp2(Emitter& to, const Instruction& instruction) {
   constexpr unsigned kOperation = 69;
   const Register first = instruction.PredicateAt(81);
@@ -170,7 +170,7 @@ void LiftHsetp2(Emitter& to, const Instruction& instruction) {
   to.Move(second, upper);
 }
 
-// In each half 1.0, or with other bits all ones, where the comparison holds; else 0.
+// In each half, 1.0 or all ones where the comparison holds; else 0.
 void LiftHset2(Emitter& to, const Instruction& instruction) {
   const std::uint32_t truth = instruction.Bit(71) ? 0x3c00 : 0xffff;
   const auto half = [&](bool upper) {

@@ -8,7 +8,7 @@
 namespace torpor::sass {
 namespace {
 
-// -x of a source, as a part of a sum that has no carry.
+// -x of a source, as a term of a sum without carry.
 Value Negated(Emitter& to, Value value, bool negated) {
   if (!negated) return value;
   return to.Compute(Width::k32, "neg.s32 ?, ?", {std::move(value)});
@@ -29,7 +29,7 @@ Value Carry(Emitter& to, const PredicateOperand& predicate) {
   return to.Compute(Width::k32, "selp.b32 ?, 1, 0, ?", {to.Read(predicate)});
 }
 
-// The bits 32 and 33 of a sum of words tell how often it has wrapped.
+// Bits 32 and 33 of a sum of words count the overflows.
 void WriteCarries(Emitter& to, const Value& sum, const Register& first, const Register& second) {
   if (first.is_fixed() && second.is_fixed()) return;
   const Value high = to.Compute(Width::k64, "shr.u64 ?, ?, 32", {sum});
@@ -42,7 +42,7 @@ struct Terms {
   std::array<bool, 3> negated{};
 };
 
-// The sum modulo 2^32 of terms that are not zero.
+// The sum, modulo 2^32, of the non-zero terms.
 Value PlainSum(Emitter& to, const Terms& terms) {
   Value sum;
   bool empty = true;
@@ -89,8 +89,8 @@ Value WholeSum(Emitter& to, const Terms& terms, bool extended, const PredicateOp
 constexpr std::array<std::string_view, 8> kComparisons = {"",   "lt", "eq", "le",
                                                           "gt", "ne", "ge", ""};
 
-// `compared` and, or, xor another predicate, into two predicates: of the comparison, and of its
-// opposite.
+// Combines `compared` by and, or or xor with another predicate; writes the result and its opposite,
+// computed from the opposite comparison.
 void WriteCombined(Emitter& to, const Instruction& instruction, const Value& compared) {
   constexpr std::array<std::string_view, 4> kOperators = {"and", "or", "xor", ""};
   const std::string_view combine = kOperators[instruction.Bits(74, 2)];
@@ -112,7 +112,7 @@ void WriteCombined(Emitter& to, const Instruction& instruction, const Value& com
   to.Move(second, negative);
 }
 
-// A move that may be one of the halves of a pair.
+// A move that may copy half of a pair.
 void MoveWord(Emitter& to, const Register& target, const Value& value) {
   if (target.is_fixed()) return;
   to.Move(target, value);
@@ -123,7 +123,7 @@ void MoveWord(Emitter& to, const Register& target, const Value& value) {
   to.MarkHalf(std::move(half));
 }
 
-// Marks a sum of words as a half, if it is one: with one carry that it makes or takes.
+// Marks a sum of words as a half, if exactly one carry comes in or goes out.
 void MarkSum(Emitter& to, Half half, bool extended, const Register& first_out,
              const Register& second_out, const PredicateOperand& first_in,
              const PredicateOperand& second_in) {
@@ -143,7 +143,7 @@ bool IsOne(const SourceOperand& source) {
 constexpr PredicateOperand kNever{{RegisterFile::kPredicate, Register::kTrue}, true};
 constexpr Register kNowhere{RegisterFile::kPredicate, Register::kTrue};
 
-// Marks a comparison that nothing is combined with.
+// Marks a comparison that is not combined with a predicate.
 void MarkComparison(Emitter& to, const Instruction& instruction, Half::Kind kind,
                     const std::string& comparison) {
   const bool is_plain =
@@ -240,7 +240,7 @@ void LiftImad(Emitter& to, const Instruction& instruction) {
 
 namespace {
 
-// The product of 64 bits, with 64 bits and perhaps a carry added to it, and the carry out.
+// The 64-bit product plus 64 bits and perhaps a carry, with the carry out.
 Value WideSum(Emitter& to, const Instruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const SourceOperand c = instruction.c();
@@ -283,7 +283,7 @@ void LiftImadWide(Emitter& to, const Instruction& instruction) {
   to.Emit("mad.wide." + type + " ?, ?, ?, ?", {result, a, b, to.ReadPair(c)});
 }
 
-// The high word of the product, with 64 bits added to it.
+// The high word of the product plus 64 bits.
 void LiftImadHi(Emitter& to, const Instruction& instruction) {
   const Register target = instruction.destination();
   if (!HasCarry(instruction) && instruction.c().is_zero()) {
@@ -294,7 +294,7 @@ void LiftImadHi(Emitter& to, const Instruction& instruction) {
   to.Emit("mov.b64 {_, ?}, ?", {to.Write(target), sum});
 }
 
-// (a << shift) + b; of .HI, the bits of c:a above 32 of that.
+// (a << shift) + b; with .HI, of the upper word of c:a shifted.
 void LiftLea(Emitter& to, const Instruction& instruction) {
   const auto shift = static_cast<unsigned>(instruction.Bits(75, 5));
   const bool is_high = instruction.Bit(80);
@@ -310,7 +310,7 @@ void LiftLea(Emitter& to, const Instruction& instruction) {
     shifted =
         shift == 0 ? to.Read(a) : to.Compute(Width::k32, "shl.b32 ?, ?, ?", {to.Read(a), amount});
   } else {
-    // Of .SX32 the high word is the sign of the low one.
+    // With .SX32 the high word is the sign of the low word.
     const bool sign = instruction.Bit(73);
     const Value whole = sign
                             ? to.Compute(Width::k64, "cvt.s64.s32 ?, ?", {to.Read(a)})
@@ -362,7 +362,7 @@ void LiftIsetp(Emitter& to, const Instruction& instruction) {
     WriteCombined(to, instruction, compared);
     return MarkComparison(to, instruction, Half::Kind::kLowComparison, comparison);
   }
-  // .EX: these are the high words, and the predicate is the comparison of the low ones.
+  // .EX: a and b are the high words, and the predicate compares the low words.
   const Value low = to.Read(instruction.PredicateSourceAt(68, 71));
   const Value same = to.Compute(Width::kPredicate, "setp.eq.u32 ?, ?, ?", {a, b});
   const Value decided = to.Compute(Width::kPredicate, "and.pred ?, ?, ?", {same, low});

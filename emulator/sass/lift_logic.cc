@@ -18,8 +18,8 @@ std::string Hexadecimal(std::uint64_t number) {
   return "0x" + text;
 }
 
-// The table of a function of three bits has one bit for each of their values; these are the tables
-// of the three themselves.
+// A function of three bits has a table with one bit for each combination of values; these are the
+// tables of the three bits themselves.
 constexpr unsigned kA = 0xf0;
 constexpr unsigned kB = 0xcc;
 constexpr unsigned kC = 0xaa;
@@ -28,7 +28,7 @@ constexpr unsigned kC = 0xaa;
 Value Logic(Emitter& to, const Instruction& instruction) {
   const SourceOperand sources[] = {instruction.a(), instruction.b(), instruction.c()};
   constexpr unsigned kTables[] = {kA, kB, kC};
-  // Of a source that is 0, only the rows of the table where it is count.
+  // A source of 0 leaves only the rows of the table with that value.
   auto table = static_cast<unsigned>(instruction.Bits(72, 8));
   constexpr unsigned kShifts[] = {4, 2, 1};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -49,7 +49,7 @@ Value Logic(Emitter& to, const Instruction& instruction) {
       if (table == (kTables[i] | kTables[j])) operation = "or.b32 ?, ?, ?";
       if (table == (kTables[i] ^ kTables[j])) operation = "xor.b32 ?, ?, ?";
       if (operation.empty()) continue;
-      // An immediate goes last: the analysis looks for it there.
+      // An immediate goes last, where the lane analysis looks for constants.
       const bool swapped = sources[i].kind == SourceOperand::Kind::kImmediate;
       return to.Compute(Width::k32, operation,
                         {to.Read(sources[swapped ? j : i]), to.Read(sources[swapped ? i : j])});
@@ -67,7 +67,7 @@ Value Mask(Emitter& to, const PredicateOperand& predicate) {
 Value PredicateLogic(Emitter& to, const std::array<PredicateOperand, 3>& sources, unsigned table) {
   constexpr unsigned kTables[] = {kA, kB, kC};
   constexpr unsigned kShifts[] = {4, 2, 1};
-  // What is always true or false chooses rows.
+  // Constant predicates select rows.
   std::array<bool, 3> free{};
   for (std::size_t i = 0; i < 3; ++i) {
     if (!sources[i].reg.is_fixed()) {
@@ -142,7 +142,7 @@ void LiftPlop3(Emitter& to, const Instruction& instruction) {
   Value second_value;
   if (!first_result.is_fixed()) first_value = PredicateLogic(to, sources, first);
   if (!second_result.is_fixed()) second_value = PredicateLogic(to, sources, second);
-  // The first result may be a source of what the second one is.
+  // The first destination may be a source of the second value.
   if (!first_result.is_fixed() && second_value.kind == Value::Kind::kRegister) {
     second_value = to.Compute(Width::kPredicate, "mov.pred ?, ?", {second_value});
   }
@@ -163,7 +163,7 @@ void LiftPlop3Sign(Emitter& to, const Instruction& instruction) {
   to.Move(instruction.PredicateAt(84), result(16));
 }
 
-// The words c:a, shifted by b; one of the two.
+// One of the words c:a, shifted by b.
 void LiftShf(Emitter& to, const Instruction& instruction) {
   const bool is_right = instruction.Bit(76);
   const bool is_high = instruction.Bit(80);
@@ -218,8 +218,7 @@ void LiftPrmt(Emitter& to, const Instruction& instruction) {
            to.Read(instruction.b())});
 }
 
-// The place of the highest bit that is set (of a signed number, that differs from its sign); -1 if
-// there is none.
+// The position of the highest set bit (for signed numbers, the highest bit unlike the sign), or -1.
 void LiftFlo(Emitter& to, const Instruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const std::string shift = instruction.Bit(74) ? "shiftamt." : "";
@@ -257,7 +256,7 @@ void LiftSgxt(Emitter& to, const Instruction& instruction) {
   to.Emit(format, {to.Write(instruction.destination()), to.Read(instruction.a()), bits});
 }
 
-// Predicates that a mask names, as bits of a word whose others stay.
+// Stores the predicates of a mask as bits of a word, and keeps the other bits.
 void LiftP2r(Emitter& to, const Instruction& instruction) {
   const SourceOperand mask = instruction.b();
   if (mask.kind != SourceOperand::Kind::kImmediate) return to.Unsupported("without a mask");

@@ -1,4 +1,4 @@
-// Matrices, whose elements are spread over the lanes as those of PTX's mma.sync are.
+// Matrices, with elements spread over the lanes as in PTX's mma.sync.
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +87,7 @@ void LiftBmma(Emitter& to, const Instruction& instruction) {
   EmitProduct(to, instruction, "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", {});
 }
 
-// Loads matrices of 8 rows, of which each eight lanes give the addresses.
+// Loads matrices of 8 rows; eight lanes hold the row addresses of each matrix.
 void LiftLdsm(Emitter& to, const Instruction& instruction) {
   constexpr unsigned kUniform = 32;
   constexpr unsigned kMaxMatrices = 4;

@@ -5,7 +5,7 @@
 namespace torpor::sass {
 namespace {
 
-// How much an instruction moves, by its bits 73 to 75.
+// Size and type of an access, bits 73 to 75.
 struct Access {
   std::string_view type;  // in PTX
   unsigned registers = 1;
@@ -50,7 +50,7 @@ void Store(Emitter& to, const Instruction& instruction, const std::string& into,
   to.Emit(format, std::move(values));
 }
 
-// Whether others may see or change what is there meanwhile: .STRONG and .MMIO.
+// Whether other threads may access the memory concurrently: .STRONG and .MMIO.
 std::string Order(const Instruction& instruction) {
   return instruction.Bits(79, 2) >= 2 ? "volatile." : "";
 }
@@ -59,7 +59,7 @@ constexpr unsigned kLoadUniform = 32;
 constexpr unsigned kStoreUniform = 64;
 constexpr unsigned kHasUniform = 91;
 
-// Of LD and ST, whose form with a register of the warp is that of LDG and STG.
+// The address of LD and ST; with a uniform register their form is as in LDG and STG.
 Address GenericOrUniformAddress(Emitter& to, const Instruction& instruction, unsigned uniform) {
   return instruction.Bit(kHasUniform) ? GlobalAddress(to, instruction, uniform)
                                       : GenericAddress(to, instruction);
@@ -114,7 +114,7 @@ void LiftLd(Emitter& to, const Instruction& instruction) {
        GenericOrUniformAddress(to, instruction, kLoadUniform));
 }
 
-// What it stores is where a register of the warp would be, unless there is one.
+// The stored register takes the place of the uniform register, unless there is one.
 void LiftSt(Emitter& to, const Instruction& instruction) {
   const unsigned source = instruction.Bit(kHasUniform) ? 32 : 64;
   Store(to, instruction, "st." + Order(instruction),

@@ -15,14 +15,14 @@ enum Function : unsigned {
   kReciprocalRoot64 = 7,
 };
 
-// PTX's name of those that are the same there; empty of others.
+// PTX's name of a function with the same meaning, else empty.
 std::string_view PlainName(unsigned function) {
   constexpr std::array<std::string_view, 16> kNames = {"",      "", "ex2", "lg2",  "rcp",
                                                        "rsqrt", "", "",    "sqrt", "tanh"};
   return kNames[function];
 }
 
-// The argument counts turns, of which only the fraction matters. -0 stays -0.
+// Converts turns to an angle; only the fraction matters. -0 stays -0.
 Value Angle(Emitter& to, const Value& turns) {
   constexpr std::int64_t kHalf = 0x3f000000;
   constexpr std::int64_t kTwoPi = 0x40c90fdb;
@@ -35,7 +35,7 @@ Value Angle(Emitter& to, const Value& turns) {
   return to.Compute(Width::k32, "mul.rn.f32 ?, ?, ?", {fraction, Emitter::Number(kTwoPi)});
 }
 
-// The high word of a number of 64 bits, which if subnormal becomes zero.
+// The high word of a 64-bit number, with subnormal numbers flushed to zero.
 Value FlushedHighWord(Emitter& to, const Value& high) {
   constexpr std::int64_t kExponent = 0x7ff00000;
   constexpr std::int64_t kSign = 0x80000000;

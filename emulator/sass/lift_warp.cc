@@ -1,7 +1,7 @@
-// What a thread knows of itself, what lanes of a warp learn from each other, and barriers.
+// Properties of a thread, exchange between lanes of a warp, and barriers.
 //
-// An instruction acts for the lanes that run it together. PTX before .sync meant the same, and the
-// emulator still does: no mask has to be made for lanes that the machine's code has brought
+// An instruction acts for the lanes that execute it together. PTX before .sync had the same
+// meaning, and the emulator keeps it: no mask is needed for lanes that machine code has brought
 // together.
 #include <array>
 #include <string>
@@ -43,7 +43,7 @@ void WriteSpecial(Emitter& to, const Instruction& instruction, const Register& t
   to.Unsupported("of special register " + std::to_string(number));
 }
 
-// The operands of a barrier: its number, and how many threads it waits for, if that is said.
+// The operands of a barrier: number and, if given, the number of threads.
 struct Barrier {
   std::string text;
   std::vector<Value> values;
@@ -71,7 +71,7 @@ Barrier BarrierOf(Emitter& to, const Instruction& instruction) {
   }
 }
 
-// What BAR.RED leaves for B2R.RESULT.
+// The result that BAR.RED leaves for B2R.RESULT.
 constexpr std::string_view kBarrierResult = "%barrierresult";
 
 void Reduce(Emitter& to, const Instruction& instruction, Barrier barrier) {

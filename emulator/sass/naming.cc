@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// Sets of numbers, each named by one of them.
+// Disjoint sets of numbers, each with a representative.
 class Groups {
  public:
   std::uint32_t Add() {
@@ -36,7 +36,7 @@ class Groups {
   std::vector<std::uint32_t> parents_;
 };
 
-// Which value each operand of each statement is: one for a register, two for a pair.
+// The values of an operand: one for a register, two for a pair.
 struct ValueNames {
   std::uint32_t low = kNone;
   std::uint32_t high = kNone;
@@ -67,7 +67,7 @@ class Naming {
  private:
   using Names = std::vector<ValueNames>;  // of the guard, then of the values
 
-  // One walk over each block with what its registers hold; where blocks meet, values become one.
+  // Walks over each block with the values in its registers; where blocks meet, values merge.
   void FindValues() {
     const auto& blocks = flow_.blocks();
     std::vector<std::map<std::size_t, std::uint32_t>> at_entry(blocks.size());
@@ -123,7 +123,7 @@ class Naming {
     }
   }
 
-  // Values that are written only as halves of the same pair.
+  // Finds values that are written only as halves of the same pair.
   void FindPairs() {
     partner_.assign(groups_.size(), kNone);
     std::vector<bool> is_low(groups_.size());
@@ -168,7 +168,7 @@ class Naming {
     }
   }
 
-  // "%r5" of a value's number, numbered in the order of their first appearance.
+  // Returns "%r5" for a value, numbered in order of first appearance.
   std::string Numbered(char kind, std::uint32_t value) { return Numbered({'%', kind}, value); }
   std::string Numbered(const std::string& prefix, std::uint32_t value) {
     auto& numbers = numbers_[prefix];
@@ -193,7 +193,7 @@ class Naming {
     std::string after;
   };
 
-  // `guard` is what the statement's own is, as text.
+  // `guard` is the statement's guard as text.
   Operand PrintValue(const Value& value, const ValueNames& names, const std::string& guard) {
     switch (value.kind) {
       case Value::Kind::kText:
@@ -247,8 +247,8 @@ class Naming {
     return is_low_[low] && partner_[low] == groups_.Find(names.high);
   }
 
-  // A copy of a pair that neither side keeps as one, as two: the analysis of lanes does not look
-  // into pairs. Nothing for other statements.
+  // Prints a copy of a pair, kept as one register by neither side, as two moves: the lane analysis
+  // does not look into pairs. Returns an empty text for other statements.
   std::string PrintTwoMoves(const Statement& statement, const Names& names,
                             const std::string& guard) {
     if (statement.format != "mov.b64 ?, ?") return {};

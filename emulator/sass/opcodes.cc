@@ -7,8 +7,7 @@
 namespace torpor::sass {
 namespace {
 
-// Ascending. The same function translates an opcode of a thread's registers and that of the
-// warp's.
+// Ascending. One function translates the thread's and the warp's form of an opcode.
 constexpr OpcodeEntry kOpcodes[] = {
     {0x002, "MOV", LiftMov},
     {0x003, "P2R", LiftP2r},

@@ -9,7 +9,7 @@
 // The table of all opcodes, and the functions that translate them.
 namespace torpor::sass {
 
-// Adds the statements of `instruction`, whose guard the caller sees to.
+// Adds the statements of `instruction`; the caller takes care of the guard.
 using Lift = void (*)(Emitter& to, const Instruction& instruction);
 
 struct OpcodeEntry {
@@ -18,10 +18,11 @@ struct OpcodeEntry {
   Lift lift;
 };
 
-// Null for one that is not known.
+// Returns null for an unknown opcode.
 const OpcodeEntry* FindOpcode(unsigned opcode);
 
-// Has no effect that shows: scoreboards, hints, reconvergence (which the emulator finds itself).
+// For instructions without visible effect: scoreboards, hints, reconvergence (the emulator finds
+// its own).
 void LiftNothing(Emitter& to, const Instruction& instruction);
 
 // lift_integer.cc

@@ -7,9 +7,9 @@
 
 #include "nvidia/machine_code/instruction.h"
 
-// What instructions are translated to: PTX statements whose operands still are the machine's
-// registers. A machine register holds one thing after another; naming.h gives each a PTX register
-// of its own, and 64-bit values in two registers one of 64 bits.
+// The translation of instructions: PTX statements whose operands still are machine registers. A
+// machine register holds several values in turn; naming.h gives each value a PTX register of its
+// own, and 64-bit values in two registers one 64-bit register.
 namespace torpor::sass {
 
 enum class Width : std::uint8_t { kPredicate, k16, k32, k64 };
@@ -30,7 +30,7 @@ struct Value {
   std::string text;
 };
 
-// What fuse.h looks for: an instruction that computes one word of a number of 64 bits.
+// An instruction that computes one word of a 64-bit number; input of fuse.h.
 struct Half {
   enum class Kind : std::uint8_t {
     kLowSum,          // writes `carry`
@@ -48,8 +48,8 @@ struct Half {
   std::vector<Term> terms;
   Register result{};
   Register carry{};
-  // Of a sum whose first term is shifted: in the low half its low word; in the high half its high
-  // word (or the low one's sign, if it is extended), and `low_of_first`.
+  // Of a sum with a shifted first term: the low half holds the term's low word. The high half holds
+  // the high word (or the low word's sign, if extended), and `low_of_first`.
   unsigned shift = 0;
   bool first_is_whole = false;
   bool first_is_extended = false;
@@ -58,6 +58,7 @@ struct Half {
   bool is_signed = false;
 };
 
+// One PTX statement.
 struct Statement {
   // PTX with a ? for each value, without the semicolon: "add.s32 ?, ?, ?".
   std::string format;

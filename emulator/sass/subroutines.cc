@@ -12,7 +12,7 @@ class Walk {
  public:
   Walk(const Text& text, const Kernel& kernel) : text_(text), kernel_(kernel) {}
 
-  // The RETs that code from `entry` on comes to, in the same call.
+  // The RETs that code from `entry` on reaches within the same call.
   std::set<std::uint64_t> ReturnsFrom(std::uint64_t entry) {
     std::set<std::uint64_t> returns;
     std::set<std::uint64_t> seen;

@@ -9,15 +9,16 @@
 
 namespace torpor::sass {
 
-// Whether a CALL.REL goes where a register says.
+// Whether a CALL.REL takes its target from a register.
 bool CallsByRegister(const Instruction& instruction);
 
-// The functions that a kernel may call by address: those of its text but itself.
+// Returns the offsets of the functions that a kernel may call by address: all of its text except
+// itself.
 std::vector<std::uint64_t> FunctionsBehind(const Text& text, const Kernel& kernel);
 
-// Local subroutines are called with an address to return to in registers. All of a text is one PTX
-// function, in which a return is a jump to one of the places behind the calls that may have led to
-// it.
+// Local subroutines receive their return address in registers. A whole text becomes one PTX
+// function, in which a return is a jump to one of the places after the calls that may have led
+// there.
 struct Subroutines {
   std::map<std::uint64_t, std::vector<std::uint64_t>> returns;  // a RET -> behind calls, ascending
 };

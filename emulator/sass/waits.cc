@@ -39,7 +39,7 @@ void MarkLoop(std::vector<Statement>& statements, std::size_t first, std::size_t
     ForEachWrite(*i, [&](const Register& reg) { written.set(SlotOf(reg)); });
     for (const Value& value : i->values) temporaries = std::max(temporaries, value.temporary + 1);
   }
-  // Temporaries whose value changes from one round to the next.
+  // Temporaries whose value changes between iterations.
   std::vector<bool> made(temporaries);
   for (auto i = begin_of_loop; i != end_of_loop; ++i) {
     bool changes = false;

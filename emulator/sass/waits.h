@@ -6,10 +6,10 @@
 
 namespace torpor::sass {
 
-// A loop may wait for what another warp writes to shared memory: the machine's code does not say so
-// of a load, but PTX has to, so that the others get their turn. Such a loop loads from an address
-// that it does not change, and neither writes shared memory nor has a barrier: without another warp
-// the load would be in front of it.
+// Marks loads of shared memory in loops that wait for another warp. Machine code does not
+// distinguish such loads, but PTX must, so that the other warps get their turn. Such a loop loads
+// from an address that does not change, and neither writes shared memory nor has a barrier: without
+// another warp, the load would be in front of the loop.
 void MarkWaits(std::vector<Statement>& statements);
 
 }  // namespace torpor::sass

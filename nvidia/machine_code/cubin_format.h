@@ -10,7 +10,7 @@
 
 #include "nvidia/elf_file.h"
 
-// What distinguishes a cubin from other ELF files: the numbers of its header, sections, symbols and
+// The format of cubins on top of ELF: numbers in the header, and of sections, symbols and
 // relocations.
 namespace torpor::sass {
 
@@ -41,7 +41,7 @@ inline constexpr bool HoldsVariables(CubinSection section) {
   return section == CubinSection::kGlobal || section == CubinSection::kConstant;
 }
 
-// The numbers of the file: "R_CUDA_…" in the toolkit's tools.
+// Relocation types, "R_CUDA_…" in the toolkit's tools.
 enum class RelocationType : std::uint32_t {
   k64 = 2,         // all of the address, in data
   kG64 = 4,        // the same, of global memory
@@ -50,9 +50,10 @@ enum class RelocationType : std::uint32_t {
   kAbs47 = 0x3a,   // bits 2 to 48 of the address, in an instruction from bit 34 on
 };
 
+// Whether `type` is one of the enumerators above.
 bool IsKnownRelocation(std::uint32_t type);
 
-// The entries of a section of relocations, SHT_REL or SHT_RELA.
+// Number of entries of a section of relocations, SHT_REL or SHT_RELA.
 std::uint64_t RelocationCount(const Elf64_Shdr& section);
 // Returns entry `index`, with addend 0 in an SHT_REL section. Nullopt past the end of the section
 // or of the file.

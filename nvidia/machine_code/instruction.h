@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <cstring>
 
-// One machine instruction of sm_70 and later: 128 bits, whose fields are in the same places for
-// nearly all opcodes.
+// One machine instruction of sm_70 or later: 128 bits, with most fields in the same bits for nearly
+// all opcodes.
 namespace torpor::sass {
 
 inline constexpr std::size_t kInstructionBytes = 16;
 
-// The registers of a thread, and those of a warp ("uniform"), by one number.
+// Registers of a thread, and "uniform" registers of a warp, by number.
 enum class RegisterFile : std::uint8_t { kRegister, kUniform, kPredicate, kUniformPredicate };
 
 struct Register {
@@ -21,12 +21,12 @@ struct Register {
   static constexpr std::uint8_t kUniformZero = 63;  // URZ
   static constexpr std::uint8_t kTrue = 7;          // PT, UPT
 
-  // RZ, URZ, PT, UPT: read as a constant, and lose what is written to them.
+  // RZ, URZ, PT, UPT: constants; writes are dropped.
   bool is_fixed() const;
   bool is_predicate() const {
     return file == RegisterFile::kPredicate || file == RegisterFile::kUniformPredicate;
   }
-  // The register behind it, of a pair or a vector; RZ's is RZ.
+  // Returns the next register of a pair or a vector; RZ for RZ.
   Register Next(unsigned by = 1) const;
   bool operator==(const Register&) const = default;
 };
@@ -40,8 +40,8 @@ struct PredicateOperand {
   bool never() const { return reg.is_fixed() && negated; }
 };
 
-// One of the up to three sources of an arithmetic instruction. `negated` and `absolute` are the
-// bits that floating-point instructions have there; others use the same bits for other things.
+// One of up to three sources of an arithmetic instruction. `negated` and `absolute` are modifiers
+// of floating-point instructions; other instructions use the same bits otherwise.
 struct SourceOperand {
   enum class Kind : std::uint8_t {
     kRegister,
@@ -98,7 +98,7 @@ struct Instruction {
 
   constexpr unsigned opcode() const { return static_cast<unsigned>(Bits(0, 9)); }
   constexpr unsigned form() const { return static_cast<unsigned>(Bits(9, 3)); }
-  // Whether its registers and its guard are those of the warp.
+  // Whether registers and guard belong to the warp.
   constexpr bool is_uniform() const { return opcode() >= 0x080 && opcode() < 0x0c0; }
 
   // Whether bits 32 to 63 hold an operand c[bank][offset], and its parts.
@@ -122,9 +122,8 @@ struct Instruction {
   Register PredicateAt(unsigned first) const;        // three bits
   PredicateOperand PredicateSourceAt(unsigned first, unsigned negation) const;
 
-  // The sources of arithmetic instructions, in the order in which assembly shows them. An
-  // instruction with two sources has them as a and b, or as a and c: the tables of the opcodes
-  // know.
+  // The sources of arithmetic instructions, in the order of assembly. An instruction with two
+  // sources has a and b, or a and c, depending on the opcode.
   SourceOperand a() const;
   SourceOperand b() const;
   SourceOperand c() const;
@@ -135,7 +134,7 @@ struct Instruction {
   SourceOperand NarrowSource() const;  // of the bits 64 to 71, a register
 };
 
-// The instruction in 16 bytes of little endian.
+// Decodes 16 bytes, little-endian; `offset` is the instruction's offset in its text.
 inline Instruction Decode(const void* bytes, std::uint64_t offset) {
   Instruction instruction;
   std::memcpy(&instruction.low, bytes, 8);

@@ -5,7 +5,7 @@
 namespace torpor::sass {
 namespace {
 
-// What follows the attribute's number.
+// The content after the attribute's number.
 enum class Format : std::uint8_t { kNone = 1, kByte = 2, kHalf = 3, kContent = 4 };
 
 constexpr std::size_t kHeadBytes = 4;

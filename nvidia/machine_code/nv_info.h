@@ -7,7 +7,7 @@
 
 namespace torpor::sass {
 
-// The attributes that the reader of cubins needs; the numbers are those of the file.
+// The attributes that readers of cubins need, with their numbers in the file.
 enum class NvAttribute : std::uint8_t {
   kMaxThreads = 0x05,
   kParameterBank = 0x0a,
@@ -27,16 +27,17 @@ struct NvInfo {
   std::uint16_t value = 0;             // where it is a single number
   std::span<const std::byte> content;  // where it is not
 
-  // Word `index` of the content; nothing behind its end.
+  // Returns word `index` of the content, or nullopt past its end.
   std::optional<std::uint32_t> Word(std::size_t index) const;
 };
 
-// Takes the attributes from the begin of a section's content, one a call.
+// Reads the attributes of a section .nv.info in order, one a call. Borrows the content; safe on
+// hostile bytes.
 class NvInfoReader {
  public:
   explicit NvInfoReader(std::span<const std::byte> content) : rest_(content) {}
 
-  // Nothing at the end, and where the content is malformed.
+  // Returns nullopt at the end and at malformed content.
   std::optional<NvInfo> Next();
   bool is_malformed() const { return is_malformed_; }
 
