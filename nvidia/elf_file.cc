@@ -65,7 +65,7 @@ std::string_view ElfFile::TextAt(const Elf64_Shdr& table, std::uint64_t index,
 
 std::uint64_t ElfFileBytes(const void* image) {
   const auto* const bytes = static_cast<const char*>(image);
-  // Text is shorter than the header, but has no such bytes.
+  // PTX text may be shorter than the header, but never begins with these bytes.
   constexpr char kIdentification[] = {'\x7f', 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
   if (std::strncmp(bytes, kIdentification, sizeof kIdentification) != 0) return 0;
   Elf64_Ehdr header;

@@ -12,35 +12,37 @@
 
 namespace torpor {
 
-// A bounds-checked view of a little-endian 64-bit ELF file, a program or a cubin, whose bytes may
-// be anything. Borrows the bytes.
+// A bounds-checked view of a little-endian 64-bit ELF file, a program or a cubin. Safe on hostile
+// bytes. Borrows the bytes, which must outlive the view.
 class ElfFile {
  public:
-  // Nothing if it is no such file, if its tables of sections and segments have entries of other
-  // sizes than <elf.h> says or lie outside, or if it has more sections than the header can count.
+  // Returns nullopt for other files, and if the tables of sections and segments have entries of
+  // other sizes than in <elf.h> or lie outside the file, or if there are more sections than the
+  // header can count.
   static std::optional<ElfFile> Open(std::span<const std::byte> bytes);
 
   const std::vector<Elf64_Shdr>& sections() const { return sections_; }
-  // Null if there is none.
+  // Returns null past the last section.
   const Elf64_Shdr* Section(std::uint64_t index) const {
     return index < sections_.size() ? &sections_[index] : nullptr;
   }
-  // Cut at kMaxSectionName characters: thousands of sections may share one endless name.
+  // Names are cut at kMaxSectionName characters: thousands of sections may share one endless name.
   static constexpr std::size_t kMaxSectionName = 1024;
   std::string_view NameOf(const Elf64_Shdr& section) const;
 
-  // Whether all that the sections and segments have in the file lies inside it.
+  // Whether all contents of sections and segments lie inside the file.
   bool IsWhole() const;
 
-  // What a section has in the file; nothing if that is not all inside it. Empty for SHT_NOBITS.
+  // Returns a section's content, empty for SHT_NOBITS; nullopt if a part lies outside the file.
   std::optional<std::span<const std::byte>> Content(const Elf64_Shdr& section) const;
 
-  // The text at `index` of a table of texts; cut at `most` characters and where the file ends,
-  // empty outside of it.
+  // Returns the text at `index` of a string table, cut at `max` characters and at the end of the
+  // file. Empty outside the table.
   std::string_view TextAt(const Elf64_Shdr& table, std::uint64_t index,
                           std::size_t most = std::string_view::npos) const;
 
-  // Entry `index` of a section that is a table of T. False behind its end or the file's.
+  // Reads entry `index` of a section that is a table of T. Returns false past the end of the
+  // section or of the file.
   template <typename T>
   bool Read(const Elf64_Shdr& section, std::uint64_t index, T& entry) const {
     if (index >= section.sh_size / sizeof entry) return false;
@@ -66,9 +68,9 @@ class ElfFile {
   std::uint64_t names_ = 0;  // section
 };
 
-// The size of the ELF file at `image`, by its own header and tables: how those who are given no
-// size learn where a cubin in memory ends. As far as these say, it is read. 0 if it is no such
-// file, which text of any length is not.
+// Returns the size of the ELF file at `image`, by its own header and tables, for callers who only
+// have the address of a cubin. Reads as far as header and tables reach. Returns 0 for other data;
+// text of any length is recognised safely.
 std::uint64_t ElfFileBytes(const void* image);
 
 }  // namespace torpor

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kMinEntryHeader = 64;
 // A hostile header may claim any size; the largest PTX of PyTorch is below 100 MB.
 constexpr std::uint64_t kMaxPtxBytes = std::uint64_t{1} << 30;
-// What a byte can at most become: a zstd block of four bytes is one of 128 KiB that are all alike.
+// Bounds on decompression: the bytes that one compressed byte can become. A zstd block of four
+// bytes may be 128 KiB of equal bytes.
 constexpr std::uint64_t kLz4Expansion = 255;
 constexpr std::uint64_t kZstdExpansion = std::uint64_t{1} << 15;
 constexpr std::uint64_t kFlagLz4 = 0x2000;
@@ -95,7 +96,7 @@ FatbinResult<std::string> Decompress(const FatbinEntry& entry) {
   return text;
 }
 
-// sm_90a and sm_100f code runs on that architecture (or family) only.
+// sm_90a and sm_100f code runs on that architecture, or family, only.
 bool RunsOn(const FatbinEntry& entry, unsigned compute_capability) {
   constexpr std::uint64_t kArchitectureSpecific = 0x100000;
   constexpr std::uint64_t kFamilySpecific = 0x200000;
@@ -223,7 +224,7 @@ std::vector<unsigned> CubinArchitectures(std::span<const std::byte> image) {
 }
 
 bool IsDeviceRuntime(std::span<const std::byte> image) {
-  // In the names of all its own kernels.
+  // All kernels of libcudadevrt have this in their names.
   constexpr std::string_view kTranslationUnit = "cuda_device_runtime_cu";
   const auto entries = ReadFatbin(image);
   if (!entries.ok()) return false;

@@ -3,19 +3,20 @@
 #include <cstddef>
 #include <cstdint>
 
-// How nvcc's fatbins begin and what stands for them in programs.
+// The first bytes of nvcc's fatbins, and the wrappers that represent fatbins in programs.
 namespace torpor {
 
 inline constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
-// Of a container; an empty one has no more.
+// The header of a container; an empty container is only a header.
 inline constexpr std::size_t kFatbinHeaderBytes = 16;
 
 inline constexpr std::uint32_t kFatbinWrapperMagic = 0x466243B1;
-// Its versions.
+// Versions of wrappers.
 inline constexpr std::uint32_t kPlainWrapper = 1;
 inline constexpr std::uint32_t kRelocatableWrapper = 2;
 
-// What nvcc puts into .nvFatBinSegment and hands to cuModuleLoadData and __cudaRegisterFatBinary.
+// The record that nvcc puts into .nvFatBinSegment and passes to cuModuleLoadData and
+// __cudaRegisterFatBinary.
 struct FatbinWrapper {
   std::uint32_t magic;
   std::uint32_t version;

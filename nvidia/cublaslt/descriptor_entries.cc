@@ -1,5 +1,5 @@
-// The C entries that make, change and read descriptors. The replacement library and the emulated
-// one have them both: a descriptor is the program's own memory on either side.
+// The C entries that create, change and read descriptors. Both the replacement library and the
+// emulated library compile this file: a descriptor is the program's own memory in either.
 #include <cublasLt.h>
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace torpor {
 namespace {
 
-// Where an attribute lies in its descriptor.
+// The position of an attribute in its descriptor.
 struct Attribute {
   int id;
   std::size_t offset;
@@ -122,7 +122,7 @@ cublasStatus_t Get(std::span<const Attribute> attributes, void* descriptor, int 
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// Makes `descriptor`, of so many bytes, one.
+// Makes `descriptor`, with `bytes` bytes of memory, a descriptor of `value`.
 template <typename Value, typename Opaque>
 cublasStatus_t Init(Opaque* descriptor, std::size_t bytes, const Value& value) {
   if (descriptor == nullptr || bytes < sizeof(Value)) return CUBLAS_STATUS_INVALID_VALUE;

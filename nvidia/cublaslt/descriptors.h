@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
-// The descriptors of cuBLASLt, plain values: a program's descriptor, whose bytes are its own (it
-// may lie on its stack), is one of these. The replacement library sends them by value inside the
-// calls that use them; the emulated library reads them.
+// The descriptors of cuBLASLt as plain values, stored in the program's own memory, perhaps on its
+// stack. The replacement library sends them by value inside the calls that use them; the emulated
+// library reads them. A program changes a descriptor from one thread at a time.
 namespace torpor {
 
-// A matrix, `batch_count` times.
+// The layout of a matrix, or of a batch of `batch_count` matrices. Sizes and strides in elements.
 struct LtMatrixLayout {
   static constexpr std::uint32_t kKind = 0x4c744c61;
 
@@ -31,7 +31,7 @@ struct LtMatrixLayout {
 };
 static_assert(sizeof(LtMatrixLayout) <= sizeof(cublasLtMatrixLayoutOpaque_t));
 
-// What a matmul does beside multiplying. -1 as a data type: what cuBLASLt takes by itself.
+// The operations of a matmul besides the product. A data type of -1 means cuBLASLt's default.
 struct LtMatmulDescriptor {
   static constexpr std::uint32_t kKind = 0x4c744d64;
 
@@ -70,7 +70,7 @@ struct LtMatmulDescriptor {
   std::int32_t d_out_scale_mode = 0;
   std::int8_t fast_accum = 0;
 
-  // What the calls that are remoted know of: see LtIsRemotable.
+  // Visits the members that remoted calls carry: see LtIsRemotable.
   template <typename V>
   void Visit(V& v) {
     v(compute_type), v(scale_type), v(pointer_mode), v(transa), v(transb), v(epilogue);
@@ -82,8 +82,8 @@ struct LtMatmulDescriptor {
 };
 static_assert(sizeof(LtMatmulDescriptor) <= sizeof(cublasLtMatmulDescOpaque_t));
 
-// Nothing is set that cannot be sent, or that the emulated library lacks: block scales, vectors of
-// alphas, triangles of C, scales of the auxiliary output.
+// Whether the descriptor can be sent. Block scales, vectors of alphas, triangles of C and scales of
+// the auxiliary output can neither be sent nor computed by the emulated library.
 inline bool LtIsRemotable(const LtMatmulDescriptor& d) {
   return d.transc == CUBLAS_OP_N && d.fill_mode == CUBLAS_FILL_MODE_FULL &&
          d.alpha_batch_stride == 0 && d.aux_scale == 0 && d.aux_amax == 0 && d.d_out_scale == 0 &&
@@ -91,7 +91,7 @@ inline bool LtIsRemotable(const LtMatmulDescriptor& d) {
          d.d_scale_mode == 0 && d.aux_scale_mode == 0 && d.d_out_scale_mode == 0;
 }
 
-// Which algorithms a program would take.
+// A program's preferences for the choice of an algorithm.
 struct LtMatmulPreference {
   static constexpr std::uint32_t kKind = 0x4c745066;
 
@@ -114,7 +114,8 @@ struct LtMatmulPreference {
 };
 static_assert(sizeof(LtMatmulPreference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
 
-// The value of a program's descriptor; null for null and for bytes that were never made one.
+// Returns the value of a program's descriptor. Returns null for null, and for bytes that no Init or
+// Create has made a descriptor.
 template <typename Value>
 Value* LtValueOf(void* descriptor) {
   auto* const value = static_cast<Value*>(descriptor);

@@ -6,10 +6,10 @@
 
 #include "nvidia/cublaslt/descriptors.h"
 
-// What the epilogue of a matmul does to its result, and which memory it takes part in.
+// The epilogue of a matmul: operations on the result, and the memory that they use.
 namespace torpor {
 
-// The parts of which the numbers of epilogues are put together.
+// Bits that make up the numbers of epilogues.
 enum LtEpiloguePart : std::uint32_t {
   kLtRelu = 2,
   kLtBias = 4,
@@ -22,6 +22,7 @@ enum LtEpiloguePart : std::uint32_t {
   kLtBiasGradientB = 512,
 };
 
+// Whether the number is an epilogue that this project supports.
 constexpr bool LtEpilogueIsKnown(std::uint32_t epilogue) {
   switch (epilogue) {
     case CUBLASLT_EPILOGUE_DEFAULT:
@@ -46,16 +47,18 @@ constexpr bool LtEpilogueIsKnown(std::uint32_t epilogue) {
   }
 }
 
+// Whether the epilogue has any of `parts`, LtEpiloguePart bits.
 constexpr bool LtHas(const LtMatmulDescriptor& matmul, std::uint32_t parts) {
   return (matmul.epilogue & parts) != 0;
 }
+// Whether the epilogue reads or writes the bias vector.
 constexpr bool LtHasBias(const LtMatmulDescriptor& matmul) {
   return LtHas(matmul, kLtBias | kLtBiasGradient | kLtBiasGradientA | kLtBiasGradientB);
 }
 constexpr bool LtBiasIsWritten(const LtMatmulDescriptor& matmul) {
   return LtHas(matmul, kLtBiasGradient | kLtBiasGradientA | kLtBiasGradientB);
 }
-// The auxiliary matrix holds a bit an element, else numbers.
+// Whether the auxiliary matrix holds one bit per element instead of numbers.
 constexpr bool LtAuxIsMask(const LtMatmulDescriptor& matmul) {
   return LtHas(matmul, kLtRelu | kLtReluGradient);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-// Which attributes the descriptors have, by cuDNN's documentation, and how programs set them.
+// The attributes of each descriptor, from cuDNN's documentation, and their setters.
 namespace torpor {
 namespace {
 
@@ -17,7 +17,7 @@ struct Rule {
   cudnnBackendAttributeType_t type;
   std::int64_t least;  // elements
   std::int64_t most;
-  // Of elements that are descriptors: from the first to the last of these kinds.
+  // For elements that are descriptors: the range of legal kinds.
   cudnnBackendDescriptorType_t first = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
   cudnnBackendDescriptorType_t last = first;
   // Programs may choose between float and double.

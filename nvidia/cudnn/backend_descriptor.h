@@ -12,15 +12,15 @@
 
 #include "nvidia/cudnn/graph.h"
 
-// The descriptors of cuDNN's backend API: attributes by name until they are finalised, then also
-// what those come to. A finalised one never changes; whatever refers to it shares it, so programs
-// may destroy theirs in any order.
+// The descriptors of cuDNN's backend API. A descriptor holds attributes by name and, once
+// finalised, also the value made from them. A finalised descriptor never changes and is shared by
+// all descriptors that refer to it, so programs may destroy descriptors in any order.
 namespace torpor {
 
 class DnnBackendState;
 using DnnBackendReference = std::shared_ptr<const DnnBackendState>;
 
-// The elements of one attribute.
+// One attribute: a name, and an array of elements.
 struct DnnAttribute {
   cudnnBackendAttributeName_t name{};
   cudnnBackendAttributeType_t type{};
@@ -29,8 +29,8 @@ struct DnnAttribute {
   std::vector<DnnBackendReference> descriptors;  // of those that are descriptors
 };
 
-// What finalised descriptors come to, by their kinds. Tensors, convolutions, pointwise functions
-// and knobs are the values that travel.
+// Values of finalised descriptors, by kind. Tensors, convolutions, pointwise functions and knobs
+// use the values that travel inside calls (graph.h).
 struct DnnBackendOperation {
   DnnGraphOperation operation;  // its tensors are not in their places yet
   DnnGraphTensor x;
@@ -38,23 +38,28 @@ struct DnnBackendOperation {
   DnnGraphTensor y;
   bool has_w = true;
 };
+// A graph, with the handle for which the program made it.
 struct DnnBackendGraph {
   DnnGraph graph;
   cudnnHandle_t handle = nullptr;
 };
+// An engine of the library, applied to a graph.
 struct DnnBackendEngine {
   std::shared_ptr<const DnnBackendGraph> graph;
   std::int64_t engine = 0;
 };
+// An engine with values for its knobs.
 struct DnnBackendConfig {
   std::shared_ptr<const DnnBackendGraph> graph;
   DnnEngineConfig config;
 };
+// A configuration that the library accepted, with the workspace it needs.
 struct DnnBackendPlan {
   std::shared_ptr<const DnnBackendGraph> graph;
   DnnEngineConfig config;
   std::uint64_t workspace_bytes = 0;
 };
+// The addresses for one execution: `addresses[i]` belongs to the tensor with id `ids[i]`.
 struct DnnVariantPack {
   std::vector<std::int64_t> ids;
   std::vector<std::uint64_t> addresses;  // of the same tensors
@@ -66,6 +71,7 @@ using DnnBackendValue =
                  DnnBackendOperation, std::shared_ptr<const DnnBackendGraph>, DnnBackendEngine,
                  DnnKnob, DnnBackendConfig, DnnBackendPlan, DnnVariantPack>;
 
+// The state behind a backend descriptor. Not thread-safe until finalised.
 class DnnBackendState {
  public:
   explicit DnnBackendState(cudnnBackendDescriptorType_t kind) : kind_(kind) {}
@@ -74,23 +80,26 @@ class DnnBackendState {
   bool is_final() const { return is_final_; }
   void Finish() { is_final_ = true; }
 
-  // Null if it is not set.
+  // Returns null if the attribute is not set. Valid until the next Put.
   const DnnAttribute* Find(cudnnBackendAttributeName_t name) const;
-  // In place of one of the same name.
+  // Set an attribute, replacing any attribute of the same name.
   void Put(DnnAttribute attribute);
   template <typename T>
   void Put(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
            const std::vector<T>& elements);
   void Put(cudnnBackendAttributeName_t name, std::vector<DnnBackendReference> descriptors);
 
-  // The elements, none if it is not set; T is of the size of the attribute's elements.
+  // Returns the elements, or an empty vector if the attribute is not set. T must have the size of
+  // the attribute's elements.
   template <typename T>
   std::vector<T> List(cudnnBackendAttributeName_t name) const;
+  // Returns the first element, or `otherwise` if the attribute is not set.
   template <typename T>
   T Get(cudnnBackendAttributeName_t name, T otherwise) const;
-  // Of an attribute of float or double.
+  // As Get, for an attribute of type float or double.
   double Number(cudnnBackendAttributeName_t name, double otherwise) const;
-  // What the attribute's first descriptor came to; null if it is not set or came to something else.
+  // Returns the value of the attribute's first descriptor; null if the attribute is not set or the
+  // value is not a T.
   template <typename T>
   const T* Made(cudnnBackendAttributeName_t name) const;
 
@@ -102,7 +111,7 @@ class DnnBackendState {
   std::vector<DnnAttribute> attributes_;
 };
 
-// Why a descriptor cannot be finalised, or an attribute not be set.
+// The result of setting an attribute or finalising a descriptor; `what` explains a refusal.
 struct [[nodiscard]] DnnVerdict {
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
   std::string what;
@@ -110,36 +119,37 @@ struct [[nodiscard]] DnnVerdict {
   bool ok() const { return status == CUDNN_STATUS_SUCCESS; }
 };
 
-// Whether there are such descriptors here at all.
+// Whether descriptors of `kind` are supported.
 bool DnnHasBackendKind(cudnnBackendDescriptorType_t kind);
 
-// Sets an attribute by the documented rules. Descriptors among the elements must be finalised.
+// Sets an attribute by the rules of cuDNN's documentation. Descriptors among the elements must be
+// finalised.
 DnnVerdict DnnSetAttribute(DnnBackendState& state, cudnnBackendAttributeName_t name,
                            cudnnBackendAttributeType_t type, std::int64_t count,
                            const void* elements);
 
-// Whether a descriptor of that kind has such an attribute; and whether all that it needs are set.
+// Check that descriptors of `kind` have the attribute, and that all required attributes are set.
 DnnVerdict DnnCheckAttribute(cudnnBackendDescriptorType_t kind, cudnnBackendAttributeName_t name,
                              cudnnBackendAttributeType_t type);
 DnnVerdict DnnCheckComplete(const DnnBackendState& state);
 
-// Makes `state.value`, and the attributes that follow from the others, asking the library where
-// only it knows (backend_library.h). The attributes are complete.
+// Makes `state.value`, and the attributes that follow from others. Asks the library for facts that
+// only it knows (backend_library.h). The attributes must be complete.
 DnnVerdict DnnMakeValue(DnnBackendState& state);
 
-// What a cudnnBackendDescriptor_t points to.
+// The object behind a cudnnBackendDescriptor_t.
 struct DnnBackendDescriptor {
   std::shared_ptr<DnnBackendState> state;
 };
 
-// A plan and where its tensors lie: what an execution needs.
+// The inputs of an execution: a plan, and the addresses of its tensors.
 struct DnnExecution {
   const DnnBackendPlan* plan = nullptr;
   std::vector<std::uint64_t> addresses;  // of the graph's tensors in their order; 0: virtual
   std::uint64_t workspace = 0;           // 0: none is needed
 };
 
-// Reads the two descriptors of an execution, which must outlive it.
+// Fills in `execution` from two descriptors, which must outlive it.
 DnnVerdict DnnReadExecution(cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack,
                             DnnExecution& execution);
 

@@ -1,5 +1,5 @@
-// The C entries that make, change, finalise and read the descriptors of the backend API. The
-// replacement library and the emulated one have them both.
+// The C entries that create, change, finalise and read the descriptors of the backend API. Both the
+// replacement library and the emulated library compile this file.
 #include <cudnn.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace torpor {
 namespace {
 
-// The verdict of `body`, with a line for whoever runs the program where it is a refusal.
+// Returns the verdict of `body`, and prints the reason of a refusal for the user of the program.
 template <typename Body>
 cudnnStatus_t Answer(const char* entry, Body&& body) noexcept {
   try {
@@ -39,7 +39,7 @@ DnnVerdict Finalize(DnnBackendDescriptor& descriptor) {
   return verdict;
 }
 
-// The program's descriptors become those of the attribute.
+// Makes the program's descriptors refer to the descriptors of an attribute.
 DnnVerdict GiveDescriptors(const std::vector<DnnBackendReference>& from, std::int64_t requested,
                            void* elements) {
   const auto count = std::min(from.size(), static_cast<std::size_t>(requested));

@@ -6,14 +6,14 @@
 #include "nvidia/cudnn/graph_checks.h"
 #include "nvidia/cudnn/operation_names.h"
 
-// What finalised descriptors come to.
+// Values of finalised descriptors.
 namespace torpor {
 namespace {
 
 DnnVerdict Bad(std::string what) { return {CUDNN_STATUS_BAD_PARAM, std::move(what)}; }
 DnnVerdict Unsupported(std::string what) { return {CUDNN_STATUS_NOT_SUPPORTED, std::move(what)}; }
-// The library has said why itself, where that is of interest: programs try what it recommends one
-// after another.
+// The library itself reports reasons of interest: programs try its recommendations one after
+// another.
 DnnVerdict OfLibrary(cudnnStatus_t status) { return {status, {}}; }
 
 std::int32_t Enumerator(const DnnBackendState& state, cudnnBackendAttributeName_t name,
@@ -109,7 +109,7 @@ DnnVerdict MakePointwise(DnnBackendState& state) {
   return {};
 }
 
-// The tensor of a descriptor that was set; false if there is none.
+// Reads the tensor of a descriptor attribute; returns false if the attribute is not set.
 bool ReadTensor(const DnnBackendState& state, cudnnBackendAttributeName_t name,
                 DnnGraphTensor& tensor) {
   const auto* const found = state.Made<DnnGraphTensor>(name);
@@ -152,8 +152,8 @@ bool IsSame(const DnnGraphTensor& a, const DnnGraphTensor& b) {
          a.shape.dims == b.shape.dims && a.shape.strides == b.shape.strides;
 }
 
-// The place of a tensor among the graph's, where it is put if it is new; nothing if another one has
-// its id.
+// Returns the index of the tensor in the graph, after adding a new tensor. Returns nullopt if a
+// different tensor has the same id.
 std::optional<std::uint32_t> Place(DnnGraph& graph, const DnnGraphTensor& tensor) {
   const auto found =
       std::find_if(graph.tensors.begin(), graph.tensors.end(),
@@ -189,7 +189,7 @@ DnnVerdict MakeGraph(DnnBackendState& state) {
   return {};
 }
 
-// Descriptors that the library gives: final from the beginning.
+// Makes a descriptor from the library's side, finalised from the start.
 DnnBackendReference Given(DnnBackendState state, DnnBackendValue value) {
   state.value = std::move(value);
   state.Finish();
@@ -223,7 +223,7 @@ void PutDescription(DnnBackendState& state, const DnnEngine& engine) {
   state.Put(CUDNN_ATTR_ENGINE_KNOB_INFO, std::move(knobs));
 }
 
-// `graph` is the descriptor of what the choice is for.
+// `graph` is the descriptor for which the library made the choice.
 DnnBackendReference GivenChoice(const DnnBackendReference& graph, const DnnEngineChoice& choice) {
   const auto& value = std::get<std::shared_ptr<const DnnBackendGraph>>(graph->value);
   DnnBackendState engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);

@@ -4,9 +4,10 @@
 
 #include <new>
 
-// What the C entries of descriptors have in common.
+// Building blocks of the C entries of descriptors.
 namespace torpor {
 
+// Allocates a descriptor, owned by the program until DnnDestroy.
 template <typename Descriptor>
 cudnnStatus_t DnnCreate(Descriptor** descriptor) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -21,7 +22,7 @@ cudnnStatus_t DnnDestroy(Descriptor* descriptor) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Makes the descriptor that value, if it is valid.
+// Assigns `value` to the descriptor, or returns CUDNN_STATUS_BAD_PARAM if the value is invalid.
 template <typename Descriptor, typename Value>
 cudnnStatus_t DnnSet(Descriptor* descriptor, const Value& value) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -30,7 +31,7 @@ cudnnStatus_t DnnSet(Descriptor* descriptor, const Value& value) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Writes where there is somewhere to.
+// Writes a result unless the program passed null.
 template <typename To, typename From>
 void DnnPut(To* to, From value) {
   if (to != nullptr) *to = static_cast<To>(value);

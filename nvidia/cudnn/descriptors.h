@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdint>
 
-// The descriptors of cuDNN's legacy API, plain values: what a program's descriptor points to. The
-// replacement library sends them by value inside the calls that use them; the emulated library
-// reads them.
+// The descriptors of cuDNN's legacy API as plain values: the objects behind a program's
+// descriptors. The replacement library sends them by value inside the calls that use them; the
+// emulated library reads them.
 namespace torpor {
 
 inline constexpr int kDnnMostDims = CUDNN_DIM_MAX;
@@ -26,7 +26,7 @@ struct DnnTensor {
   }
 };
 
-// Filters, dense: outputs, inputs, then the window.
+// A dense filter: dimensions are outputs, inputs, then the window.
 struct DnnFilter {
   std::int32_t type = CUDNN_DATA_FLOAT;
   std::int32_t format = CUDNN_TENSOR_NCHW;
@@ -39,6 +39,7 @@ struct DnnFilter {
   }
 };
 
+// A convolution; arrays have an element for each dimension of the window.
 struct DnnConvolution {
   std::int32_t rank = 0;  // of the window
   DnnDims padding{};
@@ -57,6 +58,7 @@ struct DnnConvolution {
   }
 };
 
+// A pooling; arrays have an element for each dimension of the window.
 struct DnnPooling {
   std::int32_t mode = CUDNN_POOLING_MAX;
   std::int32_t nan = CUDNN_NOT_PROPAGATE_NAN;
@@ -71,6 +73,7 @@ struct DnnPooling {
   }
 };
 
+// An activation function; `coefficient` bounds CLIPPED_RELU or scales ELU.
 struct DnnActivation {
   std::int32_t mode = CUDNN_ACTIVATION_IDENTITY;
   std::int32_t nan = CUDNN_NOT_PROPAGATE_NAN;
@@ -83,6 +86,7 @@ struct DnnActivation {
   }
 };
 
+// An operation on two tensors, element by element.
 struct DnnOpTensor {
   std::int32_t operation = CUDNN_OP_TENSOR_ADD;
   std::int32_t compute_type = CUDNN_DATA_FLOAT;
@@ -94,6 +98,7 @@ struct DnnOpTensor {
   }
 };
 
+// A reduction over the dimensions in which the result has size 1.
 struct DnnReduceTensor {
   std::int32_t operation = CUDNN_REDUCE_TENSOR_ADD;
   std::int32_t compute_type = CUDNN_DATA_FLOAT;
@@ -107,6 +112,7 @@ struct DnnReduceTensor {
   }
 };
 
+// Local response normalisation across `size` channels.
 struct DnnLrn {
   std::uint32_t size = 5;
   double alpha = 1e-4;
@@ -119,7 +125,7 @@ struct DnnLrn {
   }
 };
 
-// Bytes of an element; 0 for types of which several share a byte, or that are not known.
+// Bytes of an element; 0 for unknown types, and for types with several elements in a byte.
 constexpr std::uint64_t DnnTypeBytes(std::int32_t type) {
   switch (type) {
     case CUDNN_DATA_DOUBLE:
@@ -146,7 +152,7 @@ constexpr std::uint64_t DnnTypeBytes(std::int32_t type) {
 
 }  // namespace torpor
 
-// What the C interface points to.
+// The objects behind the pointers of the C interface.
 struct cudnnTensorStruct : torpor::DnnTensor {};
 struct cudnnFilterStruct : torpor::DnnFilter {};
 struct cudnnConvolutionStruct : torpor::DnnConvolution {};

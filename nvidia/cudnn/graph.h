@@ -8,10 +8,11 @@
 
 #include "nvidia/cudnn/descriptors.h"
 
-// Operation graphs of cuDNN's backend API as plain values, which travel inside the calls that ask
-// about a graph or execute it.
+// Operation graphs of cuDNN's backend API as plain values, sent inside the calls that ask about a
+// graph or execute it.
 namespace torpor {
 
+// A tensor of a graph.
 struct DnnGraphTensor {
   DnnTensor shape;
   std::int64_t id = 0;           // the program's name of it
@@ -24,8 +25,8 @@ struct DnnGraphTensor {
   }
 };
 
-// Unlike the legacy API's the padding may differ between the sides, and there are as many groups as
-// the filter's inputs go into the tensor's.
+// A convolution. Unlike in the legacy API, the padding may differ between the sides. The number of
+// groups is the tensor's channels divided by the filter's inputs.
 struct DnnGraphConvolution {
   std::int32_t rank = 0;  // of the window
   DnnDims before{};       // padding
@@ -41,7 +42,7 @@ struct DnnGraphConvolution {
   }
 };
 
-// A function of each element.
+// A function applied to each element.
 struct DnnPointwise {
   std::int32_t mode = CUDNN_POINTWISE_IDENTITY;
   std::int32_t compute_type = CUDNN_DATA_FLOAT;
@@ -62,11 +63,10 @@ struct DnnPointwise {
 
 inline constexpr std::uint32_t kDnnNoTensor = UINT32_MAX;
 
-// One step, by the kind of its descriptor:
-//   CUDNN_BACKEND_OPERATION_CONVOLUTION_*: y is of x and w, or the gradient of x of y and w, or
-//   that
-//     of w of y and x; alpha * the result + beta * what was there
-//   CUDNN_BACKEND_OPERATION_POINTWISE: y is of alpha * x and, of two operands, beta * w
+// One operation, by the kind of its descriptor.
+//   CUDNN_BACKEND_OPERATION_CONVOLUTION_*: computes y from x and w, or the gradient of x from y and
+//     w, or the gradient of w from y and x: alpha * result + beta * old value
+//   CUDNN_BACKEND_OPERATION_POINTWISE: computes y from alpha * x and, for two operands, beta * w
 struct DnnGraphOperation {
   std::int32_t kind = CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
   std::uint32_t x = kDnnNoTensor;  // places among the graph's tensors
@@ -84,7 +84,7 @@ struct DnnGraphOperation {
   }
 };
 
-// Steps in an order in which they can be done.
+// Operations in an order in which they can be executed.
 struct DnnGraph {
   std::vector<DnnGraphTensor> tensors{};
   std::vector<DnnGraphOperation> operations{};
@@ -95,6 +95,7 @@ struct DnnGraph {
   }
 };
 
+// A setting of an engine.
 struct DnnKnob {
   std::int32_t type = 0;
   std::int64_t value = 0;
@@ -105,7 +106,7 @@ struct DnnKnob {
   }
 };
 
-// By which of a library's engines a graph is executed, and how that is set.
+// An engine of the library, with its settings.
 struct DnnEngineConfig {
   std::int64_t engine = 0;
   std::vector<DnnKnob> knobs{};
@@ -116,6 +117,7 @@ struct DnnEngineConfig {
   }
 };
 
+// The legal values of a knob, bounds included.
 struct DnnKnobRange {
   std::int32_t type = 0;
   std::int64_t least = 0;
@@ -128,7 +130,7 @@ struct DnnKnobRange {
   }
 };
 
-// What a library says of one of its engines for a graph.
+// The library's description of an engine for a graph.
 struct DnnEngine {
   std::int64_t engine = 0;
   std::vector<std::int32_t> numerical_notes{};
@@ -141,7 +143,7 @@ struct DnnEngine {
   }
 };
 
-// One recommendation.
+// A recommended engine with recommended settings.
 struct DnnEngineChoice {
   DnnEngine engine;
   std::vector<DnnKnob> knobs{};

@@ -7,21 +7,22 @@
 #include "nvidia/cudnn/graph.h"
 #include "nvidia/cudnn/shapes.h"
 
-// Whether a graph makes sense, and which tensors it reads and writes. For any numbers: whoever
-// makes one from a program's descriptors asks, and whoever got one from outside.
+// Validity of graphs, and which tensors they read and write. Safe for arbitrary values: used for
+// graphs made from a program's descriptors and for graphs received from outside.
 namespace torpor {
 
 inline constexpr std::size_t kMaxDnnGraphTensors = 64;
 inline constexpr std::size_t kMaxDnnGraphOperations = 32;
 inline constexpr std::size_t kMaxDnnKnobs = 256;
 
+// Whether the operation is a convolution or one of its gradients.
 constexpr bool DnnIsConvolution(std::int32_t kind) {
   return kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
          kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
          kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
 }
 
-// How many operands a function has; 0 for those that are not known or need other ones.
+// Number of operands of a function; 0 for unknown functions and functions with other operands.
 constexpr int DnnOperands(std::int32_t pointwise_mode) {
   switch (pointwise_mode) {
     case CUDNN_POINTWISE_ADD:
@@ -62,6 +63,7 @@ constexpr int DnnOperands(std::int32_t pointwise_mode) {
   }
 }
 
+// Validity of the parts of a graph, each by itself.
 constexpr bool DnnIsValid(const DnnGraphTensor& x) {
   const bool aligned = x.alignment >= 1 && (x.alignment & (x.alignment - 1)) == 0;
   return DnnIsValid(x.shape) && aligned && x.is_virtual <= 1;
@@ -83,7 +85,7 @@ inline bool DnnIsValid(const DnnEngineConfig& config) {
   return config.engine >= 0 && config.knobs.size() <= kMaxDnnKnobs;
 }
 
-// Whether y has the shape that a convolution of x by w gives.
+// Whether y has the shape of a convolution of x by w.
 constexpr bool DnnShapesAgree(const DnnGraphConvolution& c, const DnnTensor& x, const DnnTensor& w,
                               const DnnTensor& y) {
   if (x.rank != c.rank + 2 || w.rank != x.rank || y.rank != x.rank) return false;
@@ -97,7 +99,7 @@ constexpr bool DnnShapesAgree(const DnnGraphConvolution& c, const DnnTensor& x, 
   return true;
 }
 
-// Whether an operand can be repeated to have y's shape.
+// Whether `operand` can be broadcast to y's shape.
 constexpr bool DnnSpreadsOver(const DnnTensor& operand, const DnnTensor& y) {
   if (operand.rank != y.rank) return false;
   for (std::size_t i = 0; i < DnnDimensions(y.rank); ++i) {
@@ -106,7 +108,7 @@ constexpr bool DnnSpreadsOver(const DnnTensor& operand, const DnnTensor& y) {
   return true;
 }
 
-// The place of the tensor that an operation makes.
+// The index of the tensor that an operation computes.
 constexpr std::uint32_t DnnMadeBy(const DnnGraphOperation& o) {
   switch (o.kind) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
@@ -118,7 +120,7 @@ constexpr std::uint32_t DnnMadeBy(const DnnGraphOperation& o) {
   }
 }
 
-// What is wrong with an operation, apart from the order; null: nothing.
+// Returns the fault of an operation, apart from the order of operations, or null.
 inline const char* DnnFault(const DnnGraph& graph, const DnnGraphOperation& o) {
   const std::size_t count = graph.tensors.size();
   const bool is_convolution = DnnIsConvolution(o.kind);
@@ -143,8 +145,8 @@ inline const char* DnnFault(const DnnGraph& graph, const DnnGraphOperation& o) {
   return spread ? nullptr : "the operands of a pointwise function do not have its result's shape";
 }
 
-// What is wrong with a graph; null: nothing. Then every virtual tensor is made before it is read,
-// and no tensor twice.
+// Returns the fault of a graph, or null. In a faultless graph every virtual tensor is computed
+// before it is read, and no tensor is computed twice.
 inline const char* DnnFault(const DnnGraph& graph) {
   if (graph.operations.empty() || graph.operations.size() > kMaxDnnGraphOperations ||
       graph.tensors.size() > kMaxDnnGraphTensors) {
@@ -171,12 +173,13 @@ inline const char* DnnFault(const DnnGraph& graph) {
   return nullptr;
 }
 
+// Which accesses to a tensor's memory an execution makes.
 struct DnnTensorUse {
   bool is_read = false;
   bool is_written = false;
 };
 
-// How a valid graph uses the tensor at a place.
+// Returns how a valid graph uses the tensor at index `place`.
 inline DnnTensorUse DnnUseOf(const DnnGraph& graph, std::uint32_t place) {
   DnnTensorUse use;
   for (const DnnGraphOperation& o : graph.operations) {

@@ -1,5 +1,5 @@
-// The C entries that make, change and read the descriptors of operations. The replacement library
-// and the emulated one have them both.
+// The C entries that create, change and read the descriptors of operations. Both the replacement
+// library and the emulated library compile this file.
 #include <cudnn.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ cudnnStatus_t SetPooling(cudnnPoolingDescriptor_t pooling, int mode, int nan, in
   return DnnSet(pooling, value);
 }
 
-// Changes one member, within [0, most].
+// Changes one member to a value within [min, max].
 template <typename Descriptor, typename Value>
 cudnnStatus_t SetMember(Descriptor* descriptor, std::int32_t Value::*member, int value, int least,
                         int most) {

@@ -6,7 +6,7 @@
 
 namespace torpor {
 
-// By which attributes an operation has its parts; of a convolution or pointwise.
+// Names of the attributes that hold the parts of an operation, a convolution or pointwise.
 struct DnnOperationNames {
   cudnnBackendAttributeName_t function;
   cudnnBackendAttributeName_t x;
@@ -16,6 +16,7 @@ struct DnnOperationNames {
   cudnnBackendAttributeName_t beta;
 };
 
+// `kind` is the type of the operation's descriptor; unknown kinds count as pointwise.
 constexpr DnnOperationNames DnnNamesOf(std::int32_t kind) {
   switch (kind) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:

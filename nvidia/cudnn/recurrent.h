@@ -8,9 +8,10 @@
 
 #include "nvidia/cudnn/descriptors.h"
 
-// The descriptors of cuDNN's recurrent layers and of dropout, as plain values (descriptors.h).
+// The descriptors of cuDNN's recurrent layers and of dropout as plain values (descriptors.h).
 namespace torpor {
 
+// Dropout, with the generator's state in device memory.
 struct DnnDropout {
   float probability = 0;     // that an element becomes 0
   std::uint64_t states = 0;  // address of the generator's state in device memory; 0: none
@@ -23,7 +24,7 @@ struct DnnDropout {
   }
 };
 
-// Layers of cells one on another; sizes in elements.
+// Stacked layers of recurrent cells; sizes in elements.
 struct DnnRnn {
   std::int32_t algorithm = CUDNN_RNN_ALGO_STANDARD;
   std::int32_t cell = CUDNN_RNN_TANH;
@@ -66,8 +67,8 @@ struct DnnRnnData {
   }
 };
 
-// All shapes of one computation. The states at the beginning and at the end have one shape: layers
-// and directions, batch, size.
+// All shapes of one computation. The initial and the final states have one shape: layers and
+// directions, batch, size.
 struct DnnRnnShapes {
   DnnRnn rnn;
   DnnRnnData x;
@@ -83,7 +84,7 @@ struct DnnRnnShapes {
 
 }  // namespace torpor
 
-// What the C interface points to.
+// The objects behind the pointers of the C interface.
 struct cudnnDropoutStruct : torpor::DnnDropout {};
 struct cudnnRNNStruct : torpor::DnnRnn {
   cudnnDropoutDescriptor_t dropout_descriptor = nullptr;  // as it was set, for who asks

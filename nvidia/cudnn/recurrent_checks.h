@@ -7,7 +7,8 @@
 #include "nvidia/cudnn/recurrent.h"
 #include "nvidia/cudnn/shapes.h"
 
-// Whether the descriptors of recurrent layers make sense, alone and together. For any numbers.
+// Validity of the descriptors of recurrent layers, alone and together, and derived sizes. Safe for
+// arbitrary values.
 namespace torpor {
 
 constexpr bool DnnIsValid(const DnnDropout& d) { return d.probability >= 0 && d.probability <= 1; }
@@ -31,12 +32,15 @@ constexpr bool DnnIsValid(const DnnRnn& r) {
   return known && sized && DnnIsValid(r.dropout);
 }
 
+// 2 for bidirectional layers, else 1.
 constexpr std::int32_t DnnDirections(const DnnRnn& r) {
   return r.direction == CUDNN_BIDIRECTIONAL ? 2 : 1;
 }
-// Each has its weights: layer after layer, of each both directions.
+// The number of pseudo layers, each with weights of its own: the directions of every layer, layer
+// after layer.
 constexpr std::int32_t DnnPseudoLayers(const DnnRnn& r) { return r.layers * DnnDirections(r); }
 
+// Gates of a cell, each with a matrix for the input and a matrix for the state.
 constexpr std::int32_t DnnGates(const DnnRnn& r) {
   switch (r.cell) {
     case CUDNN_LSTM:
@@ -48,12 +52,13 @@ constexpr std::int32_t DnnGates(const DnnRnn& r) {
   }
 }
 constexpr bool DnnHasProjection(const DnnRnn& r) { return r.projection_size < r.hidden_size; }
-// The numbers of a pseudo layer's matrices: those of the gates from the input, those from the
-// state, and that of the projection.
+// The number of a pseudo layer's matrices: of the gates from the input, of the gates from the
+// state, and of the projection.
 constexpr std::int32_t DnnLinearLayers(const DnnRnn& r) {
   return 2 * DnnGates(r) + (DnnHasProjection(r) ? 1 : 0);
 }
 
+// Whether the sequences lie in memory without gaps, step by step.
 constexpr bool DnnIsPacked(const DnnRnnData& x) {
   return x.layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
 }
@@ -67,11 +72,11 @@ inline bool DnnIsValid(const DnnRnnData& x) {
   const bool fit = std::all_of(x.lengths.begin(), x.lengths.end(), [&](std::int32_t length) {
     return length >= 0 && length <= x.max_steps;
   });
-  // Packed ones lie step by step, so that the longest come first.
+  // Packed sequences are stored step by step, so the longest come first.
   return fit && (!DnnIsPacked(x) || std::is_sorted(x.lengths.rbegin(), x.lengths.rend()));
 }
 
-// The vectors that lie in memory.
+// The number of vectors in memory.
 inline std::uint64_t DnnRows(const DnnRnnData& x) {
   if (!DnnIsPacked(x))
     return DnnTimes(static_cast<std::uint64_t>(x.max_steps), static_cast<std::uint64_t>(x.batch));
@@ -85,7 +90,7 @@ inline std::uint64_t DnnBytes(const DnnRnnData& x) {
                   DnnTypeBytes(x.type));
 }
 
-// Whether it is a dense tensor of states of that size; further dimensions are of one element.
+// Whether `states` is a dense tensor of states of that size; further dimensions must have size 1.
 constexpr bool DnnHoldsStates(const DnnTensor& states, const DnnRnn& r, std::int32_t batch,
                               std::int32_t size) {
   if (!DnnIsValid(states) || states.rank < 3 || states.type != r.type ||
@@ -101,7 +106,7 @@ constexpr bool DnnHoldsStates(const DnnTensor& states, const DnnRnn& r, std::int
   return true;
 }
 
-// What is wrong with the shapes of one computation; null: nothing.
+// Returns the fault of the shapes of one computation, or null.
 inline const char* DnnFault(const DnnRnnShapes& s) {
   if (!DnnIsValid(s.rnn)) return "the layers' descriptor is not set, or not valid";
   if (!DnnIsValid(s.x) || !DnnIsValid(s.y)) return "a sequence's descriptor is not set";
@@ -124,7 +129,8 @@ inline const char* DnnFault(const DnnRnnShapes& s) {
   return nullptr;
 }
 
-// The descriptors of a call. States are there where one of their addresses is.
+// The descriptors of a call. `has_hidden` and `has_cell` tell whether the call passes an address of
+// such states.
 struct DnnRnnDescriptors {
   const cudnnRNNStruct* rnn = nullptr;
   const cudnnRNNDataStruct* x = nullptr;
@@ -135,7 +141,8 @@ struct DnnRnnDescriptors {
   bool has_cell = false;
 };
 
-// Makes one value of them; what is wrong with them, or null: nothing. `shapes` must be new.
+// Copies the descriptors to `shapes`, which must be default-constructed. Returns their fault, or
+// null.
 inline const char* DnnReadShapes(const DnnRnnDescriptors& given, bool is_training,
                                  DnnRnnShapes& shapes) {
   if (given.rnn == nullptr || given.x == nullptr || given.y == nullptr)
@@ -149,7 +156,7 @@ inline const char* DnnReadShapes(const DnnRnnDescriptors& given, bool is_trainin
       return "hidden states are given without their descriptor";
     shapes.hidden = *given.hidden;
   }
-  // cuDNN does not look at those of other cells.
+  // cuDNN ignores the cell states of cells other than LSTMs.
   if (given.has_cell && shapes.rnn.cell == CUDNN_LSTM) {
     if (given.cell == nullptr || given.cell->rank == 0)
       return "cell states are given without their descriptor";

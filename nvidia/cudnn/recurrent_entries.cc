@@ -1,5 +1,6 @@
-// The C entries that make, change and read the descriptors of recurrent layers and of dropout, but
-// for the ones that need a GPU. The replacement library and the emulated one have them both.
+// The C entries that create, change and read the descriptors of recurrent layers and of dropout,
+// except for entries that need a GPU. Both the replacement library and the emulated library compile
+// this file.
 #include <cudnn.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* dropout) {
 cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropout) {
   return DnnDestroy(dropout);
 }
-// The states in device memory stay as they are.
+// Leaves the states in device memory unchanged.
 cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t dropout, cudnnHandle_t,
                                             float probability, void* states, size_t states_bytes,
                                             unsigned long long seed) {

@@ -5,11 +5,13 @@
 
 #include "nvidia/cudnn/descriptors.h"
 
-// Shapes that follow from descriptors. For any numbers: what does not fit is 0 or endless.
+// Validity of descriptors, and shapes derived from them. Safe for arbitrary values: results that do
+// not fit are 0 or kDnnEndless.
 namespace torpor {
 
 inline constexpr std::uint64_t kDnnEndless = ~std::uint64_t{0};
 
+// Saturating arithmetic.
 constexpr std::uint64_t DnnTimes(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? kDnnEndless : product;
@@ -21,11 +23,13 @@ constexpr std::uint64_t DnnPlus(std::uint64_t a, std::uint64_t b) {
 
 constexpr bool DnnRankIsValid(std::int32_t rank) { return rank >= 1 && rank <= kDnnMostDims; }
 
-// How many dimensions a descriptor of that rank has; none if it is not valid.
+// The number of dimensions of a descriptor; 0 if the rank is invalid.
 constexpr std::size_t DnnDimensions(std::int32_t rank) {
   return DnnRankIsValid(rank) ? static_cast<std::size_t>(rank) : 0;
 }
 
+// DnnIsValid checks a descriptor by itself, as the setters of cuDNN do; DnnBytes computes its
+// extent.
 constexpr bool DnnIsValid(const DnnTensor& x) {
   if (DnnTypeBytes(x.type) == 0 || !DnnRankIsValid(x.rank)) return false;
   for (std::size_t i = 0; i < DnnDimensions(x.rank); ++i) {
@@ -34,7 +38,7 @@ constexpr bool DnnIsValid(const DnnTensor& x) {
   return true;
 }
 
-// From the first element to the end of the last.
+// Bytes from the first element to the end of the last.
 constexpr std::uint64_t DnnBytes(const DnnTensor& x) {
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < DnnDimensions(x.rank); ++i) {
@@ -52,6 +56,7 @@ constexpr bool DnnIsValid(const DnnFilter& w) {
   return w.format == CUDNN_TENSOR_NCHW || w.format == CUDNN_TENSOR_NHWC;
 }
 
+// Bytes of a filter, dense.
 constexpr std::uint64_t DnnBytes(const DnnFilter& w) {
   std::uint64_t bytes = DnnTypeBytes(w.type);
   for (std::size_t i = 0; i < DnnDimensions(w.rank); ++i)
@@ -59,7 +64,7 @@ constexpr std::uint64_t DnnBytes(const DnnFilter& w) {
   return bytes;
 }
 
-// Ranks of windows: those of a tensor without its first two dimensions.
+// Whether `rank` is a legal rank of a window: a tensor's without the first two dimensions.
 constexpr bool DnnWindowIsValid(std::int32_t rank) { return rank >= 1 && rank <= kDnnMostDims - 2; }
 
 constexpr bool DnnIsValid(const DnnConvolution& c) {
@@ -98,8 +103,8 @@ constexpr bool DnnIsValid(const DnnLrn& n) {
   return n.size >= CUDNN_LRN_MIN_N && n.size <= CUDNN_LRN_MAX_N;
 }
 
-// A tensor whose dimensions lie densely in the order of a format; strides of 0 where one would not
-// fit 32 bits, which makes none that is valid.
+// Returns a dense tensor in the order of `format`. A stride that does not fit 32 bits becomes -1,
+// which makes the tensor invalid.
 constexpr DnnTensor DnnDense(std::int32_t type, std::int32_t format, std::int32_t rank,
                              const DnnDims& dims) {
   DnnTensor x{.type = type, .rank = rank, .dims = dims};
@@ -116,7 +121,8 @@ constexpr DnnTensor DnnDense(std::int32_t type, std::int32_t format, std::int32_
   return x;
 }
 
-// The dimensions of what a convolution or pooling makes; false where they do not go together.
+// Compute the dimensions of a convolution's or pooling's result. Return false if the arguments do
+// not fit each other.
 constexpr bool DnnOutputDims(const DnnConvolution& c, const DnnTensor& x, const DnnFilter& w,
                              DnnDims& dims) {
   if (!DnnIsValid(c) || !DnnIsValid(x) || !DnnIsValid(w) || x.rank != c.rank + 2 ||
@@ -148,7 +154,7 @@ constexpr bool DnnOutputDims(const DnnPooling& p, const DnnTensor& x, DnnDims& d
   return true;
 }
 
-// Bytes of alpha and beta of calls on tensors of a type.
+// Bytes of a scaling factor, alpha or beta, in calls on tensors of `type`.
 constexpr std::uint64_t DnnScalarBytes(std::int32_t type) {
   return type == CUDNN_DATA_DOUBLE ? sizeof(double) : sizeof(float);
 }

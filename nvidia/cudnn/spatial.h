@@ -8,13 +8,13 @@
 #include "nvidia/cudnn/descriptors.h"
 #include "nvidia/cudnn/shapes.h"
 
-// cuDNN's spatial transformer: a plain value as the descriptors of descriptors.h are, and what
-// follows from it for any numbers.
+// cuDNN's spatial transformer as a plain value (descriptors.h), and derived tensors. Safe for
+// arbitrary values.
 namespace torpor {
 
 inline constexpr int kDnnTransformedRank = 4;
 
-// Of what a transformation makes: how many images, their channels, rows and columns.
+// The shape of the output: samples, channels, rows and columns.
 struct DnnSpatialTransformer {
   std::int32_t sampler = CUDNN_SAMPLER_BILINEAR;
   std::int32_t type = CUDNN_DATA_FLOAT;
@@ -26,12 +26,12 @@ struct DnnSpatialTransformer {
   }
 };
 
-// The grid: for each pixel that is made, where in the source it is taken from, as x and y of -1 to
-// 1. Images x rows x columns x 2, dense.
+// The grid: for each output pixel, the position in the source, x and y from -1 to 1. Samples x rows
+// x columns x 2, dense.
 constexpr DnnTensor DnnGrid(const DnnSpatialTransformer& t) {
   return DnnDense(t.type, CUDNN_TENSOR_NCHW, 4, {t.dims[0], t.dims[2], t.dims[3], 2});
 }
-// The affine maps of which a grid is made, images x 2 x 3, dense.
+// The affine maps from which a grid is generated, samples x 2 x 3, dense.
 constexpr DnnTensor DnnTheta(const DnnSpatialTransformer& t) {
   return DnnDense(t.type, CUDNN_TENSOR_NCHW, 3, {t.dims[0], 2, 3});
 }
@@ -45,5 +45,5 @@ constexpr bool DnnIsValid(const DnnSpatialTransformer& t) {
 
 }  // namespace torpor
 
-// What the C interface points to.
+// The object behind the pointer of the C interface.
 struct cudnnSpatialTransformerStruct : torpor::DnnSpatialTransformer {};

@@ -1,5 +1,5 @@
-// The C entries of the spatial transformer's descriptor. The replacement library and the emulated
-// one have them both.
+// The C entries of the spatial transformer's descriptor. Both the replacement library and the
+// emulated library compile this file.
 #include <algorithm>
 
 #include "nvidia/cudnn/descriptor_entries.h"

@@ -1,5 +1,5 @@
-// The C entries that make, change and read the descriptors of tensors and filters. The replacement
-// library and the emulated one have them both.
+// The C entries that create, change and read the descriptors of tensors and filters. Both the
+// replacement library and the emulated library compile this file.
 #include <cudnn.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace torpor {
 namespace {
 
-// False for null and for ranks that do not fit.
+// Copies `rank` dimensions; returns false for null and for illegal ranks.
 bool Read(const int* from, int rank, DnnDims& dims) {
   if (from == nullptr || !DnnRankIsValid(rank)) return false;
   std::copy_n(from, rank, dims.begin());
@@ -26,7 +26,7 @@ constexpr bool IsFormat(int format) {
   return format == CUDNN_TENSOR_NCHW || format == CUDNN_TENSOR_NHWC;
 }
 
-// Tensors whose elements share bytes, or lie in vectors, are not supported.
+// Whether elements share bytes or lie in vectors; such tensors are not supported.
 bool IsPacked(int format, int type) {
   return format == CUDNN_TENSOR_NCHW_VECT_C || type == CUDNN_DATA_INT8x4 ||
          type == CUDNN_DATA_UINT8x4 || type == CUDNN_DATA_INT8x32 || type == CUDNN_DATA_FP4_E2M1 ||
@@ -59,7 +59,7 @@ cudnnStatus_t SetFilter(cudnnFilterDescriptor_t filter, int type, int format, in
   return DnnSet(filter, value);
 }
 
-// Scale, bias and statistics: one a channel, or one an activation.
+// Derives the tensor of scale, bias and statistics: one per channel, or one per activation.
 cudnnStatus_t Derive(cudnnTensorDescriptor_t derived, cudnnTensorDescriptor_t x,
                      bool per_activation) {
   if (derived == nullptr || x == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
