@@ -56,11 +56,11 @@ std::optional<std::span<const std::byte>> ElfFile::Content(const Elf64_Shdr& sec
 }
 
 std::string_view ElfFile::TextAt(const Elf64_Shdr& table, std::uint64_t index,
-                                 std::size_t most) const {
+                                 std::size_t max) const {
   const std::uint64_t begin = table.sh_offset + index;
   if (begin < index || begin >= bytes_.size()) return {};
   const auto* const text = reinterpret_cast<const char*>(bytes_.data() + begin);
-  return {text, strnlen(text, std::min<std::size_t>(most, bytes_.size() - begin))};
+  return {text, strnlen(text, std::min<std::size_t>(max, bytes_.size() - begin))};
 }
 
 std::uint64_t ElfFileBytes(const void* image) {

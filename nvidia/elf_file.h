@@ -39,7 +39,7 @@ class ElfFile {
   // Returns the text at `index` of a string table, cut at `max` characters and at the end of the
   // file. Empty outside the table.
   std::string_view TextAt(const Elf64_Shdr& table, std::uint64_t index,
-                          std::size_t most = std::string_view::npos) const;
+                          std::size_t max = std::string_view::npos) const;
 
   // Reads entry `index` of a section that is a table of T. Returns false past the end of the
   // section or of the file.

@@ -72,10 +72,10 @@ constexpr std::uint64_t CountWeights(const DnnRnn& rnn) {
   const std::uint64_t rows = size(std::int64_t{DnnGates(rnn)} * rnn.hidden_size);
   const std::uint64_t output = size(std::int64_t{rnn.projection_size} * DnnDirections(rnn));
   const std::uint64_t widest = output + size(rnn.input_size) + size(rnn.projection_size) + 2;
-  const std::uint64_t most =
+  const std::uint64_t max =
       DnnTimes(size(DnnPseudoLayers(rnn)),
                DnnPlus(DnnTimes(rows, widest), DnnTimes(output, size(rnn.hidden_size))));
-  return most > UINT64_MAX / 16 ? kDnnEndless : RecurrentWeights(rnn).size();
+  return max > UINT64_MAX / 16 ? kDnnEndless : RecurrentWeights(rnn).size();
 }
 
 }  // namespace torpor::emulator

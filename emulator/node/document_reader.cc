@@ -63,22 +63,22 @@ double DocumentReader::Number(const YAML::Node& node, const char* key, NumberRan
   if (!value && fallback) return *fallback;
   double number = NAN;
   const bool is_number = value && value.IsScalar() && YAML::convert<double>::decode(value, number);
-  if (is_number && number >= range.least && number <= range.most) return number;
-  Fail(value ? value : node, std::string(key) + " must be a number from " + Text(range.least) +
-                                 " to " + Text(range.most));
-  return range.most;
+  if (is_number && number >= range.min && number <= range.max) return number;
+  Fail(value ? value : node,
+       std::string(key) + " must be a number from " + Text(range.min) + " to " + Text(range.max));
+  return range.max;
 }
 
-unsigned DocumentReader::Count(const YAML::Node& node, const std::string& what, unsigned least,
-                               unsigned most) {
+unsigned DocumentReader::Count(const YAML::Node& node, const std::string& what, unsigned min,
+                               unsigned max) {
   int number = -1;
   const bool is_number = node.IsScalar() && YAML::convert<int>::decode(node, number);
-  if (is_number && number >= static_cast<int>(least) && number <= static_cast<int>(most)) {
+  if (is_number && number >= static_cast<int>(min) && number <= static_cast<int>(max)) {
     return static_cast<unsigned>(number);
   }
-  Fail(node, what + " must be a whole number from " + std::to_string(least) + " to " +
-                 std::to_string(most));
-  return least;
+  Fail(node,
+       what + " must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  return min;
 }
 
 bool DocumentReader::Choice(const YAML::Node& node, const char* key, bool fallback) {

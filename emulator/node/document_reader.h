@@ -11,8 +11,8 @@ namespace torpor::emulator {
 
 // Inclusive bounds of a number.
 struct NumberRange {
-  double least;
-  double most;
+  double min;
+  double max;
 };
 
 // Reads values of a YAML document strictly and keeps the first problem, with its line. After a
@@ -36,7 +36,7 @@ class DocumentReader {
   double Number(const YAML::Node& node, const char* key, NumberRange range,
                 std::optional<double> fallback = std::nullopt);
   // Returns `node` itself as a whole number.
-  unsigned Count(const YAML::Node& node, const std::string& what, unsigned least, unsigned most);
+  unsigned Count(const YAML::Node& node, const std::string& what, unsigned min, unsigned max);
   // Returns `true` or `false` under `key`, or the fallback.
   bool Choice(const YAML::Node& node, const char* key, bool fallback);
   // Returns the text under `key`. Fails if the text is missing or empty.

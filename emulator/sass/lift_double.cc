@@ -16,13 +16,13 @@ Value IsNan(Emitter& to, const Value& value) {
 }
 
 // .MIN and .MAX: writes whether a is the extreme, and whether both are NaN.
-void WriteExtreme(Emitter& to, const Instruction& instruction, bool least, const Value& a,
+void WriteExtreme(Emitter& to, const Instruction& instruction, bool is_min, const Value& a,
                   const Value& b) {
   if (!instruction.PredicateSourceAt(87, 90).always() || instruction.Bits(74, 2) != 0) {
     return to.Unsupported("of an extreme with another predicate");
   }
   const Value extreme =
-      to.Compute(Width::k64, least ? "min.f64 ?, ?, ?" : "max.f64 ?, ?, ?", {a, b});
+      to.Compute(Width::k64, is_min ? "min.f64 ?, ?, ?" : "max.f64 ?, ?, ?", {a, b});
   const Value is_a = to.Compute(Width::kPredicate, "setp.eq.b64 ?, ?, ?", {extreme, a});
   const Value neither =
       to.Compute(Width::kPredicate, "and.pred ?, ?, ?", {IsNan(to, a), IsNan(to, b)});

@@ -56,16 +56,16 @@ void LiftFfma(Emitter& to, const Instruction& instruction) {
 // The minimum under the predicate, else the maximum; of a number and NaN, the number.
 void LiftFmnmx(Emitter& to, const Instruction& instruction) {
   const std::string type = FlushesToZero(instruction) ? ".ftz.f32 ?, ?, ?" : ".f32 ?, ?, ?";
-  const PredicateOperand least = instruction.PredicateSourceAt(87, 90);
+  const PredicateOperand is_min = instruction.PredicateSourceAt(87, 90);
   const Value a = ReadFloat(to, instruction.a());
   const Value b = ReadFloat(to, SecondSource(instruction));
   const Register result = instruction.destination();
-  if (least.reg.is_fixed()) {
-    return to.Emit((least.negated ? "max" : "min") + type, {to.Write(result), a, b});
+  if (is_min.reg.is_fixed()) {
+    return to.Emit((is_min.negated ? "max" : "min") + type, {to.Write(result), a, b});
   }
   const Value smaller = to.Compute(Width::k32, "min" + type, {a, b});
   const Value larger = to.Compute(Width::k32, "max" + type, {a, b});
-  to.Emit("selp.b32 ?, ?, ?, ?", {to.Write(result), smaller, larger, to.Read(least)});
+  to.Emit("selp.b32 ?, ?, ?, ?", {to.Write(result), smaller, larger, to.Read(is_min)});
 }
 
 void LiftFsel(Emitter& to, const Instruction& instruction) {

@@ -379,16 +379,16 @@ void LiftIsetp(Emitter& to, const Instruction& instruction) {
 
 void LiftImnmx(Emitter& to, const Instruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
-  const PredicateOperand least = instruction.PredicateSourceAt(87, 90);
+  const PredicateOperand is_min = instruction.PredicateSourceAt(87, 90);
   const Value a = to.Read(instruction.a());
   const Value b = to.Read(instruction.b());
   const Value result = to.Write(instruction.destination());
-  if (least.reg.is_fixed()) {
-    return to.Emit((least.negated ? "max." : "min.") + type + " ?, ?, ?", {result, a, b});
+  if (is_min.reg.is_fixed()) {
+    return to.Emit((is_min.negated ? "max." : "min.") + type + " ?, ?, ?", {result, a, b});
   }
   const Value low = to.Compute(Width::k32, "min." + type + " ?, ?, ?", {a, b});
   const Value high = to.Compute(Width::k32, "max." + type + " ?, ?, ?", {a, b});
-  to.Emit("selp.b32 ?, ?, ?, ?", {result, low, high, to.Read(least)});
+  to.Emit("selp.b32 ?, ?, ?, ?", {result, low, high, to.Read(is_min)});
 }
 
 void LiftIabs(Emitter& to, const Instruction& instruction) {

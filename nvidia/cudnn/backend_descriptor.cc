@@ -15,8 +15,8 @@ struct Rule {
   const char* text;
   Use use;
   cudnnBackendAttributeType_t type;
-  std::int64_t least;  // elements
-  std::int64_t most;
+  std::int64_t min;  // elements
+  std::int64_t max;
   // For elements that are descriptors: the range of legal kinds.
   cudnnBackendDescriptorType_t first = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
   cudnnBackendDescriptorType_t last = first;
@@ -28,8 +28,8 @@ constexpr std::int64_t kMany = 1024;
 
 constexpr Rule Plain(cudnnBackendDescriptorType_t kind, cudnnBackendAttributeName_t name,
                      const char* text, Use use, cudnnBackendAttributeType_t type,
-                     std::int64_t least = 1, std::int64_t most = 1) {
-  return {kind, name, text, use, type, least, most};
+                     std::int64_t min = 1, std::int64_t max = 1) {
+  return {kind, name, text, use, type, min, max};
 }
 constexpr Rule Scalar(cudnnBackendDescriptorType_t kind, cudnnBackendAttributeName_t name,
                       const char* text) {
@@ -39,8 +39,8 @@ constexpr Rule Scalar(cudnnBackendDescriptorType_t kind, cudnnBackendAttributeNa
 }
 constexpr Rule Descriptors(cudnnBackendDescriptorType_t kind, cudnnBackendAttributeName_t name,
                            const char* text, Use use, cudnnBackendDescriptorType_t first,
-                           std::int64_t least = 1, std::int64_t most = 1) {
-  return {kind, name, text, use, CUDNN_TYPE_BACKEND_DESCRIPTOR, least, most, first, first};
+                           std::int64_t min = 1, std::int64_t max = 1) {
+  return {kind, name, text, use, CUDNN_TYPE_BACKEND_DESCRIPTOR, min, max, first, first};
 }
 constexpr Rule Operations(cudnnBackendAttributeName_t name, const char* text) {
   Rule rule = Descriptors(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, name, text, Use::kRequired,
@@ -59,8 +59,8 @@ constexpr Use kAnswer = Use::kAnswer;
 
 constexpr Rule kRules[] = {
     Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_DATA_TYPE), kRequired, CUDNN_TYPE_DATA_TYPE),
-    Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_DIMENSIONS), kRequired, CUDNN_TYPE_INT64, 1, kDnnMostDims),
-    Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_STRIDES), kRequired, CUDNN_TYPE_INT64, 1, kDnnMostDims),
+    Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_DIMENSIONS), kRequired, CUDNN_TYPE_INT64, 1, kDnnMaxDims),
+    Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_STRIDES), kRequired, CUDNN_TYPE_INT64, 1, kDnnMaxDims),
     Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_UNIQUE_ID), kRequired, CUDNN_TYPE_INT64),
     Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_BYTE_ALIGNMENT), kRequired, CUDNN_TYPE_INT64),
     Plain(KIND(TENSOR), ATTRIBUTE(TENSOR_IS_VIRTUAL), kOptional, CUDNN_TYPE_BOOLEAN),
@@ -75,13 +75,13 @@ constexpr Rule kRules[] = {
           CUDNN_TYPE_CONVOLUTION_MODE),
     Plain(KIND(CONVOLUTION), ATTRIBUTE(CONVOLUTION_SPATIAL_DIMS), kRequired, CUDNN_TYPE_INT64),
     Plain(KIND(CONVOLUTION), ATTRIBUTE(CONVOLUTION_PRE_PADDINGS), kRequired, CUDNN_TYPE_INT64, 1,
-          kDnnMostDims),
+          kDnnMaxDims),
     Plain(KIND(CONVOLUTION), ATTRIBUTE(CONVOLUTION_POST_PADDINGS), kRequired, CUDNN_TYPE_INT64, 1,
-          kDnnMostDims),
+          kDnnMaxDims),
     Plain(KIND(CONVOLUTION), ATTRIBUTE(CONVOLUTION_DILATIONS), kRequired, CUDNN_TYPE_INT64, 1,
-          kDnnMostDims),
+          kDnnMaxDims),
     Plain(KIND(CONVOLUTION), ATTRIBUTE(CONVOLUTION_FILTER_STRIDES), kRequired, CUDNN_TYPE_INT64, 1,
-          kDnnMostDims),
+          kDnnMaxDims),
 
     Plain(KIND(POINTWISE), ATTRIBUTE(POINTWISE_MODE), kRequired, CUDNN_TYPE_POINTWISE_MODE),
     Plain(KIND(POINTWISE), ATTRIBUTE(POINTWISE_MATH_PREC), kRequired, CUDNN_TYPE_DATA_TYPE),
@@ -273,11 +273,11 @@ DnnVerdict DnnSetAttribute(DnnBackendState& state, cudnnBackendAttributeName_t n
   const Rule& rule = *FindRule(state.kind(), name);
   if (rule.use == Use::kAnswer)
     return {CUDNN_STATUS_BAD_PARAM, std::string(rule.text) + " can only be read"};
-  if (count < rule.least || count > rule.most) {
+  if (count < rule.min || count > rule.max) {
     return {CUDNN_STATUS_BAD_PARAM, std::string(rule.text) + ": " + std::to_string(count) +
                                         " elements, where there must be " +
-                                        std::to_string(rule.least) + " to " +
-                                        std::to_string(rule.most)};
+                                        std::to_string(rule.min) + " to " +
+                                        std::to_string(rule.max)};
   }
   if (elements == nullptr && count > 0)
     return {CUDNN_STATUS_BAD_PARAM_NULL_POINTER, std::string(rule.text) + ": no elements"};

@@ -202,8 +202,8 @@ DnnBackendReference GivenKnobRange(const DnnKnobRange& range) {
     state.Put(name, CUDNN_TYPE_INT64, std::vector{number});
   };
   state.Put(CUDNN_ATTR_KNOB_INFO_TYPE, CUDNN_TYPE_KNOB_TYPE, std::vector{range.type});
-  put(CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE, range.least);
-  put(CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE, range.most);
+  put(CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE, range.min);
+  put(CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE, range.max);
   put(CUDNN_ATTR_KNOB_INFO_STRIDE, range.step);
   return Given(std::move(state), {});
 }

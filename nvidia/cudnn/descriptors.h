@@ -10,8 +10,8 @@
 // emulated library reads them.
 namespace torpor {
 
-inline constexpr int kDnnMostDims = CUDNN_DIM_MAX;
-using DnnDims = std::array<std::int32_t, kDnnMostDims>;
+inline constexpr int kDnnMaxDims = CUDNN_DIM_MAX;
+using DnnDims = std::array<std::int32_t, kDnnMaxDims>;
 
 // A tensor of `rank` dimensions; strides in elements.
 struct DnnTensor {

@@ -120,13 +120,13 @@ struct DnnEngineConfig {
 // The legal values of a knob, bounds included.
 struct DnnKnobRange {
   std::int32_t type = 0;
-  std::int64_t least = 0;
-  std::int64_t most = 0;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
   std::int64_t step = 1;
 
   template <typename V>
   void Visit(V& v) {
-    v(type), v(least), v(most), v(step);
+    v(type), v(min), v(max), v(step);
   }
 };
 

@@ -47,10 +47,10 @@ cudnnStatus_t SetPooling(cudnnPoolingDescriptor_t pooling, int mode, int nan, in
 
 // Changes one member to a value within [min, max].
 template <typename Descriptor, typename Value>
-cudnnStatus_t SetMember(Descriptor* descriptor, std::int32_t Value::*member, int value, int least,
-                        int most) {
+cudnnStatus_t SetMember(Descriptor* descriptor, std::int32_t Value::*member, int value, int min,
+                        int max) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  if (value < least || value > most) return CUDNN_STATUS_BAD_PARAM;
+  if (value < min || value > max) return CUDNN_STATUS_BAD_PARAM;
   descriptor->*member = value;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -115,12 +115,12 @@ cudnnStatus_t cudnnGetConvolution2dDescriptor(const cudnnConvolutionDescriptor_t
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDescriptor_t convolution,
-                                              int most, int* rank, int* padding, int* strides,
+                                              int max, int* rank, int* padding, int* strides,
                                               int* dilation, cudnnConvolutionMode_t* mode,
                                               cudnnDataType_t* compute_type) {
   if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  if (most < 0) return CUDNN_STATUS_BAD_PARAM;
-  const int count = std::min(most, convolution->rank);
+  if (max < 0) return CUDNN_STATUS_BAD_PARAM;
+  const int count = std::min(max, convolution->rank);
   DnnPut(rank, convolution->rank);
   Write(convolution->padding, count, padding);
   Write(convolution->strides, count, strides);
@@ -165,7 +165,7 @@ cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDescri
                                                     const cudnnTensorDescriptor_t x,
                                                     const cudnnFilterDescriptor_t filter, int* n,
                                                     int* c, int* h, int* w) {
-  int dims[kDnnMostDims] = {};
+  int dims[kDnnMaxDims] = {};
   const cudnnStatus_t status =
       cudnnGetConvolutionNdForwardOutputDim(convolution, x, filter, 4, dims);
   if (status != CUDNN_STATUS_SUCCESS) return status;
@@ -211,12 +211,12 @@ cudnnStatus_t cudnnGetPooling2dDescriptor(const cudnnPoolingDescriptor_t pooling
   DnnPut(stride_w, pooling->strides[1]);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetPoolingNdDescriptor(const cudnnPoolingDescriptor_t pooling, int most,
+cudnnStatus_t cudnnGetPoolingNdDescriptor(const cudnnPoolingDescriptor_t pooling, int max,
                                           cudnnPoolingMode_t* mode, cudnnNanPropagation_t* nan,
                                           int* rank, int* window, int* padding, int* strides) {
   if (pooling == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  if (most < 0) return CUDNN_STATUS_BAD_PARAM;
-  const int count = std::min(most, pooling->rank);
+  if (max < 0) return CUDNN_STATUS_BAD_PARAM;
+  const int count = std::min(max, pooling->rank);
   DnnPut(mode, pooling->mode);
   DnnPut(nan, pooling->nan);
   DnnPut(rank, pooling->rank);
@@ -235,7 +235,7 @@ cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(const cudnnPoolingDescriptor_t p
 cudnnStatus_t cudnnGetPooling2dForwardOutputDim(const cudnnPoolingDescriptor_t pooling,
                                                 const cudnnTensorDescriptor_t x, int* n, int* c,
                                                 int* h, int* w) {
-  int dims[kDnnMostDims] = {};
+  int dims[kDnnMaxDims] = {};
   const cudnnStatus_t status = cudnnGetPoolingNdForwardOutputDim(pooling, x, 4, dims);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   int* const sizes[] = {n, c, h, w};

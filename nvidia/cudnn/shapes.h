@@ -21,7 +21,7 @@ constexpr std::uint64_t DnnPlus(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? kDnnEndless : sum;
 }
 
-constexpr bool DnnRankIsValid(std::int32_t rank) { return rank >= 1 && rank <= kDnnMostDims; }
+constexpr bool DnnRankIsValid(std::int32_t rank) { return rank >= 1 && rank <= kDnnMaxDims; }
 
 // The number of dimensions of a descriptor; 0 if the rank is invalid.
 constexpr std::size_t DnnDimensions(std::int32_t rank) {
@@ -65,7 +65,7 @@ constexpr std::uint64_t DnnBytes(const DnnFilter& w) {
 }
 
 // Whether `rank` is a legal rank of a window: a tensor's without the first two dimensions.
-constexpr bool DnnWindowIsValid(std::int32_t rank) { return rank >= 1 && rank <= kDnnMostDims - 2; }
+constexpr bool DnnWindowIsValid(std::int32_t rank) { return rank >= 1 && rank <= kDnnMaxDims - 2; }
 
 constexpr bool DnnIsValid(const DnnConvolution& c) {
   if (!DnnWindowIsValid(c.rank) || c.groups < 1 || DnnTypeBytes(c.compute_type) == 0) return false;

@@ -87,7 +87,7 @@ class ShapeReader {
   cudnnStatus_t Read(DnnTensor& shape) const {
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     const cudnnStatus_t status = f_.cudnnGetTensorNdDescriptor(
-        real_, kDnnMostDims, &type, &shape.rank, shape.dims.data(), shape.strides.data());
+        real_, kDnnMaxDims, &type, &shape.rank, shape.dims.data(), shape.strides.data());
     shape.type = type;
     return status;
   }
