@@ -78,8 +78,8 @@ std::variant<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Setting<Config>& setting = NodeSettings()[i];
     app.add_option(FlagName(setting.key), texts[i], std::string(setting.help))
-        ->type_name(std::string(setting.value_name))
-        ->default_str(std::string(setting.default_text))
+        ->type_name(setting.value_name)
+        ->default_str(setting.DefaultText())
         ->group("Settings");
   }
   try {
@@ -243,7 +243,7 @@ int Run(int argc, char** argv) {
     return 0;
   }
 
-  SetUpLog(config->log_level, config->log_format == LogFormat::kJson);
+  SetUpLog(config->log.level, config->log.format);
   const sigset_t signals = BlockSignals();
   umask(0007);  // sockets and files are for owner and group
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(*config);

@@ -35,12 +35,6 @@ class Findings {
   std::vector<std::string> lines_;
 };
 
-template <typename T>
-const Setting<T>* FindSetting(std::span<const Setting<T>> settings, std::string_view key) {
-  const auto found = std::ranges::find(settings, key, &Setting<T>::key);
-  return found == settings.end() ? nullptr : &*found;
-}
-
 // Absolute, because clients in other folders are told the sockets' paths.
 std::string ResolvePath(const std::filesystem::path& folder, const std::string& text) {
   return text.empty() ? text : std::filesystem::absolute(folder / text).lexically_normal().string();
@@ -54,8 +48,7 @@ template <typename T>
 struct ListOf {
   std::string_view key;
   std::string_view item;  // what one is called
-  std::span<const Setting<T>> settings;
-  std::vector<std::string_view> required;
+  const Settings<T>& settings;
 };
 
 // Reads one YAML document into a Config.
@@ -71,9 +64,8 @@ class FileReader {
       return {};
     }
     ReadVersion(root);
-    const ListOf<TenantConfig> tenants{"tenants", "tenant", TenantSettings(), {"name"}};
-    const ListOf<FunctionConfig> functions{
-        "functions", "function", FunctionSettings(), {"name", "memory_limit"}};
+    const ListOf<TenantConfig> tenants{"tenants", "tenant", TenantSettings()};
+    const ListOf<FunctionConfig> functions{"functions", "function", FunctionSettings()};
     NamePlaces places;
     std::set<std::string> seen;
     for (const auto& entry : root) {
@@ -124,7 +116,7 @@ class FileReader {
   }
 
   template <typename T>
-  void ReadSetting(std::span<const Setting<T>> settings, T& target, const YAML::Node& key_node,
+  void ReadSetting(const Settings<T>& settings, T& target, const YAML::Node& key_node,
                    const YAML::Node& value, std::vector<std::string_view> other_keys) {
     const std::string& key = key_node.Scalar();
     const Setting<T>* const setting = FindSetting(settings, key);
@@ -190,9 +182,9 @@ class FileReader {
       if (KeyOf(entry.first, seen).empty()) continue;
       ReadSetting(list.settings, item, entry.first, entry.second, {});
     }
-    for (const std::string_view required : list.required) {
-      if (!seen.contains(std::string(required))) {
-        Complain(node, fmt::format("{} is missing; every {} needs one", required, list.item));
+    for (const Setting<T>& setting : list.settings) {
+      if (setting.is_required && !seen.contains(std::string(setting.key))) {
+        Complain(node, fmt::format("{} is missing; every {} needs one", setting.key, list.item));
       }
     }
     if (item.name.empty()) return;
@@ -264,18 +256,18 @@ void Finish(const NamePlaces& places, const std::string& file, Config& config, F
                                      path, kMaxSocketPath));
     }
   }
-  const std::string& anonymous = config.anonymous_function;
+  const std::string& anonymous = config.session.anonymous_function;
   if (!anonymous.empty() && !config.functions.contains(anonymous)) {
     findings.Add(file, fmt::format("anonymous_function: there is no function {}; add it under "
                                    "functions",
                                    anonymous));
   }
-  if (config.address_mode == "translate") {
-    for (const Bytes size : config.partition_sizes.value_or(std::vector<Bytes>())) {
-      if (size % config.chunk_bytes == 0) continue;
+  if (config.device.address_mode == AddressMode::kTranslate) {
+    for (const Bytes size : config.device.partition_sizes.value_or(std::vector<Bytes>())) {
+      if (size % config.device.chunk_bytes == 0) continue;
       findings.Add(file, fmt::format("partition_sizes: {} is no multiple of chunk_bytes, which is "
                                      "{}; leave it out, or make chunk_bytes smaller",
-                                     size, config.chunk_bytes));
+                                     size, config.device.chunk_bytes));
     }
   }
   for (const auto& [name, function] : config.functions) {

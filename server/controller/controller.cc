@@ -63,7 +63,7 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
       killer_(killer),
       telemetry_(telemetry),
       scheduler_(MakeScheduler(options_.config)),
-      addresses_(options_.config.address_base),
+      addresses_(options_.config.session.address_base),
       history_(kStories) {
   for (const GpuIndex gpu : options_.gpus) executors_.try_emplace(gpu, gpu);
   std::uint64_t next_instance = 1;

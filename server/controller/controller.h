@@ -377,7 +377,7 @@ class Controller {
   // Ends the executor's process, which is lost a little later.
   void Condemn(Executor& executor, const std::string& why);
   Bytes LargestPool() const;
-  Bytes ChunkBytes() const { return options_.config.chunk_bytes; }
+  Bytes ChunkBytes() const { return options_.config.device.chunk_bytes; }
 
   // controller_requests.cc
   void FlushGrants(Instance& instance);

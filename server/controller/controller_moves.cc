@@ -94,7 +94,7 @@ void Controller::DropSource(const SessionPtr& session, GpuIndex gpu, const Execu
 
 std::vector<GpuIndex> Controller::ImageSourcesOf(const Executor& executor) const {
   std::vector<GpuIndex> sources;
-  if (!options_.config.swap_from_peers) return sources;
+  if (!options_.config.scheduling.swap_from_peers) return sources;
   for (const int gpu : executor.registration().image_sources()) {
     if (executors_.count(GpuIndex{gpu}) > 0) sources.push_back(GpuIndex{gpu});
   }

@@ -97,7 +97,7 @@ void Controller::Greet(const SessionPtr& session, const wire::Hello& hello,
 }
 
 Controller::Instance* Controller::InstanceForToken(const std::string& token) {
-  if (token.empty()) return InstanceOf(options_.config.anonymous_function);
+  if (token.empty()) return InstanceOf(options_.config.session.anonymous_function);
   Instance* found = nullptr;
   for (const auto& [function, secret] : options_.tokens) {
     if (SecretsEqual(secret, token)) found = InstanceOf(function);
@@ -170,11 +170,12 @@ void Controller::Open(const SessionPtr& session) {
 
 absl::Status Controller::CreateMemory(Session& session, const Instance& instance) {
   const Bytes limit = MemoryLimit(instance);
-  const bool is_apart = options_.config.address_mode == "translate";
+  const bool is_apart = options_.config.device.address_mode == AddressMode::kTranslate;
   // Room for fragmentation, so that a program can really allocate all of its limit. What lies apart
   // takes up to twice its bytes of addresses.
   const Bytes room = is_apart ? 2 * limit + limit / 4 : limit + limit / 8;
-  session.device_bytes = RoundUp(std::max(options_.config.address_range, room), ChunkBytes());
+  session.device_bytes =
+      RoundUp(std::max(options_.config.session.address_range, room), ChunkBytes());
   const Bytes host_bytes = session.has_arena() ? kHostArenaBytes : 0;
   const auto address = addresses_.Reserve(session.device_bytes + host_bytes);
   if (!address) {
@@ -188,7 +189,7 @@ absl::Status Controller::CreateMemory(Session& session, const Instance& instance
   auto memory = repository_.Create(session.id, session.key,
                                    {.image = session.device_bytes,
                                     .host_arena = host_bytes,
-                                    .window = options_.config.window_bytes});
+                                    .window = options_.config.session.window_bytes});
   if (!memory.ok()) {
     ReleaseAddresses(session);
     return memory.status();
@@ -216,7 +217,7 @@ v1::DaemonMessage Controller::OpenSessionMessage(const Session& session) const {
   what.set_device_bytes(session.device_bytes);
   what.set_host_base(session.host_base);
   what.set_host_bytes(session.has_arena() ? kHostArenaBytes : 0);
-  what.set_window_bytes(options_.config.window_bytes);
+  what.set_window_bytes(options_.config.session.window_bytes);
   if (session.first != session.id) what.set_first_session_id(session.first.value);
   what.set_peer_key(session.peer_key.data(), session.peer_key.size());
   return message;
@@ -234,7 +235,7 @@ void Controller::OfferHello(const SessionPtr& session) {
   reply.memory_limit = MemoryLimit(instance);
   reply.host_base = session->host_base;
   reply.host_bytes = session->has_arena() ? kHostArenaBytes : 0;
-  reply.window_bytes = options_.config.window_bytes;
+  reply.window_bytes = options_.config.session.window_bytes;
   reply.devices = DescribeDevices(instance);
   reply.is_emulated = options_.config.is_emulated;
   reply.has_peer_access = HasPeerAccess();

@@ -18,7 +18,7 @@ void Add(const DeviceMemory::Session& session, MemorySnapshot& memory) {
 NodeSnapshot Controller::Snapshot() const {
   NodeSnapshot node;
   node.state = is_draining_ ? "draining" : IsReady() ? "ready" : "starting";
-  node.policy = options_.config.policy;
+  node.policy = options_.config.scheduling.policy;
   for (const auto& [id, instance] : instances_) {
     const std::optional<scheduler::Standing> standing = scheduler_.StandingOf(FunctionOf(instance));
     if (standing) node.alpha = standing->alpha;

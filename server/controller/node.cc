@@ -1,6 +1,5 @@
 #include "server/controller/node.h"
 
-#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/controller/controller.h"
@@ -28,6 +26,7 @@
 #include "server/links/control_service.h"
 #include "server/links/descriptor_server.h"
 #include "server/links/node_service.h"
+#include "server/settings/executor_settings.h"
 #include "server/supervisor/supervisor.h"
 #include "server/unix_socket/grpc_server.h"
 
@@ -37,11 +36,6 @@ namespace {
 constexpr Duration kListTimeout = std::chrono::seconds(30);
 // Executors and streams that do not end by themselves are ended after this.
 constexpr Duration kStopGrace = std::chrono::seconds(5);
-
-std::vector<std::string> LibraryArguments(const Config& config) {
-  if (config.cuda_library_dir.empty()) return {};
-  return {"--cuda-library-dir", config.cuda_library_dir};
-}
 
 // What the processes of an emulated node share; the emulator makes it.
 std::string EmulatorNodePath(const Config& config) { return config.run_dir + "/emulator-node"; }
@@ -60,39 +54,26 @@ std::vector<std::string> ExecutorEnvironment(const Config& config) {
   return environment;
 }
 
-std::string GroupBytesArgument(const Config& config) {
-  return config.swap_group_bytes == 0 ? "auto" : absl::StrCat(config.swap_group_bytes);
-}
-
-std::string PartitionSizesArgument(const Config& config) {
-  if (!config.partition_sizes) return "auto";
-  return config.partition_sizes->empty() ? "none" : absl::StrJoin(*config.partition_sizes, ",");
+ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uint64_t epoch) {
+  return {.gpu = gpu.value,
+          .epoch = epoch,
+          .daemon_socket = config.run_dir + "/node.sock",
+          .socket = absl::StrCat(config.run_dir, "/executor-", gpu.value, ".sock"),
+          .socket_mode = config.socket_mode,
+          .descriptor_socket = config.run_dir + "/descriptors.sock",
+          .module_dir = config.state_dir + "/modules",
+          .link_profile_dir = config.state_dir + "/links",
+          .cuda_library_dir = config.cuda_library_dir,
+          .device = config.device,
+          .log = config.log};
 }
 
 Command ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
                         std::uint64_t epoch) {
   Command command;
   command.program = program;
-  command.arguments = {
-      absl::StrCat("--gpu=", gpu.value),
-      absl::StrCat("--epoch=", epoch),
-      absl::StrCat("--daemon-socket=", config.run_dir, "/node.sock"),
-      absl::StrCat("--socket=", config.run_dir, "/executor-", gpu.value, ".sock"),
-      fmt::format("--socket-mode={:04o}", config.socket_mode),
-      absl::StrCat("--descriptor-socket=", config.run_dir, "/descriptors.sock"),
-      absl::StrCat("--module-dir=", config.state_dir, "/modules"),
-      absl::StrCat("--driver-reserve=", config.driver_reserve),
-      absl::StrCat("--chunk-bytes=", config.chunk_bytes),
-      absl::StrCat("--address-mode=", config.address_mode),
-      absl::StrCat("--partition-sizes=", PartitionSizesArgument(config)),
-      absl::StrCat("--swap-pinned=", config.swap_pinned ? "true" : "false"),
-      absl::StrCat("--swap-pipeline=", config.swap_pipeline),
-      absl::StrCat("--swap-group-bytes=", GroupBytesArgument(config)),
-      absl::StrCat("--link-profile-dir=", config.state_dir, "/links"),
-      absl::StrCat("--swap-wait=", config.swap_wait),
-      absl::StrCat("--log-level=", config.log_level),
-      absl::StrCat("--log-format=", config.log_format == LogFormat::kJson ? "json" : "text")};
-  for (std::string& word : LibraryArguments(config)) command.arguments.push_back(std::move(word));
+  command.arguments = {"--settings",
+                       FormatExecutorSettings(ExecutorSettingsOf(config, gpu, epoch))};
   command.added_environment = ExecutorEnvironment(config);
   return command;
 }
@@ -108,8 +89,10 @@ absl::Status CreateFolder(const std::string& path) {
 absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::string& program) {
   Command command;
   command.program = program;
-  command.arguments = LibraryArguments(config);
-  command.arguments.emplace_back("--list-devices");
+  command.arguments = {"--list-devices"};
+  if (!config.cuda_library_dir.empty()) {
+    command.arguments.push_back("--cuda-library-dir=" + config.cuda_library_dir);
+  }
   command.added_environment = ExecutorEnvironment(config);
   TORPOR_ASSIGN_OR_RETURN(const std::string output, RunForOutput(command, kListTimeout));
   const auto list = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
@@ -177,10 +160,10 @@ class LiveNode final : public Node,
     };
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
-    if (!config_.event_log.empty()) {
-      TORPOR_ASSIGN_OR_RETURN(event_log_,
-                              EventLogWriter::Create(config_.event_log, config_.event_log_bytes,
-                                                     EventLogHeaderOf(config_)));
+    if (!config_.scheduling.event_log.empty()) {
+      TORPOR_ASSIGN_OR_RETURN(event_log_, EventLogWriter::Create(config_.scheduling.event_log,
+                                                                 config_.scheduling.event_log_bytes,
+                                                                 EventLogHeaderOf(config_)));
       options.record = [log = event_log_.get()](TimePoint when, const scheduler::Event& event,
                                                 const scheduler::Actions& decided) {
         log->Record(when, event, decided);

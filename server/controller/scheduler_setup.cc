@@ -1,7 +1,6 @@
 #include "server/controller/scheduler_setup.h"
 
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -11,24 +10,34 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0;
 
-scheduler::TooLate TooLateOf(const std::string& word) {
-  if (word == "refuse") return scheduler::TooLate::kRefuse;
-  return word == "serve-last" ? scheduler::TooLate::kServeLast : scheduler::TooLate::kServe;
+// Returns nullopt if the policy decides.
+std::optional<scheduler::TooLate> TooLateOf(LateRequests late) {
+  switch (late) {
+    case LateRequests::kAsPolicy:
+      return std::nullopt;
+    case LateRequests::kServe:
+      return scheduler::TooLate::kServe;
+    case LateRequests::kServeLast:
+      return scheduler::TooLate::kServeLast;
+    case LateRequests::kRefuse:
+      return scheduler::TooLate::kRefuse;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 scheduler::Setup SetupOf(const Config& config) {
-  std::optional<scheduler::Setup> setup = scheduler::MakeSetup(config.policy, kSeed);
-  TORPOR_CHECK(setup.has_value());  // the configuration names none that there is not
-  setup->options.idle_write_back = config.idle_write_back;
-  if (config.too_late != "auto") setup->options.too_late = TooLateOf(config.too_late);
-  setup->options.max_waiting = static_cast<std::size_t>(config.max_waiting);
+  std::optional<scheduler::Setup> setup = scheduler::MakeSetup(config.scheduling.policy, kSeed);
+  TORPOR_CHECK(setup.has_value());  // the configuration accepts known policies only
+  setup->options.idle_write_back = config.scheduling.idle_write_back;
+  setup->options.too_late = TooLateOf(config.scheduling.too_late).value_or(setup->options.too_late);
+  setup->options.max_waiting = static_cast<std::size_t>(config.scheduling.max_waiting);
   return *std::move(setup);
 }
 
 scheduler::EventLogHeader EventLogHeaderOf(const Config& config) {
-  return {config.policy, kSeed, SetupOf(config).options};
+  return {config.scheduling.policy, kSeed, SetupOf(config).options};
 }
 
 }  // namespace torpor::server

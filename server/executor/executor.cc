@@ -23,6 +23,8 @@
 namespace torpor::executor {
 namespace {
 
+using server::ExecutorSettings;
+
 // For replies that are still on their way when the executor ends.
 constexpr auto kFarewell = std::chrono::milliseconds(200);
 
@@ -30,7 +32,7 @@ constexpr auto kFarewell = std::chrono::milliseconds(200);
 // only when its work is done, so that nobody waits as long for an honest one.
 constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
 
-std::string PeerSocket(const ExecutorOptions& options) { return options.socket + ".peers"; }
+std::string PeerSocket(const ExecutorSettings& settings) { return settings.socket + ".peers"; }
 
 // How images are swapped in over the links as they are.
 struct SwapPlan {
@@ -39,60 +41,74 @@ struct SwapPlan {
   std::vector<int> sources;  // other GPUs, the fastest first
 };
 
-SwapPlan PlanGroups(const ExecutorOptions& options, const Device& device) {
-  SwapPlan plan{options.swap, 0, {}};
-  if (!options.measures_link || options.swap.pipeline != SwapPipeline::kGroup) return plan;
-  const absl::StatusOr<BandwidthCurve> curve = ProfileLink(device, options.link_profile_dir);
+// Whether groups get the size at which the GPU's link is fast.
+bool MeasuresLink(const ExecutorSettings& settings) {
+  return settings.device.swap_group_bytes == 0;
+}
+
+SwapPlan PlanGroups(const ExecutorSettings& settings, const Device& device) {
+  const server::DeviceSettings& device_settings = settings.device;
+  SwapPlan plan{{.pinned = device_settings.swap_pinned,
+                 .pipeline = device_settings.swap_pipeline,
+                 .wait = device_settings.swap_wait},
+                0,
+                {}};
+  if (!MeasuresLink(settings)) {
+    plan.options.group_bytes = device_settings.swap_group_bytes;
+    return plan;
+  }
+  if (plan.options.pipeline != SwapPipeline::kGroup) return plan;
+  const absl::StatusOr<BandwidthCurve> curve = ProfileLink(device, settings.link_profile_dir);
   if (!curve.ok()) {
-    spdlog::warn("GPU {}: groups of {} KiB, since its link was not measured: {}", options.gpu,
+    spdlog::warn("GPU {}: groups of {} KiB, since its link was not measured: {}", settings.gpu,
                  plan.options.group_bytes / kKiB, curve.status().ToString());
     return plan;
   }
   plan.link_rate = memory::PeakRate(*curve);
   plan.options.group_bytes = memory::FindElbow(*curve).value_or(plan.options.group_bytes);
   spdlog::info("GPU {}: {:.1f} GB/s from the host, {:.0f}% of that in groups of {} KiB",
-               options.gpu, plan.link_rate / 1e9, 100 * memory::kElbowShare,
+               settings.gpu, plan.link_rate / 1e9, 100 * memory::kElbowShare,
                plan.options.group_bytes / kKiB);
   return plan;
 }
 
 // The GPUs from which images are to come, the fastest first.
-std::vector<int> RankSources(const ExecutorOptions& options, const Device& device) {
+std::vector<int> RankSources(const ExecutorSettings& settings, const Device& device) {
   std::vector<int> peers = device.FastPeers();
-  if (!options.measures_link || peers.size() < 2) return peers;
-  absl::StatusOr<std::vector<int>> ranked = RankPeers(device, peers, options.link_profile_dir);
+  if (!MeasuresLink(settings) || peers.size() < 2) return peers;
+  absl::StatusOr<std::vector<int>> ranked = RankPeers(device, peers, settings.link_profile_dir);
   if (ranked.ok()) {
-    spdlog::info("GPU {}: fastest from other GPUs, in this order: {}", options.gpu,
+    spdlog::info("GPU {}: fastest from other GPUs, in this order: {}", settings.gpu,
                  absl::StrJoin(*ranked, ", "));
     return *std::move(ranked);
   }
   spdlog::warn("GPU {}: other GPUs are ranked as the driver ranks them, not by measured rates: {}",
-               options.gpu, ranked.status().ToString());
+               settings.gpu, ranked.status().ToString());
   return peers;
 }
 
-SwapPlan PlanSwaps(const ExecutorOptions& options, const Device& device) {
-  SwapPlan plan = PlanGroups(options, device);
-  plan.sources = RankSources(options, device);
+SwapPlan PlanSwaps(const ExecutorSettings& settings, const Device& device) {
+  SwapPlan plan = PlanGroups(settings, device);
+  plan.sources = RankSources(settings, device);
   return plan;
 }
 
-v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& device,
+v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device& device,
                                  const PhysicalPool& pool, const ImageMemory& gpu_memory,
                                  const SwapPlan& swap) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::Register& registration = *message.mutable_register_();
-  registration.set_gpu(options.gpu);
+  registration.set_gpu(settings.gpu);
   registration.set_pid(getpid());
-  registration.set_epoch(options.epoch);
+  registration.set_epoch(settings.epoch);
   registration.set_pool_bytes(gpu_memory.capacity());
   registration.set_chunk_bytes(pool.chunk_bytes());
   registration.set_group_bytes(swap.options.group_bytes);
   registration.set_link_bytes_per_second(swap.link_rate);
-  registration.set_socket_path(options.socket);
-  registration.set_peer_socket_path(PeerSocket(options));
+  registration.set_socket_path(settings.socket);
+  registration.set_peer_socket_path(PeerSocket(settings));
   // What another GPU reaches lies at the client's own addresses.
-  if (options.address_mode == AddressMode::kMap) {
+  if (settings.device.address_mode == AddressMode::kMap) {
     for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
   }
   for (const int peer : swap.sources) registration.add_image_sources(peer);
@@ -111,19 +127,19 @@ v1::ExecutorMessage Registration(const ExecutorOptions& options, const Device& d
 // Of a small GPU the driver gets at most one part in so many.
 constexpr Bytes kDriverShare = 4;
 
-Bytes PoolBytes(const ExecutorOptions& options, const Device& device) {
+Bytes PoolBytes(const ExecutorSettings& settings, const Device& device) {
   const Bytes total = device.properties().total_bytes;
-  if (options.pool_bytes > 0) return options.pool_bytes;
-  return total - std::min(options.driver_reserve, total / kDriverShare);
+  if (settings.pool_bytes > 0) return settings.pool_bytes;
+  return total - std::min(settings.device.driver_reserve, total / kDriverShare);
 }
 
-absl::StatusOr<std::unique_ptr<ImageMemory>> OpenMemory(const ExecutorOptions& options,
+absl::StatusOr<std::unique_ptr<ImageMemory>> OpenMemory(const ExecutorSettings& settings,
                                                         const Device& device, PhysicalPool& pool) {
-  if (options.address_mode == AddressMode::kMap) {
+  if (settings.device.address_mode == AddressMode::kMap) {
     return std::make_unique<MappedMemory>(device, pool);
   }
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<ArenaMemory> arena,
-                          ArenaMemory::Create(device, pool, options.partition_sizes));
+                          ArenaMemory::Create(device, pool, settings.device.partition_sizes));
   arena->StartMapping();
   return arena;
 }
@@ -155,20 +171,20 @@ class SessionRelay final : public SessionListener {
 
 }  // namespace
 
-absl::Status RunExecutor(const ExecutorOptions& options) {
-  TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(options.cuda_library_dir));
-  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, options.gpu));
-  const SwapPlan swap = PlanSwaps(options, *device);  // while the pool does not have the memory
-  const Bytes pool_bytes = PoolBytes(options, *device);
+absl::Status RunExecutor(const server::ExecutorSettings& settings) {
+  TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
+  const SwapPlan swap = PlanSwaps(settings, *device);  // while the pool does not have the memory
+  const Bytes pool_bytes = PoolBytes(settings, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
-                          PhysicalPool::Create(*device, pool_bytes, options.chunk_bytes));
+                          PhysicalPool::Create(*device, pool_bytes, settings.device.chunk_bytes));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
-                          OpenMemory(options, *device, *pool));
+                          OpenMemory(settings, *device, *pool));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
                           KernelBlockHasher::Open(*device));
-  const ModuleStore store(options.module_dir);
+  const ModuleStore store(settings.module_dir);
   ModuleLibrary modules(*device, store);
-  const std::string& folder = options.cuda_library_dir;
+  const std::string& folder = settings.cuda_library_dir;
   MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder)),
                           .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder)),
                           .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder))};
@@ -181,23 +197,23 @@ absl::Status RunExecutor(const ExecutorOptions& options) {
       {*device, *gpu_memory, *hasher, modules, libraries, output, relay},
       registry,
       directory,
-      options.descriptor_socket,
+      settings.descriptor_socket,
       kLeaseEndPatience,
       swap.options};
-  NodeLink link(options.daemon_socket);
+  NodeLink link(settings.daemon_socket);
   const SteadyClock clock;
   ExecutorLoop loop(environment, link, clock);
   relay.Connect(loop);
 
   ExecutionService service(*device, registry);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,
-                          Serve(service, options.socket, options.socket_mode));
+                          Serve(service, settings.socket, settings.socket_mode));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
-                          PeerServer::Start(PeerSocket(options), *device, directory));
-  link.Start(Registration(options, *device, *pool, *gpu_memory, swap), loop);
-  spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", options.gpu,
+                          PeerServer::Start(PeerSocket(settings), *device, directory));
+  link.Start(Registration(settings, *device, *pool, *gpu_memory, swap), loop);
+  spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", settings.gpu,
                device->properties().name, gpu_memory->capacity() / kMiB, pool->chunk_bytes() / kKiB,
-               options.socket);
+               settings.socket);
   const ExitStatus end = loop.Run();
   link.Finish();
   // Streams end now; a thread that waits for the GPU for ever must not keep us.

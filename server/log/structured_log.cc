@@ -117,20 +117,38 @@ class JsonFormatter final : public spdlog::formatter {
   }
 };
 
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kTrace:
+      return spdlog::level::trace;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      break;
+  }
+  return spdlog::level::off;
+}
+
 }  // namespace
 
 LogField::LogField(std::string_view field_key, double number)
     : key(field_key), value(fmt::format("{:.3f}", number)), is_number(true) {}
 
-void SetUpLog(std::string_view level, bool is_json) {
+void SetUpLog(LogLevel level, LogFormat format) {
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("torpor", std::move(sink));
-  if (is_json) {
+  if (format == LogFormat::kJson) {
     logger->set_formatter(std::make_unique<JsonFormatter>());
   } else {
     logger->set_formatter(std::make_unique<TextFormatter>());
   }
-  logger->set_level(spdlog::level::from_str(std::string(level)));
+  logger->set_level(SpdlogLevel(level));
   spdlog::set_default_logger(std::move(logger));
 }
 

@@ -13,9 +13,14 @@
 // spdlog::info and its kin write events without fields; LogEvent adds fields.
 namespace torpor::server {
 
-// Replaces spdlog's default logger. `level` as in spdlog::level::from_str. Call once, at start.
-void SetUpLog(std::string_view level, bool is_json);
+enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError, kOff };
+enum class LogFormat { kText, kJson };
 
+// Replaces spdlog's default logger by one that writes to stderr and drops events below `level`.
+// Call once, before the first other thread starts.
+void SetUpLog(LogLevel level, LogFormat format);
+
+// A named value of an event. Numbers have no quotation marks in JSON; a double gets three decimals.
 struct LogField {
   LogField(std::string_view field_key, std::string_view text) : key(field_key), value(text) {}
   LogField(std::string_view field_key, const char* text) : key(field_key), value(text) {}
@@ -28,6 +33,7 @@ struct LogField {
   bool is_number = false;
 };
 
+// Writes one line to the log if `level` is enabled. Thread-safe.
 void LogEvent(spdlog::level::level_enum level, std::string_view message,
               std::initializer_list<LogField> fields);
 

@@ -104,7 +104,7 @@ asio::awaitable<bool> ClientConnection::WaitForBytes() {
   if (buffer_.size() > 0) co_return true;
   if (core_.is_draining && has_served_) co_return false;
   is_idle_ = true;
-  stream_.expires_after(core_.config.idle_timeout);
+  stream_.expires_after(core_.config.router.idle_timeout);
   const auto [error, bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kAwait);
   is_idle_ = false;
   buffer_.commit(bytes);
@@ -114,13 +114,13 @@ asio::awaitable<bool> ClientConnection::WaitForBytes() {
 asio::awaitable<bool> ClientConnection::ServeOne() {
   has_served_ = true;
   Exchange::Parser parser;
-  parser.header_limit(static_cast<std::uint32_t>(core_.config.max_header_bytes));
-  if (core_.config.max_body_bytes == 0) {
+  parser.header_limit(static_cast<std::uint32_t>(core_.config.router.max_header_bytes));
+  if (core_.config.router.max_body_bytes == 0) {
     parser.body_limit(boost::none);
   } else {
-    parser.body_limit(core_.config.max_body_bytes);
+    parser.body_limit(core_.config.router.max_body_bytes);
   }
-  stream_.expires_after(core_.config.header_timeout);
+  stream_.expires_after(core_.config.router.header_timeout);
   const auto [error, bytes] = co_await http::async_read_header(stream_, buffer_, parser, kAwait);
   if (error) co_return co_await AnswerBrokenHeader(error);
   Request request(parser);
@@ -143,18 +143,18 @@ asio::awaitable<bool> ClientConnection::AnswerBrokenHeader(const boost::system::
   if (error == http::error::header_limit) {
     refusal = {431, "header_too_large",
                fmt::format("the header is longer than max_header_bytes ({} bytes)",
-                           core_.config.max_header_bytes),
+                           core_.config.router.max_header_bytes),
                0};
   } else if (error == http::error::body_limit) {
     refusal = {413, "body_too_large",
                fmt::format("the body is longer than max_body_bytes ({} bytes)",
-                           core_.config.max_body_bytes),
+                           core_.config.router.max_body_bytes),
                0};
   }
   AnswerFrame frame;
   frame.keep_alive = false;
   co_await SendAnswer(stream_, ErrorAnswer(refusal, NewRequestId()), frame,
-                      core_.config.client_timeout);
+                      core_.config.router.client_timeout);
   co_return false;
 }
 
@@ -229,7 +229,7 @@ asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer a
   frame.keep_alive = may_keep && request.parser.get().keep_alive() && request.parser.is_done() &&
                      !core_.is_draining;
   const bool is_sent =
-      co_await SendAnswer(stream_, std::move(answer), frame, core_.config.client_timeout);
+      co_await SendAnswer(stream_, std::move(answer), frame, core_.config.router.client_timeout);
   co_return (is_sent && frame.keep_alive);
 }
 

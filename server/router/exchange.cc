@@ -127,7 +127,7 @@ std::optional<Refusal> Exchange::FindRefusal() const {
 asio::awaitable<bool> Exchange::ReadAhead() {
   if (client_.parser.is_done()) co_return true;
   if (client_.parser.get().count(http::field::expect) > 0) {
-    client_.stream.expires_after(core_.config.client_timeout);
+    client_.stream.expires_after(core_.config.router.client_timeout);
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     const auto [error, bytes] =
         co_await asio::async_write(client_.stream, asio::buffer(kContinue), kAwait);
@@ -136,13 +136,14 @@ asio::awaitable<bool> Exchange::ReadAhead() {
       co_return false;
     }
   }
-  while (!client_.parser.is_done() && body_.size() < core_.config.request_buffer_bytes) {
+  while (!client_.parser.is_done() && body_.size() < core_.config.router.request_buffer_bytes) {
     const std::size_t before = body_.size();
-    body_.resize(std::min<std::size_t>(core_.config.request_buffer_bytes, before + kPieceBytes));
+    body_.resize(
+        std::min<std::size_t>(core_.config.router.request_buffer_bytes, before + kPieceBytes));
     auto& body = client_.parser.get().body();
     body.data = body_.data() + before;
     body.size = body_.size() - before;
-    client_.stream.expires_after(core_.config.client_timeout);
+    client_.stream.expires_after(core_.config.router.client_timeout);
     const auto [error, bytes] =
         co_await http::async_read_some(client_.stream, client_.buffer, client_.parser, kAwait);
     body_.resize(body_.size() - body.size);
@@ -164,7 +165,7 @@ asio::awaitable<bool> Exchange::FindUpstream() {
 asio::awaitable<void> Exchange::WaitForGrant() {
   ticket_ = core_.desk.Ask({.function = function_.name,
                             .id = request_id_,
-                            .give_up = SteadyClock().Now() + core_.config.queue_timeout},
+                            .give_up = SteadyClock().Now() + core_.config.router.queue_timeout},
                            *this);
   while (!grant_ && failure_ == Failure::kNone) co_await changed_.Wait();
 }

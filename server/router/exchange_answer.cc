@@ -26,8 +26,8 @@ bool Exchange::IsServerError() const { return response_ && response_->result_int
 
 bool Exchange::FitsBuffer() const {
   return is_head_request_ || is_download_done_ ||
-         (IsServerError() && buffered_bytes_ < core_.config.response_buffer_bytes) ||
-         (response_length_ && *response_length_ <= core_.config.response_buffer_bytes);
+         (IsServerError() && buffered_bytes_ < core_.config.router.response_buffer_bytes) ||
+         (response_length_ && *response_length_ <= core_.config.router.response_buffer_bytes);
 }
 
 void Exchange::AddTimings(std::vector<std::pair<std::string, std::string>>& fields) const {
@@ -76,7 +76,7 @@ asio::awaitable<bool> Exchange::RespondAll() {
   is_client_head_sent_ = true;
   // How long the client takes is not the function's doing.
   Record(status);
-  client_.stream.expires_after(core_.config.client_timeout);
+  client_.stream.expires_after(core_.config.router.client_timeout);
   if (has_body) {
     const auto [error, bytes] = co_await http::async_write(client_.stream, serializer, kAwait);
     if (error) Fail(Failure::kClientGone, error.message());
@@ -101,7 +101,7 @@ asio::awaitable<bool> Exchange::RespondPiecewise() {
   response_->body().more = true;
   http::response_serializer<http::buffer_body> serializer(*response_);
   is_client_head_sent_ = true;
-  client_.stream.expires_after(core_.config.client_timeout);
+  client_.stream.expires_after(core_.config.router.client_timeout);
   const auto [head_error, head_bytes] =
       co_await http::async_write_header(client_.stream, serializer, kAwait);
   if (head_error) Fail(Failure::kClientGone, head_error.message());
@@ -122,7 +122,7 @@ asio::awaitable<bool> Exchange::RespondPiecewise() {
     response_->body().data = is_last ? nullptr : piece.data();
     response_->body().size = piece.size();
     response_->body().more = !is_last;
-    client_.stream.expires_after(core_.config.client_timeout);
+    client_.stream.expires_after(core_.config.router.client_timeout);
     const auto [error, bytes] = co_await http::async_write(client_.stream, serializer, kAwait);
     if (error && error != http::error::need_buffer) {
       Fail(Failure::kClientGone, error.message());
@@ -142,8 +142,8 @@ asio::awaitable<bool> Exchange::Refuse(Refusal refusal) {
   frame.is_head = is_head_request_;
   frame.keep_alive = ClientWantsKeepAlive();
   is_client_head_sent_ = true;
-  const bool is_sent =
-      co_await SendAnswer(client_.stream, std::move(answer), frame, core_.config.client_timeout);
+  const bool is_sent = co_await SendAnswer(client_.stream, std::move(answer), frame,
+                                           core_.config.router.client_timeout);
   co_return (is_sent && frame.keep_alive);
 }
 
@@ -154,7 +154,7 @@ Refusal Exchange::RefusalOfFailure() const {
       if (is_body_too_large_) {
         return {413, "body_too_large",
                 fmt::format("the body is longer than max_body_bytes ({} bytes)",
-                            core_.config.max_body_bytes)};
+                            core_.config.router.max_body_bytes)};
       }
       return {400, "malformed_body", fmt::format("the body is malformed: {}", failure_detail_)};
     case Failure::kNotGranted:
@@ -162,7 +162,7 @@ Refusal Exchange::RefusalOfFailure() const {
       if (absl::IsDeadlineExceeded(not_granted_)) {
         return {504, "queue_timeout",
                 fmt::format("function {} got no GPU within {} ms (queue_timeout): {}", name,
-                            Milliseconds(core_.config.queue_timeout), failure_detail_)};
+                            Milliseconds(core_.config.router.queue_timeout), failure_detail_)};
       }
       if (absl::IsResourceExhausted(not_granted_)) {
         return {429, "queue_full",

@@ -9,6 +9,7 @@
 #include "server/router/await.h"
 #include "server/router/end_to_end_fields.h"
 #include "server/router/exchange.h"
+#include "server/settings/value_text.h"
 
 // Between the router and the function's server.
 namespace torpor::server {
@@ -118,7 +119,7 @@ asio::awaitable<bool> Exchange::UploadPieces() {
     body.data = piece.data();
     body.size = piece.size();
     if (!client_.parser.is_done()) {
-      client_.stream.expires_after(core_.config.client_timeout);
+      client_.stream.expires_after(core_.config.router.client_timeout);
       const auto [read_error, read_bytes] =
           co_await http::async_read_some(client_.stream, client_.buffer, client_.parser, kAwait);
       if (read_error && read_error != http::error::need_buffer) {
@@ -177,7 +178,8 @@ asio::awaitable<bool> Exchange::ReadResponseHead(std::optional<ResponseParser>& 
 
 asio::awaitable<bool> Exchange::ReadResponseBody(ResponseParser& parser) {
   while (!parser.is_done()) {
-    while (buffered_bytes_ >= core_.config.response_buffer_bytes && failure_ == Failure::kNone) {
+    while (buffered_bytes_ >= core_.config.router.response_buffer_bytes &&
+           failure_ == Failure::kNone) {
       co_await room_.Wait();
     }
     if (failure_ != Failure::kNone) co_return false;

@@ -76,10 +76,10 @@ class AsioRouter final : public Router {
   }
 
   absl::Status Start() {
-    TORPOR_ASSIGN_OR_RETURN(
-        http_address_, Serve(core_.config.http_address, http_acceptor_, ListenerRole::kRequests));
-    TORPOR_ASSIGN_OR_RETURN(metrics_address_, Serve(core_.config.metrics_address, metrics_acceptor_,
-                                                    ListenerRole::kMetrics));
+    TORPOR_ASSIGN_OR_RETURN(http_address_, Serve(core_.config.router.http_address, http_acceptor_,
+                                                 ListenerRole::kRequests));
+    TORPOR_ASSIGN_OR_RETURN(metrics_address_, Serve(core_.config.router.metrics_address,
+                                                    metrics_acceptor_, ListenerRole::kMetrics));
     thread_ = std::thread([this] { core_.io.run(); });
     return absl::OkStatus();
   }
@@ -124,7 +124,7 @@ class AsioRouter final : public Router {
       }
       // The one too many is closed at once; its client sees that before it has sent anything.
       const auto open = static_cast<int>(core_.connections.size());
-      if (role == ListenerRole::kRequests && open >= core_.config.max_connections) continue;
+      if (role == ListenerRole::kRequests && open >= core_.config.router.max_connections) continue;
       auto connection = std::make_shared<ClientConnection>(core_, std::move(socket), role);
       asio::co_spawn(core_.io, connection->Serve(), [connection](const std::exception_ptr&) {});
     }

@@ -226,11 +226,10 @@ FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
       "set", "Change it, until torpord ends: what is to last belongs into the configuration");
   set.add_option("function", options.function, "The function's name")->required();
   for (const std::string_view key : server::ChangeableSettings()) {
-    const auto setting = std::ranges::find(server::FunctionSettings(), key,
-                                           &server::Setting<server::FunctionConfig>::key);
+    const auto* const setting = server::FindSetting(server::FunctionSettings(), key);
     set.add_option(server::FlagName(key), options.settings[std::string(key)],
                    std::string(setting->help))
-        ->type_name(std::string(setting->value_name));
+        ->type_name(setting->value_name);
   }
   AddAdminSocketOption(set, options);
   return {show, set};

@@ -17,14 +17,11 @@
 #include "memory/extent_set.h"
 #include "memory/placement.h"
 #include "server/executor/image/address_table.h"
+#include "server/settings/device_modes.h"
 
 namespace torpor::executor {
 
-// How the GPU knows a function's memory (docs/memory.md).
-enum class AddressMode {
-  kMap,        // by the client's own addresses
-  kTranslate,  // by others, which take their place wherever the client names memory
-};
+using server::AddressMode;
 
 // The executor on whose GPU an image is resident.
 class ChunkOwner {

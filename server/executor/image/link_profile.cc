@@ -50,7 +50,7 @@ absl::StatusOr<memory::BandwidthPoint> DecodePoint(const Json& pair) {
     return NoProfile("a point of the curve is a size and a rate");
   }
   const memory::BandwidthPoint point{pair[0].get<Bytes>(), pair[1].get<double>()};
-  const bool is_sane = point.copy_bytes >= kLeastGroupBytes && point.copy_bytes <= kGiB &&
+  const bool is_sane = point.copy_bytes >= kMinGroupBytes && point.copy_bytes <= kGiB &&
                        std::isfinite(point.bytes_per_second) && point.bytes_per_second > 0 &&
                        point.bytes_per_second <= kMaxRate;
   if (!is_sane) return NoProfile("a point of the curve is out of range");
@@ -146,7 +146,7 @@ absl::Status Measurement::Prepare(std::optional<CUmemLocation> peer) {
     TORPOR_RETURN_IF_ERROR(Check(driver.MemHostAlloc(&host_, bytes_, 0)));
     std::memset(host_, 1, bytes_);
   }
-  return Copy(kLeastGroupBytes, 1).status();  // whatever happens once happens now
+  return Copy(kMinGroupBytes, 1).status();  // whatever happens once happens now
 }
 
 CUresult Measurement::CopyOne(Bytes offset, Bytes bytes) {
@@ -182,7 +182,7 @@ constexpr double kAboutAsFast = 0.2;
 
 absl::StatusOr<BandwidthCurve> Measurement::Run(Duration time) {
   BandwidthCurve curve;
-  for (Bytes bytes = kLeastGroupBytes; bytes <= bytes_; bytes *= 2) curve.push_back({bytes, 0});
+  for (Bytes bytes = kMinGroupBytes; bytes <= bytes_; bytes *= 2) curve.push_back({bytes, 0});
   const TimePoint give_up = SteadyClock().Now() + time;
   for (int round = 0; round < kRounds; ++round) {
     for (memory::BandwidthPoint& point : curve) {

@@ -1,27 +1,17 @@
 #pragma once
 
 #include "base/units.h"
+#include "server/settings/device_modes.h"
 
 namespace torpor::executor {
 
-// How much of a swap-in must be there before the function's work may begin.
-enum class SwapPipeline {
-  kNone,       // all of it
-  kParameter,  // the allocations that the work uses, each copied and waited for by itself
-  kGroup,      // the same, but copied in groups of about group_bytes
-};
+using server::kMinGroupBytes;
+using server::SwapPipeline;
+using server::SwapWait;
 
-// What of an allocation that a kernel has a pointer into must be there before the kernel runs.
-enum class SwapWait {
-  kAllocation,  // all of it, since a pointer does not bound what is read
-  kRange,       // the group in which the pointer points: the paper's rule, which trusts the kernel
-};
-
-// Groups are no smaller.
-inline constexpr Bytes kLeastGroupBytes = 64 * kKiB;
-
+// How images are swapped in; as the settings, with the size of a group chosen.
 struct SwapOptions {
-  bool pinned = true;  // images are registered with the driver
+  bool pinned = true;  // images are registered with the driver for copies
   SwapPipeline pipeline = SwapPipeline::kGroup;
   Bytes group_bytes = 2 * kMiB;
   SwapWait wait = SwapWait::kAllocation;

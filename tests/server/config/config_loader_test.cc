@@ -7,9 +7,9 @@
 
 #include <fstream>
 #include <iterator>
-#include <span>
 
 #include "server/config/settings.h"
+#include "server/settings/executor_settings.h"
 
 namespace torpor::server {
 namespace {
@@ -62,16 +62,16 @@ functions:
   EXPECT_EQ(config->run_dir, "/etc/torpor/run");
   EXPECT_EQ(config->client_socket, "/etc/torpor/run/torpor.sock");
   EXPECT_EQ(config->admin_socket, "/etc/torpor/run/admin.sock");
-  EXPECT_EQ(config->http_address, "127.0.0.1:0");
-  EXPECT_EQ(config->metrics_address, "");
+  EXPECT_EQ(config->router.http_address, "127.0.0.1:0");
+  EXPECT_EQ(config->router.metrics_address, "");
   EXPECT_THAT(config->gpus, ElementsAre(0, 2));
-  EXPECT_EQ(config->driver_reserve, 512 * kMiB);
+  EXPECT_EQ(config->device.driver_reserve, 512 * kMiB);
   EXPECT_EQ(config->socket_mode, 0666u);
-  EXPECT_EQ(config->max_connections, 10);
-  EXPECT_EQ(config->log_format, LogFormat::kJson);
-  EXPECT_EQ(config->policy, "lru");
-  EXPECT_EQ(config->max_waiting, 100);
-  EXPECT_EQ(config->too_late, "refuse");
+  EXPECT_EQ(config->router.max_connections, 10);
+  EXPECT_EQ(config->log.format, LogFormat::kJson);
+  EXPECT_EQ(config->scheduling.policy, "lru");
+  EXPECT_EQ(config->scheduling.max_waiting, 100);
+  EXPECT_EQ(config->scheduling.too_late, LateRequests::kRefuse);
   EXPECT_EQ(config->tenants.at("mail").weight, 2.5);
   const FunctionConfig& digits = config->functions.at("digits");
   EXPECT_EQ(digits.upstream, "127.0.0.1:9001");
@@ -91,7 +91,7 @@ functions:
 
 TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
   const auto group_bytes = [](const std::string& setting) {
-    return ParseConfig("version: v1\n" + setting, "config.yaml")->swap_group_bytes;
+    return ParseConfig("version: v1\n" + setting, "config.yaml")->device.swap_group_bytes;
   };
   EXPECT_EQ(group_bytes(""), 0U);
   EXPECT_EQ(group_bytes("swap_group_bytes: auto\n"), 0U);
@@ -100,7 +100,7 @@ TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
 
 TEST(ConfigLoaderTest, PartitionsHaveTheSlotsThatAreNamed) {
   const auto sizes = [](const std::string& setting) {
-    return ParseConfig("version: v1\n" + setting, "config.yaml")->partition_sizes;
+    return ParseConfig("version: v1\n" + setting, "config.yaml")->device.partition_sizes;
   };
   EXPECT_EQ(sizes(""), std::nullopt);
   EXPECT_EQ(sizes("partition_sizes: auto\n"), std::nullopt);
@@ -113,10 +113,13 @@ TEST(ConfigLoaderTest, PartitionsHaveTheSlotsThatAreNamed) {
 }
 
 TEST(ConfigLoaderTest, OffIsNoDuration) {
-  EXPECT_EQ(ParseConfig("version: v1\n", "config.yaml")->idle_write_back, std::chrono::seconds(1));
-  EXPECT_EQ(ParseConfig("version: v1\nidle_write_back: off\n", "config.yaml")->idle_write_back,
-            Duration::zero());
-  EXPECT_EQ(ParseConfig("version: v1\nidle_write_back: 30ms\n", "config.yaml")->idle_write_back,
+  EXPECT_EQ(ParseConfig("version: v1\n", "config.yaml")->scheduling.idle_write_back,
+            std::chrono::seconds(1));
+  EXPECT_EQ(
+      ParseConfig("version: v1\nidle_write_back: off\n", "config.yaml")->scheduling.idle_write_back,
+      Duration::zero());
+  EXPECT_EQ(ParseConfig("version: v1\nidle_write_back: 30ms\n", "config.yaml")
+                ->scheduling.idle_write_back,
             std::chrono::milliseconds(30));
 }
 
@@ -181,7 +184,7 @@ const BadFile kBadFiles[] = {
     {"SlotsTwice", "version: v1\npartition_sizes: [2MiB, 2MiB]\n",
      "/etc/torpor/config.yaml:2: partition_sizes: 2MiB stands twice; name each once"},
     {"NoSlots", "version: v1\npartition_sizes: []\n",
-     "/etc/torpor/config.yaml:2: partition_sizes: names no size; write none to have none, or auto"},
+     "/etc/torpor/config.yaml:2: partition_sizes: names no size; expected sizes, none or auto"},
     {"NoSizeOfSlots", "version: v1\npartition_sizes: [large]\n",
      "/etc/torpor/config.yaml:2: partition_sizes: \"large\" is not a size; write a number and a "
      "unit, for example 512MiB or 2GiB"},
@@ -189,7 +192,7 @@ const BadFile kBadFiles[] = {
      "/etc/torpor/config.yaml:2: queue_timeout: \"30\" is not a duration; write a number and a "
      "unit, for example 80ms or 2s"},
     {"NoDuration", "version: v1\nqueue_timeout: 0s\n",
-     "/etc/torpor/config.yaml:2: queue_timeout: 0s is no time; use more than 0"},
+     "/etc/torpor/config.yaml:2: queue_timeout: 0s is too short; use more than 0"},
     {"IdleWriteBack", "version: v1\nidle_write_back: never\n",
      "/etc/torpor/config.yaml:2: idle_write_back: \"never\" is not a duration; write a number and "
      "a "
@@ -208,17 +211,18 @@ const BadFile kBadFiles[] = {
     {"CountOutOfRange", "version: v1\nmax_connections: 0\n",
      "/etc/torpor/config.yaml:2: max_connections: 0 is out of range; use 1 to 1000000"},
     {"LogLevel", "version: v1\nlog_level: loud\n",
-     "/etc/torpor/config.yaml:2: log_level: \"loud\" is no log level; use trace, debug, info, "
+     "/etc/torpor/config.yaml:2: log_level: unknown value \"loud\"; expected trace, debug, info, "
      "warn, error or off"},
     {"UnknownPolicy", "version: v1\npolicy: best\n",
-     "/etc/torpor/config.yaml:2: policy: \"best\" is no policy; use torpor, torpor-plus, fifo, "
+     "/etc/torpor/config.yaml:2: policy: unknown value \"best\"; expected torpor, torpor-plus, "
+     "fifo, "
      "edf, random, lru or simple-swap"},
     {"PolicyOfTheSimulator", "version: v1\npolicy: native\n",
      "/etc/torpor/config.yaml:2: policy: \"native\" is for torpor-sim only, since it never evicts; "
-     "use torpor, torpor-plus, fifo, edf, random, lru or simple-swap"},
+     "expected torpor, torpor-plus, fifo, edf, random, lru or simple-swap"},
     {"TooLate", "version: v1\ntoo_late: drop\n",
-     "/etc/torpor/config.yaml:2: too_late: \"drop\" is nothing to do with requests that are late; "
-     "use auto, serve, serve-last or refuse"},
+     "/etc/torpor/config.yaml:2: too_late: unknown value \"drop\"; "
+     "expected auto, serve, serve-last or refuse"},
     {"Percentile", "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, percentile: 98}\n",
      "/etc/torpor/config.yaml:3: percentile: \"98\" is not a share; write a number above 0 and "
      "below 1, for example 0.98"},
@@ -227,7 +231,7 @@ const BadFile kBadFiles[] = {
      "/etc/torpor/config.yaml:3: percentile: \"0.99999\" is above 0.9999: one late request would "
      "weigh more than ten thousand in time; write at most 0.9999"},
     {"MapForAScalar", "version: v1\nlog_level: {a: b}\n",
-     "/etc/torpor/config.yaml:2: log_level: expected one value (LEVEL)"},
+     "/etc/torpor/config.yaml:2: log_level: expected one value (trace|debug|info|warn|error|off)"},
     {"FunctionsNoList", "version: v1\nfunctions:\n  digits: {}\n",
      "/etc/torpor/config.yaml:3: functions: expected a list; begin each function with `- name:`"},
     {"FunctionNoMap", "version: v1\nfunctions:\n  - digits\n",
@@ -265,7 +269,7 @@ const BadFile kBadFiles[] = {
     {"OneSocketForBoth", "version: v1\nclient_socket: /a\nadmin_socket: /a\n",
      "/etc/torpor/config.yaml: client_socket and admin_socket are one path; give each its own"},
     {"Everything", "version: v1\nlog_level: loud\nqueue_timeout: 3\n",
-     "/etc/torpor/config.yaml:2: log_level: \"loud\" is no log level; use trace, debug, info, "
+     "/etc/torpor/config.yaml:2: log_level: unknown value \"loud\"; expected trace, debug, info, "
      "warn, error or off\n"
      "/etc/torpor/config.yaml:3: queue_timeout: \"3\" is not a duration; write a number and a "
      "unit, for example 80ms or 2s"},
@@ -319,8 +323,8 @@ TEST_F(SourcesTest, FlagsGoBeforeTheEnvironmentAndItBeforeTheFile) {
   const auto config = LoadConfig(sources);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->run_dir, "/r");
-  EXPECT_EQ(config->log_level, "error");
-  EXPECT_EQ(config->http_address, "c:3");
+  EXPECT_EQ(config->log.level, LogLevel::kError);
+  EXPECT_EQ(config->router.http_address, "c:3");
 }
 
 TEST_F(SourcesTest, PathsBecomeAbsolute) {
@@ -337,7 +341,7 @@ TEST_F(SourcesTest, MistakesNameTheVariableAndTheFlag) {
   sources.environment = Environment({{"TORPOR_LOG_LEVEL", "loud"}});
   sources.flags = {{"gpus", "x"}};
   EXPECT_EQ(LoadConfig(sources).status().message(),
-            "TORPOR_LOG_LEVEL: \"loud\" is no log level; use trace, debug, info, warn, error or "
+            "TORPOR_LOG_LEVEL: unknown value \"loud\"; expected trace, debug, info, warn, error or "
             "off\n--gpus: \"x\" is not a whole number; write digits, for example 4 or 0x10");
 }
 
@@ -378,26 +382,33 @@ TEST(DocumentationTest, TheExampleIsAConfiguration) {
 }
 
 template <typename Target>
-void ExpectDefaultsAreTrue(std::span<const Setting<Target>> settings) {
+void ExpectTextsAreRead(const Settings<Target>& settings) {
   for (const Setting<Target>& setting : settings) {
-    if (setting.default_text.empty()) continue;
     Target target;
-    EXPECT_TRUE(setting.set(target, setting.default_text).ok()) << setting.key;
-    EXPECT_TRUE(target == Target()) << setting.key << " is not " << setting.default_text;
+    if (setting.is_required) continue;
+    EXPECT_TRUE(setting.set(target, setting.DefaultText()).ok()) << setting.key;
+    EXPECT_TRUE(target == Target()) << setting.key << " is not " << setting.DefaultText();
   }
 }
 
 TEST(DocumentationTest, DefaultsAreAsTheHelpSays) {
-  ExpectDefaultsAreTrue(NodeSettings());
-  ExpectDefaultsAreTrue(TenantSettings());
-  ExpectDefaultsAreTrue(FunctionSettings());
+  ExpectTextsAreRead(NodeSettings());
+  ExpectTextsAreRead(TenantSettings());
+  ExpectTextsAreRead(FunctionSettings());
+}
+
+TEST(DocumentationTest, ExecutorsKnowTheSettingsOfTheirGpu) {
+  for (const Setting<DeviceSettings>& setting : DeviceSettingTable()) {
+    EXPECT_NE(FindSetting(NodeSettings(), setting.key), nullptr) << setting.key;
+    EXPECT_NE(FindSetting(ExecutorSettingTable(), setting.key), nullptr) << setting.key;
+  }
 }
 
 TEST(DocumentationTest, EverySettingIsExplained) {
   const std::string text = TextOf(TORPOR_SOURCE_DIR "/docs/configuration.md");
   const auto expect_row = [&](const auto& setting) {
     std::string row = fmt::format("| `{}` | ", setting.key);
-    if (!setting.default_text.empty()) row += fmt::format("`{}` | ", setting.default_text);
+    if (!setting.DefaultText().empty()) row += fmt::format("`{}` | ", setting.DefaultText());
     EXPECT_THAT(text, HasSubstr(row));
   };
   for (const auto& setting : NodeSettings()) expect_row(setting);

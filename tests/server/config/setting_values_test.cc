@@ -2,36 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 namespace torpor::server {
 namespace {
-
-TEST(SettingValuesTest, SizesKnowBothKindsOfUnits) {
-  EXPECT_EQ(ParseBytes("512MiB").value(), 512 * kMiB);
-  EXPECT_EQ(ParseBytes("24 GiB").value(), 24 * kGiB);
-  EXPECT_EQ(ParseBytes("1.5KiB").value(), 1536u);
-  EXPECT_EQ(ParseBytes("80GB").value(), 80'000'000'000u);
-  EXPECT_EQ(ParseBytes("4096").value(), 4096u);
-  EXPECT_EQ(ParseBytes("0").value(), 0u);
-}
-
-TEST(SettingValuesTest, WhatIsNoSizeIsRefused) {
-  for (const char* text :
-       {"", "MiB", "1 XiB", "-1", "1e3", "nan", "inf", "1MiBs", " 1", "99999999999999999999TiB"}) {
-    EXPECT_FALSE(ParseBytes(text).ok()) << text;
-  }
-}
-
-TEST(SettingValuesTest, DurationsNeedAUnit) {
-  EXPECT_EQ(ParseDuration("80ms").value(), std::chrono::milliseconds(80));
-  EXPECT_EQ(ParseDuration("1.5s").value(), std::chrono::milliseconds(1500));
-  EXPECT_EQ(ParseDuration("250us").value(), std::chrono::microseconds(250));
-  EXPECT_EQ(ParseDuration("2h").value(), std::chrono::hours(2));
-  for (const char* text : {"", "80", "ms", "-1s", "80 minutes", "99999999999999h"}) {
-    EXPECT_FALSE(ParseDuration(text).ok()) << text;
-  }
-}
 
 TEST(SettingValuesTest, APercentileIsBetweenNothingAndAll) {
   EXPECT_EQ(ParsePercentile("0.98").value(), 0.98);
@@ -57,16 +29,6 @@ TEST(SettingValuesTest, APriorityMayBeNegative) {
   EXPECT_EQ(ParsePriority("-1000").value(), -1000);
   for (const char* text : {"", "1001", "-1001", "1.5", "high", "99999999999"}) {
     EXPECT_FALSE(ParsePriority(text).ok()) << text;
-  }
-}
-
-TEST(SettingValuesTest, WholeNumbersAreDecimalOrHexadecimal) {
-  EXPECT_EQ(ParseUnsigned("42").value(), 42u);
-  EXPECT_EQ(ParseUnsigned("0x2000").value(), 0x2000u);
-  EXPECT_EQ(ParseUnsigned("18446744073709551615").value(),
-            std::numeric_limits<std::uint64_t>::max());
-  for (const char* text : {"", "0x", "-1", "1.5", "18446744073709551616", "4 "}) {
-    EXPECT_FALSE(ParseUnsigned(text).ok()) << text;
   }
 }
 

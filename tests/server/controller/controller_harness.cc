@@ -9,7 +9,7 @@
 
 namespace torpor::server {
 
-ControllerHarness::ControllerHarness(int gpus, const char* address_mode,
+ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
                                      const std::function<void(Config&)>& configure) {
   Controller::Options options;
   for (const char* name : {"a", "b", "c"}) {
@@ -28,9 +28,9 @@ ControllerHarness::ControllerHarness(int gpus, const char* address_mode,
   options.config.functions["c"].max_in_flight = 2;
   options.config.functions["c"].keeps_state = true;
   options.config.functions["b"].is_stateless = true;
-  options.config.address_range = 256 * kMiB;
-  options.config.chunk_bytes = kChunk;
-  options.config.address_mode = address_mode;
+  options.config.session.address_range = 256 * kMiB;
+  options.config.device.chunk_bytes = kChunk;
+  options.config.device.address_mode = address_mode;
   options.config.is_emulated = true;
   options.config.drain_timeout = std::chrono::hours(1);
   if (configure) configure(options.config);

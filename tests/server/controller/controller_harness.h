@@ -63,7 +63,7 @@ class ControllerHarness : public testing::Test {
   };
 
   // `configure` may change what else is configured.
-  explicit ControllerHarness(int gpus = 1, const char* address_mode = "map",
+  explicit ControllerHarness(int gpus = 1, AddressMode address_mode = AddressMode::kMap,
                              const std::function<void(Config&)>& configure = nullptr);
 
   // Whatever happened, a scheduler that is told the same decides the same.

@@ -54,7 +54,7 @@ TEST_F(ControllerMemory, AddressesNeedNoLease) {
 
 class ControllerMemoryApart : public ControllerHarness {
  protected:
-  ControllerMemoryApart() : ControllerHarness(1, "translate") {}
+  ControllerMemoryApart() : ControllerHarness(1, AddressMode::kTranslate) {}
 };
 
 TEST_F(ControllerMemoryApart, NobodysAddressesAreBehindWhatMayLieElsewhere) {

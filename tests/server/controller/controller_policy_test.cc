@@ -5,15 +5,15 @@ namespace torpor::server {
 namespace {
 
 void Strict(Config& config) {
-  config.policy = "fifo";
-  config.too_late = "refuse";
+  config.scheduling.policy = "fifo";
+  config.scheduling.too_late = LateRequests::kRefuse;
   config.functions["b"].max_waiting = 1;
   config.functions["b"].deadline = std::chrono::milliseconds(100);
 }
 
 class StrictControllerTest : public ControllerHarness {
  protected:
-  StrictControllerTest() : ControllerHarness(1, "map", Strict) { StartExecutor(0); }
+  StrictControllerTest() : ControllerHarness(1, AddressMode::kMap, Strict) { StartExecutor(0); }
 
   // Of b's requests one is over, and it counts as missed.
   void ExpectOneMiss() {
@@ -129,7 +129,7 @@ TEST_F(StrictControllerTest, ARequestThatMovesToAnotherLeaseCountsOnce) {
 }
 
 void WithTenants(Config& config) {
-  config.policy = "fifo";
+  config.scheduling.policy = "fifo";
   config.tenants["mail"] = {.name = "mail", .weight = 3};
   config.tenants["web"] = {.name = "web", .weight = 1};
   config.functions["a"].tenant = "mail";
@@ -138,7 +138,9 @@ void WithTenants(Config& config) {
 
 class TenantsControllerTest : public ControllerHarness {
  protected:
-  TenantsControllerTest() : ControllerHarness(1, "map", WithTenants) { StartExecutor(0); }
+  TenantsControllerTest() : ControllerHarness(1, AddressMode::kMap, WithTenants) {
+    StartExecutor(0);
+  }
 };
 
 TEST_F(TenantsControllerTest, TenantsThatWaitShareTheGpuByTheirWeights) {

@@ -35,11 +35,11 @@ class NodeTest : public testing::Test {
     config_.client_socket = config_.run_dir + "/torpor.sock";
     config_.cuda_library_dir = EMULATOR_DIR;
     config_.emulator_topology = folder_.path("topology.yaml");
-    config_.driver_reserve = 16 * kMiB;
-    config_.swap_group_bytes = 2 * kMiB;  // whose links are not measured at every start
-    config_.http_address = "127.0.0.1:0";
-    config_.metrics_address = "";
-    config_.log_level = "off";
+    config_.device.driver_reserve = 16 * kMiB;
+    config_.device.swap_group_bytes = 2 * kMiB;  // whose links are not measured at every start
+    config_.router.http_address = "127.0.0.1:0";
+    config_.router.metrics_address = "";
+    config_.log.level = LogLevel::kOff;
     FunctionConfig& function = config_.functions["f"];
     function.name = "f";
     function.memory_limit = 64 * kMiB;
@@ -139,7 +139,7 @@ TEST_F(NodeTest, FunctionsSocketsHaveOneMode) {
 TEST_F(NodeTest, ExecutorsDivideTheirMemoryAsTheConfigurationSays) {
   std::ofstream(folder_.path("topology.yaml"))
       << "version: v1\ngpus:\n  - memory: 1040MiB\n    count: 1\n";
-  config_.address_mode = "translate";
+  config_.device.address_mode = AddressMode::kTranslate;
   const auto pool_bytes = [this] {
     Start();
     if (HasFatalFailure()) return Bytes{0};
@@ -149,9 +149,9 @@ TEST_F(NodeTest, ExecutorsDivideTheirMemoryAsTheConfigurationSays) {
     return bytes;
   };
   EXPECT_EQ(pool_bytes(), 960 * kMiB) << "20 MiB leaves over a sixteenth of 1 GiB";
-  config_.partition_sizes = {2 * kMiB, 32 * kMiB};
+  config_.device.partition_sizes = {2 * kMiB, 32 * kMiB};
   EXPECT_EQ(pool_bytes(), kGiB);
-  config_.partition_sizes.emplace();
+  config_.device.partition_sizes.emplace();
   EXPECT_EQ(pool_bytes(), kGiB);
 }
 

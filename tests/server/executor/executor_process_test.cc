@@ -16,6 +16,7 @@
 #include "proto/cuda_api/cudart_commands.h"
 #include "proto/wire/session_window.h"
 #include "server/executor/gpu/shared_mapping.h"
+#include "server/settings/executor_settings.h"
 #include "tests/server/executor/fake_daemon.h"
 #include "tests/server/executor/image/fake_image.h"
 #include "tests/server/executor/test_client.h"
@@ -104,7 +105,8 @@ wire::LaunchKernel Launch(std::uint64_t kernel, const std::vector<std::uint8_t>&
 
 class ExecutorProcess : public testing::Test {
  protected:
-  explicit ExecutorProcess(const char* address_mode = "map") : address_mode_(address_mode) {}
+  explicit ExecutorProcess(server::AddressMode address_mode = server::AddressMode::kMap)
+      : address_mode_(address_mode) {}
   void SetUp() override {
     std::string pattern = testing::TempDir() + "executor.XXXXXX";
     folder_ = mkdtemp(pattern.data());
@@ -123,27 +125,19 @@ class ExecutorProcess : public testing::Test {
   }
 
   void Spawn() {
-    const std::vector<std::string> arguments = {EXECUTOR_PROGRAM,
-                                                "--gpu",
-                                                "0",
-                                                "--epoch",
-                                                "7",
-                                                "--daemon-socket",
-                                                daemon_->node_socket(),
-                                                "--socket",
-                                                socket(),
-                                                "--descriptor-socket",
-                                                daemon_->descriptor_socket(),
-                                                "--module-dir",
-                                                folder_,
-                                                "--cuda-library-dir",
-                                                EMULATOR_DIR,
-                                                "--pool-bytes",
-                                                "256MiB",
-                                                "--swap-group-bytes",
-                                                "2MiB",
-                                                "--address-mode",
-                                                address_mode_};
+    server::ExecutorSettings settings;
+    settings.gpu = 0;
+    settings.epoch = 7;
+    settings.daemon_socket = daemon_->node_socket();
+    settings.socket = socket();
+    settings.descriptor_socket = daemon_->descriptor_socket();
+    settings.module_dir = folder_;
+    settings.cuda_library_dir = EMULATOR_DIR;
+    settings.pool_bytes = 256 * kMiB;
+    settings.device.address_mode = address_mode_;
+    settings.device.swap_group_bytes = 2 * kMiB;
+    const std::vector<std::string> arguments = {EXECUTOR_PROGRAM, "--settings",
+                                                server::FormatExecutorSettings(settings)};
     std::vector<char*> pointers;
     pointers.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments) {
@@ -252,7 +246,7 @@ class ExecutorProcess : public testing::Test {
     return BatchBuilder().Add(create).Add(Launch(2, parameters));
   }
 
-  const char* const address_mode_;
+  const server::AddressMode address_mode_;
   std::string folder_;
   std::unique_ptr<FakeDaemon> daemon_;
   std::optional<v1::ExecutorMessage::Register> registration_;
@@ -487,7 +481,7 @@ TEST_F(ExecutorProcess, StrangersAndStaleLeasesAreRefused) {
 
 class TranslatingExecutor : public ExecutorProcess {
  protected:
-  TranslatingExecutor() : ExecutorProcess("translate") {}
+  TranslatingExecutor() : ExecutorProcess(server::AddressMode::kTranslate) {}
 };
 
 TEST_F(TranslatingExecutor, ConsolidatesWhenItHasNothingToDo) {

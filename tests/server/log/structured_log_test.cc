@@ -12,9 +12,9 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::MatchesRegex;
 
-std::string Logged(bool is_json, const std::function<void()>& write) {
+std::string Logged(LogFormat format, const std::function<void()>& write) {
   ::testing::internal::CaptureStderr();
-  SetUpLog("info", is_json);
+  SetUpLog(LogLevel::kInfo, format);
   write();
   spdlog::default_logger()->flush();
   return ::testing::internal::GetCapturedStderr();
@@ -24,7 +24,7 @@ constexpr const char* kTime =
     "20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9]Z";
 
 TEST(StructuredLogTest, TextIsOneLineWithFields) {
-  const std::string line = Logged(false, [] {
+  const std::string line = Logged(LogFormat::kText, [] {
     LogEvent(spdlog::level::info, "request",
              {{"function", "digits"}, {"status", 200}, {"ms", 1.5}, {"path", "a b=\"\n"}});
   });
@@ -34,7 +34,7 @@ TEST(StructuredLogTest, TextIsOneLineWithFields) {
 }
 
 TEST(StructuredLogTest, JsonParsesWhateverTheValues) {
-  const std::string line = Logged(true, [] {
+  const std::string line = Logged(LogFormat::kJson, [] {
     LogEvent(spdlog::level::warn, "odd \"message\"",
              {{"text", "quote\" back\\slash \x1f\x01 newline\n"}, {"count", -3}});
   });
@@ -47,7 +47,7 @@ TEST(StructuredLogTest, JsonParsesWhateverTheValues) {
 }
 
 TEST(StructuredLogTest, PlainSpdlogMessagesAreEventsToo) {
-  const std::string line = Logged(true, [] { spdlog::error("disk is {}", "full"); });
+  const std::string line = Logged(LogFormat::kJson, [] { spdlog::error("disk is {}", "full"); });
   EXPECT_EQ(nlohmann::json::parse(line)["message"], "disk is full");
 }
 
@@ -55,16 +55,18 @@ TEST(StructuredLogTest, AClientsTextForgesNoFields) {
   const std::string program =
       "a\x1fnstatus\x1f"
       "200,\n\x1f\x1f";
-  const std::string json = Logged(true, [&] { spdlog::info("session of {} opened", program); });
+  const std::string json =
+      Logged(LogFormat::kJson, [&] { spdlog::info("session of {} opened", program); });
   const auto event = nlohmann::json::parse(json);
   EXPECT_EQ(event["message"], "session of " + program + " opened");
   EXPECT_EQ(event.size(), 3u);
-  const std::string text = Logged(false, [&] { spdlog::info("session of {} opened", program); });
+  const std::string text =
+      Logged(LogFormat::kText, [&] { spdlog::info("session of {} opened", program); });
   EXPECT_THAT(text, EndsWith("session of a\\u001fnstatus\\u001f200,\\n\\u001f\\u001f opened\n"));
 }
 
 TEST(StructuredLogTest, EventsBelowTheLevelAreDropped) {
-  EXPECT_EQ(Logged(false, [] { LogEvent(spdlog::level::debug, "quiet", {}); }), "");
+  EXPECT_EQ(Logged(LogFormat::kText, [] { LogEvent(spdlog::level::debug, "quiet", {}); }), "");
 }
 
 }  // namespace

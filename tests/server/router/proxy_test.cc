@@ -122,8 +122,8 @@ TEST_F(ProxyTest, TheUpstreamCannotSpeakInTorporsName) {
 }
 
 TEST_F(ProxyTest, BodiesOfAnySizePassWithBoundedBuffers) {
-  config_.request_buffer_bytes = 64 * kKiB;
-  config_.response_buffer_bytes = 64 * kKiB;
+  config_.router.request_buffer_bytes = 64 * kKiB;
+  config_.router.response_buffer_bytes = 64 * kKiB;
   StartWithEcho();
   for (const std::size_t bytes : {0u, 1u, 65535u, 65536u, 65537u, 12'345'678u}) {
     const std::string body = LargeBody(bytes);
@@ -137,7 +137,7 @@ TEST_F(ProxyTest, BodiesOfAnySizePassWithBoundedBuffers) {
 }
 
 TEST_F(ProxyTest, ChunkedBodiesPass) {
-  config_.request_buffer_bytes = 64 * kKiB;
+  config_.router.request_buffer_bytes = 64 * kKiB;
   StartWithEcho();
   for (const std::size_t bytes : {0u, 5u, 1'000'000u}) {
     const std::string body = LargeBody(bytes);
@@ -150,7 +150,7 @@ TEST_F(ProxyTest, ChunkedBodiesPass) {
 }
 
 TEST_F(ProxyTest, ChunkedAnswersPassAsTheyCome) {
-  config_.response_buffer_bytes = 64 * kKiB;
+  config_.router.response_buffer_bytes = 64 * kKiB;
   const std::string body = LargeBody(3'000'000);
   StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
     return connection.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -280,7 +280,7 @@ TEST_F(ProxyTest, InterimAnswersAreNotTheAnswer) {
 }
 
 TEST_F(ProxyTest, AnEarlyAnswerDoesNotWaitForTheRestOfTheBody) {
-  config_.request_buffer_bytes = 4 * kKiB;
+  config_.router.request_buffer_bytes = 4 * kKiB;
   StartWithUpstream(
       [](RawConnection& connection, const RawMessage&) {
         connection.Send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nmuch");
@@ -309,7 +309,7 @@ TEST_F(ProxyTest, TheGpuIsFreeBeforeASlowClientHasItsAnswer) {
 }
 
 TEST_F(ProxyTest, AnAnswerLargerThanItsBufferWaitsForTheClient) {
-  config_.response_buffer_bytes = 64 * kKiB;
+  config_.router.response_buffer_bytes = 64 * kKiB;
   const std::string body = LargeBody(32'000'000);
   StartWithUpstream(
       [&](RawConnection& connection, const RawMessage&) { return connection.Send(Ok(body)); });

@@ -267,7 +267,7 @@ TEST_F(RefusalTest, AClientThatLeavesWhileItRunsFreesTheGpu) {
 }
 
 TEST_F(RefusalTest, AClientThatLeavesInMidBodyFreesTheGpu) {
-  config_.request_buffer_bytes = 4 * kKiB;
+  config_.router.request_buffer_bytes = 4 * kKiB;
   StartWithUpstream(
       [](RawConnection& connection, const RawMessage&) {
         connection.ReadToEnd();
@@ -313,8 +313,8 @@ TEST_F(RefusalTest, WhatIsNotHttpIs400) {
 }
 
 TEST_F(RefusalTest, HeadersAndBodiesHaveLimits) {
-  config_.max_header_bytes = kKiB;
-  config_.max_body_bytes = 10;
+  config_.router.max_header_bytes = kKiB;
+  config_.router.max_body_bytes = 10;
   StartWithOk();
   EXPECT_EQ(Fetch(Get("/livez", "X: " + std::string(2000, 'x') + "\r\n")).status(), 431);
   EXPECT_EQ(Fetch(Post("/function/f/", "01234567890")).status(), 413);
@@ -335,7 +335,7 @@ TEST_F(RefusalTest, WhatIsNotProxiedSaysSo) {
 }
 
 TEST_F(RefusalTest, ASlowHeaderEndsTheConnection) {
-  config_.header_timeout = milliseconds(20);
+  config_.router.header_timeout = milliseconds(20);
   StartWithOk();
   RawConnection connection = Connect();
   connection.Send("GET /livez HTTP/1.1\r\nHo");
@@ -343,7 +343,7 @@ TEST_F(RefusalTest, ASlowHeaderEndsTheConnection) {
 }
 
 TEST_F(RefusalTest, ASlowBodyEndsTheConnection) {
-  config_.client_timeout = milliseconds(20);
+  config_.router.client_timeout = milliseconds(20);
   StartWithOk();
   RawConnection connection = Connect();
   connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 10\r\n\r\nabc");
@@ -352,13 +352,13 @@ TEST_F(RefusalTest, ASlowBodyEndsTheConnection) {
 }
 
 TEST_F(RefusalTest, AnUnusedConnectionEnds) {
-  config_.idle_timeout = milliseconds(20);
+  config_.router.idle_timeout = milliseconds(20);
   StartWithOk();
   EXPECT_TRUE(Connect().IsAtEnd());
 }
 
 TEST_F(RefusalTest, ThereAreOnlySoManyConnections) {
-  config_.max_connections = 1;
+  config_.router.max_connections = 1;
   StartWithOk();
   RawConnection first = Connect();
   first.Send(Get("/livez"));
@@ -404,7 +404,7 @@ TEST_F(RefusalTest, MetricsAreOnAnAddressOfTheirOwn) {
 TEST_F(RefusalTest, AnAddressInUseIsNamed) {
   StartWithOk();
   Config second = config_;
-  second.http_address = router_->http_address();
+  second.router.http_address = router_->http_address();
   Router::Parts parts;
   parts.broker = &broker_;
   parts.metrics = metrics_.get();

@@ -16,10 +16,10 @@ namespace torpor::server {
 class RouterTest : public ::testing::Test {
  protected:
   RouterTest() {
-    config_.http_address = "127.0.0.1:0";
-    config_.metrics_address = "127.0.0.1:0";
+    config_.router.http_address = "127.0.0.1:0";
+    config_.router.metrics_address = "127.0.0.1:0";
     config_.functions["f"].name = "f";
-    SetUpLog("off", false);
+    SetUpLog(LogLevel::kOff, LogFormat::kText);
   }
 
   // Afterwards config_ is no longer read.

@@ -38,7 +38,7 @@ TEST_F(UpstreamTest, ARequestThatMetAClosingConnectionIsSentAgain) {
   StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
     return ++requests != 2 && connection.Send(Ok("x"));
   });
-  SetUpLog("info", false);
+  SetUpLog(LogLevel::kInfo, LogFormat::kText);
   testing::internal::CaptureStderr();
   EXPECT_EQ(Fetch(Get("/function/f/")).body, "x");
   EXPECT_EQ(Fetch(Get("/function/f/")).body, "x");

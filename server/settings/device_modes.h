@@ -1,0 +1,42 @@
+#pragma once
+
+#include "base/units.h"
+#include "server/settings/words.h"
+
+// Ways in which an executor uses its GPU (docs/memory.md, docs/swapping.md).
+namespace torpor::server {
+
+// How the GPU addresses a function's memory.
+enum class AddressMode {
+  kMap,        // at the client's own addresses
+  kTranslate,  // anywhere: calls translate the client's addresses
+};
+template <>
+inline constexpr auto kWordsOf<AddressMode> = std::to_array<Word<AddressMode>>(
+    {{AddressMode::kMap, "map"}, {AddressMode::kTranslate, "translate"}});
+
+// How much of a swap-in must have arrived before the function's work may begin.
+enum class SwapPipeline {
+  kNone,       // the whole image
+  kParameter,  // the allocations that the work uses, each copied and waited for alone
+  kGroup,      // likewise, but copied in groups of about swap_group_bytes
+};
+template <>
+inline constexpr auto kWordsOf<SwapPipeline> =
+    std::to_array<Word<SwapPipeline>>({{SwapPipeline::kNone, "none"},
+                                       {SwapPipeline::kParameter, "parameter"},
+                                       {SwapPipeline::kGroup, "group"}});
+
+// What a kernel with a pointer into an allocation waits for before the kernel runs.
+enum class SwapWait {
+  kAllocation,  // the whole allocation, since a pointer does not bound what the kernel reads
+  kRange,       // the group at the pointer: the paper's rule, wrong for kernels that reach further
+};
+template <>
+inline constexpr auto kWordsOf<SwapWait> = std::to_array<Word<SwapWait>>(
+    {{SwapWait::kAllocation, "allocation"}, {SwapWait::kRange, "range"}});
+
+// Minimum size of a group in which images are swapped in.
+inline constexpr Bytes kMinGroupBytes = 64 * kKiB;
+
+}  // namespace torpor::server

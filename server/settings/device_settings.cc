@@ -1,0 +1,88 @@
+#include "server/settings/device_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "memory/partition_table.h"
+#include "server/settings/value_kinds.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr Bytes kChunkUnit = 2 * kMiB;  // granularity of the driver's physical memory
+
+// Sizes of slots in a partition, "auto" or "none".
+struct PartitionSizesKind {
+  using Value = std::optional<std::vector<Bytes>>;
+  static constexpr bool kIsPath = false;
+
+  absl::StatusOr<Value> Parse(std::string_view text) const {
+    if (text == "auto") return Value();
+    if (text == "none") return Value(std::vector<Bytes>());
+    TORPOR_ASSIGN_OR_RETURN(std::vector<Bytes> sizes, ParseByteList(text));
+    if (sizes.empty()) {
+      return absl::InvalidArgumentError("names no size; expected sizes, none or auto");
+    }
+    const memory::PartitionSizes partitions{.buddy_unit_bytes = kChunkUnit};
+    for (const Bytes size : sizes) {
+      if (partitions.MayHaveSlotsOf(size)) continue;
+      return absl::InvalidArgumentError(
+          fmt::format("slots of {} bytes do not fit a partition; use multiples of 2MiB that fill "
+                      "{}MiB but for a sixteenth, for example 2MiB, 20MiB or 32MiB",
+                      size, partitions.partition_bytes / kMiB));
+    }
+    std::ranges::sort(sizes);
+    return Value(std::move(sizes));
+  }
+
+  std::string Format(const Value& value) const {
+    if (!value) return "auto";
+    if (value->empty()) return "none";
+    std::string list;
+    for (const Bytes size : *value) {
+      if (!list.empty()) list += ',';
+      list += FormatBytes(size);
+    }
+    return list;
+  }
+
+  std::string value_name() const { return "LIST"; }
+};
+
+Settings<DeviceSettings> MakeTable() {
+  using Target = DeviceSettings;
+  return {
+      MakeSetting("driver_reserve", SizeKind(), &Target::driver_reserve,
+                  "Device memory left to the driver for contexts, modules, local memory and "
+                  "arrays; at most a quarter of the GPU"),
+      MakeSetting("chunk_bytes", MultipleKind{.unit = kChunkUnit}, &Target::chunk_bytes,
+                  "Unit in which images occupy device memory"),
+      MakeSetting("address_mode", ChoiceKind<AddressMode>(), &Target::address_mode,
+                  "How the GPU addresses images: mapped at the functions' own addresses, or "
+                  "anywhere, by addresses that are translated in calls"),
+      MakeSetting("partition_sizes", PartitionSizesKind(), &Target::partition_sizes,
+                  "Sizes of the slots in the arena's partitions with translate, as 2MiB,20MiB; "
+                  "none: buddy systems only; auto: 2MiB and 20MiB if they fit"),
+      MakeSetting("swap_pinned", FlagKind(), &Target::swap_pinned, "Pin images for copies"),
+      MakeSetting("swap_pipeline", ChoiceKind<SwapPipeline>(), &Target::swap_pipeline,
+                  "What runs while an image is swapped in: nothing, or work whose allocations "
+                  "have arrived, copied one by one or in groups"),
+      MakeSetting("swap_group_bytes", SizeOrAutoKind{.min = kMinGroupBytes, .max = kGiB},
+                  &Target::swap_group_bytes,
+                  "Size of a group; auto: chosen by measuring each GPU's link"),
+      MakeSetting("swap_wait", ChoiceKind<SwapWait>(), &Target::swap_wait,
+                  "What a kernel with a pointer waits for: the whole allocation, or the group at "
+                  "the pointer"),
+  };
+}
+
+}  // namespace
+
+const Settings<DeviceSettings>& DeviceSettingTable() {
+  static const Settings<DeviceSettings> table = MakeTable();
+  return table;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "base/units.h"
+#include "server/settings/device_settings.h"
+#include "server/settings/log_settings.h"
+#include "server/settings/setting.h"
+
+namespace torpor::server {
+
+// Everything that an executor's process is told at its start. torpord sends this as one document.
+struct ExecutorSettings {
+  int gpu = 0;                    // index as the driver counts
+  std::uint64_t epoch = 0;        // tells starts of executors for one GPU apart
+  std::string daemon_socket;      // torpord's node socket, for the executor to dial
+  std::string socket;             // where to serve functions
+  unsigned socket_mode = 0600;    // of `socket`
+  std::string descriptor_socket;  // where torpord hands out memory files
+  std::string module_dir;         // the node's modules
+  std::string link_profile_dir;   // keeps measurements of the GPU's links; empty: not kept
+  std::string cuda_library_dir;   // of libcuda.so.1; empty: as the dynamic linker finds it
+  Bytes pool_bytes = 0;           // GPU memory for images; 0: all but the driver's reserve
+  DeviceSettings device;
+  LogSettings log;
+
+  bool operator==(const ExecutorSettings&) const = default;
+};
+
+// The table of ExecutorSettings, in the order of help.
+const Settings<ExecutorSettings>& ExecutorSettingTable();
+
+// Writes a JSON object with a text for every key, such as {"gpu": "0", "chunk_bytes": "2MiB"}, on
+// one line.
+std::string FormatExecutorSettings(const ExecutorSettings& settings);
+
+// Reads such an object; keys may be missing unless they are required. InvalidArgument for text that
+// is no JSON object, an unknown or missing key or a bad value; the message holds one line for
+// everything that is wrong.
+absl::StatusOr<ExecutorSettings> ParseExecutorSettings(std::string_view document);
+
+}  // namespace torpor::server

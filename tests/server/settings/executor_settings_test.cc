@@ -1,0 +1,75 @@
+#include "server/settings/executor_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace torpor::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+ExecutorSettings AllChanged() {
+  return {.gpu = 3,
+          .epoch = 18'446'744'073'709'551'615U,
+          .daemon_socket = "/run/torpor/node.sock",
+          .socket = "/run/a \"b\".sock",
+          .socket_mode = 0666,
+          .descriptor_socket = "/run/torpor/descriptors.sock",
+          .module_dir = "/var/lib/torpor/modules",
+          .link_profile_dir = "/var/lib/torpor/links",
+          .cuda_library_dir = "/usr/lib",
+          .pool_bytes = 256 * kMiB,
+          .device = {.driver_reserve = 512 * kMiB,
+                     .chunk_bytes = 4 * kMiB,
+                     .address_mode = AddressMode::kTranslate,
+                     .partition_sizes = std::vector<Bytes>{2 * kMiB, 32 * kMiB},
+                     .swap_pinned = false,
+                     .swap_pipeline = SwapPipeline::kParameter,
+                     .swap_group_bytes = 512 * kKiB,
+                     .swap_wait = SwapWait::kRange},
+          .log = {.level = LogLevel::kWarn, .format = LogFormat::kJson}};
+}
+
+TEST(ExecutorSettingsTest, EverySettingSurvivesTheDocument) {
+  const ExecutorSettings settings = AllChanged();
+  for (const Setting<ExecutorSettings>& setting : ExecutorSettingTable()) {
+    EXPECT_NE(setting.text(settings), setting.text(ExecutorSettings())) << setting.key;
+  }
+  const std::string document = FormatExecutorSettings(settings);
+  EXPECT_THAT(document, HasSubstr("\"chunk_bytes\":\"4MiB\""));
+  const auto read = ParseExecutorSettings(document);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, settings);
+}
+
+TEST(ExecutorSettingsTest, MissingKeysHaveTheirDefaults) {
+  const auto settings = ParseExecutorSettings(
+      R"({"gpu": "1", "epoch": "2", "daemon_socket": "/d", "socket": "/s",
+          "descriptor_socket": "/e", "module_dir": "/m"})");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->gpu, 1);
+  EXPECT_EQ(settings->device, DeviceSettings());
+  EXPECT_EQ(settings->log, LogSettings());
+}
+
+TEST(ExecutorSettingsTest, EverythingThatIsWrongIsToldAtOnce) {
+  const auto settings = ParseExecutorSettings(
+      R"({"gpu": 1, "swap_wait": "never", "sockets": "/s", "epoch": "2", "daemon_socket": "/d",
+          "socket": "/s", "descriptor_socket": "/e"})");
+  EXPECT_EQ(settings.status().message(),
+            "settings: gpu: expected text (COUNT)\n"
+            "settings: sockets: no such setting\n"
+            "settings: swap_wait: unknown value \"never\"; expected allocation or range\n"
+            "settings: module_dir is missing");
+}
+
+TEST(ExecutorSettingsTest, OnlyAnObjectIsADocument) {
+  for (const char* const text : {"", "[]", "{", "null", "\"gpu\""}) {
+    EXPECT_EQ(ParseExecutorSettings(text).status().message(),
+              "settings: expected a JSON object, such as {\"gpu\": \"0\"}")
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace torpor::server
