@@ -21,6 +21,7 @@ Operand Label(std::uint32_t label) {
   return operand;
 }
 
+// Makes an instruction at the source position of `like`, for messages.
 Instruction Made(const Instruction& like, Opcode opcode, std::vector<Operand> operands) {
   Instruction made;
   made.opcode = opcode;
@@ -60,11 +61,13 @@ class Expansion {
  private:
   std::uint32_t next() const { return static_cast<std::uint32_t>(result_.instructions.size()); }
 
+  // Copies an instruction; `origin` is the index of the original.
   void Append(std::uint32_t origin, Instruction instruction) {
     result_.instructions.push_back(std::move(instruction));
     origins_.push_back(origin);
   }
 
+  // Appends the expansion that collective.h shows. The labels are bound at the end.
   void WriteOut(std::uint32_t origin, const Instruction& operation) {
     const Operand& members = operation.operands.back();
     Instruction barrier = Made(operation, Opcode::kBar, {members});

@@ -11,6 +11,7 @@
 namespace torpor::ptx {
 namespace {
 
+// Whether control may go elsewhere after the instruction.
 bool EndsBlock(const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kBra:
@@ -33,6 +34,8 @@ class Cutter {
  public:
   explicit Cutter(const Function& function) : function_(function) {}
 
+  // Cuts the body at leaders: targets of labels, barriers, and instructions after branches. The
+  // last block may be empty: the end of the body, which exits.
   std::vector<Block> Cut() {
     FindLeaders();
     std::vector<Block> blocks(leaders_.size());
@@ -95,6 +98,7 @@ class Cutter {
     }
   }
 
+  // An operand list that does not name a table leaves the block without successors.
   void FillIndexed(Block& block, const Instruction& branch) const {
     block.terminator = Terminator::kIndexed;
     if (branch.operands.size() != 2 || branch.operands[1].kind != Operand::Kind::kLabel) return;
@@ -139,6 +143,9 @@ class Orderer {
  public:
   explicit Orderer(std::vector<Block>& blocks) : blocks_(blocks), innermost_(blocks.size(), 0) {}
 
+  // Returns the reachable blocks in the order that ControlFlow describes, and sets the loops of
+  // blocks. Loops come from back edges to dominators; each is ordered as a unit, from the outside
+  // in.
   std::vector<std::uint32_t> Order() {
     order_ = ReversePostorder(
         0, blocks_.size(), [&](std::uint32_t b) -> const auto& { return blocks_[b].successors; });
@@ -162,6 +169,8 @@ class Orderer {
     std::vector<std::uint32_t> blocks;  // of this loop and its inner ones
   };
 
+  // Finds immediate dominators by iteration over the reverse postorder (Cooper, Harvey and Kennedy,
+  // "A Simple, Fast Dominance Algorithm").
   void FindDominators() {
     position_.assign(blocks_.size(), kNoIndex);
     predecessors_.assign(blocks_.size(), {});
@@ -192,6 +201,7 @@ class Orderer {
     return true;
   }
 
+  // Returns the nearest common dominator.
   std::uint32_t Intersect(std::uint32_t a, std::uint32_t b) const {
     while (a != b) {
       while (position_[a] > position_[b]) a = dominator_[a];
@@ -217,6 +227,7 @@ class Orderer {
     }
   }
 
+  // Adds the loop of `header` with the blocks that reach the back edges starting in `work`.
   void AddLoop(std::uint32_t header, std::vector<std::uint32_t> work) {
     Loop loop{header, innermost_[header], {header}};
     BitSet inside(blocks_.size());
@@ -243,6 +254,7 @@ class Orderer {
     return inner == 0 ? kNoIndex : loops_[inner].header;
   }
 
+  // Appends the blocks of a loop in order; nested loops are expanded in place.
   void Expand(std::uint32_t loop, std::vector<std::uint32_t>& out) const {
     std::map<std::uint32_t, std::vector<std::uint32_t>> edges;
     const std::uint32_t header = loops_[loop].header;

@@ -11,6 +11,7 @@
 namespace torpor::ptx {
 namespace {
 
+// Instructions whose operands may be fragments.
 bool IsMatrixOperation(const Instruction& instruction) {
   return instruction.opcode == Opcode::kWmma || instruction.opcode == Opcode::kMma;
 }
@@ -23,12 +24,14 @@ struct Group {
   std::uint32_t end_of_life = 0;
   bool shares = true;
 
+  // Extends the span of instructions to include `position`.
   void LiveAt(std::uint32_t position) {
     begin_of_life = std::min(begin_of_life, position);
     end_of_life = std::max(end_of_life, position);
   }
 };
 
+// Builds the result for one function: groups registers, finds their lives, and assigns slots.
 class Placer {
  public:
   Placer(const Function& function, const ControlFlow& flow, const LaneAnalysis& lanes)
@@ -45,6 +48,8 @@ class Placer {
   }
 
  private:
+  // Whether the operand's registers are consecutive, of one width from 32 to 64 bits, and not
+  // linear across lanes.
   bool IsSequence(const Operand& fragment) const {
     if (fragment.kind != Operand::Kind::kVector || fragment.elements.empty()) return false;
     const std::uint32_t first = fragment.elements[0].reg;
@@ -114,6 +119,8 @@ class Placer {
     }
   }
 
+  // Assigns slots greedily in order of the begin of life, as in linear-scan register allocation: a
+  // group that may share takes a slot of equal shape whose owners have died, or a new slot.
   void AssignSlots(FragmentSlots& result) {
     std::vector<std::uint32_t> order(groups_.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -403,6 +403,8 @@ bool MayHaveType(Opcode opcode, Type type) {
   return IsFundamental(type) || opcode == Opcode::kCvt;
 }
 
+// Decodes one dotted word. Returns false for unknown words, and for types that the opcode cannot
+// have.
 bool DecodeWord(std::string_view word, Instruction& instruction) {
   if (const auto type = ParseType(word)) {
     instruction.types.push_back(*type);

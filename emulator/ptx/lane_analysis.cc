@@ -19,6 +19,7 @@ LaneAnalysis::LaneAnalysis(const Module& module, const Function& function, const
   Analyse();
 }
 
+// Finds the registers with a single writing instruction.
 void LaneAnalysis::FindOnlyWrites() {
   only_writes_.assign(function_.registers.size(), nullptr);
   std::vector<unsigned> writes(function_.registers.size());
@@ -67,6 +68,7 @@ void LaneAnalysis::Converge() {
   } while (UpdateBranches());
 }
 
+// Registers that must survive a block: live at any block where lanes may wait meanwhile.
 void LaneAnalysis::FindWaitingRegisters() {
   waiting_registers_.assign(flow_.blocks.size(), BitSet(function_.registers.size()));
   for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
@@ -75,6 +77,7 @@ void LaneAnalysis::FindWaitingRegisters() {
   }
 }
 
+// Recomputes the shapes of all results from the shapes of operands. Returns whether any changed.
 bool LaneAnalysis::UpdateRegisters() {
   bool changed = false;
   for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
@@ -92,6 +95,7 @@ bool LaneAnalysis::UpdateRegisters() {
   return changed;
 }
 
+// Marks branches whose guard or index is not uniform as divergent. Returns whether any changed.
 bool LaneAnalysis::UpdateBranches() {
   bool changed = false;
   for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
@@ -108,6 +112,8 @@ bool LaneAnalysis::UpdateBranches() {
   return changed;
 }
 
+// Joins `shape` into the register's shape, which only becomes less precise. Returns whether the
+// register changed.
 bool LaneAnalysis::Widen(std::uint32_t reg, const LaneShape& shape) {
   LaneShape& current = registers_[reg];
   if (shape.kind == LaneShape::Kind::kUnknown) return false;

@@ -6,6 +6,7 @@
 namespace torpor::ptx {
 namespace {
 
+// Wrapping addition: strides may overflow.
 std::int64_t Add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }

@@ -12,6 +12,7 @@ bool IsNameCharacter(char c) {
 
 }  // namespace
 
+// Skips white space and comments, and counts lines.
 void Lexer::SkipBlanks() {
   while (position_ < text_.size()) {
     const char c = text_[position_];
@@ -39,6 +40,7 @@ Token Lexer::Take(Token::Kind kind, std::size_t length) {
   return token;
 }
 
+// Length of the word at the position: name characters, dots and "::".
 std::size_t Lexer::WordLength() const {
   std::size_t i = position_;
   while (i < text_.size()) {
@@ -54,6 +56,7 @@ std::size_t Lexer::WordLength() const {
   return i - position_;
 }
 
+// Length of the number at the position: hexadecimal, binary, or decimal with fraction and exponent.
 std::size_t Lexer::NumberLength() const {
   std::size_t i = position_;
   const bool hexadecimal = text_[i] == '0' && i + 1 < text_.size() &&

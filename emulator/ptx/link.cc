@@ -27,6 +27,8 @@ Linkage RoleOf(const Function& function) {
   return function.has_body ? function.linkage : Linkage::kExternal;
 }
 
+// Links the parts: chooses a definition for each name, numbers the kept symbols, then moves the
+// parts into the result with all indices renumbered.
 class Linker {
  public:
   Linker(std::vector<LinkPart> parts, bool (*is_system_function)(std::string_view))
@@ -48,6 +50,7 @@ class Linker {
   }
 
  private:
+  // The definition that was chosen for a name so far.
   struct Definition {
     std::size_t part = 0;
     std::uint32_t index = kNoIndex;  // in its part
@@ -64,6 +67,7 @@ class Linker {
   };
   using Places = std::vector<std::vector<Place>>;  // by part and index
 
+  // Joins the messages in alphabetical order.
   static Failure<LinkError> Failed(LinkError error, const std::set<std::string>& messages) {
     std::string all;
     for (const std::string& message : messages) all += (all.empty() ? "" : "; ") + message;
@@ -86,6 +90,8 @@ class Linker {
     }
   }
 
+  // Replaces the chosen definition if the offered definition has priority by the rules of Link. Two
+  // .visible definitions are an error; common definitions keep the largest alignment.
   void Offer(Definitions& definitions, std::string_view name, const Definition& offered) {
     if (offered.role == Linkage::kLocal || offered.role == Linkage::kExternal) return;
     const auto [entry, is_first] = definitions.emplace(name, offered);
@@ -126,6 +132,8 @@ class Linker {
     });
   }
 
+  // Numbers the variables: module-level variables by their definitions, others with their
+  // functions.
   void NumberVariables() {
     std::uint32_t next = 0;
     ForEach(&Module::variables, [&](std::size_t part, std::uint32_t i, const Variable& variable) {
@@ -141,6 +149,7 @@ class Linker {
     });
   }
 
+  // Calls visit(part, index, symbol) for all symbols of a kind.
   template <typename Symbol, typename Visit>
   void ForEach(std::vector<Symbol> Module::*symbols, const Visit& visit) const {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
@@ -149,6 +158,7 @@ class Linker {
     }
   }
 
+  // Whether the symbol itself becomes part of the result, rather than a replacement.
   template <typename Symbol>
   static bool IsKept(const Definitions& definitions, const Symbol& symbol, std::size_t part,
                      std::uint32_t index) {
@@ -159,6 +169,7 @@ class Linker {
     return chosen.part == part && chosen.index == index;
   }
 
+  // Returns the index, in the result, of the definition of `name`; kNoIndex if undefined.
   static std::uint32_t Chosen(const Definitions& definitions, const Places& places,
                               std::string_view name) {
     const auto found = definitions.find(name);
@@ -204,6 +215,7 @@ class Linker {
     linked_.functions.push_back(std::move(function));
   }
 
+  // Renumbers the symbols in an operand.
   void MoveOperand(Operand& operand) {
     for (Operand& element : operand.elements) MoveOperand(element);
     const bool names_variable =
@@ -225,6 +237,7 @@ class Linker {
     return place;
   }
 
+  // Records an undefined name, for the message of the failure.
   void Miss(std::string_view name) {
     undefined_.insert("undefined reference to '" + std::string(name) + "' in " +
                       parts_[part_].name);

@@ -17,6 +17,7 @@ void StepBack(const Function& function, const Instruction& instruction, BitSet& 
 
 }  // namespace
 
+// Iterates backwards over the blocks until nothing changes.
 std::vector<BitSet> LiveAtEntry(const Function& function, const ControlFlow& flow) {
   std::vector<BitSet> live(flow.blocks.size(), BitSet(function.registers.size()));
   for (bool changed = true; changed;) {

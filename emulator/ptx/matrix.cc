@@ -57,6 +57,7 @@ bool IsIn(const std::vector<Shape>& shapes, const MatrixInstruction& matrix) {
   });
 }
 
+// Whether a product of `input` elements can be summed in `type`.
 bool IsAccumulator(Type type, Type input) {
   switch (input) {
     case Type::kF64:
@@ -86,6 +87,7 @@ bool ParseShape(std::string_view word, MatrixInstruction& matrix) {
   return at == end;
 }
 
+// Decodes a spelling word by word, then checks the combination.
 class Decoder {
  public:
   bool Decode(std::string_view spelling) {
@@ -135,6 +137,7 @@ class Decoder {
     return true;
   }
 
+  // Completes a load or store: one type and one layout, and a shape that some product has.
   bool FinishTransfer() {
     if (types_.size() != 1 || columns_.size() != 1) return false;
     matrix_.d = matrix_.a = matrix_.b = matrix_.c = types_[0];
@@ -151,6 +154,7 @@ class Decoder {
     });
   }
 
+  // Completes a product: two types mean f16 for A and B, and the combination must exist.
   bool FinishMultiply() {
     if (columns_.size() != 2) return false;
     matrix_.a_column = columns_[0];

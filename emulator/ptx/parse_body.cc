@@ -11,6 +11,7 @@ constexpr unsigned kMaxNesting = 64;
 
 }  // namespace
 
+// Parses a function body. Scopes are a stack: scopes_[0] is the module's.
 void ParserState::ParseBody() {
   Expect('{');
   scopes_.emplace_back();
@@ -23,6 +24,7 @@ void ParserState::ParseBody() {
   function.registers.push_back(Type::kPred);
 }
 
+// Parses a directive, a label or an instruction, or opens or closes a scope.
 void ParserState::ParseStatement() {
   if (Accept('{')) {
     if (scopes_.size() > kMaxNesting) return Fail("nested too deeply");
@@ -62,6 +64,7 @@ void ParserState::ParseBodyDirective(std::string_view word) {
   }
 }
 
+// Parses the names after .reg and a type: `%r<9>` declares %r0 to %r8.
 void ParserState::ParseRegisters() {
   Variable declared;
   ParseTypeOf(declared);
@@ -113,6 +116,7 @@ std::uint32_t ParserState::FindRegister(std::string_view name) const {
   return kNoIndex;
 }
 
+// Returns a new entry of Function::labels for a use of `name`.
 std::uint32_t ParserState::LabelIndex(std::string_view name) {
   Function& function = module_.functions[current_];
   const auto index = static_cast<std::uint32_t>(function.labels.size());
@@ -132,6 +136,7 @@ void ParserState::CloseScope() {
   pending_labels_.clear();
 }
 
+// Binds pending uses to the labels of the closing scope.
 void ParserState::BindLabels(const Scope& scope) {
   Function& function = module_.functions[current_];
   std::erase_if(pending_labels_, [&](const PendingLabel& pending) {
@@ -147,6 +152,7 @@ void ParserState::BindLabels(const Scope& scope) {
   }
 }
 
+// Parses after `name:`, a label or a table of branch targets.
 void ParserState::ParseLabelledStatement(std::string_view name) {
   if (Accept(".branchtargets")) return ParseBranchTargets(name);
   if (token_.Is(".callprototype") || token_.Is(".calltargets")) return SkipStatement();
@@ -166,6 +172,7 @@ void ParserState::ParseBranchTargets(std::string_view name) {
   tables.push_back(std::move(targets));
 }
 
+// Parses an instruction: an optional guard, the spelling, and operands up to ';'.
 void ParserState::ParseInstruction() {
   Instruction instruction;
   instruction.line = token_.line;
@@ -216,6 +223,7 @@ void ParserState::ParseOperands(Instruction& instruction) {
   Expect(';');
 }
 
+// Parses one operand. Nesting is bounded, since the parser recurses.
 Operand ParserState::ParseOperand() {
   if (++depth_ > kMaxNesting) {
     Fail("operands nested too deeply");
@@ -257,6 +265,7 @@ Operand ParserState::PairOperand(Operand first) {
   return pair;
 }
 
+// Parses [base], [base + offset] or [offset] after the bracket; of textures also coordinates.
 Operand ParserState::ParseAddress() {
   Operand operand;
   if (token_.kind == Token::Kind::kNumber || token_.Is('-')) {
@@ -306,6 +315,8 @@ Operand ParserState::ParseNumberOperand(bool negative) {
   return operand;
 }
 
+// Resolves a name: registers and variables of inner scopes first. Unknown names stay unresolved
+// until the end of the module.
 Operand ParserState::NameOperand(std::string_view name) {
   Operand operand;
   operand.name = name;

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t kMaxVariableBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMaxInitialiserBytes = std::uint64_t{1} << 31;
 
+// Parses exactly the digits of a T: the hexadecimal form of a float or double.
 template <typename T>
 std::optional<std::uint64_t> HexBits(std::string_view digits) {
   std::uint64_t bits = 0;
@@ -21,6 +22,7 @@ std::optional<std::uint64_t> HexBits(std::string_view digits) {
   return bits;
 }
 
+// Parses decimal, octal, hexadecimal and binary integers, with an optional U.
 std::optional<std::uint64_t> ParseInteger(std::string_view text) {
   int base = 10;
   if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
@@ -41,6 +43,7 @@ std::optional<std::uint64_t> ParseInteger(std::string_view text) {
 
 }  // namespace
 
+// Parses a literal: 0f and 0d numbers by their bits, decimal numbers, and integers.
 std::optional<ParserState::Literal> ParserState::ParseNumber(std::string_view text) const {
   if (text.size() == 10 && (text.starts_with("0f") || text.starts_with("0F"))) {
     const auto bits = HexBits<float>(text.substr(2));
@@ -113,6 +116,7 @@ std::uint32_t ParserState::ParseVariable(Space space, std::uint32_t function, Li
   return index;
 }
 
+// Parses alignment, vector width, pointer attributes and the type of a declaration.
 void ParserState::ParseTypeOf(Variable& variable) {
   unsigned vector = 1;
   std::uint64_t align = 0;
@@ -146,6 +150,7 @@ void ParserState::ParseTypeOf(Variable& variable) {
   variable.align = static_cast<std::uint32_t>(align);
 }
 
+// Parses [n][m]...; `unsized` is set by an empty pair of brackets.
 void ParserState::ParseArrayLength(Variable& variable, std::uint64_t& elements, bool& unsized) {
   while (Accept('[')) {
     if (Accept(']')) {
@@ -162,6 +167,7 @@ void ParserState::ParseArrayLength(Variable& variable, std::uint64_t& elements, 
   }
 }
 
+// Appends little-endian bytes of an initialiser; the size is bounded.
 void ParserState::AppendBits(Variable& variable, std::uint64_t bits, unsigned bytes) {
   if (variable.initial.size() + bytes > kMaxInitialiserBytes) return Fail("initialiser too large");
   for (unsigned i = 0; i < bytes; ++i) {
@@ -169,6 +175,7 @@ void ParserState::AppendBits(Variable& variable, std::uint64_t bits, unsigned by
   }
 }
 
+// Parses one element, or a nested list in braces.
 void ParserState::ParseInitialiser(Variable& variable) {
   if (!Accept('{')) return ParseInitialiserElement(variable);
   if (++depth_ > 16) return Fail("initialiser nested too deeply");
@@ -220,6 +227,8 @@ void ParserState::ParseInitialiserElement(Variable& variable) {
   AppendBits(variable, bits, element);
 }
 
+// Parses an address: a name, or generic(name), with an optional addend. The name is resolved at the
+// end of the module.
 void ParserState::ParseAddressElement(Variable& variable, std::string_view name, unsigned element) {
   Relocation relocation{variable.initial.size(), element, name, kNoIndex, false, 0};
   if (name == "generic") {

@@ -56,6 +56,7 @@ std::string_view ParserState::ExpectWord() {
   return Take().text;
 }
 
+// Records the first error and turns the current token into the end of the text.
 void ParserState::Fail(const std::string& message) {
   if (error_.empty()) error_ = "line " + std::to_string(token_.line) + ": " + message;
   token_ = Token{Token::Kind::kEnd, {}, token_.line};
@@ -73,6 +74,7 @@ void ParserState::SkipStatement() {
   }
 }
 
+// Skips a balanced { } block, debug sections for example.
 void ParserState::SkipBraces() {
   unsigned depth = 0;
   while (token_.kind != Token::Kind::kEnd) {
@@ -110,6 +112,7 @@ void ParserState::ParseDirective() {
   }
 }
 
+// Reads the architecture of .target, and skips its other words.
 void ParserState::ParseTarget() {
   do {
     const std::string_view word = ExpectWord();
@@ -119,6 +122,7 @@ void ParserState::ParseTarget() {
   } while (Accept(','));
 }
 
+// Parses linkage directives and the declaration after them.
 void ParserState::ParseLinkage() {
   Linkage linkage = Linkage::kLocal;
   for (;;) {
@@ -151,6 +155,7 @@ void ParserState::ParseLinkage() {
   }
 }
 
+// Parses .entry or .func, with or without a body.
 void ParserState::ParseFunction(bool is_kernel, Linkage linkage) {
   Function parsed;
   parsed.is_kernel = is_kernel;
@@ -183,6 +188,7 @@ void ParserState::ParseFunction(bool is_kernel, Linkage linkage) {
   ParseBody();
 }
 
+// Parses a parameter list and assigns offsets in the packed parameters.
 void ParserState::ParseParameterList(std::uint32_t function, std::vector<std::uint32_t>& out) {
   Expect('(');
   std::uint32_t offset = 0;
@@ -204,6 +210,7 @@ void ParserState::ParseParameterList(std::uint32_t function, std::vector<std::ui
   Expect(')');
 }
 
+// Parses launch bounds and similar attributes between the parameters and the body.
 void ParserState::ParseFunctionAttributes(Function& function) {
   while (token_.kind == Token::Kind::kWord) {
     const std::string_view word = Take().text;
@@ -243,6 +250,7 @@ void ParserState::LinkNames() {
   }
 }
 
+// Resolves a name that was unknown when its operand was parsed.
 void ParserState::LinkOperand(Operand& operand) {
   for (Operand& element : operand.elements) LinkOperand(element);
   const bool open = operand.kind == Operand::Kind::kUnresolved ||

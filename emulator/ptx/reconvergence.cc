@@ -24,6 +24,7 @@ Reconvergence::Reconvergence(const ControlFlow& flow, const std::vector<bool>& d
   Propagate();
 }
 
+// Ranks a block as a target after `from`: lower values run first.
 Reconvergence::Priority Reconvergence::PriorityOf(std::uint32_t from, const Candidate& to) const {
   using Rank = Priority::Rank;
   const Block& target = flow_.blocks[to.block];
@@ -103,6 +104,7 @@ bool Reconvergence::MayEndSome(std::uint32_t block) const {
          (terminator == Terminator::kConditionalExit && divergent_[block]);
 }
 
+// Propagates, from the entry on, the sets of blocks where lanes may wait, until nothing changes.
 void Reconvergence::Propagate() {
   if (flow_.blocks.empty()) return;
   std::vector<std::uint32_t> work = {0};

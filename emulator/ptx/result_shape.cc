@@ -14,6 +14,7 @@ constexpr unsigned kLaneBits = 5;
 
 }  // namespace
 
+// `bits` is the width in which an immediate is used.
 LaneShape LaneAnalysis::OperandShape(const Operand& operand, unsigned bits) const {
   switch (operand.kind) {
     case Operand::Kind::kRegister:
@@ -42,6 +43,7 @@ LaneShape LaneAnalysis::OperandShape(const Operand& operand, unsigned bits) cons
   }
 }
 
+// Local arrays lie at a fixed distance from lane to lane; other symbols have one address.
 LaneShape LaneAnalysis::SymbolShape(std::uint32_t symbol) const {
   const Variable& variable = module_.variables[symbol];
   const bool local =
@@ -92,6 +94,7 @@ bool LaneAnalysis::KeepsStepsWhenWidened(const LaneShape& shape, Type from) cons
   return std::abs(shape.stride) <= kLargest && std::abs(shape.row_stride) <= kLargest;
 }
 
+// Shapes of special registers, for the block shape of this variant.
 LaneShape LaneAnalysis::SpecialShape(SpecialRegister special) const {
   const unsigned lanes = block_shape_.row_lanes;
   const auto row_bits = static_cast<unsigned>(std::countr_zero(block_shape_.row_width()));
@@ -120,6 +123,7 @@ LaneShape LaneAnalysis::SpecialShape(SpecialRegister special) const {
   }
 }
 
+// Dispatches to the rule of the opcode; opcodes without a rule are computed lane by lane, or vary.
 LaneShape LaneAnalysis::ResultShape(const Instruction& instruction) const {
   switch (instruction.opcode) {
     case Opcode::kAdd:
@@ -188,6 +192,7 @@ LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction) const {
                        instruction.operands.size());
 }
 
+// An unknown operand makes the result unknown, and a varying operand makes the result varying.
 LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction, std::size_t first,
                                       std::size_t end) const {
   LaneShape joined = LaneShape::Uniform();
@@ -205,6 +210,7 @@ LaneShape LaneAnalysis::LaneWiseShape(const Instruction& instruction, std::size_
   return joined;
 }
 
+// Sums of linear shapes are linear: strides add up.
 LaneShape LaneAnalysis::SumShape(const Instruction& instruction, int sign) const {
   const unsigned bits = BitWidth(instruction.type());
   const bool plain = !IsFloat(instruction.type()) && !IsIntegerPair(instruction.type()) &&
@@ -217,6 +223,8 @@ LaneShape LaneAnalysis::SumShape(const Instruction& instruction, int sign) const
   return Sum(a, b, sign, bits);
 }
 
+// A product of uniform values is uniform; a product with a constant scales the strides. A wide
+// product also needs a proof that the narrow values do not wrap.
 LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
   const Type type = instruction.type();
   const bool wide = instruction.Has(Modifier::kWide);
@@ -247,6 +255,7 @@ LaneShape LaneAnalysis::ProductShape(const Instruction& instruction) const {
   return Scaled(a, value, wide ? 2 * bits : bits, alignment);
 }
 
+// mad: the shape of the product, then of the sum.
 LaneShape LaneAnalysis::MultiplyAddShape(const Instruction& instruction) const {
   const Type type = instruction.type();
   if (IsFloat(type) || instruction.operands.size() != 4 || instruction.Has(Modifier::kSat) ||
@@ -260,6 +269,7 @@ LaneShape LaneAnalysis::MultiplyAddShape(const Instruction& instruction) const {
   return Sum(product, c, 1, bits);
 }
 
+// A shift by a constant scales the strides by a power of two.
 LaneShape LaneAnalysis::ShiftLeftShape(const Instruction& instruction) const {
   const unsigned bits = BitWidth(instruction.type());
   if (instruction.operands.size() != 3) return LaneWiseShape(instruction);
@@ -328,6 +338,8 @@ LaneShape LaneAnalysis::ComparisonShape(const Instruction& instruction) const {
   return apart && alignment >= *steps ? LaneShape::Uniform() : LaneWiseShape(instruction);
 }
 
+// Widening keeps strides if the narrow values do not wrap; narrowing keeps strides unless the
+// register is wider than the type.
 LaneShape LaneAnalysis::ConvertShape(const Instruction& instruction) const {
   if (instruction.types.size() != 2 || instruction.operands.size() != 2 ||
       instruction.Has(Modifier::kSat)) {
@@ -350,6 +362,7 @@ LaneShape LaneAnalysis::ConvertShape(const Instruction& instruction) const {
   return LaneWiseShape(instruction);
 }
 
+// A load has the shape of its address, except for parameters of calls.
 LaneShape LaneAnalysis::LoadShape(const Instruction& instruction) const {
   if (instruction.operands.size() < 2) return LaneShape::Varying();
   const Operand& address = instruction.operands[1];

@@ -18,6 +18,7 @@ std::uint32_t StepOf(const Instruction& instruction) {
   return operands[0].reg == operands[2].reg ? operands[1].reg : kNoIndex;
 }
 
+// Calls visit(instruction) for all instructions of the loop at `header`, without terminators.
 template <typename Visit>
 void ForEachInstruction(const Function& function, const ControlFlow& flow, std::uint32_t header,
                         Visit visit) {
@@ -30,6 +31,8 @@ void ForEachInstruction(const Function& function, const ControlFlow& flow, std::
 
 }  // namespace
 
+// Looks for a global read, no barrier, and an index whose step is uniform and unchanged in the
+// loop.
 std::uint32_t StrideOfLoop(const Function& function, const ControlFlow& flow,
                            const LaneAnalysis& lanes, std::uint32_t header) {
   if (flow.blocks[header].loop != header || flow.blocks[header].spins) return kNoIndex;

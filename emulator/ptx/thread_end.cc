@@ -8,6 +8,7 @@ namespace {
 
 bool IsKnownFunction(const Operand& operand) { return operand.kind == Operand::Kind::kFunction; }
 
+// Propagates "may end threads" from functions with `exit` to their callers.
 class Marker {
  public:
   explicit Marker(Module& module) : module_(module), ends_(module.functions.size()) {}

@@ -53,6 +53,8 @@ class PointerFinder {
 
 }  // namespace
 
+// Groups the loads by the parameter they come from; a parameter counts if its loads are in several
+// parts.
 BitSet FindTileLoads(const Function& function, const ControlFlow& flow) {
   using Part = std::pair<std::uint32_t, std::uint64_t>;  // the register of the address, and where
   const PointerFinder finder(function);

@@ -5,6 +5,7 @@
 namespace torpor::ptx {
 namespace {
 
+// A type's name in PTX and its width.
 struct TypeEntry {
   std::string_view token;
   Type type;
