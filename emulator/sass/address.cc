@@ -3,8 +3,10 @@
 namespace torpor::sass {
 namespace {
 
+// The signed offset of memory instructions with a known space.
 std::int64_t OffsetOf(const Instruction& instruction) { return instruction.SignedBits(40, 24); }
 
+// Whether the address has a uniform register as its base.
 bool HasUniform(const Instruction& instruction) { return instruction.Bit(91); }
 
 // The 32-bit sum of the registers of an access of shared or local memory; RZ's is nothing.
@@ -30,6 +32,7 @@ Value Pointer(Emitter& to, const Register& reg) {
 
 }  // namespace
 
+// Returns the text of an address with a base and `offset`.
 std::string Bracketed(std::int64_t offset) {
   if (offset == 0) return "[?]";
   return (offset < 0 ? "[?-" : "[?+") + std::to_string(offset < 0 ? -offset : offset) + "]";
@@ -48,6 +51,7 @@ Address GlobalAddress(Emitter& to, const Instruction& instruction, unsigned unif
   return {text, to.Compute(Width::k64, "add.s64 ?, ?, ?", {index, base})};
 }
 
+// Without .E, the address is 32 bits wide.
 Address GenericAddress(Emitter& to, const Instruction& instruction) {
   const Register reg = instruction.ThreadRegisterAt(24);
   return {Bracketed(instruction.SignedBits(32, 32)),

@@ -32,6 +32,8 @@ Failure<CubinError> Unsupported(const std::string& what) {
   return {CubinError::kUnsupported, "a cubin that the emulator cannot run: " + what};
 }
 
+// Reads a cubin in passes: header, sections, symbols, sections of kernels, relocations. Every count
+// and offset is checked, and `Spend` bounds the work on a hostile file by its size.
 class CubinReader {
  public:
   CubinReader(const ElfFile& file, std::span<const std::byte> image) : file_(file), image_(image) {}
@@ -83,6 +85,7 @@ class CubinReader {
   std::uint64_t bytes_left_ = 0;
 };
 
+// The passes rely on results of earlier passes, so their order matters.
 CubinResult<Cubin> CubinReader::Read() {
   bytes_left_ = 2 * image_.size();
   if (auto read = ReadHeader(); !read) return read.failure();
@@ -109,6 +112,7 @@ CubinResult<void> CubinReader::ReadHeader() {
   return {};
 }
 
+// Finds the symbol table, and adds texts and memories.
 CubinResult<void> CubinReader::ReadSections() {
   constexpr std::string_view kText = ".text.";
   for (Index i = 0; i < file_.sections().size(); ++i) {
@@ -130,6 +134,7 @@ CubinResult<void> CubinReader::ReadSections() {
   return {};
 }
 
+// Adds a section of code at the next free code address.
 CubinResult<void> CubinReader::AddText(Index section, std::string_view name) {
   const auto code = file_.Content(file_.sections()[section]);
   if (!code || code->empty() || code->size() % kInstructionBytes != 0) {
@@ -144,6 +149,7 @@ CubinResult<void> CubinReader::AddText(Index section, std::string_view name) {
   return {};
 }
 
+// Adds a section of variables or a constant bank. A section without content is zero.
 CubinResult<void> CubinReader::AddMemory(Index section, std::string_view name) {
   constexpr std::string_view kConstant = ".nv.constant";
   const Elf64_Shdr& header = file_.sections()[section];
@@ -167,6 +173,7 @@ CubinResult<void> CubinReader::AddMemory(Index section, std::string_view name) {
   return {};
 }
 
+// Adds functions and variables. Other symbols, of sections for example, have no use here.
 CubinResult<void> CubinReader::ReadSymbols() {
   Elf64_Sym symbol;
   for (Index i = 0; file_.Read(*symbols_, i, symbol); ++i) {
@@ -191,6 +198,7 @@ CubinResult<void> CubinReader::ReadSymbols() {
   return {};
 }
 
+// Adds a function. An undefined symbol is a system function; kEntrySymbol marks kernels.
 CubinResult<void> CubinReader::AddFunction(Index index, const Elf64_Sym& symbol,
                                            std::string_view name) {
   if (symbol.st_shndx == SHN_UNDEF) {
@@ -219,6 +227,7 @@ CubinResult<void> CubinReader::AddFunction(Index index, const Elf64_Sym& symbol,
   return {};
 }
 
+// Adds a variable of a known section.
 CubinResult<void> CubinReader::AddVariable(const Elf64_Sym& symbol, std::string_view name) {
   const auto found = memory_of_.find(symbol.st_shndx);
   if (found == memory_of_.end()) return {};
@@ -237,6 +246,7 @@ Kernel* CubinReader::KernelOfSection(Index text_section) {
   return found == kernel_of_.end() ? nullptr : &cubin_.kernels[found->second];
 }
 
+// Reads the sections that belong to kernels: attributes, shared memory, and constant banks.
 CubinResult<void> CubinReader::ReadKernelSections() {
   for (const Elf64_Shdr& section : file_.sections()) {
     const std::string_view name = file_.NameOf(section);
@@ -259,6 +269,7 @@ CubinResult<void> CubinReader::ReadKernelSections() {
   return {};
 }
 
+// The section has no content: its size is the static shared memory.
 CubinResult<void> CubinReader::ReadShared(Kernel& kernel, const Elf64_Shdr& section) {
   if (section.sh_size > kMaxSharedBytes) {
     return Malformed("shared memory of " + std::string(kernel.name));
@@ -288,6 +299,7 @@ CubinResult<void> CubinReader::ReadInfo(Kernel* kernel, const Elf64_Shdr& sectio
   return {};
 }
 
+// Takes an attribute that names its function by symbol, from the section of the whole file.
 CubinResult<void> CubinReader::TakeFunctionInfo(const NvInfo& info) {
   const auto symbol = info.Word(0);
   const auto value = info.Word(1);
@@ -303,6 +315,7 @@ CubinResult<void> CubinReader::TakeFunctionInfo(const NvInfo& info) {
   return {};
 }
 
+// Takes an attribute from a kernel's own section.
 CubinResult<void> CubinReader::TakeInfo(Kernel& kernel, const NvInfo& info) {
   switch (info.attribute) {
     case NvAttribute::kMaxThreads:
@@ -328,6 +341,7 @@ CubinResult<void> CubinReader::TakeInfo(Kernel& kernel, const NvInfo& info) {
   }
 }
 
+// Parameters come in any order; the ordinal tells which parameter an attribute describes.
 CubinResult<void> CubinReader::TakeParameter(Kernel& kernel, const NvInfo& info) {
   constexpr std::uint32_t kSizeShift = 18;  // of a small one
   const auto place = info.Word(1);
@@ -362,6 +376,7 @@ CubinResult<void> CubinReader::TakeBranches(Kernel& kernel, const NvInfo& info) 
   return {};
 }
 
+// Reads the relocations of texts and memories; others, of debug sections for example, are skipped.
 CubinResult<void> CubinReader::ReadRelocations() {
   for (const Elf64_Shdr& section : file_.sections()) {
     if (section.sh_type != SHT_REL && section.sh_type != SHT_RELA) continue;
@@ -383,6 +398,7 @@ CubinResult<void> CubinReader::ReadRelocations() {
   return {};
 }
 
+// `place_bytes` is the size of the section that the relocations change.
 CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
                                                  std::uint64_t place_bytes,
                                                  std::vector<Relocation>& relocations) {
@@ -404,6 +420,7 @@ CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
   return {};
 }
 
+// Resolves a relocation's symbol to a system function, a text or a memory.
 CubinResult<Relocation> CubinReader::TargetOf(const Elf64_Rela& entry) {
   const std::uint32_t type = ELF64_R_TYPE(entry.r_info);
   if (!IsKnownRelocation(type)) return Unsupported("relocation of type " + std::to_string(type));
@@ -428,6 +445,7 @@ CubinResult<Relocation> CubinReader::TargetOf(const Elf64_Rela& entry) {
   return relocation;
 }
 
+// Checks limits, which need all attributes of a kernel.
 CubinResult<void> CubinReader::FinishKernels() {
   constexpr std::uint32_t kWidestRead = 8;
   for (Kernel& kernel : cubin_.kernels) {

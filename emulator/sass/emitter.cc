@@ -55,11 +55,13 @@ Value Emitter::Text(std::string_view text) {
   return value;
 }
 
+// Temporaries are numbered; naming.cc gives them PTX registers.
 Value Emitter::Temporary(Width width) {
   temporaries_.push_back(width);
   return MakeTemporary(static_cast<std::uint32_t>(temporaries_.size() - 1), width);
 }
 
+// Fixed predicates need a register in PTX, which the prologue sets once.
 Value Emitter::Read(Register reg) {
   if (reg.is_fixed()) {
     if (!reg.is_predicate()) return Number(0);
@@ -94,6 +96,7 @@ Value Emitter::Read(const SourceOperand& source) {
   return Number(0);
 }
 
+// The first register of the pair stands for both.
 Value Emitter::ReadPair(Register reg) {
   if (reg.is_fixed()) return Number(0);
   Value value = Read(reg);
@@ -113,6 +116,7 @@ Value Emitter::ReadPair(const SourceOperand& source) {
   }
 }
 
+// Dropped writes go to a temporary, since PTX needs a destination.
 Value Emitter::Write(Register reg) {
   if (reg.is_fixed()) return Temporary(reg.is_predicate() ? Width::kPredicate : Width::k32);
   Value value = Read(reg);
@@ -127,6 +131,7 @@ Value Emitter::WritePair(Register reg) {
   return value;
 }
 
+// Adds an unguarded statement of the current instruction.
 void Emitter::AddStatement(std::string_view format, std::vector<Value> values) {
   Statement statement;
   statement.format = format;
@@ -148,6 +153,7 @@ Value Emitter::Compute(Width width, std::string_view format, std::vector<Value> 
   return result;
 }
 
+// Combines the predicate with the guard, so that Finish leaves the statement alone.
 void Emitter::EmitIf(const Value& predicate, std::string_view format, std::vector<Value> values) {
   const PredicateOperand guard = current_.guard();
   const Value both = guard.always()
@@ -225,11 +231,13 @@ void Emitter::Finish() {
   }
 }
 
+// Keeps the first reason; later statements of the kernel are discarded.
 void Emitter::Unsupported(std::string_view why) {
   if (!error_.empty()) return;
   error_ = why;
 }
 
+// Adds a statement to the prologue, which runs once per thread. Returns its result.
 Value Emitter::Prepare(Width width, std::string_view format, std::vector<Value> sources) {
   Value result = Temporary(width);
   Statement statement;
@@ -240,6 +248,7 @@ Value Emitter::Prepare(Width width, std::string_view format, std::vector<Value> 
   return result;
 }
 
+// As Prepare, but only once for each `key`.
 Value Emitter::PrepareOnce(std::string_view key, Width width, std::string_view format) {
   const auto found = prepared_.find(key);
   if (found != prepared_.end()) return found->second;
@@ -295,6 +304,7 @@ Value Emitter::WholeConstant(const Value& low) {
   return Constant(bank, offset, Width::k64);
 }
 
+// Words that the driver provides: dimensions, the grid's id, and bases of address spaces.
 Value Emitter::DriverConstant(std::uint32_t offset, Width width) {
   if (width == Width::k64) {
     if (offset == kSharedBase) return SharedBase();
@@ -322,6 +332,7 @@ Value Emitter::DriverConstant(std::uint32_t offset, Width width) {
   return Number(0);
 }
 
+// Words of the kernel's parameters, loaded in the prologue.
 Value Emitter::ParameterConstant(std::uint32_t offset, Width width) {
   const std::uint32_t at = offset - kernel_.parameter_base;
   if (at > kernel_.parameter_bytes || kernel_.parameter_bytes - at < BytesOf(width)) {
@@ -333,6 +344,7 @@ Value Emitter::ParameterConstant(std::uint32_t offset, Width width) {
                  {Text(address)});
 }
 
+// Words of bank 2 are known and become immediates.
 Value Emitter::ImmediateConstant(std::uint32_t offset, Width width) {
   const unsigned bytes = BytesOf(width);
   if (offset > kernel_.bank2.size() || kernel_.bank2.size() - offset < bytes) {
@@ -358,6 +370,7 @@ std::uint64_t Emitter::local_bytes() const {
   return (kernel_.local_bytes + 15) / 16 * 16 + (calls ? kStackBytes : 0);
 }
 
+// Declares the local memory at its first use.
 Value Emitter::LocalBase() {
   const auto found = prepared_.find("local");
   if (found != prepared_.end()) return found->second;

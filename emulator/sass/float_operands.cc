@@ -15,10 +15,12 @@ std::uint32_t FixedWord(const SourceOperand& source) {
   return word;
 }
 
+// Whether the source is known at translation.
 bool IsFixed(const SourceOperand& source) {
   return source.kind == SourceOperand::Kind::kImmediate || source.is_zero();
 }
 
+// Applies the modifiers: first the absolute value, then the negation.
 Value Modified(Emitter& to, const SourceOperand& source, Value value, Width width) {
   const std::string type = width == Width::k64 ? ".f64 ?, ?" : ".f32 ?, ?";
   if (source.absolute) value = to.Compute(width, "abs" + type, {value});
@@ -28,6 +30,7 @@ Value Modified(Emitter& to, const SourceOperand& source, Value value, Width widt
 
 }  // namespace
 
+// Modifiers of a constant change its bits at once, without a PTX instruction.
 Value ReadFloat(Emitter& to, const SourceOperand& source) {
   if (IsFixed(source)) return Emitter::Number(FixedWord(source));
   return Modified(to, source, to.Read(source), Width::k32);
@@ -40,6 +43,7 @@ Value ReadDouble(Emitter& to, const SourceOperand& source) {
   return Modified(to, source, to.ReadPair(source), Width::k64);
 }
 
+// Bits 9 to 11, the form, tell which source holds the operand.
 SourceOperand SecondSource(const Instruction& instruction) {
   constexpr std::array<bool, 8> kIsThird = {false, false, true, true, false, false, false, true};
   return kIsThird[instruction.form()] ? instruction.c() : instruction.b();

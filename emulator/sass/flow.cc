@@ -23,6 +23,7 @@ Flow::Flow(const std::vector<Statement>& statements) : statements_(statements) {
   FindLive();
 }
 
+// Returns the first statement at or after `offset`.
 std::size_t Flow::StatementAt(std::uint64_t offset) const {
   const auto found = std::lower_bound(
       statements_.begin(), statements_.end(), offset,
@@ -35,6 +36,7 @@ std::size_t Flow::BlockAt(std::uint64_t offset) const {
   return statement == statements_.size() ? blocks_.size() : block_of_[statement];
 }
 
+// Blocks start at targets of branches and after statements that end or branch.
 void Flow::FindBlocks() {
   std::vector<bool> starts(statements_.size() + 1);
   std::vector<bool> targets(statements_.size() + 1);
@@ -57,6 +59,7 @@ void Flow::FindBlocks() {
   }
 }
 
+// A guarded branch also falls through.
 void Flow::FindEdges() {
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     FlowBlock& block = blocks_[b];
@@ -78,6 +81,7 @@ SlotSet Flow::LiveOut(std::size_t block) const {
   return live;
 }
 
+// Backward data flow, iterated until nothing changes.
 void Flow::FindLive() {
   std::vector<SlotSet> read(blocks_.size());     // before it is written
   std::vector<SlotSet> written(blocks_.size());  // whatever the guard

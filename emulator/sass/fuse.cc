@@ -40,6 +40,8 @@ bool IsSame(const Value& a, const Value& b) {
   return a.text == b.text;
 }
 
+// Finds pairs of halves within each block and replaces them. Groups, the statements of one
+// instruction, stay whole; the statement list is rebuilt at the end.
 class Fusion {
  public:
   explicit Fusion(Emitter& emitter) : emitter_(emitter), statements_(emitter.statements()) {}
@@ -63,6 +65,7 @@ class Fusion {
     bool is_sign = false;  // the high word is the sign of the low one
   };
 
+  // Groups consecutive statements of one instruction, with the registers that they read and write.
   void FindGroups() {
     group_of_.resize(statements_.size());
     for (std::size_t i = 0; i < statements_.size(); ++i) {
@@ -87,6 +90,7 @@ class Fusion {
     return half ? &*half : nullptr;
   }
 
+  // Tries to fuse each high half in [begin, end) with a low half before it.
   void FuseBlock(std::size_t begin, std::size_t end, const SlotSet& live_out) {
     for (std::size_t g = begin; g < end; ++g) {
       const Half* half = HalfOf(g);
@@ -114,6 +118,7 @@ class Fusion {
     return std::nullopt;
   }
 
+  // Whether a group in [first, end) reads the slot.
   bool IsReadBetween(std::size_t first, std::size_t end, std::size_t slot) const {
     for (std::size_t g = first; g < end; ++g) {
       if (ReadsOf(g)[slot]) return true;
@@ -121,6 +126,7 @@ class Fusion {
     return false;
   }
 
+  // Whether a group in [first, end) writes any of the slots.
   bool AreWrittenBetween(std::size_t first, std::size_t end, const SlotSet& slots) const {
     for (std::size_t g = first; g < end; ++g) {
       if ((WritesOf(g) & slots).any()) return true;
@@ -143,6 +149,8 @@ class Fusion {
     return !live_out[slot];
   }
 
+  // Fuses the sum or comparison at `high` with the group that produces its carry, if only `high`
+  // reads the carry and no group in between interferes.
   void FuseByCarry(std::size_t begin, std::size_t high, std::size_t end, const SlotSet& live_out) {
     const Half& upper = *HalfOf(high);
     const std::size_t carry = SlotOf(upper.carry);
@@ -285,6 +293,7 @@ class Fusion {
     out.push_back(std::move(statement));
   }
 
+  // Writes the sum of 64-bit terms, with shifts and negations, to the pair of the low half.
   std::vector<Statement> WriteSum(const Half& lower, const std::vector<Term>& terms) {
     std::vector<Statement> out;
     std::vector<std::pair<Value, bool>> parts;
@@ -379,6 +388,7 @@ class Fusion {
     replaced_[place] = std::move(statements);
   }
 
+  // Writes the statements back, with replaced groups dropped or exchanged.
   void Rebuild() {
     std::vector<Statement> result;
     result.reserve(statements_.size());

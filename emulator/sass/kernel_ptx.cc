@@ -15,6 +15,7 @@ std::string ByteArray(std::string_view space, std::string_view name, const std::
          "[" + bytes + "]";
 }
 
+// Declares all memories as external variables: the module that loads the cubin defines them.
 std::string MemoryDeclarations(const Cubin& cubin) {
   std::string text;
   for (std::uint32_t i = 0; i < cubin.memories.size(); ++i) {
@@ -38,6 +39,7 @@ constexpr std::pair<std::string_view, std::string_view> kSystemFunctions[] = {
     {"free", "free(.param .b64 a)"},
 };
 
+// Declares the system functions that the cubin uses.
 std::string FunctionDeclarations(const Cubin& cubin) {
   std::string text;
   for (const auto& [name, declaration] : kSystemFunctions) {
@@ -62,6 +64,7 @@ std::string Parameters(const Kernel& kernel) {
 
 std::string MemoryName(std::uint32_t memory) { return "$memory" + std::to_string(memory); }
 
+// Assembles head, body and closing brace.
 std::string KernelPtx(const Cubin& cubin, const Kernel& kernel, std::string_view body) {
   std::string text = ".version " + std::string(kVersion) + "\n.target sm_" +
                      std::to_string(cubin.architecture) + "\n.address_size 64\n";

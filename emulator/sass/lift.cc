@@ -21,6 +21,7 @@ std::string Hexadecimal(std::uint64_t number, int digits) {
   return text;
 }
 
+// Names the kernel, the instruction's offset and its bits, for bug reports.
 Failure<LiftError> Unsupported(const Kernel& kernel, const Instruction& instruction,
                                const std::string& what) {
   return {LiftError::kUnsupported, "kernel '" + std::string(kernel.name) + "': " + what + " at " +

@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 16> kOperators = {
 
 constexpr unsigned kUniform = 64;
 
+// Returns PTX's name of the operation with its type; empty names are not supported.
 std::string OperationOf(Emitter& to, std::string_view operation, const AtomicType& type) {
   const bool is_bits = operation == "and" || operation == "or" || operation == "xor" ||
                        operation == "exch" || operation == "cas";
@@ -71,6 +72,7 @@ void CompareAndSwap(Emitter& to, const Instruction& instruction, const std::stri
           {type.is_pair ? to.WritePair(target) : to.Write(target), same});
 }
 
+// Atomics with a predicate result exist only for generic addresses here.
 void RefusePredicate(Emitter& to, const Instruction& instruction) {
   if (!instruction.PredicateAt(81).is_fixed()) to.Unsupported("with a predicate as its result");
 }

@@ -63,6 +63,7 @@ const SystemFunction* FindSystemFunction(std::string_view name) {
 
 constexpr std::uint8_t kFirstOperand = 4;
 
+// Calls a system function where `chosen` holds, with the operands and the result in registers.
 void CallSystem(Emitter& to, const SystemFunction& function, const Value& chosen) {
   std::string prefix = "$";
   prefix += function.name;

@@ -31,6 +31,7 @@ std::string WholeRounding(const Instruction& instruction) {
   return std::string(RoundingOf(instruction)) + "i";
 }
 
+// Reads half a register: a 16-bit float in the lower bits.
 Value ReadHalf(Emitter& to, const SourceOperand& source) {
   constexpr unsigned kUpper = 1;
   if (source.half > kUpper) to.Unsupported("of a part that is not known");
@@ -41,6 +42,7 @@ Value ReadHalf(Emitter& to, const SourceOperand& source) {
   return value;
 }
 
+// Reads a float of `bits` bits, with modifiers.
 Value ReadFloatOf(Emitter& to, const SourceOperand& source, unsigned bits) {
   switch (bits) {
     case 16:
@@ -65,6 +67,7 @@ Value ReadPart(Emitter& to, const SourceOperand& source, bool is_signed, unsigne
       {to.Read(source), Emitter::Number(static_cast<std::int64_t>(first)), Emitter::Number(bits)});
 }
 
+// The destination of a result with `bits` bits.
 Value WriteOf(Emitter& to, const Instruction& instruction, unsigned bits) {
   return bits == 64 ? to.WritePair(instruction.destination()) : to.Write(instruction.destination());
 }

@@ -52,13 +52,13 @@ void LiftDfma(Emitter& to, const Instruction& instruction) {
 }
 
 void LiftDsetp(Emitter& to, const Instruction& instruction) {
-  constexpr std::uint64_t kLeast = 0;
-  constexpr std::uint64_t kGreatest = 15;
+  constexpr std::uint64_t kMinMode = 0;
+  constexpr std::uint64_t kMaxMode = 15;
   const std::uint64_t comparison = instruction.Bits(76, 4);
   const Value a = ReadDouble(to, instruction.a());
   const Value b = ReadDouble(to, SecondSource(instruction));
-  if (comparison == kLeast || comparison == kGreatest) {
-    return WriteExtreme(to, instruction, comparison == kLeast, a, b);
+  if (comparison == kMinMode || comparison == kMaxMode) {
+    return WriteExtreme(to, instruction, comparison == kMinMode, a, b);
   }
   WriteComparison(to, instruction, Compare(to, instruction, "f64", a, b));
 }

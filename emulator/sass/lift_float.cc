@@ -15,6 +15,7 @@ void RefuseFmz(Emitter& to, const Instruction& instruction) {
   if (instruction.Bit(76)) to.Unsupported("with .FMZ");
 }
 
+// The biased exponent of a float.
 Value Exponent(Emitter& to, const SourceOperand& source) {
   return to.Compute(Width::k32, "bfe.u32 ?, ?, 23, 8", {to.Read(source)});
 }

@@ -25,6 +25,7 @@ SourceOperand LastRegister(const Instruction& instruction, SourceOperand source)
   return source;
 }
 
+// Whether the operand of any kind is the third source instead of the second.
 bool WideIsThird(const Instruction& instruction) {
   return SecondSource(instruction).reg == instruction.c().reg &&
          SecondSource(instruction).kind == instruction.c().kind && instruction.form() != 1;
@@ -38,13 +39,16 @@ SourceOperand SummandC(const Instruction& instruction) {
   return WideIsThird(instruction) ? instruction.c() : LastRegister(instruction, instruction.c());
 }
 
+// Both halves of a word.
 std::uint32_t Twice(std::uint32_t half) { return half << 16 | half; }
 
+// Copies one half of `value` to both.
 Value Replicated(Emitter& to, const Value& value, Part part) {
   return to.Compute(Width::k32, "prmt.b32 ?, ?, ?, ?",
                     {value, value, Emitter::Number(part == kUpper ? 0x3232 : 0x1010)});
 }
 
+// Applies the modifiers to both halves: sign bits are cleared or inverted.
 Value Modified(Emitter& to, const SourceOperand& source, Value value) {
   if (source.absolute) value = to.Compute(Width::k32, "and.b32 ?, ?, 0x7fff7fff", {value});
   if (source.negated) value = to.Compute(Width::k32, "xor.b32 ?, ?, 0x80008000", {value});
@@ -89,6 +93,7 @@ Value ReadWidened(Emitter& to, const SourceOperand& source) {
   return to.Compute(Width::k32, "cvt.f32.f16 ?, ?", {half});
 }
 
+// -0 in both halves, the neutral summand.
 bool IsMinusZero(const SourceOperand& source) {
   return source.kind == SourceOperand::Kind::kRegister && source.is_zero() && source.negated;
 }

@@ -14,11 +14,13 @@ Value Negated(Emitter& to, Value value, bool negated) {
   return to.Compute(Width::k32, "neg.s32 ?, ?", {std::move(value)});
 }
 
+// ~x of a source: with a carry of 1, the negation in a sum.
 Value Inverted(Emitter& to, Value value, bool inverted) {
   if (!inverted) return value;
   return to.Compute(Width::k32, "not.b32 ?, ?", {std::move(value)});
 }
 
+// Widens a word, so that sums keep their carry.
 Value Extended(Emitter& to, Value value) {
   return to.Compute(Width::k64, "cvt.u64.u32 ?, ?", {std::move(value)});
 }
@@ -37,6 +39,7 @@ void WriteCarries(Emitter& to, const Value& sum, const Register& first, const Re
   if (!second.is_fixed()) to.Emit("setp.ge.u64 ?, ?, 2", {to.Write(second), high});
 }
 
+// The terms of a sum with their negations.
 struct Terms {
   std::array<SourceOperand, 3> sources;
   std::array<bool, 3> negated{};

@@ -25,7 +25,7 @@ const OpcodeEntry* FindOpcode(unsigned opcode);
 // its own).
 void LiftNothing(Emitter& to, const Instruction& instruction);
 
-// lift_integer.cc
+// lift_integer.cc: moves and integer arithmetic
 void LiftMov(Emitter& to, const Instruction& instruction);
 void LiftSel(Emitter& to, const Instruction& instruction);
 void LiftImad(Emitter& to, const Instruction& instruction);
@@ -39,7 +39,7 @@ void LiftIabs(Emitter& to, const Instruction& instruction);
 void LiftIdp(Emitter& to, const Instruction& instruction);
 void LiftVabsdiff(Emitter& to, const Instruction& instruction);
 
-// lift_logic.cc
+// lift_logic.cc: bits and predicates
 void LiftLop3(Emitter& to, const Instruction& instruction);
 void LiftPlop3(Emitter& to, const Instruction& instruction);
 void LiftPlop3Sign(Emitter& to, const Instruction& instruction);
@@ -53,7 +53,7 @@ void LiftSgxt(Emitter& to, const Instruction& instruction);
 void LiftP2r(Emitter& to, const Instruction& instruction);
 void LiftR2p(Emitter& to, const Instruction& instruction);
 
-// lift_memory.cc
+// lift_memory.cc: loads, stores, constants and fences
 void LiftLdg(Emitter& to, const Instruction& instruction);
 void LiftStg(Emitter& to, const Instruction& instruction);
 void LiftLd(Emitter& to, const Instruction& instruction);
@@ -67,7 +67,7 @@ void LiftLdc(Emitter& to, const Instruction& instruction);
 void LiftMembar(Emitter& to, const Instruction& instruction);
 void LiftQspc(Emitter& to, const Instruction& instruction);
 
-// lift_atomic.cc
+// lift_atomic.cc: atomics and reductions
 void LiftAtomg(Emitter& to, const Instruction& instruction);
 void LiftAtom(Emitter& to, const Instruction& instruction);
 void LiftAtomgCas(Emitter& to, const Instruction& instruction);
@@ -76,7 +76,7 @@ void LiftAtoms(Emitter& to, const Instruction& instruction);
 void LiftAtomsCas(Emitter& to, const Instruction& instruction);
 void LiftRed(Emitter& to, const Instruction& instruction);
 
-// lift_float.cc
+// lift_float.cc: single precision
 void LiftFadd(Emitter& to, const Instruction& instruction);
 void LiftFmul(Emitter& to, const Instruction& instruction);
 void LiftFfma(Emitter& to, const Instruction& instruction);
@@ -86,36 +86,36 @@ void LiftFsetp(Emitter& to, const Instruction& instruction);
 void LiftFset(Emitter& to, const Instruction& instruction);
 void LiftFchk(Emitter& to, const Instruction& instruction);
 
-// lift_double.cc
+// lift_double.cc: double precision
 void LiftDadd(Emitter& to, const Instruction& instruction);
 void LiftDmul(Emitter& to, const Instruction& instruction);
 void LiftDfma(Emitter& to, const Instruction& instruction);
 void LiftDsetp(Emitter& to, const Instruction& instruction);
 
-// lift_special.cc
+// lift_special.cc: MUFU: reciprocals, roots, powers, sines
 void LiftMufu(Emitter& to, const Instruction& instruction);
 
-// lift_convert.cc
+// lift_convert.cc: conversions
 void LiftF2f(Emitter& to, const Instruction& instruction);
 void LiftFrnd(Emitter& to, const Instruction& instruction);
 void LiftF2i(Emitter& to, const Instruction& instruction);
 void LiftI2f(Emitter& to, const Instruction& instruction);
 void LiftI2i(Emitter& to, const Instruction& instruction);
 
-// lift_half.cc
+// lift_half.cc: packed half precision
 void LiftHadd2(Emitter& to, const Instruction& instruction);
 void LiftHmul2(Emitter& to, const Instruction& instruction);
 void LiftHfma2(Emitter& to, const Instruction& instruction);
 void LiftHsetp2(Emitter& to, const Instruction& instruction);
 void LiftHset2(Emitter& to, const Instruction& instruction);
 
-// lift_matrix.cc
+// lift_matrix.cc: matrix products and their loads
 void LiftHmma(Emitter& to, const Instruction& instruction);
 void LiftImma(Emitter& to, const Instruction& instruction);
 void LiftBmma(Emitter& to, const Instruction& instruction);
 void LiftLdsm(Emitter& to, const Instruction& instruction);
 
-// lift_warp.cc
+// lift_warp.cc: special registers, exchange between lanes, barriers
 void LiftS2r(Emitter& to, const Instruction& instruction);
 void LiftS2ur(Emitter& to, const Instruction& instruction);
 void LiftCs2r(Emitter& to, const Instruction& instruction);
@@ -128,7 +128,7 @@ void LiftBar(Emitter& to, const Instruction& instruction);
 void LiftB2r(Emitter& to, const Instruction& instruction);
 void LiftNanosleep(Emitter& to, const Instruction& instruction);
 
-// lift_control.cc
+// lift_control.cc: branches, calls and the end of a thread
 void LiftBra(Emitter& to, const Instruction& instruction);
 void LiftBrx(Emitter& to, const Instruction& instruction);
 void LiftExit(Emitter& to, const Instruction& instruction);
