@@ -20,11 +20,13 @@ Extent Diagonals(const T* a, std::int64_t beside, int n, int lda) {
   return MatrixExtent(a, beside + 1, n, lda, sizeof(T), false);
 }
 
+// Whether `lda` has room for the diagonals of a band matrix.
 bool IsBand(int diagonals_below, int diagonals_above, int lda) {
   return diagonals_below >= 0 && diagonals_above >= 0 &&
          lda > std::int64_t{diagonals_below} + diagonals_above;
 }
 
+// y = alpha op(A) x + beta y for a general band matrix.
 template <typename T>
 cublasStatus_t Gbmv(cublasHandle_t handle, cublasOperation_t op, int m, int n, int kl, int ku,
                     const T* alpha, const T* a, int lda, const T* x, int incx, const T* beta, T* y,
@@ -68,6 +70,7 @@ cublasStatus_t TimesVector(cublasHandle_t handle, bool valid, int n, const T* al
   });
 }
 
+// y = alpha A x + beta y for a symmetric band matrix.
 template <typename T>
 cublasStatus_t Sbmv(cublasHandle_t handle, cublasFillMode_t fill, int n, int k, const T* alpha,
                     const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) {
@@ -78,6 +81,7 @@ cublasStatus_t Sbmv(cublasHandle_t handle, cublasFillMode_t fill, int n, int k, 
                      });
 }
 
+// y = alpha A x + beta y for a Hermitian band matrix.
 template <typename T>
 cublasStatus_t Hbmv(cublasHandle_t handle, cublasFillMode_t fill, int n, int k, const T* alpha,
                     const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) {
@@ -88,6 +92,7 @@ cublasStatus_t Hbmv(cublasHandle_t handle, cublasFillMode_t fill, int n, int k, 
                      });
 }
 
+// y = alpha A x + beta y for a packed symmetric matrix.
 template <typename T>
 cublasStatus_t Spmv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* a,
                     const T* x, int incx, const T* beta, T* y, int incy) {
@@ -98,6 +103,7 @@ cublasStatus_t Spmv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
                      });
 }
 
+// y = alpha A x + beta y for a packed Hermitian matrix.
 template <typename T>
 cublasStatus_t Hpmv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* a,
                     const T* x, int incx, const T* beta, T* y, int incy) {
@@ -120,6 +126,7 @@ cublasStatus_t UpdatePacked(cublasHandle_t handle, cublasFillMode_t fill, int n,
   });
 }
 
+// A += alpha x x^T for a packed symmetric matrix.
 template <typename T>
 cublasStatus_t Spr(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* x,
                    int incx, T* a) {
@@ -128,6 +135,7 @@ cublasStatus_t Spr(cublasHandle_t handle, cublasFillMode_t fill, int n, const T*
       [=](T factor) { OpenBlas<T>::spr(CblasColMajor, ToCblas(fill), n, factor, x, incx, a); });
 }
 
+// A += alpha x x^H for a packed Hermitian matrix.
 template <typename T>
 cublasStatus_t Hpr(cublasHandle_t handle, cublasFillMode_t fill, int n, const Real<T>* alpha,
                    const T* x, int incx, T* a) {
@@ -137,6 +145,7 @@ cublasStatus_t Hpr(cublasHandle_t handle, cublasFillMode_t fill, int n, const Re
                       });
 }
 
+// A += alpha (x y^T + y x^T) for a packed symmetric matrix.
 template <typename T>
 cublasStatus_t Spr2(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* x,
                     int incx, const T* y, int incy, T* a) {
@@ -147,6 +156,7 @@ cublasStatus_t Spr2(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
                       });
 }
 
+// A += alpha x y^H + conj(alpha) y x^H for a packed Hermitian matrix.
 template <typename T>
 cublasStatus_t Hpr2(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* x,
                     int incx, const T* y, int incy, T* a) {
@@ -225,6 +235,7 @@ void ForPacked(cublasFillMode_t fill, int n, Visit visit) {
   }
 }
 
+// Unpacks a triangle; the other half of A stays as it is.
 template <typename T>
 cublasStatus_t Tpttr(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* packed, T* a,
                      int lda) {
@@ -238,6 +249,7 @@ cublasStatus_t Tpttr(cublasHandle_t handle, cublasFillMode_t fill, int n, const 
   });
 }
 
+// Packs a triangle of A.
 template <typename T>
 cublasStatus_t Trttp(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* a, int lda,
                      T* packed) {

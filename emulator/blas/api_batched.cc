@@ -29,11 +29,13 @@ bool ReadTable(const cublasContext& context, T* const* array, int count, ExtentO
                      [&](T* address) { return Accessible(context, extent(address)); });
 }
 
+// Returns a function from a matrix's address to its extent; const T means a matrix that is read.
 template <typename T>
 auto MatrixOf(int rows, int columns, int leading) {
   return
       [=](T* a) { return MatrixExtent(a, rows, columns, leading, sizeof(T), !std::is_const_v<T>); };
 }
+// As MatrixOf, for vectors.
 template <typename T>
 auto VectorOf(int n, int increment) {
   return [=](T* x) { return VectorExtent(x, n, increment, sizeof(T), !std::is_const_v<T>); };
@@ -46,6 +48,7 @@ int FirstRefused(std::initializer_list<bool> accepted) {
   return refused == accepted.end() ? 0 : -static_cast<int>(refused - accepted.begin()) - 1;
 }
 
+// GEMV for each problem of a batch.
 template <typename T>
 cublasStatus_t GemvBatched(cublasHandle_t handle, cublasOperation_t op, int m, int n,
                            const T* alpha, const T* const* a, int lda, const T* const* x, int incx,
@@ -106,6 +109,7 @@ cublasStatus_t GemvStridedBatched(cublasHandle_t handle, cublasOperation_t op, i
   });
 }
 
+// Solves op(A) X = alpha B, or X op(A) = alpha B, in place of B, for each triangular A.
 template <typename T>
 cublasStatus_t TrsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
                            cublasOperation_t op, cublasDiagType_t diagonal, int m, int n,
@@ -153,6 +157,7 @@ int FactorizeUnpivoted(int n, T* a, int lda) {
   return info;
 }
 
+// LU-factorises a matrix in place. Returns LAPACK's info: the first zero pivot, counted from one.
 template <typename T>
 int Factorize(int n, T* a, int lda, int* pivots) {
   if (pivots == nullptr) return FactorizeUnpivoted(n, a, lda);
@@ -211,6 +216,7 @@ T* Nth(T* array, std::size_t i, int stride) {
   return array == nullptr ? nullptr : array + i * static_cast<std::size_t>(stride);
 }
 
+// LU factorisations. Without `pivots` rows are not exchanged.
 template <typename T>
 cublasStatus_t GetrfBatched(cublasHandle_t handle, int n, T* const* a, int lda, int* pivots,
                             int* info, int count) {
@@ -232,6 +238,7 @@ cublasStatus_t GetrfBatched(cublasHandle_t handle, int n, T* const* a, int lda, 
   });
 }
 
+// Solves op(A) X = B in place of B, from the factors of GetrfBatched.
 template <typename T>
 cublasStatus_t GetrsBatched(cublasHandle_t handle, cublasOperation_t op, int n, int columns,
                             const T* const* a, int lda, const int* pivots, T* const* b, int ldb,
@@ -261,6 +268,7 @@ cublasStatus_t GetrsBatched(cublasHandle_t handle, cublasOperation_t op, int n, 
   });
 }
 
+// Inverts matrices from the factors of GetrfBatched, into separate matrices.
 template <typename T>
 cublasStatus_t GetriBatched(cublasHandle_t handle, int n, const T* const* a, int lda,
                             const int* pivots, T* const* c, int ldc, int* info, int count) {
@@ -291,6 +299,7 @@ cublasStatus_t GetriBatched(cublasHandle_t handle, int n, const T* const* a, int
   });
 }
 
+// Inverts small matrices in one step.
 template <typename T>
 cublasStatus_t MatinvBatched(cublasHandle_t handle, int n, const T* const* a, int lda,
                              T* const* inverse, int ldi, int* info, int count) {
@@ -317,6 +326,7 @@ cublasStatus_t MatinvBatched(cublasHandle_t handle, int n, const T* const* a, in
   });
 }
 
+// QR factorisations.
 template <typename T>
 cublasStatus_t GeqrfBatched(cublasHandle_t handle, int m, int n, T* const* a, int lda,
                             T* const* tau, int* info, int count) {

@@ -13,6 +13,7 @@ namespace {
 
 using Wide = std::complex<double>;
 
+// Whether the emulator computes with all of these types.
 bool AreKnown(std::initializer_list<cudaDataType> types) {
   return std::all_of(types.begin(), types.end(),
                      [](cudaDataType type) { return ElementBytes(type) != 0; });
@@ -87,6 +88,7 @@ cublasStatus_t ScalEx(cublasHandle_t handle, int n, const void* alpha, cudaDataT
   });
 }
 
+// As Reduce, for a result of any type.
 template <typename Compute>
 cublasStatus_t ReduceMixed(cublasHandle_t handle, std::initializer_list<Extent> inputs,
                            void* result, cudaDataType result_type, Compute compute) {
@@ -113,6 +115,7 @@ cublasStatus_t ReduceMixed(cublasHandle_t handle, std::initializer_list<Extent> 
   }
 }
 
+// The dot product of two vectors, summed in double precision.
 cublasStatus_t AnyDotEx(cublasHandle_t handle, int n, const MixedVector& x, const MixedVector& y,
                         bool conjugates, void* result, cudaDataType result_type) {
   if (!AreKnown({x.type, y.type})) return CUBLAS_STATUS_NOT_SUPPORTED;

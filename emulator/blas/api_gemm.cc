@@ -12,6 +12,7 @@ cublasStatus_t RunGemm(cublasHandle_t handle, const GemmProblem& problem) {
   return WithHandle(handle, [&](cublasContext& context) { return Gemm(context, problem); });
 }
 
+// A product whose matrices may have different types.
 GemmProblem Mixed(cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
                   const void* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
                   cudaDataType b_type, int ldb, const void* beta, void* c, cudaDataType c_type,
@@ -48,6 +49,7 @@ GemmProblem Plain(cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, 
                kCompute);
 }
 
+// Makes a product strided: `count` products, with strides in elements.
 GemmProblem Strided(GemmProblem problem, std::int64_t a_stride, std::int64_t b_stride,
                     std::int64_t c_stride, std::int64_t count) {
   problem.a_stride = a_stride;
@@ -57,6 +59,7 @@ GemmProblem Strided(GemmProblem problem, std::int64_t a_stride, std::int64_t b_s
   return problem;
 }
 
+// Runs `count` products whose matrices' addresses lie in the arrays `a`, `b` and `c`.
 cublasStatus_t RunBatched(cublasHandle_t handle, GemmProblem problem, const void* a, const void* b,
                           const void* c, int count) {
   problem.count = count;

@@ -8,6 +8,7 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
+// Returns a setting of the handle.
 template <typename T>
 cublasStatus_t Get(cublasHandle_t handle, T* target, T cublasContext::*member) {
   return WithHandle(handle, [&](cublasContext& context) {
@@ -17,6 +18,7 @@ cublasStatus_t Get(cublasHandle_t handle, T* target, T cublasContext::*member) {
   });
 }
 
+// Changes a setting of the handle; calls in flight keep the old value.
 template <typename T>
 cublasStatus_t Set(cublasHandle_t handle, T value, T cublasContext::*member) {
   return WithHandle(handle, [&](cublasContext& context) {
@@ -44,6 +46,7 @@ cublasStatus_t Copy2D(const void* from, size_t from_pitch, void* to, size_t to_p
   return result == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_MAPPING_ERROR;
 }
 
+// Steps are in elements; the copy is as wide as one element.
 cublasStatus_t CopyVector(int n, int element, const void* from, int from_step, void* to,
                           int to_step, CUstream stream, bool asynchronous) {
   if (n < 0 || element <= 0 || from_step <= 0 || to_step <= 0) return CUBLAS_STATUS_INVALID_VALUE;
@@ -54,6 +57,7 @@ cublasStatus_t CopyVector(int n, int element, const void* from, int from_step, v
                 asynchronous);
 }
 
+// Copies a matrix column by column; leading dimensions are in elements.
 cublasStatus_t CopyMatrix(int rows, int columns, int element, const void* from, int from_leading,
                           void* to, int to_leading, CUstream stream, bool asynchronous) {
   if (rows < 0 || columns < 0 || element <= 0 || from_leading < std::max(rows, 1) ||
@@ -71,6 +75,7 @@ cublasStatus_t CopyMatrix(int rows, int columns, int element, const void* from, 
 
 extern "C" {
 
+// Needs a current context, as NVIDIA's library does.
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   const DriverCalls* driver = DriverCalls::Get();

@@ -33,6 +33,7 @@ cublasStatus_t HalfTimesMatrix(cublasHandle_t handle, cublasSideMode_t side, cub
   });
 }
 
+// The symmetric matrix stands on the left or on the right.
 template <typename T>
 cublasStatus_t Symm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, int m,
                     int n, const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta,
@@ -78,10 +79,12 @@ cublasStatus_t RankK(cublasHandle_t handle, cublasFillMode_t fill, cublasOperati
 CBLAS_TRANSPOSE SymmetricOp(cublasOperation_t op) {
   return op == CUBLAS_OP_N ? CblasNoTrans : CblasTrans;
 }
+// As SymmetricOp, for Hermitian products.
 CBLAS_TRANSPOSE HermitianOp(cublasOperation_t op) {
   return op == CUBLAS_OP_N ? CblasNoTrans : CblasConjTrans;
 }
 
+// C = alpha A A^T + beta C, or with A^T A.
 template <typename T>
 cublasStatus_t Syrk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op, int n,
                     int k, const T* alpha, const T* a, int lda, const T* beta, T* c, int ldc) {
@@ -93,6 +96,7 @@ cublasStatus_t Syrk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperatio
                });
 }
 
+// C = alpha A A^H + beta C, or with A^H A.
 template <typename T>
 cublasStatus_t Herk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op, int n,
                     int k, const Real<T>* alpha, const T* a, int lda, const Real<T>* beta, T* c,
@@ -105,6 +109,7 @@ cublasStatus_t Herk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperatio
                });
 }
 
+// C = alpha (A B^T + B A^T) + beta C, or with the transposes exchanged.
 template <typename T>
 cublasStatus_t Syr2k(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op, int n,
                      int k, const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta,
@@ -117,6 +122,7 @@ cublasStatus_t Syr2k(cublasHandle_t handle, cublasFillMode_t fill, cublasOperati
                });
 }
 
+// C = alpha A B^H + conj(alpha) B A^H + beta C, or with the transposes exchanged.
 template <typename T>
 cublasStatus_t Her2k(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op, int n,
                      int k, const T* alpha, const T* a, int lda, const T* b, int ldb,
@@ -154,6 +160,7 @@ std::vector<T> ProductOf(CBLAS_TRANSPOSE first, CBLAS_TRANSPOSE second, int n, i
   return product;
 }
 
+// C = alpha A B^T + beta C, of which only one half is computed: the caller knows the symmetry.
 template <typename T>
 cublasStatus_t Syrkx(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op, int n,
                      int k, const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta,
@@ -169,6 +176,7 @@ cublasStatus_t Syrkx(cublasHandle_t handle, cublasFillMode_t fill, cublasOperati
                });
 }
 
+// As Syrkx, for Hermitian results.
 template <typename T>
 cublasStatus_t Herkx(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op, int n,
                      int k, const T* alpha, const T* a, int lda, const T* b, int ldb,
@@ -212,6 +220,7 @@ cublasStatus_t Trmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode
   });
 }
 
+// Solves op(A) X = alpha B, or X op(A) = alpha B, in place of B.
 template <typename T>
 cublasStatus_t Trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
                     cublasOperation_t op, cublasDiagType_t diagonal, int m, int n, const T* alpha,
@@ -279,6 +288,7 @@ cublasStatus_t Geam(cublasHandle_t handle, cublasOperation_t op_a, cublasOperati
   });
 }
 
+// Scales rows or columns of A by the elements of x.
 template <typename T>
 cublasStatus_t Dgmm(cublasHandle_t handle, cublasSideMode_t side, int m, int n, const T* a, int lda,
                     const T* x, int incx, T* c, int ldc) {

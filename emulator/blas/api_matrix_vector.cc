@@ -7,6 +7,7 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
+// y = alpha op(A) x + beta y.
 template <typename T>
 cublasStatus_t Gemv(cublasHandle_t handle, cublasOperation_t op, int m, int n, const T* alpha,
                     const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) {
@@ -47,6 +48,7 @@ cublasStatus_t RankOne(cublasHandle_t handle, int m, int n, const T* alpha, cons
   });
 }
 
+// A += alpha x y^T.
 template <typename T>
 cublasStatus_t Ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx,
                    const T* y, int incy, T* a, int lda) {
@@ -57,6 +59,7 @@ cublasStatus_t Ger(cublasHandle_t handle, int m, int n, const T* alpha, const T*
   }
 }
 
+// A += alpha x y^H.
 template <typename T>
 cublasStatus_t Gerc(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx,
                     const T* y, int incy, T* a, int lda) {

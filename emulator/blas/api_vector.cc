@@ -39,6 +39,7 @@ cublasStatus_t Scal(cublasHandle_t handle, int n, const S* alpha, T* x, int incx
   });
 }
 
+// Overlapping vectors are undefined, as in BLAS.
 template <typename T>
 cublasStatus_t Copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy) {
   return WithHandle(handle, [&](cublasContext& context) {
@@ -57,6 +58,7 @@ cublasStatus_t Swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy
   });
 }
 
+// The dot product of complex vectors.
 template <typename T>
 T ComplexDot(bool conjugates, int n, const T* x, int incx, const T* y, int incy) {
   T sum{};
@@ -158,6 +160,7 @@ cublasStatus_t OnScalars(cublasHandle_t handle, std::initializer_list<Extent> sc
   });
 }
 
+// Computes a Givens rotation.
 template <typename T>
 cublasStatus_t Rotg(cublasHandle_t handle, T* a, T* b, Real<T>* c, T* s) {
   return OnScalars(handle,

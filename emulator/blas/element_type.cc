@@ -20,6 +20,7 @@ T& At(void* array, std::ptrdiff_t index) {
 
 }  // namespace
 
+// 16-bit types go through float, in which they are exact.
 std::complex<double> LoadElement(const void* array, std::ptrdiff_t index, cudaDataType type) {
   float wide = 0;
   switch (type) {

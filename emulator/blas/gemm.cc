@@ -105,6 +105,7 @@ void RunAs(const GemmProblem& p, const Product& product, std::complex<double> al
   c.WriteBack();
 }
 
+// Chooses the type of the computation by the type of C.
 void Run(const GemmProblem& p, const Product& product, std::complex<double> alpha,
          std::complex<double> beta) {
   if (p.c_type == CUDA_C_64F) return RunAs<std::complex<double>>(p, product, alpha, beta);
@@ -116,6 +117,7 @@ void Run(const GemmProblem& p, const Product& product, std::complex<double> alph
   RunAs<float>(p, product, alpha, beta);
 }
 
+// Checks shapes and types, not addresses.
 cublasStatus_t Validate(const GemmProblem& p) {
   const auto leading_ok = [](std::int64_t leading, std::int64_t rows) {
     return leading >= std::max<std::int64_t>(1, rows);
@@ -132,6 +134,7 @@ cublasStatus_t Validate(const GemmProblem& p) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// The memory of the matrices of a product, or of all products of a strided batch.
 struct Extents {
   Extent a;
   Extent b;
@@ -156,6 +159,7 @@ const void* Step(const void* pointer, std::int64_t elements, cudaDataType type) 
 
 }  // namespace
 
+// Batches run one after another in one piece of work; OpenBLAS uses several threads for each.
 cublasStatus_t Gemm(const cublasContext& handle, const GemmProblem& p) {
   if (const auto valid = Validate(p); valid != CUBLAS_STATUS_SUCCESS) return valid;
   if (p.m == 0 || p.n == 0 || p.count == 0) return CUBLAS_STATUS_SUCCESS;

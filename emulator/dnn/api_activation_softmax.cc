@@ -8,6 +8,7 @@ using namespace torpor::emulator;  // NOLINT
 
 namespace {
 
+// Checks that both scaling factors are given.
 cudnnStatus_t CheckScalars(const void* alpha, const void* beta) {
   return alpha == nullptr || beta == nullptr ? CUDNN_STATUS_BAD_PARAM_NULL_POINTER
                                              : CUDNN_STATUS_SUCCESS;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kOnlyEngine = 0;
 
+// Reports an obstacle once for each kind.
 cudnnStatus_t Check(const DnnGraph& graph) {
   const char* const obstacle = DnnGraphObstacle(graph);
   if (obstacle == nullptr) return CUDNN_STATUS_SUCCESS;
@@ -25,6 +26,7 @@ cudnnStatus_t Check(const DnnGraph& graph) {
 // Computes in full precision and always in the same order.
 DnnEngine Description() { return {.engine = kOnlyEngine}; }
 
+// Checks the tensors' memory and queues the execution of a plan.
 cudnnStatus_t QueueExecution(const cudnnContext& context, const DnnExecution& execution) {
   // The descriptors may be destroyed before the work runs.
   const std::shared_ptr<const DnnBackendGraph> graph = execution.plan->graph;
@@ -46,6 +48,7 @@ cudnnStatus_t QueueExecution(const cudnnContext& context, const DnnExecution& ex
 
 }  // namespace
 
+// Every graph without an obstacle has one recommendation.
 cudnnStatus_t DnnRecommend(cudnnHandle_t, const DnnGraph& graph, cudnnBackendHeurMode_t,
                            std::vector<DnnEngineChoice>& choices) {
   const cudnnStatus_t status = Check(graph);

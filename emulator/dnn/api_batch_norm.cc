@@ -14,9 +14,11 @@ struct Features {
   std::size_t inner = 1;  // elements of one channel of an image
   std::size_t each = 1;
 
+  // The index of the feature to which an element belongs.
   std::size_t Of(std::size_t element) const { return element / inner % count; }
 };
 
+// Checks the tensors of a call and derives the features from mode and shape.
 cudnnStatus_t CheckShapes(cudnnBatchNormMode_t mode, const DnnTensor* x, const DnnTensor* y,
                           const DnnTensor* statistics, Features& features) {
   const cudnnStatus_t status = CheckTensors({x, y, statistics});
@@ -40,6 +42,7 @@ struct ForwardPass {
   Blend blend;
 };
 
+// Reads the arguments into `pass`, or returns why they are invalid.
 cudnnStatus_t ReadForwardPass(cudnnBatchNormMode_t mode, const void* alpha, const void* beta,
                               const DnnTensor* x, const DnnTensor* y, const DnnTensor* statistics,
                               ForwardPass& pass) {
@@ -57,6 +60,7 @@ struct Statistics {
   std::vector<T> variance;  // of these elements, not an estimate of a larger population's
 };
 
+// Computes mean and variance of each feature, summed in double precision.
 template <typename T>
 Statistics<T> Measure(const Features& features, const std::vector<T>& x) {
   Statistics<T> found{std::vector<T>(features.count), std::vector<T>(features.count)};
@@ -76,6 +80,7 @@ Statistics<T> Measure(const Features& features, const std::vector<T>& x) {
   return found;
 }
 
+// Returns (x - mean) / sqrt(variance + epsilon) * scale + bias.
 template <typename T>
 std::vector<T> Normalise(const Features& features, std::vector<T> x, const Statistics<T>& by,
                          const std::vector<T>& scale, const std::vector<T>& bias, double epsilon) {
@@ -93,6 +98,7 @@ void Update(const DnnTensor& shape, void* running, const std::vector<T>& now, do
   if (running != nullptr) StoreTensor(shape, running, now, factor, 1 - factor);
 }
 
+// An optional output: no extent if the program passed null.
 Extent MaybeWritten(const DnnTensor& tensor, const void* data) {
   return data == nullptr ? Extent() : WrittenExtent(tensor, data);
 }
@@ -171,6 +177,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
   });
 }
 
+// Without saved statistics the mean and the variance are measured again.
 cudnnStatus_t cudnnBatchNormalizationBackward(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha_data, const void* beta_data,
     const void* alpha_parameters, const void* beta_parameters, const cudnnTensorDescriptor_t x_desc,

@@ -8,6 +8,7 @@ using namespace torpor::emulator;  // NOLINT
 
 namespace {
 
+// Reads and checks the descriptors of a convolution.
 cudnnStatus_t CheckShape(const DnnConvolution* convolution, const DnnTensor* x, const DnnFilter* w,
                          const DnnTensor* y, ConvolutionShape& shape) {
   if (convolution == nullptr || w == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -27,6 +28,7 @@ cudnnStatus_t CheckShape(const DnnConvolution* convolution, const DnnTensor* x, 
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Answers a query for algorithms with the only one, which needs no workspace.
 template <typename Performance>
 cudnnStatus_t OnlyAlgorithm(cudnnHandle_t handle, const DnnConvolution* convolution,
                             const DnnTensor* x, const DnnFilter* w, const DnnTensor* y,
@@ -49,6 +51,7 @@ cudnnStatus_t OnlyAlgorithm(cudnnHandle_t handle, const DnnConvolution* convolut
   });
 }
 
+// Answers a query for the workspace of a valid convolution: 0 bytes.
 cudnnStatus_t NoWorkspace(cudnnHandle_t handle, const DnnConvolution* convolution,
                           const DnnTensor* x, const DnnFilter* w, const DnnTensor* y,
                           std::size_t* bytes) {
@@ -65,6 +68,7 @@ cudnnStatus_t NoWorkspace(cudnnHandle_t handle, const DnnConvolution* convolutio
 
 extern "C" {
 
+// The algorithm and the workspace are ignored, here and below.
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                       const cudnnTensorDescriptor_t x_desc, const void* x,
                                       const cudnnFilterDescriptor_t w_desc, const void* w,
@@ -88,6 +92,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
   });
 }
 
+// y = activation(alpha1 conv(x) + alpha2 z + bias).
 cudnnStatus_t cudnnConvolutionBiasActivationForward(
     cudnnHandle_t handle, const void* alpha1, const cudnnTensorDescriptor_t x_desc, const void* x,
     const cudnnFilterDescriptor_t w_desc, const void* w,
@@ -190,6 +195,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
   });
 }
 
+// The bias gradient sums dy over batch and space.
 cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alpha,
                                            const cudnnTensorDescriptor_t dy_desc, const void* dy,
                                            const void* beta, const cudnnTensorDescriptor_t db_desc,

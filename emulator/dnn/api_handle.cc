@@ -19,6 +19,7 @@ int DnnNotSupported(const char* function) {
 
 extern "C" {
 
+// Needs a current context, as NVIDIA's library does.
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   const DriverCalls* driver = DriverCalls::Get();

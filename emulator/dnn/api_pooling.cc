@@ -9,12 +9,14 @@ using namespace torpor::emulator;  // NOLINT
 
 namespace {
 
+// The descriptors of a pooling.
 struct PoolingShape {
   DnnPooling pooling;
   DnnTensor x;
   DnnTensor y;
 };
 
+// Reads the descriptors and checks that y has the resulting shape.
 cudnnStatus_t CheckShape(const DnnPooling* pooling, const DnnTensor* x, const DnnTensor* y,
                          PoolingShape& shape) {
   if (pooling == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -87,6 +89,7 @@ std::size_t Largest(const PoolingShape& s, const std::vector<T>& x,
   return best;
 }
 
+// Averages count padding or not, by the mode; a maximum over no element is minus infinity.
 template <typename T>
 std::vector<T> Pool(const PoolingShape& s, const std::vector<T>& x) {
   std::vector<T> y(CountOf(s.y));
@@ -102,6 +105,7 @@ std::vector<T> Pool(const PoolingShape& s, const std::vector<T>& x) {
   return y;
 }
 
+// A maximum passes its gradient to the largest element; an average spreads it.
 template <typename T>
 std::vector<T> PoolGradient(const PoolingShape& s, const std::vector<T>& x,
                             const std::vector<T>& dy) {

@@ -24,25 +24,30 @@ struct DropoutStates {
   std::uint64_t seed = 0;
   std::uint64_t uses = 0;
 
+  // Returns a new seed for each use, so that repeated passes drop different elements.
   std::uint64_t Next() { return seed + 0x9e3779b97f4a7c15u * ++uses; }
 };
 
+// Prints why a call of `function` is refused, once, and returns `status`.
 cudnnStatus_t Refuse(const std::string& function, const char* why,
                      cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM) {
   SayOnce(function + ": " + why);
   return status;
 }
 
+// Bytes of an element in the type of the computation.
 std::uint64_t ComputeBytes(const DnnRnn& rnn) {
   return InTypeOf(rnn.type, [](auto type) -> std::uint64_t { return sizeof type; });
 }
 
+// Elements of a batch of sequences in dense form.
 std::uint64_t CountOf(const DnnRnnData& x) {
   return DnnTimes(
       DnnTimes(static_cast<std::uint64_t>(x.max_steps), static_cast<std::uint64_t>(x.batch)),
       static_cast<std::uint64_t>(x.vector_size));
 }
 
+// Dropout acts between layers only.
 bool HasDropout(const DnnRnn& rnn) { return rnn.dropout.probability > 0 && rnn.layers > 1; }
 
 // The reserve space of a forward pass in training. Gradients are computed by repeating the pass, so
@@ -59,6 +64,7 @@ struct Reserve {
   const std::uint64_t bytes;
 };
 
+// Copies `count` elements from byte `offset`; the memory may be unaligned for T.
 template <typename T>
 std::vector<T> Copied(const void* from, std::uint64_t offset, std::uint64_t count) {
   std::vector<T> values(count);
@@ -95,6 +101,7 @@ struct Arguments {
   bool is_training = false;
 };
 
+// Checks everything that needs no device memory: obstacles, and sizes of the given spaces.
 cudnnStatus_t Check(const char* function, const DnnRnnShapes& s, const Arguments& a) {
   if (const char* const obstacle = Obstacle(s))
     return Refuse(function, obstacle, CUDNN_STATUS_NOT_SUPPORTED);
@@ -109,6 +116,7 @@ cudnnStatus_t Check(const char* function, const DnnRnnShapes& s, const Arguments
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Bytes of optional states: 0 without an address.
 std::uint64_t StatesBytes(const DnnTensor& shape, const void* data) {
   return data == nullptr || shape.rank == 0 ? 0 : DnnBytes(shape);
 }
@@ -144,6 +152,7 @@ std::vector<T> LoadWeights(const DnnRnnShapes& s, const void* weights) {
   return LoadElements<T>(s.rnn.type, weights, CountWeights(s.rnn));
 }
 
+// Runs a forward pass in type T, and fills the reserve space in training.
 template <typename T>
 void RunForward(const DnnRnnShapes& s, const Arguments& a) {
   std::uint64_t seed = 0;
@@ -171,6 +180,7 @@ struct Gradients {
   void* dcx = nullptr;
 };
 
+// Repeats the forward pass with its seed, then computes the gradients.
 template <typename T>
 void RunBackward(const DnnRnnShapes& s, const Arguments& a, const Gradients& g) {
   const Reserve reserve(s);
@@ -192,6 +202,7 @@ void RunBackward(const DnnRnnShapes& s, const Arguments& a, const Gradients& g) 
   CopyTo(a.reserve, reserve.gradients, of_weights);
 }
 
+// Writes or adds the weight gradients from the reserve space.
 template <typename T>
 void StoreWeightGradients(const DnnRnnShapes& s, const void* reserve, bool adds, void* to) {
   std::vector<T> values = Copied<T>(reserve, Reserve(s).gradients, CountWeights(s.rnn));
@@ -216,6 +227,7 @@ void Tell(const DnnRnn& rnn, const void* weights, std::size_t place, std::size_t
   *address = const_cast<char*>(static_cast<const char*>(weights)) + offset;
 }
 
+// Answers for a matrix or bias that the layer lacks.
 void TellNone(cudnnTensorDescriptor_t descriptor, void** address) {
   PutShape(descriptor, {});
   if (address != nullptr) *address = nullptr;

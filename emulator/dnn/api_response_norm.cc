@@ -15,6 +15,8 @@ struct Window {
   std::ptrdiff_t last;
 };
 
+// Normalisation by k + alpha / size * (sum of squares of the neighbouring channels), to the power
+// of -beta.
 class ResponseNorm {
  public:
   ResponseNorm(const DnnLrn& norm, const DnnTensor& shape)
@@ -60,11 +62,13 @@ class ResponseNorm {
   }
 
  private:
+  // The weight of each square.
   template <typename T>
   T Share() const {
     return static_cast<T>(norm_.alpha / norm_.size);
   }
 
+  // Calls each(element, window of channels around it) for all elements.
   template <typename Each>
   void ForEach(std::size_t count, Each each) const {
     const auto behind = static_cast<std::ptrdiff_t>((norm_.size - 1) / 2);
@@ -75,6 +79,7 @@ class ResponseNorm {
                       std::min(channel + ahead, channels_ - 1) - channel});
     }
   }
+  // Calls near(element) for the elements of the window at the same point.
   template <typename Near>
   void Visit(std::size_t at, const Window& window, Near near) const {
     for (std::ptrdiff_t away = window.first; away <= window.last; ++away) {

@@ -47,6 +47,7 @@ void ForEachPixel(const DnnSpatialTransformer& transformer, Visit visit) {
   }
 }
 
+// Applies each sample's affine map to all output pixels.
 template <typename T>
 std::vector<T> GridOf(const DnnSpatialTransformer& transformer, const std::vector<T>& theta) {
   std::vector<T> grid(CountOf(DnnGrid(transformer)));
@@ -58,6 +59,7 @@ std::vector<T> GridOf(const DnnSpatialTransformer& transformer, const std::vecto
   return grid;
 }
 
+// Sums the gradient of the grid over the pixels of each sample.
 template <typename T>
 std::vector<T> ThetaGradient(const DnnSpatialTransformer& transformer,
                              const std::vector<T>& dgrid) {
@@ -77,6 +79,7 @@ struct Sampling {
   DnnTensor y;
 };
 
+// Reads and checks the descriptors of a sampling call.
 cudnnStatus_t CheckSampling(const DnnSpatialTransformer* transformer, const DnnTensor* x,
                             const DnnTensor* y, Sampling& sampling) {
   cudnnStatus_t status = CheckTransformer(transformer);
@@ -160,6 +163,7 @@ void ForEachSample(const Sampling& s, const std::vector<T>& grid, Visit visit) {
   }
 }
 
+// Bilinear interpolation: weighted sums of up to four neighbours.
 template <typename T>
 std::vector<T> Sampled(const Sampling& s, const std::vector<T>& x, const std::vector<T>& grid) {
   std::vector<T> y(CountOf(s.y));
@@ -176,6 +180,7 @@ struct SamplingGradients {
   std::vector<T> dgrid;
 };
 
+// The gradients of the source and of the grid.
 template <typename T>
 SamplingGradients<T> GradientsOf(const Sampling& s, const std::vector<T>& x,
                                  const std::vector<T>& grid, const std::vector<T>& dy) {

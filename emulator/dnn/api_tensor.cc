@@ -35,6 +35,7 @@ void ForEachPair(const DnnTensor& large, const DnnTensor& small, Visit visit) {
   } while (walk.Next());
 }
 
+// Broadcasts a tensor to a larger shape.
 template <typename T>
 std::vector<T> Spread(const DnnTensor& small, const DnnTensor& large,
                       const std::vector<T>& values) {
@@ -64,6 +65,7 @@ T Combine(const DnnOpTensor& operation, T a, T b) {
   }
 }
 
+// The initial value of a reduction.
 double FirstOf(std::int32_t operation) {
   switch (operation) {
     case CUDNN_REDUCE_TENSOR_MUL:
@@ -78,6 +80,7 @@ double FirstOf(std::int32_t operation) {
   }
 }
 
+// Adds one value to a reduction.
 double Step(std::int32_t operation, double so_far, double value) {
   switch (operation) {
     case CUDNN_REDUCE_TENSOR_MUL:
@@ -99,6 +102,7 @@ double Step(std::int32_t operation, double so_far, double value) {
   }
 }
 
+// Reduces in double precision, whatever the type of the tensors.
 std::vector<double> Reduce(const DnnReduceTensor& reduction, const DnnTensor& from,
                            const DnnTensor& to, const std::vector<double>& values) {
   std::vector<double> reduced(CountOf(to), FirstOf(reduction.operation));

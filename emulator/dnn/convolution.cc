@@ -53,6 +53,7 @@ std::vector<T> Mirrored(const ConvolutionShape& s, std::vector<T> w) {
   return w;
 }
 
+// Double precision by loops: slow, and used by tests and rare programs.
 std::vector<double> Forward(const ConvolutionShape& s, const std::vector<double>& x,
                             const std::vector<double>& w) {
   std::vector<double> y(CountOf(s.y));
@@ -72,6 +73,7 @@ std::vector<double> BackwardFilter(const ConvolutionShape& s, const std::vector<
   return dw;
 }
 
+// Single precision by oneDNN.
 std::vector<float> Forward(const ConvolutionShape& s, const std::vector<float>& x,
                            const std::vector<float>& w) {
   return OneDnnForward(s, x, w);

@@ -28,6 +28,7 @@ namespace {
 // The identity that heuristics write into each algorithm: there is only one.
 constexpr std::uint64_t kOnlyAlgorithm = 0x746f72706f722d31;
 
+// Reads the program's descriptors; returns false if one is null or invalid.
 bool ReadDescriptors(cublasLtMatmulDesc_t matmul, cublasLtMatrixLayout_t a,
                      cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                      LtProblem& problem) {
@@ -43,6 +44,7 @@ bool ReadDescriptors(cublasLtMatmulDesc_t matmul, cublasLtMatrixLayout_t a,
          read(d, problem.d_layout);
 }
 
+// The only result of every heuristic query.
 cublasLtMatmulHeuristicResult_t OnlyResult() {
   cublasLtMatmulHeuristicResult_t result{};
   result.algo.data[0] = kOnlyAlgorithm;

@@ -24,6 +24,7 @@ cudaDataType ScaleOf(const LtMatmulDescriptor& m) {
   return static_cast<cudaDataType>(m.scale_type);
 }
 
+// The bias has D's type by default, or for 8-bit results the scale type.
 cudaDataType BiasType(const LtProblem& p) {
   if (p.matmul.bias_type != -1) return static_cast<cudaDataType>(p.matmul.bias_type);
   return p.d_layout.type == CUDA_R_8I ? ScaleOf(p.matmul) : TypeOf(p.d_layout);
@@ -46,6 +47,7 @@ class LtOperand {
                 by_rows_ ? Columns(layout) : Rows(layout),
                 by_rows_ ? Rows(layout) : Columns(layout), layout.leading, is_read) {}
 
+  // Element (row, column) in the program's numbering.
   T& At(std::int64_t row, std::int64_t column) {
     const std::int64_t leading = stored_.leading();
     return stored_.mutable_data()[by_rows_ ? row * leading + column : column * leading + row];
@@ -80,6 +82,7 @@ class EpilogueMemory {
   T bias(std::int64_t i) const { return To<T>(LoadElement(bias_, i, bias_type_)); }
   void SetBias(std::int64_t i, T value) { StoreElement(bias_, i, bias_type_, value); }
 
+  // Masks are bit matrices, column-major, with the leading dimension in bits.
   bool Bit(std::int64_t row, std::int64_t column) const {
     const std::int64_t bit = first_ + column * m_.aux_leading + row;
     return (Bytes()[bit / 8] >> (bit % 8) & 1) != 0;

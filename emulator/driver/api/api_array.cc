@@ -18,6 +18,7 @@ CUresult CreateArray(CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR& description
   });
 }
 
+// Calls `body(Context&, const Array&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
 CUresult WithArray(CUarray handle, Body&& body) {
   return InContext([&](Context& context) {

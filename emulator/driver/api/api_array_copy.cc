@@ -37,6 +37,7 @@ Bytes BytesInRow(const End& end, Bytes size) {
   return std::min(size, RowBytes(*array) - end.offset % RowBytes(*array));
 }
 
+// Writes one end of a row's copy as cuMemcpy3D describes ends.
 void SetEnd(const End& end, CUmemorytype& type, CUarray& array, Bytes& x, Bytes& y,
             CUdeviceptr& device, const void*& host) {
   if (end.array != nullptr) {
@@ -54,6 +55,7 @@ void SetEnd(const End& end, CUmemorytype& type, CUarray& array, Bytes& x, Bytes&
   }
 }
 
+// Makes the request of a copy inside one row.
 CUresult RowRequest(const End& to, const End& from, Bytes bytes, CopyRequest& request) {
   CUDA_MEMCPY2D copy{};
   const void* target = nullptr;
@@ -92,6 +94,7 @@ CUresult RowRequests(End to, End from, Bytes size, std::vector<CopyRequest>& req
   return CUDA_SUCCESS;
 }
 
+// Copies `size` contiguous bytes between flat ends, splitting at the rows of arrays.
 CUresult CopyFlat(const End& to, const End& from, size_t size, CUstream stream,
                   CUresult (*copy)(const StreamTarget&, const CopyRequest&)) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned kMaxContextFlags = CU_CTX_FLAGS_MASK;
 
+// Makes a context and pushes it, as cuCtxCreate does.
 CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device) {
   return OnDevice(device, [&](Device& found) {
     if (context == nullptr || (flags & ~kMaxContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -21,6 +22,7 @@ CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device) {
   });
 }
 
+// Calls `body(PrimaryContext&)` with the primary context of a valid device.
 template <typename Body>
 CUresult OnPrimaryContext(CUdevice index, Body&& body) {
   return OnDevice(
@@ -213,6 +215,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext context) {
   });
 }
 
+// Streams accept priorities, but the emulator does not schedule by them.
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return InContext([&](Context&) {
     if (least != nullptr) *least = 0;
@@ -246,6 +249,7 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache) {
   return InContext([](Context&) { return CUDA_SUCCESS; });  // a preference, which we lack
 }
 
+// There is no cache to reset.
 CUresult CUDAAPI cuCtxResetPersistingL2Cache(void) {
   return InContext([](Context&) { return CUDA_SUCCESS; });
 }

@@ -25,6 +25,7 @@ CUresult CopyLinearAsync(CopyEnd to, CopyEnd from, size_t size, CUstream stream)
   });
 }
 
+// 2D and 3D copies, by their descriptions.
 template <typename Description>
 CUresult CopyPitched(const Description* copy) {
   return OnStream(OrDefault(nullptr), [&](const StreamTarget& target) {
@@ -84,6 +85,7 @@ CUresult FillAsync(const FillRequest& request, CUstream stream) {
                   [&](const StreamTarget& target) { return FillInStream(target, request); });
 }
 
+// One row of `count` units of `unit` bytes.
 FillRequest Row(CUdeviceptr address, std::uint32_t value, torpor::Bytes unit, size_t count) {
   return {.address = address, .value = value, .unit = unit, .width = count, .pitch = 0};
 }
@@ -126,6 +128,7 @@ CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t size, CUst
 CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream) {
   return CopyLinearAsync(DeviceEnd(to), DeviceEnd(from), size, stream);
 }
+// Peers share the address space of the process, so the contexts do not matter.
 CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t size) {
   return CopyLinear(DeviceEnd(to), DeviceEnd(from), size);
 }
@@ -154,6 +157,7 @@ CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream st
   return CopyPitchedAsync(&plain, stream);
 }
 
+// The copies of a batch run in order, though CUDA promises no order.
 CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t count,
                                     CUmemcpyAttributes*, size_t*, size_t, CUstream stream) {
   if (stream == nullptr || stream == CU_STREAM_LEGACY || to == nullptr || from == nullptr ||

@@ -10,6 +10,7 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
+// Copies with truncation, always ending with NUL.
 void CopyText(const std::string& text, char* target, int size) {
   const std::size_t count = std::min(text.size(), static_cast<std::size_t>(size - 1));
   std::memcpy(target, text.data(), count);

@@ -25,6 +25,7 @@ int NotSupported(const char* function) {
 
 namespace {
 
+// The texts of NVIDIA's driver for common errors; null for others.
 const char* Describe(CUresult error) {
   switch (error) {
     case CUDA_SUCCESS:
@@ -90,6 +91,7 @@ const char* Describe(CUresult error) {
   }
 }
 
+// Returns the name of an error, such as "CUDA_SUCCESS", or null.
 const char* NameOf(CUresult error) {
   for (const ErrorName& entry : ErrorNames()) {
     if (entry.code == static_cast<int>(error)) return entry.name;

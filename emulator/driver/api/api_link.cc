@@ -9,6 +9,7 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
+// Calls `body(Linker&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
 CUresult OnLinker(CUlinkState state, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
@@ -17,6 +18,7 @@ CUresult OnLinker(CUlinkState state, Body&& body) {
   });
 }
 
+// Reads a file and adds its content. Libraries are added by name.
 CUresult AddFile(Linker& linker, CUjitInputType type, const std::string& path) {
   if (type == CU_JIT_INPUT_LIBRARY) return linker.AddLibrary(path);
   std::ifstream file(path, std::ios::binary);

@@ -11,6 +11,7 @@ namespace {
 constexpr Bytes kPitchAlignment = 512;
 
 std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+// Whether the region is memory of the host.
 bool OnHost(const Region& region) {
   return region.kind == RegionKind::kHost || region.kind == RegionKind::kRegistered;
 }
@@ -27,6 +28,7 @@ CUresult FreeDeviceMemory(std::uint64_t address, Context& context) {
   return Driver::Get().device(region->device)->FreeMemory(address, region->kind);
 }
 
+// Host memory counts against no device's budget.
 CUresult AllocateHost(void** pointer, size_t size, unsigned flags) {
   return InContext([&](Context& context) {
     constexpr unsigned kKnown =
@@ -48,6 +50,7 @@ std::pair<std::uint64_t, Bytes> RangeOf(const Region& region) {
   return {region.begin, region.size};
 }
 
+// Only memory of cuMemCreate can be exported.
 unsigned long long AllowedHandleTypes(const Region& region) {
   return region.memory == nullptr ? 0 : region.memory->properties().requestedHandleTypes;
 }
@@ -57,6 +60,7 @@ void Put(void* target, T value) {
   *static_cast<T*>(target) = value;
 }
 
+// Memory without an owner belongs to the primary context of its device.
 CUcontext ContextOf(const Region& region) {
   if (region.kind == RegionKind::kMapped) return nullptr;  // belongs to no context
   // Modules' variables and the pool's memory are the device's.
@@ -64,6 +68,7 @@ CUcontext ContextOf(const Region& region) {
                                  : Driver::Get().primary_context(region.device).handle();
 }
 
+// Writes an attribute to `data`, whose type depends on the attribute.
 CUresult PointerAttribute(void* data, CUpointer_attribute attribute, std::uint64_t address,
                           const Region& region) {
   switch (attribute) {
@@ -136,6 +141,7 @@ CUresult PointerAttribute(void* data, CUpointer_attribute attribute, std::uint64
   return CUDA_SUCCESS;
 }
 
+// Bytes that an attribute's value takes; 0 for unknown attributes.
 Bytes AttributeSize(CUpointer_attribute attribute) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:

@@ -12,6 +12,7 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 
 namespace {
 
+// The limit of dynamic shared memory on the function's device; 0 if the context is gone.
 unsigned SharedOptIn(const Function& function) {
   const Module* module = Driver::Get().modules().Get(function.module());
   const auto context = module == nullptr ? nullptr : module->context().lock();
@@ -20,6 +21,7 @@ unsigned SharedOptIn(const Function& function) {
              : static_cast<unsigned>(context->device().traits().shared_bytes_per_block);
 }
 
+// Calls `body(Function&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
 CUresult OnFunction(CUfunction handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
@@ -28,6 +30,7 @@ CUresult OnFunction(CUfunction handle, Body&& body) {
   });
 }
 
+// Calls `body(const Module&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
 CUresult OnModule(CUmodule handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
@@ -36,6 +39,7 @@ CUresult OnModule(CUmodule handle, Body&& body) {
   });
 }
 
+// Loads a module from a file of any supported format.
 CUresult LoadFile(CUmodule* module, const char* path) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::ifstream file(path, std::ios::binary);
@@ -45,6 +49,7 @@ CUresult LoadFile(CUmodule* module, const char* path) {
   return cuModuleLoadData(module, code.c_str());
 }
 
+// Makes the handles of a loaded module and of its functions.
 CUmodule AddModule(std::unique_ptr<Program> program, Context& context) {
   Driver& driver = Driver::Get();
   const auto module =

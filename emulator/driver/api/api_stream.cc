@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kHighestPriority = -5;
 
+// CUDA_ERROR_NOT_READY while one of the events is not done.
 CUresult ElapsedTime(float* ms, CUevent start, CUevent end) {
   return Call([&](Driver& driver) {
     const Event* from = driver.events().Get(start);
@@ -47,6 +48,7 @@ CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned int flags) {
   return cuStreamCreateWithPriority(stream, flags, 0);
 }
 
+// Does not wait: queued work still runs.
 CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
   return Call([&](Driver& driver) {
     if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {

@@ -69,6 +69,7 @@ bool ValidWord(CUdeviceptr address, Access access) {
   return address % sizeof(Word) == 0 && Driver::Get().space().Covers(address, sizeof(Word), access);
 }
 
+// Writes a word in stream order. Losing access to the word poisons the context.
 template <typename Word>
 CUresult WriteWord(CUstream stream, CUdeviceptr address, Word value) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
@@ -140,6 +141,7 @@ CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
   return cuEventRecordWithFlags(event, stream, 0);
 }
 
+// The function runs on the stream's thread and must not call the driver, as in CUDA.
 CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
     if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -206,6 +208,7 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream stream, CUdevice* device) {
   });
 }
 
+// The emulated driver does not capture streams.
 CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   return OnStream(OrDefault(stream), [&](const StreamTarget&) {
     if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;

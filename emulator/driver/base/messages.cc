@@ -14,12 +14,14 @@ struct Listener {
   void* data;
 };
 
+// The listeners of the process, by the numbers behind their handles.
 struct Listeners {
   std::mutex mutex;
   std::map<std::uintptr_t, Listener> by_id;
   std::uintptr_t next_id = 1;
 };
 
+// Never destroyed.
 Listeners& TheListeners() {
   static Listeners* const listeners = new Listeners;  // streams' threads may outlive statics
   return *listeners;

@@ -24,6 +24,7 @@ class ThreadStreams {
     }
   }
 
+  // Returns the calling thread's default stream in `context`, created at first use.
   std::shared_ptr<Stream> For(const std::shared_ptr<Context>& context) {
     auto [entry, created] = streams_.try_emplace(context->id());
     if (created) entry->second = {context->CreateStream(CU_STREAM_DEFAULT, 0), context};
@@ -36,6 +37,7 @@ class ThreadStreams {
 
 thread_local ThreadStreams thread_streams;
 
+// Whether the stream synchronises with the legacy default stream.
 bool Blocking(const Stream& stream) { return (stream.flags() & CU_STREAM_NON_BLOCKING) == 0; }
 
 }  // namespace
@@ -90,6 +92,7 @@ void Context::DestroyStream(const std::shared_ptr<Stream>& stream) {
   ForgetFinishedStreamsLocked();
 }
 
+// Call with mutex_ held.
 void Context::ForgetFinishedStreamsLocked() {
   std::erase_if(streams_, [](const auto& stream) { return stream->closed() && stream->Idle(); });
 }
@@ -98,6 +101,7 @@ std::shared_ptr<Stream> Context::PerThreadStream() {
   return thread_streams.For(shared_from_this());
 }
 
+// Returns a snapshot, so that callers wait without holding mutex_.
 std::vector<std::shared_ptr<Stream>> Context::Streams(bool blocking_only) const {
   std::vector<std::shared_ptr<Stream>> result;
   std::lock_guard lock(mutex_);
@@ -107,6 +111,8 @@ std::vector<std::shared_ptr<Stream>> Context::Streams(bool blocking_only) const 
   return result;
 }
 
+// Returns the work that CUDA's rules put before new work of `stream`: for the legacy default stream
+// all blocking streams, for a blocking stream the legacy default stream.
 std::vector<Stream::Dependency> Context::Dependencies(const Stream& stream) const {
   std::vector<Stream::Dependency> dependencies;
   if (!Blocking(stream)) return dependencies;
@@ -181,6 +187,7 @@ bool Context::Idle(const std::shared_ptr<Stream>& stream) const {
   return stream != legacy_ || Dependencies(*stream).empty();
 }
 
+// Dependencies are waited for first: the legacy stream is idle only when all blocking streams are.
 void Context::Wait(const std::shared_ptr<Stream>& stream) {
   for (const auto& dependency : Dependencies(*stream)) {
     if (stream == legacy_) dependency.stream->Wait(dependency.sequence);

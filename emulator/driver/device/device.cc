@@ -159,6 +159,7 @@ std::optional<int> Device::Attribute(CUdevice_attribute attribute) const {
   return found == std::end(kFixedAttributes) ? 0 : found->value;
 }
 
+// Takes the budget before the memory, and gives it back if the memory is not available.
 DriverResult<std::uint64_t> Device::AllocateMemory(Bytes size, RegionKind kind, CUcontext owner,
                                                    unsigned flags) {
   if (size == 0) return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, "size 0"};
@@ -177,6 +178,7 @@ CUresult Device::FreeMemory(std::uint64_t address, RegionKind kind) {
   return CUDA_SUCCESS;
 }
 
+// Any known memory will do: registered host memory is accessible to all devices.
 bool Device::IsAccessible(std::uint64_t address, Bytes size) const {
   return space_.Covers(address, size, Access::kRead);
 }

@@ -21,11 +21,14 @@ constexpr Bytes kHugePageFrom = 4 * kMiB;
 
 void* Pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
+// Whether the range lies in the window; safe against overflow.
 bool InWindow(std::uint64_t address, Bytes size) {
   return address >= kWindowBegin && size <= kWindowEnd - kWindowBegin &&
          address <= kWindowEnd - size;
 }
 
+// Maps anonymous memory exactly at `address`; `fixed` is MAP_FIXED or MAP_FIXED_NOREPLACE. Returns
+// false, with nothing mapped, if the kernel chose another place.
 bool MapAnonymous(std::uint64_t address, Bytes size, int protection, int fixed) {
   void* result = mmap(Pointer(address), size, protection,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
@@ -48,12 +51,15 @@ bool IsMapped(std::uint64_t address, Bytes size) {
 
 }  // namespace
 
+// Whether any region overlaps the range.
 bool AddressSpace::OverlapsLocked(std::uint64_t address, Bytes size) const {
   const auto next = regions_.lower_bound(address);
   if (next != regions_.end() && next->first < address + size) return true;
   return next != regions_.begin() && std::prev(next)->second.end() > address;
 }
 
+// Maps memory at the next free address of the driver's choice, searching the window at most twice.
+// Returns 0 if there is no room.
 std::uint64_t AddressSpace::ReserveAnywhereLocked(Bytes size, Bytes alignment, int protection) {
   const Bytes step = RoundUp(size + kPage, kGranularity);
   bool wrapped = false;
@@ -91,6 +97,7 @@ DriverResult<std::uint64_t> AddressSpace::Allocate(Bytes size, RegionKind kind, 
   return address;
 }
 
+// The addresses are unmapped at once, so that stray accesses fault.
 DriverResult<Region> AddressSpace::Free(std::uint64_t address, RegionKind kind) {
   std::unique_lock lock(mutex_);
   const auto found = regions_.find(address);
@@ -146,6 +153,7 @@ DriverResult<std::uint64_t> AddressSpace::Reserve(Bytes size, Bytes alignment, s
   return address;
 }
 
+// Fails while anything is mapped in the reservation.
 CUresult AddressSpace::FreeReservation(std::uint64_t address, Bytes size) {
   std::unique_lock lock(mutex_);
   const auto found = reservations_.find(address);
@@ -184,6 +192,7 @@ CUresult AddressSpace::Map(std::uint64_t address, Bytes size,
   return CUDA_SUCCESS;
 }
 
+// Walks over adjacent mappings.
 bool AddressSpace::IsWholeMappingsLocked(std::uint64_t address, Bytes size) const {
   std::uint64_t at = address;
   for (auto region = regions_.find(address);
@@ -194,6 +203,7 @@ bool AddressSpace::IsWholeMappingsLocked(std::uint64_t address, Bytes size) cons
   return size != 0 && at - address == size;
 }
 
+// Replaces the mappings by inaccessible memory: the reservation stays.
 CUresult AddressSpace::Unmap(std::uint64_t address, Bytes size) {
   std::unique_lock lock(mutex_);
   if (!IsWholeMappingsLocked(address, size)) return CUDA_ERROR_INVALID_VALUE;
@@ -255,6 +265,7 @@ std::optional<std::pair<std::uint64_t, Bytes>> AddressSpace::FindReservation(
   return std::pair(begin, size);
 }
 
+// Walks over adjacent regions; `access` must be granted by each.
 bool AddressSpace::CoversLocked(std::uint64_t address, Bytes size, Access access) const {
   if (size > UINT64_MAX - address) return false;
   const std::uint64_t end = address + size;
@@ -288,6 +299,8 @@ bool AddressSpace::LegalLocked(CopyEnd end, Bytes size, Access access) const {
   return CoversLocked(end.address, size, access);
 }
 
+// Checks both ends before the first byte and again before each piece: memory that is unmapped
+// during the copy gives CUDA_ERROR_ILLEGAL_ADDRESS.
 CUresult AddressSpace::Copy(CopyEnd to, CopyEnd from, Bytes size) const {
   {
     std::shared_lock lock(mutex_);

@@ -28,6 +28,7 @@ bool RaiseDescriptorLimit() {
   return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
+// Tries again after raising the limit of descriptors.
 int CreateFile(unsigned place) {
   const std::string name = kFilePrefix + std::to_string(place);
   const int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
@@ -37,6 +38,7 @@ int CreateFile(unsigned place) {
 
 }  // namespace
 
+// The budget is taken first; the result gives it back.
 std::shared_ptr<PhysicalMemory> PhysicalMemory::Create(Bytes size,
                                                        const CUmemAllocationProp& properties,
                                                        unsigned place, MemoryBudget& budget) {
@@ -49,6 +51,7 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::Create(Bytes size,
   return std::make_shared<PhysicalMemory>(std::move(file), size, properties, &budget);
 }
 
+// The file's name tells the place; see kFilePrefix.
 std::shared_ptr<PhysicalMemory> PhysicalMemory::Import(
     int fd, const std::function<std::optional<CUdevice>(unsigned place)>& device_at) {
   UniqueFd file(fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeDescriptor));

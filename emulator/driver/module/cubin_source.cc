@@ -11,6 +11,7 @@
 namespace torpor::emulator {
 namespace {
 
+// Describes a kernel as the driver reports kernels.
 KernelInfo InfoOf(const sass::Cubin& cubin, const sass::Kernel& kernel) {
   KernelInfo info;
   info.name = kernel.name;
@@ -59,6 +60,8 @@ DriverResult<std::shared_ptr<const CubinSource>> CubinSource::Open(std::string c
   return std::shared_ptr<const CubinSource>(source);
 }
 
+// Addresses of memories stay relocations, resolved when the program is loaded; addresses of code
+// are known and written at once.
 void CubinSource::AddMemories() {
   for (std::uint32_t i = 0; i < cubin_.memories.size(); ++i) {
     const sass::Memory& section = cubin_.memories[i];
@@ -92,6 +95,7 @@ void CubinSource::AddKernels() {
   for (const sass::Kernel& kernel : cubin_.kernels) kernels_.push_back(InfoOf(cubin_, kernel));
 }
 
+// Translates one kernel; fails with the instruction that is not supported.
 ExecResult<std::string> CubinSource::KernelPtx(std::size_t index) const {
   const sass::Kernel& kernel = cubin_.kernels[index];
   const auto body = sass::LiftKernel(cubin_, kernel);

@@ -40,6 +40,7 @@ void JitLog::Tell(std::string_view message) {
   Append(errors_, "\n");
 }
 
+// Appends as much as fits, and keeps the text terminated by NUL.
 void JitLog::Append(Buffer& buffer, std::string_view line) {
   if (buffer.text.empty()) return;
   const std::size_t room = buffer.text.size() - buffer.used - 1;

@@ -13,6 +13,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
+// Appends a length of 8 bytes, and the text.
 void Append(std::vector<char>& module, std::string_view text) {
   const std::uint64_t length = text.size();
   const auto* const bytes = reinterpret_cast<const char*>(&length);

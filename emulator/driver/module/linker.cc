@@ -8,6 +8,7 @@
 
 namespace torpor::emulator {
 
+// Writes `message` to the log and returns `code`.
 CUresult Linker::Refuse(CUresult code, const std::string& message) {
   log_.Tell(message);
   return code;

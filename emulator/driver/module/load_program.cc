@@ -57,6 +57,7 @@ LoadedProgram ToLoaded(ExecResult<std::unique_ptr<Program>> program) {
   return ToDriverFailure(program.failure());
 }
 
+// Whether a device of this capability runs machine code that the emulator translates.
 bool Runs(unsigned architecture, unsigned compute_capability) {
   return RunsMachineCode(architecture, compute_capability) &&
          std::ranges::find(sass::kArchitectures, architecture) != sass::kArchitectures.end();
