@@ -4,8 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "emulator/exec/arena.h"
-#include "emulator/exec/compiler.h"
+#include "emulator/exec/interface/arena_layout.h"
+#include "emulator/exec/jit/compiler.h"
 #include "emulator/ptx/control_flow.h"
 
 namespace torpor::emulator {
@@ -35,7 +35,7 @@ Kernel::Kernel(const ptx::Module& module, std::uint32_t function, std::string co
       layout_(LayOutKernel(module, function)) {
   FillInfo();
   spins_ = FindSpins();
-  accesses_images_ = FindImageAccesses();
+  accesses_textures_ = FindTextureAccesses();
   waits_ = spins_ || FindBarriers();
 }
 
@@ -69,7 +69,7 @@ bool Kernel::FindBarriers() const {
   return false;
 }
 
-bool Kernel::FindImageAccesses() const {
+bool Kernel::FindTextureAccesses() const {
   for (const std::uint32_t index : layout_.functions) {
     for (const ptx::Instruction& instruction : module_.functions[index].instructions) {
       if (instruction.is_image_access()) return true;

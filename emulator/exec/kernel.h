@@ -7,10 +7,11 @@
 #include <string>
 
 #include "base/clock.h"
-#include "emulator/exec/codegen/unit.h"
-#include "emulator/exec/jit.h"
-#include "emulator/exec/object_cache.h"
+#include "emulator/exec/codegen/kernel_layout.h"
+#include "emulator/exec/jit/jit.h"
+#include "emulator/exec/jit/object_cache.h"
 #include "emulator/exec/program.h"
+#include "emulator/ptx/lane_shape.h"
 #include "emulator/ptx/module.h"
 
 namespace torpor::emulator {
@@ -30,7 +31,7 @@ class Kernel {
   // Whether threads may spin until another thread, of any block, has done something.
   bool spins() const { return spins_; }
   // Whether threads use texture or surface objects.
-  bool accesses_images() const { return accesses_images_; }
+  bool accesses_textures() const { return accesses_textures_; }
   // What a block of the last launch took on one core; 0 before the first.
   Duration block_time() const { return block_time_.load(std::memory_order_relaxed); }
   void set_block_time(Duration time) { block_time_.store(time, std::memory_order_relaxed); }
@@ -42,7 +43,7 @@ class Kernel {
   void FillInfo();
   bool FindBarriers() const;
   bool FindSpins() const;
-  bool FindImageAccesses() const;
+  bool FindTextureAccesses() const;
   std::string KeyOf(const ptx::BlockShape& shape) const;
   ExecResult<std::unique_ptr<LoadedCode>> Build(const ptx::BlockShape& shape);
 
@@ -53,7 +54,7 @@ class Kernel {
   KernelInfo info_;
   bool waits_ = false;
   bool spins_ = false;
-  bool accesses_images_ = false;
+  bool accesses_textures_ = false;
   std::atomic<Duration> block_time_ = Duration{};
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LoadedCode>> variants_;  // guarded by mutex_

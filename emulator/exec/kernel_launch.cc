@@ -3,9 +3,9 @@
 #include <atomic>
 #include <optional>
 
-#include "emulator/exec/image/image_table.h"
-#include "emulator/exec/kernel_job.h"
-#include "emulator/exec/worker_pool.h"
+#include "emulator/exec/runtime/kernel_job.h"
+#include "emulator/exec/runtime/worker_pool.h"
+#include "emulator/exec/texture/texture_table.h"
 
 namespace torpor::emulator {
 namespace {
@@ -31,31 +31,31 @@ ExecResult<void> LaunchKernel(Kernel& kernel, const LaunchConfig& config,
   job.kernel = kernel.info().name;
   job.code = *code;
   job.resumable = kernel.layout().resumable;
-  job.config = config;
+  job.shape.config = config;
   const auto* const bytes = static_cast<const std::uint8_t*>(config.parameters);
-  job.parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
-  job.symbols = symbols;
-  job.dynamic_shared_offset = kernel.layout().dynamic_shared_offset;
-  job.shared_alignment = kernel.layout().shared_alignment;
-  job.reserved_shared = kernel.layout().reserved_shared;
-  job.local_bytes_per_warp = kernel.local_bytes_per_warp();
-  job.memory = &memory;
+  job.memory.parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
+  job.memory.symbols = symbols;
+  job.memory.dynamic_shared_offset = kernel.layout().dynamic_shared_offset;
+  job.memory.shared_alignment = kernel.layout().shared_alignment;
+  job.memory.reserved_shared = kernel.layout().reserved_shared;
+  job.memory.local_bytes_per_warp = kernel.local_bytes_per_warp();
+  job.memory.device = &memory;
   job.traits = traits;
   job.grid_id = ++grids;
   const bool waits = job.resumable ? code->traits.saved_bytes != 0 : kernel.waits();
-  job.blocks_wait = job.blocks() > 1 && (config.cooperative || kernel.spins());
-  job.switches = waits && (job.blocks_wait || job.warps() > 1);
+  job.schedule.blocks_wait = job.shape.blocks() > 1 && (config.cooperative || kernel.spins());
+  job.schedule.switches = waits && (job.schedule.blocks_wait || job.shape.warps() > 1);
   // What is written apart, a transposed matrix for example, shares lines and pages with what the
   // next row of blocks writes. Blocks that wait for others may count on the usual order.
-  if (code->traits.scatters != 0 && !kernel.spins()) job.band = kScatterBand;
-  job.FillLaneTids();
+  if (code->traits.scatters != 0 && !kernel.spins()) job.shape.band = kScatterBand;
+  job.shape.FillLaneTids();
   // Blocks that may wait for each other all start at once, as far as there are cores.
-  job.block_time = kernel.spins() ? Duration{} : kernel.block_time();
-  std::optional<ImageTable::Use> images;
-  if (kernel.accesses_images()) images.emplace(ImageTable::Instance());
+  job.schedule.block_time = kernel.spins() ? Duration{} : kernel.block_time();
+  std::optional<TextureTable::Use> textures;
+  if (kernel.accesses_textures()) textures.emplace(TextureTable::Instance());
   WorkerPool::Instance().Run(job);
-  kernel.set_block_time(job.block_time);
-  if (job.failure) return *job.failure;
+  kernel.set_block_time(job.schedule.block_time);
+  if (job.progress.failure) return *job.progress.failure;
   return {};
 }
 

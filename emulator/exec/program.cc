@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/sha256.h"
-#include "emulator/exec/arena.h"
+#include "emulator/exec/interface/arena_layout.h"
+#include "emulator/exec/interface/system_functions.h"
 #include "emulator/exec/kernel.h"
 #include "emulator/exec/kernel_program.h"
 #include "emulator/exec/kernel_source.h"
 #include "emulator/exec/source_program.h"
-#include "emulator/exec/system_functions.h"
 #include "emulator/ptx/link.h"
 #include "emulator/ptx/parser.h"
 

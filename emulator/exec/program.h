@@ -7,60 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "base/units.h"
+#include "emulator/exec/interface/device_memory.h"
+#include "emulator/exec/interface/exec_error.h"
+#include "emulator/exec/interface/launch_config.h"
 
 // The seam between the two halves of the emulator: `exec` compiles and runs kernels, `driver`
 // owns devices, memory and streams.
 namespace torpor::emulator {
-
-enum class ExecError {
-  kInvalidPtx,      // malformed PTX, or parts that do not link: CUDA_ERROR_INVALID_PTX
-  kUnsupported,     // an instruction or directive the emulator does not know; the message names it
-  kNotFound,        // no such kernel or variable
-  kInvalidLaunch,   // block too large, too much shared memory, ...
-  kTooManyThreads,  // for this kernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
-  kIllegalAddress,  // CUDA_ERROR_ILLEGAL_ADDRESS
-  kMisalignedAddress,  // CUDA_ERROR_MISALIGNED_ADDRESS
-  kTrap,               // CUDA_ERROR_LAUNCH_FAILED
-  kAssert,             // a failed device assert: CUDA_ERROR_ASSERT
-  kOutOfMemory,
-};
-
-template <typename T>
-using ExecResult = Result<T, ExecError>;
-
-// Device memory as kernels see it: device addresses are host addresses of this process inside
-// one window; pages that back no allocation are inaccessible, so that a stray access inside the
-// window faults and exec turns the fault into kIllegalAddress. Addresses outside the window are
-// legal only where `IsAccessible` says so (registered host memory).
-// Implemented by driver; called by kernels from any thread.
-class DeviceMemory {
- public:
-  virtual ~DeviceMemory() = default;
-
-  // The window, the same for the whole life of the process.
-  virtual std::uint64_t window_begin() const = 0;
-  virtual std::uint64_t window_end() const = 0;
-
-  // Slow path: whether [address, address + size) outside the window may be accessed.
-  virtual bool IsAccessible(std::uint64_t address, Bytes size) const = 0;
-
-  // Memory for a module's global and constant variables, zeroed, 256-byte aligned, inside the
-  // window. Freed by Free.
-  virtual ExecResult<std::uint64_t> Allocate(Bytes size) = 0;
-  virtual void Free(std::uint64_t address) = 0;
-};
-
-struct Dim3 {
-  std::uint32_t x = 1;
-  std::uint32_t y = 1;
-  std::uint32_t z = 1;
-};
-
-inline constexpr Dim3 kMaxBlock = {1024, 1024, 64};
-inline constexpr Dim3 kMaxGrid = {0x7fffffff, 65535, 65535};
-inline constexpr std::uint32_t kMaxThreadsPerBlock = 1024;
 
 struct KernelParameter {
   std::uint32_t offset = 0;  // in the packed parameter buffer
@@ -77,22 +31,6 @@ struct KernelInfo {
   std::uint32_t max_threads_per_block = kMaxThreadsPerBlock;  // .maxntid, else the device's limit
   std::uint32_t registers = 32;    // a plausible figure for cuFuncGetAttribute
   std::uint32_t ptx_version = 90;  // 10 * major + minor of .target
-};
-
-struct LaunchConfig {
-  Dim3 grid;
-  Dim3 block;
-  Bytes dynamic_shared_bytes = 0;
-  bool cooperative = false;
-  const void* parameters =
-      nullptr;  // KernelInfo::parameter_bytes bytes; read before Launch returns
-};
-
-// What a running kernel sees of its device.
-struct DeviceTraits {
-  std::uint32_t multiprocessors = 16;
-  std::uint32_t compute_capability = 120;  // 10 * major + minor
-  Bytes shared_bytes_per_block = 99 * kKiB;
 };
 
 // Whether `kernel` can run so: kInvalidLaunch or kTooManyThreads. Launch refuses what this does.

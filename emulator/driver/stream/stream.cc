@@ -10,7 +10,7 @@
 
 #include "emulator/driver/stream/completion.h"
 #include "emulator/driver/stream/model_clock.h"
-#include "emulator/exec/kernel_thread.h"
+#include "emulator/exec/runtime/kernel_thread.h"
 
 namespace torpor::emulator {
 namespace {

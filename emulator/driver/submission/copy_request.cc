@@ -40,7 +40,7 @@ bool Fits(Bytes begin, Bytes size, Bytes limit) { return begin <= limit && size 
 CUresult ResolveArray(const EndDescription& end, const Extent& extent, ResolvedEnd& resolved) {
   const auto array = Driver::Get().arrays().Share(end.array);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const ImageLevel& level = array->level;
+  const TextureLevel& level = array->level;
   const Bytes texel = array->format.bytes();
   const bool inside = Fits(end.x, extent.width, level.width * texel) &&
                       Fits(end.y, extent.height, level.height) &&

@@ -58,8 +58,8 @@ CUDA_ARRAY3D_DESCRIPTOR LevelOf(CUDA_ARRAY3D_DESCRIPTOR description, unsigned le
   return description;
 }
 
-ImageLevel LayOut(const CUDA_ARRAY3D_DESCRIPTOR& description, const TexelFormat& format) {
-  ImageLevel level;
+TextureLevel LayOut(const CUDA_ARRAY3D_DESCRIPTOR& description, const TexelFormat& format) {
+  TextureLevel level;
   level.width = static_cast<std::uint32_t>(description.Width);
   level.height = static_cast<std::uint32_t>(std::max<std::size_t>(description.Height, 1));
   level.slices = static_cast<std::uint32_t>(std::max<std::size_t>(description.Depth, 1));

@@ -9,7 +9,7 @@
 #include "emulator/driver/base/driver_result.h"
 #include "emulator/driver/base/handle_table.h"
 #include "emulator/driver/device/device.h"
-#include "emulator/exec/image/image.h"
+#include "emulator/exec/texture/texture.h"
 
 namespace torpor::emulator {
 
@@ -41,7 +41,7 @@ class ArrayMemory {
 struct Array {
   CUDA_ARRAY3D_DESCRIPTOR description;  // extents of this level
   TexelFormat format;
-  ImageLevel level;
+  TextureLevel level;
   std::shared_ptr<ArrayMemory> memory;
   bool is_level = false;  // destroyed with its mipmapped array
 };

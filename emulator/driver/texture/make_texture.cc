@@ -44,7 +44,7 @@ Outcome UseMipmappedArray(CUmipmappedArray handle, const ResourceTables& resourc
   return {};
 }
 
-Outcome UseMemory(CUdeviceptr address, Bytes bytes, const ImageLevel& shape,
+Outcome UseMemory(CUdeviceptr address, Bytes bytes, const TextureLevel& shape,
                   const ResourceTables& resources, Texture& texture) {
   const bool is_memory = resources.space.Covers(address, bytes, Access::kRead);
   if (!is_memory || address % kTextureAlignment != 0) return Invalid("no aligned device memory");
@@ -63,7 +63,7 @@ Outcome UseLinear(const CUDA_RESOURCE_DESC& resource, const ResourceTables& reso
   if (texels == 0 || texels > kMaxLinearTexels) return Invalid("too few or too many texels");
   texture.format = *format;
   texture.is_linear_memory = true;
-  ImageLevel shape;
+  TextureLevel shape;
   shape.width = static_cast<std::uint32_t>(texels);
   return UseMemory(linear.devPtr, texels * format->bytes(), shape, resources, texture);
 }
@@ -83,7 +83,7 @@ Outcome UsePitched(const CUDA_RESOURCE_DESC& resource, const ResourceTables& res
     return Invalid("a pitch that is too small or not aligned");
   }
   texture.format = *format;
-  ImageLevel shape;
+  TextureLevel shape;
   shape.width = static_cast<std::uint32_t>(pitched.width);
   shape.height = static_cast<std::uint32_t>(pitched.height);
   shape.row_pitch = pitched.pitchInBytes;
@@ -129,7 +129,7 @@ Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, unsigned flags, Texture& t
     if (format->bytes() != texture.format.bytes()) return Invalid("a view of another texel size");
     texture.format = *format;
   }
-  const ImageLevel& base = texture.levels[0];
+  const TextureLevel& base = texture.levels[0];
   if (view.width != base.width || std::max<size_t>(view.height, 1) != base.height ||
       view.lastMipmapLevel < view.firstMipmapLevel ||
       view.lastMipmapLevel >= texture.levels.size() || view.lastLayer < view.firstLayer ||
@@ -142,7 +142,7 @@ Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, unsigned flags, Texture& t
   texture.levels.erase(texture.levels.begin() + view.lastMipmapLevel + 1, texture.levels.end());
   texture.levels.erase(texture.levels.begin(), texture.levels.begin() + view.firstMipmapLevel);
   if (view.lastLayer == 0) return {};  // also what a view of no layers says
-  for (ImageLevel& level : texture.levels) {
+  for (TextureLevel& level : texture.levels) {
     level.data += view.firstLayer * level.slice_pitch;
     level.slices = view.lastLayer - view.firstLayer + 1;
   }

@@ -8,7 +8,7 @@
 #include "emulator/driver/base/handle_table.h"
 #include "emulator/driver/memory/address_space.h"
 #include "emulator/driver/texture/array.h"
-#include "emulator/exec/image/image.h"
+#include "emulator/exec/texture/texture.h"
 
 namespace torpor::emulator {
 

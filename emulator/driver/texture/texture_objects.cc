@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "emulator/driver/base/messages.h"
-#include "emulator/exec/image/image_table.h"
+#include "emulator/exec/texture/texture_table.h"
 
 namespace torpor::emulator {
 namespace {
@@ -20,7 +20,7 @@ DriverResult<std::uint64_t> Publish(DriverResult<Object> object) {
     return object.failure();
   }
   const std::uint64_t handle =
-      ImageTable::Instance().Add(std::make_shared<const ImageObject>(std::move(*object)));
+      TextureTable::Instance().Add(std::make_shared<const TextureObject>(std::move(*object)));
   if (handle == 0) {
     return Failure<CUresult>{CUDA_ERROR_OUT_OF_MEMORY, "too many texture and surface objects"};
   }
@@ -53,12 +53,12 @@ DriverResult<CUsurfObject> TextureObjects::CreateSurface(const CUDA_RESOURCE_DES
 
 bool TextureObjects::DestroyTexture(CUtexObject handle) {
   const std::lock_guard lock(mutex_);
-  return textures_.erase(handle) != 0 && ImageTable::Instance().Remove(handle);
+  return textures_.erase(handle) != 0 && TextureTable::Instance().Remove(handle);
 }
 
 bool TextureObjects::DestroySurface(CUsurfObject handle) {
   const std::lock_guard lock(mutex_);
-  return surfaces_.erase(handle) != 0 && ImageTable::Instance().Remove(handle);
+  return surfaces_.erase(handle) != 0 && TextureTable::Instance().Remove(handle);
 }
 
 std::optional<TextureRequest> TextureObjects::FindTexture(CUtexObject handle) const {

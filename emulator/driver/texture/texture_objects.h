@@ -11,8 +11,8 @@
 
 namespace torpor::emulator {
 
-// The texture and surface objects of the process, published to kernels through ImageTable under the
-// same handles. An object keeps the memory of its array alive; linear memory remains the
+// The texture and surface objects of the process, published to kernels through TextureTable under
+// the same handles. An object keeps the memory of its array alive; linear memory remains the
 // application's. Thread-safe.
 class TextureObjects {
  public:

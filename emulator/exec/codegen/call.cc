@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "emulator/exec/codegen/function_emitter.h"
-#include "emulator/exec/system_functions.h"
+#include "emulator/exec/interface/system_functions.h"
 
 namespace torpor::emulator {
 

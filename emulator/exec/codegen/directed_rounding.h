@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "emulator/exec/warp_context.h"
+#include "emulator/exec/interface/warp_context.h"
 
 namespace torpor::emulator {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator/exec/codegen/unit.h"
-#include "emulator/exec/warp_context.h"
+#include "emulator/exec/interface/warp_context.h"
 #include "emulator/ptx/control_flow.h"
 #include "emulator/ptx/fragment_slots.h"
 #include "emulator/ptx/lane_analysis.h"
@@ -354,7 +354,7 @@ class FunctionEmitter {
   void EmitTexture(const Instruction& instruction);
   void EmitSurface(const Instruction& instruction);
   void EmitImageQuery(const Instruction& instruction);
-  Value* ImageSlot(std::size_t offset);  // in the function's ImageLanes
+  Value* ImageSlot(std::size_t offset);  // in the function's TextureLanes
   void PutImageHandles(const Operand& image);
   void PutImageInput(unsigned index, const Operand& operand);
   void PutImageComponent(unsigned index, const Operand& operand, Type type);

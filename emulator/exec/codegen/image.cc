@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "emulator/exec/codegen/function_emitter.h"
-#include "emulator/exec/image/image_instruction.h"
+#include "emulator/exec/texture/texture_instruction.h"
 
 namespace torpor::emulator {
 
@@ -16,14 +16,14 @@ using ptx::Instruction;
 using ptx::Modifier;
 using ptx::Operand;
 
-std::optional<ImageGeometry> GeometryOf(const Instruction& instruction) {
-  if (instruction.Has(Modifier::k1d)) return ImageGeometry::k1d;
-  if (instruction.Has(Modifier::k2d)) return ImageGeometry::k2d;
-  if (instruction.Has(Modifier::k3d)) return ImageGeometry::k3d;
-  if (instruction.Has(Modifier::kA1d)) return ImageGeometry::kLayered1d;
-  if (instruction.Has(Modifier::kA2d)) return ImageGeometry::kLayered2d;
-  if (instruction.Has(Modifier::kCube)) return ImageGeometry::kCube;
-  if (instruction.Has(Modifier::kAcube)) return ImageGeometry::kLayeredCube;
+std::optional<TextureGeometry> GeometryOf(const Instruction& instruction) {
+  if (instruction.Has(Modifier::k1d)) return TextureGeometry::k1d;
+  if (instruction.Has(Modifier::k2d)) return TextureGeometry::k2d;
+  if (instruction.Has(Modifier::k3d)) return TextureGeometry::k3d;
+  if (instruction.Has(Modifier::kA1d)) return TextureGeometry::kLayered1d;
+  if (instruction.Has(Modifier::kA2d)) return TextureGeometry::kLayered2d;
+  if (instruction.Has(Modifier::kCube)) return TextureGeometry::kCube;
+  if (instruction.Has(Modifier::kAcube)) return TextureGeometry::kLayeredCube;
   return std::nullopt;
 }
 
@@ -56,23 +56,23 @@ std::optional<SurfaceAction> ActionOf(const Instruction& instruction) {
   return std::nullopt;
 }
 
-std::optional<ImageQuery> QueryOf(const Instruction& instruction) {
-  if (instruction.Has(Modifier::kWidth)) return ImageQuery::kWidth;
-  if (instruction.Has(Modifier::kHeight)) return ImageQuery::kHeight;
-  if (instruction.Has(Modifier::kDepth)) return ImageQuery::kDepth;
-  if (instruction.Has(Modifier::kArraySize)) return ImageQuery::kArraySize;
-  if (instruction.Has(Modifier::kNumMipmapLevels)) return ImageQuery::kLevels;
-  if (instruction.Has(Modifier::kNormalizedCoords)) return ImageQuery::kNormalizedCoordinates;
+std::optional<TextureQuery> QueryOf(const Instruction& instruction) {
+  if (instruction.Has(Modifier::kWidth)) return TextureQuery::kWidth;
+  if (instruction.Has(Modifier::kHeight)) return TextureQuery::kHeight;
+  if (instruction.Has(Modifier::kDepth)) return TextureQuery::kDepth;
+  if (instruction.Has(Modifier::kArraySize)) return TextureQuery::kArraySize;
+  if (instruction.Has(Modifier::kNumMipmapLevels)) return TextureQuery::kLevels;
+  if (instruction.Has(Modifier::kNormalizedCoords)) return TextureQuery::kNormalizedCoordinates;
   return std::nullopt;
 }
 
 // How many of the address's coordinates count; what follows pads to a vector.
-unsigned CoordinateCount(ImageGeometry geometry) {
+unsigned CoordinateCount(TextureGeometry geometry) {
   return Dimensions(geometry) + (IsLayered(geometry) ? 1 : 0);
 }
 
 // The faces and layers of a cube are a surface's slices: nvcc asks for them by number.
-bool IsSurfaceGeometry(ImageGeometry geometry) { return !IsCube(geometry); }
+bool IsSurfaceGeometry(TextureGeometry geometry) { return !IsCube(geometry); }
 
 bool IsImage(const Operand& operand, unsigned coordinates) {
   return operand.kind == Operand::Kind::kAddress && operand.reg != ptx::kNoIndex &&
@@ -95,7 +95,7 @@ llvm::Value* FunctionEmitter::ImageSlot(std::size_t offset) {
   if (image_lanes_ == nullptr) {
     llvm::IRBuilder<> entry(entry_, entry_->begin());
     llvm::AllocaInst* lanes =
-        entry.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), sizeof(ImageLanes)));
+        entry.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), sizeof(TextureLanes)));
     lanes->setAlignment(llvm::Align(64));
     image_lanes_ = lanes;
   }
@@ -104,11 +104,12 @@ llvm::Value* FunctionEmitter::ImageSlot(std::size_t offset) {
 
 void FunctionEmitter::PutImageHandles(const Operand& image) {
   b_.CreateAlignedStore(Resize(ReadRegister(image.reg, false), 64, false),
-                        ImageSlot(offsetof(ImageLanes, handles)), llvm::Align(64));
+                        ImageSlot(offsetof(TextureLanes, handles)), llvm::Align(64));
 }
 
 void FunctionEmitter::PutImageInput(unsigned index, const Operand& operand) {
-  const std::size_t offset = offsetof(ImageLanes, inputs) + index * sizeof(ImageLanes::inputs[0]);
+  const std::size_t offset =
+      offsetof(TextureLanes, inputs) + index * sizeof(TextureLanes::inputs[0]);
   // Immediates of coordinates are spelled as 32-bit numbers, 0f ones too.
   const Type type = operand.kind == Operand::Kind::kFloat ? Type::kF32 : Type::kB32;
   b_.CreateAlignedStore(ToInt(ReadVector(operand, type)), ImageSlot(offset), llvm::Align(64));
@@ -116,7 +117,7 @@ void FunctionEmitter::PutImageInput(unsigned index, const Operand& operand) {
 
 llvm::Value* FunctionEmitter::TakeImageComponent(unsigned index, unsigned bits) {
   const std::size_t offset =
-      offsetof(ImageLanes, components) + index * sizeof(ImageLanes::components[0]);
+      offsetof(TextureLanes, components) + index * sizeof(TextureLanes::components[0]);
   Value* component =
       b_.CreateAlignedLoad(Lanes(b_.getInt64Ty()), ImageSlot(offset), llvm::Align(64));
   return Resize(component, bits, false);
@@ -124,7 +125,7 @@ llvm::Value* FunctionEmitter::TakeImageComponent(unsigned index, unsigned bits) 
 
 void FunctionEmitter::PutImageComponent(unsigned index, const Operand& operand, Type type) {
   const std::size_t offset =
-      offsetof(ImageLanes, components) + index * sizeof(ImageLanes::components[0]);
+      offsetof(TextureLanes, components) + index * sizeof(TextureLanes::components[0]);
   Value* component = Resize(ToInt(ReadVector(operand, type)), 64, false);
   b_.CreateAlignedStore(component, ImageSlot(offset), llvm::Align(64));
 }
@@ -139,7 +140,7 @@ void FunctionEmitter::EmitTexture(const Instruction& instruction) {
                                                                : 4;
   if (!geometry || instruction.types.size() != 2 || instruction.operands.size() != operands ||
       !IsImage(instruction.operands[1], CoordinateCount(*geometry)) ||
-      (gathers && *geometry != ImageGeometry::k2d)) {
+      (gathers && *geometry != TextureGeometry::k2d)) {
     return Unsupported(instruction);
   }
   const Operand* results = &instruction.operands[0];
@@ -181,7 +182,7 @@ void FunctionEmitter::EmitTexture(const Instruction& instruction) {
     CallRuntime(offsetof(RuntimeCalls, texture), b_.getVoidTy(),
                 {context_, MaskBits(mask), ImageSlot(0),
                  b_.getInt64(std::bit_cast<std::uint64_t>(packed))});
-    for (unsigned i = 0; i < kImageComponents; ++i) {
+    for (unsigned i = 0; i < kTexelComponents; ++i) {
       Write(instruction, results->elements[i], TakeImageComponent(i, 32), type);
     }
     // Sparse memory is not there: everything is resident.
@@ -207,7 +208,7 @@ void FunctionEmitter::EmitSurface(const Instruction& instruction) {
   const unsigned count = instruction.vector_width();
   const unsigned bytes = ptx::ByteWidth(type);
   const bool fits = reduces ? (bytes == 4 || bytes == 8) && count == 1
-                            : count <= kImageComponents && bytes <= 8 && bytes * count <= 16;
+                            : count <= kTexelComponents && bytes <= 8 && bytes * count <= 16;
   if (!IsImage(image, CoordinateCount(*geometry)) || !HasElements(data, count) || !fits ||
       (*action == SurfaceAction::kStoreFormatted && bytes != 4)) {
     return Unsupported(instruction);
@@ -249,7 +250,7 @@ void FunctionEmitter::EmitImageQuery(const Instruction& instruction) {
   IfAny(mask, [&] {
     PutImageHandles(instruction.operands[1]);
     CallRuntime(
-        offsetof(RuntimeCalls, image_query), b_.getVoidTy(),
+        offsetof(RuntimeCalls, texture_query), b_.getVoidTy(),
         {context_, MaskBits(mask), ImageSlot(0), b_.getInt64(static_cast<std::uint64_t>(*query))});
     Write(instruction, instruction.operands[0], TakeImageComponent(0, 32), Type::kB32);
   });

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulator/exec/codegen/unit.h"
-#include "emulator/exec/warp_context.h"
+#include "emulator/exec/interface/warp_context.h"
 
 namespace torpor::emulator {
 namespace {

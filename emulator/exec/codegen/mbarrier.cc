@@ -1,5 +1,5 @@
 // mbarrier, and what asynchronous copies do to one. The copies themselves are done at once.
-#include "emulator/exec/mbarrier.h"
+#include "emulator/exec/interface/mbarrier.h"
 
 #include <cstddef>
 

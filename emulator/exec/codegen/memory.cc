@@ -1,8 +1,8 @@
 // ld, st, mov, cvta.
 #include <cstddef>
 
-#include "emulator/exec/arena.h"
 #include "emulator/exec/codegen/function_emitter.h"
+#include "emulator/exec/interface/arena_layout.h"
 
 namespace torpor::emulator {
 

@@ -1,4 +1,4 @@
-#include "emulator/exec/mbarrier.h"
+#include "emulator/exec/interface/mbarrier.h"
 
 #include <string>
 

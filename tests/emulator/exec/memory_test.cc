@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/exec/arena.h"
-#include "emulator/exec/block_runner.h"
+#include "emulator/exec/runtime/arena.h"
+#include "emulator/exec/runtime/block_runner.h"
 #include "tests/emulator/exec/kernel_test.h"
 
 namespace torpor::emulator {

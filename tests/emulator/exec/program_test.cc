@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "emulator/exec/arena.h"
-#include "emulator/exec/object_cache.h"
+#include "emulator/exec/jit/object_cache.h"
+#include "emulator/exec/runtime/arena.h"
 #include "tests/emulator/exec/kernel_test.h"
 
 namespace torpor::emulator {

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "emulator/exec/interface/arena_layout.h"
+
+namespace torpor::emulator {
+
+// The memory of one resident block. Every 32-bit offset from any address in the shared window,
+// plus or minus kMaxSharedOffset, lies inside the slot, in memory that is either the window or
+// inaccessible.
+struct ArenaSlot {
+  std::uint8_t* shared_end = nullptr;  // the window ends here; buffers are placed at its end
+  std::uint8_t* parameters = nullptr;
+  std::uint8_t* local = nullptr;  // kLocalWindowBytes, backed when touched
+  std::size_t index = 0;
+};
+
+// One range of addresses that holds the shared, local and parameter memory of all blocks, and
+// nothing else: generated code compares generic addresses with its bounds. Thread-safe.
+class Arena {
+ public:
+  static Arena& Instance();
+
+  // A slot without memory (shared_end is null) if there is no more.
+  ArenaSlot Acquire();
+  void Release(const ArenaSlot& slot);
+
+  std::uint64_t begin() const { return begin_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  Arena();
+
+  std::uint64_t begin_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::mutex mutex_;
+  std::size_t made_ = 0;         // guarded by mutex_
+  std::vector<ArenaSlot> free_;  // guarded by mutex_
+};
+
+}  // namespace torpor::emulator

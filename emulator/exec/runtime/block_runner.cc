@@ -1,0 +1,414 @@
+#include "emulator/exec/runtime/block_runner.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "emulator/exec/runtime/runtime_calls.h"
+
+namespace torpor::emulator {
+namespace {
+
+namespace context = boost::context::detail;
+
+// Set while generated code runs on this thread.
+thread_local BlockRunner* current_runner = nullptr;
+
+// As Warp::barrier_result has it.
+std::uint32_t PackedResult(const BlockBarrier& barrier) {
+  return (barrier.count << 1) | (barrier.all ? 1U : 0U);
+}
+
+std::string Triple(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "(%u,%u,%u)", x, y, z);
+  return text;
+}
+
+}  // namespace
+
+std::string Hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+BlockRunner* BlockRunner::Current() { return current_runner; }
+
+bool BlockRunner::Prepare(KernelJob& job) {
+  job_ = &job;
+  while (blocks_.size() > job.schedule.share) {
+    Arena::Instance().Release(blocks_.back()->slot);
+    blocks_.pop_back();
+  }
+  if (blocks_.empty() && !AddBlock()) return false;
+  // The thread that launches prepares before others do.
+  if (job.shape.config.cooperative && job.memory.grid_workspace == 0) {
+    std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
+    std::memset(memory, 0, 256);
+    job.memory.grid_workspace = reinterpret_cast<std::uint64_t>(memory);
+  }
+  return PrepareBlock(*blocks_[0]);
+}
+
+bool BlockRunner::AddBlock() {
+  auto block = std::make_unique<ResidentBlock>();
+  block->slot = Arena::Instance().Acquire();
+  if (block->slot.shared_end == nullptr) {
+    job_->progress.Fail(
+        {ExecError::kOutOfMemory, "no address space for the blocks of " + job_->kernel});
+    return false;
+  }
+  blocks_.push_back(std::move(block));
+  return true;
+}
+
+bool BlockRunner::PrepareBlock(ResidentBlock& block) {
+  const KernelJob& job = *job_;
+  const std::uint32_t warps = job.shape.warps();
+  const auto dynamic = static_cast<std::uint32_t>(job.shape.config.dynamic_shared_bytes);
+  const std::uint32_t shared = job.memory.dynamic_shared_offset + dynamic;
+  const std::uint32_t reserved_offset = (shared + 15) / 16 * 16;
+  const std::uint32_t buffer =
+      job.memory.reserved_shared ? reserved_offset + kReservedSharedBytes : shared;
+  if (!job.memory.parameters.empty()) {
+    std::memcpy(block.slot.parameters, job.memory.parameters.data(), job.memory.parameters.size());
+  }
+  if (block.warps.size() < warps) block.warps = std::vector<Warp>(warps);
+  for (std::uint32_t i = 0; i < warps; ++i) {
+    Warp& warp = block.warps[i];
+    warp.calls = &Runtime();
+    warp.parameters = block.slot.parameters;
+    warp.symbols = job.memory.symbols;
+    // At the very end of the window, so that the first byte behind it faults if pages allow.
+    warp.shared = block.slot.shared_end - RoundUp(buffer, job.memory.shared_alignment);
+    warp.local_end = block.slot.local + (i + 1) * job.memory.local_bytes_per_warp;
+    warp.window_begin = job.memory.device->window_begin();
+    warp.window_bytes = job.memory.device->window_end() - job.memory.device->window_begin();
+    warp.arena_begin = Arena::Instance().begin();
+    warp.arena_bytes = Arena::Instance().bytes();
+    warp.lane_tids = &job.shape.lane_tids[std::size_t{i} * 3 * kWarpLanes];
+    warp.grid_id = job.grid_id;
+    warp.grid_workspace = job.memory.grid_workspace;
+    const std::uint32_t left = job.shape.threads() - i * kWarpLanes;
+    warp.mask = left >= kWarpLanes ? 0xffffffffU : (1U << left) - 1;
+    warp.ntid[0] = job.shape.config.block.x;
+    warp.ntid[1] = job.shape.config.block.y;
+    warp.ntid[2] = job.shape.config.block.z;
+    warp.nctaid[0] = job.shape.config.grid.x;
+    warp.nctaid[1] = job.shape.config.grid.y;
+    warp.nctaid[2] = job.shape.config.grid.z;
+    warp.warp = i;
+    warp.warps = warps;
+    warp.dynamic_shared_bytes = dynamic;
+    warp.total_shared_bytes = shared;
+    warp.reserved_shared_offset = reserved_offset;
+    warp.multiprocessors = job.traits.multiprocessors;
+    warp.runner = this;
+    warp.block = &block;
+  }
+  return PrepareWaiting(block);
+}
+
+bool BlockRunner::PrepareWaiting(ResidentBlock& block) {
+  const std::uint32_t warps = job_->schedule.switches ? job_->shape.warps() : 0;
+  if (job_->resumable) block.saved_states.Resize(warps, job_->code.traits.saved_bytes);
+  for (std::uint32_t i = 0; i < warps; ++i) {
+    Warp& warp = block.warps[i];
+    if (job_->resumable) {
+      warp.saved_state = block.saved_states.OfWarp(i);
+      continue;
+    }
+    if (warp.stack == nullptr) warp.stack = std::make_unique<FiberStack>();
+    if (!warp.stack->valid()) {
+      warp.stack.reset();
+      job_->progress.Fail({ExecError::kOutOfMemory, "no memory for the stacks of " + job_->kernel});
+      return false;
+    }
+  }
+  return true;
+}
+
+void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
+  const auto [x, y, z] = job_->shape.Coordinates(index);
+  const auto multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
+  const std::uint32_t warps = job_->shape.warps();
+  std::uint8_t* local = block.slot.local;
+  for (std::uint32_t i = 0; i < warps; ++i, local += job_->memory.local_bytes_per_warp) {
+    Warp& warp = block.warps[i];
+    warp.ctaid[0] = x;
+    warp.ctaid[1] = y;
+    warp.ctaid[2] = z;
+    warp.local = local;
+    warp.multiprocessor = multiprocessor;
+    warp.resume_point = 0;
+  }
+  if (job_->memory.reserved_shared) {
+    const Warp& warp = block.warps[0];
+    std::memset(warp.shared + warp.reserved_shared_offset, 0, kReservedSharedBytes);
+  }
+  if (!job_->schedule.switches) return;
+  block.live_warps = warps;
+  if (block.incomplete_barriers == 0) return;  // all are as they are made
+  block.incomplete_barriers = 0;
+  for (BlockBarrier& barrier : block.barriers) barrier = BlockBarrier();
+}
+
+void BlockRunner::RunBlocks(std::uint64_t first, std::uint64_t end) {
+  CatchFailures([&] {
+    for (std::uint64_t block = first; block < end && !job_->progress.failed; ++block) Run(block);
+  });
+}
+
+// An error anywhere in generated code, even on a fiber's stack or in a signal handler, comes back
+// here. Nothing on the stacks it skips owns anything: faults come from generated code and from
+// CopyUnlessFault, and who calls Escape owns nothing. The signal mask needs no saving: the handler
+// blocks no signals.
+template <typename Body>
+void BlockRunner::CatchFailures(const Body& body) {
+  if (sigsetjmp(escape_, 0) != 0) {
+    current_runner = nullptr;
+    AbandonBlocks();
+    if (fault_signal_ != 0) ReportFault();
+    running_ = nullptr;
+    return;
+  }
+  fault_signal_ = 0;
+  current_runner = this;
+  body();
+  running_ = nullptr;
+  current_runner = nullptr;
+}
+
+void BlockRunner::Run(std::uint64_t index) {
+  ResidentBlock& block = *blocks_[0];
+  Place(block, index);
+  if (!job_->schedule.switches) {
+    for (std::uint32_t i = 0; i < job_->shape.warps(); ++i) {
+      running_ = &block.warps[i];
+      job_->code.entry(running_);
+    }
+    return;
+  }
+  ready_.Clear();
+  unfinished_ = 0;
+  started_ = 1;
+  Enqueue(block);
+  RunInTurns();
+}
+
+// All warps of the block are to run from its beginning.
+void BlockRunner::Enqueue(ResidentBlock& block) {
+  const std::span<Warp> warps(block.warps.data(), job_->shape.warps());
+  ready_.PushAll(warps);
+  unfinished_ += warps.size();
+  if (job_->resumable) return;
+  for (Warp& warp : warps) {
+    if (warp.resume != nullptr) continue;
+    warp.resume = context::make_fcontext(warp.stack->top(), FiberStack::size(), &FiberMain);
+  }
+}
+
+void BlockRunner::RunInTurns() {
+  if (job_->resumable) {
+    RunResumable();
+  } else {
+    SwitchFrom(nullptr);
+  }
+  if (unfinished_ == 0) return;
+  running_ = &blocks_[0]->warps[0];
+  Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
+  Escape();
+}
+
+// A warp that waits is in the queue of what it waits for.
+void BlockRunner::RunResumable() {
+  const KernelEntry entry = job_->code.entry;
+  while (Warp* const warp = ready_.Pop()) {
+    running_ = warp;
+    if (entry(warp) == 0) Finish(*warp);
+  }
+}
+
+// Whether the warps here wait for blocks that nobody has started.
+bool BlockRunner::ShouldStartAnother() {
+  constexpr std::size_t kMax = 512;
+  constexpr Duration kPatience = std::chrono::milliseconds(2);  // for other threads to come
+  constexpr unsigned kYields = 64;                              // between looks at the clock
+  if (!job_->schedule.blocks_wait || job_->progress.next_block >= job_->shape.blocks())
+    return false;
+  if (started_ < job_->schedule.share) return true;
+  if (++yields_ % kYields != 0 || (started_ >= kMax && !job_->shape.config.cooperative))
+    return false;
+  return std::chrono::steady_clock::now() - job_->schedule.start > kPatience;
+}
+
+// One more block beside those that run here. False if there is no memory for it; then the job has
+// failed.
+bool BlockRunner::StartAnother() {
+  const std::uint64_t index = job_->progress.next_block.fetch_add(1);
+  if (index >= job_->shape.blocks()) return true;
+  try {
+    if (started_ == blocks_.size() && !AddBlock()) return false;
+    ResidentBlock& block = *blocks_[started_];
+    if (!PrepareBlock(block)) return false;
+    Place(block, index);
+    Enqueue(block);
+    ++started_;
+    return true;
+  } catch (const std::bad_alloc&) {
+    job_->progress.Fail({ExecError::kOutOfMemory, "no memory for the blocks of " + job_->kernel});
+    return false;
+  }
+}
+
+// The warps stand wherever they were when their block ended early, some at barriers.
+void BlockRunner::AbandonBlocks() {
+  for (const auto& block : blocks_) {
+    for (Warp& warp : block->warps) warp.resume = nullptr;
+    block->barriers.fill({});
+    block->incomplete_barriers = 0;
+  }
+}
+
+// Leaves a warp, or RunInTurns if null, for the next warp that can run, or for RunInTurns if there
+// is none. Returns when the leaver has its turn again. Straight from warp to warp: a round over
+// the scheduler would be two switches.
+void BlockRunner::SwitchFrom(Warp* warp) {
+  running_ = ready_.Pop();
+  KeepLeaver(context::jump_fcontext(running_ == nullptr ? scheduler_ : running_->resume, warp));
+}
+
+// Keeps where the one who left goes on.
+void BlockRunner::KeepLeaver(context::transfer_t transfer) {
+  auto* const left = static_cast<Warp*>(transfer.data);
+  (left == nullptr ? scheduler_ : left->resume) = transfer.fctx;
+}
+
+// Runs its warp once for each block.
+void BlockRunner::FiberMain(context::transfer_t transfer) {
+  BlockRunner& runner = *current_runner;
+  Warp& warp = *runner.running_;
+  runner.KeepLeaver(transfer);
+  while (true) {
+    runner.job_->code.entry(&warp);
+    runner.Finish(warp);
+    runner.SwitchFrom(&warp);
+  }
+}
+
+void BlockRunner::ReleaseAfterEnd(ResidentBlock& block) {
+  for (BlockBarrier& barrier : block.barriers) {
+    if (barrier.arrived > 0 && IsComplete(block, barrier)) Release(block, barrier);
+  }
+}
+
+// Alone on this thread: what the warp waits for is done by another one. A fiber must not switch to
+// itself: `resume` tells where it was when it last stopped, not where it is.
+bool BlockRunner::Yield(Warp& warp) {
+  // What the warp waits for may have been up to the one that failed.
+  if (job_->progress.failed) Escape();
+  if (ShouldStartAnother() && !StartAnother()) Escape();
+  if (!IsAlone()) return LetOthersRun(warp);
+  sched_yield();
+  return true;
+}
+
+bool BlockRunner::TakeTurns(Warp& warp) { return IsAlone() || LetOthersRun(warp); }
+
+bool BlockRunner::LetOthersRun(Warp& warp) {
+  ready_.Push(warp);
+  if (job_->resumable) return false;
+  SwitchFrom(&warp);
+  return true;
+}
+
+bool BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
+                       std::uint32_t predicates, BarrierMode mode) {
+  ResidentBlock& block = *warp.block;
+  if (id >= block.barriers.size()) {
+    Fail(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
+    Escape();
+  }
+  BlockBarrier& barrier = block.barriers[id];
+  const bool reduces = mode != BarrierMode::kSync && mode != BarrierMode::kArrive;
+  if (reduces) {
+    barrier.reduces = true;
+    barrier.count += static_cast<std::uint32_t>(__builtin_popcount(predicates));
+    barrier.all = barrier.all && predicates == mask;
+  }
+  // Of the last to come; Release tells the others.
+  warp.barrier_result = PackedResult(barrier);
+  const std::uint32_t expected_warps = (threads + kWarpLanes - 1) / kWarpLanes;
+  return Arrive(warp, barrier, expected_warps, mode != BarrierMode::kArrive);
+}
+
+void BlockRunner::Release(ResidentBlock& block, BlockBarrier& barrier) {
+  if (barrier.reduces) {
+    const std::uint32_t result = PackedResult(barrier);
+    barrier.waiting.ForEach([&](Warp& warp) { warp.barrier_result = result; });
+    barrier.reduces = false;
+    barrier.count = 0;
+    barrier.all = true;
+  }
+  ready_.Append(barrier.waiting);
+  barrier.arrived = 0;
+  --block.incomplete_barriers;
+}
+
+std::string BlockRunner::Describe(const Warp& warp, int lane) const {
+  const std::uint32_t* const tid = warp.lane_tids + (lane < 0 ? 0 : lane);
+  return "kernel " + job_->kernel + ", block " +
+         Triple(warp.ctaid[0], warp.ctaid[1], warp.ctaid[2]) +
+         (lane < 0 ? ", in the warp of thread " : ", thread ") +
+         Triple(tid[0], tid[kWarpLanes], tid[std::size_t{2} * kWarpLanes]);
+}
+
+void BlockRunner::Fail(ExecError code, const std::string& what, std::uint32_t lane) {
+  job_->progress.Fail({code, what + " in " + Describe(*running_, static_cast<int>(lane))});
+}
+
+void BlockRunner::Fail(ExecError code, const std::string& what) {
+  job_->progress.Fail({code, what});
+}
+
+void BlockRunner::Escape() { siglongjmp(escape_, 1); }
+
+bool BlockRunner::CopyUnlessFault(void* to, std::uint64_t from, std::size_t bytes) {
+  if (sigsetjmp(copy_escape_, 0) != 0) return false;
+  copying_ = true;
+  // The handler runs in between, as far as the compiler knows.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  copying_ = false;
+  return true;
+}
+
+void BlockRunner::RaiseFault(int signal, std::uint64_t address) {
+  if (copying_) {
+    copying_ = false;
+    siglongjmp(copy_escape_, 1);
+  }
+  fault_signal_ = signal;
+  fault_address_ = address;
+  siglongjmp(escape_, 1);
+}
+
+void BlockRunner::ReportFault() {
+  const std::string where = " in " + Describe(*running_, -1);
+  if (fault_signal_ == SIGSEGV || fault_signal_ == SIGBUS) {
+    job_->progress.Fail(
+        {ExecError::kIllegalAddress, "illegal address " + Hex(fault_address_) + where});
+  } else {
+    job_->progress.Fail({ExecError::kTrap, std::string(strsignal(fault_signal_)) + where});
+  }
+  fault_signal_ = 0;
+}
+
+}  // namespace torpor::emulator

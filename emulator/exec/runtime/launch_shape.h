@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/exec/interface/launch_config.h"
+#include "emulator/exec/interface/warp_context.h"
+
+namespace torpor::emulator {
+
+// Extents of a launch, and the order in which its blocks run. Read by many threads once the launch
+// has started.
+struct LaunchShape {
+  LaunchConfig config;
+  // Rows of blocks that run together, column after column; 1: row after row.
+  std::uint32_t band = 1;
+  std::vector<std::uint32_t> lane_tids;  // of each warp: x[32], y[32], z[32]
+
+  std::uint32_t threads() const { return config.block.x * config.block.y * config.block.z; }
+  std::uint32_t warps() const { return (threads() + kWarpLanes - 1) / kWarpLanes; }
+  std::uint64_t blocks() const {
+    return std::uint64_t{config.grid.x} * config.grid.y * config.grid.z;
+  }
+  // Computes lane_tids from config.block.
+  void FillLaneTids();
+  // Returns %ctaid of block number `index` in the order of running; `index` is below blocks().
+  Dim3 Coordinates(std::uint64_t index) const {
+    if (index < config.grid.x && band == 1) return {static_cast<std::uint32_t>(index), 0, 0};
+    return CoordinatesInRows(index);
+  }
+  Dim3 CoordinatesInRows(std::uint64_t index) const;
+};
+
+}  // namespace torpor::emulator

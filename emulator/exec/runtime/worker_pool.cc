@@ -1,0 +1,161 @@
+#include "emulator/exec/runtime/worker_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <csignal>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "emulator/exec/runtime/fault_handler.h"
+#include "emulator/exec/runtime/kernel_thread.h"
+
+namespace torpor::emulator {
+namespace {
+
+// What a grid must take before helpers are worth waking: twice what waking one was measured to.
+constexpr Duration kWorthHelp = std::chrono::microseconds(40);
+
+unsigned UsableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+}
+
+// As BlockRunner::Prepare, which takes memory as the job asks for it.
+bool PrepareRunner(BlockRunner& runner, KernelJob& job) {
+  try {
+    return runner.Prepare(job);
+  } catch (const std::bad_alloc&) {
+    job.progress.Fail({ExecError::kOutOfMemory, "no memory for the blocks of " + job.kernel});
+    return false;
+  }
+}
+
+bool HasMore(const KernelJob& job) { return job.progress.next_block < job.shape.blocks(); }
+
+}  // namespace
+
+// Never destroyed: its threads live as long as the process.
+WorkerPool& WorkerPool::Instance() {
+  static WorkerPool* const pool = new WorkerPool();
+  return *pool;
+}
+
+WorkerPool::WorkerPool() : cores_(UsableCores()) {
+  InstallFaultHandler();
+  // Signals for the process are its own threads' business.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  StartHelpers();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void WorkerPool::StartHelpers() {
+  try {
+    for (unsigned i = 1; i < cores_; ++i) StartKernelThread([this] { Help(); });
+  } catch (const std::system_error&) {
+    // The process may have no more threads: those that it has do the work.
+  }
+}
+
+void WorkerPool::Run(KernelJob& job) {
+  InstallSignalStack();
+  std::unique_ptr<BlockRunner> runner = TakeRunner();
+  if (job.shape.config.cooperative) job.schedule.share = (job.shape.blocks() + cores_ - 1) / cores_;
+  job.schedule.start = std::chrono::steady_clock::now();
+  if (PrepareRunner(*runner, job)) {
+    RunShared(*runner, job);
+  }
+  ReturnRunner(std::move(runner));
+}
+
+void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
+  const auto blocks = static_cast<std::int64_t>(job.shape.blocks());
+  const bool known = job.schedule.block_time != Duration{};
+  bool alone = blocks == 1 || (known && job.schedule.block_time * blocks < kWorthHelp);
+  if (!alone) CallHelpers(job);
+  const TimePoint start = std::chrono::steady_clock::now();
+  Duration spent = {};
+  std::int64_t done = 0;
+  while (const std::int64_t some = RunSome(runner, job)) {
+    done += some;
+    spent = std::chrono::steady_clock::now() - start;
+    // It takes longer than last time.
+    if (!alone || spent < kWorthHelp || !HasMore(job)) continue;
+    CallHelpers(job);
+    alone = false;
+  }
+  if (!alone) DismissHelpers(job);
+  if (done != 0) job.schedule.block_time = std::max(spent / done, Duration{1});
+}
+
+std::int64_t WorkerPool::RunSome(BlockRunner& runner, KernelJob& job) const {
+  const std::uint64_t total = job.shape.blocks();
+  const std::uint64_t most = job.schedule.blocks_wait ? 1 : 64;
+  const std::uint64_t chunk =
+      std::clamp<std::uint64_t>(total / (std::uint64_t{cores_} * 8), 1, most);
+  const std::uint64_t first = job.progress.next_block.fetch_add(chunk);
+  if (first >= total) return 0;
+  const std::uint64_t end = std::min(total, first + chunk);
+  runner.RunBlocks(first, end);
+  return static_cast<std::int64_t>(end - first);
+}
+
+void WorkerPool::CallHelpers(KernelJob& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(&job);
+  }
+  work_.notify_all();
+}
+
+void WorkerPool::DismissHelpers(KernelJob& job) {
+  std::unique_lock lock(mutex_);
+  std::erase(jobs_, &job);
+  done_.wait(lock, [&] { return job.progress.helpers == 0; });
+}
+
+void WorkerPool::Help() {
+  InstallSignalStack();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    work_.wait(lock, [&] {
+      std::erase_if(jobs_, [](const KernelJob* job) { return !HasMore(*job); });
+      return !jobs_.empty();
+    });
+    KernelJob& job = *jobs_.front();
+    ++job.progress.helpers;
+    lock.unlock();
+    std::unique_ptr<BlockRunner> runner = TakeRunner();
+    if (PrepareRunner(*runner, job)) {
+      while (RunSome(*runner, job) != 0) {
+      }
+    }
+    ReturnRunner(std::move(runner));
+    lock.lock();
+    if (--job.progress.helpers == 0) done_.notify_all();
+  }
+}
+
+std::unique_ptr<BlockRunner> WorkerPool::TakeRunner() {
+  const std::lock_guard lock(mutex_);
+  if (idle_runners_.empty()) return std::make_unique<BlockRunner>();
+  std::unique_ptr<BlockRunner> runner = std::move(idle_runners_.back());
+  idle_runners_.pop_back();
+  return runner;
+}
+
+void WorkerPool::ReturnRunner(std::unique_ptr<BlockRunner> runner) {
+  const std::lock_guard lock(mutex_);
+  idle_runners_.push_back(std::move(runner));
+}
+
+}  // namespace torpor::emulator
