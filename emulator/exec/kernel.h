@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "emulator/exec/codegen/kernel_layout.h"
+#include "emulator/exec/codegen/builder/kernel_layout.h"
 #include "emulator/exec/jit/jit.h"
 #include "emulator/exec/jit/object_cache.h"
 #include "emulator/exec/program.h"

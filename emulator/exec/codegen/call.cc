@@ -2,163 +2,182 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "emulator/exec/codegen/function_emitter.h"
+#include "emulator/exec/codegen/opcodes.h"
 #include "emulator/exec/interface/system_functions.h"
 
 namespace torpor::emulator {
 
+using llvm::Value;
+using ptx::Instruction;
+using ptx::Operand;
+using ptx::Type;
+
+namespace {
+
+// Arguments of a call, results first.
+struct CallArguments {
+  std::vector<Value*> memory;
+  std::vector<std::uint64_t> bytes;
+  std::size_t results = 0;
+};
+
+bool IsCallArgument(OperandBuilder& to, const Operand& operand) {
+  return operand.kind == Operand::Kind::kSymbol &&
+         to.source().module.variables[operand.symbol].space == ptx::Space::kParam &&
+         !(to.source().function.is_kernel && to.source().function.HasParameter(operand.symbol));
+}
+
+// A callee reads and writes as many bytes as it declares: the caller must bring as many.
+bool Fits(OperandBuilder& to, const ptx::Function& callee, const CallArguments& arguments) {
+  if (callee.results.size() != arguments.results) return false;
+  std::vector<std::uint64_t> bytes;
+  for (const auto* list : {&callee.results, &callee.parameters}) {
+    for (const std::uint32_t variable : *list) {
+      bytes.push_back(to.source().module.variables[variable].bytes);
+    }
+  }
+  return bytes == arguments.bytes;
+}
+
+// Lanes may call different functions: one after the other, all lanes of a function at once.
+void CallIndirect(OperandBuilder& to, CallBuilder& calls, const Instruction& instruction,
+                  const Operand& callee, const CallArguments& arguments) {
+  LaneBuilder& code = to.code();
+  Value* addresses = to.ReadVector(callee, Type::kU64);
+  llvm::BasicBlock* loop = code.NewBlock("indirect");
+  llvm::BasicBlock* next = code.NewBlock("indirect_next");
+  llvm::BasicBlock* wild = code.NewBlock("wild_call");
+  llvm::BasicBlock* after = code.NewBlock("indirect_done");
+  Value* all = code.MaskBits(to.masks().Active(instruction));
+  llvm::BasicBlock* before = code->GetInsertBlock();
+  code->CreateBr(loop);
+  code->SetInsertPoint(loop);
+  llvm::PHINode* left = code->CreatePHI(code->getInt32Ty(), 2);
+  left->addIncoming(all, before);
+  Value* lane = code->CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, code->getTrue());
+  Value* address = code->CreateExtractElement(addresses, lane);
+  Value* same = code->CreateAnd(code.BitsToMask(left),
+                                code->CreateICmpEQ(addresses, code.Spread(address, 0)));
+  llvm::SwitchInst* choice = code->CreateSwitch(address, wild);
+  for (const std::uint32_t function : to.source().layout.address_taken) {
+    if (!Fits(to, to.source().module.functions[function], arguments)) continue;
+    llvm::BasicBlock* target = code.NewBlock("target");
+    choice->addCase(code->getInt64(FunctionAddress(function)), target);
+    code->SetInsertPoint(target);
+    calls.Call(function, arguments.memory, same);
+    code->CreateBr(next);
+  }
+  code->SetInsertPoint(wild);
+  to.context().Call(offsetof(RuntimeCalls, trap), code->getVoidTy(),
+                    {to.context().pointer(), code.MaskBits(same)});
+  code->CreateBr(next);
+  code->SetInsertPoint(next);
+  Value* rest = code->CreateAnd(left, code->CreateNot(code.MaskBits(same)));
+  left->addIncoming(rest, next);
+  code->CreateCondBr(code->CreateICmpNE(rest, code->getInt32(0)), loop, after);
+  code->SetInsertPoint(after);
+}
+
+// malloc: a result and a size; free: an address.
+void EmitHeap(OperandBuilder& to, CallBuilder& calls, const Instruction& instruction,
+              const CallArguments& arguments, bool allocate) {
+  LaneBuilder& code = to.code();
+  const auto& places = arguments.memory;
+  if (arguments.bytes != std::vector<std::uint64_t>(allocate ? 2 : 1, 8)) {
+    return to.Unsupported(instruction, allocate ? "malloc" : "free");
+  }
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    Value* argument = code.Spill(calls.parameters().Load(places.back(), 0, 8));
+    if (!allocate) {
+      to.context().Call(offsetof(RuntimeCalls, release), code->getVoidTy(),
+                        {to.context().pointer(), code.MaskBits(mask), argument});
+      return;
+    }
+    Value* addresses = code.LaneArray(code->getInt64Ty());
+    to.context().Call(offsetof(RuntimeCalls, allocate), code->getVoidTy(),
+                      {to.context().pointer(), code.MaskBits(mask), argument, addresses});
+    calls.parameters().Store(places[0], 0, code.Unspill(addresses, code->getInt64Ty()), mask);
+  });
+}
+
+void EmitPrint(OperandBuilder& to, CallBuilder& calls, const Instruction& instruction,
+               const CallArguments& arguments) {
+  LaneBuilder& code = to.code();
+  const auto& places = arguments.memory;
+  if (arguments.bytes != std::vector<std::uint64_t>{4, 8, 8}) {
+    return to.Unsupported(instruction, "vprintf");
+  }
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    Value* formats = code.Spill(calls.parameters().Load(places[1], 0, 8));
+    Value* values = code.Spill(calls.parameters().Load(places[2], 0, 8));
+    Value* results = code.LaneArray(code->getInt32Ty());
+    to.context().Call(offsetof(RuntimeCalls, print), code->getVoidTy(),
+                      {to.context().pointer(), code.MaskBits(mask), formats, values, results});
+    calls.parameters().Store(places[0], 0, code.Unspill(results, code->getInt32Ty()), mask);
+  });
+}
+
+void EmitAssertFail(OperandBuilder& to, CallBuilder& calls, const Instruction& instruction,
+                    const CallArguments& arguments) {
+  LaneBuilder& code = to.code();
+  if (arguments.bytes != std::vector<std::uint64_t>{8, 8, 4, 8, 8}) {
+    return to.Unsupported(instruction, "__assertfail");
+  }
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    std::vector<Value*> values = {to.context().pointer(), code.MaskBits(mask)};
+    for (unsigned i = 0; i < 4; ++i) {
+      Value* value = calls.parameters().Load(arguments.memory[i], 0, i == 2 ? 4 : 8);
+      values.push_back(code.Spill(code.Resize(value, 64, false)));
+    }
+    to.context().Call(offsetof(RuntimeCalls, assert_fail), code->getVoidTy(), values);
+  });
+}
+
+}  // namespace
+
 // call {(results),} callee {, (arguments)} {, prototype}
-void FunctionEmitter::EmitCall(const Instruction& instruction) {
+void EmitCall(OperandBuilder& to, CallBuilder& calls, const Instruction& instruction) {
   const auto is_callee = [](const Operand& operand) {
     return operand.kind != Operand::Kind::kVector;
   };
   const auto callee =
       std::find_if(instruction.operands.begin(), instruction.operands.end(), is_callee);
-  if (callee == instruction.operands.end()) return Unsupported(instruction, "operands");
+  if (callee == instruction.operands.end()) return to.Unsupported(instruction, "operands");
   CallArguments arguments;
   for (auto list : {instruction.operands.begin(), callee + 1}) {
     if (list == instruction.operands.end() || list == callee || is_callee(*list)) continue;
     for (const Operand& argument : list->elements) {
-      if (!IsCallArgument(argument)) return Unsupported(instruction, "argument");
-      arguments.memory.push_back(ParameterMemory(argument.symbol));
-      arguments.bytes.push_back(module_.variables[argument.symbol].bytes);
+      if (!IsCallArgument(to, argument)) return to.Unsupported(instruction, "argument");
+      arguments.memory.push_back(calls.parameters().Of(argument.symbol));
+      arguments.bytes.push_back(to.source().module.variables[argument.symbol].bytes);
     }
     if (list < callee) arguments.results = arguments.memory.size();
   }
-  Value* mask = ActiveMask(instruction);
+  Value* mask = to.masks().Active(instruction);
   if (callee->kind == Operand::Kind::kRegister) {
-    IfAny(mask, [&] { CallIndirect(instruction, *callee, arguments); });
+    to.masks().IfAny(mask, [&] { CallIndirect(to, calls, instruction, *callee, arguments); });
     return;
   }
   if (callee->kind != Operand::Kind::kFunction) {
-    return Unsupported(instruction, std::string(callee->name));
+    return to.Unsupported(instruction, std::string(callee->name));
   }
-  const ptx::Function& function = module_.functions[callee->symbol];
-  if (function.name == "vprintf") return EmitPrint(instruction, arguments);
-  if (function.name == "__assertfail") return EmitAssertFail(instruction, arguments);
+  const ptx::Function& function = to.source().module.functions[callee->symbol];
+  if (function.name == "vprintf") return EmitPrint(to, calls, instruction, arguments);
+  if (function.name == "__assertfail") return EmitAssertFail(to, calls, instruction, arguments);
   const bool heap = !function.has_body && (function.name == "malloc" || function.name == "free");
-  if (heap) return EmitHeap(instruction, arguments, function.name == "malloc");
+  if (heap) return EmitHeap(to, calls, instruction, arguments, function.name == "malloc");
   if (!function.has_body && IsDeviceRuntimeFunction(function.name)) {
-    return unit_.Fail("launches from kernels (dynamic parallelism) are not supported: " +
-                      std::string(function_.name) + " calls " + std::string(function.name));
+    return to.error().Set("launches from kernels (dynamic parallelism) are not supported: " +
+                          std::string(to.source().function.name) + " calls " +
+                          std::string(function.name));
   }
-  if (!function.has_body || function.is_kernel || !Fits(function, arguments)) {
-    return Unsupported(instruction, std::string(function.name));
+  if (!function.has_body || function.is_kernel || !Fits(to, function, arguments)) {
+    return to.Unsupported(instruction, std::string(function.name));
   }
-  IfAny(mask, [&] { CallFunction(callee->symbol, arguments.memory, mask); });
-}
-
-bool FunctionEmitter::IsCallArgument(const Operand& operand) const {
-  return operand.kind == Operand::Kind::kSymbol &&
-         module_.variables[operand.symbol].space == ptx::Space::kParam &&
-         !(function_.is_kernel && function_.HasParameter(operand.symbol));
-}
-
-// A callee reads and writes as many bytes as it declares: the caller must bring as many.
-bool FunctionEmitter::Fits(const ptx::Function& callee, const CallArguments& arguments) const {
-  if (callee.results.size() != arguments.results) return false;
-  std::vector<std::uint64_t> bytes;
-  for (const auto* list : {&callee.results, &callee.parameters}) {
-    for (const std::uint32_t variable : *list) bytes.push_back(module_.variables[variable].bytes);
-  }
-  return bytes == arguments.bytes;
-}
-
-void FunctionEmitter::CallFunction(std::uint32_t function, const std::vector<Value*>& arguments,
-                                   Value* mask) {
-  std::vector<Value*> all = {context_, MaskBits(mask)};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  RecordEnd(b_.CreateCall(unit_.FunctionOf(function), all));
-}
-
-// Lanes may call different functions: one after the other, all lanes of a function at once.
-void FunctionEmitter::CallIndirect(const Instruction& instruction, const Operand& callee,
-                                   const CallArguments& arguments) {
-  Value* addresses = ReadVector(callee, Type::kU64);
-  llvm::BasicBlock* loop = NewBlock("indirect");
-  llvm::BasicBlock* next = NewBlock("indirect_next");
-  llvm::BasicBlock* wild = NewBlock("wild_call");
-  llvm::BasicBlock* after = NewBlock("indirect_done");
-  Value* all = MaskBits(ActiveMask(instruction));
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  b_.CreateBr(loop);
-  b_.SetInsertPoint(loop);
-  llvm::PHINode* left = b_.CreatePHI(b_.getInt32Ty(), 2);
-  left->addIncoming(all, before);
-  Value* lane = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b_.getTrue());
-  Value* address = b_.CreateExtractElement(addresses, lane);
-  Value* same = b_.CreateAnd(BitsToMask(left), b_.CreateICmpEQ(addresses, Spread(address, 0)));
-  llvm::SwitchInst* choice = b_.CreateSwitch(address, wild);
-  for (const std::uint32_t function : unit_.layout().address_taken) {
-    if (!Fits(module_.functions[function], arguments)) continue;
-    llvm::BasicBlock* target = NewBlock("target");
-    choice->addCase(b_.getInt64(FunctionAddress(function)), target);
-    b_.SetInsertPoint(target);
-    CallFunction(function, arguments.memory, same);
-    b_.CreateBr(next);
-  }
-  b_.SetInsertPoint(wild);
-  CallRuntime(offsetof(RuntimeCalls, trap), b_.getVoidTy(), {context_, MaskBits(same)});
-  b_.CreateBr(next);
-  b_.SetInsertPoint(next);
-  Value* rest = b_.CreateAnd(left, b_.CreateNot(MaskBits(same)));
-  left->addIncoming(rest, next);
-  b_.CreateCondBr(b_.CreateICmpNE(rest, b_.getInt32(0)), loop, after);
-  b_.SetInsertPoint(after);
-}
-
-void FunctionEmitter::EmitPrint(const Instruction& instruction, const CallArguments& arguments) {
-  const auto& memory = arguments.memory;
-  if (arguments.bytes != std::vector<std::uint64_t>{4, 8, 8}) {
-    return Unsupported(instruction, "vprintf");
-  }
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    Value* formats = Spill(LoadParameter(memory[1], 0, 8));
-    Value* values = Spill(LoadParameter(memory[2], 0, 8));
-    Value* results = LaneArray(b_.getInt32Ty());
-    CallRuntime(offsetof(RuntimeCalls, print), b_.getVoidTy(),
-                {context_, MaskBits(mask), formats, values, results});
-    StoreParameter(memory[0], 0, Unspill(results, b_.getInt32Ty()), mask);
-  });
-}
-
-// malloc: a result and a size; free: an address.
-void FunctionEmitter::EmitHeap(const Instruction& instruction, const CallArguments& arguments,
-                               bool allocate) {
-  const auto& memory = arguments.memory;
-  if (arguments.bytes != std::vector<std::uint64_t>(allocate ? 2 : 1, 8)) {
-    return Unsupported(instruction, allocate ? "malloc" : "free");
-  }
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    Value* argument = Spill(LoadParameter(memory.back(), 0, 8));
-    if (!allocate) {
-      CallRuntime(offsetof(RuntimeCalls, release), b_.getVoidTy(),
-                  {context_, MaskBits(mask), argument});
-      return;
-    }
-    Value* addresses = LaneArray(b_.getInt64Ty());
-    CallRuntime(offsetof(RuntimeCalls, allocate), b_.getVoidTy(),
-                {context_, MaskBits(mask), argument, addresses});
-    StoreParameter(memory[0], 0, Unspill(addresses, b_.getInt64Ty()), mask);
-  });
-}
-
-void FunctionEmitter::EmitAssertFail(const Instruction& instruction,
-                                     const CallArguments& arguments) {
-  if (arguments.bytes != std::vector<std::uint64_t>{8, 8, 4, 8, 8}) {
-    return Unsupported(instruction, "__assertfail");
-  }
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    std::vector<Value*> values = {context_, MaskBits(mask)};
-    for (unsigned i = 0; i < 4; ++i) {
-      Value* value = LoadParameter(arguments.memory[i], 0, i == 2 ? 4 : 8);
-      values.push_back(Spill(Resize(value, 64, false)));
-    }
-    CallRuntime(offsetof(RuntimeCalls, assert_fail), b_.getVoidTy(), values);
-  });
+  to.masks().IfAny(mask, [&] { calls.Call(callee->symbol, arguments.memory, mask); });
 }
 
 }  // namespace torpor::emulator

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "emulator/exec/codegen/function_emitter.h"
+#include "emulator/exec/codegen/opcodes.h"
 
 namespace torpor::emulator {
 
-using ptx::Opcode;
+using llvm::Value;
+using ptx::Instruction;
+using ptx::Type;
 
 namespace {
 
@@ -18,82 +20,63 @@ constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 32;
 
 }  // namespace
 
-bool FunctionEmitter::UsesDynamicStack() const {
-  return std::any_of(function_.instructions.begin(), function_.instructions.end(),
-                     [](const Instruction& instruction) {
-                       return instruction.opcode == Opcode::kAlloca ||
-                              instruction.opcode == Opcode::kStackrestore;
-                     });
-}
-
-llvm::Value* FunctionEmitter::LocalTop() {
-  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(WarpContext, local));
-}
-
-// Ends the kernel if the stack has no room up to `top`.
-void FunctionEmitter::MoveLocalTop(Value* top) {
-  Value* end = ContextField(offsetof(WarpContext, local_end), b_.getPtrTy());
-  llvm::BasicBlock* overflow = NewBlock("overflow");
-  llvm::BasicBlock* fits = NewBlock("fits");
-  b_.CreateCondBr(b_.CreateICmpUGT(top, end), overflow, fits);
-  b_.SetInsertPoint(overflow);
-  CallRuntime(offsetof(RuntimeCalls, local_overflow), b_.getVoidTy(), {context_});
-  b_.CreateBr(fits);
-  b_.SetInsertPoint(fits);
-  b_.CreateStore(top, LocalTop());
-}
-
 // alloca d, bytes{, alignment}
-void FunctionEmitter::EmitAlloca(const Instruction& instruction) {
-  if (!Expect(instruction, 2)) return;
+void EmitAlloca(OperandBuilder& to, LocalStack& stack, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
+  if (!to.Expect(instruction, 2)) return;
   const Type type = instruction.type();
-  if (type != Type::kU32 && type != Type::kU64) return Unsupported(instruction);
+  if (type != Type::kU32 && type != Type::kU64) return to.Unsupported(instruction);
   std::uint64_t alignment = kStackAlignment;
   if (instruction.operands.size() > 2) {
-    const auto given = lanes_.ConstantOf(instruction.operands[2]);
+    const auto given = to.source().lanes.ConstantOf(instruction.operands[2]);
     const bool fits = given && *given <= kMaxAlignment && (*given & (*given - 1)) == 0;
-    if (!fits) return Unsupported(instruction, "alignment");
+    if (!fits) return to.Unsupported(instruction, "alignment");
     alignment = std::max(alignment, *given);
   }
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    Value* bytes = ReadVector(instruction.operands[1], type);
-    bytes = Resize(bytes, 64, false);
-    bytes = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bytes, Like(bytes, kMaxBytes));
-    Value* most = b_.CreateIntMaxReduce(b_.CreateSelect(mask, bytes, Like(bytes, 0)));
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    Value* bytes = to.ReadVector(instruction.operands[1], type);
+    bytes = code.Resize(bytes, 64, false);
+    bytes = code->CreateBinaryIntrinsic(llvm::Intrinsic::umin, bytes, Like(bytes, kMaxBytes));
+    Value* most = code->CreateIntMaxReduce(code->CreateSelect(mask, bytes, Like(bytes, 0)));
     const auto round_up = [&](Value* number) {
       Value* rest = Like(number, alignment - 1);
-      return b_.CreateAnd(b_.CreateAdd(number, rest), b_.CreateNot(rest));
+      return code->CreateAnd(code->CreateAdd(number, rest), code->CreateNot(rest));
     };
     Value* each = round_up(most);
-    Value* base = round_up(ContextField(offsetof(WarpContext, local), b_.getInt64Ty(), false));
-    Value* all = b_.CreateMul(each, Like(each, kWarpLanes));
-    MoveLocalTop(Pointer({}, b_.CreateAdd(base, all)));
+    Value* base = round_up(stack.Top(code->getInt64Ty()));
+    Value* all = code->CreateMul(each, Like(each, kWarpLanes));
+    stack.MoveTop(code->CreateGEP(code->getInt8Ty(),
+                                  llvm::ConstantPointerNull::get(code->getPtrTy()),
+                                  code->CreateAdd(base, all)));
     std::vector<llvm::Constant*> lanes;
-    for (unsigned lane = 0; lane < kWarpLanes; ++lane) lanes.push_back(b_.getInt64(lane));
-    Value* offsets = b_.CreateMul(Spread(each), llvm::ConstantVector::get(lanes));
-    Write(instruction, instruction.operands[0], b_.CreateAdd(Spread(base), offsets), Type::kU64);
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) lanes.push_back(code->getInt64(lane));
+    Value* offsets = code->CreateMul(code.Spread(each), llvm::ConstantVector::get(lanes));
+    to.Write(instruction, instruction.operands[0], code->CreateAdd(code.Spread(base), offsets),
+             Type::kU64);
   });
 }
 
-void FunctionEmitter::EmitStackSave(const Instruction& instruction) {
-  if (!Expect(instruction, 1)) return;
-  Value* top = ContextField(offsetof(WarpContext, local), b_.getInt64Ty(), false);
-  Write(instruction, instruction.operands[0], scalar_ ? top : Spread(top), Type::kU64);
+void EmitStackSave(OperandBuilder& to, LocalStack& stack, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
+  if (!to.Expect(instruction, 1)) return;
+  Value* top = stack.Top(code->getInt64Ty());
+  to.Write(instruction, instruction.operands[0], to.scalar() ? top : code.Spread(top), Type::kU64);
 }
 
 // Others may hold what they have allocated behind it, so it frees nothing unless all lanes run.
-void FunctionEmitter::EmitStackRestore(const Instruction& instruction) {
-  if (!Expect(instruction, 1)) return;
-  Value* saved = ReadScalar(instruction.operands[0], Type::kU64);
-  Value* everyone = ContextField(offsetof(WarpContext, mask), b_.getInt32Ty());
-  Value* all = b_.CreateICmpEQ(MaskBits(ActiveMask(instruction)), everyone);
-  Value* top = ContextField(offsetof(WarpContext, local), b_.getInt64Ty(), false);
+void EmitStackRestore(OperandBuilder& to, LocalStack& stack, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
+  if (!to.Expect(instruction, 1)) return;
+  Value* saved = to.ReadScalar(instruction.operands[0], Type::kU64);
+  Value* everyone = to.context().Field(offsetof(WarpContext, mask), code->getInt32Ty());
+  Value* all = code->CreateICmpEQ(code.MaskBits(to.masks().Active(instruction)), everyone);
+  Value* top = stack.Top(code->getInt64Ty());
   // A wild value must not move the stack elsewhere.
-  Value* frame = b_.CreatePtrToInt(local_frame_, b_.getInt64Ty());
-  Value* sane = b_.CreateAnd(b_.CreateICmpULE(saved, top), b_.CreateICmpUGE(saved, frame));
-  Value* next = b_.CreateSelect(b_.CreateAnd(all, sane), saved, top);
-  b_.CreateStore(next, LocalTop());
+  Value* frame = code->CreatePtrToInt(stack.frame(), code->getInt64Ty());
+  Value* sane = code->CreateAnd(code->CreateICmpULE(saved, top), code->CreateICmpUGE(saved, frame));
+  Value* next = code->CreateSelect(code->CreateAnd(all, sane), saved, top);
+  stack.SetTop(next);
 }
 
 }  // namespace torpor::emulator

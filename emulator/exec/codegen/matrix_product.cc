@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/exec/codegen/unit.h"
+#include "emulator/exec/codegen/builder/function_declarations.h"
 #include "emulator/exec/interface/warp_context.h"
 
 namespace torpor::emulator {

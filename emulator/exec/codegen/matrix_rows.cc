@@ -1,10 +1,16 @@
 // ldmatrix, stmatrix and movmatrix. Lane l of a register holds the two elements at columns
 // 2 * (l % 4) and 2 * (l % 4) + 1 of row l / 4: the 32 lanes are the matrix row by row.
-#include "emulator/exec/codegen/function_emitter.h"
+#include "emulator/exec/codegen/builder/fragment_memory.h"
+#include "emulator/exec/codegen/opcodes.h"
 
 namespace torpor::emulator {
 
+using llvm::Value;
+using ptx::Instruction;
+using ptx::Modifier;
 using ptx::Opcode;
+using ptx::Operand;
+using ptx::Type;
 
 namespace {
 
@@ -12,22 +18,19 @@ constexpr unsigned kRows = 8;
 constexpr unsigned kRowBytes = 16;
 constexpr unsigned kRowLanes = kRowBytes / 4;
 
-}  // namespace
-
-llvm::Value* FunctionEmitter::TransposeHalves(Value* matrix) {
+Value* TransposeHalves(LaneBuilder& code, Value* matrix) {
   std::vector<int> indices;
   for (unsigned i = 0; i < kRows * kRows; ++i) {
     indices.push_back(static_cast<int>(i % kRows * kRows + i / kRows));
   }
   Value* halves =
-      b_.CreateBitCast(matrix, llvm::FixedVectorType::get(b_.getInt16Ty(), kRows * kRows));
-  return b_.CreateBitCast(b_.CreateShuffleVector(halves, indices), Lanes(b_.getInt32Ty()));
+      code->CreateBitCast(matrix, llvm::FixedVectorType::get(code->getInt16Ty(), kRows * kRows));
+  return code->CreateBitCast(code->CreateShuffleVector(halves, indices), Lanes(code->getInt32Ty()));
 }
 
 // Where the words of matrix `index` are, of which each lane holds one: the addresses of its rows
 // are those of lanes 8 * index to 8 * index + 7. `mask` becomes the lanes whose row is given.
-FunctionEmitter::Address FunctionEmitter::MatrixWords(const Address& rows, unsigned index,
-                                                      Value*& mask) {
+Address MatrixWords(LaneBuilder& code, const Address& rows, unsigned index, Value*& mask) {
   llvm::Type* number = rows.value->getType()->getScalarType();
   std::vector<int> suppliers;
   std::vector<llvm::Constant*> steps;
@@ -35,15 +38,33 @@ FunctionEmitter::Address FunctionEmitter::MatrixWords(const Address& rows, unsig
     suppliers.push_back(static_cast<int>(index * kRows + lane / kRowLanes));
     steps.push_back(llvm::ConstantInt::get(number, lane % kRowLanes * std::uint64_t{4}));
   }
-  mask = b_.CreateShuffleVector(mask, suppliers);
+  mask = code->CreateShuffleVector(mask, suppliers);
   Address words = rows;
-  words.value =
-      b_.CreateAdd(b_.CreateShuffleVector(rows.value, suppliers), llvm::ConstantVector::get(steps));
+  words.value = code->CreateAdd(code->CreateShuffleVector(rows.value, suppliers),
+                                llvm::ConstantVector::get(steps));
   return words;
 }
 
+// Between memory and a register.
+void MoveMatrix(OperandBuilder& to, MemoryAccess& memory, const Instruction& instruction,
+                const Address& rows, unsigned index, const Operand& reg, Value* mask) {
+  LaneBuilder& code = to.code();
+  const Address words = MatrixWords(code, rows, index, mask);
+  const Access access{code->getInt32Ty(), 4, 1};
+  const auto turned = [&](Value* matrix) {
+    return instruction.Has(Modifier::kTrans) ? TransposeHalves(code, matrix) : matrix;
+  };
+  if (instruction.opcode == Opcode::kLdmatrix) {
+    return to.Write(instruction, reg, turned(memory.Load(words, access, mask)[0]), Type::kB32);
+  }
+  memory.Store(words, access, {turned(to.ReadVector(reg, Type::kB32))}, mask);
+}
+
+}  // namespace
+
 // ldmatrix {registers}, [row address of each lane]; stmatrix [row address], {registers}
-void FunctionEmitter::EmitMatrixRows(const Instruction& instruction) {
+void EmitMatrixRows(OperandBuilder& to, MemoryAccess& memory, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
   const bool load = instruction.opcode == Opcode::kLdmatrix;
   const auto& operands = instruction.operands;
   const unsigned count = instruction.Has(Modifier::kX4)   ? 4
@@ -52,42 +73,32 @@ void FunctionEmitter::EmitMatrixRows(const Instruction& instruction) {
   const bool plain = operands.size() == 2 && instruction.Has(Modifier::kM8n8) &&
                      instruction.type() == Type::kB16 &&
                      operands[load ? 1 : 0].kind == Operand::Kind::kAddress;
-  if (!plain) return Unsupported(instruction);
+  if (!plain) return to.Unsupported(instruction);
   const Operand& place = operands[load ? 1 : 0];
   const std::vector<Operand> registers = RegistersOf(operands[load ? 0 : 1]);
-  if (registers.size() != count) return Unsupported(instruction, "operands");
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    Address rows = AddressOf(place, SpaceOf(instruction, place));
+  if (registers.size() != count) return to.Unsupported(instruction, "operands");
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    Address rows = memory.addresses().Of(place, memory.addresses().SpaceOf(instruction, place));
     if (rows.value == nullptr) return;
-    rows.value = LaneAddresses(rows);
+    rows.value = memory.addresses().LaneAddresses(rows);
     rows.shape = ptx::LaneShape::Varying();
-    Value* used = b_.CreateAnd(mask, BitsToMask(b_.getInt32(0xffffffffU >> (32 - kRows * count))));
-    CheckAccess(rows, kRowBytes, used);
-    for (unsigned i = 0; i < count; ++i) MoveMatrix(instruction, rows, i, registers[i], used);
+    Value* used =
+        code->CreateAnd(mask, code.BitsToMask(code->getInt32(0xffffffffU >> (32 - kRows * count))));
+    memory.check().Check(rows, kRowBytes, used);
+    for (unsigned i = 0; i < count; ++i) {
+      MoveMatrix(to, memory, instruction, rows, i, registers[i], used);
+    }
   });
 }
 
-// Between memory and a register.
-void FunctionEmitter::MoveMatrix(const Instruction& instruction, const Address& rows,
-                                 unsigned index, const Operand& reg, Value* mask) {
-  const Address words = MatrixWords(rows, index, mask);
-  const Access access{b_.getInt32Ty(), 4, 1};
-  const auto turned = [&](Value* matrix) {
-    return instruction.Has(Modifier::kTrans) ? TransposeHalves(matrix) : matrix;
-  };
-  if (instruction.opcode == Opcode::kLdmatrix) {
-    return Write(instruction, reg, turned(Load(words, access, mask)[0]), Type::kB32);
-  }
-  Store(words, access, {turned(ReadVector(reg, Type::kB32))}, mask);
-}
-
-void FunctionEmitter::EmitMatrixTranspose(const Instruction& instruction) {
+void EmitMatrixTranspose(OperandBuilder& to, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
   const bool plain = instruction.operands.size() == 2 && instruction.Has(Modifier::kM8n8) &&
                      instruction.Has(Modifier::kTrans) && instruction.type() == Type::kB16;
-  if (!plain) return Unsupported(instruction);
-  Value* matrix = ReadVector(instruction.operands[1], Type::kB32);
-  Write(instruction, instruction.operands[0], TransposeHalves(matrix), Type::kB32);
+  if (!plain) return to.Unsupported(instruction);
+  Value* matrix = to.ReadVector(instruction.operands[1], Type::kB32);
+  to.Write(instruction, instruction.operands[0], TransposeHalves(code, matrix), Type::kB32);
 }
 
 }  // namespace torpor::emulator

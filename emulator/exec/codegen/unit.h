@@ -4,20 +4,17 @@
 #include <llvm/IR/Module.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "emulator/exec/codegen/kernel_layout.h"
+#include "emulator/exec/codegen/builder/first_error.h"
+#include "emulator/exec/codegen/builder/function_declarations.h"
+#include "emulator/exec/codegen/builder/kernel_layout.h"
 #include "emulator/exec/interface/warp_context.h"
 #include "emulator/ptx/lane_analysis.h"
 #include "emulator/ptx/module.h"
 
 namespace torpor::emulator {
-
-// What every function of generated code needs.
-void SetTargetAttributes(llvm::Function& function);
 
 // One kernel and what it calls, translated to one LLVM module.
 class Unit {
@@ -27,22 +24,11 @@ class Unit {
 
   // The module, or null and `error` is set.
   std::unique_ptr<llvm::Module> Emit();
-  const std::string& error() const { return error_; }
-
-  const ptx::Module& module() const { return module_; }
-  const KernelLayout& layout() const { return layout_; }
-  const ptx::BlockShape& block_shape() const { return block_shape_; }
+  const std::string& error() const { return error_.message(); }
   llvm::Module& llvm_module() { return *llvm_module_; }
-  // A kernel takes its WarpContext. Another function takes, after it, the lanes that call, and the
-  // memory of its results and parameters; it returns the lanes that have ended in it.
-  llvm::Function* FunctionOf(std::uint32_t index);
-  // What a warp needs to save so many bytes where it waits.
-  void RequireSavedBytes(std::uint64_t bytes);
-  void SetScatters() { traits_.scatters = 1; }
-  // Only the first error is kept.
-  void Fail(const std::string& message);
 
  private:
+  void EmitFunction(std::uint32_t index);
   void EmitTraits();
 
   const ptx::Module& module_;
@@ -50,9 +36,9 @@ class Unit {
   const KernelLayout& layout_;
   ptx::BlockShape block_shape_;
   std::unique_ptr<llvm::Module> llvm_module_;
-  std::map<std::uint32_t, llvm::Function*> functions_;
+  FunctionDeclarations declarations_;
   CodeTraits traits_;
-  std::string error_;
+  FirstError error_;
 };
 
 }  // namespace torpor::emulator

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/exec/codegen/kernel_layout.h"
+#include "emulator/exec/codegen/builder/kernel_layout.h"
 #include "emulator/exec/interface/exec_error.h"
 #include "emulator/ptx/lane_shape.h"
 #include "emulator/ptx/module.h"

@@ -3,18 +3,18 @@
 #include <cstddef>
 #include <optional>
 
-#include "emulator/exec/codegen/function_emitter.h"
-#include "emulator/exec/texture/texture_instruction.h"
+#include "emulator/exec/codegen/opcodes.h"
 
 namespace torpor::emulator {
 
-using ptx::Opcode;
-
-namespace {
-
+using llvm::Value;
 using ptx::Instruction;
 using ptx::Modifier;
+using ptx::Opcode;
 using ptx::Operand;
+using ptx::Type;
+
+namespace {
 
 std::optional<TextureGeometry> GeometryOf(const Instruction& instruction) {
   if (instruction.Has(Modifier::k1d)) return TextureGeometry::k1d;
@@ -74,7 +74,7 @@ unsigned CoordinateCount(TextureGeometry geometry) {
 // The faces and layers of a cube are a surface's slices: nvcc asks for them by number.
 bool IsSurfaceGeometry(TextureGeometry geometry) { return !IsCube(geometry); }
 
-bool IsImage(const Operand& operand, unsigned coordinates) {
+bool IsObject(const Operand& operand, unsigned coordinates) {
   return operand.kind == Operand::Kind::kAddress && operand.reg != ptx::kNoIndex &&
          operand.bits == 0 && operand.elements.size() >= coordinates;
 }
@@ -90,48 +90,9 @@ bool HasElements(const Operand& operand, std::size_t count) {
 
 }  // namespace
 
-// One for all of the function's instructions: each is done before the next begins.
-llvm::Value* FunctionEmitter::ImageSlot(std::size_t offset) {
-  if (image_lanes_ == nullptr) {
-    llvm::IRBuilder<> entry(entry_, entry_->begin());
-    llvm::AllocaInst* lanes =
-        entry.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), sizeof(TextureLanes)));
-    lanes->setAlignment(llvm::Align(64));
-    image_lanes_ = lanes;
-  }
-  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), image_lanes_, offset);
-}
-
-void FunctionEmitter::PutImageHandles(const Operand& image) {
-  b_.CreateAlignedStore(Resize(ReadRegister(image.reg, false), 64, false),
-                        ImageSlot(offsetof(TextureLanes, handles)), llvm::Align(64));
-}
-
-void FunctionEmitter::PutImageInput(unsigned index, const Operand& operand) {
-  const std::size_t offset =
-      offsetof(TextureLanes, inputs) + index * sizeof(TextureLanes::inputs[0]);
-  // Immediates of coordinates are spelled as 32-bit numbers, 0f ones too.
-  const Type type = operand.kind == Operand::Kind::kFloat ? Type::kF32 : Type::kB32;
-  b_.CreateAlignedStore(ToInt(ReadVector(operand, type)), ImageSlot(offset), llvm::Align(64));
-}
-
-llvm::Value* FunctionEmitter::TakeImageComponent(unsigned index, unsigned bits) {
-  const std::size_t offset =
-      offsetof(TextureLanes, components) + index * sizeof(TextureLanes::components[0]);
-  Value* component =
-      b_.CreateAlignedLoad(Lanes(b_.getInt64Ty()), ImageSlot(offset), llvm::Align(64));
-  return Resize(component, bits, false);
-}
-
-void FunctionEmitter::PutImageComponent(unsigned index, const Operand& operand, Type type) {
-  const std::size_t offset =
-      offsetof(TextureLanes, components) + index * sizeof(TextureLanes::components[0]);
-  Value* component = Resize(ToInt(ReadVector(operand, type)), 64, false);
-  b_.CreateAlignedStore(component, ImageSlot(offset), llvm::Align(64));
-}
-
 // tex{.level,.grad}.GEOMETRY.v4.TYPE.COORDINATES {r, g, b, a}{|p}, [texture, {...}]{, level}
-void FunctionEmitter::EmitTexture(const Instruction& instruction) {
+void EmitTexture(OperandBuilder& to, TextureCalls& textures, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
   const auto geometry = GeometryOf(instruction);
   const bool gathers = instruction.opcode == Opcode::kTld4;
   const LevelChoice choice = ChoiceOf(instruction);
@@ -139,9 +100,9 @@ void FunctionEmitter::EmitTexture(const Instruction& instruction) {
                                : choice == LevelChoice::kLevel ? 3
                                                                : 4;
   if (!geometry || instruction.types.size() != 2 || instruction.operands.size() != operands ||
-      !IsImage(instruction.operands[1], CoordinateCount(*geometry)) ||
+      !IsObject(instruction.operands[1], CoordinateCount(*geometry)) ||
       (gathers && *geometry != TextureGeometry::k2d)) {
-    return Unsupported(instruction);
+    return to.Unsupported(instruction);
   }
   const Operand* results = &instruction.operands[0];
   const Operand* resident = nullptr;
@@ -154,64 +115,62 @@ void FunctionEmitter::EmitTexture(const Instruction& instruction) {
   const bool is_integer = coordinate == Type::kS32;
   if (!HasElements(*results, 4) || results->kind != Operand::Kind::kVector ||
       ptx::BitWidth(type) != 32 || (!is_integer && coordinate != Type::kF32)) {
-    return Unsupported(instruction);
+    return to.Unsupported(instruction);
   }
   for (std::size_t i = 2; i < operands; ++i) {
     const std::size_t count = choice == LevelChoice::kLevel ? 1 : Dimensions(*geometry);
-    if (!HasElements(instruction.operands[i], count)) return Unsupported(instruction);
+    if (!HasElements(instruction.operands[i], count)) return to.Unsupported(instruction);
   }
   const TextureInstruction packed = {.geometry = *geometry,
                                      .choice = choice,
                                      .is_integer = is_integer,
                                      .gathers = gathers,
                                      .component = GatheredComponent(instruction)};
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    const Operand& image = instruction.operands[1];
-    PutImageHandles(image);
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    const Operand& object = instruction.operands[1];
+    textures.PutHandles(object);
     unsigned next = 0;
     for (unsigned i = 0; i < CoordinateCount(*geometry); ++i) {
-      PutImageInput(next++, image.elements[i]);
+      textures.PutInput(next++, object.elements[i]);
     }
     const unsigned extra = choice == LevelChoice::kLevel ? 1 : Dimensions(*geometry);
     for (std::size_t operand = 2; operand < operands; ++operand) {
       for (unsigned i = 0; i < extra; ++i) {
-        PutImageInput(next++, Element(instruction.operands[operand], i));
+        textures.PutInput(next++, Element(instruction.operands[operand], i));
       }
     }
-    CallRuntime(offsetof(RuntimeCalls, texture), b_.getVoidTy(),
-                {context_, MaskBits(mask), ImageSlot(0),
-                 b_.getInt64(std::bit_cast<std::uint64_t>(packed))});
+    textures.Call(offsetof(RuntimeCalls, texture), std::bit_cast<std::uint64_t>(packed), mask);
     for (unsigned i = 0; i < kTexelComponents; ++i) {
-      Write(instruction, results->elements[i], TakeImageComponent(i, 32), type);
+      to.Write(instruction, results->elements[i], textures.TakeComponent(i, 32), type);
     }
     // Sparse memory is not there: everything is resident.
-    if (resident != nullptr) Write(instruction, *resident, AllLanes(), Type::kPred);
+    if (resident != nullptr) to.Write(instruction, *resident, code.AllLanes(), Type::kPred);
   });
 }
 
 // suld.b.GEOMETRY{.vec}.TYPE.BOUNDS {...}, [surface, {...}]
 // sust.{b,p}.GEOMETRY{.vec}.TYPE.BOUNDS [surface, {...}], {...}
 // sured.{b,p}.OPERATION.GEOMETRY.TYPE.BOUNDS [surface, {...}], operand
-void FunctionEmitter::EmitSurface(const Instruction& instruction) {
+void EmitSurface(OperandBuilder& to, TextureCalls& textures, const Instruction& instruction) {
   const auto geometry = GeometryOf(instruction);
   const auto action = ActionOf(instruction);
   const bool loads = instruction.opcode == Opcode::kSuld;
   const bool reduces = instruction.opcode == Opcode::kSured;
   if (!geometry || !action || !IsSurfaceGeometry(*geometry) || instruction.types.size() != 1 ||
       instruction.operands.size() != 2 || (loads && instruction.Has(Modifier::kP))) {
-    return Unsupported(instruction);
+    return to.Unsupported(instruction);
   }
-  const Operand& image = instruction.operands[loads ? 1 : 0];
+  const Operand& object = instruction.operands[loads ? 1 : 0];
   const Operand& data = instruction.operands[loads ? 0 : 1];
   const Type type = instruction.type();
   const unsigned count = instruction.vector_width();
   const unsigned bytes = ptx::ByteWidth(type);
   const bool fits = reduces ? (bytes == 4 || bytes == 8) && count == 1
                             : count <= kTexelComponents && bytes <= 8 && bytes * count <= 16;
-  if (!IsImage(image, CoordinateCount(*geometry)) || !HasElements(data, count) || !fits ||
+  if (!IsObject(object, CoordinateCount(*geometry)) || !HasElements(data, count) || !fits ||
       (*action == SurfaceAction::kStoreFormatted && bytes != 4)) {
-    return Unsupported(instruction);
+    return to.Unsupported(instruction);
   }
   const SurfaceInstruction packed = {.geometry = *geometry,
                                      .bounds = BoundsOf(instruction),
@@ -220,39 +179,35 @@ void FunctionEmitter::EmitSurface(const Instruction& instruction) {
                                      .count = static_cast<std::uint8_t>(count),
                                      .is_signed = ptx::IsSigned(type),
                                      .counts_texels = instruction.Has(Modifier::kP)};
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    PutImageHandles(image);
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    textures.PutHandles(object);
     for (unsigned i = 0; i < CoordinateCount(*geometry); ++i) {
-      PutImageInput(i, image.elements[i]);
+      textures.PutInput(i, object.elements[i]);
     }
     if (!loads) {
-      for (unsigned i = 0; i < count; ++i) PutImageComponent(i, Element(data, i), type);
+      for (unsigned i = 0; i < count; ++i) textures.PutComponent(i, Element(data, i), type);
     }
-    CallRuntime(offsetof(RuntimeCalls, surface), b_.getVoidTy(),
-                {context_, MaskBits(mask), ImageSlot(0),
-                 b_.getInt64(std::bit_cast<std::uint64_t>(packed))});
+    textures.Call(offsetof(RuntimeCalls, surface), std::bit_cast<std::uint64_t>(packed), mask);
     if (!loads) return;
     for (unsigned i = 0; i < count; ++i) {
-      Write(instruction, Element(data, i), TakeImageComponent(i, 8 * bytes), type);
+      to.Write(instruction, Element(data, i), textures.TakeComponent(i, 8 * bytes), type);
     }
   });
 }
 
 // txq.QUERY.b32 d, [texture]; suq.QUERY.b32 d, [surface]
-void FunctionEmitter::EmitImageQuery(const Instruction& instruction) {
+void EmitTextureQuery(OperandBuilder& to, TextureCalls& textures, const Instruction& instruction) {
   const auto query = QueryOf(instruction);
   if (!query || instruction.operands.size() != 2 || instruction.Has(Modifier::kLevel) ||
-      !IsImage(instruction.operands[1], 0)) {
-    return Unsupported(instruction);
+      !IsObject(instruction.operands[1], 0)) {
+    return to.Unsupported(instruction);
   }
-  Value* mask = ActiveMask(instruction);
-  IfAny(mask, [&] {
-    PutImageHandles(instruction.operands[1]);
-    CallRuntime(
-        offsetof(RuntimeCalls, texture_query), b_.getVoidTy(),
-        {context_, MaskBits(mask), ImageSlot(0), b_.getInt64(static_cast<std::uint64_t>(*query))});
-    Write(instruction, instruction.operands[0], TakeImageComponent(0, 32), Type::kB32);
+  Value* mask = to.masks().Active(instruction);
+  to.masks().IfAny(mask, [&] {
+    textures.PutHandles(instruction.operands[1]);
+    textures.Call(offsetof(RuntimeCalls, texture_query), static_cast<std::uint64_t>(*query), mask);
+    to.Write(instruction, instruction.operands[0], textures.TakeComponent(0, 32), Type::kB32);
   });
 }
 

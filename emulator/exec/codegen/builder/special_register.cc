@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "emulator/exec/codegen/function_emitter.h"
+#include "emulator/exec/codegen/builder/operand_builder.h"
 
 namespace torpor::emulator {
 namespace {
@@ -120,7 +120,7 @@ std::uint32_t ConstantOf(SpecialRegister special) {
 
 }  // namespace
 
-llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
+llvm::Value* OperandBuilder::ReadSpecial(const Operand& operand, bool scalar) {
   using enum SpecialRegister;
   switch (operand.special) {
     case kTidX:
@@ -129,8 +129,9 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
       return ReadThreadIndex(static_cast<unsigned>(operand.special) - static_cast<unsigned>(kTidX),
                              scalar);
     case kLaneid:
-      return scalar ? b_.getInt32(0)
-                    : Spread(b_.getInt32(0), 1, row_lanes() < kWarpLanes ? row_lanes() : 0);
+      return scalar ? code_->getInt32(0)
+                    : code_.Spread(code_->getInt32(0), 1,
+                                   code_.row_lanes() < kWarpLanes ? code_.row_lanes() : 0);
     case kLanemaskEq:
     case kLanemaskLe:
     case kLanemaskLt:
@@ -139,49 +140,51 @@ llvm::Value* FunctionEmitter::ReadSpecial(const Operand& operand, bool scalar) {
       return LaneMasks(operand.special);
     default: {
       Value* value = ReadUniform(operand);
-      return scalar ? value : Spread(value, 0);
+      return scalar ? value : code_.Spread(value, 0);
     }
   }
 }
 
 // A register that has one value for the whole warp.
-llvm::Value* FunctionEmitter::ReadUniform(const Operand& operand) {
+llvm::Value* OperandBuilder::ReadUniform(const Operand& operand) {
   if (operand.special == SpecialRegister::kGridid) {
-    return ContextField(offsetof(WarpContext, grid_id), b_.getInt64Ty());
+    return context_.Field(offsetof(WarpContext, grid_id), code_->getInt64Ty());
   }
-  if (const auto field = WarpField(operand)) return ContextField(*field, b_.getInt32Ty());
+  if (const auto field = WarpField(operand)) return context_.Field(*field, code_->getInt32Ty());
   if (const auto timer = TimerOf(operand.special)) {
-    Value* value = CallRuntime(timer->call, b_.getInt64Ty(), {});
-    return Resize(b_.CreateLShr(value, timer->shift), timer->bits, false);
+    Value* value = context_.Call(timer->call, code_->getInt64Ty(), {});
+    return code_.Resize(code_->CreateLShr(value, timer->shift), timer->bits, false);
   }
-  return b_.getInt32(ConstantOf(operand.special));
+  return code_->getInt32(ConstantOf(operand.special));
 }
 
-llvm::Value* FunctionEmitter::LaneMasks(SpecialRegister special) {
+llvm::Value* OperandBuilder::LaneMasks(SpecialRegister special) {
   std::vector<llvm::Constant*> masks;
   masks.reserve(kWarpLanes);
   for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
-    masks.push_back(b_.getInt32(*LaneMask(special, lane)));
+    masks.push_back(code_->getInt32(*LaneMask(special, lane)));
   }
   return llvm::ConstantVector::get(masks);
 }
 
-llvm::Value* FunctionEmitter::ReadThreadIndex(unsigned axis, bool scalar) {
-  Value* tids = ContextField(offsetof(WarpContext, lane_tids), b_.getPtrTy());
-  Value* row =
-      b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), tids, std::uint64_t{axis} * kWarpLanes);
-  const bool one = scalar || unit_.block_shape().row_lanes != 0;
-  llvm::Type* type = one ? static_cast<llvm::Type*>(b_.getInt32Ty()) : Lanes(b_.getInt32Ty());
-  llvm::LoadInst* load = b_.CreateAlignedLoad(type, row, llvm::Align(4));
-  load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
+llvm::Value* OperandBuilder::ReadThreadIndex(unsigned axis, bool scalar) {
+  Value* tids = context_.Field(offsetof(WarpContext, lane_tids), code_->getPtrTy());
+  Value* row = code_->CreateConstInBoundsGEP1_64(code_->getInt32Ty(), tids,
+                                                 std::uint64_t{axis} * kWarpLanes);
+  const bool one = scalar || source_.block_shape.row_lanes != 0;
+  llvm::Type* type =
+      one ? static_cast<llvm::Type*>(code_->getInt32Ty()) : Lanes(code_->getInt32Ty());
+  llvm::LoadInst* load = code_->CreateAlignedLoad(type, row, llvm::Align(4));
+  code_.Invariant(load);
   if (IsVector(load)) return load;
   Value* first = load;
   // Lets the optimiser find what `threadIdx.x % 32` is.
-  if (axis == 0 && unit_.block_shape().row_lanes == kWarpLanes) {
-    first = b_.CreateAnd(load, Like(load, ~std::uint64_t{kWarpLanes - 1}));
+  if (axis == 0 && source_.block_shape.row_lanes == kWarpLanes) {
+    first = code_->CreateAnd(load, Like(load, ~std::uint64_t{kWarpLanes - 1}));
   }
   if (scalar) return first;
-  return Spread(first, axis == 0 ? 1 : 0, axis == 1 && row_lanes() < kWarpLanes ? 1 : 0);
+  return code_.Spread(first, axis == 0 ? 1 : 0,
+                      axis == 1 && code_.row_lanes() < kWarpLanes ? 1 : 0);
 }
 
 }  // namespace torpor::emulator

@@ -1,4 +1,4 @@
-#include "emulator/exec/codegen/kernel_layout.h"
+#include "emulator/exec/codegen/builder/kernel_layout.h"
 
 #include <algorithm>
 #include <set>

@@ -1,0 +1,129 @@
+// mov, cvta, isspacep, mapa.
+#include <cstddef>
+
+#include "emulator/exec/codegen/opcodes.h"
+
+namespace torpor::emulator {
+
+using llvm::Value;
+using ptx::Instruction;
+using ptx::Modifier;
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+// Packs {a, b, ...} into one register, or unpacks one into several.
+void EmitMovVector(OperandBuilder& to, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
+  const Type type = instruction.type();
+  const Operand& destination = instruction.operands[0];
+  const Operand& source = instruction.operands[1];
+  const unsigned bits = ptx::BitWidth(type);
+  const bool unpack = destination.kind == Operand::Kind::kVector;
+  const Operand& parts = unpack ? destination : source;
+  const auto count = static_cast<unsigned>(parts.elements.size());
+  if (count == 0 || bits % count != 0 || bits / count < 8 || bits > 128 ||
+      (unpack && source.kind == Operand::Kind::kVector)) {
+    return to.Unsupported(instruction);
+  }
+  const unsigned part_bits = bits / count;
+  const Type part_type = part_bits == 8    ? Type::kB8
+                         : part_bits == 16 ? Type::kB16
+                         : part_bits == 32 ? Type::kB32
+                                           : Type::kB64;
+  if (unpack) {
+    Value* whole = code.ToInt(to.Read(source, type));
+    for (unsigned i = 0; i < count; ++i) {
+      Value* part = code->CreateLShr(whole, Like(whole, std::uint64_t{i} * part_bits));
+      to.Write(instruction, destination.elements[i], code.Resize(part, part_bits, false),
+               part_type);
+    }
+    return;
+  }
+  Value* whole = nullptr;
+  for (unsigned i = 0; i < count; ++i) {
+    Value* part = code.Resize(to.Read(source.elements[i], part_type), bits, false);
+    part = code->CreateShl(part, Like(part, std::uint64_t{i} * part_bits));
+    whole = whole == nullptr ? part : code->CreateOr(whole, part);
+  }
+  to.Write(instruction, destination, whole, type);
+}
+
+}  // namespace
+
+void EmitMov(OperandBuilder& to, const Instruction& instruction) {
+  if (!to.Expect(instruction, 2)) return;
+  const bool vector = instruction.operands[0].kind == Operand::Kind::kVector ||
+                      instruction.operands[1].kind == Operand::Kind::kVector;
+  if (vector) return EmitMovVector(to, instruction);
+  const Type type = instruction.type();
+  if (ptx::BitWidth(type) > 64) return to.Unsupported(instruction);
+  to.Write(instruction, instruction.operands[0], to.Read(instruction.operands[1], type), type);
+}
+
+// Generic addresses are addresses of this process; only shared memory has offsets of its own.
+void EmitCvta(OperandBuilder& to, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
+  if (!to.Expect(instruction, 2)) return;
+  const Type type = instruction.type();
+  Value* value = code.Resize(to.Read(instruction.operands[1], type), 64, false);
+  if (instruction.Has(Modifier::kShared)) {
+    Value* base = to.context().Field(offsetof(WarpContext, shared), code->getInt64Ty());
+    if (IsVector(value)) base = code.Spread(base, 0);
+    value = instruction.Has(Modifier::kTo)
+                ? code->CreateSub(value, base)
+                : code->CreateAdd(code->CreateSExt(code.Resize(value, 32, false), value->getType()),
+                                  base);
+  }
+  to.Write(instruction, instruction.operands[0], value, type);
+}
+
+void EmitIsSpace(OperandBuilder& to, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
+  if (instruction.operands.size() < 2) return to.Unsupported(instruction);
+  Value* address = to.Read(instruction.operands[1], Type::kU64);
+  const auto field = [&](std::size_t offset) {
+    Value* value = to.context().Field(offset, code->getInt64Ty());
+    return IsVector(address) ? code.Spread(value, 0) : value;
+  };
+  const auto within = [&](Value* begin, Value* bytes) {
+    return code->CreateICmpULT(code->CreateSub(address, begin), bytes);
+  };
+  Value* arena =
+      within(field(offsetof(WarpContext, arena_begin)), field(offsetof(WarpContext, arena_bytes)));
+  // Shared offsets are 32 bits; the block's buffer is followed by guard pages.
+  Value* shared = within(field(offsetof(WarpContext, shared)), Like(address, 1U << 20));
+  Value* result = nullptr;
+  switch (instruction.space()) {
+    case Space::kShared:
+      result = shared;
+      break;
+    case Space::kLocal:
+      result = code->CreateAnd(arena, code->CreateNot(shared));
+      break;
+    case Space::kGlobal:
+      result = code->CreateNot(arena);
+      break;
+    default:
+      return to.Unsupported(instruction);
+  }
+  to.Write(instruction, instruction.operands[0], result, Type::kPred);
+}
+
+// mapa d, address, block; getctarank d, address; createpolicy d, ...: a cluster is one block, of
+// rank 0, and a cache policy is nothing.
+void EmitClusterAddress(OperandBuilder& to, const Instruction& instruction) {
+  LaneBuilder& code = to.code();
+  if (!to.Expect(instruction, 1)) return;
+  const Type type = instruction.type();
+  if (ptx::IsFloat(type) || ptx::BitWidth(type) < 32) return to.Unsupported(instruction);
+  const bool maps = instruction.opcode == ptx::Opcode::kMapa && instruction.operands.size() == 3;
+  Value* value = maps          ? to.Read(instruction.operands[1], type)
+                 : to.scalar() ? Constant(code.ScalarType(type), 0)
+                               : llvm::Constant::getNullValue(Lanes(code.ScalarType(type)));
+  to.Write(instruction, instruction.operands[0], value, type);
+}
+
+}  // namespace torpor::emulator
