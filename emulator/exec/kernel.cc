@@ -99,7 +99,7 @@ std::uint64_t Kernel::local_bytes_per_warp() const {
 }
 
 std::string Kernel::KeyOf(const ptx::BlockShape& shape) const {
-  // Kernels of linked parts may have one name.
+  // Kernels of linked parts may share a name.
   return content_ + "|" + info_.name + "|" + std::to_string(function_) + "|" +
          std::to_string(shape.row_lanes) + (shape.whole_rows ? "r" : "") +
          (shape.whole_warps ? "w" : "");

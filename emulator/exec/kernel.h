@@ -16,15 +16,15 @@
 
 namespace torpor::emulator {
 
-// One kernel of a module and its compiled variants. Thread-safe.
+// A kernel of a module and the variants compiled for different shapes of blocks. Thread-safe.
 class Kernel {
  public:
-  // `module` must outlive this; `content` names its text.
+  // `module` must outlive the kernel. `content` is a hash of the module's text, for cache keys.
   Kernel(const ptx::Module& module, std::uint32_t function, std::string content);
 
   const KernelInfo& info() const { return info_; }
   const KernelLayout& layout() const { return layout_; }
-  // Local memory of a warp: its own frame, and room for the functions that it calls.
+  // Bytes of local memory of a warp: the kernel's frame, and room for the functions called.
   std::uint64_t local_bytes_per_warp() const;
   // Whether warps may wait for other warps.
   bool waits() const { return waits_; }
@@ -32,11 +32,12 @@ class Kernel {
   bool spins() const { return spins_; }
   // Whether threads use texture or surface objects.
   bool accesses_textures() const { return accesses_textures_; }
-  // What a block of the last launch took on one core; 0 before the first.
+  // Time of a block on one core during the last launch; 0 before the first launch.
   Duration block_time() const { return block_time_.load(std::memory_order_relaxed); }
   void set_block_time(Duration time) { block_time_.store(time, std::memory_order_relaxed); }
 
-  // Compiles, or finds compiled, the variant for a block of this shape.
+  // Returns the variant for blocks of this shape, compiled now, read from the cache or found in
+  // memory. The code stays valid while the kernel lives.
   ExecResult<KernelCode> Code(const Dim3& block);
 
  private:

@@ -45,8 +45,8 @@ ExecResult<void> LaunchKernel(Kernel& kernel, const LaunchConfig& config,
   const bool waits = job.resumable ? code->traits.saved_bytes != 0 : kernel.waits();
   job.schedule.blocks_wait = job.shape.blocks() > 1 && (config.cooperative || kernel.spins());
   job.schedule.switches = waits && (job.schedule.blocks_wait || job.shape.warps() > 1);
-  // What is written apart, a transposed matrix for example, shares lines and pages with what the
-  // next row of blocks writes. Blocks that wait for others may count on the usual order.
+  // Scattered writes, of a transposed matrix for example, share cache lines and pages with writes
+  // of the next row of blocks. Blocks that wait for other blocks may count on the usual order.
   if (code->traits.scatters != 0 && !kernel.spins()) job.shape.band = kScatterBand;
   job.shape.FillLaneTids();
   // Blocks that may wait for each other all start at once, as far as there are cores.

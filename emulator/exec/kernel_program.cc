@@ -8,7 +8,7 @@
 namespace torpor::emulator {
 namespace {
 
-// Of what DeviceMemory allocates, and the least of a piece.
+// Alignment of DeviceMemory::Allocate, and the minimum alignment of a piece.
 constexpr Bytes kPieceAlignment = 256;
 
 }  // namespace
@@ -30,7 +30,7 @@ ExecResult<std::vector<std::uint64_t>> KernelProgram::Place(std::span<const Piec
     const Bytes align = std::max(piece.align, kPieceAlignment);
     most = std::max(most, align);
     addresses.push_back(RoundUp(total, align));
-    // What begins behind its end is not the next one.
+    // A pointer just behind a piece must not point into the next piece.
     total = addresses.back() + RoundUp(piece.size + 1, kPieceAlignment);
   }
   if (total == 0) return addresses;

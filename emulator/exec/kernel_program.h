@@ -10,7 +10,8 @@
 
 namespace torpor::emulator {
 
-// What all programs share, wherever their kernels come from: memory for variables, and launches.
+// The common part of all programs, whatever the source of the kernels: memory for variables, and
+// launches. Thread-safe after Place.
 class KernelProgram : public Program {
  public:
   const std::vector<GlobalVariable>& variables() const override { return variables_; }
@@ -18,13 +19,14 @@ class KernelProgram : public Program {
   ExecResult<void> Launch(std::string_view kernel, const LaunchConfig& config) override;
 
  protected:
-  // A kernel that can be compiled, and the addresses of its module's variables, by their index.
+  // A kernel ready for compilation, and the addresses of the variables of the kernel's module, by
+  // index.
   struct Runnable {
     Kernel* kernel = nullptr;
     const std::uint64_t* symbols = nullptr;
   };
 
-  // A piece of memory for one variable or several.
+  // A piece of memory for variables.
   struct Piece {
     Bytes size = 0;
     Bytes align = 1;  // a power of two
@@ -37,7 +39,8 @@ class KernelProgram : public Program {
   virtual ExecResult<Runnable> Find(std::string_view name) = 0;
   static Failure<ExecError> NoKernel(std::string_view name);
 
-  // At most once, before all else: the addresses of `pieces`, which are zeroed.
+  // Allocates zeroed memory and returns the addresses of `pieces`. Call at most once, before any
+  // other function.
   ExecResult<std::vector<std::uint64_t>> Place(std::span<const Piece> pieces);
   void AddVariable(GlobalVariable variable) { variables_.push_back(std::move(variable)); }
 

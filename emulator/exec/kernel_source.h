@@ -10,8 +10,8 @@
 
 namespace torpor::emulator {
 
-// A module whose kernels become PTX one by one, each when it is first compiled. What it says never
-// changes. Thread-safe.
+// A module of kernels in another format than PTX: KernelPtx translates each kernel when first
+// compiled. All functions return the same values at every call. Thread-safe.
 class KernelSource {
  public:
   // A word of memory that holds an address of memory: where `memory` begins, and `addend`.
@@ -20,7 +20,7 @@ class KernelSource {
     std::uint32_t memory = 0;
     std::uint64_t addend = 0;
   };
-  // Of all kernels: in their PTX it is an .extern variable of this name.
+  // Memory shared by all kernels, an .extern variable of this name in the PTX of each.
   struct Memory {
     std::string name;
     Bytes size = 0;
@@ -29,7 +29,7 @@ class KernelSource {
     std::vector<std::byte> initial = {};  // may be shorter than `size`; the rest is zero
     std::vector<Address> addresses = {};  // all inside `initial`
   };
-  // What the user knows by a name.
+  // A part of a Memory under a name that users look up.
   struct Variable {
     std::string name;
     std::uint32_t memory = 0;
@@ -43,8 +43,8 @@ class KernelSource {
   virtual const std::vector<Memory>& memories() const = 0;
   virtual const std::vector<Variable>& variables() const = 0;
 
-  // A module of PTX with kernel `index` and what it calls: its name and parameters are as kernels()
-  // says. kUnsupported where its code cannot be said in PTX.
+  // Returns a module of PTX with kernel `index` and all functions called; name and parameters match
+  // kernels()[index]. kUnsupported if PTX cannot express the kernel's code.
   virtual ExecResult<std::string> KernelPtx(std::size_t index) const = 0;
 };
 

@@ -33,7 +33,8 @@ struct KernelInfo {
   std::uint32_t ptx_version = 90;  // 10 * major + minor of .target
 };
 
-// Whether `kernel` can run so: kInvalidLaunch or kTooManyThreads. Launch refuses what this does.
+// Checks `config` against the limits of kernel and device: kInvalidLaunch or kTooManyThreads.
+// Launch does the same check.
 ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& config,
                              const DeviceTraits& traits);
 
@@ -55,11 +56,10 @@ class KernelSource;
 // Whether the parts make a program. Nothing is loaded.
 ExecResult<void> CheckLink(std::span<const PtxPart> parts);
 
-// One PTX translation unit, or several linked ones, loaded on one device: its kernels and its
-// variables. Parsing happens in Load; a kernel is compiled at its first launch (or Preload) and the
-// machine code is cached on disk by content, options and CPU, in $TORPOR_EMULATOR_CACHE_DIR
-// (default
-// ~/.cache/torpor/ptx). Thread-safe.
+// The kernels and variables of a PTX translation unit, or of several linked units, on one device.
+// Load parses the PTX; a kernel is compiled at the first launch (or Preload), and the machine code
+// is cached on disk by content, options and CPU, in $TORPOR_EMULATOR_CACHE_DIR (default
+// ~/.cache/torpor/ptx). Thread-safe. No kernel may run when a program is destroyed.
 class Program {
  public:
   virtual ~Program() = default;
@@ -72,7 +72,7 @@ class Program {
                                                    DeviceMemory& memory,
                                                    const DeviceTraits& traits);
 
-  // One whose kernels are not PTX yet: each is translated and parsed when it is first compiled.
+  // Loads kernels that are not PTX yet; each is translated and parsed when first compiled.
   static ExecResult<std::unique_ptr<Program>> Load(std::shared_ptr<const KernelSource> source,
                                                    DeviceMemory& memory,
                                                    const DeviceTraits& traits);
@@ -81,15 +81,15 @@ class Program {
   virtual const KernelInfo* FindKernel(std::string_view name) const = 0;
   virtual const std::vector<GlobalVariable>& variables() const = 0;
 
-  // Compiles `kernel` now, for blocks of the shape of `block`. An instruction that the emulator
-  // does not know is kUnsupported here or at Launch, never at Load, so that a module's other
-  // kernels stay usable.
+  // Compiles `kernel` now, for blocks of the shape of `block`. An unknown instruction is
+  // kUnsupported here or at Launch, never at Load, so that the other kernels of a module stay
+  // usable.
   virtual ExecResult<void> Preload(std::string_view kernel, const Dim3& block) = 0;
 
-  // Runs the whole grid and returns when it is done: on the calling thread, and on the other cores
-  // where that is worth waking them.
-  // May be called from several threads at once. After kIllegalAddress, kMisalignedAddress or
-  // kTrap the remaining blocks are abandoned; the message names kernel, block, thread, address.
+  // Runs the whole grid and returns after the last block. Runs on the calling thread, and on other
+  // cores if the grid is worth waking helpers. May be called from several threads at once. After
+  // kIllegalAddress, kMisalignedAddress or kTrap the remaining blocks are abandoned; the message
+  // names kernel, block, thread and address.
   virtual ExecResult<void> Launch(std::string_view kernel, const LaunchConfig& config) = 0;
 };
 

@@ -16,20 +16,21 @@
 
 namespace torpor::emulator {
 
-// A program of kernels that are not PTX yet.
+// A program of kernels in another format than PTX (see KernelSource). Thread-safe after
+// PlaceMemories.
 class SourceProgram : public KernelProgram {
  public:
   SourceProgram(std::shared_ptr<const KernelSource> source, DeviceMemory& memory,
                 const DeviceTraits& traits);
 
-  // Once, before all else.
+  // Allocates and initialises the source's memories. Call once, before any other function.
   ExecResult<void> PlaceMemories();
 
   std::vector<KernelInfo> kernels() const override { return source_->kernels(); }
   const KernelInfo* FindKernel(std::string_view name) const override;
 
  private:
-  // A kernel as PTX.
+  // A kernel translated to PTX and parsed.
   struct Translation {
     explicit Translation(ptx::Module module);
 
@@ -38,7 +39,7 @@ class SourceProgram : public KernelProgram {
     std::unique_ptr<Kernel> kernel;
   };
 
-  // Where a kernel's is. Others' launches do not wait while it is made.
+  // Place of a kernel's translation. Launches of other kernels do not wait during a translation.
   struct Slot {
     std::mutex making;
     std::unique_ptr<Translation> made;          // guarded by `making`

@@ -1,6 +1,6 @@
 // The polynomials are least-maximum fits, computed in double precision; each comment gives the
-// fit's own error. Adding 1.5 * 2^23 to a number of less than 2^22 rounds it to an integer, which
-// then stands in the low bits: that needs no conversion that NaN would make undefined.
+// error of the fit. Adding 1.5 * 2^23 to a number below 2^22 rounds to an integer in the low bits,
+// without a conversion, undefined for NaN.
 #include "emulator/exec/codegen/approximation.h"
 
 #include <limits>
@@ -58,7 +58,7 @@ llvm::Value* Approximation::PowerOfTwo(Value* exponent) const {
 }
 
 llvm::Value* Approximation::Exp2(Value* x) const {
-  // Beyond these the result is 0 or infinite anyway.
+  // Beyond the limits the result is 0 or infinite anyway.
   constexpr double kLimit = 200;
   x = b_.CreateSelect(b_.CreateFCmpOGT(x, Real(x, kLimit)), Real(x, kLimit), x);
   x = b_.CreateSelect(b_.CreateFCmpOLT(x, Real(x, -kLimit)), Real(x, -kLimit), x);
@@ -111,7 +111,7 @@ llvm::Value* Approximation::Wave(Value* x, std::uint32_t quadrants) const {
   constexpr double kTwoByPi = 0.63661977236758134;
   Value* rounded = Fma(x, Real(x, kTwoByPi), Real(x, kRoundingMagic));
   Value* turns = b_.CreateFSub(rounded, Real(x, kRoundingMagic));
-  // x minus turns * pi/2, which is the sum of three floats
+  // x minus turns * pi/2, with pi/2 as the sum of three floats
   Value* angle = Fma(turns, Real(x, -0x1.921fb6p+0), x);
   angle = Fma(turns, Real(x, 0x1.777a5cp-25), angle);
   angle = Fma(turns, Real(x, 0x1.ee59dap-50), angle);

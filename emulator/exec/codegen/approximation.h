@@ -7,9 +7,9 @@
 
 namespace torpor::emulator {
 
-// Code for the special functions of f32, lane-wise and without a call. The argument is a float or
-// a vector of them. Errors, measured over all magnitudes, are a few units of the last place where
-// nothing else is said: less than the PTX manual allows. NaN stays NaN.
+// Code for the special functions of f32, lane-wise and without a call. Arguments are floats or
+// vectors of floats. Unless noted, errors, measured over all magnitudes, are a few units of the
+// last place: less than the PTX manual allows. NaN stays NaN.
 class Approximation {
  public:
   using Value = llvm::Value;

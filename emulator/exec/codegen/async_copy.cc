@@ -15,7 +15,7 @@ using ptx::Type;
 
 namespace {
 
-// What a copy moves of the word at `offset`: the bytes that the fourth operand leaves.
+// The word at `offset` of a copy's source, with zeros for bytes that the fourth operand excludes.
 Value* AsyncWord(OperandBuilder& to, MemoryAccess& memory, const Operand& fourth, Address from,
                  std::uint64_t offset, Value* mask) {
   LaneBuilder& code = to.code();
@@ -44,7 +44,7 @@ Value* AsyncWord(OperandBuilder& to, MemoryAccess& memory, const Operand& fourth
   return keep == nullptr ? copied : code->CreateAnd(copied, keep);
 }
 
-// Copies whose addresses follow no pattern, which mostly a part of the lanes do.
+// Copies at addresses without a pattern. Usually only some of the lanes are active.
 void CopyByLane(LaneBuilder& code, MemoryAccess& memory, const Address& destination,
                 const Address& from, unsigned words, Value* mask) {
   const auto bytes = words * 4;
@@ -97,7 +97,7 @@ void EmitAsyncCopy(OperandBuilder& to, MemoryAccess& memory, const Instruction& 
       return CopyByLane(code, memory, destination, from, words, mask);
     }
     if (copies_all) return memory.Store(destination, access, memory.Load(from, access, mask), mask);
-    // What the source lacks is zero.
+    // Bytes missing in the source are zero.
     for (unsigned i = 0; i < words; ++i) {
       const std::uint64_t offset = std::uint64_t{4} * i;
       Value* word = AsyncWord(to, memory, operands[3], from, offset, mask);

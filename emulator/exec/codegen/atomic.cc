@@ -1,4 +1,4 @@
-// atom and red: one lane after the other.
+// atom and red, lane after lane.
 #include <llvm/Transforms/Utils/LowerAtomic.h>
 
 #include "emulator/exec/codegen/float_values.h"
@@ -49,7 +49,7 @@ bool IsAtomic(const Instruction& instruction, Type type) {
          AtomicOperation(instruction, type) != AtomicRMWInst::BAD_BINOP;
 }
 
-// Of one 16-bit float, or of two in 32 bits.
+// `bits` of a 16-bit float, or of a pair in 32 bits.
 Value* CombineHalves(LaneBuilder& code, const Instruction& instruction, Value* a, Value* b,
                      Type type) {
   Value* result = nullptr;
@@ -70,7 +70,8 @@ Value* CombineHalves(LaneBuilder& code, const Instruction& instruction, Value* a
   return result;
 }
 
-// No processor adds 16-bit floats atomically: try until nobody came in between.
+// Processors have no atomic addition of 16-bit floats: compare and exchange until no other thread
+// came in between.
 Value* AtomicHalf(LaneBuilder& code, const Instruction& instruction, Value* pointer,
                   Value* operand) {
   llvm::Type* type = operand->getType();
@@ -103,7 +104,7 @@ Value* AtomicLane(LaneBuilder& code, const Instruction& instruction, Value* poin
   return code->CreateAtomicRMW(operation, pointer, operand, align, kOrder);
 }
 
-// A block runs on one thread of the host: nobody comes between.
+// A block runs on one thread of the host, so plain loads and stores are atomic in shared memory.
 Value* AtomicSharedLane(LaneBuilder& code, const Instruction& instruction, Value* pointer,
                         Value* operand, Value* compare, llvm::Type* type) {
   const llvm::Align align(type->getPrimitiveSizeInBits() / 8);
@@ -167,7 +168,7 @@ void EmitAtomicElement(OperandBuilder& to, MemoryAccess& memory, const Instructi
 
 }  // namespace
 
-// Each element of a vector is an atomic access of its own.
+// Each element of a vector is a separate atomic access.
 void EmitAtomic(OperandBuilder& to, MemoryAccess& memory, const Instruction& instruction) {
   const std::size_t first = instruction.opcode == Opcode::kAtom ? 1 : 0;
   const bool swap = instruction.Has(Modifier::kCas);

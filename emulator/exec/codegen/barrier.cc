@@ -44,8 +44,8 @@ void WriteBarrierResult(OperandBuilder& to, const Instruction& instruction, Barr
   to.Write(instruction, destination, holds, Type::kPred);
 }
 
-// barrier.cluster.arrive and .wait. Who arrives must wait later, and a cluster is one block: it is
-// enough that all wait for each other there.
+// barrier.cluster.arrive and .wait. A cluster is one block, and every arriving thread must wait
+// later: it is enough to synchronise at .wait.
 void EmitClusterBarrier(OperandBuilder& to, Suspension& suspension,
                         const Instruction& instruction) {
   LaneBuilder& code = to.code();
@@ -68,7 +68,7 @@ void EmitBarrier(OperandBuilder& to, Suspension& suspension, const Instruction& 
   const bool cluster = instruction.operands.empty() && instruction.Has(Modifier::kCluster);
   if (cluster) return EmitClusterBarrier(to, suspension, instruction);
   if (instruction.Has(Modifier::kWarp)) {
-    // All that it waits for have arrived; see EmitWarpBarrierEnd.
+    // All members have arrived; see BranchBuilder::EndWarpBarrier.
     code->CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
     return;
   }

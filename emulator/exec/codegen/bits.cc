@@ -12,7 +12,7 @@ using ptx::Type;
 
 namespace {
 
-// PTX clamps shift amounts to the width, LLVM leaves them undefined.
+// PTX clamps shift amounts to the width; LLVM leaves larger amounts undefined.
 Value* ClampedShift(LaneBuilder& code, Value* value, Value* amount,
                     llvm::Instruction::BinaryOps op) {
   const unsigned bits = Bits(value);
@@ -26,7 +26,8 @@ Value* ClampedShift(LaneBuilder& code, Value* value, Value* amount,
   return code->CreateSelect(in_range, code->CreateBinOp(op, value, safe), Like(value, 0));
 }
 
-// The 4-bit selector of a result byte of prmt: which of eight bytes, and whether its sign.
+// The 4-bit selector of a result byte of prmt: number of a source byte (3 bits), and whether to
+// replicate the byte's sign.
 Value* PermuteSelector(LaneBuilder& code, const Instruction& instruction, Value* control,
                        unsigned byte) {
   const auto modulo4 = [&](Value* value) { return code->CreateAnd(value, Like(value, 3)); };
@@ -211,7 +212,7 @@ void EmitFindBit(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], result, Type::kU32);
 }
 
-// bmsk: `b` ones from bit `a` up.
+// bmsk d, a, b: `b` 1-bits from bit `a` up.
 void EmitMask(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 3)) return;
@@ -266,8 +267,8 @@ void EmitPermute(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], result, Type::kB32);
 }
 
-// fns d, mask, base, offset: the offset-th set bit, counted from base on upwards, or downwards if
-// the offset is negative; base itself if it is 0. All ones if there is none.
+// fns d, mask, base, offset: position of the offset-th set bit, counted from `base` upwards, or
+// downwards if `offset` is negative. Offset 0 asks for `base` itself. 0xffffffff if no bit matches.
 void EmitFindNth(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 4)) return;

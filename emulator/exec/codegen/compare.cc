@@ -14,7 +14,7 @@ using ptx::Type;
 
 namespace {
 
-// The bits of what `set` gives for true.
+// The bits of true as a result of `set`.
 std::uint64_t One(ptx::Type type) {
   switch (type) {
     case ptx::Type::kF16:
@@ -68,7 +68,8 @@ void EmitSetp(OperandBuilder& to, const Instruction& instruction) {
     if (IsHalfPair(type)) return to.Unsupported(instruction, "one predicate for a pair");
     return to.Write(instruction, destination, Combine(to, instruction, compared, 3), Type::kPred);
   }
-  // p|q: of pairs one predicate a half, else the comparison and its opposite.
+  // p
+  // q: for pairs the comparisons of both halves, else the comparison and the negation.
   Value* second = IsHalfPair(type) ? Compare(to, instruction, type, 1) : code->CreateNot(compared);
   Value* both[] = {Combine(to, instruction, compared, 3), Combine(to, instruction, second, 3)};
   for (unsigned i = 0; i < 2 && i < destination.elements.size(); ++i) {
@@ -87,7 +88,7 @@ void EmitSet(OperandBuilder& to, const Instruction& instruction) {
   const bool pair = IsHalfPair(source);
   const bool matches = pair ? bits == 32 && type != Type::kF32 : !IsHalfPair(type);
   if (!matches) return to.Unsupported(instruction);
-  // Of a pair, each half of the result tells of one comparison.
+  // For a pair, each half of the result holds a comparison.
   std::uint64_t truth = One(type);
   if (pair) truth &= 0xffff;
   Value* result = nullptr;
@@ -111,7 +112,7 @@ void EmitSelp(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], result, type);
 }
 
-// slct: a if c >= 0, else b.
+// slct d, a, b, c: a if c >= 0, otherwise b.
 void EmitSlct(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 4) || instruction.types.size() != 2) {

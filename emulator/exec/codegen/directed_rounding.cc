@@ -78,7 +78,7 @@ llvm::Value* DirectedRounding::EmitRegister(RoundedOperation operation, Rounding
   return b_.CreateIntrinsic(InstructionOf(operation, is_double), {}, arguments);
 }
 
-// One register, with the number in each lane.
+// A vector register with the number in each lane.
 llvm::Value* DirectedRounding::Widen(Value* scalar) {
   return b_.CreateVectorSplat(kRegisterBits / scalar->getType()->getScalarSizeInBits(), scalar);
 }

@@ -8,19 +8,19 @@
 
 namespace torpor::emulator {
 
-// Arithmetic that is not rounded to nearest, by instructions that carry their rounding (AVX-512).
-// CUDA's own expf() needs it.
+// Arithmetic with directed rounding, by AVX-512 instructions with an embedded rounding mode. CUDA's
+// expf() uses directed rounding.
 class DirectedRounding {
  public:
   using Value = llvm::Value;
 
   explicit DirectedRounding(llvm::IRBuilder<>& builder) : b_(builder) {}
 
-  // Whether this CPU, for which the code is generated, has such an instruction.
+  // Whether the CPU has an instruction for `operation`.
   static bool Has(RoundedOperation operation);
 
-  // `inputs` are floats or doubles, or vectors of 32 of them; the result is of their type.
-  // `rounding` is not kNearest.
+  // `inputs` are floats or doubles, or vectors of 32; the result has the same type. `rounding` is
+  // not kNearest.
   Value* Emit(RoundedOperation operation, Rounding rounding, const std::vector<Value*>& inputs);
 
  private:

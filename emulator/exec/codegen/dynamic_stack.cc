@@ -1,5 +1,5 @@
-// alloca, stacksave and stackrestore. The warp has one stack of local memory: an allocation is as
-// large for every lane as the largest of them.
+// alloca, stacksave and stackrestore. All lanes share the warp's stack of local memory: every lane
+// gets as many bytes as the largest request.
 #include <algorithm>
 #include <cstddef>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kStackAlignment = 16;
 constexpr std::uint64_t kMaxAlignment = 4096;
-// More than there ever is; sums of it do not wrap.
+// Larger than any stack; sums do not wrap.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 32;
 
 }  // namespace
@@ -64,7 +64,7 @@ void EmitStackSave(OperandBuilder& to, LocalStack& stack, const Instruction& ins
   to.Write(instruction, instruction.operands[0], to.scalar() ? top : code.Spread(top), Type::kU64);
 }
 
-// Others may hold what they have allocated behind it, so it frees nothing unless all lanes run.
+// Frees memory only if all lanes run: waiting lanes may own later allocations.
 void EmitStackRestore(OperandBuilder& to, LocalStack& stack, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 1)) return;

@@ -23,7 +23,7 @@ bool IsRounded(const Instruction& instruction) {
   return RoundingOf(instruction) != Rounding::kNearest;
 }
 
-// What the CPU has no instruction for, the runtime does lane by lane.
+// Without a CPU instruction, the runtime computes lane by lane.
 Value* Rounded(OperandBuilder& to, const Instruction& instruction, RoundedOperation operation,
                const std::vector<Value*>& inputs, Type result) {
   LaneBuilder& code = to.code();

@@ -9,7 +9,7 @@
 namespace torpor::emulator {
 namespace {
 
-// Hands a function of the table the builders that it takes.
+// Calls a function of the table with the right builders.
 struct Dispatch {
   const ptx::Instruction& instruction;
   OperandBuilder& operands;
@@ -100,7 +100,7 @@ void FunctionEmitter::EmitInstruction(const ptx::Instruction& instruction) {
              *emit);
 }
 
-// In the midst of another instruction, whose shape stays.
+// Called in the midst of another instruction; restores the shape.
 void FunctionEmitter::Recompute(const ptx::Instruction& origin) {
   const ptx::LaneShape shape = operands_.result();
   EmitInstruction(origin);

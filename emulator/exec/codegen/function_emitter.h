@@ -27,9 +27,9 @@
 
 namespace torpor::emulator {
 
-// Translates one PTX function, block by block and instruction by instruction (see opcodes.h), with
-// builders that it puts together. Every value is a vector of 32 lanes, or the scalar of lane 0
-// where the analysis found the lanes linear.
+// Translates a PTX function, block by block and instruction by instruction (see opcodes.h). Owns
+// the builders. Every value is a vector of 32 lanes, or lane 0's scalar if the analysis found the
+// lanes linear. Not thread-safe.
 class FunctionEmitter {
  public:
   // `source` has blocks. `target` is the function's declaration. All arguments must outlive the

@@ -14,7 +14,7 @@ using ptx::Type;
 
 namespace {
 
-// What an operation on halves reads; 0 if there is none.
+// Number of operands of an operation on halves; 0 for other opcodes.
 std::size_t HalfOperands(Opcode opcode) {
   switch (opcode) {
     case Opcode::kFma:
@@ -95,7 +95,7 @@ bool EmitHalf(OperandBuilder& to, const Instruction& instruction) {
   return true;
 }
 
-// cvt.rn.f16x2.f32 d, high, low, and all conversions between one 16-bit float and something else.
+// cvt.rn.f16x2.f32 d, high, low, and all conversions between a 16-bit float and another type.
 void EmitHalfCvt(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const Type into = instruction.types[0];

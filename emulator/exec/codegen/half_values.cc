@@ -1,7 +1,7 @@
-// f16 and bf16, alone or in pairs. A sum or product of two is computed as f32 and rounded once
-// more, which gives the same as computing it directly: f32 has more than twice as many digits.
-// That does not hold for fma, nor for what is converted from more than 24 digits; those are f64,
-// rounded to odd until the last step.
+// f16 and bf16, alone or in pairs. Sums and products are computed as f32 and rounded once more,
+// with the same result as direct computation: f32 has more than twice as many digits. The rule
+// fails for fma and for conversions from more than 24 digits: both use f64, rounded to odd until
+// the last step.
 #include "emulator/exec/codegen/half_values.h"
 
 #include "emulator/exec/codegen/float_values.h"
@@ -18,8 +18,8 @@ namespace {
 
 bool IsBrain(Type type) { return type == Type::kBf16 || type == Type::kBf16x2; }
 
-// The bits of a number rounded to odd: an inexact one has its last bit set, so that it lies on
-// the same side of everything shorter as the exact number. `near` was rounded to nearest.
+// The bits of a number rounded to odd, from `near`, rounded to nearest. Inexact numbers get the
+// last bit set, and so compare with all shorter numbers as the exact number does.
 Value* OddBits(LaneBuilder& code, Value* near, Value* inexact, Value* too_large) {
   Value* bits = code.ToInt(near);
   Value* cut = code->CreateSelect(too_large, code->CreateSub(bits, Like(bits, 1)), bits);
@@ -104,7 +104,7 @@ Value* SumToOdd(LaneBuilder& code, Value* a, Value* b) {
   return OddBits(code, sum, code->CreateFCmpONE(error, zero), too_large);
 }
 
-// f64 has 53 digits: of integers that may have more, those behind the first 21 round to odd.
+// f64 has 53 digits: rounds longer integers to odd, at bit 11.
 Value* IntegerToOdd(LaneBuilder& code, Value* value, bool is_signed) {
   if (Bits(value) == 64) {
     constexpr std::uint64_t kSmall = std::uint64_t{1} << 32;

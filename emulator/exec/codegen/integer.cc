@@ -43,13 +43,13 @@ Value* DivideNarrow(LaneBuilder& code, Value* a, Value* b, bool is_signed, bool 
                    : quotient;
 }
 
-// The processor traps on a division by zero and on the one that overflows; a GPU does not.
+// Processors trap on division by zero and on overflow; a GPU does not.
 Value* Divide(LaneBuilder& code, Value* a, Value* b, bool is_signed, bool remainder) {
   Value* zero = code->CreateICmpEQ(b, Like(b, 0));
   Value* divisor = code->CreateSelect(zero, Like(b, 1), b);
   Value* overflow = nullptr;
   if (is_signed) {
-    // x / -1 is -x, also where that overflows.
+    // x / -1 is -x, even on overflow.
     overflow = code->CreateICmpEQ(b, Like(b, ~std::uint64_t{0}));
     divisor = code->CreateSelect(overflow, Like(b, 1), divisor);
   }
@@ -71,7 +71,7 @@ Value* IntegerExtreme(LaneBuilder& code, const Instruction& instruction, Value* 
   return code->CreateBinaryIntrinsic(llvm::Intrinsic::smax, result, Like(result, 0));
 }
 
-// add, min and max of two numbers of 16 bits in one register.
+// add, min and max of two 16-bit numbers in a register.
 void EmitIntegerPair(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const Type type = instruction.type();

@@ -25,14 +25,14 @@ bool IsFragment(const Operand& operand, const MatrixInstruction& matrix, MatrixP
          operand.elements.size() == matrix.registers(part);
 }
 
-// What the first active lane holds.
+// The value of the first active lane.
 Value* FirstLane(LaneBuilder& code, Value* lanes, Value* mask) {
   Value* first =
       code->CreateBinaryIntrinsic(llvm::Intrinsic::cttz, code.MaskBits(mask), code->getTrue());
   return code->CreateExtractElement(lanes, first);
 }
 
-// The generic address that all lanes give.
+// The generic address given by all lanes.
 Value* WarpAddress(LaneBuilder& code, MemoryAccess& memory, const Address& address, Value* mask) {
   Value* value = address.value;
   if (!address.shape.uniform()) {

@@ -19,7 +19,7 @@ using llvm::Value;
 using ptx::MatrixPart;
 using ptx::Type;
 
-// A row of D at a time is a vector that takes up A's elements, one by one, times B's rows.
+// Computes a row of D at a time: a vector that sums A's elements times B's rows.
 class ProductBuilder {
  public:
   ProductBuilder(llvm::Function& function, const ptx::MatrixInstruction& matrix)
@@ -46,7 +46,7 @@ class ProductBuilder {
   }
 
  private:
-  // That are computed at once, since each is a chain in which every step waits for the one before.
+  // Rows computed at once: each row is a chain of dependent steps.
   static constexpr unsigned kRows = 8;
 
   bool IsBits() const { return matrix_.a == Type::kB1; }
@@ -62,7 +62,7 @@ class ProductBuilder {
   unsigned chunk() const { return number_->isDoubleTy() ? 8 : 16; }
 
   Value* Argument(MatrixPart part) {
-    // The order of the function's arguments is that of the instruction.
+    // Arguments are in the order of the instruction: D, A, B, C.
     return function_.getArg((static_cast<unsigned>(part) + 1) % 4);
   }
   llvm::Type* RegisterType(MatrixPart part) {
@@ -104,7 +104,7 @@ class ProductBuilder {
   }
   llvm::Type* Numbers(const Value* like) { return llvm::FixedVectorType::get(number_, Size(like)); }
 
-  // The elements of one register, lane after lane, as numbers to compute with.
+  // Converts the elements of a register, lane after lane, to numbers.
   Value* Widen(Value* packed, Type type) {
     switch (type) {
       case Type::kF16: {
@@ -191,8 +191,8 @@ class ProductBuilder {
     }
   }
 
-  // Doubles are in their fragment as they are computed with. D may lie where A does, and is written
-  // after all rows that are computed at once.
+  // Uses doubles in the fragment's order. D may lie at the same place as A: D is written after all
+  // rows computed at once.
   Value* ArrangeA() {
     if (matrix_.a == Type::kF64 && matrix_.m == kRows) return Argument(MatrixPart::kA);
     Value* numbers = Scratch(matrix_.m * depth_);
@@ -270,7 +270,7 @@ class ProductBuilder {
     }
   }
 
-  // Where A's element (row, k) lies, less what depends on the row.
+  // Offset of A's element (0, k).
   unsigned OffsetInA(unsigned k) const {
     if (matrix_.a_column) return k * matrix_.m;
     const unsigned block = BlockDepth(MatrixPart::kA);

@@ -28,8 +28,8 @@ Value* TransposeHalves(LaneBuilder& code, Value* matrix) {
   return code->CreateBitCast(code->CreateShuffleVector(halves, indices), Lanes(code->getInt32Ty()));
 }
 
-// Where the words of matrix `index` are, of which each lane holds one: the addresses of its rows
-// are those of lanes 8 * index to 8 * index + 7. `mask` becomes the lanes whose row is given.
+// Addresses of the words of matrix `index`, a word for each lane. Lanes 8 * index to 8 * index + 7
+// give the addresses of the matrix's rows. Reduces `mask` to lanes with a given row.
 Address MatrixWords(LaneBuilder& code, const Address& rows, unsigned index, Value*& mask) {
   llvm::Type* number = rows.value->getType()->getScalarType();
   std::vector<int> suppliers;

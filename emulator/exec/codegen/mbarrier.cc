@@ -1,4 +1,4 @@
-// mbarrier, and what asynchronous copies do to one. The copies themselves are done at once.
+// mbarrier, and arrivals of asynchronous copies. The copies themselves complete at once.
 #include "emulator/exec/interface/mbarrier.h"
 
 #include <cstddef>
@@ -35,7 +35,7 @@ Value* CallMbarrier(OperandBuilder& to, MemoryAccess& memory, MbarrierOperation 
   return code.Unspill(results, code->getInt64Ty());
 }
 
-// The state that an arrival returns is the whole word.
+// An arrival returns the whole word as state.
 void EmitPendingCount(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 2)) return;
@@ -94,8 +94,8 @@ void EmitMbarrier(OperandBuilder& to, MemoryAccess& memory, const Instruction& i
   });
 }
 
-// cp.async.mbarrier.arrive [barrier]: the thread's copies are complete, so it arrives now. Unless
-// .noinc the barrier was to expect one arrival more for it, which makes up for the arrival.
+// cp.async.mbarrier.arrive [barrier]: arrives now, as the thread's copies are complete. Without
+// .noinc the barrier would also expect an additional arrival, so both cancel out.
 void EmitCopyArrival(OperandBuilder& to, MemoryAccess& memory, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (instruction.operands.size() != 1 || instruction.operands[0].kind != Operand::Kind::kAddress) {

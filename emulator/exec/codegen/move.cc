@@ -14,7 +14,7 @@ using ptx::Type;
 
 namespace {
 
-// Packs {a, b, ...} into one register, or unpacks one into several.
+// Packs {a, b, ...} into a register, or unpacks a register.
 void EmitMovVector(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const Type type = instruction.type();
@@ -63,7 +63,7 @@ void EmitMov(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], to.Read(instruction.operands[1], type), type);
 }
 
-// Generic addresses are addresses of this process; only shared memory has offsets of its own.
+// Generic addresses are addresses of this process; only addresses of shared memory are offsets.
 void EmitCvta(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 2)) return;

@@ -81,7 +81,7 @@ Value* ToByteFloat(LaneBuilder& code, const Instruction& instruction, Value* val
       code->CreateLShr(code->CreateAdd(code->CreateAdd(magnitude, half), odd), Like(bits, shift));
   const std::uint64_t exponents = std::uint64_t{kF32Bias - format.bias} << format.fraction_bits;
   Value* normal = code->CreateSub(cut, Like(bits, exponents));
-  // Of subnormal ones: adding a number whose last bit is the unit rounds to units.
+  // For subnormal numbers: adding a number with a last bit of one unit rounds to units.
   const unsigned unit_exponent = kF32Bias + 1 - format.bias - format.fraction_bits;
   const std::uint64_t large = std::uint64_t{unit_exponent + kF32FractionBits} << kF32FractionBits;
   llvm::Type* real = value->getType();

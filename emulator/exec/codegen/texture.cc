@@ -66,7 +66,7 @@ std::optional<TextureQuery> QueryOf(const Instruction& instruction) {
   return std::nullopt;
 }
 
-// How many of the address's coordinates count; what follows pads to a vector.
+// Number of coordinates in use; the remaining elements pad to a vector.
 unsigned CoordinateCount(TextureGeometry geometry) {
   return Dimensions(geometry) + (IsLayered(geometry) ? 1 : 0);
 }
@@ -79,7 +79,7 @@ bool IsObject(const Operand& operand, unsigned coordinates) {
          operand.bits == 0 && operand.elements.size() >= coordinates;
 }
 
-// A single register may stand for a vector of one.
+// A single register may stand for a one-element vector.
 const Operand& Element(const Operand& operand, unsigned index) {
   return operand.kind == Operand::Kind::kVector ? operand.elements[index] : operand;
 }

@@ -16,7 +16,8 @@
 
 namespace torpor::emulator {
 
-// One kernel and what it calls, translated to one LLVM module.
+// A kernel and all functions called, translated to an LLVM module. Not thread-safe; `module`,
+// `layout` and `context` must outlive the unit.
 class Unit {
  public:
   Unit(const ptx::Module& module, std::uint32_t kernel, const KernelLayout& layout,

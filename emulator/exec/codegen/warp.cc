@@ -1,4 +1,4 @@
-// Shuffles, votes and what else involves a whole warp.
+// Shuffles, votes and other instructions of a whole warp.
 #include <cstddef>
 
 #include "emulator/exec/codegen/float_values.h"
@@ -14,7 +14,7 @@ using ptx::Type;
 
 namespace {
 
-// The lane that each lane reads, and whether that is in the group (`valid`).
+// The source lane of each lane, and whether the source is in the lane's group (`valid`).
 Value* ShuffleSource(LaneBuilder& code, const Instruction& instruction, Value* lane, Value* clamp,
                      Value*& valid) {
   Value* self = code.Spread(code->getInt32(0), 1, code.row_lanes());
@@ -41,8 +41,8 @@ Value* ShuffleSource(LaneBuilder& code, const Instruction& instruction, Value* l
   return five_bits(code->CreateSelect(valid, source, self));
 }
 
-// The least or the greatest f32, perhaps of magnitudes. Lanes that are no members count as the
-// value that never wins.
+// Minimum or maximum of f32, or of magnitudes. Lanes outside `members` count as a value that never
+// wins.
 Value* ReduceFloat(LaneBuilder& code, const Instruction& instruction, Value* value,
                    Value* members) {
   const bool minimum = instruction.Has(Modifier::kMin);
@@ -223,7 +223,7 @@ void EmitActiveMask(OperandBuilder& to, const Instruction& instruction) {
            Type::kB32);
 }
 
-// A block runs on one thread of the host, so its own order needs no instruction.
+// A block runs on one thread of the host, so a fence within a block needs no instruction.
 void EmitFence(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const bool block_only = instruction.Has(Modifier::kCta);

@@ -7,11 +7,11 @@
 
 namespace torpor::emulator {
 
-// Device memory as kernels see it: device addresses are host addresses of this process inside
-// one window; pages that back no allocation are inaccessible, so that a stray access inside the
-// window faults and exec turns the fault into kIllegalAddress. Addresses outside the window are
-// legal only where `IsAccessible` says so (registered host memory).
-// Implemented by driver; called by kernels from any thread.
+// Device memory as kernels see it. Device addresses are host addresses of the process inside a
+// single window. Pages of the window without an allocation are inaccessible: a stray access faults,
+// and exec turns the fault into kIllegalAddress. Outside the window, only addresses for which
+// IsAccessible returns true are legal (registered host memory). Implemented by driver; called by
+// kernels from any thread.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;

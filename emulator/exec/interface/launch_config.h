@@ -25,7 +25,7 @@ struct LaunchConfig {
       nullptr;  // KernelInfo::parameter_bytes bytes; read before Launch returns
 };
 
-// What a running kernel sees of its device.
+// Properties of the device that a running kernel can observe.
 struct DeviceTraits {
   std::uint32_t multiprocessors = 16;
   std::uint32_t compute_capability = 120;  // 10 * major + minor

@@ -4,9 +4,9 @@
 
 namespace torpor::emulator {
 
-// What an mbarrier object of PTX holds; it is one word of shared memory. A phase ends when all
-// expected arrivals and all expected bytes have come. Only warps of one block reach it, and these
-// take turns on one thread of the host.
+// An mbarrier object of PTX: a 64-bit word of shared memory. A phase ends when all expected
+// arrivals and all expected bytes have come. Not thread-safe: only warps of the same block reach an
+// mbarrier, and all run on the same host thread.
 struct Mbarrier {
   static constexpr std::uint32_t kMaxCount = (1U << 20) - 1;
   static constexpr unsigned kPendingShift = 20;  // where `pending` lies in the word

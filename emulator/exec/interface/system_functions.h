@@ -4,11 +4,12 @@
 
 namespace torpor::emulator {
 
-// Whether a device function without a body is one that a GPU's system has: those that codegen
-// knows, and the device runtime's, which make the kernel that calls them an unsupported one.
+// Whether a GPU's system provides the device function `name`, so that a module need not define the
+// function. Codegen translates some calls; a call of the device runtime makes the kernel
+// unsupported.
 bool IsSystemFunction(std::string_view name);
 
-// The device runtime (libcudadevrt): what kernels that launch kernels call.
+// Whether `name` belongs to the device runtime (libcudadevrt), used to launch kernels from kernels.
 bool IsDeviceRuntimeFunction(std::string_view name);
 
 }  // namespace torpor::emulator

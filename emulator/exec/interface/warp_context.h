@@ -11,16 +11,16 @@ inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kReservedSharedBytes = 1024;
 
 struct TextureLanes;
-// Barriers that a block's threads name, and one more: barrier.cluster's.
+// Named barriers of a block. The barrier behind the last is barrier.cluster's.
 inline constexpr std::uint32_t kBlockBarriers = 16;
 inline constexpr std::uint32_t kClusterBarrier = kBlockBarriers;
 
 struct WarpContext;
 
-// What a warp does at a barrier: wait, go on at once, or wait and learn how many predicates of all
-// threads hold, whether all do, whether any does.
+// Action of a warp at a barrier: wait, go on at once, or wait for a reduction over the predicates
+// of all threads (number of true predicates, all, any).
 enum class BarrierMode : std::uint32_t { kSync, kArrive, kPopc, kAnd, kOr };
-// What mbarrier does; see mbarrier.h.
+// Operations on an mbarrier; see mbarrier.h.
 enum class MbarrierOperation : std::uint32_t {
   kInit,
   kInvalidate,
@@ -44,22 +44,23 @@ enum class RoundedOperation : std::uint32_t {
 };
 enum class Rounding : std::uint32_t { kNearest, kZero, kDown, kUp };
 
-// What the runtime does for generated code. Calls that find an error do not return.
+// Functions of the runtime for generated code. A call that finds an error ends the block and does
+// not return.
 struct RuntimeCalls {
-  // Some lane of `mask` accesses `bytes` at an address that the generated code did not
-  // recognise, or that is not a multiple of `bytes`.
+  // Checks accesses of the lanes of `mask` to `bytes` each, after the generated code found an
+  // address outside the known ranges or not a multiple of `bytes`.
   void (*check_access)(WarpContext*, std::uint32_t mask, const std::uint64_t* addresses,
                        std::uint32_t bytes);
   void (*misaligned_shared)(WarpContext*, std::uint32_t mask);
-  // The next four return 0 only to resumable code: the warp must wait, so the code has to save
-  // its state and return.
-  // `threads` 0 means the whole block. When the warp goes on, the reduction of the kPopc, kAnd and
-  // kOr modes is in barrier_result.
+  // The next four return 0 only to resumable code: the warp must wait, so the code has to save the
+  // state and return. `threads` 0 means the whole block. When the warp goes on, barrier_result
+  // holds the reduction of modes kPopc, kAnd and kOr.
   std::uint32_t (*barrier)(WarpContext*, std::uint32_t id, std::uint32_t threads,
                            std::uint32_t mask, std::uint32_t predicates, std::uint32_t mode);
-  // `barrier` 0 of the whole block in kSync mode, as __syncthreads has it.
+  // Same as `barrier` 0 of the whole block in mode kSync: __syncthreads.
   std::uint32_t (*block_barrier)(WarpContext*);
-  // The warp can go on only when another one, perhaps of another block, has done something.
+  // Lets other warps run; the warp spins until another warp, perhaps of another block, has done
+  // something.
   std::uint32_t (*yield)(WarpContext*);
   // The warp has gone far through memory; its neighbours should follow. Of resumable code only.
   std::uint32_t (*take_turns)(WarpContext*);
@@ -93,9 +94,9 @@ struct RuntimeCalls {
   // cp.async.bulk of the lanes of `mask`; lane-indexed generic addresses and lengths.
   void (*bulk_copy)(WarpContext*, std::uint32_t mask, const std::uint64_t* to,
                     const std::uint64_t* from, const std::uint64_t* bytes);
-  // Between a fragment (register after register, 32 lanes each) and `lines` lines of memory,
-  // `stride` bytes apart. Not 0: elements are so large, and the fragment's lines are the memory's
-  // columns. A load repeats what it has read until it has written `copies` of it.
+  // Copies between a fragment (register after register, 32 lanes each) and `lines` lines of memory,
+  // `stride` bytes apart. If `transposed_bytes` is not 0, elements have as many bytes, and lines of
+  // the fragment are columns of memory. A load writes the fragment `copies` times over.
   void (*load_tile)(WarpContext*, std::uint64_t address, std::uint64_t stride,
                     std::uint8_t* fragment, std::uint32_t lines, std::uint32_t line_bytes,
                     std::uint32_t transposed_bytes, std::uint32_t copies);
@@ -104,9 +105,9 @@ struct RuntimeCalls {
                      std::uint32_t transposed_bytes, std::uint32_t copies);
 };
 
-// What a warp knows. Generated code reads it by offset, and takes all fields before `local` for
-// invariant: `ctaid` and `multiprocessor` change between blocks, but each block is a call of its
-// own, which the compiler of the code does not see together with another.
+// State of a warp that generated code reads by offset. Owned by the runtime; one thread at a time
+// uses a context. Generated code takes all fields before `local` for invariant: `ctaid` and
+// `multiprocessor` change between blocks only, and each block is a separate call of the code.
 struct WarpContext {
   const RuntimeCalls* calls = nullptr;
   const std::uint8_t* parameters = nullptr;
@@ -119,7 +120,7 @@ struct WarpContext {
   std::uint64_t arena_bytes = 0;
   const std::uint32_t* lane_tids = nullptr;  // x[32], y[32], z[32]
   std::uint64_t grid_id = 0;
-  // Zeroed memory through which a cooperative grid synchronises (%envreg1:%envreg2); 0 for others.
+  // Zeroed memory through which a cooperative grid synchronises (%envreg1:%envreg2); else 0.
   std::uint64_t grid_workspace = 0;
   std::uint32_t ctaid[3] = {};
   std::uint32_t nctaid[3] = {};
@@ -139,13 +140,14 @@ struct WarpContext {
   std::uint32_t barrier_result = 0;  // count of predicates << 1 | whether all held
 };
 
-// Runs a warp of a block to its end, then returns 0. Resumable code (KernelLayout::resumable) may
-// return 1 before: the warp waits; calling it again goes on.
+// Entry of a kernel's code: runs a warp of a block to the end and returns 0. Resumable code
+// (KernelLayout::resumable) returns 1 where the warp has to wait; the next call with the same
+// context goes on there.
 using KernelEntry = std::uint32_t (*)(WarpContext*);
 
 inline constexpr std::uint64_t kSavedStateAlignment = 64;
 
-// What generated code tells of itself; it holds one of these.
+// Properties of generated code, stored in the object file as kTraitsSymbol.
 struct CodeTraits {
   std::uint64_t saved_bytes = 0;  // of a warp that waits; a multiple of kSavedStateAlignment
   std::uint64_t scatters = 0;     // not 0: lanes of a warp write to global memory apart

@@ -26,9 +26,9 @@ namespace {
 // Changes whenever generated code does; part of every cache key.
 constexpr char kGeneratorVersion[] = "33";
 
-// LLVM's register allocation takes time that grows much faster than its input. Without it code is
-// about a fifth slower; of more instructions than this, which take it about a second, that is the
-// better bargain.
+// Instructions above which code is compiled without register allocation. The time of LLVM's
+// allocator grows much faster than the input, and reaches about a second here; code without
+// allocation is about a fifth slower.
 constexpr unsigned kMaxAllocatedInstructions = 5000;
 
 constexpr char kPasses[] =
@@ -36,11 +36,11 @@ constexpr char kPasses[] =
     "function(sroa,early-cse<memssa>,sccp,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(licm),gvn,sccp,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg)";
 
-// Registers are variables until a pass promotes them, which in a kernel of very many blocks needs a
-// phi for each of them in nearly each block: PyTorch's scatter by atomic minimum (161,000
-// instructions before any pass, 9,858 blocks) becomes 124,000 phis, 40 s of compilation and an
-// object of 80 MB. Beyond this many instructions, twice what any other kernel of PyTorch's that was
-// met has, they stay in memory, which takes 2 s and 1.5 MB.
+// Instructions above which registers stay in memory. Below, a pass promotes registers, and in a
+// kernel of very many blocks nearly each block then needs a phi for each register: PyTorch's
+// scatter by atomic minimum (161,000 instructions before any pass, 9,858 blocks) becomes 124,000
+// phis, 40 s of compilation and an object of 80 MB. Registers in memory take 2 s and 1.5 MB. The
+// limit is twice the largest other kernel met in PyTorch.
 constexpr unsigned kMaxPromotedInstructions = 120'000;
 
 constexpr char kPassesWithoutPromotion[] =
@@ -135,7 +135,7 @@ ExecResult<std::vector<char>> CompileKernel(const ptx::Module& module, std::uint
   if (translated == nullptr) {
     return Failure<ExecError>{ExecError::kUnsupported, "kernel " + name + ": " + unit.error()};
   }
-  // Hostile PTX may mix types in ways that no check of ours foresees.
+  // Hostile PTX may mix types in ways that our checks do not foresee.
   std::string problem;
   llvm::raw_string_ostream problem_stream(problem);
   if (llvm::verifyModule(*translated, &problem_stream)) {

@@ -10,10 +10,13 @@
 
 namespace torpor::emulator {
 
-// What object code depends on besides its PTX: the processor and this code generator.
+// Names the processor, LLVM and the version of this code generator: with the PTX, all that object
+// code depends on. Part of every cache key. Thread-safe.
 const std::string& TargetDescription();
 
-// Translates a kernel to an object file whose entry is kEntrySymbol.
+// Translates a kernel to an object file with entry kEntrySymbol and traits kTraitsSymbol, for
+// blocks of shape `block_shape`. kUnsupported names the first instruction that the emulator does
+// not know. Thread-safe; takes milliseconds to seconds.
 ExecResult<std::vector<char>> CompileKernel(const ptx::Module& module, std::uint32_t kernel,
                                             const KernelLayout& layout,
                                             const ptx::BlockShape& block_shape);

@@ -17,7 +17,7 @@ using llvm::orc::ExecutorAddr;
 using llvm::orc::ExecutorSymbolDef;
 using llvm::orc::JITDylib;
 
-// One linker for the process; it lives as long as any code might.
+// One linker for the process, never destroyed: code may run until the process ends.
 llvm::orc::LLJIT* Linker() {
   static llvm::orc::LLJIT* const linker = []() -> llvm::orc::LLJIT* {
     llvm::InitializeNativeTarget();
@@ -30,8 +30,8 @@ llvm::orc::LLJIT* Linker() {
   return linker;
 }
 
-// What LLVM calls for operations that the processor lacks. Named here because libm need not be
-// visible to dlsym in a process that opened us with RTLD_LOCAL.
+// Functions that LLVM calls for operations missing in the processor. Named here because dlsym may
+// not see libm in a process that opened us with RTLD_LOCAL.
 llvm::orc::SymbolMap MathSymbols(llvm::orc::LLJIT& linker) {
   llvm::orc::SymbolMap symbols;
   const auto add = [&](const char* name, auto* function) {

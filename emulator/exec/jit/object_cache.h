@@ -6,15 +6,15 @@
 
 namespace torpor::emulator {
 
-// Object code on disk, one file a key. Entries are written to a temporary file and renamed, so
-// processes may share a folder; a damaged entry reads as none. Failures to write are ignored: the
-// cache only saves time.
+// Object code on disk, one file a key. Insert writes a temporary file and renames it, so processes
+// may share a folder. A damaged entry reads as a missing entry. Failures to write are ignored: the
+// cache only saves time. Thread-safe.
 class ObjectCache {
  public:
-  // "" keeps nothing.
+  // An empty `folder` disables the cache.
   explicit ObjectCache(std::string folder) : folder_(std::move(folder)) {}
 
-  // $TORPOR_EMULATOR_CACHE_DIR, else ~/.cache/torpor/ptx.
+  // Uses $TORPOR_EMULATOR_CACHE_DIR, by default ~/.cache/torpor/ptx.
   static ObjectCache FromEnvironment();
 
   std::optional<std::vector<char>> Find(const std::string& key) const;

@@ -9,9 +9,8 @@
 
 namespace torpor::emulator {
 
-// The memory of one resident block. Every 32-bit offset from any address in the shared window,
-// plus or minus kMaxSharedOffset, lies inside the slot, in memory that is either the window or
-// inaccessible.
+// The memory of a resident block. Every 32-bit offset from any address in the shared window, plus
+// or minus kMaxSharedOffset, lies inside the slot: in the window or in inaccessible memory.
 struct ArenaSlot {
   std::uint8_t* shared_end = nullptr;  // the window ends here; buffers are placed at its end
   std::uint8_t* parameters = nullptr;
@@ -19,13 +18,13 @@ struct ArenaSlot {
   std::size_t index = 0;
 };
 
-// One range of addresses that holds the shared, local and parameter memory of all blocks, and
-// nothing else: generated code compares generic addresses with its bounds. Thread-safe.
+// A range of addresses for the shared, local and parameter memory of all blocks, and for no other
+// memory: generated code compares generic addresses with the bounds. Thread-safe.
 class Arena {
  public:
   static Arena& Instance();
 
-  // A slot without memory (shared_end is null) if there is no more.
+  // Returns a slot without memory (shared_end is null) if all address space is in use.
   ArenaSlot Acquire();
   void Release(const ArenaSlot& slot);
 

@@ -16,10 +16,10 @@ namespace {
 
 namespace context = boost::context::detail;
 
-// Set while generated code runs on this thread.
+// The runner of the generated code that runs on this thread, else null.
 thread_local BlockRunner* current_runner = nullptr;
 
-// As Warp::barrier_result has it.
+// In the layout of Warp::barrier_result.
 std::uint32_t PackedResult(const BlockBarrier& barrier) {
   return (barrier.count << 1) | (barrier.all ? 1U : 0U);
 }
@@ -47,7 +47,7 @@ bool BlockRunner::Prepare(KernelJob& job) {
     blocks_.pop_back();
   }
   if (blocks_.empty() && !AddBlock()) return false;
-  // The thread that launches prepares before others do.
+  // The launching thread prepares before any helper.
   if (job.shape.config.cooperative && job.memory.grid_workspace == 0) {
     std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
     std::memset(memory, 0, 256);
@@ -85,7 +85,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.calls = &Runtime();
     warp.parameters = block.slot.parameters;
     warp.symbols = job.memory.symbols;
-    // At the very end of the window, so that the first byte behind it faults if pages allow.
+    // At the very end of the window, so that the first byte behind faults if page sizes allow.
     warp.shared = block.slot.shared_end - RoundUp(buffer, job.memory.shared_alignment);
     warp.local_end = block.slot.local + (i + 1) * job.memory.local_bytes_per_warp;
     warp.window_begin = job.memory.device->window_begin();
@@ -165,10 +165,10 @@ void BlockRunner::RunBlocks(std::uint64_t first, std::uint64_t end) {
   });
 }
 
-// An error anywhere in generated code, even on a fiber's stack or in a signal handler, comes back
-// here. Nothing on the stacks it skips owns anything: faults come from generated code and from
-// CopyUnlessFault, and who calls Escape owns nothing. The signal mask needs no saving: the handler
-// blocks no signals.
+// An error anywhere in generated code, even on a fiber's stack or in a signal handler, jumps back
+// here. No object on the skipped stacks owns resources: faults come from generated code and from
+// CopyUnlessFault, and callers of Escape own nothing. The signal mask needs no saving, as the
+// handler blocks no signals.
 template <typename Body>
 void BlockRunner::CatchFailures(const Body& body) {
   if (sigsetjmp(escape_, 0) != 0) {
@@ -202,7 +202,7 @@ void BlockRunner::Run(std::uint64_t index) {
   RunInTurns();
 }
 
-// All warps of the block are to run from its beginning.
+// Queues all warps of the block, to run from the beginning.
 void BlockRunner::Enqueue(ResidentBlock& block) {
   const std::span<Warp> warps(block.warps.data(), job_->shape.warps());
   ready_.PushAll(warps);
@@ -226,7 +226,7 @@ void BlockRunner::RunInTurns() {
   Escape();
 }
 
-// A warp that waits is in the queue of what it waits for.
+// A waiting warp is in the queue of a barrier or in ready_.
 void BlockRunner::RunResumable() {
   const KernelEntry entry = job_->code.entry;
   while (Warp* const warp = ready_.Pop()) {
@@ -235,7 +235,7 @@ void BlockRunner::RunResumable() {
   }
 }
 
-// Whether the warps here wait for blocks that nobody has started.
+// Whether the warps on this thread may wait for blocks not yet started.
 bool BlockRunner::ShouldStartAnother() {
   constexpr std::size_t kMax = 512;
   constexpr Duration kPatience = std::chrono::milliseconds(2);  // for other threads to come
@@ -248,8 +248,8 @@ bool BlockRunner::ShouldStartAnother() {
   return std::chrono::steady_clock::now() - job_->schedule.start > kPatience;
 }
 
-// One more block beside those that run here. False if there is no memory for it; then the job has
-// failed.
+// Starts another block beside the running blocks. Returns false, and the job has failed, if memory
+// lacks.
 bool BlockRunner::StartAnother() {
   const std::uint64_t index = job_->progress.next_block.fetch_add(1);
   if (index >= job_->shape.blocks()) return true;
@@ -267,7 +267,7 @@ bool BlockRunner::StartAnother() {
   }
 }
 
-// The warps stand wherever they were when their block ended early, some at barriers.
+// The warps of blocks that ended early stand anywhere, some at barriers.
 void BlockRunner::AbandonBlocks() {
   for (const auto& block : blocks_) {
     for (Warp& warp : block->warps) warp.resume = nullptr;
@@ -276,21 +276,21 @@ void BlockRunner::AbandonBlocks() {
   }
 }
 
-// Leaves a warp, or RunInTurns if null, for the next warp that can run, or for RunInTurns if there
-// is none. Returns when the leaver has its turn again. Straight from warp to warp: a round over
-// the scheduler would be two switches.
+// Switches from `warp` (null: from RunInTurns) to the next ready warp, or to RunInTurns if no warp
+// is ready. Returns at the next turn of the caller. Switches straight from warp to warp: a way
+// through RunInTurns would be two switches.
 void BlockRunner::SwitchFrom(Warp* warp) {
   running_ = ready_.Pop();
   KeepLeaver(context::jump_fcontext(running_ == nullptr ? scheduler_ : running_->resume, warp));
 }
 
-// Keeps where the one who left goes on.
+// Keeps the place where the leaver resumes.
 void BlockRunner::KeepLeaver(context::transfer_t transfer) {
   auto* const left = static_cast<Warp*>(transfer.data);
   (left == nullptr ? scheduler_ : left->resume) = transfer.fctx;
 }
 
-// Runs its warp once for each block.
+// Body of a fiber: runs a warp once for each block.
 void BlockRunner::FiberMain(context::transfer_t transfer) {
   BlockRunner& runner = *current_runner;
   Warp& warp = *runner.running_;
@@ -308,10 +308,10 @@ void BlockRunner::ReleaseAfterEnd(ResidentBlock& block) {
   }
 }
 
-// Alone on this thread: what the warp waits for is done by another one. A fiber must not switch to
-// itself: `resume` tells where it was when it last stopped, not where it is.
+// Alone on this thread: the warp waits for another thread. A fiber must not switch to itself, since
+// `resume` is the place of the last stop, not the current place.
 bool BlockRunner::Yield(Warp& warp) {
-  // What the warp waits for may have been up to the one that failed.
+  // The warp may wait for a warp that failed.
   if (job_->progress.failed) Escape();
   if (ShouldStartAnother() && !StartAnother()) Escape();
   if (!IsAlone()) return LetOthersRun(warp);
@@ -342,7 +342,7 @@ bool BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std:
     barrier.count += static_cast<std::uint32_t>(__builtin_popcount(predicates));
     barrier.all = barrier.all && predicates == mask;
   }
-  // Of the last to come; Release tells the others.
+  // The last warp to come; Release hands the result to the other warps.
   warp.barrier_result = PackedResult(barrier);
   const std::uint32_t expected_warps = (threads + kWarpLanes - 1) / kWarpLanes;
   return Arrive(warp, barrier, expected_warps, mode != BarrierMode::kArrive);

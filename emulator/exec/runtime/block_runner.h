@@ -23,14 +23,15 @@ struct ResidentBlock;
 struct Warp : WarpContext {
   BlockRunner* runner = nullptr;
   ResidentBlock* block = nullptr;
-  // Of code that is not resumable: where a warp that waits goes on, or one that has ended begins
-  // its next block; null before its first one.
+  // For code that is not resumable: where a waiting warp goes on, or an ended warp begins the next
+  // block. Null before the first block.
   boost::context::detail::fcontext_t resume = nullptr;
   Warp* next_in_queue = nullptr;
   std::unique_ptr<FiberStack> stack;
 };
 
-// First come, first served. A warp is in one queue at most.
+// Queue of warps, first come, first served. Links the warps themselves: a warp is in at most one
+// queue.
 class WarpQueue {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -40,20 +41,20 @@ class WarpQueue {
     (first_ == nullptr ? first_ : last_->next_in_queue) = &warp;
     last_ = &warp;
   }
-  // Null if there is none.
+  // Returns null if the queue is empty.
   Warp* Pop() {
     Warp* const warp = first_;
     if (warp != nullptr) first_ = warp->next_in_queue;
     return warp;
   }
-  // All of them, in their order.
+  // Appends all `warps`, in order.
   void PushAll(std::span<Warp> warps) {
     for (std::size_t i = 0; i + 1 < warps.size(); ++i) warps[i].next_in_queue = &warps[i + 1];
     warps.back().next_in_queue = nullptr;
     (first_ == nullptr ? first_ : last_->next_in_queue) = &warps.front();
     last_ = &warps.back();
   }
-  // Takes all of `others`, in their order.
+  // Moves all warps of `others` to the end, in order.
   void Append(WarpQueue& others) {
     if (others.empty()) return;
     (first_ == nullptr ? first_ : last_->next_in_queue) = others.first_;
@@ -70,8 +71,8 @@ class WarpQueue {
   Warp* last_ = nullptr;
 };
 
-// One of a block's named barriers. Arrivals are counted in warps: a barrier's thread count is a
-// multiple of 32.
+// A named barrier of a block. Counts arrivals in warps: the thread count of a barrier is a multiple
+// of 32.
 struct BlockBarrier {
   std::uint32_t expected_warps = 0;  // 0: all warps that have not ended
   std::uint32_t arrived = 0;
@@ -81,7 +82,7 @@ struct BlockBarrier {
   WarpQueue waiting;
 };
 
-// What the warps of a block have saved where they wait: `bytes` of each, aligned for vectors.
+// Saved state of a block's waiting warps: `bytes` each, aligned for vectors.
 class SavedStates {
  public:
   void Resize(std::size_t warps, std::uint64_t bytes) {
@@ -110,40 +111,41 @@ struct ResidentBlock {
 // 0x1234, as messages write addresses.
 std::string Hex(std::uint64_t value);
 
-// Runs blocks on the calling thread: the warps of a block one after the other, or, where they
-// wait for each other, by turns, as resumable code or as fibers. Belongs to one thread, which needs
-// an alternate signal stack.
+// Runs blocks on the calling thread. Warps of a block run one after the other; warps that wait for
+// each other take turns, as resumable code or as fibers. Not thread-safe. The calling thread needs
+// an alternate signal stack (InstallSignalStack).
 class BlockRunner {
  public:
   BlockRunner() = default;
 
-  // Before the first block of a job.
+  // Takes memory for the blocks of `job`; call before the first block. Returns false, and the job
+  // has failed, if memory lacks.
   bool Prepare(KernelJob& job);
-  // Blocks [first, end) of the job, one after the other. On a failure, here or elsewhere, which the
-  // job holds, it leaves out the rest.
+  // Runs blocks [first, end) of the job, one after the other. Skips the rest after a failure, on
+  // this thread or another; the job holds the failure.
   void RunBlocks(std::uint64_t first, std::uint64_t end);
-  // The runner that executes a kernel on this thread right now, or null.
+  // Returns the runner whose kernel runs on this thread now, or null. Async-signal-safe.
   static BlockRunner* Current();
 
-  // Called by the warp that runs: what its lane `lane` has done is the job's failure. Escape must
-  // follow, when the caller owns nothing any more.
+  // Fails the job for an error of lane `lane` of the running warp; the message names block and
+  // thread. Call Escape next, when the caller owns nothing any more.
   void Fail(ExecError code, const std::string& what, std::uint32_t lane);
-  // The same where `what` says itself which thread it was.
+  // Same, with a message `what` that already names the thread.
   void Fail(ExecError code, const std::string& what);
-  // Ends the block that runs, wherever its warps are. Nothing on their stacks is destroyed, so
-  // nothing on them may own anything.
+  // Ends the running block, wherever the warps are. Does not run destructors on the warps' stacks,
+  // so objects there must not own resources.
   [[noreturn]] void Escape();
-  // Async-signal-safe.
+  // Ends the running block for a fault of generated code. Async-signal-safe.
   [[noreturn]] void RaiseFault(int signal, std::uint64_t address);
-  // False if there is a fault on the way.
+  // Returns false if reading faults.
   bool CopyUnlessFault(void* to, std::uint64_t from, std::size_t bytes);
 
-  // See RuntimeCalls. False, to resumable code only: the warp must leave its code.
+  // See RuntimeCalls. Returns false, to resumable code only, if the warp must leave the code.
   bool Yield(Warp& warp);
   bool TakeTurns(Warp& warp);
   bool Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
             std::uint32_t predicates, BarrierMode mode);
-  // What Wait does at barrier 0 for all of the block.
+  // Same as Wait at barrier 0 for the whole block.
   bool WaitForBlock(Warp& warp) { return Arrive(warp, warp.block->barriers[0], 0, true); }
   KernelJob& job() { return *job_; }
 
@@ -197,13 +199,13 @@ class BlockRunner {
   std::uint64_t fault_address_ = 0;
 };
 
-// Generated code spends much of its time here where blocks are small.
+// Inline, as kernels with small blocks spend much time here.
 inline bool BlockRunner::Arrive(Warp& warp, BlockBarrier& barrier, std::uint32_t expected_warps,
                                 bool waits) {
   ResidentBlock& block = *warp.block;
   barrier.expected_warps = expected_warps;
   if (++barrier.arrived == 1) ++block.incomplete_barriers;
-  // The last to come has no need to wait for its turn; a warp alone has nobody to wait for.
+  // The last warp to come goes on at once, and so does a single warp.
   if (IsComplete(block, barrier) || !job_->schedule.switches) {
     Release(block, barrier);
   } else if (waits) {

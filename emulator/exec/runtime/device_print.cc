@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMaxCharacters = 1 << 20;
 constexpr int kMaxColumns = 4096;
 
-// snprintf with a format of one conversion.
+// snprintf with a format of a single conversion.
 template <typename... Values>
 void Append(std::string& out, const std::string& conversion, Values... values) {
   char small[256];
@@ -26,7 +26,7 @@ void Append(std::string& out, const std::string& conversion, Values... values) {
   out.append(large.data(), static_cast<std::size_t>(length));
 }
 
-// One printf. The first address that may not be read ends it.
+// State of a printf call. The first unreadable address ends the call.
 class Printer {
  public:
   Printer(const DeviceReader& reader, std::string_view format, std::uint64_t arguments)
@@ -71,7 +71,7 @@ class Printer {
     if (width != 0) conversion += std::to_string(std::min(std::abs(width), kMaxColumns));
   }
 
-  // A negative one is as if there were none.
+  // A negative precision counts as missing.
   void TakePrecision(std::string& conversion) {
     rest_.remove_prefix(1);
     const int precision = TakeNumber();

@@ -7,12 +7,12 @@
 
 namespace torpor::emulator {
 
-// What printf in a kernel does: `arguments` is the address of the arguments, packed as vprintf's
-// caller packs them, each at its natural alignment, 4-byte integers and 8-byte everything else.
-// Writes to stdout, up to 1 MiB, CUDA's customary buffer; the rest is cut, and so are widths and
-// precisions above 4096. Returns the number of arguments, or -1 without a format;
-// kIllegalAddress, and nothing is written, if the kernel may not read the format, an argument or
-// a string that an argument names.
+// Carries out printf of a kernel. `arguments` is the address of the arguments, packed as by callers
+// of vprintf: each at the natural alignment, integers in 4 bytes, all other types in 8. Writes at
+// most 1 MiB to stdout, the size of CUDA's default buffer; cuts the rest, and cuts widths and
+// precisions above 4096. Returns the number of arguments, or -1 without a format. Returns
+// kIllegalAddress, and writes nothing, if the kernel may not read the format, an argument or a
+// string argument.
 ExecResult<int> DevicePrint(const DeviceReader& reader, std::uint64_t format,
                             std::uint64_t arguments);
 

@@ -25,7 +25,7 @@ bool DeviceReader::Read(void* to, std::uint64_t address, std::size_t bytes) cons
 
 bool DeviceReader::ReadText(std::string& text, std::uint64_t address, std::size_t limit) const {
   text.clear();
-  // No piece crosses a multiple of its size, so none reaches into a page behind the string's.
+  // A piece never crosses a multiple of its size, so reading stays in the pages of the string.
   std::array<char, 64> piece;
   while (text.size() < limit) {
     const std::size_t room = piece.size() - address % piece.size();

@@ -8,20 +8,21 @@
 
 namespace torpor::emulator {
 
-// Whether generic addresses of this warp may reach [address, address + bytes): device memory,
-// where what is not backed faults, the arena, or memory that the host has registered.
+// Whether generic addresses of `warp` may reach [address, address + bytes): device memory (pages
+// without an allocation fault), the arena, or registered host memory.
 bool MayAccess(const Warp& warp, std::uint64_t address, std::uint64_t bytes);
 
-// Copies memory out by addresses that a kernel gave to the runtime, under the rules of the
-// kernel's own accesses. Nothing that an address names is touched but through here.
+// Reads memory at addresses given by a kernel, under the rules of the kernel's own accesses. The
+// runtime reads kernel addresses through this class only. Not thread-safe.
 class DeviceReader {
  public:
-  // `warp` runs on the calling thread, and outlives this.
+  // `warp` runs on the calling thread and must outlive the reader.
   explicit DeviceReader(const Warp& warp) : warp_(warp) {}
 
-  // False, and nothing said of what `to` holds, where the kernel may not read.
+  // Returns false, with `to` unspecified, if the kernel may not read the range.
   bool Read(void* to, std::uint64_t address, std::size_t bytes) const;
-  // A string that NUL ends, or its first `limit` characters. False where the kernel may not read.
+  // Reads a NUL-terminated string, or the first `limit` characters. Returns false if the kernel may
+  // not read the string.
   bool ReadText(std::string& text, std::uint64_t address, std::size_t limit) const;
 
  private:

@@ -2,11 +2,12 @@
 
 namespace torpor::emulator {
 
-// Makes faults of generated code errors of their launch. Other faults go to the handlers that
-// were there before. Idempotent, thread-safe.
+// Installs a handler that turns faults of generated code into errors of the launch. Passes other
+// faults to the previous handlers. Idempotent, thread-safe.
 void InstallFaultHandler();
 
-// Gives the calling thread a stack for signal handlers, unless it has one, until it ends.
+// Gives the calling thread a stack for signal handlers until the thread ends. Keeps an existing
+// stack.
 void InstallSignalStack();
 
 }  // namespace torpor::emulator

@@ -11,7 +11,8 @@ namespace {
 // kernel reaches costs nothing.
 constexpr std::size_t kStackBytes = std::size_t{8} << 20;
 constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
-// Stacks that all began at the same place of a page would share the few cache lines of one set.
+// Shifts each stack within a page: equally placed stacks would share the few cache lines of one
+// set.
 constexpr std::size_t kColours = 16;
 constexpr std::size_t kColourBytes = 1024 + 64;
 

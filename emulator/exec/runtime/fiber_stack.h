@@ -4,7 +4,8 @@
 
 namespace torpor::emulator {
 
-// A stack for one warp, with inaccessible pages below it: running over its end faults.
+// Stack of a warp, with inaccessible pages below: an overflow faults. valid() is false if memory
+// lacks.
 class FiberStack {
  public:
   FiberStack();

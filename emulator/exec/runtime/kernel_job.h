@@ -55,7 +55,7 @@ struct JobProgress {
   void Fail(Failure<ExecError> reason);
 };
 
-// One launch, shared by the threads that run its blocks.
+// A launch, shared by all threads that run blocks of the grid. Lives until the last thread is done.
 struct KernelJob {
   std::string kernel;
   KernelCode code;

@@ -10,8 +10,8 @@
 namespace torpor::emulator {
 namespace {
 
-// A kernel of thirteen thousand PTX instructions (PyTorch's std_mean) needs more than 8 MiB, which
-// is what a thread usually has.
+// A kernel of thirteen thousand PTX instructions (PyTorch's std_mean) needs more than the usual 8
+// MiB.
 constexpr std::size_t kStackBytes = std::size_t{128} << 20;
 
 using Body = std::function<void()>;

@@ -4,9 +4,9 @@
 
 namespace torpor::emulator {
 
-// Starts a detached thread on which kernels may run: its stack has room for the frames of large
-// ones, tens of mebibytes, of which only what they reach is ever memory. Without such a stack, it
-// is an ordinary thread.
+// Starts a detached thread with a stack for kernels: tens of mebibytes, enough for frames of large
+// kernels; only touched pages take memory. Falls back to an ordinary thread if the system denies
+// the stack.
 void StartKernelThread(std::function<void()> body);
 
 }  // namespace torpor::emulator

@@ -8,8 +8,8 @@
 
 namespace torpor::emulator {
 
-// Extents of a launch, and the order in which its blocks run. Read by many threads once the launch
-// has started.
+// Extents of a launch and the order of the blocks. Many threads read the shape once the launch has
+// started.
 struct LaunchShape {
   LaunchConfig config;
   // Rows of blocks that run together, column after column; 1: row after row.

@@ -77,7 +77,7 @@ void TransposeElements(std::uint32_t bytes, std::uint8_t* to, std::uint64_t stri
 
 }  // namespace
 
-// Faults in the copies below leave this thread's block; nothing here owns anything.
+// Faults in the copies below end the block by a jump, so no object here owns resources.
 void LoadTile(WarpContext* context, std::uint64_t address, std::uint64_t stride,
               std::uint8_t* fragment, std::uint32_t lines, std::uint32_t line_bytes,
               std::uint32_t transposed_bytes, std::uint32_t copies) {

@@ -8,7 +8,7 @@
 namespace torpor::emulator {
 namespace {
 
-// What the operation leaves in its result.
+// Applies the operation and returns the result of the lane.
 std::uint64_t Apply(Mbarrier& barrier, MbarrierOperation operation, std::uint64_t argument) {
   const std::uint64_t before = barrier.ToWord();
   const auto number = static_cast<std::uint32_t>(argument);

@@ -93,7 +93,7 @@ std::uint64_t GlobalTimer() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// Whether the lane's printf had nothing to read but what it may.
+// Prints for a lane. Returns false if the kernel may not read some text or argument.
 bool PrintLane(Warp& warp, std::uint32_t lane, std::uint64_t format, std::uint64_t arguments,
                std::uint32_t& result) {
   const auto printed = DevicePrint(DeviceReader(warp), format, arguments);
@@ -116,7 +116,7 @@ void Print(WarpContext* context, std::uint32_t mask, const std::uint64_t* format
   }
 }
 
-// Each block of the device's heap is an allocation of its own, as large as it asks.
+// Each block of the device's heap is a separate allocation of exactly the requested size.
 void Allocate(WarpContext* context, std::uint32_t mask, const std::uint64_t* sizes,
               std::uint64_t* addresses) {
   DeviceMemory& memory = *WarpOf(context).runner->job().memory.device;
@@ -141,7 +141,7 @@ std::string Bracketed(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
          "]";
 }
 
-// Its texts are addresses of the kernel's.
+// An assertion, with texts at addresses of the kernel.
 struct Assertion {
   std::uint64_t message = 0;
   std::uint64_t file = 0;
@@ -149,8 +149,8 @@ struct Assertion {
   std::uint64_t function = 0;
 };
 
-// What the driver prints of an assertion that fails in a thread; false: some text of it cannot be
-// read, which is the failure then.
+// Prints the driver's line about a failed assertion of a thread. Returns false if some text is
+// unreadable; the caller then fails with kIllegalAddress.
 bool DescribeAssertion(const Warp& warp, std::uint32_t lane, const Assertion& assertion,
                        std::string& description) {
   constexpr std::size_t kMaxCharacters = 4096;
@@ -172,7 +172,7 @@ bool DescribeAssertion(const Warp& warp, std::uint32_t lane, const Assertion& as
   return true;
 }
 
-// As on a GPU, each thread in which it fails has a line; of other warps nothing is heard.
+// As on a GPU, prints a line for each failing thread of this warp, and no line for other warps.
 void ReportAssertions(const Warp& warp, std::uint32_t mask, const std::uint64_t* messages,
                       const std::uint64_t* files, const std::uint64_t* lines,
                       const std::uint64_t* functions) {

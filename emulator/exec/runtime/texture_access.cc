@@ -14,7 +14,7 @@
 namespace torpor::emulator {
 namespace {
 
-// Nothing here owns anything: a fault in linear memory leaves by a jump.
+// No object here owns resources: a fault in linear memory leaves by a jump.
 
 [[noreturn]] void Raise(WarpContext* context, const char* what, std::uint64_t number,
                         std::uint32_t lane) {
@@ -23,7 +23,7 @@ namespace {
   runner.Escape();
 }
 
-// The objects of lanes, which mostly have all the same.
+// Finds the lanes' objects; most instructions use the same object in all lanes.
 template <typename Object>
 class Objects {
  public:

@@ -7,8 +7,8 @@
 
 namespace torpor::emulator {
 
-// What generated code calls; see RuntimeCalls. A number that is no texture or surface object ends
-// the block with kIllegalAddress.
+// Implement RuntimeCalls::texture, surface and texture_query. An unknown handle ends the block with
+// kIllegalAddress. Call on the thread that runs the warp, during a TextureTable::Use.
 void AccessTexture(WarpContext* context, std::uint32_t mask, TextureLanes* lanes,
                    std::uint64_t instruction);
 void AccessSurface(WarpContext* context, std::uint32_t mask, TextureLanes* lanes,

@@ -16,7 +16,7 @@
 namespace torpor::emulator {
 namespace {
 
-// What a grid must take before helpers are worth waking: twice what waking one was measured to.
+// Duration of a grid from which waking helpers pays: twice the measured cost of waking a helper.
 constexpr Duration kWorthHelp = std::chrono::microseconds(40);
 
 unsigned UsableCores() {
@@ -26,7 +26,7 @@ unsigned UsableCores() {
   return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
 }
 
-// As BlockRunner::Prepare, which takes memory as the job asks for it.
+// BlockRunner::Prepare, with std::bad_alloc as a failure of the job.
 bool PrepareRunner(BlockRunner& runner, KernelJob& job) {
   try {
     return runner.Prepare(job);
@@ -40,7 +40,7 @@ bool HasMore(const KernelJob& job) { return job.progress.next_block < job.shape.
 
 }  // namespace
 
-// Never destroyed: its threads live as long as the process.
+// Never destroyed, as the threads live as long as the process.
 WorkerPool& WorkerPool::Instance() {
   static WorkerPool* const pool = new WorkerPool();
   return *pool;
@@ -48,7 +48,7 @@ WorkerPool& WorkerPool::Instance() {
 
 WorkerPool::WorkerPool() : cores_(UsableCores()) {
   InstallFaultHandler();
-  // Signals for the process are its own threads' business.
+  // Signals for the process go to the application's threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -62,7 +62,7 @@ void WorkerPool::StartHelpers() {
   try {
     for (unsigned i = 1; i < cores_; ++i) StartKernelThread([this] { Help(); });
   } catch (const std::system_error&) {
-    // The process may have no more threads: those that it has do the work.
+    // The system denies more threads: the existing threads do the work.
   }
 }
 
@@ -88,7 +88,7 @@ void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
   while (const std::int64_t some = RunSome(runner, job)) {
     done += some;
     spent = std::chrono::steady_clock::now() - start;
-    // It takes longer than last time.
+    // Slower than last time.
     if (!alone || spent < kWorthHelp || !HasMore(job)) continue;
     CallHelpers(job);
     alone = false;

@@ -12,29 +12,28 @@
 
 namespace torpor::emulator {
 
-// Runs grids: on the thread that launches, and on helpers, one for each further core that the
-// process may use. Waking a helper costs tens of microseconds, so a grid that takes less, as its
-// kernel's last launch tells, has none. Helpers start with the first launch and never stop; a
-// process that may not make so many threads has fewer.
-// Thread-safe.
+// Runs grids on the launching thread and on helpers, one for each additional core of the process.
+// Waking a helper costs tens of microseconds, so short grids (by the time of the kernel's last
+// launch) run without helpers. Helpers start with the first launch and never stop; there are fewer
+// if the system denies threads. Thread-safe.
 class WorkerPool {
  public:
   static WorkerPool& Instance();
 
-  // Runs all blocks of the job; returns when they are done or abandoned.
+  // Runs all blocks of the job; returns when all are done or abandoned.
   void Run(KernelJob& job);
 
  private:
   WorkerPool();
   void StartHelpers();
   void RunShared(BlockRunner& runner, KernelJob& job);
-  // A part of the blocks that are left; returns how many.
+  // Runs a part of the remaining blocks; returns the number of blocks run.
   std::int64_t RunSome(BlockRunner& runner, KernelJob& job) const;
   void CallHelpers(KernelJob& job);
   void DismissHelpers(KernelJob& job);
   void Help();
 
-  // Runners keep memory and stacks, so there are no more than launches and helpers at a time.
+  // Runners keep memory and stacks, so idle runners are used again.
   std::unique_ptr<BlockRunner> TakeRunner();
   void ReturnRunner(std::unique_ptr<BlockRunner> runner);
 

@@ -7,10 +7,10 @@
 
 namespace torpor::emulator {
 
-// What Sample gives the lanes of `mask` of a texture of one plane that is read as floating point,
-// at coordinates with fractions (inputs 0 and 1), several times as fast: most kernels that use
-// textures spend their time here. False, and nothing done, for textures of less common kinds: of
-// several levels, with a border, of halves or wide integers.
+// Same results as Sample for the lanes of `mask`, several times as fast, for a texture of one plane
+// read as floating point at coordinates with fractions (inputs 0 and 1). Most kernels with textures
+// spend their time here. Returns false, and does nothing, for less common kinds of textures:
+// several levels, a border, halves or wide integers.
 bool SamplePlane(const Texture& texture, std::uint32_t mask, TextureLanes& lanes);
 
 }  // namespace torpor::emulator

@@ -7,14 +7,14 @@
 
 namespace torpor::emulator {
 
-// What an access does that lies outside the surface.
+// Effect of an access outside the surface.
 enum class SurfaceBounds : std::uint8_t {
   kTrap,   // an error
   kClamp,  // it goes to the nearest place inside
   kZero,   // loads give 0, stores are dropped
 };
 
-// One lane's surface instruction.
+// A surface instruction of a lane.
 struct SurfaceRequest {
   TextureGeometry geometry = TextureGeometry::k2d;
   SurfaceBounds bounds = SurfaceBounds::kTrap;
@@ -28,7 +28,7 @@ struct SurfacePlace {
   bool is_error = false;
 };
 
-// Offsets that are no multiple of the access's size are rounded down.
+// Rounds offsets down to a multiple of the access's size.
 SurfacePlace Locate(const Surface& surface, const SurfaceRequest& request);
 
 }  // namespace torpor::emulator

@@ -45,7 +45,7 @@ std::uint16_t FloatToHalf(float value) {
     return static_cast<std::uint16_t>(sign | std::lrint(std::ldexp(magnitude, 24)));
   }
   const int exponent = std::ilogb(magnitude);
-  // 11 bits, of which the first adds one to the exponent's field, as does an overflow.
+  // 11 bits: the first bit adds 1 to the exponent's field, and so does an overflow.
   const long digits = std::lrint(std::ldexp(magnitude, 10 - exponent));
   return static_cast<std::uint16_t>(sign | (((exponent + 14) << 10) + digits));
 }

@@ -8,9 +8,9 @@
 
 namespace torpor::emulator {
 
-// The four components of a texel as an instruction's 32-bit registers get them: numbers of type
-// f32 where the texture's values are floating point, else integers extended to 32 bits. Components
-// that the format lacks are 0, the fourth 1.
+// The four components of a texel in the form of 32-bit registers: f32 if the texture's values are
+// floating point, else integers extended to 32 bits. Components missing in the format are 0, a
+// missing fourth component is 1.
 using Texel = std::array<std::uint32_t, 4>;
 using FloatTexel = std::array<float, 4>;
 
@@ -19,7 +19,7 @@ inline bool ReadsFloats(const Texture& texture) {
   return texture.has_normalized_values || IsFloatingPoint(texture.format.type);
 }
 
-// The texel at `bytes` as it is read unfiltered.
+// Reads the texel at `bytes`, unfiltered.
 Texel ReadTexel(const Texture& texture, const std::uint8_t* bytes);
 // The same where ReadsFloats.
 FloatTexel ConvertTexel(const Texture& texture, const std::uint8_t* bytes);
@@ -40,8 +40,8 @@ inline FloatTexel ReadFloatTexel(const Texture& texture, const std::uint8_t* byt
 }
 Texel BorderTexel(const Texture& texture);
 
-// Stores components as `format` has them: f32 where it is floating point, else integers, limited to
-// what the channel holds.
+// Stores components in `format`: f32 for floating-point formats, else integers clamped to the range
+// of the channel.
 void WriteTexel(const TexelFormat& format, const Texel& texel, std::uint8_t* bytes);
 
 }  // namespace torpor::emulator

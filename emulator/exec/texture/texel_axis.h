@@ -7,7 +7,7 @@
 
 #include "emulator/exec/texture/texture.h"
 
-// Which texels along one axis of a level a coordinate means.
+// Texels that a coordinate selects along an axis of a level.
 namespace torpor::emulator {
 
 inline constexpr std::int64_t kOutside = -1;
@@ -23,7 +23,7 @@ inline float Weight(double fraction) {
   return static_cast<float>(Floor(fraction * 256 + 0.5)) / 256;
 }
 
-// A coordinate that all integer arithmetic below can take.
+// Clamps a coordinate to the range of the integer arithmetic below.
 inline double Tamed(double position) {
   constexpr double kFar = 1LL << 40;
   if (position > -kFar && position < kFar) return position;
@@ -37,7 +37,7 @@ inline std::int64_t Modulo(std::int64_t value, std::int64_t count) {
   return rest < 0 ? rest + count : rest;
 }
 
-// The texel that stands for number `index`, or kOutside for the border.
+// Maps index `index` to a texel by the address mode; kOutside stands for the border.
 inline std::int64_t Resolve(std::int64_t index, std::uint32_t extent, AddressMode mode) {
   const std::int64_t count = extent;
   if (index >= 0 && index < count) return index;
@@ -56,20 +56,20 @@ inline std::int64_t Resolve(std::int64_t index, std::uint32_t extent, AddressMod
   return index < 0 ? 0 : count - 1;
 }
 
-// The texels along one axis and the weight of the second.
+// Two texels along an axis and the weight of the second.
 struct Axis {
   std::array<std::int64_t, 2> texels = {};
   float weight = 0;
 };
 
-// One texel where the instruction points.
+// The texel at a coordinate.
 struct PointAxis {
   Axis operator()(double position, std::uint32_t extent, AddressMode mode) const {
     return {{Resolve(Floor(position), extent, mode), 0}, 0};
   }
 };
 
-// The two texels that a filter blends.
+// The two texels around a coordinate, for a filter.
 struct PairAxis {
   Axis operator()(double position, std::uint32_t extent, AddressMode mode) const {
     const std::int64_t first = Floor(position - 0.5);

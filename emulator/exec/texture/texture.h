@@ -8,10 +8,10 @@
 
 #include "base/units.h"
 
-// What texture and surface instructions read and write.
+// Objects read and written by texture and surface instructions.
 namespace torpor::emulator {
 
-// How one channel of a texel is stored.
+// Storage format of a texel's channel.
 enum class ChannelType : std::uint8_t {
   kUnsigned8,
   kUnsigned16,
@@ -63,8 +63,8 @@ struct TextureLevel {
   }
 };
 
-// What a coordinate means that lies outside the texture. Wrapping and mirroring are for normalised
-// coordinates; others are clamped instead.
+// Meaning of a coordinate outside the texture. Wrapping and mirroring need normalised coordinates;
+// other coordinates are clamped instead.
 enum class AddressMode : std::uint8_t { kWrap, kClamp, kMirror, kBorder };
 
 struct Texture {
@@ -94,8 +94,8 @@ struct Surface {
 
 using TextureObject = std::variant<Texture, Surface>;
 
-// The shape that an instruction expects of its texture or surface. Slices that are layers or faces
-// are chosen, never blended.
+// Shape of the texture or surface that an instruction expects. Layers and faces are slices that an
+// instruction chooses and never blends.
 enum class TextureGeometry : std::uint8_t {
   k1d,
   k2d,

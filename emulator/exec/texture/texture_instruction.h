@@ -13,7 +13,7 @@ namespace torpor::emulator {
 inline constexpr unsigned kTextureInputs = 10;
 inline constexpr unsigned kTexelComponents = 4;
 
-// The operands of an instruction and its results, by lane.
+// Operands and results of an instruction, by lane.
 struct TextureLanes {
   std::uint64_t handles[kWarpLanes];
   // The layer if there is one, the coordinates, then the level or both gradients.
@@ -21,7 +21,7 @@ struct TextureLanes {
   std::uint64_t components[kTexelComponents][kWarpLanes];  // loaded, or to be stored
 };
 
-// These travel as the bits of a 64-bit number.
+// Generated code passes the following records as a 64-bit number.
 
 struct TextureInstruction {
   TextureGeometry geometry = TextureGeometry::k2d;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kFaces = 6;
 
-// What is read of one level: up to three axes, and the slice where the third is none.
+// A sample of one level: positions on up to three axes, and the slice if there is no third axis.
 struct Footprint {
   std::array<Axis, 3> axes;
   unsigned dimensions = 1;
@@ -87,7 +87,7 @@ class LevelReader {
     return footprint;
   }
 
-  // The face that the direction hits is the one of its largest component.
+  // The largest component of the direction selects the face.
   template <typename MakeAxis>
   Footprint MakeOnFace(MakeAxis make) const {
     const auto [x, y, z] = request_.coordinates;
@@ -164,7 +164,7 @@ float LevelOfGradients(const Texture& texture, const SampleRequest& request) {
   const auto length = [&](const std::array<float, 3>& step) {
     double squares = 0;
     for (unsigned i = 0; i < Dimensions(request.geometry); ++i) {
-      // Half a cube's edge is a step of one in its direction.
+      // Half the edge of a cube is a step of 1 in the direction.
       const double scale = IsCube(request.geometry) ? extents[0] / 2.0 : extents[i];
       squares += step[i] * scale * step[i] * scale;
     }

@@ -14,7 +14,7 @@ enum class LevelChoice : std::uint8_t {
   kGradients,  // as the request's gradients say
 };
 
-// One lane's texture instruction.
+// A texture instruction of a lane.
 struct SampleRequest {
   TextureGeometry geometry = TextureGeometry::k2d;
   LevelChoice choice = LevelChoice::kBase;
@@ -32,7 +32,7 @@ struct SampleRequest {
 // too, are answered. Anisotropy is not modelled, and faces of a cube are filtered each by itself.
 Texel Sample(const Texture& texture, const SampleRequest& request);
 
-// One component of the four texels that a filter would blend, counted from the lower left
+// Returns component `component` of the four texels of a filter, from the lower left
 // counter-clockwise: (i, j+1), (i+1, j+1), (i+1, j), (i, j).
 Texel Gather(const Texture& texture, const SampleRequest& request, unsigned component);
 

@@ -6,8 +6,8 @@
 namespace torpor::emulator {
 namespace {
 
-// A handle, from its lowest bit: the slot, its generation, the process, and a mark that no address
-// and no small number has.
+// Fields of a handle, from the lowest bit: slot, generation of the slot, process, and a mark that
+// addresses and small numbers never have.
 constexpr unsigned kSlotBits = 20;
 constexpr unsigned kGenerationBits = 20;
 constexpr unsigned kProcessBits = 16;

@@ -13,22 +13,23 @@
 
 namespace torpor::emulator {
 
-// The texture and surface objects of this process by the 64-bit values that kernels hold. A value
-// is given out again only after a million others, and is unlikely to be one of another process's.
+// The texture and surface objects of this process by the 64-bit handles that kernels hold. Handles
+// are reused only after a million Adds, and are unlikely to equal a handle of another process.
 // Thread-safe.
 class TextureTable {
  public:
   static TextureTable& Instance();
 
-  // 0 if there are too many.
+  // Returns the new object's handle, or 0 if the table is full.
   std::uint64_t Add(std::shared_ptr<const TextureObject> object);
-  // False if there is none. Kernels that run may use the object until they end.
+  // Returns false for an unknown handle. Running kernels may use the object until the end of their
+  // launch.
   bool Remove(std::uint64_t handle);
 
-  // Null for any number that is no live object. For those who hold a Use; takes no lock.
+  // Returns null for any number that is no live handle. Call during a Use; takes no lock.
   const TextureObject* Find(std::uint64_t handle) const;
 
-  // A time in which what Find gave stays valid.
+  // Keeps all objects that Find returns valid during its life.
   class Use {
    public:
     explicit Use(TextureTable& table) : table_(table), number_(table.BeginUse()) {}
@@ -57,7 +58,7 @@ class TextureTable {
   Slot* SlotOf(std::uint64_t handle) const;
   std::uint64_t BeginUse();
   void EndUse(std::uint64_t number);
-  // What no use that still runs can have found.
+  // Destroys removed objects that no running use can have found.
   void DropRetiredLocked();
 
   const std::uint64_t process_;  // bits that tell handles of different processes apart

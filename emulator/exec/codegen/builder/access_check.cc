@@ -19,9 +19,9 @@ llvm::MDNode* Likely(llvm::LLVMContext& context) {
 
 }  // namespace
 
-// Whether all of `addresses`, of lanes or of whole rows, are aligned and in one of the ranges that
-// `space` may reach. Range and alignment are one comparison: rotating right by log2(bytes) moves
-// the bits of a misaligned address to the top, where they exceed any limit.
+// Whether all `addresses`, of lanes or of whole rows, are aligned and inside a range open to
+// `space`. A single comparison covers range and alignment: rotating right by log2(bytes) moves the
+// low bits of a misaligned address to the top, so that the offset exceeds any limit.
 llvm::Value* AccessCheck::InOneRange(const std::vector<Value*>& addresses, unsigned bytes,
                                      Space space) {
   const auto shift = static_cast<unsigned>(std::countr_zero(bytes));
@@ -109,7 +109,7 @@ void AccessCheck::Check(const Address& address, unsigned bytes, Value* mask) {
 void AccessCheck::CheckShared(const Address& address, unsigned bytes, Value* mask) {
   if (bytes == 1) return;
   const auto is_odd = [&](Value* offset) {
-    // An offset that is aligned by itself leaves all accesses from one base one check.
+    // Without an aligned offset in the sum, all accesses from the same base share one check.
     if (address.offset % std::int64_t{bytes} != 0) {
       offset = code_->CreateAdd(offset, Like(offset, static_cast<std::uint64_t>(address.offset)));
     }

@@ -10,7 +10,7 @@
 
 namespace torpor::emulator {
 
-// Address that each lane of a warp accesses.
+// The addresses accessed by the lanes of a warp.
 struct Address {
   ptx::Space space = ptx::Space::kGeneric;
   llvm::Value* value = nullptr;  // i64, or i32 in shared memory; lane 0's if linear; null: unknown
@@ -20,7 +20,7 @@ struct Address {
   bool linear() const { return shape.linear(); }
 };
 
-// What each lane moves: `count` elements side by side.
+// Data moved by each lane: `count` elements side by side.
 struct Access {
   llvm::Type* element = nullptr;
   unsigned element_bytes = 0;

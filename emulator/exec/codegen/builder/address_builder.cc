@@ -92,8 +92,8 @@ Address AddressBuilder::Of(const Operand& operand, Space space) {
   return Advanced(address, operand.bits);
 }
 
-// Small offsets in shared memory stay apart: a 32-bit sum could wrap, and each one that the
-// compiler cannot prove not to would be a register of its own instead of a part of an instruction.
+// Keeps small offsets in shared memory apart: a 32-bit sum could wrap, and unless the compiler can
+// exclude a wrap, each sum would take a register instead of being a part of an instruction.
 Address AddressBuilder::Advanced(Address address, std::uint64_t bytes) {
   const auto offset = static_cast<std::int64_t>(bytes);
   const auto small = [](std::int64_t number) {
@@ -112,8 +112,8 @@ llvm::Value* AddressBuilder::LaneAddresses(const Address& address) {
   return code_.Spread(address.value, address.shape.stride, address.shape.row_stride);
 }
 
-// Offsets in shared memory are signed here: what reaches before the block's buffer must fault in
-// the guard pages before it, not wrap to 4 GiB behind it.
+// Offsets in shared memory are signed here: an access before the block's buffer must fault in the
+// guard pages there, not wrap to 4 GiB behind the buffer.
 llvm::Value* AddressBuilder::Pointer(const Address& address, Value* value) {
   if (address.space == Space::kShared) {
     Value* base = context_.Field(offsetof(WarpContext, shared), code_->getPtrTy());
@@ -127,7 +127,7 @@ llvm::Value* AddressBuilder::Pointer(const Address& address, Value* value) {
                           value);
 }
 
-// The addresses of the first lanes of all rows, which are not linear.
+// The addresses of the first lanes of all rows. `address` is not linear.
 llvm::Value* AddressBuilder::RowStarts(const Address& address) {
   std::vector<int> indices;
   for (unsigned lane = 0; lane < kWarpLanes; lane += code_.row_lanes()) {

@@ -12,7 +12,7 @@
 
 namespace torpor::emulator {
 
-// Computes the addresses that PTX operands name.
+// Computes the addresses named by PTX operands. Not thread-safe, as all builders.
 class AddressBuilder {
  public:
   using Value = llvm::Value;
@@ -20,14 +20,14 @@ class AddressBuilder {
   AddressBuilder(LaneBuilder& code, ContextBuilder& context, const FunctionSource& source,
                  RegisterFile& registers, LocalStack& stack, FirstError& error);
 
-  // The state space of a variable, or else the one that the instruction names.
+  // The state space of the operand's variable; without a variable, the instruction's.
   ptx::Space SpaceOf(const ptx::Instruction& instruction, const ptx::Operand& operand) const;
   // Address without value, and an error, for variables whose address a kernel may not take.
   Address Of(const ptx::Operand& operand, ptx::Space space);
   Address Advanced(Address address, std::uint64_t bytes);
   // `value` of 32 lanes.
   Value* LaneAddresses(const Address& address);
-  // Pointer to `value`, one or 32, in the space of `address` and with its offset.
+  // Pointers to `value`, an address or 32, with space and offset of `address`.
   Value* Pointer(const Address& address, Value* value);
 
   // Address of the first lane of a row of the block, and the values of all such lanes.

@@ -11,8 +11,8 @@
 
 namespace torpor::emulator {
 
-// Which lanes of the warp wait at which block of the function, and which of them the current
-// instruction runs for. A mask is a <32 x i1>.
+// Tracks the lanes that wait at each block of the function, and the lanes that run the current
+// instruction. A mask is a <32 x i1>.
 class BlockMasks {
  public:
   using Value = llvm::Value;
@@ -36,13 +36,13 @@ class BlockMasks {
   llvm::AllocaInst* slot(std::size_t block) const { return slots_[block]; }
   Value* Waiting(std::size_t block);
   void SetWaiting(Value* mask, std::size_t block);
-  // The lanes of this function that have not ended, wherever they wait; bits of an i32.
+  // All lanes of the function that have not ended, at any block, as bits of an i32.
   Value* Live();
 
-  // The guard of an instruction that has one: of all lanes, or of lane 0.
+  // Guard of all lanes, or of lane 0. The instruction has a guard.
   Value* Guard(const ptx::Instruction& instruction);
   Value* ScalarGuard(const ptx::Instruction& instruction);
-  // The lanes of the current block whose guard holds.
+  // Mask of the current block's lanes with a true guard.
   Value* Active(const ptx::Instruction& instruction);
   // Runs `body` where some lane of `mask` is active. Costs nothing if `mask` is mask().
   void IfAny(Value* mask, const std::function<void()>& body);

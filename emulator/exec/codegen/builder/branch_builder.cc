@@ -50,7 +50,7 @@ void BranchBuilder::End(std::uint32_t block) {
   }
 }
 
-// The lanes of `blocks` that are on their way: not at a barrier of the warp.
+// The lanes at `blocks` other than barriers of the warp.
 llvm::Value* BranchBuilder::LanesOnTheirWay(const ptx::BitSet& blocks) {
   Value* lanes = code_->getInt32(0);
   blocks.ForEach([&](std::size_t block) {
@@ -61,7 +61,7 @@ llvm::Value* BranchBuilder::LanesOnTheirWay(const ptx::BitSet& blocks) {
   return lanes;
 }
 
-// Whether none of the lanes that those at warp barrier `block` wait for is on its way.
+// Whether the lanes at warp barrier `block` may go on: all members have arrived or ended.
 llvm::Value* BranchBuilder::IsReady(std::uint32_t block, Value* on_their_way) {
   const Instruction& barrier = source_.function.instructions[source_.flow.blocks[block].first];
   if (!barrier.operands.empty()) {
@@ -72,7 +72,7 @@ llvm::Value* BranchBuilder::IsReady(std::uint32_t block, Value* on_their_way) {
   return code_->CreateICmpEQ(on_their_way, code_->getInt32(0));
 }
 
-// Lanes that wait at other barriers of the warp, and now only for these, go on as well.
+// Releases lanes at other barriers of the warp, too, if only the current lanes were missing there.
 void BranchBuilder::EndWarpBarrier(std::uint32_t block) {
   std::vector<std::uint32_t> targets = source_.flow.blocks[block].successors;
   std::vector<std::pair<std::uint32_t, Value*>> lanes = {{targets[0], masks_.mask()}};
@@ -159,7 +159,7 @@ void BranchBuilder::EndIndexed(std::uint32_t block, const Instruction& branch) {
     return;
   }
   if (source_.lanes.divergent(block)) return SendByIndex(block, branch);
-  // An index beyond the table is undefined; it goes to the last target.
+  // PTX leaves an index beyond the table undefined; here the index selects the last target.
   Value* index = operands_.ReadScalar(branch.operands[0], ptx::Type::kU32);
   std::vector<llvm::BasicBlock*> sides;
   for (std::size_t i = 0; i < targets.size(); ++i) sides.push_back(code_.NewBlock("case"));
@@ -175,7 +175,7 @@ void BranchBuilder::EndIndexed(std::uint32_t block, const Instruction& branch) {
   }
 }
 
-// Adds lanes to those that wait at blocks.
+// Adds lanes to the lanes that wait at blocks.
 void BranchBuilder::SendLanes(std::uint32_t from,
                               const std::vector<std::pair<std::uint32_t, Value*>>& lanes) {
   const ptx::BitSet& pending = source_.lanes.reconvergence().pending(from);
@@ -220,8 +220,8 @@ void BranchBuilder::RunNext(std::uint32_t from, const std::vector<std::uint32_t>
   Return();
 }
 
-// Enters block `to`. Blocks at which lanes may wait there by some other way, but not by this one,
-// have none.
+// Enters block `to`. Clears the slots of blocks where lanes may wait on other ways to `to`, but not
+// on this way.
 llvm::BasicBlock* BranchBuilder::EdgeTo(std::uint32_t from, std::uint32_t to,
                                         const ptx::BitSet& waiting) {
   llvm::BasicBlock* edge = code_.NewBlock("edge");

@@ -12,8 +12,8 @@
 
 namespace torpor::emulator {
 
-// Ends the blocks of a function: branches, returns, and the order in which a warp runs the blocks
-// at which some of its lanes wait; see ptx/reconvergence.h.
+// Ends the blocks of a function with branches and returns. Chooses the next block to run among all
+// blocks with waiting lanes; see ptx/reconvergence.h.
 class BranchBuilder {
  public:
   using Value = llvm::Value;
@@ -22,10 +22,10 @@ class BranchBuilder {
   BranchBuilder(OperandBuilder& operands, CollectiveBuilder& collectives, Suspension& suspension,
                 LocalStack& stack, EndedLanes& ended);
 
-  // The call at the end of `block` in which threads may end; null if there is none. It has to be
-  // translated before End.
+  // The call at the end of `block` in which threads may end, else null. Translate the call before
+  // End.
   const Instruction* CallAtEnd(std::uint32_t block) const;
-  // Ends the current block, which is `block`.
+  // Ends `block`, the current block.
   void End(std::uint32_t block);
 
  private:

@@ -23,12 +23,10 @@ void CollectiveBuilder::Deposit(const Instruction& instruction) {
   code_->CreateStore(code_->CreateSelect(masks_.mask(), value, others), deposits_);
 }
 
-// The lanes that take part if they are members.
 llvm::Value* CollectiveBuilder::Participants(const Instruction& instruction) {
   return instruction.converged ? code_.BitsToMask(masks_.Live()) : masks_.Active(instruction);
 }
 
-// What the lanes bring, which is the operation's first source.
 llvm::Value* CollectiveBuilder::Contribution(const Instruction& instruction, ptx::Type type) {
   if (!instruction.converged) return operands_.ReadVector(instruction.operands[1], type);
   llvm::Type* const wanted = code_.ScalarType(type);
@@ -37,7 +35,6 @@ llvm::Value* CollectiveBuilder::Contribution(const Instruction& instruction, ptx
   return code_->CreateBitCast(bits, Lanes(wanted));
 }
 
-// All that the members of any of `lanes` are.
 llvm::Value* CollectiveBuilder::UnitedMembers(const Operand& members, Value* lanes) {
   if (operands_.source().lanes.OperandShape(members, 32).uniform()) {
     return operands_.ReadScalar(members, ptx::Type::kB32);

@@ -4,24 +4,23 @@
 
 namespace torpor::emulator {
 
-// Operations that the lanes of a warp do together, wherever they are: who takes part, and with
-// which values. Lanes that come to a converged operation one after the other deposit their values;
-// see ptx/collective.h.
+// Participants and values of collective operations: shuffles, votes, reductions. Lanes that reach a
+// converged operation at different times deposit values first; see ptx/collective.h.
 class CollectiveBuilder {
  public:
   using Value = llvm::Value;
   using Instruction = ptx::Instruction;
   using Operand = ptx::Operand;
 
-  // Allocates a slot for deposits where `operands` builds, if the function needs one.
+  // Allocates a slot for deposits, where `operands` builds, if the function has deposits.
   explicit CollectiveBuilder(OperandBuilder& operands);
 
   // Keeps the current lanes' first operand for the converged operation.
   void Deposit(const Instruction& instruction);
-  // The slot of deposits; null if the function needs none.
+  // The slot of deposits; null without deposits.
   llvm::AllocaInst* deposits() const { return deposits_; }
 
-  // Mask of the lanes that take part if they are members.
+  // Mask of the lanes that take part as far as the operation's members include the lanes.
   Value* Participants(const Instruction& instruction);
   // The operation's first source of all participants: 32 lanes.
   Value* Contribution(const Instruction& instruction, ptx::Type type);

@@ -5,8 +5,8 @@
 
 namespace torpor::emulator {
 
-// The lanes that ended in this function or in functions that it called, as bits of an i32: a
-// function returns them, since its callers go on without them.
+// Records the lanes that ended in the function or in functions called, as bits of an i32. Device
+// functions return the bits: the callers go on without such lanes.
 class EndedLanes {
  public:
   using Value = llvm::Value;

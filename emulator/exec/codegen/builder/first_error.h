@@ -4,7 +4,8 @@
 
 namespace torpor::emulator {
 
-// Keeps the first error of a translation; later errors often follow from it.
+// Keeps the first error of a translation, as later errors often follow from the first. Not
+// thread-safe.
 class FirstError {
  public:
   void Set(const std::string& message) {

@@ -34,7 +34,6 @@ llvm::Value* FragmentMemory::FragmentCopy(MatrixPart part, unsigned bits, std::s
   return memory;
 }
 
-// Where a fragment that is read lies; a copy if its registers lie apart.
 llvm::Value* FragmentMemory::Read(const Operand& fragment, MatrixPart part, unsigned bits) {
   if (IsInPlace(fragment, bits)) return registers_.slot(fragment.elements[0].reg);
   const std::vector<Operand> registers = RegistersOf(fragment);
@@ -46,8 +45,8 @@ llvm::Value* FragmentMemory::Read(const Operand& fragment, MatrixPart part, unsi
   return memory;
 }
 
-// Whether an instruction may write a fragment where its registers lie: no lane must keep what it
-// has, and nothing is read there once something is written.
+// Whether an instruction may write a fragment in place: no lane must keep an old value, and the
+// instruction does not read there after the first write.
 bool FragmentMemory::IsWrittenInPlace(const Instruction& instruction, const Operand& fragment,
                                       unsigned bits, const Operand* read) const {
   if (instruction.guard != ptx::kNoIndex || !IsInPlace(fragment, bits)) return false;
@@ -65,7 +64,6 @@ bool FragmentMemory::IsWrittenInPlace(const Instruction& instruction, const Oper
   });
 }
 
-// Runs `body` with the memory that is to become `fragment`.
 void FragmentMemory::Write(const Instruction& instruction, const Operand& fragment, unsigned bits,
                            const Operand* read, const std::function<void(Value* memory)>& body) {
   if (IsWrittenInPlace(instruction, fragment, bits, read)) {

@@ -13,8 +13,8 @@ namespace torpor::emulator {
 // The registers of a fragment; {a} may be written as a.
 std::vector<ptx::Operand> RegistersOf(const ptx::Operand& fragment);
 
-// Matrix fragments as memory: register after register, 32 lanes each. A fragment whose registers
-// lie side by side is used in place, others are copied.
+// Matrix fragments as memory: register after register, 32 lanes each. Fragments with registers side
+// by side are used in place; other fragments are copied.
 class FragmentMemory {
  public:
   using Value = llvm::Value;
@@ -23,10 +23,11 @@ class FragmentMemory {
 
   explicit FragmentMemory(OperandBuilder& operands);
 
-  // Where the fragment can be read; `bits` is the width of its registers.
+  // Returns memory with the fragment's registers of `bits` each; valid until the next Read or Write
+  // of this part.
   Value* Read(const Operand& fragment, ptx::MatrixPart part, unsigned bits);
-  // Calls `body` with memory to write, which then becomes the fragment. `read` is a fragment that
-  // `body` still reads, or null.
+  // Calls `body` with memory to fill, and then writes the fragment's registers from there. `read`
+  // is a fragment still read by `body`, or null.
   void Write(const Instruction& instruction, const Operand& fragment, unsigned bits,
              const Operand* read, const std::function<void(Value* memory)>& body);
 

@@ -10,7 +10,7 @@
 
 namespace torpor::emulator {
 
-// Adds the attributes that every function of generated code needs.
+// Adds the attributes common to all functions of generated code.
 void SetTargetAttributes(llvm::Function& function);
 
 // The LLVM functions of a module's PTX functions, declared when first asked for.
@@ -20,8 +20,9 @@ class FunctionDeclarations {
   FunctionDeclarations(const ptx::Module& module, llvm::Module& llvm_module)
       : module_(module), llvm_module_(llvm_module) {}
 
-  // A kernel takes its WarpContext. Another function takes, after it, the lanes that call, and the
-  // memory of its results and parameters; it returns the lanes that have ended in it.
+  // The parameter of a kernel is the WarpContext. Device functions take the WarpContext, the bits
+  // of the calling lanes, and pointers to the memory of results and parameters, and return the bits
+  // of the lanes that ended inside.
   llvm::Function* Of(std::uint32_t index);
 
  private:

@@ -29,11 +29,11 @@ struct FunctionSource {
   const ptx::FragmentSlots fragments;
   const ptx::BitSet tile_loads;  // instructions
 
-  // Whether a waiting warp returns from the code of this function (see KernelEntry).
+  // Whether waiting warps return from the function's code (see KernelEntry).
   bool resumable() const { return function.is_kernel && layout.resumable; }
   // Lanes in a row of the block, at most a warp.
   unsigned row_lanes() const { return block_shape.row_width(); }
-  // `instruction` is one of function.instructions, not a copy.
+  // Index of an element of function.instructions; not for copies.
   std::uint32_t IndexOf(const ptx::Instruction& instruction) const {
     return static_cast<std::uint32_t>(&instruction - function.instructions.data());
   }

@@ -8,11 +8,11 @@ namespace {
 
 constexpr std::uint32_t kMaxSharedBytes = 1U << 28;
 
-// Walks everything that a kernel may reach.
+// Walks all functions and variables that a kernel may reach.
 class Walker {
  public:
   Walker(const ptx::Module& module, KernelLayout& layout) : module_(module), layout_(layout) {
-    // A function whose address is in a variable may be called by anyone.
+    // Any function may call a function with its address in a variable.
     for (const ptx::Variable& variable : module.variables) {
       for (const ptx::Relocation& relocation : variable.relocations) {
         if (relocation.is_function) global_pointers_.insert(relocation.symbol);
@@ -69,7 +69,7 @@ class Walker {
           std::min<std::uint64_t>(kMaxSharedBytes, shared + variable.bytes));
     }
     layout_.static_shared_bytes = shared;
-    // All names of dynamic shared memory are names of one place.
+    // All variables of dynamic shared memory lie at the same offset.
     layout_.dynamic_shared_offset = AlignUp(shared, dynamic_alignment);
     for (const std::uint32_t index : shared_) {
       if (!IsDynamic(module_.variables[index])) continue;

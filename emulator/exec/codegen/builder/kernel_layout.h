@@ -21,8 +21,9 @@ struct KernelLayout {
   std::map<std::uint32_t, std::uint32_t> local_offsets;  // variable -> offset in its frame
   std::map<std::uint32_t, std::uint32_t> local_bytes;    // function -> bytes a lane
   bool dynamic_stack = false;                            // whether frames grow by more than that
-  // Whether a warp that waits returns from its code (see KernelEntry). If not, because others of
-  // its functions may wait, or because its state is large, it waits on a stack of its own.
+  // Whether a waiting warp returns from the kernel's code (see KernelEntry). False if functions
+  // other than the kernel may wait, or if the state of a warp is large; then each waiting warp
+  // keeps a separate stack.
   bool resumable = false;
   std::vector<std::uint32_t> functions;      // reachable, the kernel first
   std::vector<std::uint32_t> address_taken;  // functions that may be called indirectly
@@ -30,7 +31,7 @@ struct KernelLayout {
 
 KernelLayout LayOutKernel(const ptx::Module& module, std::uint32_t kernel);
 
-// Function pointers are made-up addresses: no allocation ever has one.
+// Function pointers are made-up addresses, distinct from all allocations.
 inline constexpr std::uint64_t kFunctionAddressBase = 0x10;
 constexpr std::uint64_t FunctionAddress(std::uint32_t function) {
   return kFunctionAddressBase + std::uint64_t{16} * function;

@@ -27,9 +27,9 @@ inline llvm::Type* Lanes(llvm::Type* scalar) {
   return llvm::FixedVectorType::get(scalar, kWarpLanes);
 }
 
-// Builds the code of one LLVM function whose values are scalars or vectors of 32 lanes: conversions
-// between both, masks of lanes (<32 x i1>, or the bits of an i32), loops over lanes and stack
-// memory. `->` gives the IRBuilder. Not thread-safe; `function` must outlive the builder.
+// Builds the code of an LLVM function on scalars and vectors of 32 lanes: conversions between both,
+// masks of lanes (<32 x i1>, or the bits of an i32), loops over lanes, and stack memory. `->` gives
+// the IRBuilder. Not thread-safe; `function` must outlive the builder.
 class LaneBuilder {
  public:
   using Value = llvm::Value;
@@ -55,11 +55,11 @@ class LaneBuilder {
   // row_stride.
   Value* Spread(Value* scalar, std::int64_t stride = 0, std::int64_t row_stride = 0);
   Value* Vector(Value* value) { return IsVector(value) ? value : Spread(value); }
-  // Call of an intrinsic that is overloaded on its first argument's type only.
+  // Call of an intrinsic with overloads by the type of the first argument only.
   Value* Intrinsic(llvm::Intrinsic::ID id, const std::vector<Value*>& arguments);
   // Every element `count` times, side by side.
   Value* Repeat(Value* vector, unsigned count);
-  // Joins equally long vectors; their number is a power of two.
+  // Joins a power of two of equally long vectors.
   Value* Concatenate(std::vector<Value*> parts);
   // The lanes of one row of the block.
   Value* RowPart(Value* lanes, unsigned row);
@@ -78,7 +78,7 @@ class LaneBuilder {
 
   // Stack memory, allocated in the entry block; 0 leaves the alignment to LLVM.
   llvm::AllocaInst* Allocate(llvm::Type* type, unsigned alignment);
-  // An i32 on the stack that is 0 when the function begins.
+  // An i32 on the stack, 0 at the start of the function.
   llvm::AllocaInst* AllocateCounter();
   Value* LaneArray(llvm::Type* element);  // [32 x element]
   Value* Spill(Value* vector);            // a vector in a new LaneArray

@@ -17,7 +17,7 @@ class LocalStack {
 
   // Begins a frame of `bytes`; the kernel ends if the stack has no room.
   void Open(std::uint64_t bytes);
-  // Frees the frame and what lies behind it. Does nothing without a frame.
+  // Frees the frame and all later allocations. Does nothing without a frame.
   void Close();
   // Where the frame begins; null without a frame.
   Value* frame() const { return frame_; }

@@ -37,7 +37,7 @@ std::vector<llvm::Value*> MemoryAccess::LoadContiguous(const Address& address, c
   return PartElements(all, access);
 }
 
-// What lanes have loaded one after the other, element by element.
+// Splits the lanes' data in memory order into a vector for each element.
 std::vector<llvm::Value*> MemoryAccess::PartElements(Value* all, const Access& access) {
   if (access.count == 1) return {all};
   std::vector<Value*> values;
@@ -52,8 +52,8 @@ std::vector<llvm::Value*> MemoryAccess::PartElements(Value* all, const Access& a
 }
 
 // The blocks of a grid usually read one tile of memory after the other, but each tile warp by warp
-// in several parts, which processors do not recognise as the stream that it is. The lines go to the
-// second cache: into the first one, whose sets these streams share, they would displace each other.
+// in several parts: processors do not recognise such a stream. Fetches lines to the second cache,
+// since the streams share sets of the first cache and would displace lines there.
 void MemoryAccess::PrefetchNextTile(const Address& address, const Access& access) {
   constexpr std::uint64_t kAhead = 6144;  // a few blocks, whose time is memory's latency
   constexpr std::uint32_t kSecondCache = 2;
@@ -84,8 +84,8 @@ std::vector<llvm::Value*> MemoryAccess::Gather(const Address& address, const Acc
   return values;
 }
 
-// No machine gathers bytes: take the aligned words that hold them. A word lies in one page, so
-// this touches no page that the byte does not.
+// Processors do not gather bytes: gathers the aligned words around the bytes. A word lies in a
+// single page, so the gather touches only pages of the bytes.
 llvm::Value* MemoryAccess::GatherSmall(Address address, Value* addresses, const Access& access,
                                        Value* mask) {
   addresses =
@@ -110,7 +110,7 @@ void MemoryAccess::Store(const Address& address, const Access& access,
   Scatter(address, access, values, mask);
 }
 
-// All lanes write one place: some lane's value stays, here that of the last one.
+// All lanes write to the same place. PTX lets any value win; here the last lane's wins.
 void MemoryAccess::StoreUniform(const Address& address, const Access& access,
                                 const std::vector<Value*>& values, Value* mask) {
   for (unsigned i = 0; i < access.count; ++i) {
@@ -132,7 +132,7 @@ void MemoryAccess::StoreContiguous(const Address& address, const Access& access,
                            llvm::Align(access.element_bytes), code_.Repeat(mask, access.count));
 }
 
-// What lanes store one after the other, from element by element.
+// Joins a vector for each element into the lanes' data in memory order.
 llvm::Value* MemoryAccess::JoinElements(const std::vector<Value*>& values, const Access& access) {
   if (access.count == 1) return code_.Vector(values[0]);
   std::vector<Value*> parts;

@@ -11,7 +11,7 @@
 namespace torpor::emulator {
 
 // Loads and stores of a warp, in as few processor instructions as the pattern of the lanes'
-// addresses allows. Every access is checked first; `mask` holds the lanes that make it.
+// addresses allows. Checks every access first; `mask` holds the accessing lanes.
 class MemoryAccess {
  public:
   using Value = llvm::Value;
@@ -23,9 +23,10 @@ class MemoryAccess {
   AddressBuilder& addresses() { return addresses_; }
   AccessCheck& check() { return check_; }
 
-  // One value an element of the access: a scalar if the address is uniform, else 32 lanes.
+  // Returns a value for each element: a scalar if the address is uniform, else 32 lanes.
   std::vector<Value*> Load(const Address& address, const Access& access, Value* mask);
-  // One value an element, scalar or of 32 lanes. Of lanes that write one place the last one wins.
+  // Takes a value for each element, scalar or of 32 lanes. If lanes write to the same place, the
+  // last lane wins.
   void Store(const Address& address, const Access& access, const std::vector<Value*>& values,
              Value* mask);
   // As Load and Store, but other threads see all elements of a lane change at once. The access is

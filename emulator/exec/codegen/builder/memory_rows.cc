@@ -1,4 +1,4 @@
-// Addresses that are contiguous in each row of a block whose rows are shorter than a warp: a few
+// Accesses to contiguous addresses in each row, for blocks with rows shorter than a warp: a few
 // vector accesses instead of a gather.
 #include "emulator/exec/codegen/builder/memory_access.h"
 
@@ -10,7 +10,7 @@ bool MemoryAccess::HasContiguousRows(const Address& address, const Access& acces
          (stride == 0 || stride == access.bytes());
 }
 
-// The elements that all lanes of a row load; none is loaded where no lane wants it.
+// Loads the elements for all lanes of a row; skips rows without active lanes.
 std::vector<llvm::Value*> MemoryAccess::LoadRowScalars(const Address& row, const Access& access,
                                                        Value* mask) {
   const auto load = [&] {

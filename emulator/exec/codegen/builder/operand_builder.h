@@ -13,9 +13,9 @@
 
 namespace torpor::emulator {
 
-// Reads and writes the operands of PTX instructions: what most functions that translate an
-// instruction need. Begin names the current instruction, whose result is computed for lane 0 only
-// (scalar()) where the analysis found all lanes to follow from it.
+// Reads and writes the operands of PTX instructions, for functions that translate instructions.
+// Begin names the current instruction. If the analysis found that all lanes of the result follow
+// from lane 0, scalar() holds, and only lane 0 is computed.
 class OperandBuilder {
  public:
   using Value = llvm::Value;
@@ -33,15 +33,15 @@ class OperandBuilder {
   BlockMasks& masks() { return masks_; }
 
   void Begin(const Instruction& instruction) { result_ = source_.lanes.ResultShape(instruction); }
-  // Shape of the current instruction's result; set_result restores one that Begin has replaced.
+  // Shape of the current instruction's result; set_result restores a shape replaced by Begin.
   const ptx::LaneShape& result() const { return result_; }
   void set_result(const ptx::LaneShape& shape) { result_ = shape; }
   bool scalar() const { return result_.linear(); }
   // `scalar` or 32 lanes of it, as scalar() says.
   llvm::Type* Shaped(llvm::Type* type) { return scalar() ? type : Lanes(type); }
 
-  // The operand as `type`; Read chooses between one value and 32 lanes by scalar(). Poison and an
-  // error for operands that have no value.
+  // The operand as `type`; Read chooses between lane 0 and 32 lanes by scalar(). Returns poison and
+  // sets the error for operands without value.
   Value* Read(const Operand& operand, ptx::Type type) { return ReadAny(operand, type, scalar()); }
   Value* ReadScalar(const Operand& operand, ptx::Type type) { return ReadAny(operand, type, true); }
   Value* ReadVector(const Operand& operand, ptx::Type type) {

@@ -67,7 +67,7 @@ void ParameterMemory::Store(Value* memory, std::uint64_t offset, Value* value, V
     value = code_->CreateShl(value, Like(value, shift));
     value = code_->CreateOr(value, code_->CreateAnd(old, Like(old, ~field)));
   }
-  // Lanes come by one after the other: those that left their value keep it.
+  // Lanes may store at different times, so inactive lanes keep old values.
   code_->CreateAlignedStore(code_->CreateSelect(mask, value, old), at, llvm::Align(64));
 }
 

@@ -9,8 +9,8 @@
 
 namespace torpor::emulator {
 
-// Parameters and results of device functions and of calls: words of 32 lanes, so that a call that
-// is inlined leaves nothing of them.
+// Parameters and results of device functions and of calls, as words of 32 lanes: inlining a call
+// removes the memory altogether.
 class ParameterMemory {
  public:
   using Value = llvm::Value;
@@ -21,9 +21,9 @@ class ParameterMemory {
   Value* Of(std::uint32_t symbol);
   // 32 lanes of 1 to 8 bytes. `offset` is a multiple of min(bytes, 4).
   Value* Load(Value* memory, std::uint64_t offset, unsigned bytes);
-  // Lanes outside `mask` keep what they stored before.
+  // Lanes outside `mask` keep old values.
   void Store(Value* memory, std::uint64_t offset, Value* value, Value* mask);
-  // Copies parameters whose address is taken to local memory. The function may not write to them.
+  // Copies parameters with a taken address to local memory. PTX forbids writes to parameters.
   void Spill(MemoryAccess& memory, Value* mask);
 
  private:

@@ -1,4 +1,4 @@
-// Special registers: fields of WarpContext, timers, and what a lane's number says.
+// Special registers: fields of WarpContext, timers, and functions of a lane's number.
 #include <cstddef>
 #include <optional>
 
@@ -16,13 +16,13 @@ struct Timer {
   unsigned bits;
 };
 
-// Of three registers that follow each other, the field of a WarpContext array.
+// The field of a WarpContext array for axis x, y or z.
 std::size_t AxisField(std::size_t array, SpecialRegister axis, SpecialRegister x) {
   return array +
          sizeof(std::uint32_t) * (static_cast<std::size_t>(axis) - static_cast<std::size_t>(x));
 }
 
-// The 32-bit field of WarpContext that all lanes read; none for other registers.
+// The 32-bit field of WarpContext for registers of the whole warp, else nullopt.
 std::optional<std::size_t> WarpField(const Operand& operand) {
   using enum SpecialRegister;
   switch (operand.special) {
@@ -38,7 +38,7 @@ std::optional<std::size_t> WarpField(const Operand& operand) {
     case kNctaidY:
     case kNctaidZ:
       return AxisField(offsetof(WarpContext, nctaid), operand.special, kNctaidX);
-    // A cluster is one block.
+    // Clusters have a single block.
     case kClusteridX:
     case kClusteridY:
     case kClusteridZ:
@@ -92,7 +92,7 @@ std::optional<Timer> TimerOf(SpecialRegister special) {
   }
 }
 
-// The register %lanemask_* of one lane; none for other registers.
+// %lanemask_* of a lane; nullopt for other registers.
 std::optional<std::uint32_t> LaneMask(SpecialRegister special, std::uint32_t lane) {
   switch (special) {
     case SpecialRegister::kLanemaskEq:
@@ -110,7 +110,7 @@ std::optional<std::uint32_t> LaneMask(SpecialRegister special, std::uint32_t lan
   }
 }
 
-// What is the same for every warp; 0 for registers that have no meaning here (%pm, ...).
+// Registers with the same value in every warp; 0 for registers without a meaning here (%pm, ...).
 std::uint32_t ConstantOf(SpecialRegister special) {
   if (special == SpecialRegister::kWarpSize) return kWarpLanes;
   const bool one =
@@ -145,7 +145,7 @@ llvm::Value* OperandBuilder::ReadSpecial(const Operand& operand, bool scalar) {
   }
 }
 
-// A register that has one value for the whole warp.
+// Registers with a single value for the whole warp.
 llvm::Value* OperandBuilder::ReadUniform(const Operand& operand) {
   if (operand.special == SpecialRegister::kGridid) {
     return context_.Field(offsetof(WarpContext, grid_id), code_->getInt64Ty());

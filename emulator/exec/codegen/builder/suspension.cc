@@ -20,7 +20,7 @@ using ptx::SpecialRegister;
 
 namespace {
 
-// Has one value for the whole life of a warp.
+// Whether a register keeps the same value for the whole life of a warp.
 bool IsConstantOfWarp(SpecialRegister special) {
   switch (special) {
     case SpecialRegister::kTidX:
@@ -68,8 +68,8 @@ void Suspension::Enter() {
   resume_points_ = code_->CreateSwitch(point, masks_.entry(0));
 }
 
-// The instruction that alone writes `reg` and can be computed anew anywhere: the optimiser knows
-// more of its result than of what it would read back. Null if there is none.
+// Returns the only instruction that writes `reg`, if the code can compute the result anew anywhere,
+// else null. The optimiser knows more about such a result than about a value read back.
 const ptx::Instruction* Suspension::Origin(std::uint32_t reg) const {
   const Instruction* origin = source_.lanes.OnlyWrite(reg);
   const bool plain = origin != nullptr && origin->guard == ptx::kNoIndex &&
@@ -88,8 +88,8 @@ const ptx::Instruction* Suspension::Origin(std::uint32_t reg) const {
   return parameter ? origin : nullptr;
 }
 
-// Registers and lanes that are alive when `block` begins, and what it has written before
-// instruction `end`.
+// Registers and masks live at the start of `block`, and registers written there before instruction
+// `end`.
 Suspension::WarpState Suspension::StateAt(std::uint32_t block, std::uint32_t end) const {
   WarpState state;
   ptx::BitSet registers = source_.lanes.RegistersAt(block);
@@ -133,7 +133,7 @@ void Suspension::MoveState(const WarpState& state, bool save) {
     }
     offset += bytes;
   }
-  // Code that waits anywhere has some.
+  // More than 0 bytes, as 0 means code that never waits.
   traits_.saved_bytes =
       std::max(traits_.saved_bytes, RoundUp(std::max(offset, Bytes{1}), kSavedStateAlignment));
 }

@@ -10,20 +10,20 @@
 
 namespace torpor::emulator {
 
-// Places where a warp of resumable code may have to wait: there the code saves its live state and
-// returns, and goes on at the same place when the runtime calls it again (see KernelEntry). In
-// other code a warp that waits stays inside the runtime's call, and these functions add nothing.
+// Places where a warp of resumable code may have to wait. The code saves the live state and
+// returns, and goes on at the same place at the next call (see KernelEntry). In other code a
+// waiting warp stays inside the runtime's call, and a Suspension adds no code.
 class Suspension {
  public:
   using Value = llvm::Value;
   using Instruction = ptx::Instruction;
-  // Translates an instruction whose result is computed anew instead of saved.
+  // Translates an instruction to compute the result anew instead of saving a register.
   using Recompute = std::function<void(const Instruction&)>;
 
   // Notes in `traits` how many bytes a waiting warp saves.
   Suspension(OperandBuilder& operands, LocalStack& stack, CodeTraits& traits, Recompute recompute);
 
-  // Saves `slot` at every place, besides what is live there. Null adds nothing.
+  // Adds `slot` to the state saved at every place. Ignores null.
   void Keep(llvm::AllocaInst* slot);
   // Ends the entry block: goes to block 0, or to where the warp left.
   void Enter();
@@ -32,9 +32,9 @@ class Suspension {
   void WaitUnless(Value* goes_on, const Instruction& at);
   // Waits on the way to block `to`. Ends the LLVM block.
   void WaitBefore(std::uint32_t to, Value* goes_on);
-  // Lets neighbouring warps follow every few iterations of the loop at `header`, if its step (the
-  // register `stride`, in elements) is large. They share pages, and what the processor fetches
-  // ahead, only while they walk through memory together.
+  // Lets neighbouring warps follow every few iterations of the loop at `header` if the loop's step
+  // (register `stride`, in elements) is large. Warps that walk through memory together share pages
+  // and prefetched lines.
   void TakeTurns(std::uint32_t header, std::uint32_t stride);
 
  private:

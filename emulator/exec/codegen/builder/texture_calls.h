@@ -7,8 +7,8 @@
 
 namespace torpor::emulator {
 
-// Operands and results of texture and surface instructions, which the runtime carries out lane by
-// lane: a TextureLanes record on the stack, one for all of a function's instructions.
+// Operands and results of texture and surface instructions, carried out by the runtime lane by
+// lane. All instructions of a function share a TextureLanes record on the stack.
 class TextureCalls {
  public:
   using Value = llvm::Value;

@@ -1,6 +1,6 @@
-// ld and st of vectors that other threads must see whole. PTX promises it of the elements only, but
-// GPUs do it for all of a lane's vector, and programs build on that: CUB's look-back over 16 bytes
-// of state and value, for one.
+// ld and st of vectors that other threads must see whole. PTX promises atomicity for elements only,
+// but GPUs move the whole vector of a lane at once, and programs rely on GPUs: CUB's look-back
+// reads 16 bytes of state and value.
 #include "emulator/exec/codegen/builder/memory_access.h"
 
 namespace torpor::emulator {
@@ -12,7 +12,7 @@ llvm::Type* MemoryAccess::WholeType(const Access& access) {
   return code_.IntType(access.bytes() * 8);
 }
 
-// Volatile: else the compiler may leave out what of the vector is not used, and cut the rest.
+// Volatile: otherwise the compiler may drop unused elements and split the access.
 std::vector<llvm::Value*> MemoryAccess::LoadWhole(const Address& address, const Access& access,
                                                   Value* mask) {
   check_.Check(address, access.bytes(), mask);
