@@ -30,7 +30,7 @@ class Objection {
   }
   std::string operator()(const ExecutorDown&) const { return {}; }
   std::string operator()(const TenantSet& event) const {
-    const bool is_weight = kLeastWeight <= event.weight && event.weight <= kMaxWeight;
+    const bool is_weight = kMinWeight <= event.weight && event.weight <= kMaxWeight;
     return is_weight ? "" : "the weight is too small or too large";
   }
   std::string operator()(const FunctionSet& event) const {
@@ -46,18 +46,18 @@ class Objection {
     return is_priority ? "" : "the priority is beyond a million";
   }
   std::string operator()(const InstanceAdded& event) const {
-    if (std::ssize(event.companions) > kMaxCompanions) {
-      return "the instance has too many companions";
+    if (std::ssize(event.secondary_shards) > kMaxSecondaryShards) {
+      return "the instance has too many secondary_shards";
     }
     if (event.max_in_flight < 1 || event.max_in_flight > kMaxInFlight) {
       return "max_in_flight is not from 1 to a million";
     }
-    std::set<InstanceId> members(event.companions.begin(), event.companions.end());
-    members.insert(event.instance);
-    if (members.size() <= event.companions.size()) return "the instance has a member twice";
-    for (const InstanceId member : members) {
-      if (!member) return "the instance or a companion has no name";
-      if (IsKnown(member)) return "the instance is there already";
+    std::set<InstanceId> shards(event.secondary_shards.begin(), event.secondary_shards.end());
+    shards.insert(event.instance);
+    if (shards.size() <= event.secondary_shards.size()) return "the instance has a shard twice";
+    for (const InstanceId shard : shards) {
+      if (!shard) return "the instance or a secondary shard has no name";
+      if (IsKnown(shard)) return "the instance is there already";
     }
     return {};
   }
@@ -69,7 +69,7 @@ class Objection {
     const bool is_arrival =
         !event.arrival || (TimePoint() <= *event.arrival && *event.arrival <= when_);
     if (!is_arrival) return "the arrival is no time until now";
-    if (event.instance) return OfLeader(event.instance);
+    if (event.instance) return OfInstance(event.instance);
     const auto function = node_.functions.find(event.function);
     const bool has_instance =
         function != node_.functions.end() && !function->second.instances.empty();
@@ -78,16 +78,16 @@ class Objection {
   std::string operator()(const RequestGone&) const { return {}; }
   std::string operator()(const GrowthWanted& event) const {
     if (event.bytes > kMaxBytes) return "the growth is too large";
-    return OfMember(event.instance);
+    return OfShard(event.instance);
   }
-  std::string operator()(const LeaseEnded& event) const { return OfLeader(event.instance); }
-  std::string operator()(const LoadWanted& event) const { return OfLeader(event.instance); }
-  std::string operator()(const EvictionWanted& event) const { return OfLeader(event.instance); }
-  std::string operator()(const PinChanged& event) const { return OfLeader(event.instance); }
+  std::string operator()(const LeaseEnded& event) const { return OfInstance(event.instance); }
+  std::string operator()(const LoadWanted& event) const { return OfInstance(event.instance); }
+  std::string operator()(const EvictionWanted& event) const { return OfInstance(event.instance); }
+  std::string operator()(const PinChanged& event) const { return OfInstance(event.instance); }
   std::string operator()(const TimePassed&) const { return {}; }
   template <typename OfImage>
   std::string operator()(const OfImage& event) const {
-    return OfMember(event.instance);
+    return OfShard(event.instance);
   }
 
  private:
@@ -99,13 +99,13 @@ class Objection {
     return event.arrival && node_.instances.at(request.instance).waiting.count(request.turn) == 0;
   }
   bool IsKnown(InstanceId id) const { return node_.instances.count(id) > 0; }
-  std::string OfMember(InstanceId id) const {
+  std::string OfShard(InstanceId id) const {
     return IsKnown(id) ? "" : "there is no such instance";
   }
-  std::string OfLeader(InstanceId id) const {
+  std::string OfInstance(InstanceId id) const {
     const auto instance = node_.instances.find(id);
     if (instance == node_.instances.end()) return "there is no such instance";
-    return instance->second.leader == id ? "" : "the instance is a companion";
+    return instance->second.lead == id ? "" : "the instance is a secondary shard";
   }
 
   const NodeState& node_;

@@ -87,9 +87,6 @@ template <>
 inline constexpr std::array<std::string_view, 6> kWordsOf<LoadRefusal> = {
     "no_gpu", "too_few_gpus", "too_large", "no_room", "in_use", "swap_failed"};
 template <>
-inline constexpr std::array<std::string_view, 3> kWordsOf<Binding> = {"late", "early",
-                                                                      "while_resident"};
-template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<TooLate> = {"serve", "serve_last",
                                                                       "refuse"};
 
@@ -107,7 +104,6 @@ void VisitFields(Self& options, const Visit& visit) {
   visit("implicit_quantum_for_request", options.implicit_quantum_for_request);
   visit("implicit_quantum", options.implicit_quantum);
   visit("idle_write_back", options.idle_write_back);
-  visit("binding", options.binding);
   visit("evicts", options.evicts);
   visit("swaps_from_peers", options.swaps_from_peers);
   visit("too_late", options.too_late);
@@ -144,7 +140,7 @@ template <Of<InstanceAdded> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("instance", event.instance);
   visit("max_in_flight", event.max_in_flight);
-  visit("companions", event.companions);
+  visit("secondary_shards", event.secondary_shards);
   visit("function", event.function);
   visit("keeps_replicas", event.keeps_replicas);
 }
@@ -240,7 +236,7 @@ void VisitFields(Self& action, const Visit& visit) {
   visit("instance", action.instance);
   visit("gpu", action.gpu);
   visit("joins", action.joins);
-  visit("companion_gpus", action.companion_gpus);
+  visit("secondary_gpus", action.secondary_gpus);
 }
 template <Of<Revoke> Self, typename Visit>
 void VisitFields(Self& action, const Visit& visit) {

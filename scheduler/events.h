@@ -27,11 +27,11 @@ using TenantId = Id<struct TenantTag>;
 inline constexpr double kMaxPercentile = 0.9999;
 
 // Of tenants: no share is beyond measure, and none so small that it never comes up.
-inline constexpr double kLeastWeight = 0.001;
+inline constexpr double kMinWeight = 0.001;
 inline constexpr double kMaxWeight = 1000;
 
 // GPUs that an instance may hold beside the first.
-inline constexpr int kMaxCompanions = 15;
+inline constexpr int kMaxSecondaryShards = 15;
 
 // A function complies while at least `percentile` of its requests are answered within `deadline` of
 // their arrival (section 5.2 of the paper).
@@ -61,7 +61,7 @@ struct ExecutorDown {
   GpuIndex gpu;
 };
 
-// Tenants that wait for GPUs share their time by weight, from kLeastWeight to kMaxWeight.
+// Tenants that wait for GPUs share their time by weight, from kMinWeight to kMaxWeight.
 struct TenantSet {
   TenantId tenant;
   double weight = 1;
@@ -78,13 +78,13 @@ struct FunctionSet {
 };
 
 // Must come before anything else about the instance. Of one that runs on several GPUs at a time,
-// each further GPU has an image of its own, which is known by an id of its own: a companion. Its
-// image is swapped, grows and shrinks like any other; requests, grants, revokes and ends of leases
-// name the instance only, and are for all of its GPUs.
+// each further GPU has an image of its own, which is known by an id of its own: a secondary shard.
+// Its image is swapped, grows and shrinks like any other; requests, grants, revokes and ends of
+// leases name the instance only, and are for all of its GPUs.
 struct InstanceAdded {
   InstanceId instance;
   int max_in_flight = 1;  // explicit requests under one lease
-  std::vector<InstanceId> companions{};
+  std::vector<InstanceId> secondary_shards{};
   FunctionId function{};        // none: a function of its own, without an objective
   bool keeps_replicas = false;  // nothing changes its image: copies on several GPUs stay the same
 };
@@ -225,14 +225,14 @@ struct WriteBack {
 };
 
 // The image is resident: the instance has a lease on the GPU until LeaseEnded, and on those of its
-// companions, in their order. `joins`: the request runs under the lease that the instance already
-// has.
+// secondary_shards, in their order. `joins`: the request runs under the lease that the instance
+// already has.
 struct Grant {
   RequestId request;
   InstanceId instance;
   GpuIndex gpu;
   bool joins = false;
-  std::vector<GpuIndex> companion_gpus;
+  std::vector<GpuIndex> secondary_gpus;
 };
 
 // The instance shall give its lease back; LeaseEnded says when it has. Once a lease.

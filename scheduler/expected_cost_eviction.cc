@@ -13,13 +13,13 @@ class ExpectedCostEviction final : public EvictionPolicy {
  public:
   EvictionRank Rank(const Instance& instance, GpuIndex gpu, const NodeState& node) const override {
     enum { kReplica, kOnly };
-    for (const auto& [at, copy] : instance.copies) {
+    for (const auto& [at, copy] : instance.image.copies) {
       const bool is_other = at != gpu && copy.state == Copy::State::kPresent;
-      if (is_other) return {.group = kReplica, .value = instance.log_use};
+      if (is_other) return {.group = kReplica, .value = instance.image.log_use};
     }
-    const auto bytes = static_cast<double>(std::max<Bytes>(instance.image_bytes, 1));
+    const auto bytes = static_cast<double>(std::max<Bytes>(instance.image.bytes, 1));
     const double seconds = CostOfSwap(node.FunctionOf(instance).run_times, bytes);
-    return {.group = kOnly, .value = instance.log_use + std::log(seconds) - std::log(bytes)};
+    return {.group = kOnly, .value = instance.image.log_use + std::log(seconds) - std::log(bytes)};
   }
 
  private:
@@ -28,11 +28,11 @@ class ExpectedCostEviction final : public EvictionPolicy {
     const std::optional<Duration> resident = times.of(ImageSource::kResident).value();
     const std::optional<Duration> from_host = times.of(ImageSource::kHost).value();
     if (!resident || !from_host) return bytes / kUnknownBytesPerSecond;
-    return std::max(ToSeconds(*from_host) - ToSeconds(*resident), kLeastCost);
+    return std::max(ToSeconds(*from_host) - ToSeconds(*resident), kMinCost);
   }
 
   // A swap costs something even where the run hides it.
-  static constexpr double kLeastCost = 1e-5;
+  static constexpr double kMinCost = 1e-5;
 };
 
 }  // namespace

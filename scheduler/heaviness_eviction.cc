@@ -9,15 +9,15 @@ class HeavinessEviction final : public EvictionPolicy {
  public:
   EvictionRank Rank(const Instance& instance, GpuIndex gpu, const NodeState& node) const override {
     enum { kReplica, kLight, kHeavy };
-    const bool is_replica =
-        std::any_of(instance.copies.begin(), instance.copies.end(), [&](const auto& copy) {
+    const bool is_replica = std::any_of(
+        instance.image.copies.begin(), instance.image.copies.end(), [&](const auto& copy) {
           return copy.first != gpu && copy.second.state == Copy::State::kPresent;
         });
     const bool is_heavy = node.FunctionOf(instance).run_times.is_heavy();
     return {.group = is_replica ? kReplica
                      : is_heavy ? kHeavy
                                 : kLight,
-            .value = ToSeconds(instance.last_used.time_since_epoch())};
+            .value = ToSeconds(instance.image.last_used.time_since_epoch())};
   }
 };
 

@@ -39,8 +39,9 @@ class InterferenceAwarePlacement final : public PlacementPolicy {
                                            const std::vector<GpuIndex>& candidates,
                                            const NodeState& node) {
     const auto least = Least<int>(candidates, node, [&](const Gpu& gpu) -> std::optional<int> {
-      const auto copy = instance.copies.find(gpu.id);
-      if (copy == instance.copies.end() || copy->second.state == Copy::State::kLeaving) return {};
+      const auto copy = instance.image.copies.find(gpu.id);
+      if (copy == instance.image.copies.end() || copy->second.state == Copy::State::kLeaving)
+        return {};
       return copy->second.state == Copy::State::kPresent ? 0 : 1;
     });
     return least ? std::optional(least->second) : std::nullopt;
@@ -56,7 +57,7 @@ class InterferenceAwarePlacement final : public PlacementPolicy {
         candidates, node, [&](const Gpu& gpu) -> std::optional<std::ptrdiff_t> {
           const auto source =
               std::find_if(gpu.sources.begin(), gpu.sources.end(),
-                           [&](GpuIndex from) { return instance.is_present_on(from); });
+                           [&](GpuIndex from) { return instance.image.is_present_on(from); });
           if (source == gpu.sources.end()) return {};
           return source - gpu.sources.begin();
         });
@@ -69,7 +70,7 @@ class InterferenceAwarePlacement final : public PlacementPolicy {
                                  const NodeState& node) {
     using Key = std::pair<Disturbance, bool>;
     const auto least = Least<Key>(candidates, node, [&](const Gpu& gpu) {
-      return std::optional(Key(DisturbanceOf(gpu, node), gpu.free_bytes() < instance.image_bytes));
+      return std::optional(Key(DisturbanceOf(gpu, node), gpu.free_bytes() < instance.image.bytes));
     });
     return least->second;
   }

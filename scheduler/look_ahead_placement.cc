@@ -15,7 +15,7 @@ class LookAheadPlacement final : public PlacementPolicy {
     std::optional<std::tuple<double, bool, TimePoint, GpuIndex>> least;
     for (const GpuIndex id : candidates) {
       const Gpu& gpu = node.gpus.at(id);
-      const std::tuple option(CostOn(gpu, instance, node, now), !instance.is_present_on(id),
+      const std::tuple option(CostOn(gpu, instance, node, now), !instance.image.is_present_on(id),
                               gpu.free_since, id);
       if (!least || option < *least) least = option;
     }
@@ -36,13 +36,14 @@ class LookAheadPlacement final : public PlacementPolicy {
   static double CostOn(const Gpu& gpu, const Instance& instance, const NodeState& node,
                        TimePoint now) {
     const RunTimes& times = node.FunctionOf(instance).run_times;
-    if (instance.is_present_on(gpu.id)) return ToSeconds(times.expected(ImageSource::kResident));
+    if (instance.image.is_present_on(gpu.id))
+      return ToSeconds(times.expected(ImageSource::kResident));
     const double transfer = TransferTime(instance, node);
     const double eviction = transfer * EvictedShare(gpu, instance) * kEvictionShare;
     const bool is_from_peer =
         instance.is_alone() &&
         std::any_of(gpu.sources.begin(), gpu.sources.end(),
-                    [&](GpuIndex source) { return instance.is_present_on(source); });
+                    [&](GpuIndex source) { return instance.image.is_present_on(source); });
     if (is_from_peer) return ToSeconds(times.expected(ImageSource::kPeer)) + eviction;
     // Those that share the way wait for each other.
     return ToSeconds(times.expected(ImageSource::kHost)) + eviction +
@@ -52,14 +53,14 @@ class LookAheadPlacement final : public PlacementPolicy {
   static double TransferTime(const Instance& instance, const NodeState& node) {
     const std::optional<Duration> seen = node.FunctionOf(instance).run_times.transfer.value();
     return seen ? ToSeconds(*seen)
-                : static_cast<double>(instance.image_bytes) / kUnknownBytesPerSecond;
+                : static_cast<double>(instance.image.bytes) / kUnknownBytesPerSecond;
   }
 
   // Of the image, what others have to leave for.
   static double EvictedShare(const Gpu& gpu, const Instance& instance) {
-    if (gpu.free_bytes() >= instance.image_bytes) return 0;
-    return static_cast<double>(instance.image_bytes - gpu.free_bytes()) /
-           static_cast<double>(instance.image_bytes);
+    if (gpu.free_bytes() >= instance.image.bytes) return 0;
+    return static_cast<double>(instance.image.bytes - gpu.free_bytes()) /
+           static_cast<double>(instance.image.bytes);
   }
 
   // For how long a transfer shares its PCIe switch with those of neighbours.
@@ -84,7 +85,7 @@ class LookAheadPlacement final : public PlacementPolicy {
         ToSeconds(node.FunctionOf(instance).run_times.expected(ImageSource::kResident));
     const double slack = ToSeconds(node.FirstOf(instance).deadline - now) - resident;
     std::optional<double> least;
-    for (const auto& [id, copy] : instance.copies) {
+    for (const auto& [id, copy] : instance.image.copies) {
       const std::optional<double> rest = RestOfRun(node.gpus.at(id), node, now);
       if (copy.state != Copy::State::kPresent || !rest || *rest > slack / 2) continue;
       const double cost = resident + *rest * kCostOfWaitingSecond;
@@ -96,11 +97,12 @@ class LookAheadPlacement final : public PlacementPolicy {
   // Of what runs on the GPU. Nothing where that is not known, or the run has taken longer already.
   static std::optional<double> RestOfRun(const Gpu& gpu, const NodeState& node, TimePoint now) {
     if (!gpu.is_up || !gpu.tenant) return std::nullopt;
-    const Instance& tenant = node.instances.at(node.instances.at(gpu.tenant).leader);
+    const Instance& tenant = node.instances.at(node.instances.at(gpu.tenant).lead);
     const RunTimes& times = node.FunctionOf(tenant).run_times;
-    if (!tenant.run_since || !times.of(tenant.image_source).value()) return std::nullopt;
-    const double run = ToSeconds(*times.of(tenant.image_source).value());
-    const double rest = run - ToSeconds(now - *tenant.run_since);
+    if (!tenant.tenancy.run_since || !times.of(tenant.tenancy.image_source).value())
+      return std::nullopt;
+    const double run = ToSeconds(*times.of(tenant.tenancy.image_source).value());
+    const double rest = run - ToSeconds(now - *tenant.tenancy.run_since);
     return rest >= 0 ? std::optional(rest) : std::nullopt;
   }
 };

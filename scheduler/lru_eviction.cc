@@ -6,7 +6,7 @@ namespace {
 class LruEviction final : public EvictionPolicy {
  public:
   EvictionRank Rank(const Instance& instance, GpuIndex, const NodeState&) const override {
-    return {.value = ToSeconds(instance.last_used.time_since_epoch())};
+    return {.value = ToSeconds(instance.image.last_used.time_since_epoch())};
   }
 };
 

@@ -116,81 +116,91 @@ struct EvictionRank {
   friend bool operator==(const EvictionRank&, const EvictionRank&) = default;
 };
 
+// One copy of a shard's image on a GPU, counted from the first byte to come until the last has
+// left.
 struct Copy {
   enum class State { kComing, kPresent, kLeaving };
   State state = State::kComing;
   Bytes bytes = 0;           // set aside on the GPU
-  bool is_unsaved = false;   // a lease may have changed it since it was written back
+  bool is_unsaved = false;   // a lease may have changed it since the last write-back
   bool is_saving = false;    // WriteBack is under way
-  bool is_for_load = false;  // it comes because an administrator wants it here
-  // From where it comes, if that GPU keeps its copy; and how many are coming from this one so.
+  bool is_for_load = false;  // comes on an administrator's request
+  // While coming: the GPU that it comes from and that keeps its own copy.
   std::optional<GpuIndex> source{};
-  int readers = 0;
+  int readers = 0;                               // copies for which this one is the source
   std::optional<EvictionRank> evictable_rank{};  // in Gpu::evictable, while it is there
   std::optional<EvictionRank> unsaved_rank{};    // in Gpu::unsaved
 };
 
-// What keeps, or kept, an instance in the queue; for who asks afterwards.
+// A shard's GPU memory: its size, its copies on GPUs and how much it is used.
+struct Image {
+  Bytes bytes = 0;
+  bool keeps_replicas = false;  // no run changes it: copies on several GPUs stay the same
+  bool is_pinned = false;       // evicted only if nothing else is left
+  std::map<GpuIndex, Copy> copies;
+  TimePoint last_used{};
+  // The logarithm of the number of uses, where a use older by kUseDecay counts 1/e as much. Stated
+  // for time zero, so that it changes with uses only.
+  double log_use = -1e300;
+
+  bool is_present_on(GpuIndex at) const;
+  bool is_present() const;  // on any GPU
+  // Counts a use; `now` is not before the last one.
+  void NoteUse(TimePoint now);
+};
+
+// What keeps, or kept, an instance in the queue. Read by whoever explains a request afterwards.
 struct Wait {
-  TimePoint since{};  // it came there
-  // A GPU was free, but it had better wait for a busy one that has its image: how long altogether,
-  // since when it does so now, and for which.
+  TimePoint since{};  // when the instance joined the queue
+  // Waiting by choice: a GPU was free, but the placement preferred a busy one with the image. How
+  // long altogether, since when this time, and for which GPU.
   Duration by_choice{};
   std::optional<TimePoint> chosen_at{};
   std::optional<GpuIndex> awaited{};
-  bool has_revoked = false;  // an implicit lease was ended for it
+  bool has_revoked = false;  // an implicit lease was ended for the instance
 
   Duration by_choice_until(TimePoint now) const {
     return by_choice + (chosen_at ? now - *chosen_at : Duration::zero());
   }
 };
 
-struct Instance {
-  // A tenant has a GPU to itself: while its image comes, while it holds the lease, and until
-  // that has ended.
-  enum class Phase { kIdle, kPlacing, kLeased, kRevoked };
+// Idle; a tenant whose images come; a tenant with a lease; a tenant asked to give its lease back.
+enum class Phase { kIdle, kPlacing, kLeased, kRevoked };
 
+// The time for which a shard has a GPU to itself: while its image comes, while its instance holds
+// the lease, and until the lease has ended. Phase and GPU are each shard's own; the rest is the
+// lead shard's, for the lease as a whole.
+struct Tenancy {
+  Phase phase = Phase::kIdle;
+  GpuIndex gpu;  // valid unless idle
+  bool is_implicit = false;
+  ImageSource image_source = ImageSource::kResident;
+  // When the run began whose time is to be learned: with the swap-in, or with the grant. Unset
+  // where the time would say nothing.
+  std::optional<TimePoint> run_since;
+  TimePoint granted_at{};
+  std::set<RequestId> requests;  // granted under this lease and not over
+
+  bool is_idle() const { return phase == Phase::kIdle; }
+};
+
+// One shard. An instance with several GPUs has a lead shard, whose id is the instance's, and
+// secondary ones; requests wait for the lead shard.
+struct Instance {
   InstanceId id;
   FunctionId function;
-  // Whose lease it shares: itself, or of a companion the instance that it belongs to.
-  InstanceId leader;
-  std::vector<InstanceId> companions;
-  int max_in_flight = 1;
-  bool keeps_replicas = false;
-  Bytes image_bytes = 0;
-  std::map<GpuIndex, Copy> copies;
-  std::optional<GpuIndex> bound_gpu;  // the only one it may run on, where that is decided early
-  bool is_pinned = false;
-  bool is_load_wanted = false;
-  std::optional<GpuIndex> wanted_gpu;  // the only one that will do
-  std::optional<GpuIndex> load_gpu;    // where to, once that is decided
-  Phase phase = Phase::kIdle;
-  GpuIndex gpu;  // while it is a tenant
-  bool lease_is_implicit = false;
-  ImageSource image_source = ImageSource::kResident;  // of its tenancy
-  // When the run began whose time is to be learned: with the swap, or the grant.
-  std::optional<TimePoint> run_since;
-  TimePoint leased_at{};
-  TimePoint last_used{};
-  // How often in a row its image could not be brought ahead of its requests, and from when on that
-  // is tried again.
-  int failed_cold_starts = 0;
-  TimePoint next_cold_start{};
-  std::optional<TimePoint> keep_alive_end;  // when it leaves its GPUs unless it is used again
-  // The logarithm of its uses, where one that is older by kUseDecay counts 1/e as much: as of time
-  // zero, so that it changes with uses only.
-  double log_use = -1e300;
+  InstanceId lead;  // of this shard's instance; its own id if it is the lead shard
+  std::vector<InstanceId> secondary_shards;  // of a lead shard
+  int max_in_flight = 1;                     // explicit requests under one lease
+  std::optional<GpuIndex> bound_gpu;         // where its binding sends it; see BindingPolicy
+  Image image;
+  Tenancy tenancy;
   std::map<Turn, RequestId> waiting;
-  std::optional<Turn> queued_as;  // its first request's turn, while it stands in the queue
-  Wait wait;                      // there, or before its last tenancy
-  std::set<RequestId> in_flight;
+  std::optional<Turn> queued_as;  // turn of the first request, while the instance is in the queue
+  Wait wait;                      // this one, or the one before the last tenancy
 
-  // Whether no other GPU of its lease uses its memory: else a copy elsewhere is nobody's.
-  bool is_alone() const { return leader == id && companions.empty(); }
-  bool is_present_on(GpuIndex at) const {
-    const auto copy = copies.find(at);
-    return copy != copies.end() && copy->second.state == Copy::State::kPresent;
-  }
+  // Whether the instance has this shard only. Images of the others never come from another GPU.
+  bool is_alone() const { return lead == id && secondary_shards.empty(); }
 };
 
 // The first to be evicted first.
@@ -202,8 +212,7 @@ struct Gpu {
   Bytes capacity = 0;             // also while it is down: it comes back with the same
   Bytes used = 0;                 // by all copies, those that come and leave included
   Bytes leaving = 0;              // of them by those that leave
-  Bytes bound = 0;                // by the images of instances that may run only here
-  InstanceId tenant;              // may be a companion
+  InstanceId tenant;              // may be a secondary shard
   TimePoint free_since{};         // while there is none
   InstanceId loading;             // whose image comes from the host
   TimePoint loading_since{};      // while there is one
@@ -238,12 +247,26 @@ struct NodeState {
   }
   // What a run of the instance takes if it begins now.
   Duration ExpectedRun(const Instance& instance) const {
-    const bool is_present =
-        std::any_of(instance.copies.begin(), instance.copies.end(),
-                    [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
-    return FunctionOf(instance).run_times.expected(is_present ? ImageSource::kResident
-                                                              : ImageSource::kHost);
+    return FunctionOf(instance).run_times.expected(
+        instance.image.is_present() ? ImageSource::kResident : ImageSource::kHost);
   }
+  Instance& LeadOf(InstanceId shard) { return instances.at(instances.at(shard).lead); }
+  const Instance& LeadOf(InstanceId shard) const { return instances.at(instances.at(shard).lead); }
+  // Calls `with_shard(Instance&)` for the lead shard, then for the secondary ones.
+  template <typename Do>
+  void ForEachShard(Instance& lead, const Do& with_shard) {
+    with_shard(lead);
+    for (const InstanceId id : lead.secondary_shards) with_shard(instances.at(id));
+  }
+  template <typename Do>
+  void ForEachShard(const Instance& lead, const Do& with_shard) const {
+    with_shard(lead);
+    for (const InstanceId id : lead.secondary_shards) with_shard(instances.at(id));
+  }
+  // Size of the largest GPU that ever served; 0 before the first.
+  Bytes LargestCapacity() const;
+  // Whether a shard is larger than any GPU. False before the first GPU has served.
+  bool IsTooLarge(const Instance& lead) const;
   // The request that is served next. There must be one.
   const Request& FirstOf(const Instance& instance) const {
     return requests.at(instance.waiting.begin()->second);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/binding_policy.h"
 #include "scheduler/node_state.h"
 
 // The decisions that the scheduler leaves to others. A policy may keep state of its own, but must
@@ -52,7 +53,7 @@ class QueuePolicy {
   // count any more, for others neither.
   virtual void Forget(const Function& /*function*/) {}
 
-  // The instance, which waits no longer, has a GPU for each member now; it runs a further request
+  // The instance, which waits no longer, has a GPU for each shard now; it runs a further request
   // there; it has given them back.
   virtual void OnServed(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
   virtual void OnJoined(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
@@ -89,11 +90,17 @@ class EvictionPolicy {
                             const NodeState& node) const = 0;
 };
 
+// One of each; none may be null.
 struct Policies {
   std::unique_ptr<QueuePolicy> queue;
   std::unique_ptr<PlacementPolicy> placement;
   std::unique_ptr<EvictionPolicy> eviction;
+  std::unique_ptr<BindingPolicy> binding = MakeLateBinding();
 };
+
+// What becomes of a request that can no longer be answered within its deadline: served in its turn;
+// served when none waits that can be answered in time; or refused.
+enum class TooLate { kServe, kServeLast, kRefuse };
 
 // --- Queues -------------------------------------------------------------------------------------
 
@@ -104,7 +111,7 @@ std::unique_ptr<QueuePolicy> MakeFifoQueue();
 std::unique_ptr<QueuePolicy> MakeDeadlineQueue();
 
 // Section 5.2 and appendix A.3 of the paper.
-struct RequiredCountOptions {
+struct RrcOptions {
   double alpha = 0.5;  // at the start; in [0, 1]
   // Algorithm 2: factor by which alpha changes, change of the ratio of compliant functions from one
   // period to the next that is needed for it.
@@ -120,7 +127,7 @@ struct RequiredCountOptions {
 // Makes such queues with one alpha: Algorithm 2 follows how many of all the node's functions
 // comply, in whichever queue they stand.
 using QueueFactory = std::function<std::unique_ptr<QueuePolicy>()>;
-QueueFactory RequiredCountQueues(RequiredCountOptions options = {});
+QueueFactory RrcQueues(RrcOptions options = {});
 
 // The one first that must start first to be answered in time, if it takes what is expected.
 // Functions that need more than `rescue_limit` requests in time in a row to comply come after the

@@ -12,7 +12,7 @@ class RandomPlacement final : public PlacementPolicy {
   std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
                                  const NodeState&, TimePoint) override {
     for (const GpuIndex gpu : candidates) {
-      if (instance.is_present_on(gpu)) return gpu;
+      if (instance.image.is_present_on(gpu)) return gpu;
     }
     return candidates[random_() % candidates.size()];
   }

@@ -11,8 +11,9 @@ class ResidentFirstPlacement final : public PlacementPolicy {
                                  const NodeState& node, TimePoint) override {
     const Gpu* best = nullptr;
     for (const GpuIndex gpu : candidates) {
-      const auto copy = instance.copies.find(gpu);
-      if (copy != instance.copies.end() && copy->second.state != Copy::State::kLeaving) return gpu;
+      const auto copy = instance.image.copies.find(gpu);
+      if (copy != instance.image.copies.end() && copy->second.state != Copy::State::kLeaving)
+        return gpu;
       const Gpu& candidate = node.gpus.at(gpu);
       if (!best || candidate.free_bytes() > best->free_bytes()) best = &candidate;
     }
@@ -26,11 +27,11 @@ class ResidentFirstPlacement final : public PlacementPolicy {
                                              const std::vector<GpuIndex>& candidates,
                                              const NodeState& node) {
     if (!instance.is_alone()) return std::nullopt;
-    for (const auto& [from, copy] : instance.copies) {
+    for (const auto& [from, copy] : instance.image.copies) {
       if (copy.state != Copy::State::kPresent) continue;
       for (const GpuIndex gpu : node.gpus.at(from).sources) {
         const bool is_candidate = std::binary_search(candidates.begin(), candidates.end(), gpu);
-        if (is_candidate && node.gpus.at(gpu).free_bytes() >= instance.image_bytes) return gpu;
+        if (is_candidate && node.gpus.at(gpu).free_bytes() >= instance.image.bytes) return gpu;
       }
     }
     return std::nullopt;

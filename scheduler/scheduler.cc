@@ -1,31 +1,43 @@
 #include "scheduler/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
+#include <vector>
 
-// Instances and their tenancies: from the choice of a GPU to the end of the lease on it.
+// What each event means for the parts.
 namespace torpor::scheduler {
 
 Scheduler::Scheduler(Policies policies, Options options)
-    : policies_(std::move(policies)), options_(options) {}
+    : policies_(std::move(policies)),
+      options_(options),
+      queue_(node_, *policies_.queue, *policies_.binding, options_.too_late, outbox_),
+      images_(node_, *policies_.eviction, *policies_.binding, queue_,
+              {.evicts = options_.evicts, .swaps_from_peers = options_.swaps_from_peers}, outbox_),
+      choice_(node_, *policies_.binding, *policies_.placement, options_.evicts),
+      keep_alives_(node_, images_, outbox_),
+      growths_(node_, *policies_.binding, queue_, images_, outbox_),
+      loads_(node_, choice_, *policies_.placement, images_, keep_alives_, outbox_),
+      cold_starts_(node_, *policies_.binding, *policies_.placement, queue_, images_, outbox_),
+      idle_write_back_(node_, queue_, images_, options_.idle_write_back, outbox_),
+      leases_(node_, *policies_.queue, queue_, images_, keep_alives_,
+              {.implicit_quantum_for_request = options_.implicit_quantum_for_request,
+               .implicit_quantum = options_.implicit_quantum},
+              outbox_) {}
 
 Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
-  now_ = std::max(now_, now);
-  if (wake_up_ && *wake_up_ <= now_) wake_up_.reset();
-  actions_.clear();
+  outbox_.Begin(now);
   std::visit([this](const auto& e) { Handle(e); }, event);
-  ForgetOutcomes();
-  EndKeepAlives();
-  RetryGrowths();
-  StartCold();
-  AdvanceTenants();
+  queue_.ForgetOutcomes();
+  keep_alives_.End();
+  growths_.Retry();
+  cold_starts_.Serve();
+  leases_.Advance();
   EndChoices();
   ServeQueue();
-  ServeTenants();
-  ServeLoads();
-  SaveIdleImages();
-  return std::exchange(actions_, {});
+  leases_.ServeTenants();
+  loads_.Serve();
+  idle_write_back_.Serve();
+  return outbox_.Take();
 }
 
 void Scheduler::Handle(const ExecutorUp& event) {
@@ -36,9 +48,9 @@ void Scheduler::Handle(const ExecutorUp& event) {
   gpu.capacity = event.capacity;
   gpu.sources = event.sources;
   gpu.pcie_switch = event.pcie_switch;
-  for (const InstanceId id : policies_.queue->First(queued_, {}, node_, now_)) {
-    Instance& instance = node_.instances.at(id);
-    if (IsTooLarge(instance)) RefuseAllWaiting(instance, Refusal::kTooLarge);
+  for (const InstanceId id : queue_.First(queue_.size())) {
+    Instance& lead = node_.instances.at(id);
+    if (node_.IsTooLarge(lead)) queue_.RefuseAll(lead, Refusal::kTooLarge);
   }
 }
 
@@ -47,16 +59,16 @@ void Scheduler::Handle(const ExecutorDown& event) {
   if (gpu == node_.gpus.end()) return;
   gpu->second.is_up = false;
   std::set<InstanceId> lost;
-  for (const auto& [id, instance] : node_.instances) {
-    if (instance.copies.count(event.gpu) > 0) lost.insert(id);
+  for (const auto& [id, shard] : node_.instances) {
+    if (shard.image.copies.count(event.gpu) > 0) lost.insert(id);
   }
   for (const InstanceId id : lost) {
-    Instance& instance = node_.instances.at(id);
-    const bool was_for_load = instance.copies.at(event.gpu).is_for_load;
-    Drop(instance, event.gpu);
-    if (was_for_load) EmitRefuseLoad(LeaderOf(id), LoadRefusal::kSwapFailed);
+    Instance& shard = node_.instances.at(id);
+    const bool was_for_load = shard.image.copies.at(event.gpu).is_for_load;
+    images_.Drop(shard, event.gpu);
+    if (was_for_load) loads_.Refuse(node_.LeadOf(id), LoadRefusal::kSwapFailed);
   }
-  if (gpu->second.tenant) EndTenancy(LeaderOf(gpu->second.tenant));
+  if (gpu->second.tenant) leases_.End(node_.LeadOf(gpu->second.tenant));
 }
 
 void Scheduler::Handle(const TenantSet& event) {
@@ -66,161 +78,190 @@ void Scheduler::Handle(const TenantSet& event) {
 void Scheduler::Handle(const FunctionSet& event) {
   Function& function = node_.functions[event.function];
   function.id = event.function;
-  // Who waits stands in the queue as a function of before: it leaves, and comes again.
-  std::vector<Instance*> queued;
-  for (const InstanceId id : function.instances) {
-    Instance& instance = node_.instances.at(id);
-    if (instance.queued_as) queued.push_back(&instance);
-  }
-  for (const Instance* const instance : queued) policies_.queue->Remove(*instance, node_, now_);
-  policies_.queue->Forget(function);
-  if (function.objective != event.objective) function.recent.Clear();
-  function.tenant = event.tenant;
-  function.objective = event.objective;
-  function.priority = event.priority;
-  function.max_waiting = event.max_waiting;
-  function.keep_alive = event.keep_alive;
-  for (const InstanceId id : function.instances) NoteKeepAlive(node_.instances.at(id));
-  policies_.queue->OnOutcome(function, std::nullopt, now_);
-  for (const Instance* const instance : queued) policies_.queue->Add(*instance, node_, now_);
+  queue_.Change(function, [&] {
+    if (function.objective != event.objective) function.recent.Clear();
+    function.tenant = event.tenant;
+    function.objective = event.objective;
+    function.priority = event.priority;
+    function.max_waiting = event.max_waiting;
+    function.keep_alive = event.keep_alive;
+  });
+  for (const InstanceId id : function.instances) keep_alives_.Note(node_.instances.at(id));
 }
 
 void Scheduler::Handle(const InstanceAdded& event) {
-  Instance& instance = node_.instances[event.instance];
-  instance.id = event.instance;
-  instance.function = event.function ? event.function : FunctionId{event.instance.value};
-  instance.leader = event.instance;
-  instance.companions = event.companions;
-  instance.max_in_flight = event.max_in_flight;
-  instance.keeps_replicas = event.keeps_replicas;
-  for (const InstanceId id : event.companions) {
-    Instance& companion = node_.instances[id];
-    companion.id = id;
-    companion.function = instance.function;
-    companion.leader = event.instance;
+  Instance& lead = node_.instances[event.instance];
+  lead.id = event.instance;
+  lead.function = event.function ? event.function : FunctionId{event.instance.value};
+  lead.lead = event.instance;
+  lead.secondary_shards = event.secondary_shards;
+  lead.max_in_flight = event.max_in_flight;
+  lead.image.keeps_replicas = event.keeps_replicas;
+  for (const InstanceId id : event.secondary_shards) {
+    Instance& secondary = node_.instances[id];
+    secondary.id = id;
+    secondary.function = lead.function;
+    secondary.lead = event.instance;
   }
-  Function& function = node_.functions[instance.function];
-  function.id = instance.function;
-  function.instances.push_back(instance.id);
+  Function& function = node_.functions[lead.function];
+  function.id = lead.function;
+  function.instances.push_back(lead.id);
+}
+
+void Scheduler::Handle(const RequestArrived& event) {
+  Instance& instance = InstanceFor(event);
+  const Request request = RequestOf(event, instance);
+  const bool is_new = !event.arrival;
+  if (!is_new) leases_.TakeBack(event.request);
+  if (is_new && IsQueueFull(request)) {
+    queue_.Count(request, false);
+    outbox_.Add(Refuse{request.request, Refusal::kQueueFull});
+    return;
+  }
+  queue_.Add(request);
+  if (node_.IsTooLarge(instance)) queue_.Refuse(request.request, Refusal::kTooLarge);
+}
+
+Instance& Scheduler::InstanceFor(const RequestArrived& event) {
+  if (event.instance) return node_.instances.at(event.instance);
+  const auto load = [this](InstanceId id) {
+    const Instance& instance = node_.instances.at(id);
+    return std::pair(instance.waiting.size() + instance.tenancy.requests.size(),
+                     instance.image.is_present() ? 0 : 1);
+  };
+  const std::vector<InstanceId>& instances = node_.functions.at(event.function).instances;
+  return node_.instances.at(
+      *std::min_element(instances.begin(), instances.end(),
+                        [&](InstanceId a, InstanceId b) { return load(a) < load(b); }));
+}
+
+Request Scheduler::RequestOf(const RequestArrived& event, const Instance& instance) {
+  const Objective& objective = node_.FunctionOf(instance).objective;
+  Request request{
+      .request = event.request,
+      .instance = instance.id,
+      .turn = {.arrival = event.arrival.value_or(outbox_.now()), .sequence = next_sequence_++},
+      .deadline = event.deadline,
+      .is_implicit = event.is_implicit,
+      .is_for_any = !event.instance};
+  const bool has_objective = objective.deadline != Duration::max() && !event.is_implicit;
+  if (event.deadline == TimePoint::max() && has_objective) {
+    request.deadline = request.turn.arrival + objective.deadline;
+  }
+  return request;
+}
+
+bool Scheduler::IsQueueFull(const Request& request) const {
+  if (request.is_implicit) return false;
+  const Function& function = node_.FunctionOf(node_.instances.at(request.instance));
+  return (function.max_waiting > 0 && function.waiting >= function.max_waiting) ||
+         (options_.max_waiting > 0 && waiting() >= options_.max_waiting);
+}
+
+void Scheduler::Handle(const RequestGone& event) {
+  const auto found = node_.requests.find(event.request);
+  if (found == node_.requests.end()) return;
+  const Request request = found->second;
+  // A caller that gives up before the deadline has nothing to complain of.
+  const bool is_late = outbox_.now() > request.deadline;
+  if (event.ending != Ending::kCancelled || is_late) {
+    queue_.Count(request, event.ending == Ending::kAnswered && !is_late);
+  }
+  Instance& instance = node_.instances.at(request.instance);
+  if (instance.waiting.count(request.turn) > 0) {
+    // Leases::Advance ends a tenancy that is left without a request.
+    queue_.Remove(request);
+    node_.requests.erase(request.request);
+    return;
+  }
+  if (!request.is_lost && event.ending == Ending::kAnswered) leases_.LearnRunTime(instance);
+  leases_.TakeBack(request.request);
+}
+
+void Scheduler::Handle(const SwapInDone& event) {
+  Instance& shard = node_.instances.at(event.instance);
+  const auto copy = shard.image.copies.find(event.gpu);
+  if (copy == shard.image.copies.end() || copy->second.state != Copy::State::kComing) return;
+  return event.ok ? OnSwappedIn(shard, event.gpu) : OnSwapInFailed(shard, event.gpu);
+}
+
+void Scheduler::OnSwappedIn(Instance& shard, GpuIndex gpu) {
+  const bool was_for_load = std::exchange(shard.image.copies.at(gpu).is_for_load, false);
+  // Coming there counts as a use: else the image would be the first to leave again.
+  if (was_for_load) shard.image.NoteUse(outbox_.now());
+  images_.OnPresent(shard, gpu);
+  Instance& lead = node_.LeadOf(shard.id);
+  if (was_for_load) keep_alives_.Note(lead);
+  queue_.Update(lead);
+}
+
+void Scheduler::OnSwapInFailed(Instance& shard, GpuIndex gpu) {
+  const bool was_for_load = shard.image.copies.at(gpu).is_for_load;
+  images_.Drop(shard, gpu);
+  Instance& lead = node_.LeadOf(shard.id);
+  if (was_for_load) loads_.Refuse(lead, LoadRefusal::kSwapFailed);
+  if (cold_starts_.OnSwapInFailed(shard)) return;
+  // The image may have come for a lease that was given up, or for a load: only a request that waits
+  // for it there is refused.
+  const bool is_waited_for = shard.tenancy.phase == Phase::kPlacing && shard.tenancy.gpu == gpu;
+  if (!is_waited_for) return;
+  if (!lead.waiting.empty()) {
+    queue_.Refuse(lead.waiting.begin()->second, Refusal::kSwapFailed);
+  }
+  leases_.End(lead);
+}
+
+void Scheduler::Handle(const ImageArrived& event) {
+  const auto gpu = node_.gpus.find(event.gpu);
+  if (gpu == node_.gpus.end() || gpu->second.loading != event.instance) return;
+  Function& function = node_.functions.at(node_.instances.at(event.instance).function);
+  function.run_times.transfer.Add(outbox_.now() - gpu->second.loading_since);
+  gpu->second.loading = {};
+}
+
+void Scheduler::Handle(const SwapOutDone& event) {
+  Instance& shard = node_.instances.at(event.instance);
+  const auto copy = shard.image.copies.find(event.gpu);
+  if (copy == shard.image.copies.end() || copy->second.state != Copy::State::kLeaving) return;
+  images_.Drop(shard, event.gpu);
+}
+
+void Scheduler::Handle(const WriteBackDone& event) {
+  images_.OnWrittenBack(node_.instances.at(event.instance), event.gpu, event.is_clean);
 }
 
 void Scheduler::Handle(const LeaseEnded& event) {
-  Instance& instance = node_.instances.at(event.instance);
-  if (instance.phase == Instance::Phase::kLeased || instance.phase == Instance::Phase::kRevoked) {
-    EndTenancy(instance);
-  }
+  Instance& lead = node_.instances.at(event.instance);
+  const Phase phase = lead.tenancy.phase;
+  if (phase == Phase::kLeased || phase == Phase::kRevoked) leases_.End(lead);
+}
+
+void Scheduler::Handle(const GrowthWanted& event) { growths_.Add(event); }
+
+void Scheduler::Handle(const ImageShrunk& event) {
+  Instance& shard = node_.instances.at(event.instance);
+  policies_.binding->OnShrunk(shard, std::min(shard.image.bytes, event.bytes));
+  images_.Shrink(shard, event.bytes);
+}
+
+void Scheduler::Handle(const LoadWanted& event) {
+  loads_.Add(node_.instances.at(event.instance), event.gpu);
+}
+
+void Scheduler::Handle(const EvictionWanted& event) {
+  Instance& lead = node_.instances.at(event.instance);
+  if (!lead.tenancy.is_idle()) return;
+  loads_.Forget(lead);
+  images_.SwapOutAll(lead, SwapOutReason::kRequested);
+}
+
+void Scheduler::Handle(const PinChanged& event) {
+  node_.ForEachShard(node_.instances.at(event.instance), [&](Instance& shard) {
+    shard.image.is_pinned = event.is_pinned;
+    images_.Rank(shard);
+  });
 }
 
 void Scheduler::Handle(const TimePassed&) {}
-
-Instance& Scheduler::LeaderOf(InstanceId member) {
-  return node_.instances.at(node_.instances.at(member).leader);
-}
-
-void Scheduler::SetPhase(Instance& leader, Instance::Phase phase) {
-  ForEachMember(leader, [&](Instance& member) {
-    member.phase = phase;
-    Rank(member);
-  });
-  UpdateQueue(leader);
-}
-
-void Scheduler::AdvanceTenants() {
-  for (const auto& [id, gpu] : node_.gpus) {
-    if (!gpu.tenant) continue;
-    Instance& tenant = node_.instances.at(gpu.tenant);
-    if (tenant.phase == Instance::Phase::kPlacing) Advance(tenant);
-  }
-}
-
-void Scheduler::Advance(Instance& member) {
-  Instance& leader = LeaderOf(member.id);
-  const auto copy = member.copies.find(member.gpu);
-  const bool is_coming = copy != member.copies.end() && copy->second.state == Copy::State::kComing;
-  if (is_coming) return;
-  if (leader.waiting.empty()) return EndTenancy(leader);
-  if (!member.is_present_on(member.gpu)) {
-    Gpu& gpu = node_.gpus.at(member.gpu);
-    // Another's image has taken the room meanwhile, and none is made.
-    const bool has_no_room = !options_.evicts && gpu.free_later() < member.image_bytes;
-    if (has_no_room) return EndTenancy(leader);
-    Bring(member, gpu);
-  } else if (IsComplete(leader)) {
-    Grant(leader);
-  }
-}
-
-bool Scheduler::IsComplete(Instance& leader) {
-  bool is_complete = true;
-  ForEachMember(leader, [&](const Instance& member) {
-    is_complete = is_complete && member.is_present_on(member.gpu);
-  });
-  return is_complete;
-}
-
-void Scheduler::Grant(Instance& leader) {
-  const Request request = node_.FirstOf(leader);
-  Unqueue(request);
-  SetPhase(leader, Instance::Phase::kLeased);
-  leader.lease_is_implicit = request.is_implicit;
-  leader.leased_at = now_;
-  if (leader.image_source == ImageSource::kResident) leader.run_since = now_;
-  if (request.is_implicit) leader.run_since.reset();
-  leader.in_flight = {request.request};
-  scheduler::Grant grant{request.request, leader.id, leader.gpu, false, {}};
-  ForEachMember(leader, [&](Instance& member) {
-    NoteUse(member);
-    Copy& copy = member.copies.at(member.gpu);
-    copy.is_unsaved = !member.keeps_replicas;
-    // What is written back meanwhile is not all that will be.
-    if (std::exchange(copy.is_saving, false)) --node_.gpus.at(member.gpu).saves;
-    if (&member != &leader) grant.companion_gpus.push_back(member.gpu);
-  });
-  actions_.emplace_back(std::move(grant));
-}
-
-void Scheduler::NoteUse(Instance& member) {
-  member.last_used = now_;
-  // log(e^old + e^now) without an overflow.
-  const double now = ToSeconds(now_.time_since_epoch()) / ToSeconds(kUseDecay);
-  const double larger = std::max(member.log_use, now);
-  member.log_use = larger + std::log(std::exp(member.log_use - larger) + std::exp(now - larger));
-}
-
-void Scheduler::EndTenancy(Instance& leader) {
-  for (const RequestId request : leader.in_flight) {
-    // Nobody says what becomes of an implicit one.
-    if (leader.lease_is_implicit) {
-      node_.requests.erase(request);
-    } else {
-      node_.requests.at(request).is_lost = true;
-    }
-  }
-  leader.in_flight.clear();
-  ForEachMember(leader, [&](Instance& member) {
-    Gpu& gpu = node_.gpus.at(member.gpu);
-    gpu.tenant = {};
-    gpu.free_since = now_;
-    if (gpu.loading == member.id) gpu.loading = {};
-    member.last_used = now_;
-  });
-  policies_.queue->OnReleased(leader, node_, now_);
-  const bool had_lease = leader.phase != Instance::Phase::kPlacing;
-  NoteKeepAlive(leader);
-  SetPhase(leader, Instance::Phase::kIdle);
-  if (had_lease && leader.waiting.empty()) TakeFromSibling(leader);
-}
-
-void Scheduler::EmitRevoke(Instance& instance) {
-  if (instance.phase != Instance::Phase::kLeased) return;
-  SetPhase(instance, Instance::Phase::kRevoked);
-  actions_.emplace_back(Revoke{instance.id});
-}
-
-void Scheduler::WakeAt(TimePoint when) {
-  if (wake_up_ && *wake_up_ <= when) return;
-  wake_up_ = when;
-  actions_.emplace_back(WakeUp{when});
-}
 
 }  // namespace torpor::scheduler

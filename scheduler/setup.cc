@@ -6,8 +6,7 @@ namespace torpor::scheduler {
 namespace {
 
 Setup Torpor(std::uint64_t) {
-  return {{MakeSharedQueue(RequiredCountQueues()), MakeInterferenceAwarePlacement(),
-           MakeHeavinessEviction()},
+  return {{MakeSharedQueue(RrcQueues()), MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
           {}};
 }
 
@@ -30,15 +29,12 @@ Setup EarliestDeadline(std::uint64_t) {
 }
 
 Setup Random(std::uint64_t seed) {
-  return {
-      {MakeSharedQueue(RequiredCountQueues()), MakeRandomPlacement(seed), MakeHeavinessEviction()},
-      {.swaps_from_peers = false}};
+  return {{MakeSharedQueue(RrcQueues()), MakeRandomPlacement(seed), MakeHeavinessEviction()},
+          {.swaps_from_peers = false}};
 }
 
 Setup Lru(std::uint64_t) {
-  return {
-      {MakeSharedQueue(RequiredCountQueues()), MakeInterferenceAwarePlacement(), MakeLruEviction()},
-      {}};
+  return {{MakeSharedQueue(RrcQueues()), MakeInterferenceAwarePlacement(), MakeLruEviction()}, {}};
 }
 
 Setup SimpleSwap(std::uint64_t seed) {
@@ -47,13 +43,15 @@ Setup SimpleSwap(std::uint64_t seed) {
 }
 
 Setup BoundEarly(std::uint64_t) {
-  return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
-          {.binding = Binding::kEarly, .evicts = false}};
+  return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction(),
+           MakeEarlyBinding()},
+          {.evicts = false}};
 }
 
 Setup KeepAlive(std::uint64_t) {
-  return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction()},
-          {.binding = Binding::kWhileResident, .evicts = false}};
+  return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction(),
+           MakeResidentBinding()},
+          {.evicts = false}};
 }
 
 struct Named {

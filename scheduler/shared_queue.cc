@@ -167,7 +167,7 @@ class SharedQueue final : public QueuePolicy {
   static Key KeyOf(const Function& function) { return {function.priority, function.tenant}; }
 
   static double GpusOf(const Instance& instance) {
-    return static_cast<double>(1 + instance.companions.size());
+    return static_cast<double>(1 + instance.secondary_shards.size());
   }
 
   static Duration ExpectedRun(const Instance& instance, const NodeState& node) {

@@ -65,17 +65,17 @@ class Node {
   void Tell(const Event& event) {
     events_ += 1;
     for (const Action& action : scheduler_.OnEvent(event, now_)) {
-      std::visit([this](const auto& a) { Obey(a); }, action);
+      std::visit([this](const auto& a) { Apply(a); }, action);
     }
   }
-  void Obey(const SwapIn& action) {
+  void Apply(const SwapIn& action) {
     Tell(SwapInDone{action.instance, action.gpu});
     Tell(ImageArrived{action.instance, action.gpu});
   }
-  void Obey(const SwapOut& action) { Tell(SwapOutDone{action.instance, action.gpu}); }
-  void Obey(const Grant& action) { running_.push_back({action.request, action.instance}); }
+  void Apply(const SwapOut& action) { Tell(SwapOutDone{action.instance, action.gpu}); }
+  void Apply(const Grant& action) { running_.push_back({action.request, action.instance}); }
   template <typename Other>
-  void Obey(const Other&) {}
+  void Apply(const Other&) {}
 
   const std::uint64_t functions_;
   Scheduler scheduler_;

@@ -53,10 +53,10 @@ absl::StatusOr<double> ParsePercentile(std::string_view text) {
 
 absl::StatusOr<double> ParseWeight(std::string_view text) {
   const double weight = ParseFixedNumber(text);
-  if (!(weight >= scheduler::kLeastWeight && weight <= scheduler::kMaxWeight)) {
+  if (!(weight >= scheduler::kMinWeight && weight <= scheduler::kMaxWeight)) {
     return absl::InvalidArgumentError(
         fmt::format("{} is not a weight; write a number from {} to {}", Quoted(text),
-                    scheduler::kLeastWeight, scheduler::kMaxWeight));
+                    scheduler::kMinWeight, scheduler::kMaxWeight));
   }
   return weight;
 }

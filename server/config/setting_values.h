@@ -14,7 +14,7 @@ namespace torpor::server {
 // The percentile of an objective, above 0 and at most scheduler::kMaxPercentile: "0.98".
 absl::StatusOr<double> ParsePercentile(std::string_view text);
 
-// A tenant's weight, scheduler::kLeastWeight to kMaxWeight.
+// A tenant's weight, scheduler::kMinWeight to kMaxWeight.
 absl::StatusOr<double> ParseWeight(std::string_view text);
 
 // -1000 to 1000.

@@ -14,7 +14,7 @@
 namespace torpor::server {
 namespace {
 
-static_assert(wire::kMaxDevices == 1 + scheduler::kMaxCompanions,
+static_assert(wire::kMaxDevices == 1 + scheduler::kMaxSecondaryShards,
               "a function may have as many GPUs as its program can see");
 
 const Settings<SessionConfig>& SessionSettings() {

@@ -82,9 +82,9 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
                                    .max_in_flight = instance.config.max_in_flight,
                                    .function = FunctionOf(instance)};
     for (int gpu = 1; gpu < instance.config.gpus; ++gpu) {
-      added.companions.push_back(InstanceId{next_instance++});
+      added.secondary_shards.push_back(InstanceId{next_instance++});
     }
-    instance.parts = added.companions;
+    instance.parts = added.secondary_shards;
     instance.parts.insert(instance.parts.begin(), id);
     for (const InstanceId part : instance.parts) parts_[part] = id;
     Feed(added);
@@ -171,8 +171,8 @@ void Controller::NotePlacements() {
 void Controller::NoteDecisions(const scheduler::Actions& decided) {
   const auto placing_on = [this](GpuIndex gpu) -> Placement* {
     const InstanceId occupant = scheduler_.node().gpus.at(gpu).tenant;
-    const bool is_placing = occupant && scheduler_.node().instances.at(occupant).phase ==
-                                            scheduler::Instance::Phase::kPlacing;
+    const bool is_placing = occupant && scheduler_.node().instances.at(occupant).tenancy.phase ==
+                                            scheduler::Phase::kPlacing;
     return is_placing ? &PartOf(occupant).instance->placement : nullptr;
   };
   for (const scheduler::Action& action : decided) {
@@ -303,7 +303,7 @@ void Controller::Obey(const scheduler::Grant& action) {
   TORPOR_CHECK(!instance.lease);
   Lease& lease = instance.lease.emplace();
   lease.id = LeaseId{next_lease_++};
-  lease.gpus = action.companion_gpus;
+  lease.gpus = action.secondary_gpus;
   lease.gpus.insert(lease.gpus.begin(), action.gpu);
   lease.is_explicit = !is_implicit;
   lease.since = loop_.Now();

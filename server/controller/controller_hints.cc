@@ -80,34 +80,34 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowLoad(const Instance& i
   }
   load_refusals_.erase(instance.id);
   Feed(scheduler::LoadWanted{instance.id, gpu});
-  return
-      [this, id = instance.id, parts = instance.parts, gpu, name]() -> std::optional<absl::Status> {
-        bool is_coming = false;
-        for (const SessionPtr& session : SessionsOf(instances_.at(id))) {
-          if (session->is_arriving) return std::nullopt;
-        }
-        const auto is_there = [&](InstanceId part) {
-          const scheduler::Instance& placed = scheduler_.node().instances.at(part);
-          // A request may have it brought, too.
-          const bool is_placing = placed.phase == scheduler::Instance::Phase::kPlacing;
-          is_coming |= placed.is_load_wanted || (is_placing && (!gpu || placed.gpu == *gpu));
-          // One that moves is there when it has left where it was.
-          const bool is_leaving =
-              std::any_of(placed.copies.begin(), placed.copies.end(), [](const auto& copy) {
-                return copy.second.state == scheduler::Copy::State::kLeaving;
-              });
-          is_coming |= is_leaving;
-          if (is_leaving) return false;
-          return std::any_of(placed.copies.begin(), placed.copies.end(), [&](const auto& copy) {
-            is_coming |= copy.second.state == scheduler::Copy::State::kComing;
-            return copy.second.state == scheduler::Copy::State::kPresent &&
-                   (!gpu || copy.first == *gpu);
-          });
-        };
-        if (std::all_of(parts.begin(), parts.end(), is_there)) return absl::OkStatus();
-        if (is_coming) return std::nullopt;
-        return LoadFailure(instances_.at(id), gpu);
-      };
+  return [this, id = instance.id, parts = instance.parts, gpu,
+          name]() -> std::optional<absl::Status> {
+    bool is_coming = false;
+    for (const SessionPtr& session : SessionsOf(instances_.at(id))) {
+      if (session->is_arriving) return std::nullopt;
+    }
+    const auto is_there = [&](InstanceId part) {
+      const scheduler::Instance& placed = scheduler_.node().instances.at(part);
+      // A request may have it brought, too.
+      const bool is_placing = placed.tenancy.phase == scheduler::Phase::kPlacing;
+      is_coming |= placed.is_load_wanted || (is_placing && (!gpu || placed.gpu == *gpu));
+      // One that moves is there when it has left where it was.
+      const bool is_leaving = std::any_of(
+          placed.image.copies.begin(), placed.image.copies.end(),
+          [](const auto& copy) { return copy.second.state == scheduler::Copy::State::kLeaving; });
+      is_coming |= is_leaving;
+      if (is_leaving) return false;
+      return std::any_of(placed.image.copies.begin(), placed.image.copies.end(),
+                         [&](const auto& copy) {
+                           is_coming |= copy.second.state == scheduler::Copy::State::kComing;
+                           return copy.second.state == scheduler::Copy::State::kPresent &&
+                                  (!gpu || copy.first == *gpu);
+                         });
+    };
+    if (std::all_of(parts.begin(), parts.end(), is_there)) return absl::OkStatus();
+    if (is_coming) return std::nullopt;
+    return LoadFailure(instances_.at(id), gpu);
+  };
 }
 
 absl::Status Controller::LoadFailure(const Instance& instance, std::optional<GpuIndex> gpu) const {
@@ -152,12 +152,12 @@ std::string Controller::WhatRuns(std::optional<GpuIndex> gpu) const {
 }
 
 absl::StatusOr<Controller::HintOutcome> Controller::FollowEvict(const Instance& instance) {
-  if (scheduler_.node().instances.at(instance.id).phase != scheduler::Instance::Phase::kIdle) {
+  if (scheduler_.node().instances.at(instance.id).tenancy.phase != scheduler::Phase::kIdle) {
     return absl::FailedPreconditionError(
         absl::StrCat(instance.config.name, " is in use; evict it when no request runs"));
   }
   for (const InstanceId part : instance.parts) {
-    for (const auto& [gpu, copy] : scheduler_.node().instances.at(part).copies) {
+    for (const auto& [gpu, copy] : scheduler_.node().instances.at(part).image.copies) {
       if (copy.state != scheduler::Copy::State::kComing) continue;
       return absl::FailedPreconditionError(absl::StrCat(
           instance.config.name, " is just being brought to a GPU; evict it when it is there"));
@@ -167,7 +167,7 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowEvict(const Instance& 
   return [this, parts = instance.parts]() -> std::optional<absl::Status> {
     // A request may have it brought back in the moment in which it has gone.
     const bool is_leaving = std::any_of(parts.begin(), parts.end(), [this](InstanceId part) {
-      const auto& copies = scheduler_.node().instances.at(part).copies;
+      const auto& copies = scheduler_.node().instances.at(part).image.copies;
       return std::any_of(copies.begin(), copies.end(), [](const auto& copy) {
         return copy.second.state == scheduler::Copy::State::kLeaving;
       });

@@ -374,7 +374,8 @@ void Controller::OnSwapInComplete(const Executor& executor,
 void Controller::NoteArrival(InstanceId part, GpuIndex gpu) {
   const scheduler::NodeState& node = scheduler_.node();
   // Before the answer to the swap-in further sessions may have to come.
-  if (node.gpus.at(gpu).loading != part || !node.instances.at(part).is_present_on(gpu)) return;
+  if (node.gpus.at(gpu).loading != part || !node.instances.at(part).image.is_present_on(gpu))
+    return;
   const std::vector<SessionPtr> sessions = SessionsOf(PartOf(part));
   const bool is_complete = std::none_of(sessions.begin(), sessions.end(),
                                         [](const auto& session) { return session->is_arriving; });

@@ -100,7 +100,7 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
   for (const InstanceId part : instance.parts) {
     const scheduler::Instance& placed = scheduler_.node().instances.at(part);
     // To the scheduler the memory of a function without processes is present where it ran last.
-    for (const auto& [gpu, copy] : placed.copies) {
+    for (const auto& [gpu, copy] : placed.image.copies) {
       const bool is_resident =
           copy.state == scheduler::Copy::State::kPresent && function.sessions > 0;
       if (is_resident) function.resident_gpus.push_back(gpu.value);
@@ -113,7 +113,7 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
       if (found != executor.memory().sessions.end()) Add(found->second, function.memory[gpu.value]);
     }
   }
-  function.is_pinned = scheduler_.node().instances.at(instance.id).is_pinned;
+  function.is_pinned = scheduler_.node().instances.at(instance.id).image.is_pinned;
   function.objective = ObjectiveOf(instance);
   function.requests = instance.requests;
   function.errors = instance.errors;

@@ -19,7 +19,7 @@ void Controller::NoteDelay(RequestId id, Request& request) const {
   const scheduler::NodeState& node = scheduler_.node();
   const scheduler::Instance& placed = node.instances.at(request.instance);
   RequestStory& story = request.story;
-  const bool is_placed = placed.phase == scheduler::Instance::Phase::kPlacing &&
+  const bool is_placed = placed.tenancy.phase == scheduler::Phase::kPlacing &&
                          !placed.waiting.empty() && placed.waiting.begin()->second == id;
   if (!story.decided && is_placed) {
     story.decided = std::max(request.arrival, instances_.at(request.instance).placement.since);

@@ -29,18 +29,17 @@ TEST(EventLogTest, ALineIsTimeMarkNameAndFields) {
   EXPECT_EQ(Encode(Action(RefuseLoad{InstanceId{7}, LoadRefusal::kTooLarge}), At(9)),
             "9 > refuse_load instance=7 reason=too_large");
   EXPECT_EQ(Encode(Action(Grant{RequestId{7}, InstanceId{3}, GpuIndex{0}, false, {}}), At(9)),
-            "9 > grant request=7 instance=3 gpu=0 joins=0 companion_gpus=");
+            "9 > grant request=7 instance=3 gpu=0 joins=0 secondary_gpus=");
 }
 
 TEST(EventLogTest, TheHeaderHoldsAllOptions) {
   EventLogHeader header{.policy = "random", .seed = 42};
   header.options.too_late = TooLate::kRefuse;
   header.options.max_waiting = 9;
-  header.options.binding = Binding::kEarly;
   const std::string line = Encode(header);
   EXPECT_EQ(line,
-            "torpor-events 2 policy=random seed=42 implicit_quantum_for_request=5000000 "
-            "implicit_quantum=100000000 idle_write_back=0 binding=early evicts=1 "
+            "torpor-events 3 policy=random seed=42 implicit_quantum_for_request=5000000 "
+            "implicit_quantum=100000000 idle_write_back=0 evicts=1 "
             "swaps_from_peers=1 too_late=refuse max_waiting=9");
   const auto decoded = DecodeHeader(line);
   ASSERT_TRUE(decoded.value) << decoded.error;
@@ -105,8 +104,8 @@ TEST(EventLogTest, WhatIsWrongIsSaid) {
     EXPECT_EQ(decoded.error, bad.error) << bad.line;
   }
   EXPECT_EQ(DecodeHeader("torpor-events 1 policy=fifo").error,
-            "expected \"torpor-events 2\": not an event log, or of another release");
-  EXPECT_EQ(DecodeHeader("torpor-events 2 seed=0").error, "expected policy=, found \"seed=0\"");
+            "expected \"torpor-events 3\": not an event log, or of another release");
+  EXPECT_EQ(DecodeHeader("torpor-events 3 seed=0").error, "expected policy=, found \"seed=0\"");
 }
 
 }  // namespace

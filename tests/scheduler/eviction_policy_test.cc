@@ -23,9 +23,9 @@ class EvictionTest : public testing::Test {
     node_.function(id).run_times.of(ImageSource::kResident).Add(resident);
     node_.function(id).run_times.of(ImageSource::kHost).Add(from_host);
     Instance& instance = node_.instance(id);
-    instance.last_used = last_used;
-    instance.image_bytes = bytes;
-    instance.copies[kHere].state = Copy::State::kPresent;
+    instance.image.last_used = last_used;
+    instance.image.bytes = bytes;
+    instance.image.copies[kHere].state = Copy::State::kPresent;
     ids_.push_back(id);
   }
 
@@ -56,9 +56,9 @@ TEST_F(EvictionTest, ReplicasThenLightThenLeastRecentlyUsed) {
   Add(2, TimePoint(seconds(2)), milliseconds(10), milliseconds(12));
   Add(3, TimePoint(seconds(3)), milliseconds(10), milliseconds(11));
   Add(4, TimePoint(seconds(4)), milliseconds(10), milliseconds(20));
-  node_.instance(4).copies[kThere].state = Copy::State::kPresent;
+  node_.instance(4).image.copies[kThere].state = Copy::State::kPresent;
   EXPECT_EQ(Order(*MakeHeavinessEviction()), (Ids{4, 2, 3, 1}));
-  node_.instance(4).copies[kThere].state = Copy::State::kLeaving;
+  node_.instance(4).image.copies[kThere].state = Copy::State::kLeaving;
   EXPECT_EQ(Order(*MakeHeavinessEviction()), (Ids{2, 3, 1, 4}));
 }
 
@@ -66,7 +66,7 @@ TEST_F(EvictionTest, WhatIsNotKnownIsHeavy) {
   Add(1, TimePoint(seconds(1)), milliseconds(10), milliseconds(20));
   Add(2, TimePoint(seconds(2)), milliseconds(10), milliseconds(11));
   node_.AddFunction(3);
-  node_.instance(3).copies[kHere].state = Copy::State::kPresent;
+  node_.instance(3).image.copies[kHere].state = Copy::State::kPresent;
   ids_.push_back(3);
   EXPECT_EQ(Order(*MakeHeavinessEviction()), (Ids{2, 3, 1}));
 }
@@ -76,11 +76,11 @@ TEST_F(EvictionTest, LeastExpectedCostByTimeAndSizeAndUse) {
   Add(1, {}, milliseconds(10), milliseconds(20), 100);
   Add(2, {}, milliseconds(10), milliseconds(20), 200);
   Add(3, {}, milliseconds(10), milliseconds(11), 100);
-  for (const std::uint64_t id : ids_) node_.instance(id).log_use = 5;
+  for (const std::uint64_t id : ids_) node_.instance(id).image.log_use = 5;
   EXPECT_EQ(Order(*MakeExpectedCostEviction()), (Ids{3, 2, 1}));
-  node_.instance(3).log_use = 9;
+  node_.instance(3).image.log_use = 9;
   EXPECT_EQ(Order(*MakeExpectedCostEviction()), (Ids{2, 1, 3}));
-  node_.instance(1).copies[kThere].state = Copy::State::kPresent;
+  node_.instance(1).image.copies[kThere].state = Copy::State::kPresent;
   EXPECT_EQ(Order(*MakeExpectedCostEviction()), (Ids{1, 2, 3}));
 }
 

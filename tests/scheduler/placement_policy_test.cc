@@ -37,7 +37,7 @@ class PlacementTest : public testing::Test {
     times.transfer.Add(milliseconds(25));
   }
   void Put(std::uint64_t id, int gpu) {
-    node_.instance(id).copies[kGpus[gpu]] = {.state = Copy::State::kPresent, .bytes = 300};
+    node_.instance(id).image.copies[kGpus[gpu]] = {.state = Copy::State::kPresent, .bytes = 300};
     node_.node().gpus[kGpus[gpu]].used += 300;
   }
   // Its image comes from the host, for a run that began at `since`.

@@ -63,7 +63,7 @@ TEST(LatestStartQueueTest, ServesWhoMustStartFirst) {
   node.Wait(3, At(milliseconds(2)), At(milliseconds(65)));
   EXPECT_THAT(node.First(5), ElementsAre(1, 3, 2));
   node.Leave(1);
-  node.instance(1).copies[GpuIndex{0}].state = Copy::State::kPresent;
+  node.instance(1).image.copies[GpuIndex{0}].state = Copy::State::kPresent;
   node.Wait(1, At(milliseconds(0)), At(milliseconds(150)));
   EXPECT_THAT(node.First(5), ElementsAre(3, 2, 1));
 }
@@ -103,7 +103,7 @@ TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
 }
 
 TEST(SharedQueueTest, WhoChangesItsPriorityOrTenantLeavesNothingBehind) {
-  WaitingNode node(MakeSharedQueue(RequiredCountQueues({.alpha = 0.5})));
+  WaitingNode node(MakeSharedQueue(RrcQueues({.alpha = 0.5})));
   for (const std::uint64_t id : {1, 2}) node.AddFunction(id, {milliseconds(80), 0.98});
   node.Finish(1, false, At(seconds(1)));
   for (int i = 0; i < 2; ++i) node.Finish(2, false, At(seconds(1)));
@@ -121,7 +121,7 @@ TEST(SharedQueueTest, WhoChangesItsPriorityOrTenantLeavesNothingBehind) {
 }
 
 TEST(SharedQueueTest, IsEmptyOnceAllHaveLeft) {
-  WaitingNode node(MakeSharedQueue(RequiredCountQueues()));
+  WaitingNode node(MakeSharedQueue(RrcQueues()));
   node.AddFunction(1);
   node.Wait(1, At(seconds(1)));
   node.Change(1, [](Function& function) { function.priority = 1; });
@@ -132,7 +132,7 @@ TEST(SharedQueueTest, IsEmptyOnceAllHaveLeft) {
 }
 
 TEST(SharedQueueTest, WhoChangesItsTenantWhileItRunsLeavesNothingBehindAfterwards) {
-  WaitingNode node(MakeSharedQueue(RequiredCountQueues()));
+  WaitingNode node(MakeSharedQueue(RrcQueues()));
   node.AddFunction(1);
   node.Wait(1, At(seconds(1)));
   node.Serve(1, At(seconds(1)));
@@ -249,13 +249,13 @@ std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t func
   return order;
 }
 
-class RequiredCountQueueTest : public testing::TestWithParam<double> {};
+class RrcQueueTest : public testing::TestWithParam<double> {};
 
-TEST_P(RequiredCountQueueTest, OrdersAsTheAppendixSays) {
+TEST_P(RrcQueueTest, OrdersAsTheAppendixSays) {
   const double alpha = GetParam();
   constexpr std::uint64_t kFunctions = 40;
   // One period: alpha stays.
-  WaitingNode node(RequiredCountQueues({.alpha = alpha, .period = std::chrono::hours(1000)})());
+  WaitingNode node(RrcQueues({.alpha = alpha, .period = std::chrono::hours(1000)})());
   std::mt19937 random(7);
   for (std::uint64_t id = 1; id <= kFunctions; ++id) {
     node.AddFunction(id, {milliseconds(80), id % 3 == 0 ? 0.9 : 0.98});
@@ -278,10 +278,10 @@ TEST_P(RequiredCountQueueTest, OrdersAsTheAppendixSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Alphas, RequiredCountQueueTest, testing::Values(0, 0.1, 0.5, 1));
+INSTANTIATE_TEST_SUITE_P(Alphas, RrcQueueTest, testing::Values(0, 0.1, 0.5, 1));
 
 TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
-  WaitingNode node(RequiredCountQueues({.alpha = 0.5, .period = seconds(40)})());
+  WaitingNode node(RrcQueues({.alpha = 0.5, .period = seconds(40)})());
   for (std::uint64_t id = 1; id <= 10; ++id) node.AddFunction(id, {milliseconds(80), 0.5});
   TimePoint now = At(seconds(1));
   const auto period = [&](std::uint64_t compliant) {
@@ -303,7 +303,7 @@ TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
 }
 
 TEST(AdaptiveAlphaTest, IsOneForAllPrioritiesAndTenants) {
-  WaitingNode node(MakeSharedQueue(RequiredCountQueues({.alpha = 0.5, .period = seconds(40)})));
+  WaitingNode node(MakeSharedQueue(RrcQueues({.alpha = 0.5, .period = seconds(40)})));
   for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id, {milliseconds(80), 0.98});
   node.Change(3, [](Function& function) { function.priority = 1; });
   node.Finish(1, false, At(seconds(1)));

@@ -94,15 +94,15 @@ TEST(ReplayTest, WhatIsNoLogIsSaid) {
   const std::string header = LinesOf(LogOf("fifo", 1)).front() + '\n';
   EXPECT_EQ(ReplayText("").error, "line 1: the log is empty");
   EXPECT_EQ(ReplayText("GET / HTTP/1.1\n").error,
-            "line 1: expected \"torpor-events 2\": not an event log, or of another release");
+            "line 1: expected \"torpor-events 3\": not an event log, or of another release");
   EXPECT_EQ(ReplayText(header + "7 < lease_ended instance=3\n").error,
             "line 2: there is no such instance");
   EXPECT_EQ(ReplayText(header + "7 < request_arrived request=1 instance=0 deadline=9 "
                                 "is_implicit=0 function=1 arrival=-\n")
                 .error,
             "line 2: the function has no instance");
-  EXPECT_EQ(ReplayText("torpor-events 2 policy=fifo seed=0 implicit_quantum_for_request=-1 "
-                       "implicit_quantum=0 idle_write_back=0 binding=late evicts=1 "
+  EXPECT_EQ(ReplayText("torpor-events 3 policy=fifo seed=0 implicit_quantum_for_request=-1 "
+                       "implicit_quantum=0 idle_write_back=0 evicts=1 "
                        "swaps_from_peers=1 too_late=serve max_waiting=0\n")
                 .error,
             "line 1: an option is no duration");
@@ -129,12 +129,12 @@ struct BadEvent {
 };
 
 constexpr BadEvent kBadEvents[] = {
-    {"9 < lease_ended instance=2", "the instance is a companion"},
-    {"9 < load_wanted instance=2 gpu=-", "the instance is a companion"},
-    {"9 < eviction_wanted instance=2", "the instance is a companion"},
-    {"9 < pin_changed instance=2 is_pinned=1", "the instance is a companion"},
+    {"9 < lease_ended instance=2", "the instance is a secondary shard"},
+    {"9 < load_wanted instance=2 gpu=-", "the instance is a secondary shard"},
+    {"9 < eviction_wanted instance=2", "the instance is a secondary shard"},
+    {"9 < pin_changed instance=2 is_pinned=1", "the instance is a secondary shard"},
     {"9 < request_arrived request=1 instance=2 deadline=9 is_implicit=0 function=0 arrival=-",
-     "the instance is a companion"},
+     "the instance is a secondary shard"},
     {"9 < request_arrived request=0 instance=1 deadline=9 is_implicit=0 function=0 arrival=-",
      "the request has no name"},
     {"9 < request_arrived request=1 instance=1 deadline=-1 is_implicit=0 function=0 arrival=-",
@@ -150,15 +150,16 @@ constexpr BadEvent kBadEvents[] = {
      "the GPU is a source of its own images"},
     {"9 < executor_up gpu=1 capacity=18446744073709551615 sources= pcie_switch=-",
      "the capacity is too large"},
-    {"9 < instance_added instance=3 max_in_flight=0 companions= function=0 keeps_replicas=0",
+    {"9 < instance_added instance=3 max_in_flight=0 secondary_shards= function=0 keeps_replicas=0",
      "max_in_flight is not from 1 to a million"},
-    {"9 < instance_added instance=3 max_in_flight=1 companions=4,4 function=0 keeps_replicas=0",
-     "the instance has a member twice"},
-    {"9 < instance_added instance=3 max_in_flight=1 companions=3 function=0 keeps_replicas=0",
-     "the instance has a member twice"},
-    {"9 < instance_added instance=3 max_in_flight=1 companions=0 function=0 keeps_replicas=0",
-     "the instance or a companion has no name"},
-    {"9 < instance_added instance=3 max_in_flight=1 companions=2 function=0 keeps_replicas=0",
+    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=4,4 function=0 "
+     "keeps_replicas=0",
+     "the instance has a shard twice"},
+    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=3 function=0 keeps_replicas=0",
+     "the instance has a shard twice"},
+    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=0 function=0 keeps_replicas=0",
+     "the instance or a secondary shard has no name"},
+    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=2 function=0 keeps_replicas=0",
      "the instance is there already"},
     {"9 < tenant_set tenant=1 weight=1e-300", "the weight is too small or too large"},
     {"9 < function_set function=0 deadline=5 percentile=0.9 priority=0 max_waiting=0 tenant=0 "
@@ -179,7 +180,9 @@ constexpr BadEvent kBadEvents[] = {
 
 TEST(ReplayTest, WhatNoSchedulerCanBeToldIsSaid) {
   std::string log = LinesOf(LogOf("fifo", 1)).front() + '\n';
-  log += "7 < instance_added instance=1 max_in_flight=1 companions=2 function=0 keeps_replicas=0\n";
+  log +=
+      "7 < instance_added instance=1 max_in_flight=1 secondary_shards=2 function=0 "
+      "keeps_replicas=0\n";
   log += "7 < request_arrived request=7 instance=1 deadline=9 is_implicit=0 function=0 arrival=-\n";
   EXPECT_EQ(ReplayText(log).error, "");
   for (const BadEvent& bad : kBadEvents) {

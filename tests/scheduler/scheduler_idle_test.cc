@@ -136,7 +136,7 @@ TEST_F(SchedulerIdleTest, WhoWaitsForItsInstancesLeaseKeepsNoOtherGpuFromIdling)
   Add(kB, 40);
   MakeResident(kA, kGpu0);
   Arrive(1, kB);
-  const GpuIndex other = scheduler_.node().instances.at(kB).gpu;
+  const GpuIndex other = scheduler_.node().instances.at(kB).tenancy.gpu;
   ASSERT_EQ(other, kGpu1);
   Tell(SwapInDone{kB, kGpu1, true});
   Arrive(2, kB);

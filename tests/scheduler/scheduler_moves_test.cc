@@ -15,7 +15,9 @@ class SchedulerMovesTest : public SchedulerTest {
     MakeResident(kA, kGpu0);
   }
 
-  bool IsOn(GpuIndex gpu) const { return scheduler_.node().instances.at(kA).copies.count(gpu) > 0; }
+  bool IsOn(GpuIndex gpu) const {
+    return scheduler_.node().instances.at(kA).image.copies.count(gpu) > 0;
+  }
   Bytes UsedOn(GpuIndex gpu) const { return scheduler_.node().gpus.at(gpu).used; }
 };
 
@@ -85,9 +87,9 @@ TEST_F(SchedulerMovesTest, WhatHasCompanionsComesFromTheHost) {
   Tell(InstanceAdded{kB, 1, {kC}});
   Tell(GrowthWanted{GrowthId{100}, kB, 10});
   Arrive(1, kB);
-  for (const InstanceId member : {kB, kC}) {
-    const GpuIndex gpu = scheduler_.node().instances.at(member).gpu;
-    Tell(SwapInDone{member, gpu, true});
+  for (const InstanceId shard : {kB, kC}) {
+    const GpuIndex gpu = scheduler_.node().instances.at(shard).tenancy.gpu;
+    Tell(SwapInDone{shard, gpu, true});
   }
   Tell(RequestGone{RequestId{1}});
   Tell(LeaseEnded{kB});

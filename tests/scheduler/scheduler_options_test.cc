@@ -149,7 +149,7 @@ TEST_F(SchedulerOptionsTest, AnImageThatNothingChangesStaysWhereItWas) {
   EXPECT_EQ(swap_in->source, kGpu0);
   EXPECT_TRUE(swap_in->keeps_source);
   EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu1})));
-  EXPECT_EQ(scheduler_.node().instances.at(kA).copies.size(), 2u);
+  EXPECT_EQ(scheduler_.node().instances.at(kA).image.copies.size(), 2u);
 }
 
 TEST_F(SchedulerOptionsTest, FurtherCopiesGoWhileTheImageRuns) {
@@ -209,7 +209,7 @@ int SwapInsOfOneFunction(const std::string& policy, int requests) {
   for (std::uint64_t id = 1; id <= static_cast<std::uint64_t>(requests); ++id) {
     now += std::chrono::seconds(1);
     tell(RequestArrived{RequestId{id}, kA});
-    tell(SwapInDone{kA, scheduler.node().instances.at(kA).gpu});
+    tell(SwapInDone{kA, scheduler.node().instances.at(kA).tenancy.gpu});
     now += milliseconds(20);
     tell(RequestGone{RequestId{id}, Ending::kAnswered});
     tell(LeaseEnded{kA});
@@ -223,9 +223,12 @@ TEST(SetupTest, OnAnIdleNodeAnImageStaysWhereItIs) {
   }
 }
 
-class BoundEarlyTest : public SchedulerOptionsTest {
+class BoundEarlyTest : public SchedulerTest {
  protected:
-  BoundEarlyTest() : SchedulerOptionsTest({.binding = Binding::kEarly, .evicts = false}) {}
+  BoundEarlyTest()
+      : SchedulerTest(
+            {MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction(), MakeEarlyBinding()},
+            {.evicts = false}) {}
 };
 
 TEST_F(BoundEarlyTest, AnInstanceStaysWithItsGpu) {
@@ -254,8 +257,8 @@ TEST_F(BoundEarlyTest, MembersOfAnInstanceAreBoundToGpusOfTheirOwn) {
   Up(kGpu0, 100);
   Up(kGpu1, 60);
   Tell(InstanceAdded{kA, 1, {kB}});
-  for (const InstanceId member : {kA, kB}) {
-    EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{member.value}, member, 40})));
+  for (const InstanceId shard : {kA, kB}) {
+    EXPECT_TRUE(Only<AllowGrowth>(Tell(GrowthWanted{GrowthId{shard.value}, shard, 40})));
   }
   EXPECT_EQ(Arrive(1, kA).size(), 2u) << "both images come";
 }
@@ -264,17 +267,20 @@ TEST_F(BoundEarlyTest, APairIsRefusedWhereOnlyOneFindsAGpu) {
   Up(kGpu0, 100);
   Up(kGpu1, 30);
   Tell(InstanceAdded{kA, 1, {kB}});
-  for (const InstanceId member : {kA, kB}) {
-    Tell(GrowthWanted{GrowthId{member.value}, member, 40});
+  for (const InstanceId shard : {kA, kB}) {
+    Tell(GrowthWanted{GrowthId{shard.value}, shard, 40});
   }
   const auto refuse = Only<Refuse>(Arrive(1, kA));
   ASSERT_TRUE(refuse);
   EXPECT_EQ(refuse->reason, Refusal::kNoRoom);
 }
 
-class KeepAliveTest : public SchedulerOptionsTest {
+class KeepAliveTest : public SchedulerTest {
  protected:
-  KeepAliveTest() : SchedulerOptionsTest({.binding = Binding::kWhileResident, .evicts = false}) {}
+  KeepAliveTest()
+      : SchedulerTest({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction(),
+                       MakeResidentBinding()},
+                      {.evicts = false}) {}
 
   void AddKept(InstanceId id, Bytes bytes) {
     Tell(FunctionSet{.function = FunctionId{id.value}, .keep_alive = std::chrono::seconds(10)});

@@ -222,7 +222,7 @@ TEST_F(HeavinessTest, WhatIsLearnedOfAFunctionHoldsForAllItsInstances) {
   Advance(milliseconds(1));
   MakeResident(kB, kGpu0);
   const auto rank = [&](InstanceId id) {
-    return scheduler_.node().instances.at(id).copies.at(kGpu0).evictable_rank.value();
+    return scheduler_.node().instances.at(id).image.copies.at(kGpu0).evictable_rank.value();
   };
   EXPECT_TRUE(rank(kC) < rank(kB));
   Arrive(1, kA);

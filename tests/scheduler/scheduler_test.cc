@@ -191,7 +191,7 @@ TEST_F(SchedulerTest, ExecutorsDeathForgetsResidencyAndKeepsTheQueue) {
   Arrive(1, kA);
   Arrive(2, kB);
   EXPECT_TRUE(Tell(ExecutorDown{kGpu0}).empty());
-  EXPECT_TRUE(scheduler_.node().instances.at(kA).copies.empty());
+  EXPECT_TRUE(scheduler_.node().instances.at(kA).image.copies.empty());
   const auto swap_in = Only<SwapIn>(Tell(ExecutorUp{kGpu0, 100}));
   ASSERT_TRUE(swap_in);
   EXPECT_EQ(swap_in->instance, kB);
@@ -246,7 +246,7 @@ TEST_F(SchedulerTest, ShrinkingMakesRoom) {
   EXPECT_TRUE(Only<SwapIn>(Arrive(1, kB)));
 }
 
-// kA with its companion kB.
+// kA with its secondary shard kB.
 class PairTest : public SchedulerTest {
  protected:
   PairTest() {
@@ -277,7 +277,7 @@ TEST_F(PairTest, IsGrantedWhenBothImagesAreThere) {
   ASSERT_TRUE(grant);
   EXPECT_EQ(grant->instance, kA);
   EXPECT_EQ(grant->gpu, kGpu0);
-  EXPECT_EQ(grant->companion_gpus, std::vector<GpuIndex>{kGpu1});
+  EXPECT_EQ(grant->secondary_gpus, std::vector<GpuIndex>{kGpu1});
 }
 
 TEST_F(PairTest, TakesBothGpusOrNone) {

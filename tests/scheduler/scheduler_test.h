@@ -43,7 +43,7 @@ class SchedulerTest : public testing::Test {
     Tell(SwapInDone{instance, gpu, true});
     Tell(RequestGone{request});
     Tell(LeaseEnded{instance});
-    ASSERT_EQ(scheduler_.node().instances.at(instance).copies.count(gpu), 1u);
+    ASSERT_EQ(scheduler_.node().instances.at(instance).image.copies.count(gpu), 1u);
   }
   void Advance(Duration duration) { now_ += duration; }
   // What was granted runs for so long, and is answered.

@@ -30,7 +30,7 @@ SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
   }
   Tell(TenantSet{TenantId{1}, 2.5});
   for (int i = 1; i <= shape_.instances; ++i) AddInstance(i);
-  for (const auto& [member, leader] : leader_) members_.push_back(member);
+  for (const auto& [shard, lead] : lead_) shards_.push_back(shard);
 }
 
 Policies SchedulerWorld::PoliciesOf(const Shape& shape, const CheckedQueue::OnFault& on_fault) {
@@ -42,7 +42,7 @@ Policies SchedulerWorld::PoliciesOf(const Shape& shape, const CheckedQueue::OnFa
 void SchedulerWorld::AddInstance(int number) {
   const InstanceId id{static_cast<std::uint64_t>(number)};
   instances_.push_back(id);
-  leader_[id] = id;
+  lead_[id] = id;
   // The first two are one function's.
   const FunctionId function{std::max(id.value, std::uint64_t{2})};
   functions_.push_back({.function = function,
@@ -54,8 +54,8 @@ void SchedulerWorld::AddInstance(int number) {
   Tell(functions_.back());
   InstanceAdded added{id, 1 + number % 3, {}, function};
   if (number == shape_.instances && shape_.gpus > 1) {
-    added.companions.push_back(InstanceId{id.value + 1});
-    leader_[added.companions.back()] = id;
+    added.secondary_shards.push_back(InstanceId{id.value + 1});
+    lead_[added.secondary_shards.back()] = id;
   } else {
     added.keeps_replicas = shape_.keeps_replicas;
   }
@@ -88,7 +88,7 @@ std::string SchedulerWorld::Step() {
       Tell(TimePassed{});
       break;
     case 9:
-      GiveSomeHint();
+      SendSomeAdminRequest();
       break;
     case 10:
       CompleteSomeWriteBack();
@@ -152,13 +152,13 @@ void SchedulerWorld::Tell(const Event& event) {
   if (shape_.log) *shape_.log += Encode(event, now_) + '\n';
   for (const Action& action : scheduler_.OnEvent(event, now_)) {
     if (shape_.log) *shape_.log += Encode(action, now_) + '\n';
-    std::visit([this](const auto& a) { Obey(a); }, action);
+    std::visit([this](const auto& a) { Apply(a); }, action);
   }
   CheckCapacity();
   CheckAccounts();
 }
 
-void SchedulerWorld::Obey(const SwapIn& action) {
+void SchedulerWorld::Apply(const SwapIn& action) {
   if (!is_up_[action.gpu]) Fail("swap-in on a GPU that is down");
   for (auto& [place, image] : images_) {
     if (place.first != action.instance || shape_.keeps_replicas) continue;
@@ -174,19 +174,19 @@ void SchedulerWorld::Obey(const SwapIn& action) {
   CheckCapacity();
 }
 
-void SchedulerWorld::Obey(const SwapOut& action) {
+void SchedulerWorld::Apply(const SwapOut& action) {
   const auto image = images_.find({action.instance, action.gpu});
   if (image == images_.end() || image->second.state != Image::kPresent) {
     return Fail("swap-out of what is not there");
   }
-  const auto lease = leases_.find(leader_.at(action.instance));
+  const auto lease = leases_.find(lead_.at(action.instance));
   if (lease != leases_.end() && lease->second.gpus.count(action.gpu))
     Fail("swap-out under a lease");
   if (!readers_[{action.instance, action.gpu}].empty()) Fail("swap-out of what is read");
   image->second.state = Image::kLeaving;
 }
 
-void SchedulerWorld::Obey(const WriteBack& action) {
+void SchedulerWorld::Apply(const WriteBack& action) {
   if (images_.count({action.instance, action.gpu}) == 0) Fail("writes back what is not there");
   for (const auto& [place, image] : images_) {
     const bool is_swapping = image.state != Image::kPresent;
@@ -199,19 +199,19 @@ void SchedulerWorld::Obey(const WriteBack& action) {
   write_backs_.insert({action.instance, action.gpu});
 }
 
-void SchedulerWorld::Obey(const Grant& action) {
+void SchedulerWorld::Apply(const Grant& action) {
   if (waiting_.count(action.request) == 0) return Fail("grant of an unknown request");
   Request& request = requests_.at(action.request);
-  const auto check = [this](InstanceId member, GpuIndex gpu) {
-    const auto image = images_.find({member, gpu});
+  const auto check = [this](InstanceId shard, GpuIndex gpu) {
+    const auto image = images_.find({shard, gpu});
     const bool is_there = image != images_.end() && image->second.state == Image::kPresent;
     if (!is_there) Fail("grant without image");
   };
   check(action.instance, action.gpu);
   std::set<GpuIndex> gpus{action.gpu};
-  for (const GpuIndex gpu : action.companion_gpus) {
+  for (const GpuIndex gpu : action.secondary_gpus) {
     check(InstanceId{action.instance.value + gpus.size()}, gpu);
-    if (!gpus.insert(gpu).second) Fail("one GPU for two members");
+    if (!gpus.insert(gpu).second) Fail("one GPU for two shards");
   }
   ++grants_;
   if (action.joins) {
@@ -231,7 +231,7 @@ void SchedulerWorld::Obey(const Grant& action) {
   waiting_.erase(action.request);
 }
 
-void SchedulerWorld::Obey(const Revoke& action) {
+void SchedulerWorld::Apply(const Revoke& action) {
   const auto lease = leases_.find(action.instance);
   if (lease == leases_.end()) return Fail("revokes no lease");
   if (lease->second.is_revoked) Fail("revokes twice");
@@ -239,12 +239,12 @@ void SchedulerWorld::Obey(const Revoke& action) {
   lease->second.is_revoked = true;
 }
 
-void SchedulerWorld::Obey(const Refuse& action) {
+void SchedulerWorld::Apply(const Refuse& action) {
   if (waiting_.erase(action.request) == 0) Fail("refuses an unknown request");
   requests_.erase(action.request);
 }
 
-void SchedulerWorld::Obey(const AllowGrowth& action) {
+void SchedulerWorld::Apply(const AllowGrowth& action) {
   const auto growth = growths_.find(action.growth);
   if (growth == growths_.end()) return Fail("allows an unknown growth");
   image_bytes_[growth->second.instance] += growth->second.bytes;
@@ -257,7 +257,7 @@ void SchedulerWorld::Obey(const AllowGrowth& action) {
   CheckCapacity();
 }
 
-void SchedulerWorld::Obey(const RefuseGrowth& action) {
+void SchedulerWorld::Apply(const RefuseGrowth& action) {
   const auto growth = growths_.find(action.growth);
   if (growth == growths_.end()) return Fail("refuses an unknown growth");
   if (MakeSetup(shape_.setup)->options.evicts &&
@@ -267,11 +267,11 @@ void SchedulerWorld::Obey(const RefuseGrowth& action) {
   growths_.erase(growth);
 }
 
-void SchedulerWorld::Obey(const WakeUp& action) {
+void SchedulerWorld::Apply(const WakeUp& action) {
   if (action.when <= now_) Fail("wakes up in the past");
 }
 
-void SchedulerWorld::Obey(const RefuseLoad& action) {
+void SchedulerWorld::Apply(const RefuseLoad& action) {
   if (std::count(instances_.begin(), instances_.end(), action.instance) == 0) {
     Fail("refuses to load what is no instance");
   }
@@ -317,7 +317,7 @@ void SchedulerWorld::CheckAccounts(const Gpu& gpu) {
     return lease.second.gpus.count(gpu.id) > 0;
   });
   const bool is_thought_held =
-      gpu.tenant && scheduler_.node().instances.at(gpu.tenant).phase != Instance::Phase::kPlacing;
+      gpu.tenant && scheduler_.node().instances.at(gpu.tenant).tenancy.phase != Phase::kPlacing;
   if (is_held != is_thought_held) Fail("a lease is not where the scheduler takes it to be");
 }
 
@@ -327,7 +327,7 @@ void SchedulerWorld::CheckWaiting() {
   for (const auto& [id, instance] : node.instances) {
     of_instances += instance.waiting.size();
     const bool is_queued = instance.queued_as.has_value();
-    const bool waits = instance.phase == Instance::Phase::kIdle && !instance.waiting.empty();
+    const bool waits = instance.tenancy.phase == Phase::kIdle && !instance.waiting.empty();
     if (is_queued && !waits) Fail("who does not wait is queued");
     // There images come first.
     const bool may_be_cold = shape_.setup == "keep-alive";
@@ -419,7 +419,7 @@ void SchedulerWorld::Requeue(RequestId request) {
 }
 
 void SchedulerWorld::GrowOrShrink() {
-  const InstanceId instance = members_[Below(members_.size())];
+  const InstanceId instance = shards_[Below(shards_.size())];
   if (Below(3) > 0) {
     const GrowthWanted growth{GrowthId{next_id_++}, instance,
                               Bytes{1} + Below(shape_.gpu_bytes / 4)};
@@ -436,7 +436,7 @@ void SchedulerWorld::GrowOrShrink() {
   Tell(ImageShrunk{instance, less});
 }
 
-void SchedulerWorld::GiveSomeHint() {
+void SchedulerWorld::SendSomeAdminRequest() {
   const InstanceId instance = instances_[Below(instances_.size())];
   // The last of these GPUs does not exist.
   const auto gpu = static_cast<int>(Below(is_up_.size() + 1));

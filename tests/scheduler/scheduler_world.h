@@ -62,16 +62,16 @@ class SchedulerWorld {
   void AddInstance(int number);
   ExecutorUp Up(GpuIndex gpu) const;
   void Tell(const Event& event);
-  void Obey(const SwapIn& action);
-  void Obey(const SwapOut& action);
-  void Obey(const WriteBack& action);
-  void Obey(const Grant& action);
-  void Obey(const Revoke& action);
-  void Obey(const Refuse& action);
-  void Obey(const AllowGrowth& action);
-  void Obey(const RefuseGrowth& action);
-  void Obey(const WakeUp& action);
-  void Obey(const RefuseLoad& action);
+  void Apply(const SwapIn& action);
+  void Apply(const SwapOut& action);
+  void Apply(const WriteBack& action);
+  void Apply(const Grant& action);
+  void Apply(const Revoke& action);
+  void Apply(const Refuse& action);
+  void Apply(const AllowGrowth& action);
+  void Apply(const RefuseGrowth& action);
+  void Apply(const WakeUp& action);
+  void Apply(const RefuseLoad& action);
   void Fail(const std::string& what);
   void CheckCapacity();
   // Whether the scheduler's books are ours.
@@ -89,7 +89,7 @@ class SchedulerWorld {
   void EndSomeLostRequest();
   void Requeue(RequestId request);
   void GrowOrShrink();
-  void GiveSomeHint();
+  void SendSomeAdminRequest();
   void ChangeSomeFunction();
   std::vector<Place> MovingImages() const;
   void CompleteSomeSwap();
@@ -108,8 +108,8 @@ class SchedulerWorld {
   Scheduler scheduler_;
   TimePoint now_{};
   std::vector<InstanceId> instances_;
-  std::vector<InstanceId> members_;          // they and the companion
-  std::map<InstanceId, InstanceId> leader_;  // by member
+  std::vector<InstanceId> shards_;         // they and the secondary shard
+  std::map<InstanceId, InstanceId> lead_;  // by shard
   std::map<InstanceId, Bytes> image_bytes_;
   std::vector<FunctionSet> functions_;
   std::map<GpuIndex, bool> is_up_;

@@ -10,7 +10,7 @@ void WaitingNode::AddFunction(std::uint64_t id, Objective objective) {
   function.objective = objective;
   Instance& instance = node_.instances[InstanceId{id}];
   instance.id = InstanceId{id};
-  instance.leader = instance.id;
+  instance.lead = instance.id;
   instance.function = function.id;
   queue_->OnOutcome(function, std::nullopt, {});
 }

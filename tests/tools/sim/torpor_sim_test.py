@@ -11,8 +11,8 @@ PROGRAM = sys.argv.pop(1)
 
 
 EVENTS = """\
-torpor-events 2 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
-implicit_quantum=100000000 idle_write_back=0 binding=late evicts=1 swaps_from_peers=1 \
+torpor-events 3 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
+implicit_quantum=100000000 idle_write_back=0 evicts=1 swaps_from_peers=1 \
 too_late=serve max_waiting=0
 5 < time_passed
 6 < time_passed

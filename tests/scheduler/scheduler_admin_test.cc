@@ -6,7 +6,7 @@
 namespace torpor::scheduler {
 namespace {
 
-class SchedulerHintsTest : public SchedulerTest {
+class SchedulerAdminTest : public SchedulerTest {
  protected:
   static std::optional<LoadRefusal> RefusalOf(const Actions& actions) {
     const auto refuse = Only<RefuseLoad>(actions);
@@ -14,7 +14,7 @@ class SchedulerHintsTest : public SchedulerTest {
   }
 };
 
-TEST_F(SchedulerHintsTest, ALoadedImageIsThereWhenTheRequestComes) {
+TEST_F(SchedulerAdminTest, ALoadedImageIsThereWhenTheRequestComes) {
   Up(kGpu0, 100);
   Up(kGpu1, 100);
   Add(kA, 60);
@@ -27,7 +27,7 @@ TEST_F(SchedulerHintsTest, ALoadedImageIsThereWhenTheRequestComes) {
   EXPECT_EQ(grant->gpu, kGpu1);
 }
 
-TEST_F(SchedulerHintsTest, ARequestWaitsForTheImageThatIsComingAlready) {
+TEST_F(SchedulerAdminTest, ARequestWaitsForTheImageThatIsComingAlready) {
   Up(kGpu0, 100);
   Add(kA, 60);
   EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, std::nullopt})));
@@ -35,7 +35,7 @@ TEST_F(SchedulerHintsTest, ARequestWaitsForTheImageThatIsComingAlready) {
   EXPECT_TRUE(Only<Grant>(Tell(SwapInDone{kA, kGpu0, true})));
 }
 
-TEST_F(SchedulerHintsTest, ALoadMakesRoomWhereNobodyRuns) {
+TEST_F(SchedulerAdminTest, ALoadMakesRoomWhereNobodyRuns) {
   Up(kGpu0, 100);
   Add(kA, 60);
   Add(kB, 60);
@@ -46,7 +46,7 @@ TEST_F(SchedulerHintsTest, ALoadMakesRoomWhereNobodyRuns) {
   EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kA, kGpu0})));
 }
 
-TEST_F(SchedulerHintsTest, ALoadWaitsWhileItsRoomIsInUse) {
+TEST_F(SchedulerAdminTest, ALoadWaitsWhileItsRoomIsInUse) {
   Up(kGpu0, 100);
   Add(kA, 60);
   Add(kB, 60);
@@ -59,7 +59,7 @@ TEST_F(SchedulerHintsTest, ALoadWaitsWhileItsRoomIsInUse) {
   EXPECT_EQ(swap_out->instance, kA);
 }
 
-TEST_F(SchedulerHintsTest, AnImageMovesToTheGpuThatIsNamed) {
+TEST_F(SchedulerAdminTest, AnImageMovesToTheGpuThatIsNamed) {
   Up(kGpu0, 100);
   Up(kGpu1, 100);
   Add(kA, 60);
@@ -72,7 +72,7 @@ TEST_F(SchedulerHintsTest, AnImageMovesToTheGpuThatIsNamed) {
   EXPECT_EQ(swap_in->gpu, kGpu1);
 }
 
-TEST_F(SchedulerHintsTest, ALoadThatCannotBeIsForgotten) {
+TEST_F(SchedulerAdminTest, ALoadThatCannotBeIsForgotten) {
   Up(kGpu0, 100);
   Add(kA, 60);
   EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, GpuIndex{7}})), LoadRefusal::kNoGpu);
@@ -82,7 +82,7 @@ TEST_F(SchedulerHintsTest, ALoadThatCannotBeIsForgotten) {
       << "tried once";
 }
 
-TEST_F(SchedulerHintsTest, WhatCannotFitEvictsNothing) {
+TEST_F(SchedulerAdminTest, WhatCannotFitEvictsNothing) {
   Up(kGpu0, 100);
   Up(kGpu1, 50);
   Add(kA, 60);
@@ -92,10 +92,10 @@ TEST_F(SchedulerHintsTest, WhatCannotFitEvictsNothing) {
   EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, kGpu1})), LoadRefusal::kTooLarge);
   Tell(ExecutorDown{kGpu0});
   EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, std::nullopt})), LoadRefusal::kTooLarge);
-  EXPECT_TRUE(scheduler_.node().instances.at(kB).is_present_on(kGpu1));
+  EXPECT_TRUE(scheduler_.node().instances.at(kB).image.is_present_on(kGpu1));
 }
 
-TEST_F(SchedulerHintsTest, NothingIsEvictedWhileWhatRunsLeavesTooLittleRoom) {
+TEST_F(SchedulerAdminTest, NothingIsEvictedWhileWhatRunsLeavesTooLittleRoom) {
   Up(kGpu0, 100);
   Add(kA, 60);
   Add(kB, 30);
@@ -108,7 +108,7 @@ TEST_F(SchedulerHintsTest, NothingIsEvictedWhileWhatRunsLeavesTooLittleRoom) {
   EXPECT_TRUE(Only<SwapOut>(Tell(LeaseEnded{kA})));
 }
 
-TEST_F(SchedulerHintsTest, NothingMovesBeforeThereIsRoomForIt) {
+TEST_F(SchedulerAdminTest, NothingMovesBeforeThereIsRoomForIt) {
   Up(kGpu0, 100);
   Up(kGpu1, 100);
   Add(kA, 60);
@@ -117,10 +117,10 @@ TEST_F(SchedulerHintsTest, NothingMovesBeforeThereIsRoomForIt) {
   MakeResident(kB, kGpu1);
   EXPECT_TRUE(Only<Grant>(Arrive(1, kB)));
   EXPECT_TRUE(Tell(LoadWanted{kA, kGpu1}).empty());
-  EXPECT_TRUE(scheduler_.node().instances.at(kA).is_present_on(kGpu0));
+  EXPECT_TRUE(scheduler_.node().instances.at(kA).image.is_present_on(kGpu0));
 }
 
-TEST_F(SchedulerHintsTest, HalfOfAPairIsNotLoaded) {
+TEST_F(SchedulerAdminTest, HalfOfAPairIsNotLoaded) {
   Up(kGpu0, 100);
   Add(kA, 60);
   MakeResident(kA, kGpu0);
@@ -136,7 +136,7 @@ TEST_F(SchedulerHintsTest, HalfOfAPairIsNotLoaded) {
   EXPECT_TRUE(Tell(LoadWanted{kFirst, std::nullopt}).empty()) << "one GPU has no room";
 }
 
-TEST_F(SchedulerHintsTest, WhatARequestHasOnAnotherGpuStaysThere) {
+TEST_F(SchedulerAdminTest, WhatARequestHasOnAnotherGpuStaysThere) {
   Up(kGpu0, 100);
   Up(kGpu1, 100);
   Add(kA, 60);
@@ -146,7 +146,7 @@ TEST_F(SchedulerHintsTest, WhatARequestHasOnAnotherGpuStaysThere) {
   EXPECT_TRUE(Tell(LoadWanted{kA, kGpu0}).empty());
 }
 
-TEST_F(SchedulerHintsTest, ALoadedImageIsNotTheFirstToLeave) {
+TEST_F(SchedulerAdminTest, ALoadedImageIsNotTheFirstToLeave) {
   Up(kGpu0, 100);
   for (const InstanceId id : {kA, kB, kC}) Add(id, 50);
   Advance(std::chrono::seconds(1));
@@ -155,13 +155,13 @@ TEST_F(SchedulerHintsTest, ALoadedImageIsNotTheFirstToLeave) {
   Tell(LoadWanted{kB, kGpu0});
   Advance(std::chrono::seconds(1));
   Tell(SwapInDone{kB, kGpu0, true});
-  EXPECT_EQ(scheduler_.node().instances.at(kB).last_used, now_);
+  EXPECT_EQ(scheduler_.node().instances.at(kB).image.last_used, now_);
   const auto swap_out = Only<SwapOut>(Arrive(1, kC));
   ASSERT_TRUE(swap_out);
   EXPECT_EQ(swap_out->instance, kA);
 }
 
-TEST_F(SchedulerHintsTest, ALoadOfWhatIsThereCountsAsAUse) {
+TEST_F(SchedulerAdminTest, ALoadOfWhatIsThereCountsAsAUse) {
   Up(kGpu0, 100);
   for (const InstanceId id : {kA, kB, kC}) Add(id, 50);
   MakeResident(kA, kGpu0);
@@ -174,7 +174,7 @@ TEST_F(SchedulerHintsTest, ALoadOfWhatIsThereCountsAsAUse) {
   EXPECT_EQ(swap_out->instance, kB);
 }
 
-TEST_F(SchedulerHintsTest, ALoadedImageIsKeptAliveAsAUsedOne) {
+TEST_F(SchedulerAdminTest, ALoadedImageIsKeptAliveAsAUsedOne) {
   Up(kGpu0, 100);
   Tell(FunctionSet{.function = FunctionId{kA.value}, .keep_alive = std::chrono::seconds(10)});
   Add(kA, 50);
@@ -187,7 +187,7 @@ TEST_F(SchedulerHintsTest, ALoadedImageIsKeptAliveAsAUsedOne) {
   EXPECT_TRUE(Only<SwapOut>(Tell(TimePassed{})));
 }
 
-TEST_F(SchedulerHintsTest, EvictionTakesWhatNobodyUses) {
+TEST_F(SchedulerAdminTest, EvictionTakesWhatNobodyUses) {
   Up(kGpu0, 100);
   Add(kA, 60);
   MakeResident(kA, kGpu0);
@@ -200,7 +200,7 @@ TEST_F(SchedulerHintsTest, EvictionTakesWhatNobodyUses) {
   EXPECT_EQ(swap_out->reason, SwapOutReason::kRequested);
 }
 
-TEST_F(SchedulerHintsTest, PinnedImagesAreEvictedLast) {
+TEST_F(SchedulerAdminTest, PinnedImagesAreEvictedLast) {
   Up(kGpu0, 100);
   for (const InstanceId id : {kA, kB, kC}) Add(id, 50);
   MakeResident(kA, kGpu0);
@@ -212,7 +212,7 @@ TEST_F(SchedulerHintsTest, PinnedImagesAreEvictedLast) {
   EXPECT_EQ(first->instance, kB) << "though used later";
 }
 
-TEST_F(SchedulerHintsTest, PinningStopsNobody) {
+TEST_F(SchedulerAdminTest, PinningStopsNobody) {
   Up(kGpu0, 100);
   Add(kA, 60);
   Add(kB, 60);
@@ -223,7 +223,7 @@ TEST_F(SchedulerHintsTest, PinningStopsNobody) {
   EXPECT_EQ(swap_out->instance, kA);
 }
 
-TEST_F(SchedulerHintsTest, APinnedImageGrowsAtTheCostOfOthers) {
+TEST_F(SchedulerAdminTest, APinnedImageGrowsAtTheCostOfOthers) {
   Up(kGpu0, 100);
   Add(kA, 50);
   Add(kB, 50);
@@ -236,7 +236,7 @@ TEST_F(SchedulerHintsTest, APinnedImageGrowsAtTheCostOfOthers) {
   EXPECT_TRUE(Only<AllowGrowth>(Tell(SwapOutDone{kB, kGpu0})));
 }
 
-TEST_F(SchedulerHintsTest, ALoadDoesNotTakeTheRoomThatIsMadeForARequest) {
+TEST_F(SchedulerAdminTest, ALoadDoesNotTakeTheRoomThatIsMadeForARequest) {
   Up(kGpu0, 100);
   constexpr InstanceId kD{4};
   Add(kA, 50);
@@ -253,7 +253,7 @@ TEST_F(SchedulerHintsTest, ALoadDoesNotTakeTheRoomThatIsMadeForARequest) {
   EXPECT_EQ(swap_in->instance, kC);
 }
 
-TEST_F(SchedulerHintsTest, ALoadThatFailsCostsNoRequestOnAnotherGpu) {
+TEST_F(SchedulerAdminTest, ALoadThatFailsCostsNoRequestOnAnotherGpu) {
   Up(kGpu0, 100);
   Add(kA, 60);
   Add(kB, 30);
@@ -267,7 +267,7 @@ TEST_F(SchedulerHintsTest, ALoadThatFailsCostsNoRequestOnAnotherGpu) {
   }
 }
 
-TEST_F(SchedulerHintsTest, CompanionsAreLoadedToGpusOfTheirOwn) {
+TEST_F(SchedulerAdminTest, SecondaryShardsAreLoadedToGpusOfTheirOwn) {
   Up(kGpu0, 100);
   Up(kGpu1, 100);
   for (const InstanceId id : {kB, kC}) Add(id, 60);
@@ -284,7 +284,7 @@ TEST_F(SchedulerHintsTest, CompanionsAreLoadedToGpusOfTheirOwn) {
   EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kC, kGpu1})));
 }
 
-TEST_F(SchedulerHintsTest, AMemberThatDoesNotArriveEndsTheLoadOfAll) {
+TEST_F(SchedulerAdminTest, AShardThatDoesNotArriveEndsTheLoadOfAll) {
   Up(kGpu0, 100);
   Up(kGpu1, 100);
   Add(kB, 60);
@@ -307,7 +307,7 @@ TEST_F(SchedulerHintsTest, AMemberThatDoesNotArriveEndsTheLoadOfAll) {
   EXPECT_TRUE(Tell(SwapOutDone{kB, kGpu0}).empty()) << "no image comes for a wish that was refused";
 }
 
-TEST_F(SchedulerHintsTest, ALoadEndsWithItsExecutor) {
+TEST_F(SchedulerAdminTest, ALoadEndsWithItsExecutor) {
   Up(kGpu0, 100);
   Up(kGpu1, 100);
   Add(kA, 60);
@@ -318,7 +318,7 @@ TEST_F(SchedulerHintsTest, ALoadEndsWithItsExecutor) {
   EXPECT_TRUE(Tell(ExecutorDown{kGpu1}).empty()) << "it had come";
 }
 
-TEST_F(SchedulerHintsTest, AGrowthWaitsForAnImageThatIsComing) {
+TEST_F(SchedulerAdminTest, AGrowthWaitsForAnImageThatIsComing) {
   Up(kGpu0, 100);
   Add(kA, 60);
   Add(kB, 30);

@@ -85,8 +85,7 @@ class CutSequence {
 // node's: where they stand in several queues, few in one of them would throw it to and fro.
 class AdaptiveAlpha {
  public:
-  explicit AdaptiveAlpha(const RequiredCountOptions& options)
-      : options_(options), alpha_(options.alpha) {}
+  explicit AdaptiveAlpha(const RrcOptions& options) : options_(options), alpha_(options.alpha) {}
 
   // One function's requests of one period.
   struct Record {
@@ -135,7 +134,7 @@ class AdaptiveAlpha {
     if (change < -options_.threshold) alpha_ /= options_.scalar;
   }
 
-  const RequiredCountOptions options_;
+  const RrcOptions options_;
   double alpha_;
   std::int64_t period_ = 0;
   TimePoint period_end_{};
@@ -144,9 +143,9 @@ class AdaptiveAlpha {
   std::optional<double> last_ratio_;
 };
 
-class RequiredCountQueue final : public QueuePolicy {
+class RrcQueue final : public QueuePolicy {
  public:
-  explicit RequiredCountQueue(std::shared_ptr<AdaptiveAlpha> alpha) : alpha_(std::move(alpha)) {}
+  explicit RrcQueue(std::shared_ptr<AdaptiveAlpha> alpha) : alpha_(std::move(alpha)) {}
 
   void Add(const Instance& instance, const NodeState& node, TimePoint) override {
     Entry& entry = EntryOf(node.FunctionOf(instance));
@@ -291,9 +290,9 @@ class RequiredCountQueue final : public QueuePolicy {
 
 }  // namespace
 
-QueueFactory RequiredCountQueues(RequiredCountOptions options) {
+QueueFactory RrcQueues(RrcOptions options) {
   return [alpha = std::make_shared<AdaptiveAlpha>(options)] {
-    return std::make_unique<RequiredCountQueue>(alpha);
+    return std::make_unique<RrcQueue>(alpha);
   };
 }
 

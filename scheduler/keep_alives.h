@@ -1,0 +1,31 @@
+#pragma once
+
+#include <unordered_map>
+#include <utility>
+
+#include "absl/container/btree_set.h"
+#include "scheduler/gpu_images.h"
+#include "scheduler/node_state.h"
+#include "scheduler/outbox.h"
+
+namespace torpor::scheduler {
+
+// Evicts images that have not been used for their function's keep_alive. Not thread-safe.
+class KeepAlives {
+ public:
+  KeepAlives(NodeState& node, GpuImages& images, Outbox& outbox);
+
+  // Starts the instance's keep-alive at its last use; ends it where the function has none.
+  void Note(const Instance& lead);
+  // Evicts what is due, unless it is in use, wanted or pinned, and asks to be woken for the next.
+  void End();
+
+ private:
+  NodeState& node_;
+  GpuImages& images_;
+  Outbox& outbox_;
+  std::unordered_map<InstanceId, TimePoint> end_of_;
+  absl::btree_set<std::pair<TimePoint, InstanceId>> ends_;  // the same, by time
+};
+
+}  // namespace torpor::scheduler
