@@ -28,6 +28,11 @@ void LoadRequests::Add(const Instance& lead, std::optional<GpuIndex> gpu) {
   wanted_[lead.id] = {.gpu = gpu, .destination = {}, .sent_for = {}};
 }
 
+bool LoadRequests::IsWanted(const Instance& shard) const {
+  const auto wanted = wanted_.find(shard.lead);
+  return wanted != wanted_.end() && wanted->second.sent_for.count(shard.id) == 0;
+}
+
 void LoadRequests::Refuse(const Instance& lead, LoadRefusal reason) {
   Forget(lead);
   outbox_.Add(RefuseLoad{lead.id, reason});

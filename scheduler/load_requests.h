@@ -25,6 +25,8 @@ class LoadRequests {
   // Replaces an earlier request for the instance. `gpu`: the only GPU that will do.
   void Add(const Instance& lead, std::optional<GpuIndex> gpu);
   void Forget(const Instance& lead) { wanted_.erase(lead.id); }
+  // Whether the shard is yet to be sent for.
+  bool IsWanted(const Instance& shard) const;
   // Forgets the request, if there still is one, and emits RefuseLoad.
   void Refuse(const Instance& lead, LoadRefusal reason);
   // Takes every load as far as it gets now. To be called after requests were served.

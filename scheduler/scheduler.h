@@ -70,6 +70,10 @@ class Scheduler {
   // Requests that wait for a GPU, except implicit ones.
   std::size_t waiting() const { return queue_.waiting(); }
 
+  // Whether an administrator's request to load the shard's image is still open and the image not
+  // sent for.
+  bool IsLoadWanted(InstanceId shard) const { return loads_.IsWanted(node_.instances.at(shard)); }
+
   bool IsBeyondRescue(FunctionId function) const {
     return policies_.queue->IsBeyondRescue(node_.functions.at(function));
   }

@@ -88,21 +88,22 @@ absl::StatusOr<Controller::HintOutcome> Controller::FollowLoad(const Instance& i
     }
     const auto is_there = [&](InstanceId part) {
       const scheduler::Instance& placed = scheduler_.node().instances.at(part);
+      const scheduler::Tenancy& tenancy = placed.tenancy;
+      const auto& copies = placed.image.copies;
       // A request may have it brought, too.
-      const bool is_placing = placed.tenancy.phase == scheduler::Phase::kPlacing;
-      is_coming |= placed.is_load_wanted || (is_placing && (!gpu || placed.gpu == *gpu));
+      const bool is_placing = tenancy.phase == scheduler::Phase::kPlacing;
+      is_coming |= scheduler_.IsLoadWanted(part) || (is_placing && (!gpu || tenancy.gpu == *gpu));
       // One that moves is there when it has left where it was.
-      const bool is_leaving = std::any_of(
-          placed.image.copies.begin(), placed.image.copies.end(),
-          [](const auto& copy) { return copy.second.state == scheduler::Copy::State::kLeaving; });
+      const bool is_leaving = std::any_of(copies.begin(), copies.end(), [](const auto& copy) {
+        return copy.second.state == scheduler::Copy::State::kLeaving;
+      });
       is_coming |= is_leaving;
       if (is_leaving) return false;
-      return std::any_of(placed.image.copies.begin(), placed.image.copies.end(),
-                         [&](const auto& copy) {
-                           is_coming |= copy.second.state == scheduler::Copy::State::kComing;
-                           return copy.second.state == scheduler::Copy::State::kPresent &&
-                                  (!gpu || copy.first == *gpu);
-                         });
+      return std::any_of(copies.begin(), copies.end(), [&](const auto& copy) {
+        is_coming |= copy.second.state == scheduler::Copy::State::kComing;
+        return copy.second.state == scheduler::Copy::State::kPresent &&
+               (!gpu || copy.first == *gpu);
+      });
     };
     if (std::all_of(parts.begin(), parts.end(), is_there)) return absl::OkStatus();
     if (is_coming) return std::nullopt;
@@ -152,7 +153,7 @@ std::string Controller::WhatRuns(std::optional<GpuIndex> gpu) const {
 }
 
 absl::StatusOr<Controller::HintOutcome> Controller::FollowEvict(const Instance& instance) {
-  if (scheduler_.node().instances.at(instance.id).tenancy.phase != scheduler::Phase::kIdle) {
+  if (!scheduler_.node().instances.at(instance.id).tenancy.is_idle()) {
     return absl::FailedPreconditionError(
         absl::StrCat(instance.config.name, " is in use; evict it when no request runs"));
   }

@@ -105,7 +105,7 @@ FunctionSnapshot Controller::SnapshotOf(const Instance& instance) const {
           copy.state == scheduler::Copy::State::kPresent && function.sessions > 0;
       if (is_resident) function.resident_gpus.push_back(gpu.value);
     }
-    function.image_bytes += placed.image_bytes;
+    function.image_bytes += placed.image.bytes;
   }
   for (const auto& [gpu, executor] : executors_) {
     for (const SessionId id : instance.sessions) {

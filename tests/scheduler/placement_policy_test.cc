@@ -29,7 +29,7 @@ class PlacementTest : public testing::Test {
   // Runs in 20 ms, 30 from the host and 22 from another GPU.
   void Add(std::uint64_t id) {
     node_.AddFunction(id, {milliseconds(80), 0.98});
-    node_.instance(id).image_bytes = 300;
+    node_.instance(id).image.bytes = 300;
     RunTimes& times = node_.function(id).run_times;
     times.of(ImageSource::kResident).Add(milliseconds(20));
     times.of(ImageSource::kHost).Add(milliseconds(30));
@@ -49,7 +49,7 @@ class PlacementTest : public testing::Test {
   // A run that takes 20 ms since `since`.
   void Run(std::uint64_t id, int gpu, TimePoint since) {
     node_.node().gpus[kGpus[gpu]].tenant = InstanceId{id};
-    node_.instance(id).run_since = since;
+    node_.instance(id).tenancy.run_since = since;
   }
   std::optional<int> Choose(PlacementPolicy& policy, std::uint64_t id, const std::set<int>& free,
                             TimePoint now = {}) {

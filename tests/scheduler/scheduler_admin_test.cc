@@ -76,7 +76,7 @@ TEST_F(SchedulerAdminTest, ALoadThatCannotBeIsForgotten) {
   Up(kGpu0, 100);
   Add(kA, 60);
   EXPECT_EQ(RefusalOf(Tell(LoadWanted{kA, GpuIndex{7}})), LoadRefusal::kNoGpu);
-  EXPECT_FALSE(scheduler_.node().instances.at(kA).is_load_wanted);
+  EXPECT_FALSE(scheduler_.IsLoadWanted(kA));
   EXPECT_TRUE(Only<SwapIn>(Tell(LoadWanted{kA, kGpu0})));
   EXPECT_EQ(RefusalOf(Tell(SwapInDone{kA, kGpu0, false})), LoadRefusal::kSwapFailed)
       << "tried once";
@@ -302,7 +302,7 @@ TEST_F(SchedulerAdminTest, AShardThatDoesNotArriveEndsTheLoadOfAll) {
   EXPECT_EQ(RefusalOf(Tell(SwapInDone{swap_in.instance, swap_in.gpu, false})),
             LoadRefusal::kSwapFailed);
   for (const InstanceId id : {kFirst, kSecond}) {
-    EXPECT_FALSE(scheduler_.node().instances.at(id).is_load_wanted) << id.value;
+    EXPECT_FALSE(scheduler_.IsLoadWanted(id)) << id.value;
   }
   EXPECT_TRUE(Tell(SwapOutDone{kB, kGpu0}).empty()) << "no image comes for a wish that was refused";
 }
