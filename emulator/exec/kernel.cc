@@ -11,6 +11,7 @@
 namespace torpor::emulator {
 namespace {
 
+// What the code generator may assume about blocks of this size.
 ptx::BlockShape ShapeOf(const Dim3& block) {
   ptx::BlockShape shape;
   shape.whole_rows = block.x % kWarpLanes == 0;
@@ -39,6 +40,7 @@ Kernel::Kernel(const ptx::Module& module, std::uint32_t function, std::string co
   waits_ = spins_ || FindBarriers();
 }
 
+// Registers are a plausible number: the emulator has no fixed register file.
 void Kernel::FillInfo() {
   const ptx::Function& function = module_.functions[function_];
   info_.name = function.name;
@@ -78,6 +80,7 @@ bool Kernel::FindTextureAccesses() const {
   return false;
 }
 
+// A loop that waits for memory to change, or nanosleep.
 bool Kernel::FindSpins() const {
   for (const std::uint32_t index : layout_.functions) {
     const ptx::Function& function = module_.functions[index];
@@ -91,6 +94,7 @@ bool Kernel::FindSpins() const {
   return false;
 }
 
+// Kernels with calls or alloca get 64 KiB more a lane.
 std::uint64_t Kernel::local_bytes_per_warp() const {
   constexpr std::uint64_t kCallBytesPerLane = 64 * kKiB;
   const bool grows = layout_.functions.size() > 1 || layout_.dynamic_stack;
@@ -105,6 +109,7 @@ std::string Kernel::KeyOf(const ptx::BlockShape& shape) const {
          (shape.whole_warps ? "w" : "");
 }
 
+// Holds the lock during compilation: a second launch of the kernel waits for the code.
 ExecResult<KernelCode> Kernel::Code(const Dim3& block) {
   const ptx::BlockShape shape = ShapeOf(block);
   const std::string key = KeyOf(shape);
@@ -118,6 +123,7 @@ ExecResult<KernelCode> Kernel::Code(const Dim3& block) {
   return variant->code();
 }
 
+// Compiles again if the linker refuses a cached object.
 ExecResult<std::unique_ptr<LoadedCode>> Kernel::Build(const ptx::BlockShape& shape) {
   const ObjectCache cache = ObjectCache::FromEnvironment();
   const std::string key = KeyOf(shape) + "|" + TargetDescription();

@@ -21,6 +21,7 @@ Failure<ExecError> KernelProgram::NoKernel(std::string_view name) {
   return {ExecError::kNotFound, "no kernel '" + std::string(name) + "'"};
 }
 
+// Takes a single allocation for all pieces.
 ExecResult<std::vector<std::uint64_t>> KernelProgram::Place(std::span<const Piece> pieces) {
   std::vector<std::uint64_t> addresses;
   addresses.reserve(pieces.size());

@@ -47,6 +47,7 @@ class LoadedProgram : public KernelProgram {
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
 };
 
+// The hash of all texts names the module in cache keys.
 ExecResult<void> LoadedProgram::Initialise() {
   std::string content;
   for (const auto& text : module_.texts) content += ToHex(Sha256(text->data(), text->size()));
@@ -58,6 +59,7 @@ ExecResult<void> LoadedProgram::Initialise() {
   return PlaceVariables();
 }
 
+// Places all variables before initialising any: initial values may hold addresses of others.
 ExecResult<void> LoadedProgram::PlaceVariables() {
   std::vector<std::size_t> placed;  // of the module's variables
   std::vector<Piece> pieces;
@@ -80,6 +82,7 @@ ExecResult<void> LoadedProgram::PlaceVariables() {
   return {};
 }
 
+// Relocations of one byte take byte `addend` of the address.
 void LoadedProgram::InitialiseVariable(const ptx::Variable& variable, std::uint64_t address) {
   auto* const bytes = reinterpret_cast<std::uint8_t*>(address);
   if (!variable.initial.empty()) {

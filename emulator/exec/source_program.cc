@@ -58,6 +58,7 @@ ExecResult<KernelProgram::Runnable> SourceProgram::Find(std::string_view name) {
   return Runnable{(*translation)->kernel.get(), (*translation)->symbols.data()};
 }
 
+// Once a translation is ready, launches read the pointer without a lock.
 ExecResult<SourceProgram::Translation*> SourceProgram::TranslationOf(std::size_t index) {
   Slot& slot = slots_[index];
   if (Translation* const ready = slot.ready.load(std::memory_order_acquire)) return ready;

@@ -57,6 +57,7 @@ llvm::Value* Approximation::PowerOfTwo(Value* exponent) const {
   return FromBits(b_.CreateShl(biased, Whole(biased, kMantissaBits)));
 }
 
+// 2^x = 2^n * 2^f with n the nearest integer: a polynomial for 2^f, and n in the exponent bits.
 llvm::Value* Approximation::Exp2(Value* x) const {
   // Beyond the limits the result is 0 or infinite anyway.
   constexpr double kLimit = 200;
@@ -76,6 +77,8 @@ llvm::Value* Approximation::Exp2(Value* x) const {
   return b_.CreateFMul(power, PowerOfTwo(b_.CreateSub(exponent, half)));
 }
 
+// log2(m * 2^e) = e + log2(m), with a polynomial for log2(m). Scales subnormals first; handles 0,
+// negative numbers and infinity at the end.
 llvm::Value* Approximation::Log2(Value* x) const {
   constexpr std::uint32_t kHalfRootOfTwo = 0x3f3504f3;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -129,6 +132,7 @@ llvm::Value* Approximation::Wave(Value* x, std::uint32_t quadrants) const {
   return FromBits(b_.CreateXor(Bits(b_.CreateSelect(odd, cosine, sine)), sign));
 }
 
+// A polynomial for small magnitudes, Exp2 for large ones, and the sign of x.
 llvm::Value* Approximation::Tanh(Value* x) const {
   constexpr double kTwoLog2E = 2.8853900817779268;
   Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);

@@ -21,6 +21,7 @@ using llvm::AtomicRMWInst;
 
 constexpr auto kOrder = AtomicOrdering::SequentiallyConsistent;
 
+// LLVM's operation for the instruction; BAD_BINOP for compare-and-swap and unknown operations.
 llvm::AtomicRMWInst::BinOp AtomicOperation(const Instruction& instruction, Type type) {
   const bool real = ptx::IsFloat(type);
   const bool is_signed = ptx::IsSigned(type);
@@ -36,6 +37,7 @@ llvm::AtomicRMWInst::BinOp AtomicOperation(const Instruction& instruction, Type 
   return AtomicRMWInst::BAD_BINOP;
 }
 
+// Whether PTX defines the instruction's operation for `type`.
 bool IsAtomic(const Instruction& instruction, Type type) {
   const unsigned bits = ptx::BitWidth(type);
   if (instruction.Has(Modifier::kCas)) return bits >= 16 && bits <= 128 && !ptx::IsFloat(type);

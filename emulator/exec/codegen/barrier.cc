@@ -32,6 +32,8 @@ void WaitAtBarrier(OperandBuilder& to, Suspension& suspension, const Instruction
       instruction);
 }
 
+// Reads WarpContext::barrier_result after the barrier: the count of true predicates, or whether all
+// or any hold.
 void WriteBarrierResult(OperandBuilder& to, const Instruction& instruction, BarrierMode mode) {
   LaneBuilder& code = to.code();
   Value* result =

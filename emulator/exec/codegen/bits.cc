@@ -82,6 +82,7 @@ void EmitLogic(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], result, type);
 }
 
+// Amounts are 32 bits wide for all types.
 void EmitShift(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 3)) return;
@@ -99,6 +100,7 @@ void EmitShift(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], ClampedShift(code, value, amount, op), type);
 }
 
+// Shifts the 64 bits {high, low} and takes the upper half (.l) or the lower half (.r).
 void EmitFunnelShift(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 4)) return;
@@ -119,6 +121,7 @@ void EmitFunnelShift(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], code.Resize(result, 32, false), Type::kB32);
 }
 
+// A sum of products: one term for each true row of the truth table. The optimiser finds vpternlog.
 void EmitLop3(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 5) || instruction.operands[4].kind != Operand::Kind::kInteger) {
@@ -154,6 +157,8 @@ void EmitCount(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], code.Resize(count, 32, false), Type::kU32);
 }
 
+// Position and length are the low bytes of the operands. Fields may reach beyond the top of the
+// value.
 void EmitBitField(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const bool insert = instruction.opcode == Opcode::kBfi;
@@ -196,6 +201,8 @@ void EmitBitField(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], result, type);
 }
 
+// Position of the highest 1-bit, or for signed types of the highest bit unlike the sign bit;
+// 0xffffffff if there is no such bit. .shiftamt counts from the top.
 void EmitFindBit(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 2)) return;
@@ -228,6 +235,7 @@ void EmitMask(OperandBuilder& to, const Instruction& instruction) {
            ClampedShift(code, low, position, llvm::Instruction::Shl), Type::kB32);
 }
 
+// Shifts the field to the top and back. Length 0 gives 0.
 void EmitSignExtend(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 3)) return;
@@ -245,6 +253,7 @@ void EmitSignExtend(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], result, type);
 }
 
+// Builds each result byte from the 8 bytes {high, low} by a selector.
 void EmitPermute(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 4)) return;

@@ -77,6 +77,7 @@ void EmitSetp(OperandBuilder& to, const Instruction& instruction) {
   }
 }
 
+// Results are all ones for integer types, 1.0 for floats, and 0 for false.
 void EmitSet(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 3) || instruction.types.size() != 2) {

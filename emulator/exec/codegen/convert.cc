@@ -67,6 +67,7 @@ Value* FloatToFloat(OperandBuilder& to, const Instruction& instruction, Value* v
 
 }  // namespace
 
+// Chooses by kind of source and destination; halves and matrix floats have functions of their own.
 void EmitCvt(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 2) || instruction.types.size() != 2) {

@@ -24,6 +24,7 @@ std::uint32_t OperandOf(Rounding rounding) {
   return 0x8;
 }
 
+// not_intrinsic for operations without an AVX-512 instruction.
 llvm::Intrinsic::ID InstructionOf(RoundedOperation operation, bool is_double) {
   using namespace llvm::Intrinsic;  // NOLINT(google-build-using-namespace): long names in a table
   switch (operation) {
@@ -89,6 +90,7 @@ llvm::Value* DirectedRounding::Part(Value* vector, unsigned begin, unsigned coun
   return b_.CreateShuffleVector(vector, lanes);
 }
 
+// Joins a power of two of registers to one vector.
 llvm::Value* DirectedRounding::Join(std::vector<Value*> parts) {
   while (parts.size() > 1) {
     std::vector<Value*> pairs;

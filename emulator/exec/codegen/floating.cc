@@ -27,6 +27,7 @@ void WriteFloat(OperandBuilder& to, const Instruction& instruction, Value* value
 
 }  // namespace
 
+// LLVM's arithmetic rounds to nearest even; other roundings go through Rounded.
 void EmitFloat(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const bool unary = instruction.opcode == Opcode::kAbs || instruction.opcode == Opcode::kNeg;
@@ -89,6 +90,7 @@ void EmitFloatMinMax(OperandBuilder& to, const Instruction& instruction) {
   WriteFloat(to, instruction, Extreme(code, instruction, instruction.opcode == Opcode::kMin, a, b));
 }
 
+// sqrt and rcp are correctly rounded; the other functions are approximations, as on a GPU.
 void EmitSpecial(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 2)) return;

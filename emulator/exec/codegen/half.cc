@@ -68,6 +68,7 @@ Value* HalfOperation(LaneBuilder& code, const Instruction& instruction,
 
 }  // namespace
 
+// Computes the halves of a pair separately.
 bool EmitHalf(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const Type type = instruction.type();

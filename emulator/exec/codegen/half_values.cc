@@ -92,6 +92,7 @@ Value* ReadHalf(OperandBuilder& to, const Instruction& instruction, const Operan
   return WidenHalf(code, FlushHalf(code, instruction, bits, type), type);
 }
 
+// The error of the sum, found exactly, tells on which side of the exact number the sum lies.
 Value* SumToOdd(LaneBuilder& code, Value* a, Value* b) {
   Value* sum = code->CreateFAdd(a, b);
   // Knuth's TwoSum: sum + error is exact. NaN where the sum is not finite.
@@ -119,6 +120,7 @@ Value* IntegerToOdd(LaneBuilder& code, Value* value, bool is_signed) {
   return is_signed ? code->CreateSIToFP(value, real) : code->CreateUIToFP(value, real);
 }
 
+// NaN becomes 0x7fff.
 Value* NarrowHalf(LaneBuilder& code, Value* value, Type type, Rounding rounding) {
   if (rounding != Rounding::kNearest) {
     return DirectHalf(code, value, NarrowHalf(code, value, type), type, rounding);

@@ -162,6 +162,7 @@ void EmitMul(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], Product(code, instruction, a, b), type);
 }
 
+// .wide adds a number of twice the width.
 void EmitMad(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 4)) return;
@@ -182,6 +183,7 @@ void EmitMad(OperandBuilder& to, const Instruction& instruction) {
   }
 }
 
+// Takes the low 24 bits of both factors; .hi takes bits 16 to 47 of the product.
 void EmitMul24(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const bool add = instruction.opcode == Opcode::kMad24;
@@ -206,6 +208,7 @@ void EmitMul24(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], result, type);
 }
 
+// Vectors of at most 32 bits divide as doubles; processors have no vector division of integers.
 void EmitDivRem(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 3)) return;

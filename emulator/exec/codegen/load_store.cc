@@ -21,6 +21,7 @@ void OrderMemory(LaneBuilder& code, const Instruction& instruction) {
   code->CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
 }
 
+// The parameters of a kernel are uniform and invariant: scalar loads that the optimiser may merge.
 void EmitKernelParameterLoad(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const Operand& source = instruction.operands[1];

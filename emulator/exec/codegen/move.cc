@@ -80,6 +80,7 @@ void EmitCvta(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], value, type);
 }
 
+// Compares with the bounds of the arena and of the block's shared memory.
 void EmitIsSpace(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (instruction.operands.size() < 2) return to.Unsupported(instruction);

@@ -116,6 +116,7 @@ Value* FromByteFloat(LaneBuilder& code, Value* byte, Type type) {
 
 bool IsMatrixFloat(Type type) { return type == Type::kTf32 || IsBytePair(type); }
 
+// f32 to tf32, f32 or f16x2 to a pair of bytes, a pair of bytes to f16x2.
 void EmitMatrixFloatCvt(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const Type into = instruction.types[0];

@@ -143,6 +143,7 @@ struct OpcodeEmits {
 
 constexpr std::size_t kOpcodeValues = std::numeric_limits<std::uint8_t>::max() + std::size_t{1};
 
+// By opcode: kernels have up to hundreds of thousands of instructions.
 std::array<OpcodeEmits, kOpcodeValues> IndexOpcodes() {
   static_assert(sizeof(Opcode) == sizeof(std::uint8_t));
   std::array<OpcodeEmits, kOpcodeValues> index;

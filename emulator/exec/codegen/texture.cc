@@ -16,6 +16,7 @@ using ptx::Type;
 
 namespace {
 
+// nullopt without a known geometry modifier.
 std::optional<TextureGeometry> GeometryOf(const Instruction& instruction) {
   if (instruction.Has(Modifier::k1d)) return TextureGeometry::k1d;
   if (instruction.Has(Modifier::k2d)) return TextureGeometry::k2d;
@@ -43,6 +44,7 @@ SurfaceBounds BoundsOf(const Instruction& instruction) {
   return instruction.Has(Modifier::kZero) ? SurfaceBounds::kZero : SurfaceBounds::kTrap;
 }
 
+// nullopt for an unknown reduction.
 std::optional<SurfaceAction> ActionOf(const Instruction& instruction) {
   if (instruction.opcode == Opcode::kSuld) return SurfaceAction::kLoad;
   if (instruction.opcode == Opcode::kSust) {

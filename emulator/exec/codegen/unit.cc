@@ -31,6 +31,7 @@ void Unit::EmitTraits() {
   global->setConstant(true);
 }
 
+// Looks for unknown instructions first, so that the error names the earliest in the text.
 void Unit::EmitFunction(std::uint32_t index) {
   const ptx::Function& function = module_.functions[index];
   for (const ptx::Instruction& instruction : function.instructions) {

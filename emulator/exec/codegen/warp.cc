@@ -119,6 +119,7 @@ void EmitShuffle(OperandBuilder& to, CollectiveBuilder& collectives,
   to.Write(instruction, destination.elements[1], valid, Type::kPred);
 }
 
+// Works on masks as bits; inactive lanes and lanes outside the members do not vote.
 void EmitVote(OperandBuilder& to, CollectiveBuilder& collectives, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (!to.Expect(instruction, 3)) return;

@@ -13,6 +13,7 @@ constexpr std::uint64_t kTransactionMask = (std::uint64_t{1} << kTransactionBits
 
 }  // namespace
 
+// Fields, from the lowest bit: expected, pending, transactions in two's complement, parity.
 Mbarrier Mbarrier::FromWord(std::uint64_t word) {
   Mbarrier barrier;
   barrier.expected = static_cast<std::uint32_t>(word) & kMaxCount;

@@ -55,6 +55,7 @@ std::string HostFeatures() {
   return features.getString();
 }
 
+// A code generator for this processor with all features; null if LLVM has no such target.
 std::unique_ptr<llvm::TargetMachine> CreateMachine() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -73,6 +74,7 @@ std::unique_ptr<llvm::TargetMachine> CreateMachine() {
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
+// Runs the passes above. Returns false if LLVM lacks a pass.
 bool Optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;

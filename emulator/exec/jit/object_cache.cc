@@ -33,6 +33,7 @@ std::string ObjectCache::PathOf(const std::string& key) const {
   return folder_ + "/" + Digest(key.data(), key.size()) + ".o";
 }
 
+// A file is a magic line, the SHA-256 of the object in hexadecimal, and the object.
 std::optional<std::vector<char>> ObjectCache::Find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream file(PathOf(key), std::ios::binary);

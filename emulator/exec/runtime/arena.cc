@@ -22,6 +22,7 @@ Arena& Arena::Instance() {
   return *arena;
 }
 
+// Reserves the whole range once; the bounds never change.
 Arena::Arena() {
   // Address space is cheap, but a limit (ulimit -v) may forbid so much of it.
   for (std::size_t slots = kMaxSlots; slots > 0 && begin_ == 0; slots /= 2) {
@@ -33,6 +34,7 @@ Arena::Arena() {
   }
 }
 
+// Makes the windows of a new slot accessible; all memory around stays a guard.
 ArenaSlot Arena::Acquire() {
   const std::lock_guard lock(mutex_);
   if (!free_.empty()) {

@@ -56,6 +56,7 @@ bool BlockRunner::Prepare(KernelJob& job) {
   return PrepareBlock(*blocks_[0]);
 }
 
+// Takes a slot of the arena. Fails the job if the arena is full.
 bool BlockRunner::AddBlock() {
   auto block = std::make_unique<ResidentBlock>();
   block->slot = Arena::Instance().Acquire();
@@ -68,6 +69,7 @@ bool BlockRunner::AddBlock() {
   return true;
 }
 
+// Sets the fields of all warps that stay the same for all blocks of the job.
 bool BlockRunner::PrepareBlock(ResidentBlock& block) {
   const KernelJob& job = *job_;
   const std::uint32_t warps = job.shape.warps();
@@ -115,6 +117,7 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
   return PrepareWaiting(block);
 }
 
+// Gives each warp room to wait: saved state for resumable code, else a stack.
 bool BlockRunner::PrepareWaiting(ResidentBlock& block) {
   const std::uint32_t warps = job_->schedule.switches ? job_->shape.warps() : 0;
   if (job_->resumable) block.saved_states.Resize(warps, job_->code.traits.saved_bytes);
@@ -134,6 +137,7 @@ bool BlockRunner::PrepareWaiting(ResidentBlock& block) {
   return true;
 }
 
+// Sets the fields of all warps for block number `index`, which has not started yet.
 void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
   const auto [x, y, z] = job_->shape.Coordinates(index);
   const auto multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
@@ -185,6 +189,7 @@ void BlockRunner::CatchFailures(const Body& body) {
   current_runner = nullptr;
 }
 
+// Warps that never wait run one after the other, without a queue.
 void BlockRunner::Run(std::uint64_t index) {
   ResidentBlock& block = *blocks_[0];
   Place(block, index);
@@ -214,6 +219,7 @@ void BlockRunner::Enqueue(ResidentBlock& block) {
   }
 }
 
+// Returns when all warps have ended. Warps left without a ready warp are a deadlock.
 void BlockRunner::RunInTurns() {
   if (job_->resumable) {
     RunResumable();
@@ -240,11 +246,12 @@ bool BlockRunner::ShouldStartAnother() {
   constexpr std::size_t kMax = 512;
   constexpr Duration kPatience = std::chrono::milliseconds(2);  // for other threads to come
   constexpr unsigned kYields = 64;                              // between looks at the clock
-  if (!job_->schedule.blocks_wait || job_->progress.next_block >= job_->shape.blocks())
-    return false;
+  const bool may_wait =
+      job_->schedule.blocks_wait && job_->progress.next_block < job_->shape.blocks();
+  if (!may_wait) return false;
   if (started_ < job_->schedule.share) return true;
-  if (++yields_ % kYields != 0 || (started_ >= kMax && !job_->shape.config.cooperative))
-    return false;
+  const bool has_room = started_ < kMax || job_->shape.config.cooperative;
+  if (++yields_ % kYields != 0 || !has_room) return false;
   return std::chrono::steady_clock::now() - job_->schedule.start > kPatience;
 }
 
@@ -348,6 +355,7 @@ bool BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std:
   return Arrive(warp, barrier, expected_warps, mode != BarrierMode::kArrive);
 }
 
+// Makes the waiting warps ready, and the barrier as new.
 void BlockRunner::Release(ResidentBlock& block, BlockBarrier& barrier) {
   if (barrier.reduces) {
     const std::uint32_t result = PackedResult(barrier);
@@ -400,6 +408,7 @@ void BlockRunner::RaiseFault(int signal, std::uint64_t address) {
   siglongjmp(escape_, 1);
 }
 
+// Runs after the jump out of the signal handler, so may allocate.
 void BlockRunner::ReportFault() {
   const std::string where = " in " + Describe(*running_, -1);
   if (fault_signal_ == SIGSEGV || fault_signal_ == SIGBUS) {

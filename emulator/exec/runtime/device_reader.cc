@@ -23,6 +23,7 @@ bool DeviceReader::Read(void* to, std::uint64_t address, std::size_t bytes) cons
   return MayAccess(warp_, address, bytes) && warp_.runner->CopyUnlessFault(to, address, bytes);
 }
 
+// Reads piece by piece, as the length is unknown.
 bool DeviceReader::ReadText(std::string& text, std::uint64_t address, std::size_t limit) const {
   text.clear();
   // A piece never crosses a multiple of its size, so reading stays in the pages of the string.

@@ -14,6 +14,7 @@ namespace {
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 struct sigaction previous[kSignals.size()];  // written once, before any handler runs
 
+// Calls the handler installed before.
 void HandOn(int signal, siginfo_t* info, void* context) {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     if (kSignals[i] != signal) continue;

@@ -4,6 +4,7 @@
 
 namespace torpor::emulator {
 
+// Counts %tid up from thread to thread; lanes behind the last thread get numbers, too.
 void LaunchShape::FillLaneTids() {
   lane_tids.resize(std::size_t{3} * kWarpLanes * warps());
   const Dim3& block = config.block;
@@ -24,6 +25,7 @@ void LaunchShape::FillLaneTids() {
   }
 }
 
+// Within a band of rows, goes down the columns; the last band of a plane may be lower.
 Dim3 LaunchShape::CoordinatesInRows(std::uint64_t index) const {
   const Dim3& grid = config.grid;
   if (band == 1) {

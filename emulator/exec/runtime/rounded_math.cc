@@ -10,6 +10,7 @@
 namespace torpor::emulator {
 namespace {
 
+// The rounding mode of <cfenv>.
 int ModeOf(std::uint32_t rounding) {
   switch (static_cast<Rounding>(rounding)) {
     case Rounding::kZero:

@@ -147,6 +147,7 @@ void Combine(SurfaceAction action, T* target, T operand) {
                                         __ATOMIC_RELAXED));
 }
 
+// Reductions are atomic among all threads of the host, as on a GPU.
 void Reduce(const SurfaceInstruction& instruction, std::uint8_t* bytes, std::uint64_t operand) {
   const auto combine = [&]<typename T>(T value) {
     Combine(instruction.action, reinterpret_cast<T*>(bytes), value);
@@ -193,6 +194,7 @@ struct Extents {
   bool has_normalized_coordinates = false;
 };
 
+// Texture or surface: queries take both.
 Extents ExtentsOf(WarpContext* context, std::uint64_t handle, std::uint32_t lane) {
   const TextureObject* const found = TextureTable::Instance().Find(handle);
   if (found == nullptr) Raise(context, kNoTexture, handle, lane);

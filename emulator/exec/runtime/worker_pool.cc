@@ -66,6 +66,7 @@ void WorkerPool::StartHelpers() {
   }
 }
 
+// A cooperative grid is shared out evenly, as all blocks must be resident.
 void WorkerPool::Run(KernelJob& job) {
   InstallSignalStack();
   std::unique_ptr<BlockRunner> runner = TakeRunner();
@@ -77,6 +78,7 @@ void WorkerPool::Run(KernelJob& job) {
   ReturnRunner(std::move(runner));
 }
 
+// Calls helpers at once, or as soon as the grid has lasted longer than waking helpers takes.
 void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
   const auto blocks = static_cast<std::int64_t>(job.shape.blocks());
   const bool known = job.schedule.block_time != Duration{};
@@ -97,6 +99,7 @@ void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
   if (done != 0) job.schedule.block_time = std::max(spent / done, Duration{1});
 }
 
+// Chunks are an eighth of a core's share at most, so that cores finish together.
 std::int64_t WorkerPool::RunSome(BlockRunner& runner, KernelJob& job) const {
   const std::uint64_t total = job.shape.blocks();
   const std::uint64_t most = job.schedule.blocks_wait ? 1 : 64;
@@ -123,6 +126,7 @@ void WorkerPool::DismissHelpers(KernelJob& job) {
   done_.wait(lock, [&] { return job.progress.helpers == 0; });
 }
 
+// Body of a helper: waits for jobs with blocks left, and runs blocks.
 void WorkerPool::Help() {
   InstallSignalStack();
   std::unique_lock lock(mutex_);

@@ -4,6 +4,7 @@
 
 namespace torpor::emulator {
 
+// The first coordinate is in bytes, the others in rows and slices.
 SurfacePlace Locate(const Surface& surface, const SurfaceRequest& request) {
   const TextureLevel& level = surface.level;
   const auto row_bytes = std::int64_t{level.width} * surface.format.bytes();

@@ -140,6 +140,7 @@ Texel ReadTexel(const Texture& texture, const std::uint8_t* bytes) {
   return texel;
 }
 
+// The border colour in the form of the texture's values.
 Texel BorderTexel(const Texture& texture) {
   if (ReadsFloats(texture)) return std::bit_cast<Texel>(texture.border);
   Texel texel;

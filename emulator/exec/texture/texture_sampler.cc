@@ -186,6 +186,7 @@ float LevelOf(const Texture& texture, const SampleRequest& request) {
 
 }  // namespace
 
+// Blends two levels if the texture asks for blending, else takes the nearest level.
 Texel Sample(const Texture& texture, const SampleRequest& request) {
   if (texture.levels.size() == 1) return SampleLevel(texture, texture.levels[0], request);
   const float level = LevelOf(texture, request);

@@ -32,6 +32,7 @@ TextureTable::Slot* TextureTable::SlotOf(std::uint64_t handle) const {
   return page == nullptr ? nullptr : &(*page)[index % kSlotsPerPage];
 }
 
+// Reuses the slot freed last, with the next generation in the handle.
 std::uint64_t TextureTable::Add(std::shared_ptr<const TextureObject> object) {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {

@@ -85,6 +85,8 @@ llvm::Value* AccessCheck::SteppedInRange(const Address& address, unsigned bytes)
   return address.linear() ? fine : code_->CreateAndReduce(fine);
 }
 
+// Branches to a call of the runtime if the inline comparison fails. The runtime knows registered
+// host memory, too, and returns if the access is legal.
 void AccessCheck::Check(const Address& address, unsigned bytes, Value* mask) {
   if (address.space == Space::kShared) return CheckShared(address, bytes, mask);
   Value* fine = nullptr;

@@ -26,6 +26,7 @@ ptx::Space AddressBuilder::SpaceOf(const Instruction& instruction, const Operand
   return instruction.space();
 }
 
+// Lane l's variable lies local_stride * l behind lane 0's.
 Address AddressBuilder::LocalVariable(const ptx::Variable& variable, std::uint32_t symbol) {
   const auto offset = source_.layout.local_offsets.find(symbol);
   if (offset == source_.layout.local_offsets.end()) {
@@ -43,6 +44,7 @@ Address AddressBuilder::LocalVariable(const ptx::Variable& variable, std::uint32
   return address;
 }
 
+// Parameters of a kernel lie in a buffer of the block.
 Address AddressBuilder::ParameterVariable(const ptx::Variable& variable, std::uint32_t symbol) {
   if (!source_.function.HasParameter(symbol)) {
     error_.Set("the address of parameter '" + std::string(variable.name) + "' is taken in " +
@@ -56,6 +58,8 @@ Address AddressBuilder::ParameterVariable(const ptx::Variable& variable, std::ui
   return address;
 }
 
+// Shared variables have fixed offsets; addresses of global and constant variables come from
+// WarpContext::symbols.
 Address AddressBuilder::OfVariable(const Operand& operand, Space space) {
   const ptx::Variable& variable = source_.module.variables[operand.symbol];
   if (space == Space::kLocal) return LocalVariable(variable, operand.symbol);

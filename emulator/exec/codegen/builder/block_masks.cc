@@ -13,6 +13,7 @@ BlockMasks::BlockMasks(LaneBuilder& code, ContextBuilder& context, const Functio
   }
 }
 
+// Whole warps make the mask a constant, and so remove many selects and comparisons.
 void BlockMasks::Start() {
   if (!source_.function.is_kernel) {
     all_lanes_ = code_.BitsToMask(code_.function().getArg(1));

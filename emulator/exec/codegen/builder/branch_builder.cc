@@ -91,6 +91,7 @@ void BranchBuilder::EndWarpBarrier(std::uint32_t block) {
   RunNext(block, targets);
 }
 
+// Divergent: sends lanes to both targets. Uniform: a branch of LLVM, with all lanes on one side.
 void BranchBuilder::EndConditional(std::uint32_t block, const Instruction& branch) {
   const std::vector<std::uint32_t>& targets = source_.flow.blocks[block].successors;
   if (source_.lanes.divergent(block)) {
@@ -114,6 +115,7 @@ void BranchBuilder::EndConditional(std::uint32_t block, const Instruction& branc
   }
 }
 
+// As EndConditional, with the end of threads as the first target.
 void BranchBuilder::EndConditionalExit(std::uint32_t block, const Instruction& branch) {
   if (branch.opcode == ptx::Opcode::kCall) return EndCall(block);
   const std::vector<std::uint32_t>& targets = source_.flow.blocks[block].successors;
@@ -151,6 +153,7 @@ void BranchBuilder::SendByIndex(std::uint32_t block, const Instruction& branch) 
   RunNext(block, targets);
 }
 
+// brx.idx: a switch of LLVM if the index is uniform.
 void BranchBuilder::EndIndexed(std::uint32_t block, const Instruction& branch) {
   const std::vector<std::uint32_t>& targets = source_.flow.blocks[block].successors;
   if (targets.empty() || branch.guard != ptx::kNoIndex) {
@@ -192,6 +195,8 @@ void BranchBuilder::SendLanes(std::uint32_t from,
   }
 }
 
+// Tries the blocks where lanes may wait now in the order of Reconvergence::Candidates, and enters
+// the first with lanes. Returns from the function if no lanes are left.
 void BranchBuilder::RunNext(std::uint32_t from, const std::vector<std::uint32_t>& targets) {
   const ptx::Reconvergence& reconvergence = source_.lanes.reconvergence();
   ptx::BitSet waiting = reconvergence.pending(from);

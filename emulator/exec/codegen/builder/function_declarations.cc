@@ -18,6 +18,7 @@ void SetTargetAttributes(llvm::Function& function) {
   function.addFnAttr("probe-stack", "inline-asm");
 }
 
+// Small device functions get an inline hint: calls go through memory otherwise.
 llvm::Function* FunctionDeclarations::Of(std::uint32_t index) {
   llvm::Function*& function = functions_[index];
   if (function != nullptr) return function;

@@ -122,6 +122,7 @@ llvm::BasicBlock* LaneBuilder::NewBlock(const char* name) {
   return llvm::BasicBlock::Create(ir_.getContext(), name, &function_);
 }
 
+// The loop keeps the remaining lanes as bits, and takes the lowest bit in each round.
 void LaneBuilder::ForEachLane(Value* mask, const std::function<void(Value* lane)>& body) {
   Value* all = MaskBits(mask);
   llvm::BasicBlock* before = ir_.GetInsertBlock();

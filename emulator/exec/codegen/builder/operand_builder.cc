@@ -31,6 +31,7 @@ bool OperandBuilder::Expect(const Instruction& instruction, std::size_t operands
   return false;
 }
 
+// The parser keeps real literals as double, whatever the instruction's type.
 llvm::Value* OperandBuilder::Immediate(const Operand& operand, Type type) {
   llvm::Type* scalar = code_.ScalarType(type);
   const unsigned bits = scalar->getScalarSizeInBits();
@@ -45,6 +46,7 @@ llvm::Value* OperandBuilder::Immediate(const Operand& operand, Type type) {
   return code_->CreateBitCast(Constant(code_->getInt32Ty(), narrow), scalar);
 }
 
+// The address of a variable or a function as a value.
 llvm::Value* OperandBuilder::ReadSymbol(const Operand& operand, bool scalar) {
   if (operand.kind == Operand::Kind::kFunction) {
     Value* address = code_->getInt64(FunctionAddress(operand.symbol));

@@ -17,6 +17,8 @@ void ParameterMemory::Spill(MemoryAccess& memory, Value* mask) {
   }
 }
 
+// The function's own parameters are arguments of the LLVM function, behind context and lanes.
+// Variables of call sequences have stack memory.
 llvm::Value* ParameterMemory::Of(std::uint32_t symbol) {
   Value*& memory = memory_[symbol];
   if (memory != nullptr) return memory;
@@ -37,6 +39,7 @@ llvm::Value* ParameterMemory::WordPointer(Value* memory, std::uint64_t word) {
   return code_->CreateConstInBoundsGEP1_64(code_->getInt32Ty(), memory, word * kWarpLanes);
 }
 
+// 8 bytes are two words; 1 and 2 bytes are a field of a word.
 llvm::Value* ParameterMemory::Load(Value* memory, std::uint64_t offset, unsigned bytes) {
   llvm::Type* words = Lanes(code_->getInt32Ty());
   const auto word = [&](std::uint64_t index) {

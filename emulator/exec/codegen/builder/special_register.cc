@@ -71,6 +71,7 @@ std::optional<std::size_t> WarpField(const Operand& operand) {
   }
 }
 
+// The runtime's call behind a clock, and the field of the 64-bit result.
 std::optional<Timer> TimerOf(SpecialRegister special) {
   constexpr std::size_t kClockCall = offsetof(RuntimeCalls, clock);
   constexpr std::size_t kGlobalCall = offsetof(RuntimeCalls, global_timer);
@@ -167,6 +168,7 @@ llvm::Value* OperandBuilder::LaneMasks(SpecialRegister special) {
   return llvm::ConstantVector::get(masks);
 }
 
+// %tid: the first lane's value and strides if the shape of the block is known, else a vector load.
 llvm::Value* OperandBuilder::ReadThreadIndex(unsigned axis, bool scalar) {
   Value* tids = context_.Field(offsetof(WarpContext, lane_tids), code_->getPtrTy());
   Value* row = code_->CreateConstInBoundsGEP1_64(code_->getInt32Ty(), tids,
