@@ -9,7 +9,7 @@
 #include "client_shim/cuda/entry.h"
 #include "client_shim/cuda/modules.h"
 #include "client_shim/cudart/module/jit_options.h"
-#include "client_shim/cudart/module/module_image.h"
+#include "client_shim/cudart/module/module_code.h"
 
 namespace torpor::shim {
 namespace {
@@ -81,7 +81,7 @@ CUresult AddLinkData(CUlinkState link, CUjitInputType type, void* data, std::siz
 
 CUresult AddLinkFile(CUlinkState link, CUjitInputType type, const char* path) {
   std::vector<std::uint8_t> code;
-  TORPOR_CU_TRY(ReadImageFile(path, code));
+  TORPOR_CU_TRY(ReadModuleFile(path, code));
   return SetInput(link, type, std::move(code));
 }
 

@@ -1,4 +1,4 @@
-// What is about all that a device has: its synchronisation and its reset.
+// cudaDeviceSynchronize and cudaDeviceReset: the entries about everything on a device.
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/device/devices.h"
 #include "client_shim/cudart/device/peer_access.h"
@@ -42,15 +42,15 @@ bool IsOfThisDevice(std::uint64_t address) {
   return Core().FindAllocation(address, allocation) && allocation.device == DeviceInUse();
 }
 
-// Everything that the process has on the current device goes. What remains: the session, the
-// limits, and handles of the other libraries, which CUDA leaves undefined.
+// Destroys everything that the process has on the current device. The session, the limits and the
+// handles of other libraries (undefined by CUDA) remain.
 cudaError_t ResetDevice() {
   TORPOR_TRY(SynchronizeDevice());
   AbandonCaptures();
   GraphExec::DestroyAll();
   TORPOR_TRY(DestroyAllEvents());
   TORPOR_TRY(DestroyAllStreams());
-  TORPOR_TRY(DestroyAllImageObjects());
+  TORPOR_TRY(DestroyAllTextureObjects());
   TORPOR_TRY(DestroyAllArrays());
   TORPOR_TRY(UnloadAllModules());
   ForgetSymbolAddresses();
@@ -59,7 +59,7 @@ cudaError_t ResetDevice() {
   TheManagedRanges().RemoveIf(IsOfThisDevice);
   DisablePeerAccess(DeviceInUse());
   ResetDeviceFlags();
-  // Nothing that the executor still knows may name the memory.
+  // The executor must have destroyed every object that names the memory.
   TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
   TORPOR_TRY(UnregisterAll());
   TORPOR_TRY(Core().FreeAll());

@@ -1,4 +1,5 @@
-// Functions of the driver API by their names: those of our libcuda.so.1, which lies beside us.
+// Functions of the driver API by name (cudaGetDriverEntryPoint), from the libcuda.so.1 in the same
+// folder.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -28,7 +29,7 @@ GetProcAddress FindGetProcAddress() {
   return reinterpret_cast<GetProcAddress>(function);
 }
 
-// Both APIs have the same numbers for flags and for what became of the search.
+// Both APIs number flags and results of the search alike.
 cudaError_t FindFunction(const char* name, void** function, unsigned version,
                          unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
   if (!name || !function || flags > cudaEnablePerThreadDefaultStream) return cudaErrorInvalidValue;

@@ -2,8 +2,8 @@
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/module/modules.h"
 
-// What the static constructors that nvcc makes call; see modules.h. The handle that nvcc's code
-// passes around is the Module.
+// The entries called by nvcc's static constructors (module/modules.h). The handle in nvcc's code is
+// the Module.
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
 namespace {
@@ -18,7 +18,7 @@ void** __cudaRegisterFatBinary(void* fat_binary) {
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 
-// Runs from exit handlers, when other threads may still launch: the module stays.
+// Called from exit handlers while other threads may still launch, so the module stays.
 void __cudaUnregisterFatBinary(void**) {}
 
 void __cudaRegisterFunction(void** handle, const char* host_function, char*,
@@ -31,14 +31,14 @@ void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* de
   RegisterVariable(Registered(handle), host_variable, device_name, bytes);
 }
 
-// Kernels and copies know it by the address of the program's pointer, as any other variable.
+// Like any other variable, known by the address of the program's pointer.
 void __cudaRegisterManagedVar(void** handle, void** host_variable, char*, const char* device_name,
                               int, size_t bytes, int, int) {
   RegisterVariable(Registered(handle), host_variable, device_name, bytes);
   RegisterManagedVariable(Registered(handle), host_variable, device_name, bytes);
 }
 
-// The program is about to use the module's managed variables. There is no way to refuse.
+// Called before the program's first use of the module's managed variables. Cannot report failure.
 char __cudaInitModule(void** handle) {
   Entry([&] { return InitManagedVariables(Registered(handle)); });
   return 1;

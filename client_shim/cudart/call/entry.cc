@@ -11,7 +11,7 @@ constinit thread_local ThreadCores thread_cores;
 
 namespace {
 
-// A launch with many parameters still fits without growing.
+// Initial capacity of a thread's encode buffer: a launch with many parameters fits.
 constexpr std::size_t kEncodeBytes = 1024;
 
 [[gnu::tls_model("initial-exec")]] thread_local std::vector<std::uint8_t>* encode_buffer = nullptr;

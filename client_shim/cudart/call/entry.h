@@ -13,20 +13,22 @@
 #include "proto/cuda_api/cudart_commands.h"
 #include "proto/wire/codec.h"
 
-// What the hand-written entry points share: the edge to C, and commands on their way to the core.
+// Shared by the hand-written entry points: the edge to C, the device in use, and commands on their
+// way to the core. Every call begins with the thread's current device in use; functions that meet a
+// stream, event or address of another device turn to that device for the rest of the call.
 namespace torpor::shim {
 
 struct CoreUse {
   ClientCore* core = nullptr;
-  int device = 0;  // its index
+  int device = 0;  // index of the core's device
 };
 struct ThreadCores {
-  CoreUse in_use;   // nothing: the current one's
-  CoreUse current;  // of the thread's current device; nothing before its first call
+  CoreUse in_use;   // null core: use `current`
+  CoreUse current;  // the thread's current device; null core before the thread's first call
 };
-// What a launch looks up again and again is at an offset that the loader knows ("initial-exec"),
-// not behind a call. Then all thread-locals of the library must find room in what the loader sets
-// aside for those that a program opens late, 1664 bytes for all of them: big ones are pointers.
+// A launch reads these several times, so they lie at an offset known to the loader
+// ("initial-exec"), not behind a call. The loader sets aside 1664 bytes for such thread-locals of
+// all libraries opened late; hence large thread-locals here are pointers.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadCores thread_cores;
 
 inline void UseCore(ClientCore& core) {
@@ -41,8 +43,7 @@ inline void UseCurrentCore() {
   }
   cores.in_use = cores.current;
 }
-// The core of the device that the call at hand is about: of the thread's current one, until the
-// call turns to another for its rest.
+// The core of the device in use. Opens no session.
 inline ClientCore& Core() {
   if (!thread_cores.in_use.core) UseCurrentCore();
   return *thread_cores.in_use.core;
@@ -51,13 +52,13 @@ inline int DeviceInUse() {
   if (!thread_cores.in_use.core) UseCurrentCore();
   return thread_cores.in_use.device;
 }
-// Of a device whose index some object of it gave.
+// Turns to a device. `device`: a valid index, as kept in an object of the device.
 inline void UseDevice(int device) {
   if (DeviceInUse() != device) UseCore(*Core().OfDevice(device));
 }
 
-// A call, or another piece of work, in which the device may change. It begins with the thread's
-// current one.
+// The extent of a call, or of a part, that may turn to other devices. Begins with the thread's
+// current device; the destructor restores the device in use.
 class CoreScope {
  public:
   CoreScope() : before_(std::exchange(thread_cores.in_use, thread_cores.current)) {}
@@ -69,7 +70,7 @@ class CoreScope {
   const CoreUse before_;
 };
 
-// Does `body` for each device that the program has used, until one fails.
+// Runs `body` with each open device in use, in order of index, and returns the first error.
 template <typename Body>
 cudaError_t ForEachDevice(const Body& body) {
   const CoreScope scope;
@@ -81,8 +82,8 @@ cudaError_t ForEachDevice(const Body& body) {
   return cudaSuccess;
 }
 
-// The body of an entry point: its error becomes the thread's last error, nothing is thrown. `name`
-// is the entry's, for a trace.
+// Runs the body of an entry point. Records the error as the thread's last error; turns exceptions
+// into CUDA errors. `name`: the entry point's, for traces.
 template <typename Body>
 cudaError_t Entry(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
   const TracedCall traced(name);
@@ -96,20 +97,21 @@ cudaError_t Entry(Body&& body, const char* name = __builtin_FUNCTION()) noexcept
   }
 }
 
-// Opens the session if it is not open. Every entry point that needs it calls this first.
+// Opens the session unless open. The first call of every entry point with need of a session.
+// Returns the session's sticky error.
 cudaError_t Begin();
 
-// The same for what is answered without a GPU, which the session's sticky error leaves as it is:
-// destructors of PyTorch's ask which device is current and end the program where that fails.
+// The same for questions answered without a GPU: succeeds despite a sticky error. PyTorch's
+// destructors ask for the current device and end the program if the question fails.
 cudaError_t BeginQuestion();
 
-// Whether what this thread calls now is a call of the driver API (driver_seam.h): then it is no use
-// of the runtime, and its errors are not the runtime's last error. Returns what was so before.
+// Marks the calls that follow in this thread as calls of the driver API (driver_seam.h): no use of
+// the runtime, and without effect on the runtime's last error. Returns the earlier mark.
 bool SetInsideDriverCall(bool is_inside);
 bool IsInsideDriverCall();
 
-// While one lives, what the thread calls is the shim's own: no use of the runtime by the program,
-// which is still to be told of errors that come up.
+// Marks the calls of a scope as the shim's own: no use of the runtime by the program, and errors
+// that come up stay to be reported to the program.
 class OwnCalls {
  public:
   OwnCalls() : was_inside_(SetInsideDriverCall(true)), was_quiet_(Core().SetQuiet(true)) {}
@@ -125,14 +127,16 @@ class OwnCalls {
   const bool was_quiet_;
 };
 
-// Whether this thread, or any, has called the runtime, which makes the primary context current.
+// Whether this thread, or any thread, has called the runtime, which makes the primary context
+// current.
 bool ThreadUsesRuntime();
 bool ProcessUsesRuntime();
 
-// A buffer of the calling thread, empty; valid until the thread's next call of this. Usable from
-// exit handlers too, unlike a thread_local object with a destructor.
+// An empty buffer of the calling thread, valid until the thread's next call. Usable from exit
+// handlers too, unlike a thread_local object with a destructor.
 std::vector<std::uint8_t>& EncodeBuffer();
 
+// Encodes a command into EncodeBuffer: valid until the thread encodes the next command.
 template <typename Message>
 Command Encode(const Message& message, const WindowPiece* piece = nullptr) {
   std::vector<std::uint8_t>& fields = EncodeBuffer();
@@ -141,15 +145,18 @@ Command Encode(const Message& message, const WindowPiece* piece = nullptr) {
   return {Message::kCallId, fields, piece};
 }
 
-// Queues an asynchronous command.
+// Queues an asynchronous command of the device in use. Errors of the execution come with a later
+// synchronous call.
 template <typename Message>
 cudaError_t Send(const Message& message, const WindowPiece* piece = nullptr) {
   return Core().Enqueue(Encode(message, piece));
 }
 
-// Sends a synchronous command. Reports an earlier asynchronous error before its own, as CUDA does.
+// Sends a synchronous command and waits for the reply. Reports an earlier asynchronous error before
+// the command's own, as CUDA does.
 cudaError_t AskRaw(const Command& command, std::vector<std::uint8_t>& result);
 
+// The same with a decoded result; cudaErrorUnknown if the reply is malformed.
 template <typename Result, typename Message>
 cudaError_t Ask(const Message& message, Result& result) {
   std::vector<std::uint8_t> bytes;
@@ -172,7 +179,7 @@ inline std::uint64_t Address(const void* pointer) {
 
 }  // namespace torpor::shim
 
-// In a function that returns a cudaError_t: passes a failure on.
+// Returns from the enclosing function, of result cudaError_t, if `expression` fails.
 #define TORPOR_TRY(expression)                                                    \
   if (const cudaError_t torpor_error = (expression); torpor_error != cudaSuccess) \
   return torpor_error

@@ -12,7 +12,7 @@ struct ErrorText {
   const char* text;
 };
 
-// In the order of the codes. Programs print and compare these, so they are CUDA's own.
+// Sorted by code, for binary search. CUDA's own texts, since programs print and compare them.
 constexpr ErrorText kTexts[] = {
     {cudaSuccess, "cudaSuccess", "no error"},
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},

@@ -4,7 +4,7 @@
 
 namespace torpor::shim {
 
-// What cudaGetErrorName and cudaGetErrorString say; static strings.
+// The texts of cudaGetErrorName and cudaGetErrorString: static strings, for unknown errors too.
 const char* ErrorName(cudaError_t error);
 const char* ErrorString(cudaError_t error);
 

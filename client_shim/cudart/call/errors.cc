@@ -11,7 +11,7 @@ namespace {
 }  // namespace
 
 cudaError_t RecordError(cudaError_t error) {
-  // "Not ready" is an answer, not an error: CUDA does not remember it.
+  // "Not ready" is an answer, not an error: CUDA does not keep it as the last error.
   const bool is_remembered = error != cudaSuccess && error != cudaErrorNotReady;
   if (is_remembered && !IsInsideDriverCall()) last_error = error;
   return error;

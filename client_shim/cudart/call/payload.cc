@@ -8,13 +8,13 @@
 namespace torpor::shim {
 namespace {
 
-// Below this a copy inside the command is cheaper than a window piece and its slot.
+// Up to this size a copy inside the command costs less than a window piece and a completion slot.
 constexpr std::uint64_t kInlineUploadBytes = 4096;
-// Long enough to keep a link busy, short enough that the executor copies one piece while the next
-// is being filled.
+// Long enough to keep a link busy; short enough for the executor to copy a piece while the client
+// fills the next.
 constexpr std::uint64_t kUploadPieceBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kDownloadPieceBytes = std::uint64_t{4} << 20;
-// A piece of this size leaves at once; smaller ones may share a batch.
+// A piece of at least this size leaves at once; smaller pieces may share a batch.
 constexpr std::uint64_t kFlushBytes = std::uint64_t{256} * 1024;
 
 }  // namespace

@@ -10,29 +10,31 @@
 #include "client_shim/core/client_core.h"
 #include "proto/cuda_api/cudart_commands.h"
 
-// Bytes between pageable memory of the program and the executor.
+// Bytes between pageable memory of the program and the executor, by way of the command itself or of
+// the session's window. All functions use the device in use.
 namespace torpor::shim {
 
-// A part of an upload: inside the command, or in a window piece.
+// A part of an upload: inside the command, or in a piece of the window.
 struct UploadPart {
   std::uint64_t at = 0;  // offset in the source
   std::uint64_t bytes = 0;
   std::span<const std::uint8_t> inline_bytes;
   const WindowPiece* piece = nullptr;
 };
-// Cuts a pageable source into parts that are copied now, and sends each; never waits but for room.
+// Copies a pageable source into parts and passes each part to `send`. The source is free for reuse
+// on return. Waits only for room in the window.
 cudaError_t UploadPageable(const void* source, std::uint64_t bytes,
                            const std::function<cudaError_t(const UploadPart&)>& send);
 
 // Fetches bytes into pageable memory part by part. `ask` sends the synchronous command for
-// [at, at + bytes) with the given window offset (wire::kReplyInline: into the reply) and gives
+// [at, at + bytes) with the given window offset (wire::kReplyInline: into the reply) and stores
 // the reply's inline bytes.
 cudaError_t DownloadPageable(void* destination, std::uint64_t bytes,
                              const std::function<cudaError_t(
                                  std::uint64_t at, std::uint64_t bytes, std::uint64_t window_offset,
                                  std::vector<std::uint8_t>& inline_bytes)>& ask);
 
-// Fills in the payload fields that all uploading commands have.
+// Fills in the payload fields common to all uploading commands.
 template <typename Message>
 void SetPayload(const UploadPart& part, Message& message) {
   message.bytes = part.bytes;

@@ -9,11 +9,11 @@
 
 namespace torpor::shim {
 
-// One value for each of the program's devices.
+// A value for each of the program's devices. As thread-safe as Value.
 template <typename Value>
 class PerDevice {
  public:
-  // That of the device in use.
+  // The value of the device in use.
   Value& here() { return of(DeviceInUse()); }
   const Value& here() const { return values_[static_cast<std::size_t>(DeviceInUse())]; }
   Value& of(int device) { return values_[static_cast<std::size_t>(device)]; }
@@ -22,13 +22,13 @@ class PerDevice {
   std::array<Value, wire::kMaxDevices> values_{};
 };
 
-// Some of the program's devices. Whoever finds the device in use in it sees what was done before it
-// was added. Thread-safe.
+// A set of the program's devices. Thread-safe: a thread that finds the device in use in the set
+// sees all writes made before the device was added.
 class DeviceSet {
  public:
   bool HasCurrent() const { return (bits_.load(std::memory_order_acquire) & Current()) != 0; }
   void AddCurrent() { bits_.fetch_or(Current(), std::memory_order_release); }
-  // Whether it was there.
+  // Returns whether the set had the device.
   bool RemoveCurrent() { return (bits_.fetch_and(~Current()) & Current()) != 0; }
 
  private:

@@ -1,4 +1,5 @@
-// Copies to and from arrays of rows, and of bytes that an array holds row after row.
+// Copies to and from arrays: of rows (cudaMemcpy2DToArray and related calls), and of consecutive
+// bytes that wrap from row to row (cudaMemcpyToArray and related calls).
 #include <algorithm>
 #include <functional>
 
@@ -8,6 +9,7 @@
 namespace torpor::shim {
 namespace {
 
+// The arguments common to all entries.
 struct Options {
   cudaMemcpyKind kind = cudaMemcpyDefault;
   cudaStream_t stream = cudaStreamLegacy;
@@ -51,8 +53,8 @@ cudaError_t RowsFromArray(void* to, std::uint64_t pitch, cudaArray_const_t from,
   return Run(MemoryPlace(to, pitch), source, {width, height, 1}, options);
 }
 
-// `bytes` of the array from (x, y) on as at most three boxes: what is left of the first row, whole
-// rows, the begin of the last. `copy` gets the place and the volume of each.
+// Splits `bytes` of the array from (x, y) on into at most three boxes: the rest of the first row,
+// whole rows, the begin of the last row. Calls `copy` with place and volume of each box.
 cudaError_t ForEachBox(
     const CopyPlace& array, std::uint64_t bytes,
     const std::function<cudaError_t(const CopyPlace&, const CopyVolume&)>& copy) {
@@ -70,7 +72,7 @@ cudaError_t ForEachBox(
   return cudaSuccess;
 }
 
-// Whether (x, y) and the bytes from there on are in the array, so that all is copied or nothing.
+// Whether the array has all `bytes` from (x, y) on, so that either all bytes or none are copied.
 bool Holds(const CopyPlace& place, std::uint64_t bytes) {
   const Array& array = *place.array;
   if (place.x >= array.row_bytes() || place.y >= array.rows()) return bytes == 0;
@@ -113,7 +115,7 @@ cudaError_t RowsBetweenArrays(cudaArray_t to, std::uint64_t to_x, std::uint64_t 
   return Run(target, source, {width, height, 1}, options);
 }
 
-// Row by row of the array whose row ends first.
+// Copies piece by piece, each up to the nearest end of a row of either array.
 cudaError_t BytesBetweenArrays(cudaArray_t to, std::uint64_t to_x, std::uint64_t to_y,
                                cudaArray_const_t from, std::uint64_t from_x, std::uint64_t from_y,
                                std::uint64_t bytes, const Options& options) {

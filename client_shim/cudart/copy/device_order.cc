@@ -3,7 +3,7 @@
 namespace torpor::shim {
 namespace {
 
-// Copies between devices are made by one of them, which reaches the other's memory.
+// A single device makes a copy between devices and must reach the other device's memory.
 cudaError_t CheckPeers() {
   if (Core().session().has_peer_access) return cudaSuccess;
   Core().WarnOnce("peer copy",
@@ -12,6 +12,7 @@ cudaError_t CheckPeers() {
   return cudaErrorNotSupported;
 }
 
+// Waits for all work of a device, without changing the device in use.
 cudaError_t AwaitDevice(int device) {
   const CoreScope scope;
   UseDevice(device);

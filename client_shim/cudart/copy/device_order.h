@@ -4,18 +4,19 @@
 #include "client_shim/cudart/copy/route.h"
 #include "client_shim/cudart/stream/stream.h"
 
-// The order of copies with the work of the devices on which their sides lie.
+// The order of copies relative to the work of all devices concerned.
 namespace torpor::shim {
 
+// Whether both sides are device memory, of two devices.
 bool IsBetweenDevices(const Route& route);
 
-// Before a copy in `stream`. One that the caller waits for, in the legacy stream, comes behind the
-// work of every device whose memory it names; the device in use becomes one of them.
-// cudaErrorNotSupported for a copy between devices that do not reach each other's memory.
+// Called before a copy in `stream`. A copy in the legacy stream that the caller waits for comes
+// behind the work of every device concerned, and a device concerned becomes the device in use.
+// cudaErrorNotSupported for a copy between devices that cannot reach each other's memory.
 cudaError_t OrderBehindDevices(const Route& route, const Stream& stream, Wait wait);
 
-// A copy that `run` puts into `stream`: behind the work of its devices, and if it is between two of
-// them and the caller waits, done before what either is given next.
+// Has `run` put a copy into `stream`, behind the work of the devices concerned. If the copy is
+// between devices and the caller waits, the copy is done before later work of either device.
 template <typename Run>
 cudaError_t CopyAmongDevices(const Route& route, const Stream& stream, Wait wait, const Run& run) {
   TORPOR_TRY(OrderBehindDevices(route, stream, wait));

@@ -7,7 +7,7 @@
 namespace torpor::shim {
 namespace {
 
-// Bytes from the first row's begin to the last one's end; false if that is no number.
+// Bytes from the begin of the first row to the end of the last; returns false on overflow.
 bool FindLength(const LinearVolume& volume, std::uint64_t pitch, std::uint64_t slice,
                 std::uint64_t& bytes) {
   std::uint64_t rows = 0;
@@ -36,7 +36,7 @@ cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, 
   volume.height = parameters.extent.height;
   volume.depth = parameters.extent.depth;
   if (volume.width == 0 || volume.height == 0 || volume.depth == 0) return cudaErrorInvalidValue;
-  // A single row needs no pitch, a single slice no height.
+  // A single row needs no pitch; a single slice needs no height.
   volume.to_pitch = volume.height == 1 && volume.depth == 1 ? volume.width : to.pitch;
   volume.from_pitch = volume.height == 1 && volume.depth == 1 ? volume.width : from.pitch;
   if (volume.width > volume.to_pitch || volume.width > volume.from_pitch)

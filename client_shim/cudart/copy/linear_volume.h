@@ -9,7 +9,7 @@
 
 namespace torpor::shim {
 
-// A copy of up to three dimensions between addresses: slices of rows.
+// A copy of up to three dimensions between addresses, as slices of rows, for nodes of graphs.
 struct LinearVolume {
   std::uint8_t* to = nullptr;
   const std::uint8_t* from = nullptr;
@@ -22,11 +22,11 @@ struct LinearVolume {
   std::uint64_t depth = 0;
 };
 
-// The volume that the parameters describe, and where its bytes are. cudaErrorNotSupported for
-// arrays; the errors of the plain copy for what it would refuse.
+// Reads and checks the volume and the route of a copy. cudaErrorNotSupported for arrays and managed
+// variables; otherwise the errors of the plain copy.
 cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, Route& route);
 
-// Out of the parameters that a program gives, checked as the plain copy checks its own.
+// Makes the work of a copy node; checked like a plain copy, but an empty volume is an error.
 cudaError_t MakeCopyWork(const cudaMemcpy3DParms& parameters, NodeWork& work);
 
 }  // namespace torpor::shim

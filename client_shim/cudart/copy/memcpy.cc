@@ -5,17 +5,17 @@
 
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/call/payload.h"
-#include "client_shim/cudart/copy/beside_variables.h"
 #include "client_shim/cudart/copy/device_order.h"
+#include "client_shim/cudart/copy/submit_copy.h"
 #include "client_shim/cudart/copy/volume_copy.h"
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/memory/host_register.h"
-#include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/streams.h"
 
 namespace torpor::shim {
 namespace {
 
+// A linear copy with a stream ready for commands.
 struct Copy {
   void* to = nullptr;
   const void* from = nullptr;
@@ -27,6 +27,7 @@ cudaError_t Finish(const Stream& stream, Wait wait) {
   return wait == Wait::kYes ? Ask(wire::StreamSynchronize{stream.wire}) : cudaSuccess;
 }
 
+// From pageable memory. Notes on an idle stream that only uploads followed (see streams.cc).
 cudaError_t Upload(const Copy& copy) {
   const std::uint64_t commands = Core().CommandCount();
   const bool was_idle = IsIdleButForUploads(*copy.stream);
@@ -70,6 +71,8 @@ cudaError_t Download(const Copy& copy) {
       });
 }
 
+// Makes the copy by the route's commands. Copies to pageable memory and between host sides always
+// wait.
 cudaError_t Run(const Copy& copy, const Route& route, Wait wait) {
   const bool to_device = route.to == Side::kDevice;
   const bool from_device = route.from == Side::kDevice;
@@ -88,13 +91,13 @@ cudaError_t Run(const Copy& copy, const Route& route, Wait wait) {
                                           ArenaOffset(copy.to)}));
     return Finish(*copy.stream, wait);
   }
-  // From host to host, after what the stream does to either side.
+  // From host to host: by the client, after the stream's work on either side.
   TORPOR_TRY(Finish(*copy.stream, Wait::kYes));
   std::memmove(copy.to, copy.from, copy.bytes);
   return cudaSuccess;
 }
 
-// One after another. Sources outside of CUDA's memory are read now, whatever order is asked for.
+// cudaMemcpyBatchAsync: copies in order. Reads pageable sources now, regardless of srcAccessOrder.
 cudaError_t CopyBatch(void* const* to, const void* const* from, const std::size_t* sizes,
                       std::size_t count, const cudaMemcpyAttributes* attributes,
                       const std::size_t* attribute_indices, std::size_t attribute_count,
@@ -126,6 +129,8 @@ CopyPlace PlaceOfRows(const void* memory, std::uint64_t pitch, std::uint64_t hei
   return place;
 }
 
+// Makes a copy of rows: packed rows as a linear copy, rows with a pageable side through staging
+// memory, all others by one command.
 cudaError_t RunRows(void* to, const void* from, const Rows& rows, const Route& route,
                     const StreamPtr& stream, Wait wait) {
   const bool has_device = route.to == Side::kDevice || route.from == Side::kDevice;
@@ -142,28 +147,65 @@ cudaError_t RunRows(void* to, const void* from, const Rows& rows, const Route& r
   return has_host ? Finish(*stream, wait) : cudaSuccess;
 }
 
+// The work of a linear copy. Addresses of registered memory visible to kernels are the arena's.
+struct LinearCopy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::uint64_t bytes = 0;
+  cudaMemcpyKind kind = cudaMemcpyDefault;
+  Route route;
+  Wait wait = Wait::kNo;
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    node = LinearCopyWork(to, from, bytes, kind);
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    Copy copy{to, from, bytes, nullptr};
+    TORPOR_TRY(UseStream(handle, copy.stream));
+    return CopyBesideVariables(to, bytes, from, bytes, wait, [&](Wait needed) {
+      return CopyAmongDevices(route, *copy.stream, needed,
+                              [&] { return Run(copy, route, needed); });
+    });
+  }
+};
+
+// The work of a copy of rows; addresses as in LinearCopy.
+struct PitchedCopy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  Rows rows;
+  cudaMemcpyKind kind = cudaMemcpyDefault;
+  Route route;
+  Wait wait = Wait::kNo;
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    node = PitchedCopyWork(to, from, rows, kind);
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    StreamPtr stream;
+    TORPOR_TRY(UseStream(handle, stream));
+    return CopyBesideVariables(
+        to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), wait, [&](Wait needed) {
+          return CopyAmongDevices(route, *stream, needed,
+                                  [&] { return RunRows(to, from, rows, route, stream, needed); });
+        });
+  }
+};
+
 cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
-                        cudaStream_t stream_handle, Wait wait) {
+                        cudaStream_t stream, Wait wait) {
   TORPOR_TRY(Begin());
   if (rows.width > rows.to_pitch || rows.width > rows.from_pitch) return cudaErrorInvalidPitchValue;
   if (rows.width == 0 || rows.height == 0) return cudaSuccess;
-  to = const_cast<void*>(ArenaAlias(to));
-  from = ArenaAlias(from);
+  PitchedCopy copy{const_cast<void*>(ArenaAlias(to)), ArenaAlias(from), rows, kind, {}, wait};
   std::uint64_t product = 0;
   if (__builtin_mul_overflow(rows.height, std::max(rows.to_pitch, rows.from_pitch), &product))
     return cudaErrorInvalidValue;
-  Route route;
-  TORPOR_TRY(
-      FindRoute(to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), kind, route));
-  if (wait == Wait::kNo && IsCapturing(stream_handle))
-    return Capture(stream_handle, PitchedCopy(to, from, rows, kind));
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(stream_handle, stream));
-  return CopyBesideVariables(
-      to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), wait, [&](Wait needed) {
-        return CopyAmongDevices(route, *stream, needed,
-                                [&] { return RunRows(to, from, rows, route, stream, needed); });
-      });
+  TORPOR_TRY(FindRoute(copy.to, rows.Span(rows.to_pitch), copy.from, rows.Span(rows.from_pitch),
+                       kind, copy.route));
+  return SubmitCopy(stream, copy);
 }
 
 }  // namespace
@@ -172,17 +214,9 @@ cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemc
                        cudaStream_t stream, Wait wait) {
   TORPOR_TRY(Begin());
   if (bytes == 0) return cudaSuccess;
-  to = const_cast<void*>(ArenaAlias(to));
-  from = ArenaAlias(from);
-  Route route;
-  TORPOR_TRY(FindRoute(to, bytes, from, bytes, kind, route));
-  if (wait == Wait::kNo && IsCapturing(stream))
-    return Capture(stream, LinearCopy(to, from, bytes, kind));
-  Copy copy{to, from, bytes, nullptr};
-  TORPOR_TRY(UseStream(stream, copy.stream));
-  return CopyBesideVariables(to, bytes, from, bytes, wait, [&](Wait needed) {
-    return CopyAmongDevices(route, *copy.stream, needed, [&] { return Run(copy, route, needed); });
-  });
+  LinearCopy copy{const_cast<void*>(ArenaAlias(to)), ArenaAlias(from), bytes, kind, {}, wait};
+  TORPOR_TRY(FindRoute(copy.to, bytes, copy.from, bytes, kind, copy.route));
+  return SubmitCopy(stream, copy);
 }
 
 cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, const Rows& rows,
@@ -190,11 +224,11 @@ cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, cons
   return RunRows(to, from, rows, route, stream, Wait::kNo);
 }
 
-CopyWork LinearCopy(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind) {
-  return PitchedCopy(to, from, {bytes, bytes, bytes, 1}, kind);
+CopyWork LinearCopyWork(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind) {
+  return PitchedCopyWork(to, from, {bytes, bytes, bytes, 1}, kind);
 }
 
-CopyWork PitchedCopy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
+CopyWork PitchedCopyWork(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind) {
   CopyWork copy;
   copy.parameters.dstPtr = {to, rows.to_pitch, rows.width, rows.height};
   copy.parameters.srcPtr = {const_cast<void*>(from), rows.from_pitch, rows.width, rows.height};

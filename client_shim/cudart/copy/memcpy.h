@@ -22,11 +22,12 @@ struct Rows {
   std::uint64_t Span(std::uint64_t pitch) const { return (height - 1) * pitch + width; }
 };
 
-// What cudaMemcpy and, without waiting, cudaMemcpyAsync do.
+// cudaMemcpy, and without waiting cudaMemcpyAsync: finds the direction from the addresses, checks
+// `kind` and the ranges, and captures or sends the copy.
 cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind,
                        cudaStream_t stream, Wait wait);
 
-// What cudaMemcpy2DAsync does once it knows the route, on a stream that is ready for a command.
+// The copying part of cudaMemcpy2DAsync, for a known route on a stream ready for a command.
 cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, const Rows& rows,
                        const Route& route);
 
@@ -34,8 +35,8 @@ inline wire::MemorySide MemorySideOf(Side side) {
   return side == Side::kDevice ? wire::MemorySide::kDevice : wire::MemorySide::kArena;
 }
 
-// Not checked: the plain calls have done it.
-CopyWork LinearCopy(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind);
-CopyWork PitchedCopy(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind);
+// Work of copy nodes, unchecked: callers have checked the route.
+CopyWork LinearCopyWork(void* to, const void* from, std::uint64_t bytes, cudaMemcpyKind kind);
+CopyWork PitchedCopyWork(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind);
 
 }  // namespace torpor::shim

@@ -2,14 +2,14 @@
 
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/copy/linear_volume.h"
+#include "client_shim/cudart/copy/submit_copy.h"
 #include "client_shim/cudart/copy/volume_copy.h"
-#include "client_shim/cudart/stream/capture.h"
 
 namespace torpor::shim {
 namespace {
 
-// One side of cudaMemcpy3D's parameters: exactly one of array and pointer. Positions in arrays are
-// in texels, in linear memory in bytes.
+// Reads a side of cudaMemcpy3D's parameters: either array or pointer. Positions are in texels for
+// arrays, in bytes for linear memory.
 cudaError_t ToPlace(cudaArray_t array, const cudaPitchedPtr& pointer, const cudaPos& position,
                     CopyPlace& place) {
   if ((array != nullptr) == (pointer.ptr != nullptr)) return cudaErrorInvalidValue;
@@ -27,7 +27,7 @@ cudaError_t ToPlace(cudaArray_t array, const cudaPitchedPtr& pointer, const cuda
   return cudaSuccess;
 }
 
-// Widths are in texels of the array that takes part, else in bytes.
+// Reads the extent: a width in texels if an array takes part, else in bytes.
 cudaError_t ToVolume(const cudaExtent& extent, const CopyPlace& to, const CopyPlace& from,
                      CopyVolume& volume) {
   const auto texel = [](const CopyPlace& place) {
@@ -52,16 +52,23 @@ cudaError_t Copy(const Parameters* parameters, cudaMemcpyKind kind, cudaStream_t
   return CopyVolumes(to, from, volume, kind, stream, wait);
 }
 
-cudaError_t Copy3D(const cudaMemcpy3DParms* parameters, cudaStream_t stream, Wait wait) {
-  if (parameters && wait == Wait::kNo && IsCapturing(stream)) {
-    NodeWork work;
-    TORPOR_TRY(MakeCopyWork(*parameters, work));
-    return Capture(stream, std::move(work));
+// cudaMemcpy3D's copy. A graph's node is made from the parameters as they are given; a plain copy
+// is checked before its stream is looked up.
+struct Copy3DWork {
+  const cudaMemcpy3DParms& parameters;
+  Wait wait = Wait::kNo;
+
+  cudaError_t MakeNode(NodeWork& node) const { return MakeCopyWork(parameters, node); }
+  cudaError_t Send(cudaStream_t stream) const {
+    return Copy(&parameters, parameters.kind, stream, wait);
   }
-  return parameters ? Copy(parameters, parameters->kind, stream, wait) : cudaErrorInvalidValue;
+};
+
+cudaError_t Copy3D(const cudaMemcpy3DParms* parameters, cudaStream_t stream, Wait wait) {
+  return parameters ? SubmitCopy(stream, Copy3DWork{*parameters, wait}) : cudaErrorInvalidValue;
 }
 
-// Arrays and addresses say themselves which device's they are.
+// Ignores the device numbers: arrays and addresses identify the devices.
 cudaError_t Copy3DPeer(const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream, Wait wait) {
   return parameters ? Copy(parameters, cudaMemcpyDefault, stream, wait) : cudaErrorInvalidValue;
 }

@@ -3,19 +3,41 @@
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/memory/places.h"
-#include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/streams.h"
+#include "client_shim/cudart/stream/submit.h"
 
 namespace torpor::shim {
 namespace {
 
-// Sends the fill of [to, to + bytes), after which the program may use the memory as ever.
-template <typename Fill>
-cudaError_t SendFill(const Fill& fill, const void* to, std::uint64_t bytes) {
-  bool is_managed_variable = false;
-  TORPOR_TRY(FetchManagedVariablesAt(to, bytes, is_managed_variable));
-  TORPOR_TRY(Send(fill));
-  return is_managed_variable ? Ask(wire::StreamSynchronize{fill.stream}) : cudaSuccess;
+// A checked fill: `node_work` for a graph, `command` (still without the stream) for a stream.
+template <typename Command>
+struct Fill {
+  FillWork node_work;
+  Command command;
+  std::uint64_t span = 0;  // bytes from the begin to the end of the last row
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    node = node_work;
+    return cudaSuccess;
+  }
+  // Waits if the fill meets a managed variable, since the program may use the variable at once.
+  cudaError_t Send(cudaStream_t handle) const {
+    StreamPtr stream;
+    TORPOR_TRY(UseStream(handle, stream));
+    bool is_managed_variable = false;
+    TORPOR_TRY(FetchManagedVariablesAt(node_work.parameters.dst, span, is_managed_variable));
+    Command sent = command;
+    sent.stream = stream->wire;
+    TORPOR_TRY(shim::Send(sent));
+    return is_managed_variable ? Ask(wire::StreamSynchronize{stream->wire}) : cudaSuccess;
+  }
+};
+
+template <typename Command>
+cudaError_t SubmitFill(const FillWork& work, const Command& command, cudaStream_t stream) {
+  Fill<Command> fill{work, command};
+  TORPOR_TRY(CheckFill(work.parameters, fill.span));
+  return Submit(stream, fill);
 }
 
 cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t stream) {
@@ -23,23 +45,17 @@ cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t stream) {
 }
 
 cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t width,
-                    std::uint64_t height, cudaStream_t handle) {
+                    std::uint64_t height, cudaStream_t stream) {
   TORPOR_TRY(Begin());
   if (width == 0 || height == 0) return cudaSuccess;
   if (width > pitch) return cudaErrorInvalidValue;
   constexpr std::uint32_t kByte = 1;
   const std::uint32_t byte = static_cast<std::uint8_t>(value);
-  const FillWork fill = FillRows(to, pitch, byte, kByte, width, height);
-  std::uint64_t span = 0;
-  TORPOR_TRY(CheckFill(fill.parameters, span));
-  if (IsCapturing(handle)) return Capture(handle, fill);
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(handle, stream));
-  return SendFill(wire::Memset2D{Address(to), pitch, byte, kByte, width, height, stream->wire}, to,
-                  span);
+  return SubmitFill(FillRows(to, pitch, byte, kByte, width, height),
+                    wire::Memset2D{Address(to), pitch, byte, kByte, width, height, 0}, stream);
 }
 
-// Slice by slice, but all at once where the volume has all rows of a slice.
+// Fills a volume slice by slice; with all rows of each slice, as one fill of rows.
 cudaError_t SetVolume(const cudaPitchedPtr& to, int value, const cudaExtent& extent,
                       cudaStream_t handle) {
   TORPOR_TRY(Begin());
@@ -79,17 +95,12 @@ cudaError_t CheckFill(const cudaMemsetParams& fill, std::uint64_t& span) {
 }
 
 cudaError_t SetElements(void* to, std::uint32_t value, std::uint32_t element_bytes,
-                        std::uint64_t count, cudaStream_t handle) {
+                        std::uint64_t count, cudaStream_t stream) {
   const CoreScope scope;
   TORPOR_TRY(Begin());
   if (count == 0) return cudaSuccess;
-  const FillWork fill = FillRows(to, 0, value, element_bytes, count, 1);
-  std::uint64_t bytes = 0;
-  TORPOR_TRY(CheckFill(fill.parameters, bytes));
-  if (IsCapturing(handle)) return Capture(handle, fill);
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(handle, stream));
-  return SendFill(wire::Memset{Address(to), stream->wire, value, element_bytes, count}, to, bytes);
+  return SubmitFill(FillRows(to, 0, value, element_bytes, count, 1),
+                    wire::Memset{Address(to), 0, value, element_bytes, count}, stream);
 }
 
 FillWork FillRows(void* to, std::uint64_t pitch, std::uint32_t value, std::uint32_t element_bytes,

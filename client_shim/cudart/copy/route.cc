@@ -5,6 +5,7 @@
 namespace torpor::shim {
 namespace {
 
+// Whether `kind` allows the direction. Device-to-device copies allow any (unified addressing).
 bool KindAllows(cudaMemcpyKind kind, bool from_device, bool to_device) {
   switch (kind) {
     case cudaMemcpyHostToHost:
@@ -27,7 +28,7 @@ cudaError_t CheckDirection(cudaMemcpyKind kind, Side from, Side to) {
     return cudaErrorInvalidMemcpyDirection;
   const bool from_device = from == Side::kDevice;
   const bool to_device = to == Side::kDevice;
-  // Pinned memory is memory of the device too: CUDA takes it on either side.
+  // CUDA accepts pinned memory as host or device memory.
   const bool allowed = KindAllows(kind, from_device, to_device) ||
                        (from == Side::kArena && KindAllows(kind, true, to_device)) ||
                        (to == Side::kArena && KindAllows(kind, from_device, true));

@@ -6,24 +6,25 @@
 
 #include "client_shim/cudart/memory/places.h"
 
-// The memory that a copy's two sides lie in, and the direction that follows.
+// The memory at both sides of a copy, and the direction.
 namespace torpor::shim {
 
-// Whether the call returns only when a copy from or to pinned memory is done.
+// Whether a call returns only when a copy from or to pinned memory is done.
 enum class Wait { kNo, kYes };
 
-// Whether `kind` fits what the two places are; cudaErrorInvalidMemcpyDirection if it is no kind at
-// all, cudaErrorInvalidValue if it is another.
+// Checks `kind` against both sides. cudaErrorInvalidMemcpyDirection for an unknown kind,
+// cudaErrorInvalidValue for a kind that contradicts the sides.
 cudaError_t CheckDirection(cudaMemcpyKind kind, Side from, Side to);
 
-// The direction that `kind` and the two places allow; cudaErrorInvalidMemcpyDirection or
-// cudaErrorInvalidValue where they contradict each other or a range ends outside its allocation.
+// The two sides of a copy; devices only where a side is device memory.
 struct Route {
   Side from = Side::kPageable;
   Side to = Side::kPageable;
   int from_device = 0;
   int to_device = 0;
 };
+// Finds the route from the addresses. Errors of CheckDirection; cudaErrorInvalidValue for a null
+// pointer or a range that leaves its allocation.
 cudaError_t FindRoute(void* to, std::uint64_t to_bytes, const void* from, std::uint64_t from_bytes,
                       cudaMemcpyKind kind, Route& route);
 

@@ -2,19 +2,19 @@
 #include <vector>
 
 #include "client_shim/cudart/call/entry.h"
-#include "client_shim/cudart/copy/beside_variables.h"
 #include "client_shim/cudart/copy/memcpy.h"
+#include "client_shim/cudart/copy/submit_copy.h"
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/memory/host_register.h"
 #include "client_shim/cudart/module/modules.h"
 #include "client_shim/cudart/module/variable_address.h"
 #include "client_shim/cudart/module/variable_copies.h"
-#include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/streams.h"
 
 namespace torpor::shim {
 namespace {
 
+// Finds a variable, loads the module, and checks the range of bytes.
 cudaError_t UseRange(const void* symbol, std::uint64_t offset, std::uint64_t bytes,
                      const Variable*& variable) {
   TORPOR_TRY(UseVariable(symbol, variable));
@@ -37,7 +37,7 @@ cudaError_t GetAddress(void** address, const void* symbol) {
   return cudaSuccess;
 }
 
-// A variable in a graph is copied by its address.
+// Nodes of graphs copy variables by address.
 cudaError_t AddressIn(const void* symbol, std::uint64_t offset, std::uint8_t*& address) {
   void* begin = nullptr;
   TORPOR_TRY(GetAddress(&begin, symbol));
@@ -45,13 +45,13 @@ cudaError_t AddressIn(const void* symbol, std::uint64_t offset, std::uint8_t*& a
   return cudaSuccess;
 }
 
-// The copy has the variable on its device side.
+// Whether `kind` has the variable on the device side.
 bool IsDirection(cudaMemcpyKind kind, cudaMemcpyKind between_host_and_device) {
   return kind == between_host_and_device || kind == cudaMemcpyDeviceToDevice ||
          kind == cudaMemcpyDefault;
 }
 
-// Where a managed variable's bytes are: its block is memory as any other. Null if it is none.
+// Finds the bytes of a managed variable, whose block is ordinary memory; null for other variables.
 cudaError_t FindManaged(const void* symbol, std::uint64_t offset, std::uint64_t bytes,
                         std::uint8_t*& begin) {
   begin = nullptr;
@@ -62,7 +62,7 @@ cudaError_t FindManaged(const void* symbol, std::uint64_t offset, std::uint64_t 
   return cudaSuccess;
 }
 
-// What a copy has to do with a variable.
+// The arguments of a copy that concern the variable.
 struct SymbolCopy {
   const void* symbol;
   std::uint64_t offset;
@@ -72,13 +72,17 @@ struct SymbolCopy {
   Wait wait;
 };
 
-// The stream, which must be of the device whose variable is meant.
-cudaError_t UseStreamOf(const ClientCore& core, cudaStream_t handle, StreamPtr& stream) {
+// Names the part of the variable, in the order of a stream of the variable's device.
+cudaError_t UsePart(const ClientCore& core, const Variable& variable, const SymbolCopy& copy,
+                    cudaStream_t handle, VariablePart& part) {
+  StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
-  return &core == &Core() ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  if (&core != &Core()) return cudaErrorInvalidResourceHandle;
+  part = {variable.module->wire.here(), variable.name, copy.offset, stream->wire};
+  return cudaSuccess;
 }
 
-// Sends a copy to the variable from memory that executors see.
+// Sends a copy to the variable from device memory or the arena.
 cudaError_t SendToVariable(const VariablePart& part, const void* from, Side side,
                            std::uint64_t bytes) {
   wire::MemcpyToSymbol command;
@@ -104,6 +108,30 @@ cudaError_t ToVariable(const VariablePart& part, const void* from, Side side, st
   return waits ? Ask(wire::StreamSynchronize{part.stream}) : cudaSuccess;
 }
 
+// The work of a checked copy to a variable. Call with the module loaded.
+struct ToSymbolWork {
+  const SymbolCopy& copy;
+  const Variable& variable;
+  const void* from = nullptr;
+  Side side = Side::kPageable;
+  const ClientCore& core;  // of the variable's device
+  Wait wait = copy.wait;
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    std::uint8_t* to = nullptr;
+    TORPOR_TRY(AddressIn(copy.symbol, copy.offset, to));
+    node = LinearCopyWork(to, from, copy.bytes, copy.kind);
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    VariablePart part;
+    TORPOR_TRY(UsePart(core, variable, copy, handle, part));
+    return CopyBesideVariables(nullptr, 0, from, copy.bytes, wait, [&](Wait needed) {
+      return ToVariable(part, from, side, copy.bytes, needed);
+    });
+  }
+};
+
 cudaError_t ToSymbol(const void* from, const SymbolCopy& copy) {
   TORPOR_TRY(Begin());
   if (!from) return cudaErrorInvalidValue;
@@ -118,26 +146,39 @@ cudaError_t ToSymbol(const void* from, const SymbolCopy& copy) {
   if (copy.bytes > source.room) return cudaErrorInvalidValue;
   if (!IsDirection(copy.kind, cudaMemcpyHostToDevice)) return cudaErrorInvalidMemcpyDirection;
   if (copy.bytes == 0) return cudaSuccess;
-  if (copy.wait == Wait::kNo && IsCapturing(copy.stream)) {
-    std::uint8_t* to = nullptr;
-    TORPOR_TRY(AddressIn(copy.symbol, copy.offset, to));
-    return Capture(copy.stream, LinearCopy(to, from, copy.bytes, copy.kind));
-  }
-  StreamPtr stream;
-  TORPOR_TRY(UseStreamOf(core, copy.stream, stream));
-  const VariablePart part{variable->module->wire.here(), variable->name, copy.offset, stream->wire};
-  return CopyBesideVariables(nullptr, 0, from, copy.bytes, copy.wait, [&](Wait wait) {
-    return ToVariable(part, from, source.side, copy.bytes, wait);
-  });
+  return SubmitCopy(copy.stream, ToSymbolWork{copy, *variable, from, source.side, core});
 }
 
 cudaError_t FromVariable(const VariablePart& part, void* to, Side side, const SymbolCopy& copy) {
   if (side != Side::kDevice) return DownloadFromVariable(part, to, copy.bytes);
-  // Onto the device by way of the client: rare, and variables are small.
+  // To device memory by way of the client: such copies are rare, and variables small.
   std::vector<std::uint8_t> staging(copy.bytes);
   TORPOR_TRY(DownloadFromVariable(part, staging.data(), copy.bytes));
   return CopyLinear(to, staging.data(), copy.bytes, cudaMemcpyHostToDevice, copy.stream, Wait::kNo);
 }
+
+// The work of a checked copy from a variable. Call with the module loaded.
+struct FromSymbolWork {
+  const SymbolCopy& copy;
+  const Variable& variable;
+  void* to = nullptr;
+  Side side = Side::kPageable;
+  const ClientCore& core;  // of the variable's device
+  Wait wait = copy.wait;
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    std::uint8_t* from = nullptr;
+    TORPOR_TRY(AddressIn(copy.symbol, copy.offset, from));
+    node = LinearCopyWork(to, from, copy.bytes, copy.kind);
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    VariablePart part;
+    TORPOR_TRY(UsePart(core, variable, copy, handle, part));
+    return CopyBesideVariables(to, copy.bytes, nullptr, 0, wait,
+                               [&](Wait) { return FromVariable(part, to, side, copy); });
+  }
+};
 
 cudaError_t FromSymbol(void* to, const SymbolCopy& copy) {
   TORPOR_TRY(Begin());
@@ -152,16 +193,7 @@ cudaError_t FromSymbol(void* to, const SymbolCopy& copy) {
   if (copy.bytes > target.room) return cudaErrorInvalidValue;
   if (!IsDirection(copy.kind, cudaMemcpyDeviceToHost)) return cudaErrorInvalidMemcpyDirection;
   if (copy.bytes == 0) return cudaSuccess;
-  if (copy.wait == Wait::kNo && IsCapturing(copy.stream)) {
-    std::uint8_t* from = nullptr;
-    TORPOR_TRY(AddressIn(copy.symbol, copy.offset, from));
-    return Capture(copy.stream, LinearCopy(to, from, copy.bytes, copy.kind));
-  }
-  StreamPtr stream;
-  TORPOR_TRY(UseStreamOf(core, copy.stream, stream));
-  const VariablePart part{variable->module->wire.here(), variable->name, copy.offset, stream->wire};
-  return CopyBesideVariables(to, copy.bytes, nullptr, 0, copy.wait,
-                             [&](Wait) { return FromVariable(part, to, target.side, copy); });
+  return SubmitCopy(copy.stream, FromSymbolWork{copy, *variable, to, target.side, core});
 }
 
 cudaError_t GetSize(std::size_t* size, const void* symbol) {

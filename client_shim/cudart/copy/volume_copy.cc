@@ -6,8 +6,8 @@
 
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/call/payload.h"
-#include "client_shim/cudart/copy/beside_variables.h"
 #include "client_shim/cudart/copy/device_order.h"
+#include "client_shim/cudart/copy/submit_copy.h"
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/memory/host_register.h"
 #include "client_shim/cudart/stream/streams.h"
@@ -19,13 +19,13 @@ bool Fits(std::uint64_t begin, std::uint64_t size, std::uint64_t limit) {
   return begin <= limit && size <= limit - begin;
 }
 
-// Pitch and rows are of no meaning where there is one row or slice.
+// Sets pitch and rows to fitting values; both are meaningless for a single row or slice.
 void Complete(const CopyVolume& volume, CopyPlace& place) {
   if (volume.height == 1 && volume.depth == 1) place.pitch = std::max(place.pitch, volume.width);
   if (volume.depth == 1) place.rows = std::max(place.rows, volume.height);
 }
 
-// Bytes from the first to the end of the last.
+// Bytes from the first byte to the end of the last row; returns false on overflow or overlap.
 bool SpanBytes(const CopyPlace& place, const CopyVolume& volume, std::uint64_t& span) {
   std::uint64_t slice = 0;
   std::uint64_t slices = 0;
@@ -38,8 +38,8 @@ bool SpanBytes(const CopyPlace& place, const CopyVolume& volume, std::uint64_t& 
          !__builtin_add_overflow(span, volume.width, &span);
 }
 
-// Completes a place and finds on which side of the bus it is, if all of the volume is there.
-// `span`: its bytes in memory.
+// Completes a place, checks for room for the whole volume, and finds side and device. `span`: bytes
+// of linear memory from first to last; 0 for an array.
 cudaError_t Locate(const CopyVolume& volume, LocatedPlace& located, std::uint64_t& span) {
   auto& [place, side, device] = located;
   Complete(volume, place);
@@ -101,7 +101,7 @@ cudaError_t SendCopy(const LocatedPlace& target, const LocatedPlace& source,
   return Send(command);
 }
 
-// Between the device and pageable memory: by way of pinned memory, packed, and therefore waiting.
+// Copies between a device and pageable memory through packed pinned memory, and hence waits.
 cudaError_t CopyStaged(const LocatedPlace& to, const LocatedPlace& from, const CopyVolume& volume,
                        const Stream& stream) {
   std::uint64_t staging = 0;
@@ -125,7 +125,7 @@ cudaError_t CopyStaged(const LocatedPlace& to, const LocatedPlace& from, const C
   return error != cudaSuccess ? error : freed;
 }
 
-// An array is known to its own device only.
+// Turns to the arrays' device if allowed; executors know only arrays of their own device.
 cudaError_t UseArrays(const LocatedPlace& to, const LocatedPlace& from, const Stream& stream,
                       Wait wait) {
   const bool may_turn = wait == Wait::kYes && IsLegacy(stream);
@@ -146,7 +146,7 @@ cudaError_t UseArrays(const LocatedPlace& to, const LocatedPlace& from, const St
 cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const LocatedPlace& from,
                          const CopyVolume& volume, Wait wait) {
   if (to.side != Side::kDevice && from.side != Side::kDevice) {
-    TORPOR_TRY(Finish(stream));  // after what the stream does to either side
+    TORPOR_TRY(Finish(stream));  // after the stream's work on either side
     CopyOnHost(to.place, from.place, volume);
     return cudaSuccess;
   }

@@ -11,13 +11,13 @@
 // Copies of up to three dimensions between arrays, device memory and host memory.
 namespace torpor::shim {
 
-// Where one side of a copy begins: a place in an array, or linear memory.
+// The begin of one side of a copy: a place in an array, or linear memory.
 struct CopyPlace {
   ArrayPtr array;       // null: linear memory
   std::uint64_t x = 0;  // in the array, in bytes
   std::uint64_t y = 0;
   std::uint64_t z = 0;
-  std::uint8_t* memory = nullptr;  // the first byte that is copied
+  std::uint8_t* memory = nullptr;  // the first byte to copy
   std::uint64_t pitch = 0;         // bytes from row to row
   std::uint64_t rows = 0;          // of a slice
 };
@@ -30,20 +30,20 @@ struct CopyVolume {
   std::uint64_t bytes() const { return width * height * depth; }
 };
 
-// One that has all of its volume.
+// A place checked to have room for the whole volume.
 struct LocatedPlace {
   CopyPlace place;
   Side side = Side::kPageable;
-  int device = 0;  // where it is one's
+  int device = 0;  // for device memory and arrays
 };
 
-// The copy, in the place that it has in `stream`, once it is known where its sides are. Between the
-// device and pageable memory it waits whatever is asked for.
+// Copies between located sides in the order of `stream`. A copy between a device and pageable
+// memory waits, regardless of `wait`.
 cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const LocatedPlace& from,
                          const CopyVolume& volume, Wait wait);
 
-// Copies nothing of an empty volume. cudaErrorInvalidValue where a side is not all there or rows
-// overlap, cudaErrorNotSupported where an array is another device's than the one that is to copy.
+// Checks and makes a copy; an empty volume is a success. cudaErrorInvalidValue if a side lacks room
+// or rows overlap, cudaErrorNotSupported if an array is of another device than the copying one.
 cudaError_t CopyVolumes(CopyPlace to, CopyPlace from, const CopyVolume& volume, cudaMemcpyKind kind,
                         cudaStream_t stream, Wait wait);
 

@@ -9,19 +9,20 @@ namespace torpor::shim {
 int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute) {
   auto index = static_cast<std::size_t>(attribute);
   switch (attribute) {
-    // Pools are the client's; managed memory is pinned memory that both sides reach at any time.
+    // The client implements pools; managed memory is pinned memory, reachable by both sides at any
+    // time.
     case cudaDevAttrMemoryPoolsSupported:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess:
     case cudaDevAttrHostRegisterSupported:
       return 1;
-    // Executors are other processes: what the program has not allocated through CUDA is not theirs,
-    // and registered memory has another address there.
+    // Executors are other processes: they lack memory allocated outside of CUDA, and registered
+    // memory has another address there.
     case cudaDevAttrPageableMemoryAccess:
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
     case cudaDevAttrDirectManagedMemAccessFromHost:
     case cudaDevAttrCanUseHostPointerForRegisteredMem:
-    // Not offered.
+    // Not implemented by Torpor.
     case cudaDevAttrMemoryPoolSupportedHandleTypes:
     case cudaDevAttrGPUDirectRDMASupported:
     case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
@@ -30,7 +31,7 @@ int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute)
     case cudaDevAttrDeferredMappingCudaArraySupported:
     case cudaDevAttrTimelineSemaphoreInteropSupported:
       return 0;
-    // An event of another process is waited for by its word in shared memory.
+    // Executors wait for another process's event by a word in shared memory.
     case cudaDevAttrIpcEventSupport:
       index = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS;
       break;

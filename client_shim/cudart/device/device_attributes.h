@@ -6,8 +6,8 @@
 
 namespace torpor::shim {
 
-// What programs are told of an attribute: the GPU's own value, but for what Torpor itself does or
-// leaves out whatever the GPU can. 0 for attributes that the GPU's driver does not know.
+// The value of an attribute for programs: the GPU's own, except for abilities that Torpor adds or
+// lacks on every GPU. 0 for attributes unknown to the GPU's driver.
 int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute);
 
 }  // namespace torpor::shim

@@ -1,10 +1,11 @@
-// cudaDeviceSetLimit and its sister.
+// cudaDeviceSetLimit and cudaDeviceGetLimit.
 #include "client_shim/cudart/call/entry.h"
 
 namespace torpor::shim {
 namespace {
 
-// Limits are journalled like objects, each under a handle of its own.
+// Limits are journalled like objects, each under a fixed handle, so the next executor gets them
+// too.
 constexpr std::uint64_t kLimitHandles = std::uint64_t{0xff} << kHandleSerialBits;
 
 cudaError_t SetLimit(cudaLimit limit, std::size_t value) {

@@ -15,7 +15,7 @@ void Set(const wire::DeviceDescription& device, cudaDeviceAttr attribute, Field&
 
 }  // namespace
 
-// Long because the structure is: one line a field, in its order.
+// As long as the structure: a line for each field, in order.
 cudaDeviceProp DeviceProperties(const wire::DeviceDescription& device) {
   cudaDeviceProp p{};
   const std::size_t length = std::min(device.name.size(), sizeof p.name - 1);

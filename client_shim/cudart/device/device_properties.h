@@ -6,7 +6,7 @@
 
 namespace torpor::shim {
 
-// cudaDeviceProp, of the toolkit that we are built with, from the device's attributes.
+// Fills in cudaDeviceProp, in the layout of the build's toolkit, from the device's attributes.
 cudaDeviceProp DeviceProperties(const wire::DeviceDescription& device);
 
 }  // namespace torpor::shim

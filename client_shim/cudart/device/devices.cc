@@ -18,6 +18,7 @@ std::atomic<unsigned> device_flags{cudaDeviceScheduleAuto};
 
 const std::vector<wire::DeviceDescription>& Devices() { return Core().devices(); }
 
+// Opens the device's session and makes the device current for the thread.
 cudaError_t SetDevice(int device) {
   TORPOR_TRY(Begin());
   if (!IsDevice(device)) return cudaErrorInvalidDevice;
@@ -36,7 +37,8 @@ cudaError_t GetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return cudaSuccess;
 }
 
-// That of the function's devices, whether the program sees any or not.
+// The version of the function's devices, even if CUDA_VISIBLE_DEVICES hides them all; then the
+// daemon is asked without opening a session.
 cudaError_t GetDriverVersion(int* version) {
   if (!version) return cudaErrorInvalidValue;
   const cudaError_t error = Begin();
@@ -131,7 +133,7 @@ cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
   });
 }
 
-// All are alike: whatever list a program prefers, the first that it names will do.
+// All devices are alike, so the first of the program's list becomes current.
 cudaError_t cudaSetValidDevices(int* devices, int count) {
   return Entry([&]() -> cudaError_t {
     if (count < 0 || (count > 0 && !devices)) return cudaErrorInvalidValue;
@@ -166,7 +168,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attribute, in
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  // Every GPU since Pascal answers this.
+  // The range of every GPU since Pascal.
   constexpr int kGreatest = -5;
   return Entry([&]() -> cudaError_t {
     TORPOR_TRY(Begin());

@@ -4,18 +4,20 @@
 
 #include <cstdint>
 
-// What is known of the device since the session's handshake. The session is open.
+// Facts about the devices, known since the session's handshake. Call with the session open.
 namespace torpor::shim {
 
 // Whether the program sees a device of this index.
 bool IsDevice(int device);
 
-// cudaGetDeviceFlags gives the default again, for cudaDeviceReset.
+// Restores the default of cudaGetDeviceFlags (cudaDeviceReset).
 void ResetDeviceFlags();
 
-// 0 for an attribute that the daemon did not name.
+// An attribute of the first device; all devices of a function are alike. 0 without devices or if
+// the daemon did not name the attribute.
 int DeviceAttribute(cudaDeviceAttr attribute);
 
+// The largest launch that a device takes: threads in each dimension, and threads of a block.
 struct LaunchLimits {
   dim3 grid;
   dim3 block;

@@ -4,7 +4,7 @@
 
 namespace torpor::shim {
 
-// Of a device; its function is 0.
+// The PCI address of a device; the PCI function is always 0.
 struct PciBusId {
   unsigned domain = 0;
   unsigned bus = 0;
@@ -13,8 +13,8 @@ struct PciBusId {
   bool operator==(const PciBusId&) const = default;
 };
 
-// "domain:bus:device.function" in hexadecimal, which programs write with or without zeros in front.
-// Nothing for another text.
+// Reads "domain:bus:device.function" in hexadecimal, with or without leading zeros. Returns nullopt
+// for any other text.
 std::optional<PciBusId> ParsePciBusId(const char* text);
 
 }  // namespace torpor::shim

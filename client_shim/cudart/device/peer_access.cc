@@ -10,15 +10,16 @@
 namespace torpor::shim {
 namespace {
 
-// Memory of one device is where the others reach it from the start: what is enabled is only
-// remembered.
+// The pairs enabled by the program, for CUDA's errors only: devices reach each other's memory from
+// the start. Thread-safe.
 class Peers {
  public:
-  // False: it was so already.
+  // Returns false if the pair was enabled before.
   bool Enable(int device, int peer) {
     std::lock_guard lock(mutex_);
     return enabled_.insert({device, peer}).second;
   }
+  // Returns false if the pair was not enabled.
   bool Disable(int device, int peer) {
     std::lock_guard lock(mutex_);
     return enabled_.erase({device, peer}) > 0;

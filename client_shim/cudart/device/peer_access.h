@@ -2,7 +2,7 @@
 
 namespace torpor::shim {
 
-// The device has no peer enabled any more (cudaDeviceReset).
+// Forgets every peer enabled for `device` (cudaDeviceReset). Access itself is always there.
 void DisablePeerAccess(int device);
 
 }  // namespace torpor::shim

@@ -13,28 +13,28 @@ namespace torpor::shim {
 
 struct GraphNode;
 
-// That one node comes after another; of two equal ones in a graph there is only one.
+// An ordering of two nodes, as kept at either end. A graph has no two equal edges.
 struct GraphEdge {
   GraphNode* node = nullptr;  // the other end
   cudaGraphEdgeData data{};
 };
 
-// A cudaGraphNode_t is the address of one.
+// A node; a cudaGraphNode_t is the address of a GraphNode. The graph owns the node.
 struct GraphNode {
   Graph* graph = nullptr;
   NodeWork work;
   std::vector<GraphEdge> dependencies;
   std::vector<GraphEdge> dependents;
-  const GraphNode* original = nullptr;    // of a clone's node; perhaps gone
-  std::vector<void*> parameter_pointers;  // what cudaGraphKernelNodeGetParams has given away
+  const GraphNode* original = nullptr;    // the node this was cloned from; may be dangling
+  std::vector<void*> parameter_pointers;  // array returned by cudaGraphKernelNodeGetParams
 
   cudaGraphNode_t handle() const {
     return reinterpret_cast<cudaGraphNode_t>(const_cast<GraphNode*>(this));
   }
 };
 
-// The structure of a graph. Cycles can be built and come to light in TopologicalOrder. Not
-// thread-safe; GraphLock guards those that programs hold.
+// The structure of a graph; a cudaGraph_t is the address of a Graph. Cycles can be built and show
+// in TopologicalOrder. Not thread-safe; GraphLock guards the graphs of programs.
 class Graph {
  public:
   Graph();
@@ -42,24 +42,25 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // Null if the handle is no live graph's or node's.
+  // Returns null if no live graph or node has the handle. Thread-safe.
   static Graph* Find(cudaGraph_t handle);
   static GraphNode* FindNode(cudaGraphNode_t handle);
   cudaGraph_t handle() { return reinterpret_cast<cudaGraph_t>(this); }
 
   GraphNode& Add(NodeWork work);
-  // False: one of the nodes is another graph's, they are the same, or the edge is there already.
+  // Returns false if a node belongs to another graph, both nodes are the same, or the edge exists.
   bool Connect(GraphNode& from, GraphNode& to, const cudaGraphEdgeData& data);
-  // False: there is no such edge.
+  // Returns false if the edge does not exist.
   bool Disconnect(GraphNode& from, GraphNode& to, const cudaGraphEdgeData& data);
-  // With its edges.
+  // Deletes the node and its edges.
   void Remove(GraphNode& node);
 
-  // In the order in which they were added.
+  // All nodes, in order of addition.
   std::span<const std::unique_ptr<GraphNode>> nodes() const { return nodes_; }
-  // Each after all that it depends on. False: there is a cycle.
+  // Orders the nodes, each after its dependencies. Returns false for a cycle.
   bool TopologicalOrder(std::vector<const GraphNode*>& order) const;
-  // With graphs of nodes, however deep; each node knows its original, each user object is held.
+  // Copies the graph and, recursively, the graphs of child nodes. Each copy of a node knows the
+  // original; the copy holds references of its own to the user objects.
   std::unique_ptr<Graph> Clone() const;
 
   UserReferences& user_references() { return user_references_; }

@@ -4,10 +4,10 @@
 
 namespace torpor::shim {
 
-// Guards the graphs that programs hold and what captures add to them. CUDA leaves it to programs
-// not to use one graph from several threads; captures from several threads are its own affair.
-// It may be held while an executor frees memory or a launch is awaited, so nothing that a launch
-// itself does takes it. Recursive: the end of a graph calls functions of the program.
+// The lock on the graphs of programs and on captures; locked while a GraphLock lives. CUDA forbids
+// programs to use a graph from several threads at once, but allows captures from several threads.
+// A thread may hold the lock while an executor frees memory or a launch is awaited, so no step of a
+// launch takes the lock. Recursive, since deleting a graph calls functions of the program.
 class GraphLock {
  public:
   GraphLock() : lock_(Mutex()) {}

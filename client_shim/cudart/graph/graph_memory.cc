@@ -11,6 +11,7 @@
 namespace torpor::shim {
 namespace {
 
+// All graph memory of the process, and the account that programs can read. Thread-safe.
 class Memories {
  public:
   void Add(const std::shared_ptr<GraphMemory>& memory) {
@@ -19,7 +20,7 @@ class Memories {
     use_.reserved += memory->bytes();
     use_.max_reserved = std::max(use_.max_reserved, use_.reserved);
   }
-  // False: it was forgotten.
+  // Returns false if the memory was forgotten.
   bool Remove(const GraphMemory& memory) {
     std::lock_guard lock(mutex_);
     if (!Knows(memory)) return false;
@@ -45,7 +46,7 @@ class Memories {
     use_.used += memory.bytes();
     use_.max_used = std::max(use_.max_used, use_.used);
   }
-  // The reference that was held; dropped by the caller, outside the lock.
+  // Ends the use. Returns the reference held until now, to be dropped outside the lock.
   std::shared_ptr<GraphMemory> Release(const GraphMemory& memory) {
     std::lock_guard lock(mutex_);
     const auto found = in_use_.find(memory.address());
@@ -54,7 +55,7 @@ class Memories {
     in_use_.erase(found);
     return held;
   }
-  // All of one device. The references that were held, likewise.
+  // Forgets all memory of a device. Returns the references held until now, as above.
   std::vector<std::shared_ptr<GraphMemory>> ForgetOf(const ClientCore& core) {
     std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<GraphMemory>> held;
@@ -86,11 +87,11 @@ class Memories {
 
  private:
   struct Known {
-    const GraphMemory* memory = nullptr;  // to be compared
+    const GraphMemory* memory = nullptr;  // for comparison only
     std::weak_ptr<GraphMemory> reference;
   };
 
-  // Another may have the address of one that was forgotten.
+  // Compares objects, since new memory may have the address of forgotten memory.
   bool Knows(const GraphMemory& memory) const {
     const auto found = known_.find(memory.address());
     return found != known_.end() && found->second.memory == &memory;
@@ -99,7 +100,7 @@ class Memories {
   std::mutex mutex_;
   std::map<std::uint64_t, Known> known_;  // by address
   std::map<std::uint64_t, std::shared_ptr<GraphMemory>> in_use_;
-  std::map<std::uint64_t, std::uint64_t> counted_;  // bytes of those that count as used
+  std::map<std::uint64_t, std::uint64_t> counted_;  // bytes counted as used, by address
   GraphMemoryUse use_;
 };
 
@@ -130,7 +131,7 @@ GraphMemory::~GraphMemory() {
   if (!TheMemories().Remove(*this)) return;
   const CoreScope scope;
   UseCore(core_);
-  const OwnCalls own_calls;  // an error of earlier work is told by the program's next call
+  const OwnCalls own_calls;  // the program's next call reports errors of earlier work
   if (!Core().IsDrained()) (void)Ask(wire::DeviceSynchronize{});
   (void)Core().Free(address_);
 }
@@ -160,11 +161,11 @@ GraphMemoryUse CurrentGraphMemoryUse() {
 
 void TrimGraphMemory() { TheMemories().Trim(); }
 
-void ResetMostUsed() {
+void ResetMaxUsed() {
   TheMemories().WithUse([](GraphMemoryUse& use) { use.max_used = use.used; });
 }
 
-void ResetMostReserved() {
+void ResetMaxReserved() {
   TheMemories().WithUse([](GraphMemoryUse& use) { use.max_reserved = use.reserved; });
 }
 

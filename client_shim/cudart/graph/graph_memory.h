@@ -9,25 +9,27 @@
 
 namespace torpor::shim {
 
-// Device memory of an allocation node. Its address is the node's from the beginning; it is kept
-// as long as a graph has the node, and while the program has what a launch has allocated.
+// Device memory of an allocation node, at a fixed address from the making of the node. Lives as
+// long as any graph has the node, and while the program has memory allocated by a launch.
+// Thread-safe.
 class GraphMemory {
  public:
-  // Of the device in use.
+  // Allocates memory of the device in use.
   static cudaError_t Allocate(std::uint64_t bytes, std::shared_ptr<GraphMemory>& memory);
-  // That begins at `address`; null if none does.
+  // Finds the memory that begins at `address`; null if there is no such memory.
   static std::shared_ptr<GraphMemory> Find(std::uint64_t address);
-  // Waits for the device's work, which may use it. Nothing if it was forgotten.
+  // Waits for the device's work, then frees the memory, unless forgotten.
   ~GraphMemory();
   GraphMemory(const GraphMemory&) = delete;
   GraphMemory& operator=(const GraphMemory&) = delete;
 
-  // Of its device.
+  // The core of the memory's device.
   const ClientCore& core() const { return core_; }
   std::uint64_t address() const { return address_; }
   std::uint64_t bytes() const { return bytes_; }
 
-  // A launch has allocated it, or a launch or the program has freed it.
+  // Called when a launch has allocated the memory (true), or a launch or the program has freed the
+  // memory (false).
   void SetInUse(bool in_use);
   bool is_in_use() const;
 
@@ -39,11 +41,11 @@ class GraphMemory {
   const std::uint64_t bytes_;
 };
 
-// For cudaFree: frees what a launch has allocated. False: nothing of a graph begins there.
+// cudaFree of memory allocated by a launch. Returns false if no graph's memory begins at `address`.
 bool FreeGraphMemory(std::uint64_t address, cudaError_t& result);
 
-// What there is on the device in use was freed with all of its memory (cudaDeviceReset): graphs
-// that still have it can do no harm.
+// Forgets all graph memory of the device in use, whose memory was freed as a whole
+// (cudaDeviceReset). Graphs that still have the memory can do no harm.
 void ForgetGraphMemory();
 
 // Bytes of all allocation nodes (reserved), and of those that a launch has allocated since the last
@@ -55,9 +57,10 @@ struct GraphMemoryUse {
   std::uint64_t max_reserved = 0;
 };
 GraphMemoryUse CurrentGraphMemoryUse();
-// What is not in use now no longer counts as used.
+// Counts only the memory in use now as used.
 void TrimGraphMemory();
-void ResetMostUsed();
-void ResetMostReserved();
+// Lower the high-water marks to the present values.
+void ResetMaxUsed();
+void ResetMaxReserved();
 
 }  // namespace torpor::shim

@@ -28,7 +28,7 @@ class Comparison {
   Comparison(const Graph& own, const Graph& given, cudaGraphExecUpdateResultInfo& info)
       : own_(own), given_(given), own_places_(PlacesOf(own)), info_(info) {}
 
-  // Notes the first difference.
+  // Keeps only the first difference.
   bool FindsDifference() {
     if (own_.nodes().size() != given_.nodes().size())
       return Differ(info_, cudaGraphExecUpdateErrorTopologyChanged, nullptr);

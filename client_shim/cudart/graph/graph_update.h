@@ -9,12 +9,12 @@
 
 namespace torpor::shim {
 
-// Nodes and the work that they had.
+// Nodes with their earlier work, so that an update can be undone.
 using ReplacedWork = std::vector<std::pair<GraphNode*, NodeWork>>;
 
-// Gives every node of `own` the work of the node of `given` that was added in the same place.
-// False, and nothing is changed, if their structure or their nodes' kinds differ: `info` says
-// where.
+// Gives every node of `own` the work of the node of `given` with the same place in order of
+// addition. Returns false, without any change, if structures or kinds of nodes differ; `info` then
+// names the difference.
 bool UpdateWork(Graph& own, const Graph& given, cudaGraphExecUpdateResultInfo& info,
                 ReplacedWork& replaced);
 

@@ -5,15 +5,15 @@
 
 namespace torpor::shim {
 
-// The objects behind a kind of handle that programs hold, so that a handle that is none is told
-// before it is followed. Thread-safe.
+// The live objects behind a kind of handle, to reject invalid handles before following the pointer.
+// Thread-safe.
 class LiveHandles {
  public:
   void Add(const void* object) {
     std::lock_guard lock(mutex_);
     live_.insert(object);
   }
-  // False: it was not there.
+  // Returns false if the object was not in the set.
   bool Remove(const void* object) {
     std::lock_guard lock(mutex_);
     return live_.erase(object) == 1;

@@ -10,8 +10,8 @@
 
 #include "client_shim/cudart/module/modules.h"
 
-// What the nodes of a graph do, as the program has asked for it. A plain call that is captured
-// makes the same of its arguments.
+// The work of a graph's nodes, in the program's terms. A captured call makes the same work of its
+// arguments (stream/submit.h).
 namespace torpor::shim {
 
 class Graph;
@@ -29,7 +29,7 @@ struct KernelWork {
   std::map<cudaLaunchAttributeID, cudaLaunchAttributeValue> attributes;
 };
 
-// Without arrays; checked (MakeCopyWork).
+// A checked copy without arrays (MakeCopyWork).
 struct CopyWork {
   cudaMemcpy3DParms parameters{};
 };
@@ -42,7 +42,8 @@ struct HostWork {
   cudaHostNodeParams parameters{};
 };
 
-// A graph of the node's own. A copy of the work shares it: Graph::Clone makes another.
+// A child graph, owned by the node. Copies of the work share the graph; Graph::Clone copies the
+// graph.
 struct ChildWork {
   std::shared_ptr<Graph> graph;
 };
@@ -64,11 +65,11 @@ struct FreeWork {
   void* address = nullptr;
 };
 
-// A captured call of another library: a STREAM command of its table. Counts as a kernel.
+// A captured call of another library: a STREAM command of the library's table. Counts as a kernel.
 struct LibraryWork {
   std::uint32_t call_id = 0;
   std::vector<std::uint8_t> fields;
-  std::shared_ptr<const void> needed;  // lives as long as the work
+  std::shared_ptr<const void> needed;  // kept alive by the work
 };
 
 using NodeWork =
@@ -77,8 +78,8 @@ using NodeWork =
 
 cudaGraphNodeType TypeOf(const NodeWork& work);
 
-// Gives a node other work of the same kind. What parameters do not name, the attributes of a
-// kernel, stays as it was.
+// Replaces a node's work by work of the same kind. Settings outside a node's parameters (flags and
+// attributes of a kernel) stay.
 void SetParameters(NodeWork& work, NodeWork given);
 
 }  // namespace torpor::shim

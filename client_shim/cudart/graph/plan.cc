@@ -6,6 +6,7 @@
 namespace torpor::shim {
 namespace {
 
+// Places nodes in topological order, each in the earliest stage allowed by its dependencies.
 class Planner {
  public:
   Planner(const std::function<Runner(const GraphNode&)>& runner_of, std::vector<Stage>& stages)
@@ -14,8 +15,7 @@ class Planner {
   // Indices into placed_.
   using Ends = std::vector<std::size_t>;
 
-  // Plans the nodes of `graph` behind `begin`. `ends`: what comes behind the graph waits for
-  // these.
+  // Plans the nodes of `graph` behind `begin`. Work behind the graph must wait for `ends`.
   bool PlanGraph(const Graph& graph, const Ends& begin, Ends& ends) {
     std::vector<const GraphNode*> order;
     if (!graph.TopologicalOrder(order)) return false;
@@ -66,7 +66,7 @@ class Planner {
   }
 
   Placed PlaceInClient(const GraphNode& node, Runner runner, const Ends& before) {
-    // The executor's work that waits for nothing begins before a function of the program runs.
+    // Executor work without dependencies begins before a function of the program runs.
     std::size_t stage = runner == Runner::kClientAwaiting ? 1 : 0;
     for (const std::size_t i : before)
       stage = std::max(stage, placed_[i].stage + (placed_[i].on_executor ? 1 : 0));

@@ -6,28 +6,31 @@
 
 #include "client_shim/cudart/graph/graph.h"
 
-// In which order a graph's nodes run, and where: most on the executor, as one graph of commands;
-// what needs the program's own memory, functions or events in the client, between two of these.
+// The order and the place in which a graph's nodes run. Most run on the executor, as one graph of
+// commands; nodes with pageable memory, functions or events of the program run in the client,
+// between two graphs of commands.
 namespace torpor::shim {
 
+// Who runs a node.
 enum class Runner {
   kExecutor,
   kClientAtOnce,    // sent in stream order without waiting
-  kClientAwaiting,  // when the stream has come to it
+  kClientAwaiting,  // when the stream reaches the node
 };
 
 struct PlannedNode {
   const GraphNode* node = nullptr;
-  std::vector<std::uint32_t> dependencies;  // earlier nodes of the same stage, by their place
+  std::vector<std::uint32_t> dependencies;  // places of earlier nodes of the same stage
 };
 
-// First the client's nodes, one after another, then the executor's.
+// A part of a launch: the client's nodes one after another, then the executor's nodes.
 struct Stage {
   std::vector<const GraphNode*> client;
   std::vector<PlannedNode> executor;
 };
 
-// Nodes with graphs of their own stand for those graphs' nodes. False: there is a cycle.
+// Plans a graph's launch. Child nodes are replaced by the nodes of their graphs. Returns false for
+// a cycle. The stages refer to nodes of `graph`.
 bool MakePlan(const Graph& graph, const std::function<Runner(const GraphNode&)>& runner_of,
               std::vector<Stage>& stages);
 

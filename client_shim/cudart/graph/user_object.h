@@ -7,20 +7,21 @@
 
 namespace torpor::shim {
 
-// An object of the program that graphs keep alive: `destroy` is called with the last reference.
+// An object of the program kept alive by graphs. The last Release calls `destroy` and deletes the
+// UserObject. Thread-safe.
 class UserObject {
  public:
   UserObject(void* object, cudaHostFn_t destroy, unsigned references);
   UserObject(const UserObject&) = delete;
   UserObject& operator=(const UserObject&) = delete;
 
-  // Null if the handle is no live object's.
+  // Returns null if no live object has the handle.
   static UserObject* Find(cudaUserObject_t handle);
   cudaUserObject_t handle() { return reinterpret_cast<cudaUserObject_t>(this); }
 
   void Retain(unsigned count);
-  // False, and nothing is released, if there are not so many references. The last one deletes
-  // this.
+  // Returns false, releasing nothing, if fewer than `count` references exist. Releasing the last
+  // reference deletes the object.
   bool Release(unsigned count);
 
  private:
@@ -32,7 +33,7 @@ class UserObject {
   unsigned references_;
 };
 
-// References that a graph or what was instantiated from it holds.
+// The references held by a graph or an instantiated graph. Not thread-safe.
 class UserReferences {
  public:
   UserReferences() = default;
@@ -40,11 +41,11 @@ class UserReferences {
   UserReferences(const UserReferences&) = delete;
   UserReferences& operator=(const UserReferences&) = delete;
 
-  // References of the object that become this's.
+  // Takes over `count` references from the caller.
   void Take(UserObject& object, unsigned count) { counts_[&object] += count; }
-  // False: there are not so many.
+  // Returns false, releasing nothing, if fewer than `count` references are held.
   bool Release(UserObject& object, unsigned count);
-  // One reference of its own of each of the other's objects.
+  // Adds a new reference to each object that `other` holds.
   void Copy(const UserReferences& other);
 
  private:

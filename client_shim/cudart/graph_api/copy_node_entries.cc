@@ -1,4 +1,4 @@
-// The entries about copy nodes. A variable is copied by its address.
+// The entries about copy nodes. Nodes copy variables by address.
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/copy/linear_volume.h"
 #include "client_shim/cudart/copy/memcpy.h"
@@ -9,10 +9,11 @@ namespace {
 
 auto Linear(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return [=](NodeWork& work) {
-    return MakeCopyWork(LinearCopy(to, from, bytes, kind).parameters, work);
+    return MakeCopyWork(LinearCopyWork(to, from, bytes, kind).parameters, work);
   };
 }
 
+// Finds the address of a part of a variable, checking the range.
 cudaError_t PartOf(const void* symbol, std::size_t bytes, std::size_t offset, void*& part) {
   void* begin = nullptr;
   std::size_t size = 0;

@@ -1,4 +1,4 @@
-// The entries about nodes that record an event or wait for one.
+// The entries about nodes for event records and waits.
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/graph_api/make_work.h"
 #include "client_shim/cudart/graph_api/node_access.h"

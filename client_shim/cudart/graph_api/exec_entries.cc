@@ -1,9 +1,9 @@
-// The entries that instantiate graphs, and about what comes of it.
+// The entries about instantiated graphs: instantiation, launch, update, switching nodes on and off.
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/graph/graph_lock.h"
 #include "client_shim/cudart/graph_api/graph_exec.h"
-#include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/streams.h"
+#include "client_shim/cudart/stream/submit.h"
 
 namespace torpor::shim {
 namespace {
@@ -38,13 +38,24 @@ cudaError_t InstantiateWith(cudaGraphExec_t* exec, cudaGraph_t graph,
   return error;
 }
 
-cudaError_t LaunchGraph(cudaGraphExec_t handle, cudaStream_t stream_handle) {
-  const std::shared_ptr<GraphExec> exec = GraphExec::Find(handle);
-  if (!exec) return cudaErrorInvalidValue;
-  if (IsCapturing(stream_handle)) return Capture(stream_handle, ChildWork{exec->CloneGraph()});
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(stream_handle, stream));
-  return exec->Launch(stream);
+// A launch of an instantiated graph; captured, the graph becomes a child of the graph being built.
+struct GraphLaunchWork {
+  std::shared_ptr<GraphExec> exec;
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    node = ChildWork{exec->CloneGraph()};
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    StreamPtr stream;
+    TORPOR_TRY(UseStream(handle, stream));
+    return exec->Launch(stream);
+  }
+};
+
+cudaError_t LaunchGraph(cudaGraphExec_t handle, cudaStream_t stream) {
+  const GraphLaunchWork work{GraphExec::Find(handle)};
+  return work.exec ? Submit(stream, work) : cudaErrorInvalidValue;
 }
 
 cudaError_t Update(cudaGraphExec_t handle, cudaGraph_t graph_handle,
@@ -86,7 +97,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
   return Entry([&] { return InstantiateWith(exec, graph, parameters); });
 }
 
-// The stream is only for the upload, which instantiation has done.
+// The stream is meant for the upload, already done by instantiation.
 cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t* exec, cudaGraph_t graph,
                                                 cudaGraphInstantiateParams* parameters) {
   return Entry([&] { return InstantiateWith(exec, graph, parameters); });

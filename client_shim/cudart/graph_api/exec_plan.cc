@@ -9,7 +9,8 @@
 namespace torpor::shim {
 namespace {
 
-// Of one GraphAddNodes before its last node, and of a node: together below the longest command.
+// The bytes of a GraphAddNodes before the last node, and of a node: together below the limit of a
+// command's length.
 constexpr std::size_t kMaxPieceBytes = std::size_t{256} * 1024;
 constexpr std::size_t kMaxNodeBytes = std::size_t{512} * 1024;
 
@@ -27,6 +28,7 @@ std::size_t BytesOf(const std::vector<wire::GraphCommand>& commands) {
   return bytes;
 }
 
+// Encodes a node's commands; none for a disabled node.
 cudaError_t CommandsOf(const GraphNode& node, const ExecPlan::Nodes& disabled,
                        std::vector<wire::GraphCommand>& commands) {
   commands.clear();

@@ -15,13 +15,14 @@
 
 namespace torpor::shim {
 
-// What is made of a graph to launch it: its stages (plan.h), of which the executor's parts are
-// objects of the session of the device in use. The graph must live as long. Not thread-safe.
+// A graph ready for launching: the stages (plan.h), with the executor's part of each stage made an
+// object of the session of the device in use. The graph must outlive the plan. Not thread-safe.
 class ExecPlan {
  public:
   using Nodes = std::unordered_set<const GraphNode*>;
 
-  // `disabled` nodes do nothing. cudaErrorInvalidValue for a cycle.
+  // Plans the graph and creates the executor's objects. `disabled` nodes do nothing.
+  // cudaErrorInvalidValue for a cycle.
   static cudaError_t Make(const Graph& graph, const Nodes& disabled,
                           std::unique_ptr<ExecPlan>& plan);
   ~ExecPlan();
@@ -29,28 +30,28 @@ class ExecPlan {
   ExecPlan& operator=(const ExecPlan&) = delete;
 
   const std::vector<Stage>& stages() const { return stages_; }
-  // The executor's object of a stage's nodes; 0 if it has none.
+  // The executor's object of a stage; 0 without executor nodes.
   std::uint64_t part(std::size_t stage) const { return parts_[stage].wire; }
-  // Whether one command to the executor is a whole launch.
+  // Whether a single command to the executor makes the whole launch.
   bool is_one_command() const { return stages_.size() == 1 && stages_.front().client.empty(); }
   Runner runner_of(const GraphNode& node) const { return planned_.at(&node).runner; }
-  // All that are planned.
+  // All planned nodes, in no particular order.
   std::vector<const GraphNode*> nodes() const;
   // Allocations and frees, in order.
   const std::vector<const GraphNode*>& memory_nodes() const { return memory_nodes_; }
 
-  // Tells the executor what the node does now, unless it knows. Its runner is still the same.
+  // Sends the node's present work to the executor, if changed. The node's runner must be unchanged.
   cudaError_t Tell(const GraphNode& node, const Nodes& disabled);
 
  private:
   struct Planned {
     Runner runner = Runner::kExecutor;
-    std::size_t stage = 0;  // of the executor's nodes, like `place`
+    std::size_t stage = 0;  // for executor nodes only, like `place`
     std::size_t place = 0;
   };
-  // Of one stage's nodes of the executor.
+  // The executor's nodes of a stage, with the commands sent for each.
   struct Part {
-    std::uint64_t wire = 0;  // 0: there is none
+    std::uint64_t wire = 0;  // 0 without executor nodes
     std::vector<std::vector<wire::GraphCommand>> sent;
   };
 

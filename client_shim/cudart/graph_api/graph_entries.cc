@@ -1,4 +1,4 @@
-// The entries about graphs as a whole and their edges.
+// The entries about whole graphs and edges.
 #include <algorithm>
 #include <vector>
 
@@ -43,8 +43,8 @@ cudaError_t FindInClone(cudaGraphNode_t* found, cudaGraphNode_t original, cudaGr
   return cudaErrorInvalidValue;
 }
 
-// As every CUDA call that lists things: with no room given it only counts; with more room than
-// there are it fills the rest with null; `count` becomes how many were written.
+// Returns a list by CUDA's convention: without an array only counts; fills an array that is too
+// large with nulls; sets `count` to the number of items written.
 class NodeList {
  public:
   explicit NodeList(cudaGraphNode_t* nodes, std::size_t* count) : nodes_(nodes), count_(count) {}
@@ -117,7 +117,7 @@ cudaError_t ListNeighbours(cudaGraphNode_t handle, std::vector<GraphEdge> GraphN
 
 using ChangeEdge = bool (Graph::*)(GraphNode&, GraphNode&, const cudaGraphEdgeData&);
 
-// Edges from[i] -> to[i], each by `change`.
+// Calls `change` for each edge from[i] -> to[i].
 cudaError_t ChangeEdges(cudaGraph_t handle, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                         const cudaGraphEdgeData* data, std::size_t count, ChangeEdge change) {
   const GraphLock lock;

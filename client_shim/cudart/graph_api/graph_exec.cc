@@ -15,6 +15,7 @@
 namespace torpor::shim {
 namespace {
 
+// All instantiated graphs that the program has not destroyed. Thread-safe.
 class LiveExecs {
  public:
   void Add(const std::shared_ptr<GraphExec>& exec) {
@@ -130,7 +131,7 @@ cudaError_t GraphExec::TakeWork(Graph& own, const Graph& given,
   const cudaError_t error = TellAll();
   if (error == cudaSuccess) return cudaSuccess;
   for (auto& [node, work] : replaced) node->work = std::move(work);
-  (void)TellAll();  // takes back what has been told
+  (void)TellAll();  // restores the old work at the executor
   return error;
 }
 
@@ -176,7 +177,7 @@ cudaError_t GraphExec::Update(const Graph& graph, cudaGraphExecUpdateResultInfo&
   return TakeWork(*graph_, graph, info);
 }
 
-// What the launch allocates and frees, as programs see it: the memory itself is always there.
+// Makes the launch's allocations and frees visible to the program; the memory itself always exists.
 cudaError_t GraphExec::BeginMemory() {
   const bool frees_itself = (flags_ & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0;
   for (const GraphNode* node : plan_->memory_nodes()) {
@@ -214,8 +215,8 @@ cudaError_t GraphExec::Launch(const StreamPtr& stream) {
   return cudaSuccess;
 }
 
-// On the thread that launches until the first node that must wait for the stream, then on that of
-// host functions, which holds back what else comes to the stream.
+// Runs on the launching thread up to the first node that must wait for the stream, then on the
+// thread of host functions, which holds back later work of the stream.
 cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_arrived,
                                 bool& is_done) {
   is_done = false;
@@ -232,7 +233,7 @@ cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_a
                                    self->Resume(stream, at, state);
                                  });
       TORPOR_TRY(RunInClient(node.work, stream));
-      // What was only sent puts the stream behind again.
+      // Sent work may still run: the stream has not arrived any more.
       if (runner == Runner::kClientAtOnce) has_arrived = false;
     }
     has_arrived = false;
@@ -244,10 +245,10 @@ cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_a
   return cudaSuccess;
 }
 
-// What it reads nobody changes meanwhile: all that do wait for the launch.
+// Reads without the lock: all changes wait for the end of the launch.
 void GraphExec::Resume(const StreamPtr& stream, Position position, cudaError_t state) {
   bool is_done = false;
-  const OwnCalls own_calls;  // of an error the program's next synchronisation tells
+  const OwnCalls own_calls;  // the program's next synchronisation reports errors
   const bool goes_on = state == cudaSuccess &&
                        Continue(stream, position, /*has_arrived=*/true, is_done) == cudaSuccess;
   if (goes_on && !is_done) return;

@@ -15,21 +15,21 @@
 
 namespace torpor::shim {
 
-// An instantiated graph: a clone of the program's and its plan. One launch at a time is under way
-// in the client; changes wait for it and hold from the next one, or, where they fail, not at all.
-// Thread-safe. A cudaGraphExec_t is the address of one.
+// An instantiated graph: a clone of the program's graph, and a plan. A cudaGraphExec_t is the
+// address of a GraphExec. The client runs one launch at a time; changes wait for a running launch
+// and hold from the next launch on. A failed change has no effect. Thread-safe.
 class GraphExec : public std::enable_shared_from_this<GraphExec> {
  public:
-  // `graph`: with no cycle, else cudaErrorInvalidValue.
+  // Instantiates a graph for the device in use. cudaErrorInvalidValue for a cycle.
   static cudaError_t Instantiate(const Graph& graph, unsigned long long flags,
                                  std::shared_ptr<GraphExec>& exec);
   GraphExec(const GraphExec&) = delete;
   GraphExec& operator=(const GraphExec&) = delete;
 
-  // Null if the handle is no live one's.
+  // Returns null if no live GraphExec has the handle.
   static std::shared_ptr<GraphExec> Find(cudaGraphExec_t handle);
   cudaGraphExec_t handle() { return reinterpret_cast<cudaGraphExec_t>(this); }
-  // False: it was destroyed already. What is launched goes on.
+  // Drops the program's reference; running launches go on. Returns false if destroyed before.
   static bool Destroy(cudaGraphExec_t handle);
   // Those of the device in use.
   static void DestroyAll();
@@ -39,19 +39,19 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
 
   unsigned long long flags() const { return flags_; }
 
-  // On a stream, of the device that it was instantiated for, that is ready for a command.
+  // Launches on a stream ready for a command, of the device of the instantiation.
   cudaError_t Launch(const StreamPtr& stream);
 
-  // `node`: of the graph that this was instantiated from; the new work is of the node's kind.
+  // Replaces a node's work. `node`: of the graph of the instantiation. The kind must be the same.
   cudaError_t SetWork(cudaGraphNode_t node, NodeWork work);
-  // Only kernels, copies and fills can be left out.
+  // Switches a node on or off. Only kernels, copies and fills can be off.
   cudaError_t SetEnabled(cudaGraphNode_t node, bool enabled);
   cudaError_t IsEnabled(cudaGraphNode_t node, bool& enabled);
-  // Takes the work of all nodes of a graph of the same structure.
+  // Takes over the work of all nodes of a graph with the same structure; `info` names a difference.
   cudaError_t Update(const Graph& graph, cudaGraphExecUpdateResultInfo& info);
 
  private:
-  // What runs next in a launch.
+  // The next node of a launch.
   struct Position {
     std::size_t stage = 0;
     std::size_t client_node = 0;
@@ -60,32 +60,33 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
 
   void IndexOriginals(const Graph& graph);
   GraphNode* FindOwn(cudaGraphNode_t node);
-  // Turns to the graph's device too.
+  // Waits for a running launch, locks, and turns to the graph's device.
   std::unique_lock<std::mutex> AwaitIdle();
 
-  // Makes the plan anew; the old one stays if that fails.
+  // Makes a new plan; keeps the old plan on failure.
   cudaError_t Rebuild();
-  // Tells the executor what the node does now, unless it knows.
+  // Sends the node's present work to the executor, if changed.
   cudaError_t Tell(const GraphNode& node);
   cudaError_t TellAll();
   // Gives `own`, a part of the graph, the work of `given`.
   cudaError_t TakeWork(Graph& own, const Graph& given, cudaGraphExecUpdateResultInfo& info);
 
   cudaError_t BeginMemory();
-  // Orders the launch behind earlier ones, as far as the executor does not.
+  // Orders the launch behind earlier launches in other streams, a duty of the client.
   cudaError_t FollowLastLaunch(const Stream& stream);
-  // `is_done`: everything was sent; else the rest comes with Resume.
+  // Runs a launch from `position` on. Sets `is_done` if everything was sent; otherwise Resume sends
+  // the rest.
   cudaError_t Continue(const StreamPtr& stream, Position position, bool has_arrived, bool& is_done);
   void Resume(const StreamPtr& stream, Position position, cudaError_t state);
 
-  ClientCore& core_;  // of the device that was current at its making
+  ClientCore& core_;  // of the device in use at instantiation
   const unsigned long long flags_;
   std::unique_ptr<Graph> graph_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable became_idle_;
-  bool is_launching_ = false;                        // host functions are to come
-  std::optional<std::uint64_t> last_stream_;         // of the latest launch, as commands name it
+  bool is_launching_ = false;                        // host functions are still to run
+  std::optional<std::uint64_t> last_stream_;         // wire name of the latest launch's stream
   std::unordered_map<const void*, GraphNode*> own_;  // by the given graph's node
   ExecPlan::Nodes disabled_;
   std::unique_ptr<ExecPlan> plan_;

@@ -11,7 +11,8 @@ void* FunctionOf(Kernel& kernel) {
   return kernel.host_function ? const_cast<void*>(kernel.host_function) : &kernel;
 }
 
-// The pointers are the node's, valid until it is asked again, changed or destroyed.
+// Returns a kernel node's parameters. The node owns the array of pointers: valid until the next
+// query, change or destruction.
 cudaError_t Tell(cudaGraphNode_t handle, cudaKernelNodeParams* parameters) {
   const GraphLock lock;
   KernelWork* kernel = nullptr;
@@ -26,7 +27,7 @@ cudaError_t Tell(cudaGraphNode_t handle, cudaKernelNodeParams* parameters) {
   return cudaSuccess;
 }
 
-// Attributes that CUDA keeps for a kernel node.
+// Whether CUDA keeps the attribute for kernel nodes.
 bool IsKnown(cudaLaunchAttributeID attribute) {
   switch (attribute) {
     case cudaKernelNodeAttributeAccessPolicyWindow:

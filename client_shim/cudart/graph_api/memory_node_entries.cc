@@ -1,4 +1,4 @@
-// The entries about nodes that allocate or free memory, and about the memory of all graphs.
+// The entries about allocation and free nodes, and about the memory of all graphs.
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/graph/graph_memory.h"
 #include "client_shim/cudart/graph/memory_work.h"
@@ -7,7 +7,7 @@
 namespace torpor::shim {
 namespace {
 
-// The account is one for all devices.
+// A single account serves all devices.
 cudaError_t TellUse(int device, cudaGraphMemAttributeType attribute, void* value) {
   if (!Core().OfDevice(device)) return cudaErrorInvalidDevice;
   if (!value) return cudaErrorInvalidValue;
@@ -30,14 +30,14 @@ cudaError_t TellUse(int device, cudaGraphMemAttributeType attribute, void* value
   return cudaErrorInvalidValue;
 }
 
-// Only the high-water marks can be set, and only back.
+// Only the high-water marks can be set, and only to 0, which stands for the present value.
 cudaError_t ResetUse(int device, cudaGraphMemAttributeType attribute, const void* value) {
   if (!Core().OfDevice(device)) return cudaErrorInvalidDevice;
   if (!value || *static_cast<const std::uint64_t*>(value) != 0) return cudaErrorInvalidValue;
   if (attribute == cudaGraphMemAttrUsedMemHigh)
-    ResetMostUsed();
+    ResetMaxUsed();
   else if (attribute == cudaGraphMemAttrReservedMemHigh)
-    ResetMostReserved();
+    ResetMaxReserved();
   else
     return cudaErrorInvalidValue;
   return cudaSuccess;

@@ -24,7 +24,7 @@ cudaError_t AddNode(cudaGraphNode_t* out, cudaGraph_t graph_handle,
   for (std::size_t i = 0; i < before.size(); ++i) {
     const cudaGraphEdgeData edge = dependencies.edges ? dependencies.edges[i] : cudaGraphEdgeData{};
     if (graph->Connect(*before[i], node, edge)) continue;
-    graph->Remove(node);  // the same dependency twice
+    graph->Remove(node);  // a dependency was given twice
     return cudaErrorInvalidValue;
   }
   *out = node.handle();

@@ -10,25 +10,27 @@
 #include "client_shim/cudart/graph/graph.h"
 #include "client_shim/cudart/graph/graph_lock.h"
 
-// What the entries about single nodes share. cudaErrorInvalidValue for what is no live graph or
-// node, or none of that kind.
+// Shared by the entries about single nodes. All functions return cudaErrorInvalidValue for unknown
+// graphs and nodes and for nodes of another kind.
 namespace torpor::shim {
 
-// A node's dependencies as programs give them; `edges` may be null.
+// A node's dependencies in the program's arrays; `edges` may be null.
 struct Dependencies {
   const cudaGraphNode_t* nodes = nullptr;
   const cudaGraphEdgeData* edges = nullptr;
   std::size_t count = 0;
 };
 
+// Adds a node to a graph, behind its dependencies. Takes GraphLock.
 cudaError_t AddNode(cudaGraphNode_t* out, cudaGraph_t graph, const Dependencies& dependencies,
                     NodeWork work);
 
-// Replaces the work by other of the same kind: of a node, or of what was instantiated from it.
+// Replaces a node's work by work of the same kind. Takes GraphLock.
 cudaError_t SetNode(cudaGraphNode_t node, NodeWork work);
+// The same for the node's copy in an instantiated graph. Waits for a running launch.
 cudaError_t SetExecNode(cudaGraphExec_t exec, cudaGraphNode_t node, NodeWork work);
 
-// The same with the work that `make(NodeWork&)` gives.
+// The same with work made by `make(NodeWork&)`.
 template <typename Make>
 cudaError_t AddMade(cudaGraphNode_t* out, cudaGraph_t graph, const Dependencies& dependencies,
                     const Make& make) {
@@ -51,7 +53,7 @@ cudaError_t SetExecMade(cudaGraphExec_t exec, cudaGraphNode_t node, const Make& 
   return SetExecNode(exec, node, std::move(work));
 }
 
-// A `make` out of what the program points to; a null pointer makes nothing.
+// A `make` for the program's parameters; fails with cudaErrorInvalidValue for a null pointer.
 template <typename Parameters>
 auto MakeFrom(Parameters* parameters, cudaError_t (*make_work)(Parameters&, NodeWork&)) {
   return [=](NodeWork& work) {
@@ -59,7 +61,7 @@ auto MakeFrom(Parameters* parameters, cudaError_t (*make_work)(Parameters&, Node
   };
 }
 
-// Under GraphLock.
+// Finds a node's work. Call with GraphLock held.
 template <typename Work>
 cudaError_t FindWork(cudaGraphNode_t handle, Work*& work) {
   GraphNode* const node = Graph::FindNode(handle);
@@ -67,7 +69,7 @@ cudaError_t FindWork(cudaGraphNode_t handle, Work*& work) {
   return work ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// Tells one member of the node's work.
+// Copies a member of a node's work to `told`.
 template <typename Work, typename Value>
 cudaError_t TellWork(cudaGraphNode_t node, Value Work::*member, Value* told) {
   const GraphLock lock;

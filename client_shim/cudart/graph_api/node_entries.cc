@@ -1,4 +1,4 @@
-// The entries about nodes of any kind, and those whose work has no parameters to speak of.
+// The entries about nodes of any kind, and about empty and child nodes.
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/copy/linear_volume.h"
 #include "client_shim/cudart/graph/graph_lock.h"
@@ -33,7 +33,7 @@ auto CloneOf(cudaGraph_t graph) {
   };
 }
 
-// Parameters of any kind of node; what is allocated is told in them.
+// Makes work of any kind. For an allocation node, stores the address in `parameters`.
 cudaError_t MakeWork(cudaGraphNodeParams& parameters, NodeWork& work) {
   switch (parameters.type) {
     case cudaGraphNodeTypeKernel:
@@ -66,7 +66,7 @@ cudaError_t MakeWork(cudaGraphNodeParams& parameters, NodeWork& work) {
   return cudaErrorNotSupported;
 }
 
-// Memory nodes stay as they were made.
+// The same for existing nodes. Allocation and free nodes cannot change.
 cudaError_t MakeNewWork(cudaGraphNodeParams& parameters, NodeWork& work) {
   const bool is_memory =
       parameters.type == cudaGraphNodeTypeMemAlloc || parameters.type == cudaGraphNodeTypeMemFree;

@@ -1,4 +1,4 @@
-// The entries about objects of the program that graphs keep alive.
+// The entries about user objects: objects of the program kept alive by graphs.
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/graph/graph.h"
 #include "client_shim/cudart/graph/graph_lock.h"

@@ -3,6 +3,7 @@
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/copy/linear_volume.h"
 #include "client_shim/cudart/copy/memcpy.h"
+#include "client_shim/cudart/launch/launch.h"
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/module/modules.h"
 #include "client_shim/cudart/stream/events.h"
@@ -10,8 +11,8 @@
 namespace torpor::shim {
 namespace {
 
-// The client's route of a copy that was checked when it was made; memory that was freed since
-// then counts as pageable.
+// Chooses the runner of a copy from the present route. The copy was checked when made; memory freed
+// since counts as pageable.
 Runner RunnerOfCopy(const CopyWork& copy) {
   LinearVolume volume;
   Route route;
@@ -24,21 +25,16 @@ Runner RunnerOfCopy(const CopyWork& copy) {
   return to_device && is_linear ? Runner::kClientAtOnce : Runner::kClientAwaiting;
 }
 
+// Encodes executor work as commands without a stream.
 class Encoder {
  public:
   explicit Encoder(std::vector<wire::GraphCommand>& commands) : commands_(commands) {}
 
   cudaError_t operator()(const KernelWork& kernel) {
-    // The device may have been reset, or only another one may know it.
+    // After a reset, or on another device, the kernel may need loading again.
     TORPOR_TRY(PrepareKernel(*kernel.kernel));
-    wire::LaunchKernel command;
-    command.kernel = kernel.kernel->here().wire;
-    command.grid = {kernel.grid.x, kernel.grid.y, kernel.grid.z};
-    command.block = {kernel.block.x, kernel.block.y, kernel.block.z};
-    command.shared_bytes = kernel.shared_bytes;
-    command.flags = kernel.flags;
-    command.parameters = kernel.parameters;
-    return Add(command);
+    const Launch launch{kernel.grid, kernel.block, kernel.shared_bytes, nullptr, kernel.flags};
+    return Add(LaunchCommand(*kernel.kernel, launch, kernel.parameters));
   }
   cudaError_t operator()(const CopyWork& copy) {
     LinearVolume volume;
@@ -69,7 +65,7 @@ class Encoder {
     commands_.push_back({call.call_id, call.fields});
     return cudaSuccess;
   }
-  // What only orders others, and what the client does.
+  // Work without commands: nodes that only order others, and client work.
   template <typename Other>
   cudaError_t operator()(const Other&) {
     return cudaSuccess;
@@ -103,6 +99,7 @@ class Encoder {
   std::vector<wire::GraphCommand>& commands_;
 };
 
+// Runs client work in the order of a stream.
 struct ClientRunner {
   const StreamPtr& stream;
 

@@ -9,15 +9,16 @@
 #include "client_shim/cudart/stream/stream.h"
 #include "proto/cuda_api/cudart_commands.h"
 
-// What a node comes to when it runs.
+// Running a node's work: as commands on the executor, or in the client.
 namespace torpor::shim {
 
+// Chooses where the work runs, from the present allocations. Call with the session open.
 Runner RunnerOf(const NodeWork& work);
 
-// The commands of work that runs on the executor.
+// Encodes executor work as commands, in order. Empty for work that only orders others.
 cudaError_t EncodeWork(const NodeWork& work, std::vector<wire::GraphCommand>& commands);
 
-// Runs work of the client in the place that it has in `stream`.
+// Runs client work in the order of `stream`.
 cudaError_t RunInClient(const NodeWork& work, const StreamPtr& stream);
 
 }  // namespace torpor::shim

@@ -9,14 +9,14 @@
 #include "client_shim/cudart/device/devices.h"
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/module/modules.h"
-#include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/streams.h"
+#include "client_shim/cudart/stream/submit.h"
 
 namespace torpor::shim {
 namespace {
 
-// The compiler pushes a configuration, evaluates the arguments and pops it: nesting is as deep as
-// launches inside argument expressions, that is hardly ever more than one.
+// A configuration pushed by nvcc's code for f<<<...>>>(arguments), popped after evaluating the
+// arguments. Nesting is as deep as launches inside argument expressions: hardly ever over one.
 struct Configuration {
   dim3 grid;
   dim3 block;
@@ -35,8 +35,8 @@ void DeleteStack(void* stack) {
   delete static_cast<ConfigurationStack*>(stack);
 }
 
-// The calling thread's, made at its first launch; null if there is no memory for it. Exit handlers
-// may launch too.
+// The calling thread's stack, allocated at the thread's first launch; null without memory. Exit
+// handlers may launch too.
 ConfigurationStack* Configurations() {
   if (!configuration_stack) {
     configuration_stack = new (std::nothrow) ConfigurationStack();
@@ -46,44 +46,53 @@ ConfigurationStack* Configurations() {
   return configuration_stack;
 }
 
-bool Inside(const dim3& dims, const dim3& most) {
+// Whether all three dimensions are in [1, limit].
+bool Inside(const dim3& dims, const dim3& max) {
   const auto inside = [](unsigned value, unsigned limit) { return value >= 1 && value <= limit; };
-  return inside(dims.x, most.x) && inside(dims.y, most.y) && inside(dims.z, most.z);
+  return inside(dims.x, max.x) && inside(dims.y, max.y) && inside(dims.z, max.z);
 }
 
-cudaError_t SendLaunch(Kernel& kernel, const Launch& launch, void** arguments) {
-  const ClientCore& core = Core();
-  std::array<std::uint8_t, kMaxParameterBytes> parameters;
-  std::size_t filled = 0;
-  TORPOR_TRY(PackArguments(kernel, arguments, parameters, filled));
-  if (IsCapturing(launch.stream)) {
-    return Capture(launch.stream, KernelWork{Hold(kernel),
-                                             launch.grid,
-                                             launch.block,
-                                             static_cast<std::uint32_t>(launch.shared_bytes),
-                                             launch.flags,
-                                             {parameters.begin(), parameters.begin() + filled},
-                                             {}});
+// The work of a checked launch. Refers to the caller's kernel, configuration and packed arguments.
+class LaunchWork {
+ public:
+  LaunchWork(Kernel& kernel, const Launch& launch, std::span<const std::uint8_t> parameters)
+      : kernel_(kernel), launch_(launch), parameters_(parameters), core_(Core()) {}
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    node = KernelWork{Hold(kernel_),
+                      launch_.grid,
+                      launch_.block,
+                      static_cast<std::uint32_t>(launch_.shared_bytes),
+                      launch_.flags,
+                      {parameters_.begin(), parameters_.end()},
+                      {}};
+    return cudaSuccess;
   }
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(launch.stream, stream));
-  if (&core != &Core()) return cudaErrorInvalidResourceHandle;  // it is another device's
-  wire::LaunchKernel command;
-  command.kernel = kernel.here().wire;
-  command.stream = stream->wire;
-  command.grid = {launch.grid.x, launch.grid.y, launch.grid.z};
-  command.block = {launch.block.x, launch.block.y, launch.block.z};
-  command.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
-  command.flags = launch.flags;
-  command.parameters = {parameters.data(), filled};
-  return LaunchWithVariables([&] { return Send(command); });
-}
+  cudaError_t Send(cudaStream_t handle) const {
+    StreamPtr stream;
+    TORPOR_TRY(UseStream(handle, stream));
+    if (&core_ != &Core()) return cudaErrorInvalidResourceHandle;  // another device's stream
+    wire::LaunchKernel command = LaunchCommand(kernel_, launch_, parameters_);
+    command.stream = stream->wire;
+    return LaunchWithVariables([&] { return shim::Send(command); });
+  }
 
+ private:
+  Kernel& kernel_;
+  const Launch& launch_;
+  const std::span<const std::uint8_t> parameters_;
+  const ClientCore& core_;  // of the device that has the kernel ready
+};
+
+// Every launch comes here: loads the kernel if necessary, checks, packs the arguments, submits.
 cudaError_t LaunchPrepared(Kernel& kernel, const Launch& launch, void** arguments) {
   TORPOR_TRY(Begin());
   TORPOR_TRY(PrepareKernel(kernel));
   TORPOR_TRY(CheckLaunch(kernel, launch));
-  return SendLaunch(kernel, launch, arguments);
+  std::array<std::uint8_t, kMaxParameterBytes> parameters;
+  std::size_t filled = 0;
+  TORPOR_TRY(PackArguments(kernel, arguments, parameters, filled));
+  return Submit(launch.stream, LaunchWork(kernel, launch, {parameters.data(), filled}));
 }
 
 cudaError_t LaunchKernel(const void* function, const Launch& launch, void** arguments) {
@@ -114,6 +123,18 @@ cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
     return cudaErrorLaunchOutOfResources;
   if (launch.shared_bytes > kernel.here().max_dynamic_shared) return cudaErrorInvalidValue;
   return cudaSuccess;
+}
+
+wire::LaunchKernel LaunchCommand(const Kernel& kernel, const Launch& launch,
+                                 std::span<const std::uint8_t> parameters) {
+  wire::LaunchKernel command;
+  command.kernel = kernel.here().wire;
+  command.grid = {launch.grid.x, launch.grid.y, launch.grid.z};
+  command.block = {launch.block.x, launch.block.y, launch.block.z};
+  command.shared_bytes = static_cast<std::uint32_t>(launch.shared_bytes);
+  command.flags = launch.flags;
+  command.parameters = parameters;
+  return command;
 }
 
 cudaError_t PackArguments(const Kernel& kernel, void** arguments, std::span<std::uint8_t> packed,
@@ -200,7 +221,7 @@ cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   });
 }
 
-// Only nvcc's code calls this, with what __cudaGetKernel gave: no look-up.
+// Called only by nvcc's code with a result of __cudaGetKernel, so no look-up is needed.
 cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void** arguments,
                                size_t shared_bytes, cudaStream_t stream) {
   return Entry([&] {

@@ -7,9 +7,11 @@
 
 #include "client_shim/cudart/launch/packed_arguments.h"
 #include "client_shim/cudart/module/modules.h"
+#include "proto/cuda_api/cudart_commands.h"
 
 namespace torpor::shim {
 
+// The configuration of a launch.
 struct Launch {
   dim3 grid;
   dim3 block;
@@ -18,15 +20,20 @@ struct Launch {
   std::uint32_t flags = 0;  // of wire::LaunchKernel
 };
 
-// What CUDA finds wrong with a launch of a prepared kernel before it is queued.
+// Checks a launch of a prepared kernel against the limits of device and kernel, with CUDA's errors.
 cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch);
 
-// The arguments as the kernel takes them, at the begin of `packed`, which is kMaxParameterBytes
-// long; `filled` bytes.
+// Copies the arguments to their places in the kernel's parameter buffer. `packed` has
+// kMaxParameterBytes, of which the first `filled` are written.
 cudaError_t PackArguments(const Kernel& kernel, void** arguments, std::span<std::uint8_t> packed,
                           std::size_t& filled);
 
-// Attributes that only tune are ignored; one that changes what the kernel does is refused.
+// The command of a launch on the device in use, without its stream. Refers to `parameters`.
+wire::LaunchKernel LaunchCommand(const Kernel& kernel, const Launch& launch,
+                                 std::span<const std::uint8_t> parameters);
+
+// Applies a launch attribute. Ignores attributes that only tune; warns and returns
+// cudaErrorNotSupported for unsupported attributes that change the kernel's effect.
 cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch);
 
 }  // namespace torpor::shim

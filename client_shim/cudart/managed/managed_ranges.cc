@@ -9,7 +9,7 @@ namespace {
 
 using Parts = std::map<std::uint64_t, ManagedAdvice>;
 
-// The part that begins at `at`, cut off the one that contains it.
+// Cuts the part containing `at` in two and returns the part that begins at `at`.
 Parts::iterator CutAt(Parts& parts, std::uint64_t at) {
   const auto containing = std::prev(parts.upper_bound(at));
   return parts.emplace(at, containing->second).first;

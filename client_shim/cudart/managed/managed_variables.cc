@@ -22,12 +22,12 @@ constexpr std::uint64_t kLegacyStream = 0;
 
 struct ManagedVariable {
   Module* module = nullptr;
-  void** host_pointer = nullptr;  // nvcc's: null until the variable is the program's
+  void** host_pointer = nullptr;  // nvcc's pointer: null until the variable has a block
   std::string name;
   std::uint64_t bytes = 0;
-  int home = 0;  // the device that was current when the program got its copy
-  // What both sides had when they were last equal; nothing where the device does not know the
-  // program's copy yet.
+  int home = 0;  // the device in use when the block was allocated
+  // The bytes of both sides when last equal, by device; empty while the device does not know the
+  // block.
   PerDevice<std::vector<std::uint8_t>> sent;
 
   std::uint8_t* block() const { return static_cast<std::uint8_t*>(*host_pointer); }
@@ -49,8 +49,8 @@ class ManagedVariables {
 
   bool is_used() const { return is_used_.load(std::memory_order_acquire); }
 
-  // Under the mutex throughout: what another thread launches on another device comes behind, and
-  // what a synchronisation fetches has this launch in it or comes before it.
+  // Holds the mutex throughout: launches of other threads on other devices come later, and a
+  // synchronisation fetches either before or after the launch.
   cudaError_t Launch(const std::function<cudaError_t()>& queue) {
     std::lock_guard lock(mutex_);
     if (holder_ != DeviceInUse()) TORPOR_TRY(Send());
@@ -117,7 +117,7 @@ class ManagedVariables {
     });
   }
 
-  // The device in use knows the variable by the address of the program's copy.
+  // Tells the device in use the block's address, which stands for the variable.
   static cudaError_t Bind(const ManagedVariable& variable) {
     TORPOR_TRY(LoadModule(*variable.module));
     const std::uint64_t module = variable.module->wire.here();
@@ -126,7 +126,7 @@ class ManagedVariables {
                             block);
   }
 
-  // The device in use gets what differs from what it has.
+  // Sends the device in use every variable that differs from the bytes sent last.
   cudaError_t Send() {
     TORPOR_TRY(FetchAll());
     bool has_sent = false;
@@ -140,7 +140,7 @@ class ManagedVariables {
       TORPOR_TRY(Upload(variable));
       has_sent = true;
     }
-    // The launch may be on any stream.
+    // The launch may be on any stream, so the copies are waited for.
     return has_sent ? Ask(wire::StreamSynchronize{kLegacyStream}) : cudaSuccess;
   }
 
@@ -175,7 +175,7 @@ class ManagedVariables {
 
   std::mutex mutex_;
   std::vector<ManagedVariable> variables_;
-  // The device whose kernels may have changed them since they were last fetched.
+  // The device whose kernels may have changed the variables since the last fetch.
   static constexpr int kProgram = -1;
   int holder_ = kProgram;
   std::atomic<bool> is_used_{false};

@@ -6,7 +6,7 @@
 
 namespace torpor::shim {
 
-// Until nobody asks for a mark in it any more.
+// A completion slot for the marks of a stream; freed with the last point that refers to the slot.
 class FreeMarks::Slot {
  public:
   Slot(ClientCore& core, std::uint32_t index) : core_(core), index_(index) {}
@@ -21,6 +21,7 @@ class FreeMarks::Slot {
   const std::uint32_t index_;
 };
 
+// A mark in a slot: passed once the slot has the mark's value.
 class FreeMarks::Point final : public FreePoint {
  public:
   Point(std::uint64_t stream, std::shared_ptr<const Slot> slot, std::uint64_t value)
@@ -55,7 +56,7 @@ cudaError_t FreeMarks::Mark(const Stream& stream, FreePointPtr& point) {
   return cudaSuccess;
 }
 
-// Null if the page has no slot left.
+// Finds or allots the stream's slot. Returns null if the page has no free slot.
 std::shared_ptr<const FreeMarks::Slot> FreeMarks::SlotOf(std::uint64_t stream) {
   if (const auto known = slots_.find(stream); known != slots_.end())
     if (auto slot = known->second.lock()) return slot;

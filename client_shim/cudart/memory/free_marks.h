@@ -9,21 +9,22 @@
 #include "client_shim/cudart/memory/pool_memory.h"
 #include "client_shim/cudart/stream/stream.h"
 
-// The places in the order of streams at which memory was freed.
+// Places in the order of streams at which memory was freed, observed by way of completion slots.
 namespace torpor::shim {
 
-// A stream's name across devices. The legacy streams have the devices' indices, which no handle is.
+// A stream's name, unique across devices: the wire name, or for a legacy stream the device's index,
+// which equals no handle.
 std::uint64_t NameOf(const Stream& stream);
-// As commands name it.
+// The stream's name in commands.
 std::uint64_t WireOf(std::uint64_t name);
-// Whether it is a live stream of the device in use.
+// Whether the name is a live stream's of the device in use.
 bool IsStreamHere(std::uint64_t name);
 
-// Completion slots in which the frees of streams leave their marks. Not thread-safe.
+// Completion slots for marks of frees, one slot a stream. Not thread-safe.
 class FreeMarks {
  public:
-  // Marks a free in `stream`, which is the device in use's. No point if the stream has already come
-  // to it; so it has, having been waited for, where no slot is left.
+  // Marks a free in `stream` of the device in use. `point` is null if the stream has passed the
+  // place already; without a free slot, waits for the stream.
   cudaError_t Mark(const Stream& stream, FreePointPtr& point);
   void Forget() { slots_.clear(); }
 

@@ -13,15 +13,17 @@
 namespace torpor::shim {
 namespace {
 
+// A registered range.
 struct Registration {
   std::uint64_t bytes = 0;
   unsigned flags = 0;
-  // Whole pages around it that are also at `block` in the arena; 0 while kernels do not see it.
+  // The pages around the range, shared with `block` in the arena; 0 while invisible to kernels.
   std::uint64_t pages = 0;
   std::uint64_t pages_bytes = 0;
   std::uint64_t block = 0;
 };
 
+// All registered ranges; no two overlap. Thread-safe.
 class Registered {
  public:
   bool Add(std::uint64_t begin, std::uint64_t bytes, unsigned flags) {
@@ -142,6 +144,7 @@ cudaError_t Register(const void* pointer, std::uint64_t bytes, unsigned flags) {
              : cudaErrorHostMemoryAlreadyRegistered;
 }
 
+// Waits for the device before unsharing pages that kernels may use.
 cudaError_t Unregister(const void* pointer) {
   TORPOR_TRY(Begin());
   if (TheRegistered().has_exposed()) {

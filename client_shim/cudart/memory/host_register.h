@@ -2,23 +2,24 @@
 
 #include <cuda_runtime_api.h>
 
-// Memory of the program's own that it has registered (cudaHostRegister). Copies treat it as
-// pageable until the program asks for its device address (cudaHostGetDevicePointer): then its pages
-// become pages of the host arena too, which kernels reach at the arena's address.
+// Memory of the program registered by cudaHostRegister. Copies treat registered memory as pageable
+// until the program asks for a device address (cudaHostGetDevicePointer). Then the pages become
+// pages of the host arena too, and kernels reach them at the arena's address. Thread-safe.
 namespace torpor::shim {
 
-// Whether `pointer` lies in registered memory; `flags` are those of its registration.
+// Whether `pointer` lies in registered memory; stores the registration's flags.
 bool FindRegistered(const void* pointer, unsigned& flags);
 bool IsRegistered(const void* pointer);
 
-// The arena's address of registered memory, which is made visible to kernels if it is not yet.
-// cudaErrorNotSupported where its pages cannot be replaced.
+// Makes registered memory visible to kernels, once, and gives the arena's address.
+// cudaErrorNotSupported if the pages cannot be replaced.
 cudaError_t ExposeRegistered(const void* pointer, void*& device_pointer);
 
-// The arena's address of memory that kernels see, else the pointer itself.
+// The arena's address of registered memory visible to kernels; any other pointer unchanged.
 const void* ArenaAlias(const void* pointer);
 
-// All registered memory is ordinary again, before the session frees all that it has.
+// Makes all registered memory ordinary again (cudaDeviceReset). Call before the session frees its
+// memory.
 cudaError_t UnregisterAll();
 
 }  // namespace torpor::shim

@@ -1,4 +1,4 @@
-// What processes of a function share by handles: memory and events.
+// Memory and events shared by the processes of a function (cudaIpc...).
 #include <cstring>
 
 #include "client_shim/cudart/call/entry.h"
@@ -10,7 +10,7 @@
 namespace torpor::shim {
 namespace {
 
-// Says what a handle is of, so that other bytes are recognised.
+// The first word of a handle tells the kind, so that arbitrary bytes are refused.
 constexpr std::uint64_t kMemoryHandle = 0x6d65'6d00'726f'7454;
 constexpr std::uint64_t kEventHandle = 0x6576'7400'726f'7454;
 
@@ -22,7 +22,7 @@ void Write(std::uint64_t kind, const Content& content, Handle& handle) {
   std::memcpy(handle.reserved + sizeof kind, &content, sizeof content);
 }
 
-// False: it is a handle of something else, or none.
+// Returns false for a handle of another kind and for other bytes.
 template <typename Content, typename Handle>
 bool Read(std::uint64_t kind, const Handle& handle, Content& content) {
   std::uint64_t found = 0;
@@ -31,7 +31,7 @@ bool Read(std::uint64_t kind, const Handle& handle, Content& content) {
   return found == kind;
 }
 
-// Where it is an allocation of cudaMalloc and its like that this process has made.
+// Whether the allocation is this process's own, from cudaMalloc or a similar call.
 bool IsShareable(std::uint64_t address, const ClientCore::Allocation& allocation) {
   std::uint64_t room = 0;
   return allocation.on_device && !allocation.is_foreign &&
@@ -51,8 +51,7 @@ cudaError_t GetMemoryHandle(cudaIpcMemHandle_t* out, void* pointer) {
   return cudaSuccess;
 }
 
-// The memory may be another device's, which kernels of the current one reach as they reach a
-// peer's.
+// Checks that the current device reaches the memory, which may be another device's: as a peer's.
 cudaError_t CheckReach(const ClientCore::Allocation& memory) {
   if (memory.device == DeviceInUse()) return cudaSuccess;
   if (!Core().session().has_peer_access) return cudaErrorPeerAccessUnsupported;

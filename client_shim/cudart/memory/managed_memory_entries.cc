@@ -9,6 +9,7 @@
 namespace torpor::shim {
 namespace {
 
+// cudaMallocManaged: pinned memory of the arena, noted as managed.
 cudaError_t Allocate(void** out, std::uint64_t bytes, unsigned flags) {
   const bool is_known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost;
   if (!out || bytes == 0 || !is_known) return cudaErrorInvalidValue;
@@ -20,7 +21,7 @@ cudaError_t Allocate(void** out, std::uint64_t bytes, unsigned flags) {
   return cudaSuccess;
 }
 
-// A place that memory could move to; the host has any NUMA node that a program names.
+// Checks a target of advice or prefetching: any device, or the host with any NUMA node.
 cudaError_t CheckLocation(const cudaMemLocation& location) {
   switch (location.type) {
     case cudaMemLocationTypeDevice:
@@ -34,7 +35,7 @@ cudaError_t CheckLocation(const cudaMemLocation& location) {
   }
 }
 
-// Whether the advice names a place at all.
+// Whether the advice has a location.
 bool HasLocation(cudaMemoryAdvise advice) {
   return advice == cudaMemAdviseSetPreferredLocation || advice == cudaMemAdviseSetAccessedBy ||
          advice == cudaMemAdviseUnsetAccessedBy;
@@ -75,6 +76,7 @@ cudaError_t CheckStream(cudaStream_t handle) {
   return FindStream(handle, stream);
 }
 
+// Only notes the location: the memory moves nowhere.
 cudaError_t Prefetch(const void* pointer, std::uint64_t bytes, const cudaMemLocation& location) {
   if (bytes == 0) return cudaErrorInvalidValue;
   TORPOR_TRY(CheckLocation(location));
@@ -83,7 +85,7 @@ cudaError_t Prefetch(const void* pointer, std::uint64_t bytes, const cudaMemLoca
                                                                     : cudaErrorInvalidValue;
 }
 
-// The ranges that a batch names, in the program's own arrays.
+// The ranges of a batch call, in the program's arrays.
 struct Batch {
   void* const* pointers = nullptr;
   const std::size_t* sizes = nullptr;
@@ -102,7 +104,7 @@ cudaError_t CheckBatch(const Batch& batch, unsigned long long flags, cudaStream_
   return cudaSuccess;
 }
 
-// Location k holds for the ranges from its index to the next one's.
+// Location k applies to the ranges from indices[k] up to indices[k + 1].
 cudaError_t PrefetchBatch(const Batch& batch, const cudaMemLocation* locations,
                           const std::size_t* indices, std::size_t location_count) {
   const bool is_sane = locations && indices && location_count > 0 &&
@@ -119,7 +121,7 @@ cudaError_t PrefetchBatch(const Batch& batch, const cudaMemLocation* locations,
   return cudaSuccess;
 }
 
-// The place that all parts agree on.
+// The location common to all parts; invalid if they differ.
 cudaMemLocation CommonLocation(const std::vector<ManagedAdvice>& parts,
                                cudaMemLocation ManagedAdvice::*location) {
   const cudaMemLocation first = parts.front().*location;
@@ -129,12 +131,13 @@ cudaMemLocation CommonLocation(const std::vector<ManagedAdvice>& parts,
   return agree ? first : cudaMemLocation{cudaMemLocationTypeInvalid, 0};
 }
 
-// As the older attributes name a place.
+// The number of a location in CUDA's older attributes.
 int DeviceOf(const cudaMemLocation& location) {
   if (location.type == cudaMemLocationTypeInvalid) return cudaInvalidDeviceId;
   return location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId;
 }
 
+// Writes the accessors common to all parts, then cudaInvalidDeviceId.
 void PutAccessedBy(const std::vector<ManagedAdvice>& parts, int* out, std::size_t count) {
   std::fill_n(out, count, cudaInvalidDeviceId);
   std::size_t next = 0;
@@ -190,7 +193,7 @@ cudaError_t GetAttribute(void* data, std::size_t data_bytes, cudaMemRangeAttribu
   }
 }
 
-// Memory that all may use at any time is attached to nobody.
+// cudaStreamAttachMemAsync: only checks. Host and all streams may use managed memory at any time.
 cudaError_t Attach(const void* pointer, std::size_t length, unsigned flags, cudaStream_t handle) {
   TORPOR_TRY(CheckStream(handle));
   const bool is_known =
@@ -237,7 +240,7 @@ cudaError_t cudaMemPrefetchBatchAsync(void** pointers, size_t* sizes, size_t cou
   });
 }
 
-// What is discarded may keep its old value.
+// Only checks: discarded memory may keep the old bytes.
 cudaError_t cudaMemDiscardBatchAsync(void** pointers, size_t* sizes, size_t count,
                                      unsigned long long flags, cudaStream_t stream) {
   return Entry([&] { return CheckBatch({pointers, sizes, count}, flags, stream); });

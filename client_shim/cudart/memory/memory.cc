@@ -13,14 +13,15 @@
 #include "client_shim/cudart/memory/places.h"
 #include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/free_unused.h"
+#include "client_shim/cudart/stream/submit.h"
 
 namespace torpor::shim {
 namespace {
 
-// What CUDA pads rows to on every GPU of the last ten years.
+// CUDA's padding of rows on every GPU of the last ten years, in bytes.
 constexpr std::uint64_t kPitchAlignment = 512;
 
-// Flags of pinned allocations, for cudaHostGetFlags.
+// Flags of pinned allocations by address, for cudaHostGetFlags. Thread-safe.
 class HostFlags {
  public:
   void Set(std::uint64_t address, unsigned flags) {
@@ -47,6 +48,7 @@ HostFlags& TheHostFlags() {
   return *flags;
 }
 
+// cudaMalloc. Takes unused memory back from the pools if the session lacks room.
 cudaError_t Allocate(void** out, std::uint64_t bytes) {
   if (!out) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
@@ -66,6 +68,7 @@ cudaError_t ReleaseManaged(std::uint64_t address) {
   return TheManagedRanges().Remove(address) ? Core().HostFree(address) : cudaErrorInvalidValue;
 }
 
+// cudaFree of any kind of device memory: of a graph, managed, of a pool, or plain.
 cudaError_t Release(void* pointer) {
   TORPOR_TRY(Begin());
   if (!pointer) return cudaSuccess;
@@ -84,13 +87,7 @@ cudaError_t Release(void* pointer) {
   return FreeUnused([&] { return Core().Free(Address(pointer)); });
 }
 
-// Into the graph of a stream that captures.
-cudaError_t CaptureFree(void* pointer, cudaStream_t stream) {
-  NodeWork work;
-  TORPOR_TRY(MakeFreeWork(pointer, work));
-  return Capture(stream, std::move(work));
-}
-
+// cudaFreeAsync. Only a pool's memory is freed in stream order; other memory as by cudaFree.
 cudaError_t ReleaseInOrder(void* pointer, cudaStream_t stream) {
   TORPOR_TRY(Begin());
   std::uint64_t room = 0;
@@ -99,6 +96,13 @@ cudaError_t ReleaseInOrder(void* pointer, cudaStream_t stream) {
                          FindInPools(allocation, Address(pointer), room);
   return is_pooled ? FreeToPool(pointer, stream) : Release(pointer);
 }
+
+struct FreeInOrderWork {
+  void* pointer = nullptr;
+
+  cudaError_t MakeNode(NodeWork& node) const { return MakeFreeWork(pointer, node); }
+  cudaError_t Send(cudaStream_t stream) const { return ReleaseInOrder(pointer, stream); }
+};
 
 cudaError_t AllocatePitched(void** out, std::size_t* pitch, std::size_t width, std::size_t height) {
   if (!pitch || width > ~std::uint64_t{0} - kPitchAlignment) return cudaErrorInvalidValue;
@@ -120,7 +124,7 @@ cudaError_t AllocateHost(void** out, std::uint64_t bytes, unsigned flags) {
   if (bytes == 0) return cudaSuccess;
   std::uint64_t address = 0;
   TORPOR_TRY(Core().HostAlloc(bytes, address));
-  // Under unified addressing all pinned memory is portable and mapped.
+  // With unified addressing all pinned memory is portable and mapped.
   TheHostFlags().Set(address, flags | cudaHostAllocMapped);
   *out = reinterpret_cast<void*>(address);
   return cudaSuccess;
@@ -137,6 +141,7 @@ cudaError_t ReleaseHost(void* pointer) {
   });
 }
 
+// Finds the allocation of pinned, not managed, memory.
 cudaError_t FindPinned(const void* pointer, ClientCore::Allocation& allocation) {
   TORPOR_TRY(Begin());
   const bool found = Core().FindAllocation(Address(pointer), allocation);
@@ -183,16 +188,14 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  return Entry([&] {
-    return IsCapturing(stream) ? CaptureFree(pointer, stream) : ReleaseInOrder(pointer, stream);
-  });
+  return Entry([&] { return Submit(stream, FreeInOrderWork{pointer}); });
 }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   return Entry([&] { return AllocatePitched(pointer, pitch, width, height); });
 }
 
-// Every row of a volume is a row of one tall pitched allocation.
+// A volume is a tall pitched allocation: all rows of all slices.
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr* pointer, struct cudaExtent extent) {
   return Entry([&]() -> cudaError_t {
     std::size_t rows = 0;
@@ -231,7 +234,7 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsig
     ClientCore::Allocation allocation;
     if (IsRegistered(pointer)) return ExposeRegistered(pointer, *device_pointer);
     TORPOR_TRY(FindPinned(pointer, allocation));
-    *device_pointer = pointer;  // the arena has one address everywhere
+    *device_pointer = pointer;  // the arena has the same address in every process
     return cudaSuccess;
   });
 }

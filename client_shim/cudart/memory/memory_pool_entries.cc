@@ -3,16 +3,16 @@
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/graph/memory_work.h"
 #include "client_shim/cudart/memory/memory_pools.h"
-#include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/streams.h"
+#include "client_shim/cudart/stream/submit.h"
 
-// Pools of device memory; those of host and managed memory are not supported.
+// The entries about memory pools. Pools of host and managed memory are not supported.
 namespace torpor::shim {
 namespace {
 
 bool Exists(int device) { return Core().OfDevice(device) != nullptr; }
 
-// Turns to the device.
+// Turns to a device and opens its session.
 cudaError_t UsePoolsOf(int device) {
   TORPOR_TRY(Begin());
   if (!Exists(device)) return cudaErrorInvalidDevice;
@@ -24,7 +24,7 @@ bool IsDevice(const cudaMemLocation& location) {
   return location.type == cudaMemLocationTypeDevice;
 }
 
-// Turns to the device whose memory such a pool has.
+// Turns to the device of a pool of the given kind.
 cudaError_t UseKind(const cudaMemLocation& location, cudaMemAllocationType type) {
   TORPOR_TRY(Begin());
   if (IsDevice(location) && type == cudaMemAllocationTypePinned) return UsePoolsOf(location.id);
@@ -42,7 +42,7 @@ cudaError_t Create(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   return CreatePool(properties->maxSize, *pool);
 }
 
-// Every device can always read and write all memory that it reaches.
+// Only checks: every device can always read and write all reachable memory.
 cudaError_t SetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descriptions,
                       std::size_t count) {
   TORPOR_TRY(CheckPool(pool));
@@ -68,19 +68,31 @@ cudaError_t GetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
   return cudaSuccess;
 }
 
-// Into the graph of a stream that captures.
-cudaError_t CaptureAllocation(void** out, std::uint64_t bytes, cudaStream_t stream) {
-  if (!out || bytes == 0) return cudaErrorInvalidValue;
-  cudaMemAllocNodeParams parameters{};
-  parameters.poolProps.allocType = cudaMemAllocationTypePinned;
-  parameters.poolProps.location.type = cudaMemLocationTypeDevice;
-  parameters.poolProps.location.id = DeviceInUse();
-  parameters.bytesize = bytes;
-  NodeWork work;
-  TORPOR_TRY(MakeAllocationWork(parameters, work));
-  *out = parameters.dptr;
-  return Capture(stream, std::move(work));
-}
+// An allocation in stream order from `pool`, or, if null, from the current pool of the stream's
+// device. Captured, the allocation is memory of the graph.
+struct AllocationInOrder {
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t bytes = 0;
+  void** out = nullptr;
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    if (!out || bytes == 0) return cudaErrorInvalidValue;
+    cudaMemAllocNodeParams parameters{};
+    parameters.poolProps.allocType = cudaMemAllocationTypePinned;
+    parameters.poolProps.location.type = cudaMemLocationTypeDevice;
+    parameters.poolProps.location.id = DeviceInUse();
+    parameters.bytesize = bytes;
+    TORPOR_TRY(MakeAllocationWork(parameters, node));
+    *out = parameters.dptr;
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t stream) const {
+    if (pool) return AllocateFromPool(pool, bytes, stream, out);
+    StreamPtr used;
+    TORPOR_TRY(FindStream(stream, used));  // turns to the stream's device
+    return AllocateFromPool(CurrentPool(), bytes, stream, out);
+  }
+};
 
 }  // namespace
 }  // namespace torpor::shim
@@ -178,10 +190,7 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags* flags, cudaMemPool_t p
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   return Entry([&]() -> cudaError_t {
     TORPOR_TRY(Begin());
-    if (IsCapturing(stream)) return CaptureAllocation(pointer, bytes, stream);
-    StreamPtr used;
-    TORPOR_TRY(FindStream(stream, used));  // of its device's pool
-    return AllocateFromPool(CurrentPool(), bytes, stream, pointer);
+    return Submit(stream, AllocationInOrder{nullptr, bytes, pointer});
   });
 }
 
@@ -189,7 +198,6 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t 
                                     cudaStream_t stream) {
   return Entry([&]() -> cudaError_t {
     TORPOR_TRY(CheckPool(pool));
-    if (IsCapturing(stream)) return CaptureAllocation(pointer, bytes, stream);
-    return AllocateFromPool(pool, bytes, stream, pointer);
+    return Submit(stream, AllocationInOrder{pool, bytes, pointer});
   });
 }

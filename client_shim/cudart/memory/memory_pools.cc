@@ -19,7 +19,7 @@ struct MemoryPool {
   PoolMemory memory;
   std::uint64_t max_bytes = 0;
   std::uint64_t release_threshold = 0;
-  // Permissions. The first two change nothing: such reuse needs no dependency of ours.
+  // Permissions for reuse. The first two have no effect: such reuse needs no extra dependency.
   int follows_events = 1;
   int is_opportunistic = 1;
   int may_add_dependencies = 1;
@@ -28,11 +28,11 @@ struct MemoryPool {
 
 namespace {
 
-// Pools reserve memory in chunks of the executor, so that each can be given back.
+// Pools reserve whole chunks of the executor, so that each segment can be returned.
 constexpr std::uint64_t kSegmentBytes = 2 * kMiB;
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 48;  // no sum of these overflows
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 48;  // sums stay far below 2^64
 
-// The pools of one device. One mutex for all: allocations are rare beside launches.
+// The pools of a device. A single mutex suffices: allocations are rare beside launches.
 class Pools {
  public:
   Pools() : default_(pools_.emplace_back(std::make_unique<MemoryPool>()).get()) {}
@@ -79,7 +79,7 @@ class Pools {
     });
   }
 
-  // `use` runs under the mutex.
+  // Calls `use` under the mutex. cudaErrorInvalidValue for a handle of no live pool.
   template <typename Use>
   cudaError_t WithPool(cudaMemPool_t handle, const Use& use) {
     std::lock_guard lock(mutex_);
@@ -93,7 +93,7 @@ class Pools {
     return WithPool(handle, [](const MemoryPool&) { return cudaSuccess; }) == cudaSuccess;
   }
 
-  // `stream`: its name. The device in use is the pool's.
+  // `stream`: name by free_marks.h. Call with the pool's device in use.
   cudaError_t Allocate(cudaMemPool_t handle, std::uint64_t bytes, std::uint64_t stream,
                        std::uint64_t& address) {
     return WithPool(handle, [&](MemoryPool& pool) -> cudaError_t {
@@ -109,7 +109,7 @@ class Pools {
     });
   }
 
-  // The device in use is the stream's.
+  // Call with the stream's device in use.
   cudaError_t Free(std::uint64_t address, const Stream& stream) {
     std::lock_guard lock(mutex_);
     FreePointPtr point;
@@ -172,8 +172,8 @@ class Pools {
     return cudaSuccess;
   }
 
-  // In CUDA's order: memory that another stream has yet to leave, then all that a synchronisation
-  // sets free in any pool.
+  // Tries, in CUDA's order: memory freed in a stream that has not passed the free yet, then all
+  // memory of any pool that a synchronisation sets free.
   cudaError_t ReserveWithoutRoom(MemoryPool& pool, std::uint64_t bytes, std::uint64_t stream,
                                  std::uint64_t& address) {
     if (pool.may_add_dependencies != 0) {
@@ -188,12 +188,13 @@ class Pools {
     return Reserve(pool, bytes);
   }
 
-  // Segments are given back only when nothing of the session runs: executors let go of their pages.
+  // Waits for the device. Segments are returned only while the session is idle, since executors
+  // unmap the pages.
   static cudaError_t Settle() {
     return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{});
   }
 
-  // Has what `stream` does from now on wait for what the point's stream has been given.
+  // Orders later work of `stream` behind the present work of the point's stream.
   static cudaError_t AwaitInStream(const FreePoint& point, std::uint64_t stream) {
     const bool are_here = IsStreamHere(point.stream()) && IsStreamHere(stream);
     return are_here ? ComeBehind(WireOf(stream), WireOf(point.stream()))
@@ -214,7 +215,7 @@ class Pools {
     return cudaSuccess;
   }
 
-  // Unused memory beyond the thresholds, and destroyed pools that nothing uses any more.
+  // Returns unused memory beyond the thresholds; deletes destroyed pools without memory.
   cudaError_t GiveBackExcess() {
     has_excess_ = false;
     for (const auto& pool : pools_) {
@@ -239,10 +240,10 @@ class Pools {
   std::mutex mutex_;
   std::vector<std::unique_ptr<MemoryPool>> pools_;
   FreeMarks marks_;
-  MemoryPool* const default_;  // the first, which programs may keep for ever
+  MemoryPool* const default_;  // the first pool; programs may keep the handle forever
   MemoryPool* current_ = default_;
   std::atomic<int> segments_{0};
-  std::atomic<bool> has_excess_{false};  // a synchronisation may set memory free to be given back
+  std::atomic<bool> has_excess_{false};  // a synchronisation may make memory returnable
 };
 
 PerDevice<Pools>& AllPools() {
@@ -250,10 +251,10 @@ PerDevice<Pools>& AllPools() {
   return *pools;
 }
 
-// Of the device in use.
+// The pools of the device in use.
 Pools& ThePools() { return AllPools().here(); }
 
-// Turns to the device of the pool.
+// Turns to the pool's device.
 cudaError_t UsePool(cudaMemPool_t handle) {
   if (ThePools().Knows(handle)) return cudaSuccess;
   for (int device = 0; device < wire::kMaxDevices; ++device) {

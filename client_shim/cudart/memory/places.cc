@@ -7,7 +7,7 @@
 namespace torpor::shim {
 namespace {
 
-// A device address that no allocation contains.
+// Whether an address outside all allocations is in a session's range; stores the device.
 bool IsWild(std::uint64_t address, int& device) {
   for (device = 0; ClientCore* const core = Core().OfDevice(device); ++device) {
     if (!core->IsOpen()) continue;

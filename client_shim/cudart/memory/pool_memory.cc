@@ -25,7 +25,7 @@ std::uint64_t PoolMemory::TakeAfter(std::uint64_t bytes, FreePointPtr& after) {
       bytes, [](const FreePointPtr&) { return true; }, after);
 }
 
-// The smallest block that fits.
+// Finds the smallest usable block that fits.
 template <typename Usable>
 std::uint64_t PoolMemory::TakeFirst(std::uint64_t bytes, const Usable& usable,
                                     FreePointPtr& point) {

@@ -17,8 +17,8 @@ class FreePoint {
   FreePoint(const FreePoint&) = delete;
   FreePoint& operator=(const FreePoint&) = delete;
 
-  std::uint64_t stream() const { return stream_; }  // as commands name it
-  // Whether the stream has come to it. Once true, always true.
+  std::uint64_t stream() const { return stream_; }  // the stream's name (free_marks.h)
+  // Whether the stream has passed the point. Once true, always true.
   virtual bool IsPassed() const = 0;
 
  private:
@@ -26,31 +26,33 @@ class FreePoint {
 };
 using FreePointPtr = std::shared_ptr<const FreePoint>;
 
-// The memory of one pool: segments that the pool has reserved, cut into blocks that are in use or
-// free. A free block is for the stream that freed it at once, for the others when that stream has
-// come to the free. Only accounting. Not thread-safe.
+// The accounting of a pool: reserved segments, cut into blocks in use and free blocks. The stream
+// that freed a block may reuse the block at once; other streams must wait until the first stream
+// has passed the free. Touches no memory and sends no command. Sizes in bytes. Not thread-safe.
 class PoolMemory {
  public:
-  // What block sizes and addresses are multiples of.
+  // Sizes and addresses of blocks are multiples of this.
   static constexpr std::uint64_t kAlignment = 512;
 
-  // A block that `stream` may use now; 0 if there is none of that size.
+  // Takes a block that `stream` may use now. Returns 0 if no such block is large enough.
   std::uint64_t Take(std::uint64_t bytes, std::uint64_t stream);
-  // A block whoever has freed it, which its user may touch after `after`; 0 if there is none.
+  // Takes a block freed in any stream; the user must wait for `after`. Returns 0 if no free block
+  // is large enough.
   std::uint64_t TakeAfter(std::uint64_t bytes, FreePointPtr& after);
-  // Memory for blocks: `begin` and `bytes` are multiples of kAlignment.
+  // Adds memory for blocks. `begin` and `bytes` are multiples of kAlignment.
   void AddSegment(std::uint64_t begin, std::uint64_t bytes);
-  // Without a point nothing uses the block any more. False: no block in use begins there.
+  // Frees a block at `point`; null if no work uses the block any more. Returns false if no block in
+  // use begins at `address`.
   bool Free(std::uint64_t address, FreePointPtr point);
-  // Takes out segments that nothing uses or waits for, while at least `keep` bytes remain
-  // reserved. Gives their begins.
+  // Removes unused segments without pending points, while at least `keep` bytes remain reserved.
+  // Returns the begins of the removed segments.
   std::vector<std::uint64_t> TakeOutUnused(std::uint64_t keep);
 
-  // Bytes from `address` to the end of the block in use that contains it, 0 if it is free; false
-  // if it lies in no segment.
+  // Stores the bytes from `address` to the end of the block in use, 0 in a free block. Returns
+  // false outside all segments.
   bool FindRoom(std::uint64_t address, std::uint64_t& room) const;
 
-  // A number and the most that it was since the last reset.
+  // A number of bytes with the high-water mark since the last reset.
   struct Level {
     std::uint64_t now = 0;
     std::uint64_t high = 0;
@@ -65,16 +67,16 @@ class PoolMemory {
  private:
   struct Block {
     std::uint64_t bytes = 0;
-    std::uint64_t segment = 0;  // its begin
+    std::uint64_t segment = 0;  // begin of the segment
     bool in_use = false;
-    FreePointPtr point;  // of a free block, until it is passed
+    FreePointPtr point;  // of a free block, until passed
   };
-  using Blocks = std::map<std::uint64_t, Block>;  // by begin; they tile the segments
+  using Blocks = std::map<std::uint64_t, Block>;  // by begin; the blocks tile the segments
 
   template <typename Usable>
   std::uint64_t TakeFirst(std::uint64_t bytes, const Usable& usable, FreePointPtr& point);
   void ForgetPassedPoints();
-  // Joins a free block without a point with such neighbours.
+  // Joins a free block without a point with neighbours of the same kind.
   void Join(Blocks::iterator block);
   void AddFree(Blocks::const_iterator block) { free_.emplace(block->second.bytes, block->first); }
   void EraseFree(Blocks::const_iterator block) { free_.erase({block->second.bytes, block->first}); }

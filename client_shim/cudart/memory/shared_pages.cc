@@ -24,7 +24,7 @@ struct Mapping {
   std::uint64_t end = 0;
 };
 
-// The parts of [begin, end) that are writable memory of that kind and no stack, which grows.
+// The parts of [begin, end) that are writable, of the given sharing, and not a stack: stacks grow.
 std::vector<Mapping> WritableParts(std::uint64_t begin, std::uint64_t end, Sharing sharing) {
   std::vector<Mapping> parts;
   const std::unique_ptr<std::FILE, CloseFile> maps(std::fopen("/proc/self/maps", "re"));
@@ -52,6 +52,7 @@ std::uint64_t Bytes(const std::vector<Mapping>& parts) {
   return bytes;
 }
 
+// Replaces shared pages by private pages with equal contents.
 bool ReplaceByCopy(const Mapping& part) {
   const std::uint64_t bytes = part.end - part.begin;
   void* const copy =
@@ -69,7 +70,7 @@ bool ReplaceByCopy(const Mapping& part) {
 bool SharePages(std::uint64_t pages, std::uint64_t bytes, std::uint64_t block) {
   if (Bytes(WritableParts(pages, pages + bytes, Sharing::kPrivate)) != bytes) return false;
   std::memcpy(At(block), At(pages), bytes);
-  // From a size of 0 a shared mapping is not moved but mapped once more.
+  // With an old size of 0, mremap maps a shared mapping a second time instead of moving it.
   return mremap(At(block), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, At(pages)) != MAP_FAILED;
 }
 

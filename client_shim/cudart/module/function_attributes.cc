@@ -12,6 +12,7 @@
 namespace torpor::shim {
 namespace {
 
+// Asks the executor; a kernel's attributes may differ between GPUs.
 cudaError_t GetAttributes(cudaFuncAttributes* out, const void* function) {
   if (!out) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
@@ -47,12 +48,13 @@ cudaError_t GetAttributes(cudaFuncAttributes* out, const void* function) {
   return cudaSuccess;
 }
 
-// Programs ask in loops (every block size of a search), and the answer depends on nothing else but
-// the kernel's attributes. The question begins with the kernel's handle.
+// Kernel, block size, dynamic shared bytes, flags. Programs ask in loops (every block size of a
+// search), and the answer depends only on the question and the kernel's attributes.
 using OccupancyQuestion = std::tuple<std::uint64_t, int, std::uint64_t, unsigned>;
+// Answers of executors to questions about occupancy. Thread-safe.
 class OccupancyAnswers {
  public:
-  // How often answers were forgotten. One that was asked for earlier than the last time is stale.
+  // The count of Forget calls. An answer requested before the latest Forget is stale.
   std::uint64_t age() {
     std::lock_guard lock(mutex_);
     return age_;
@@ -92,11 +94,11 @@ cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int 
   if (attribute <= 0 || attribute >= cudaFuncAttributeMax || value < -1)
     return cudaErrorInvalidValue;
   if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    const auto most = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    if (value < 0 || value > most - kernel->entry.static_shared_bytes) return cudaErrorInvalidValue;
+    const auto max = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    if (value < 0 || value > max - kernel->entry.static_shared_bytes) return cudaErrorInvalidValue;
     kernel->here().max_dynamic_shared = static_cast<std::uint64_t>(value);
   }
-  // The runtime's attributes have the driver's numbers.
+  // Runtime and driver number the attributes alike.
   const cudaError_t error = Core().Configure(
       kernel->here().wire, Encode(wire::FuncSetAttribute{kernel->here().wire, attribute, value}),
       static_cast<std::uint64_t>(attribute));
@@ -121,21 +123,21 @@ cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::si
   return cudaSuccess;
 }
 
-// The most dynamic shared memory with which so many blocks still share a multiprocessor.
+// The maximum of dynamic shared memory with which `blocks` blocks still share a multiprocessor.
 cudaError_t AvailableShared(std::size_t* bytes, const void* function, int blocks, int block_size) {
   if (!bytes || blocks <= 0 || block_size <= 0) return cudaErrorInvalidValue;
   int max_blocks = 0;
   TORPOR_TRY(Occupancy(&max_blocks, function, block_size, 0, 0));
   *bytes = 0;
   if (blocks > max_blocks) return cudaSuccess;
-  // What GPUs allot shared memory in.
+  // The granularity of shared memory on GPUs, in bytes.
   constexpr int kUnit = 128;
   const int share =
       DeviceAttribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / blocks / kUnit * kUnit -
       DeviceAttribute(cudaDevAttrReservedSharedMemoryPerBlock);
-  const int most = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  const int max = DeviceAttribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   const int fixed = FindKernel(function)->entry.static_shared_bytes;
-  *bytes = static_cast<std::size_t>(std::max(0, std::min(share, most) - fixed));
+  *bytes = static_cast<std::size_t>(std::max(0, std::min(share, max) - fixed));
   return cudaSuccess;
 }
 

@@ -9,7 +9,7 @@ namespace torpor::shim {
 void JitOptions::Report(const std::string& errors) const {
   WriteLog(cudaJitInfoLogBuffer, cudaJitInfoLogBufferSizeBytes, {});
   WriteLog(cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes, errors);
-  // The value itself is a float.
+  // CUDA passes the float itself in the pointer.
   constexpr float kNoTime = 0;
   if (void** const wall_time = Find(cudaJitWallTime))
     std::memcpy(wall_time, &kNoTime, sizeof kNoTime);

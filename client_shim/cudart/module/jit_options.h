@@ -6,14 +6,15 @@
 
 namespace torpor::shim {
 
-// The options with which a program has PTX compiled. They tune a compiler that runs elsewhere, so
-// only what it is to say is looked at. The driver's CUjit_option has the same numbers.
+// A program's options for compiling PTX. The compiler runs elsewhere and takes no tuning, so only
+// the log buffers matter. Refers to the program's arrays. The driver's CUjit_option has the same
+// numbers.
 class JitOptions {
  public:
   JitOptions(const cudaJitOption* options, void** values, unsigned count)
       : options_(options), values_(values), count_(options && values ? count : 0) {}
 
-  // Fills in the program's log buffers, and how much is in them. `errors` may be empty.
+  // Writes `errors`, perhaps empty, to the program's log buffers, and their filled sizes in bytes.
   void Report(const std::string& errors) const;
 
  private:

@@ -9,7 +9,7 @@
 
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/module/jit_options.h"
-#include "client_shim/cudart/module/module_image.h"
+#include "client_shim/cudart/module/module_code.h"
 #include "client_shim/cudart/module/modules.h"
 #include "client_shim/cudart/module/symbol_addresses.h"
 #include "client_shim/cudart/module/variable_address.h"
@@ -17,24 +17,25 @@
 namespace torpor::shim {
 namespace {
 
+// A module loaded at run time, with its kernels. A cudaLibrary_t is the address of a Library.
 struct Library {
   Module module;
-  std::vector<std::uint8_t> image;  // kept: after cudaDeviceReset it is loaded again
+  std::vector<std::uint8_t> code;  // kept for loading again after cudaDeviceReset
   std::map<std::string, Kernel> kernels;
 
-  std::mutex mutex;                           // guards the rest
-  std::map<std::string, Variable> variables;  // that were asked for
+  std::mutex mutex;                           // guards the members below
+  std::map<std::string, Variable> variables;  // requested by the program so far
 };
 using LibraryPtr = std::shared_ptr<Library>;
 
-// The live ones. A cudaLibrary_t is the library's address.
+// The live libraries. Thread-safe.
 class Libraries {
  public:
   void Add(LibraryPtr library) {
     std::lock_guard lock(mutex_);
     libraries_.emplace(library.get(), std::move(library));
   }
-  // Null if the handle is none.
+  // Returns null if no live library has the handle.
   LibraryPtr Find(cudaLibrary_t handle) {
     std::lock_guard lock(mutex_);
     const auto found = libraries_.find(reinterpret_cast<Library*>(handle));
@@ -69,6 +70,7 @@ cudaError_t UseLibrary(cudaLibrary_t handle, LibraryPtr& library) {
   return library ? LoadModule(library->module) : cudaErrorInvalidResourceHandle;
 }
 
+// Makes a Kernel of every kernel of the loaded module.
 void ListKernels(const LibraryPtr& library) {
   for (const auto& [name, entry] : library->module.kernels) {
     auto& [key, kernel] = *library->kernels.try_emplace(name).first;
@@ -79,10 +81,10 @@ void ListKernels(const LibraryPtr& library) {
   }
 }
 
-cudaError_t Load(cudaLibrary_t* out, std::vector<std::uint8_t> image, const JitOptions& options) {
+cudaError_t Load(cudaLibrary_t* out, std::vector<std::uint8_t> code, const JitOptions& options) {
   const auto library = std::make_shared<Library>();
-  library->image = std::move(image);
-  library->module.image = library->image;
+  library->code = std::move(code);
+  library->module.code = library->code;
   library->module.finds_variables = true;
   std::string reason;
   const cudaError_t error = LoadModule(library->module, &reason);
@@ -95,25 +97,25 @@ cudaError_t Load(cudaLibrary_t* out, std::vector<std::uint8_t> image, const JitO
   return cudaSuccess;
 }
 
-cudaError_t LoadData(cudaLibrary_t* library, const void* code, const JitOptions& options) {
+cudaError_t LoadData(cudaLibrary_t* library, const void* given, const JitOptions& options) {
   if (!library) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
-  std::vector<std::uint8_t> image;
-  TORPOR_TRY(CopyImage(code, image));
-  return Load(library, std::move(image), options);
+  std::vector<std::uint8_t> code;
+  TORPOR_TRY(CopyModuleCode(given, code));
+  return Load(library, std::move(code), options);
 }
 
 cudaError_t LoadFile(cudaLibrary_t* library, const char* path, const JitOptions& options) {
   if (!library) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
   std::vector<std::uint8_t> file;
-  TORPOR_TRY(ReadImageFile(path, file));
-  std::vector<std::uint8_t> image;
-  TORPOR_TRY(CopyImage(file.data(), image));
-  return Load(library, std::move(image), options);
+  TORPOR_TRY(ReadModuleFile(path, file));
+  std::vector<std::uint8_t> code;
+  TORPOR_TRY(CopyModuleCode(file.data(), code));
+  return Load(library, std::move(code), options);
 }
 
-// Nothing that the executor still knows may name the block.
+// Frees the block of the module's variables on the device in use, after the device's work.
 cudaError_t FreeVariables(Module& module) {
   const std::uint64_t block = std::exchange(module.variables_block.here(), 0);
   if (block == 0) return cudaSuccess;
@@ -121,7 +123,7 @@ cudaError_t FreeVariables(Module& module) {
   return Core().Free(block);
 }
 
-// From the device in use.
+// Unloads the library from the device in use.
 cudaError_t UnloadFrom(Library& library) {
   for (auto& [name, kernel] : library.kernels) TORPOR_TRY(ForgetKernel(kernel));
   for (const auto& [name, variable] : library.variables) ForgetSymbolAddress(&variable);

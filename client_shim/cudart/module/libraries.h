@@ -2,12 +2,12 @@
 
 #include <cuda_runtime_api.h>
 
-// Modules that a program loads at run time (cudaLibraryLoadData and its sisters), on which
-// libcuda.so.1 builds its own.
+// Modules loaded at run time (cudaLibraryLoadData and related calls). libcuda.so.1 builds its
+// modules on top.
 namespace torpor::shim {
 
-// The library of a kernel that was loaded. cudaErrorNotSupported for one that nvcc's code has
-// registered: what that belongs to has no handle.
+// Finds the library of a kernel loaded at run time. cudaErrorNotSupported for a kernel registered
+// by nvcc's code, whose module has no handle.
 cudaError_t FindLibraryOf(const void* function, cudaLibrary_t& library);
 
 }  // namespace torpor::shim

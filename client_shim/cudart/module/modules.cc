@@ -8,16 +8,17 @@
 
 #include "base/sha256.h"
 #include "client_shim/cudart/call/entry.h"
-#include "client_shim/cudart/module/module_image.h"
+#include "client_shim/cudart/module/module_code.h"
 #include "nvidia/fatbin_format.h"
 #include "proto/wire/relocatable_module.h"
 
 namespace torpor::shim {
 namespace {
 
-// CUDA's own limit for a kernel that was not given more by cudaFuncSetAttribute.
+// CUDA's limit of shared memory for kernels without a larger one by cudaFuncSetAttribute.
 constexpr std::uint64_t kDefaultSharedBytes = std::uint64_t{48} * 1024;
 
+// All modules, kernels and variables of the process. Thread-safe.
 class Registry {
  public:
   void AddModule(Module* module) {
@@ -42,7 +43,7 @@ class Registry {
     variable.module->variable_names.push_back(variable.name);
     variables_[host_variable] = std::move(variable);
   }
-  // `visit` must not register anything.
+  // Stops at the first error. `visit` must not register anything.
   template <typename Visit>
   cudaError_t VisitKernels(const Visit& visit) {
     std::shared_lock lock(mutex_);
@@ -80,9 +81,10 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// What is sent of a module: its image or fatbin where it lies, or its parts in `copy`.
-std::span<const std::uint8_t> ImageOf(const Module& module, std::vector<std::uint8_t>& copy) {
-  if (!module.image.empty()) return module.image;
+// The bytes of a module for the executor: code or fatbin in place, or linked parts encoded in
+// `copy`.
+std::span<const std::uint8_t> CodeOf(const Module& module, std::vector<std::uint8_t>& copy) {
+  if (!module.code.empty()) return module.code;
   if (module.parts == nullptr) return FatbinAt(module.fatbin);
   wire::RelocatableModule relocatable;
   relocatable.linked = FatbinAt(module.fatbin);
@@ -93,14 +95,15 @@ std::span<const std::uint8_t> ImageOf(const Module& module, std::vector<std::uin
   return copy;
 }
 
-cudaError_t Upload(std::span<const std::uint8_t> image, const Sha256Digest& hash) {
-  for (std::uint64_t at = 0; at < image.size();) {
+// Sends the module's bytes through the window, piece by piece.
+cudaError_t Upload(std::span<const std::uint8_t> code, const Sha256Digest& hash) {
+  for (std::uint64_t at = 0; at < code.size();) {
     WindowPiece piece;
-    TORPOR_TRY(Core().AcquireWindow(image.size() - at, piece));
-    std::memcpy(piece.data, image.data() + at, piece.bytes);
+    TORPOR_TRY(Core().AcquireWindow(code.size() - at, piece));
+    std::memcpy(piece.data, code.data() + at, piece.bytes);
     wire::ModuleUpload upload;
     upload.hash = hash;
-    upload.total_bytes = image.size();
+    upload.total_bytes = code.size();
     upload.at = at;
     upload.payload = wire::Payload::kWindow;
     upload.offset = piece.offset;
@@ -114,7 +117,7 @@ cudaError_t Upload(std::span<const std::uint8_t> image, const Sha256Digest& hash
   return cudaSuccess;
 }
 
-// The block of device memory in which the module's variables travel from GPU to GPU.
+// Allocates the block of device memory in which the module's variables travel from GPU to GPU.
 cudaError_t BindGlobals(std::uint64_t module, std::uint64_t globals_bytes, std::uint64_t& block) {
   block = 0;
   if (globals_bytes == 0) return cudaSuccess;
@@ -134,7 +137,7 @@ cudaError_t AskLoad(const wire::ModuleLoad& load, wire::ModuleLoadResult& result
   return reader.done() ? cudaSuccess : cudaErrorUnknown;
 }
 
-// Fills in what is the same on all devices, from the layout that the module's load gave.
+// Fills in the kernel's description, equal on all devices, from the result of the module's load.
 cudaError_t Describe(Kernel& kernel) {
   const Module& module = *kernel.module;
   const auto found = module.kernels.find(kernel.name);
@@ -147,18 +150,20 @@ cudaError_t Describe(Kernel& kernel) {
   return cudaSuccess;
 }
 
+// Loads by hash first; sends the bytes only to a node that lacks them. Call with the module's mutex
+// held.
 cudaError_t LoadLocked(Module& module, std::string* reason) {
   std::vector<std::uint8_t> copy;
-  const std::span<const std::uint8_t> image = ImageOf(module, copy);
+  const std::span<const std::uint8_t> code = CodeOf(module, copy);
   wire::ModuleLoad load;
   load.module = Core().MintHandle(HandleKind::kModule);
-  load.hash = Sha256(image.data(), image.size());
+  load.hash = Sha256(code.data(), code.size());
   load.variables = module.variable_names;
   load.finds_variables = module.finds_variables ? 1 : 0;
   wire::ModuleLoadResult result;
   TORPOR_TRY(AskLoad(load, result, reason));
   if (result.found == 0) {
-    TORPOR_TRY(Upload(image, load.hash));
+    TORPOR_TRY(Upload(code, load.hash));
     TORPOR_TRY(AskLoad(load, result, reason));
     if (result.found == 0) return cudaErrorInvalidKernelImage;
   }
@@ -169,7 +174,7 @@ cudaError_t LoadLocked(Module& module, std::string* reason) {
   module.wire.here() = load.module;
   for (wire::KernelEntry& kernel : result.kernels) {
     const std::string name = kernel.name;
-    module.kernels.emplace(name, std::move(kernel));  // those of another device are the same
+    module.kernels.emplace(name, std::move(kernel));  // every device has equal entries
   }
   module.loaded_on.AddCurrent();
   return cudaSuccess;
@@ -228,7 +233,7 @@ cudaError_t PrepareKernel(Kernel& kernel) {
   return cudaSuccess;
 }
 
-// Without a library there is no owner, and nothing is ever freed.
+// A registered kernel has no library, and is never freed.
 std::shared_ptr<Kernel> Hold(Kernel& kernel) { return {kernel.library.lock(), &kernel}; }
 
 cudaError_t LoadModule(Module& module, std::string* reason) {
@@ -253,7 +258,7 @@ void LeaveUnloaded(Module& module) {
 
 cudaError_t ForgetKernel(Kernel& kernel) {
   if (!kernel.ready_on.RemoveCurrent()) return cudaSuccess;
-  return Core().Destroy(kernel.here().wire, {});  // its module takes it along
+  return Core().Destroy(kernel.here().wire, {});  // unloading the module destroys the kernel
 }
 
 cudaError_t UnloadAllModules() {

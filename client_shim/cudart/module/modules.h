@@ -14,92 +14,101 @@
 #include "client_shim/cudart/call/per_device.h"
 #include "proto/cuda_api/cudart_commands.h"
 
-// What a program registers before main, and what becomes of it at first use. Registering only
-// remembers: a program may bring thousands of modules of which it uses ten.
+// Modules, kernels and variables of the program. Registration, before main, only takes notes: a
+// program may bring thousands of modules and use ten. Loading happens at first use, on the device
+// in use. Thread-safe; a module's mutex orders its loading.
 namespace torpor::shim {
 
 struct Module;
 
+// A kernel at the executor of a device: the handle and the limit of dynamic shared memory in bytes.
 struct KernelOnDevice {
   std::uint64_t wire = 0;
   std::atomic<std::uint64_t> max_dynamic_shared{0};
 };
 
-// A kernel; the cudaKernel_t that programs hold is its address. Registered ones are never freed.
+// A kernel; a cudaKernel_t is the address of a Kernel. Registered kernels are never freed.
 struct Kernel {
   Module* module = nullptr;
   const char* name = nullptr;  // mangled; lives as long as the kernel
   const void* host_function = nullptr;
-  std::weak_ptr<void> library;  // that it lives in; none if it is registered
+  std::weak_ptr<void> library;  // owner of a kernel loaded at run time; empty if registered
 
-  bool is_described = false;  // then these are filled in; guarded by the module's mutex
+  bool is_described = false;  // the next three are filled in; guarded by the module's mutex
   wire::KernelEntry entry;
   std::uint32_t parameter_bytes = 0;
 
-  // Made with these, since most kernels of a program are never used.
+  // Allocated with the description, since most kernels of a program are never used.
   std::unique_ptr<PerDevice<KernelOnDevice>> on_devices;
 
-  DeviceSet ready_on;  // there its executor knows it
+  DeviceSet ready_on;  // devices with an executor that knows the kernel
   KernelOnDevice& here() const { return on_devices->here(); }
 };
 
+// A __device__ or __constant__ variable of a module.
 struct Variable {
   Module* module = nullptr;
   std::string name;
   std::uint64_t bytes = 0;
 };
 
-// A fatbin, or several that are linked, and what they registered, never freed; or what a program
+// A fatbin, or several linked ones, with its registrations, never freed; or code that the program
 // loads at run time (libraries.cc).
 struct Module {
   const void* fatbin = nullptr;
-  const void* const* parts = nullptr;   // of relocatable device code: fatbins, the last is null
-  std::span<const std::uint8_t> image;  // what is loaded at run time, in place of a fatbin
+  const void* const* parts = nullptr;  // fatbins of relocatable device code, null at the end
+  std::span<const std::uint8_t> code;  // code loaded at run time, in place of a fatbin
   std::vector<std::string> variable_names;
-  bool finds_variables = false;  // it has variables that nothing has registered
+  bool finds_variables = false;  // the executor names variables that were not registered
 
   std::mutex mutex;  // guards loading
   DeviceSet loaded_on;
-  bool is_gone = false;  // the program has unloaded it for good
+  bool is_gone = false;  // unloaded by the program for good
   PerDevice<std::uint64_t> wire;
-  PerDevice<std::uint64_t> variables_block;  // address; 0: it has no variables
+  PerDevice<std::uint64_t> variables_block;  // address; 0 without variables
   std::unordered_map<std::string, wire::KernelEntry> kernels;
 };
 
+// For nvcc's static constructors. `wrapper`: nvcc's wrapper around a fatbin, alive until exit, as
+// are names and host pointers.
 Module* RegisterModule(const void* wrapper);
 void RegisterKernel(Module* module, const void* host_function, const char* name);
 void RegisterVariable(Module* module, const void* host_variable, const char* name,
                       std::uint64_t bytes);
 
-// Kernels and modules that come and go: FindKernel and UnloadAllModules know them meanwhile.
+// Kernels and modules loaded at run time: known to FindKernel and UnloadAllModules from Add to
+// Remove.
 void AddModule(Module* module);
 void RemoveModule(Module* module);
 void AddKernel(Kernel* kernel);
 void RemoveKernel(Kernel* kernel);
 
-// Makes the executor of the device in use load the module, if it has not. `reason` is set where the
-// executor gives one.
+// Has the executor of the device in use load the module, once. On failure `reason`, if not null,
+// gets the executor's message, if any.
 cudaError_t LoadModule(Module& module, std::string* reason = nullptr);
-// From the device in use; what is used of it again is loaded again.
+// Unloads the module from the device in use; a later use loads the module again.
 cudaError_t UnloadModule(Module& module);
-// The module is not loaded again, even if a graph still knows its kernels:
+// Bars the module from being loaded again, even for graphs with its kernels: later uses get
 // cudaErrorInvalidResourceHandle.
 void LeaveUnloaded(Module& module);
-// The kernel's handle at the executor goes; its module is about to.
+// Drops the kernel's handle at the executor, before the module is unloaded.
 cudaError_t ForgetKernel(Kernel& kernel);
 
-// The kernel that `function` names: a host function or a cudaKernel_t. Null if neither.
+// Finds the kernel of a host function or cudaKernel_t. Returns null for any other pointer.
 Kernel* FindKernel(const void* function);
-// The kernel, loaded. cudaErrorInvalidDeviceFunction if `function` names none.
+// The same with the kernel loaded on the device in use. cudaErrorInvalidDeviceFunction for a
+// pointer that names no kernel.
 cudaError_t UseKernel(const void* function, Kernel*& kernel);
+// Loads the kernel on the device in use. Costs an atomic load once the kernel is ready.
 cudaError_t PrepareKernel(Kernel& kernel);
-// The kernel, kept in memory.
+// Keeps the kernel, and the library that owns the kernel, alive.
 std::shared_ptr<Kernel> Hold(Kernel& kernel);
-// The variable whose host shadow is at `symbol`, its module loaded. cudaErrorInvalidSymbol.
+// Finds the variable of the host shadow `symbol` and loads the module. cudaErrorInvalidSymbol for
+// an unknown symbol.
 cudaError_t UseVariable(const void* symbol, const Variable*& variable);
 
-// Unloads every module from the device in use; what is used of it again is loaded again, with the
-// first values of its variables. No other thread uses CUDA meanwhile.
+// Unloads every module from the device in use (cudaDeviceReset). A later use loads a module again,
+// with the initial values of its variables. No other thread may use CUDA meanwhile.
 cudaError_t UnloadAllModules();
 
 }  // namespace torpor::shim

@@ -11,6 +11,7 @@
 namespace torpor::shim {
 namespace {
 
+// The addresses of variables on a device. Thread-safe.
 class SymbolAddresses {
  public:
   bool Add(const Variable* variable, std::uint64_t address, std::uint64_t bytes) {
@@ -43,7 +44,7 @@ class SymbolAddresses {
     return found == addresses_.end() ? SymbolSpan{}
                                      : SymbolSpan{found->second, bytes_.at(found->second)};
   }
-  // Bytes from `address` to the variable's end; 0 if it is in none.
+  // Bytes from `address` to the end of the variable; 0 outside all variables.
   std::uint64_t Room(std::uint64_t address) {
     std::shared_lock lock(mutex_);
     const auto after = bytes_.upper_bound(address);
@@ -58,7 +59,7 @@ class SymbolAddresses {
   std::unordered_map<const Variable*, std::uint64_t> addresses_;
 };
 
-// Of the device in use: drivers give variables of different GPUs the same address.
+// Per device, since drivers give variables of different GPUs equal addresses.
 SymbolAddresses& TheSymbolAddresses() {
   static auto* const addresses = new PerDevice<SymbolAddresses>();
   return addresses->here();

@@ -2,15 +2,17 @@
 
 #include <cstdint>
 
+// Addresses of variables as cudaGetSymbolAddress returned them, on the device in use. An address
+// stays valid until ForgetSymbolAddresses (cudaDeviceReset), although the variable may lie
+// elsewhere on another GPU. Thread-safe.
 namespace torpor::shim {
 
 struct Variable;
 
-// The address of a variable, which cudaGetSymbolAddress gave away: the same until
-// ForgetSymbolAddresses (cudaDeviceReset), although the variable lies elsewhere on another GPU.
-// False: another variable has it.
+// Notes a variable's address and size. Returns false if another variable or another address of the
+// variable is in the way.
 bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes);
-// All zero if it was not given away.
+// Where a variable lies; all zero while the program has not asked.
 struct SymbolSpan {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
@@ -19,7 +21,7 @@ SymbolSpan SymbolSpanOf(const Variable* variable);
 void ForgetSymbolAddress(const Variable* variable);
 void ForgetSymbolAddresses();
 
-// Bytes from `address` to the end of the variable that has it; 0 if none of the device in use does.
+// Bytes from `address` to the end of the variable that contains `address`; 0 outside all variables.
 std::uint64_t RoomInSymbol(std::uint64_t address);
 
 }  // namespace torpor::shim

@@ -7,8 +7,9 @@
 
 namespace torpor::shim {
 
-// Where the variable lies for the program, which remembers it. Its module is loaded;
-// cudaErrorInvalidSymbol if that has no such variable.
+// The address of a variable for the program: stable until cudaDeviceReset, translated by executors
+// of other GPUs. Call with the module loaded. cudaErrorInvalidSymbol if the loaded module lacks the
+// variable, cudaErrorNotSupported if two GPUs' variables collide.
 cudaError_t FindVariable(const Variable& variable, SymbolSpan& span);
 
 }  // namespace torpor::shim

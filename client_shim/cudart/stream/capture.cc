@@ -14,7 +14,7 @@
 namespace torpor::shim {
 namespace {
 
-// How many there are, for those that have no time to lock.
+// The number of captures, for a check without a lock on the path of a launch.
 std::atomic<int> captures_running{0};
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
@@ -25,6 +25,7 @@ std::vector<CapturePtr>& TheCaptures() {
 
 bool AnyCapture() { return captures_running.load(std::memory_order_acquire) != 0; }
 
+// Adds the nodes of `more` that `front` lacks.
 void Join(CaptureFront& front, const CaptureFront& more) {
   for (const GraphEdge& edge : more) {
     const bool known = std::any_of(front.begin(), front.end(),
@@ -33,6 +34,7 @@ void Join(CaptureFront& front, const CaptureFront& more) {
   }
 }
 
+// Makes the stream a participant, behind `front`.
 void Enter(const StreamPtr& stream, const CapturePtr& sequence, CaptureFront front) {
   sequence->streams.push_back(stream);
   stream->capture = std::make_shared<StreamCapture>();
@@ -40,7 +42,8 @@ void Enter(const StreamPtr& stream, const CapturePtr& sequence, CaptureFront fro
   stream->capture->front = std::move(front);
 }
 
-// Every node is behind the front of the stream that ends the capture, directly or not.
+// Whether the fronts of all participants lie, directly or not, before the front of the first
+// stream.
 bool IsJoined(const CaptureSequence& sequence) {
   std::vector<const GraphNode*> open;
   for (const GraphEdge& edge : sequence.streams.front()->capture->front) open.push_back(edge.node);
@@ -60,22 +63,22 @@ bool IsJoined(const CaptureSequence& sequence) {
                      [&](const StreamPtr& stream) { return is_reached(stream->capture->front); });
 }
 
-// The streams are as others again.
+// Ends a capture: the streams take commands again.
 void Finish(const CapturePtr& sequence) {
   for (const StreamPtr& member : sequence->streams) member->capture.reset();
   std::erase(TheCaptures(), sequence);
   --captures_running;
 }
 
-// The stream's valid capture.
+// Finds a stream in a valid capture.
 cudaError_t FindCapture(cudaStream_t handle, StreamPtr& stream) {
   TORPOR_TRY(FindStream(handle, stream));
   if (!stream->capture) return cudaErrorIllegalState;
   return stream->capture->sequence->is_valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
 }
 
-// What comes to the legacy stream of the device in use waits for its blocking ones, which hold
-// nothing yet.
+// Whether legacy-stream work of the device in use would have to wait for captured, unsent work of a
+// blocking stream.
 bool IsDisturbedByLegacy(const CaptureSequence& sequence) {
   return std::any_of(sequence.streams.begin(), sequence.streams.end(),
                      [](const StreamPtr& one) { return one->core == &Core() && IsBlocking(*one); });
@@ -91,19 +94,14 @@ bool IsCapturing(cudaStream_t handle) {
 }
 
 cudaError_t Capture(cudaStream_t handle, NodeWork work) {
-  GraphNode* ignored = nullptr;
-  return Capture(handle, std::move(work), ignored);
-}
-
-cudaError_t Capture(cudaStream_t handle, NodeWork work, GraphNode*& node) {
   const GraphLock lock;
   StreamPtr stream;
   TORPOR_TRY(FindCapture(handle, stream));
   StreamCapture& capture = *stream->capture;
   Graph& graph = *capture.sequence->graph;
-  node = &graph.Add(std::move(work));
-  for (const GraphEdge& edge : capture.front) graph.Connect(*edge.node, *node, edge.data);
-  capture.front = {{node, {}}};
+  GraphNode& node = graph.Add(std::move(work));
+  for (const GraphEdge& edge : capture.front) graph.Connect(*edge.node, node, edge.data);
+  capture.front = {{&node, {}}};
   return cudaSuccess;
 }
 
@@ -248,7 +246,7 @@ cudaError_t EndCapture(const StreamPtr& stream, cudaGraph_t& graph) {
   Finish(sequence);
   if (result != cudaSuccess) return result;
   graph = sequence->graph->handle();
-  (void)sequence->owned.release();  // the program's from now on
+  (void)sequence->owned.release();  // the program owns the graph from now on
   return cudaSuccess;
 }
 

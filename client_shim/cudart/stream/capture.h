@@ -9,49 +9,53 @@
 #include "client_shim/cudart/graph/node_work.h"
 #include "client_shim/cudart/stream/stream.h"
 
-// Captures: what is sent to a stream that takes part in one becomes nodes of a graph. An entry
-// that can be captured asks IsCapturing and hands its work to Capture; every other one is refused
-// by UseStream.
+// Stream capture: work for a capturing stream becomes nodes of a graph. Calls reach Capture through
+// the seam in submit.h; UseStream refuses a capturing stream to every other call. Functions that
+// take a cudaStream_t lock GraphLock themselves; streams that do not capture answer
+// cudaErrorIllegalState, broken captures cudaErrorStreamCaptureInvalidated.
 namespace torpor::shim {
 
 struct CaptureSequence;
 
-// What comes next in a capturing stream comes behind these.
+// The latest nodes of a capturing stream: dependencies of the stream's next node.
 using CaptureFront = std::vector<GraphEdge>;
 
-// An event that was recorded in a capturing stream. Guarded by GraphLock.
+// A record of an event in a capturing stream. Guarded by GraphLock.
 struct CapturedRecord {
   std::weak_ptr<CaptureSequence> capture;
   CaptureFront front;
 };
 
-// Whether the stream takes part in a capture, be it a broken one. Next to nothing while there is
-// no capture.
+// Whether the stream takes part in a capture, valid or broken. Costs one atomic load while the
+// process has no capture.
 bool IsCapturing(cudaStream_t stream);
 
-// Of a stream of which IsCapturing is true.
+// Adds a node behind the stream's front.
 cudaError_t Capture(cudaStream_t stream, NodeWork work);
-// Also gives the new node.
-cudaError_t Capture(cudaStream_t stream, NodeWork work, GraphNode*& node);
+// Notes the stream's front as the meaning of an event.
 cudaError_t CaptureRecord(cudaStream_t stream, CapturedRecord& record);
-
-// The stream, which may not capture yet, comes behind what the event stands for.
+// Puts the stream behind the record's nodes. A stream outside any capture joins the record's
+// capture.
 cudaError_t CaptureWait(cudaStream_t stream, const CapturedRecord& record);
 
-// Breaks the stream's capture. Gives `error` back.
+// Breaks the stream's capture. Returns `error` if the capture was valid.
 cudaError_t InvalidateCapture(cudaStream_t stream, cudaError_t error);
 
-// For a call that cannot be captured: breaks the captures that it would disturb, and says so.
+// Called before commands that no graph can hold: breaks every capture that work on `stream` would
+// disturb and returns CUDA's error; cudaSuccess if no capture is concerned.
 cudaError_t RefuseCaptured(const StreamPtr& stream);
-// The stream is about to be destroyed. What it has captured stays, and must still be joined. A
-// stream that began a capture is refused.
+
+// Takes a stream out of its capture before the stream is destroyed. The captured nodes stay and
+// must still be joined. Refuses the stream that began the capture.
 cudaError_t LeaveCapture(const StreamPtr& stream);
-// The stream ends with its thread: a capture that it began does too.
+// Ends the part of a thread's default stream with the thread, and any capture begun by the stream.
 void AbandonCapture(const StreamPtr& stream);
-// Those of the device in use end, and their graphs with them (cudaDeviceReset).
+// Ends all captures of the device in use and drops their graphs (cudaDeviceReset).
 void AbandonCaptures();
-// For a call that may synchronise without a word: refused while this thread captures, or any
-// other in global mode, unless this thread has said that it knows (relaxed mode).
+
+// Called by entries that may synchronise implicitly. Breaks captures and returns
+// cudaErrorStreamCaptureUnsupported while this thread captures, or any thread captures in global
+// mode, unless this thread is in relaxed mode.
 cudaError_t RefuseUnsafe();
 
 }  // namespace torpor::shim

@@ -11,7 +11,7 @@ bool IsMode(cudaStreamCaptureMode mode) {
   return mode >= cudaStreamCaptureModeGlobal && mode <= cudaStreamCaptureModeRelaxed;
 }
 
-// Nodes of `graph` as dependencies of what comes next.
+// Reads a program's list of nodes of `graph` as dependencies of the next node.
 cudaError_t ReadFront(const Graph& graph, const cudaGraphNode_t* nodes,
                       const cudaGraphEdgeData* edges, std::size_t count, CaptureFront& front) {
   if (count > 0 && !nodes) return cudaErrorInvalidValue;
@@ -69,7 +69,7 @@ cudaError_t TellStatus(cudaStream_t handle, cudaStreamCaptureStatus* status) {
   return cudaSuccess;
 }
 
-// Where a program wants what is known of a capture; each but the status may be null.
+// The program's places for facts about a capture; all but `status` may be null.
 struct CaptureInfo {
   cudaStreamCaptureStatus* status;
   unsigned long long* id;
@@ -80,7 +80,7 @@ struct CaptureInfo {
 };
 
 cudaError_t TellInfo(cudaStream_t handle, const CaptureInfo& info) {
-  const GraphLock lock;  // the capture that is told of does not end meanwhile
+  const GraphLock lock;  // keeps the capture from ending meanwhile
   TORPOR_TRY(TellStatus(handle, info.status));
   if (*info.status != cudaStreamCaptureStatusActive) return cudaSuccess;
   StreamPtr stream;

@@ -8,18 +8,20 @@
 
 #include "client_shim/cudart/stream/capture.h"
 
-// The state of captures, for those that begin and end them. All under GraphLock.
+// The state of captures, for the entries that begin, end and describe captures. Call with GraphLock
+// held.
 namespace torpor::shim {
 
+// A capture from cudaStreamBeginCapture to cudaStreamEndCapture, with all its streams.
 struct CaptureSequence {
   unsigned long long id = 0;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
-  std::thread::id thread;        // that began it
+  std::thread::id thread;        // the thread that began the capture
   Graph* graph = nullptr;        // being built
-  std::unique_ptr<Graph> owned;  // the same, unless it is the program's
+  std::unique_ptr<Graph> owned;  // `graph`, unless the program owns the graph
   bool is_valid = true;
-  std::vector<StreamPtr> streams;  // that take part, the one that began it first
-  CaptureFront left;               // of streams that are gone
+  std::vector<StreamPtr> streams;  // all participants; the first began the capture
+  CaptureFront left;               // fronts of destroyed streams
 };
 using CapturePtr = std::shared_ptr<CaptureSequence>;
 
@@ -27,21 +29,23 @@ using CapturePtr = std::shared_ptr<CaptureSequence>;
 struct StreamCapture {
   CapturePtr sequence;
   CaptureFront front;
-  // What cudaStreamGetCaptureInfo has given away: valid until the stream's next call.
+  // Arrays returned by cudaStreamGetCaptureInfo; valid until the stream's next call.
   std::vector<cudaGraphNode_t> told_nodes;
   std::vector<cudaGraphEdgeData> told_edges;
 };
 
-// Into `graph`, which is the program's, or, with null, a new one.
+// Begins a capture into the program's `graph`, or into a new graph if null. The first node comes
+// behind `front`.
 cudaError_t BeginCapture(const StreamPtr& stream, cudaStreamCaptureMode mode, Graph* graph,
                          CaptureFront front);
-// `graph`: null unless the capture was a success.
+// Ends the capture begun by `stream`. On success the program owns `graph`; on failure `graph` is
+// null and the captured nodes are gone.
 cudaError_t EndCapture(const StreamPtr& stream, cudaGraph_t& graph);
 
-// Whether some stream that captures is one for which the legacy stream waits.
+// Whether the legacy stream of the device in use waits for any capturing stream.
 bool LegacyDisturbsCapture();
 
-// The thread's mode for calls that may synchronise; gives the earlier one back.
+// Sets the thread's mode for calls that may synchronise; returns the earlier mode.
 cudaStreamCaptureMode ExchangeThreadMode(cudaStreamCaptureMode mode);
 
 }  // namespace torpor::shim

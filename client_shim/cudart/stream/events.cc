@@ -13,28 +13,31 @@
 #include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/host_functions.h"
 #include "client_shim/cudart/stream/streams.h"
+#include "client_shim/cudart/stream/submit.h"
 
 namespace torpor::shim {
 namespace {
 
+// An event of the program; a cudaEvent_t is the event's wire name.
 struct Event {
-  ClientCore* core = nullptr;  // of its device
+  ClientCore* core = nullptr;  // of the event's device
   std::uint64_t wire = 0;
   unsigned flags = 0;
-  // 0 where the page has no slot left: such an event's queries wait.
+  // 0 if the completion page had no free slot; queries of such an event wait.
   std::uint32_t slot = 0;
   std::atomic<std::uint64_t> recorded_value{0};  // 0: never recorded
   std::atomic<bool> is_recorded{false};
-  // Set where its latest record was captured: then it stands for nodes, not for a moment.
+  // Set if the latest record was captured: the event then stands for nodes, not for a moment.
   std::atomic<bool> is_captured{false};
   CapturedRecord captured;
-  // Of an event that processes share, which has nothing of the above but core and flags; `wire` is
-  // only its name in this process.
+  // Set for an event shared among processes. Such an event uses core and flags only; `wire` is a
+  // name in this process.
   std::optional<SharedEvent> shared;
-  bool is_foreign = false;  // another process has created it
+  bool is_foreign = false;  // created by another process
 };
 using EventPtr = std::shared_ptr<Event>;
 
+// All live events by wire name. Thread-safe.
 class Events {
  public:
   void Insert(const EventPtr& event) {
@@ -139,29 +142,38 @@ cudaError_t RecordOn(Event& event, const Stream& stream, unsigned flags) {
   if (event.shared) return RecordSharedEvent(*event.shared, stream);
   const std::uint64_t value = event.slot == 0 ? 0 : Core().NextSlotValue(event.slot);
   TORPOR_TRY(Send(wire::EventRecord{event.wire, stream.wire, flags, event.slot, value}));
-  event.recorded_value = value;  // nobody reaches a record that was not sent
+  event.recorded_value = value;  // only after sending: an unsent record would never complete
   event.is_recorded = true;
   event.is_captured = false;
   return cudaSuccess;
 }
 
-cudaError_t CaptureRecordOf(Event& event, cudaStream_t stream, unsigned flags) {
-  if (event.shared) return InvalidateCapture(stream, cudaErrorNotSupported);
-  if ((flags & cudaEventRecordExternal) != 0)
-    return Capture(stream, EventRecordWork{HandleOf(event)});
-  TORPOR_TRY(CaptureRecord(stream, event.captured));
-  event.is_captured = true;
-  return cudaSuccess;
-}
+// A record of an event. Captured, the record stands for the nodes captured so far and becomes a
+// node only if the program asked for an external one.
+struct RecordWork {
+  Event& event;
+  unsigned flags = 0;
 
-cudaError_t Record(cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags) {
+  cudaError_t CaptureOn(cudaStream_t stream) const {
+    if (event.shared) return InvalidateCapture(stream, cudaErrorNotSupported);
+    if ((flags & cudaEventRecordExternal) != 0)
+      return Capture(stream, EventRecordWork{HandleOf(event)});
+    TORPOR_TRY(CaptureRecord(stream, event.captured));
+    event.is_captured = true;
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    if (flags != cudaEventRecordDefault) return cudaErrorInvalidValue;
+    StreamPtr stream;
+    TORPOR_TRY(UseStream(handle, stream));
+    return RecordOn(event, *stream, flags);
+  }
+};
+
+cudaError_t Record(cudaEvent_t handle, cudaStream_t stream, unsigned flags) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
-  if (IsCapturing(stream_handle)) return CaptureRecordOf(*event, stream_handle, flags);
-  if (flags != cudaEventRecordDefault) return cudaErrorInvalidValue;
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(stream_handle, stream));
-  return RecordOn(*event, *stream, flags);
+  return Submit(stream, RecordWork{*event, flags});
 }
 
 cudaError_t Query(cudaEvent_t handle) {
@@ -194,7 +206,7 @@ cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
   const bool timed = ((start->flags | end->flags) & cudaEventDisableTiming) == 0;
   const bool is_comparable = start->core == end->core && start->is_recorded && end->is_recorded;
   if (!timed || !is_comparable) return cudaErrorInvalidResourceHandle;
-  // The page may be ahead of the batch, never behind what an executor answered.
+  // The completion page may be ahead of the batch, never behind an executor's answer.
   TORPOR_TRY(Core().Flush());
   const bool known = start->slot != 0 && end->slot != 0;
   if (known && !(IsComplete(*start) && IsComplete(*end))) return cudaErrorNotReady;
@@ -204,7 +216,7 @@ cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
   return cudaSuccess;
 }
 
-// The other device's executor writes the event's mark where the stream's own device waits for it.
+// Has the stream's device wait for the mark that the event's device writes to the completion page.
 cudaError_t WaitOnOtherDevice(const Event& event, const Stream& stream) {
   if (IsComplete(event)) return cudaSuccess;
   if (event.slot == 0) {
@@ -212,7 +224,7 @@ cudaError_t WaitOnOtherDevice(const Event& event, const Stream& stream) {
     UseCore(*event.core);
     return Ask(wire::EventSynchronize{event.wire});
   }
-  // The record goes first, or the wait might be for what waits in our own batch for ever.
+  // Flushes the record first; otherwise the wait might block on a record in our own batch forever.
   TORPOR_TRY(event.core->Flush());
   return Send(wire::StreamWaitMark{stream.wire, event.core->session().session_id, event.slot,
                                    event.recorded_value});
@@ -225,20 +237,31 @@ cudaError_t WaitOn(const Event& event, const Stream& stream) {
   return Send(wire::StreamWaitEvent{stream.wire, event.wire, cudaEventWaitDefault});
 }
 
-cudaError_t StreamWait(cudaStream_t stream_handle, cudaEvent_t handle, unsigned flags) {
+// A stream's wait for an event whose latest record was not captured. A capture takes only external
+// waits.
+struct WaitWork {
+  const Event& event;
+  unsigned flags = 0;
+
+  cudaError_t CaptureOn(cudaStream_t stream) const {
+    if (event.shared) return InvalidateCapture(stream, cudaErrorNotSupported);
+    if ((flags & cudaEventWaitExternal) == 0)
+      return InvalidateCapture(stream, cudaErrorStreamCaptureIsolation);
+    return Capture(stream, EventWaitWork{HandleOf(event)});
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
+    StreamPtr stream;
+    TORPOR_TRY(UseStream(handle, stream));
+    return WaitOn(event, *stream);
+  }
+};
+
+cudaError_t StreamWait(cudaStream_t stream, cudaEvent_t handle, unsigned flags) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
-  if (event->is_captured) return CaptureWait(stream_handle, event->captured);
-  if (IsCapturing(stream_handle)) {
-    if (event->shared) return InvalidateCapture(stream_handle, cudaErrorNotSupported);
-    if ((flags & cudaEventWaitExternal) == 0)
-      return InvalidateCapture(stream_handle, cudaErrorStreamCaptureIsolation);
-    return Capture(stream_handle, EventWaitWork{handle});
-  }
-  if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(stream_handle, stream));
-  return WaitOn(*event, *stream);
+  return event->is_captured ? CaptureWait(stream, event->captured)
+                            : Submit(stream, WaitWork{*event, flags});
 }
 
 }  // namespace
@@ -279,7 +302,7 @@ cudaError_t OpenSharedEvent(const SharedEvent& shared, cudaEvent_t& out) {
     return is_own ? cudaErrorDeviceUninitialized : cudaSuccess;
   });
   TORPOR_TRY(own);
-  // The executor knows whether there is such a process, of this function.
+  // The executor knows whether a process of this function has the event.
   const cudaError_t found = QuerySharedEvent(shared);
   if (found != cudaSuccess && found != cudaErrorNotReady) return found;
   const EventPtr event = NewEvent(cudaEventDisableTiming | cudaEventInterprocess);

@@ -5,23 +5,25 @@
 #include "client_shim/cudart/stream/shared_events.h"
 #include "client_shim/cudart/stream/stream.h"
 
+// Events. The functions turn to the event's device; any thread may call.
 namespace torpor::shim {
 
-// What cudaEventRecord and cudaStreamWaitEvent do on a stream that is ready for a command.
+// cudaEventRecord and cudaStreamWaitEvent without captures, on a stream ready for a command.
 cudaError_t RecordEvent(cudaEvent_t event, const Stream& stream);
 cudaError_t AwaitEvent(cudaEvent_t event, const Stream& stream);
 
-// For a graph's node: cudaErrorInvalidResourceHandle if there is no such event,
-// cudaErrorNotSupported if it is shared among processes.
+// Checks an event for a graph's node: cudaErrorInvalidResourceHandle for an unknown event,
+// cudaErrorNotSupported for an event shared among processes.
 cudaError_t CheckEvent(cudaEvent_t event);
 
-// What lets other processes open an event that this one has created with cudaEventInterprocess;
-// cudaErrorInvalidResourceHandle for any other.
+// Gives the identity under which other processes open an event. cudaErrorInvalidResourceHandle
+// unless this process created the event with cudaEventInterprocess.
 cudaError_t FindSharedEvent(cudaEvent_t event, SharedEvent& shared);
-// An event of the device in use; CUDA's error if it is this process's own, or no process has it.
+// Opens another process's event for the device in use. cudaErrorDeviceUninitialized for an event of
+// this process; the executor's error if no process of the function has the event.
 cudaError_t OpenSharedEvent(const SharedEvent& shared, cudaEvent_t& event);
 
-// Destroys every event that the program made.
+// Destroys every event of the device in use (cudaDeviceReset).
 cudaError_t DestroyAllEvents();
 
 }  // namespace torpor::shim

@@ -6,13 +6,13 @@
 
 namespace torpor::shim {
 
-// Frees by `free` when nothing uses the memory any more: CUDA's cudaFree synchronises for this.
-// An error of earlier work, or a lost GPU, is told and keeps nothing alive.
+// Waits for all devices, then frees memory by `free()`; cudaFree synchronises likewise. Frees even
+// if earlier work failed or the GPU is lost, and returns the first error.
 template <typename Free>
 cudaError_t FreeUnused(const Free& free) {
   TORPOR_TRY(RefuseUnsafe());
   TORPOR_TRY(AwaitAllHostFunctions());
-  // Another device may use it as well.
+  // Other devices may use the memory as well.
   const cudaError_t earlier = ForEachDevice(
       [] { return Core().IsDrained() ? cudaSuccess : Ask(wire::DeviceSynchronize{}); });
   const cudaError_t freed = free();

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::chrono::microseconds kPoll{50};
 
+// A function waiting for its stream.
 struct Queued {
   StreamPtr stream;
   ClientCore* core = nullptr;
@@ -24,6 +25,7 @@ struct Queued {
 
 thread_local bool on_host_function_thread = false;
 
+// All queued functions, and the thread that runs them. Thread-safe.
 class Queue {
  public:
   void Add(Queued queued) {
@@ -39,7 +41,7 @@ class Queue {
 
   int count() const { return count_.load(std::memory_order_acquire); }
 
-  // None is left that a command of `stream` comes behind.
+  // Whether no function is left that a command of `stream` must follow.
   bool IsReady(const Stream& stream) const {
     if (IsLegacy(stream)) return of_blocking_ == 0;
     return stream.host_functions == 0 && (!IsBlocking(stream) || of_legacy_ == 0);
@@ -59,7 +61,7 @@ class Queue {
     if (IsBlocking(stream)) of_blocking_ += change;
   }
 
-  // The first entry of its stream that the stream has come to, if there is one.
+  // Finds an entry that is first of its stream and reached by the stream, or whose session failed.
   std::list<Queued>::iterator Ready() {
     for (auto entry = queue_.begin(); entry != queue_.end(); ++entry) {
       const bool is_first = std::none_of(queue_.begin(), entry, [&](const Queued& earlier) {
@@ -98,10 +100,10 @@ class Queue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Queued> queue_;
-  // Queued and not finished.
+  // Functions queued and unfinished: all, of legacy streams, of blocking streams.
   std::atomic<int> count_{0};
   std::atomic<int> of_legacy_{0};
-  std::atomic<int> of_blocking_{0};  // the legacy stream among them
+  std::atomic<int> of_blocking_{0};  // including legacy streams
   bool started_ = false;
 };
 

@@ -5,19 +5,21 @@
 #include "client_shim/cudart/stream/stream.h"
 
 // Functions of the program that run in stream order (cudaLaunchHostFunc, cudaStreamAddCallback).
-// They run on one thread of the shim. Commands that are issued later and that CUDA orders behind
-// the function are held back in the calling thread until it has run: those of the same stream, of
-// the legacy stream if this is a blocking one, and of every blocking stream if this is the legacy
-// one. A completion slot tells when the stream has come to it.
+// A single thread of the shim runs all functions. A completion slot shows when the stream reaches a
+// function. Later commands that CUDA orders behind the function wait in their calling thread until
+// the function has run: commands of the same stream, of the legacy stream if the function's stream
+// is blocking, and of every blocking stream if the function's stream is the legacy stream.
 namespace torpor::shim {
 
-// `run` gets the stream's state: cudaSuccess or the session's sticky error.
+// Queues `run` behind the work of `stream`. `run` gets cudaSuccess or the session's sticky error.
+// cudaErrorMemoryAllocation without a free completion slot.
 cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaError_t)> run);
 
-// Waits until the functions that a command of `stream` must follow have run. Cheap where none is
-// queued. cudaErrorNotPermitted inside a host function, which may not call CUDA.
+// Blocks until every function has run that a command of `stream` must follow. Costs an atomic load
+// while no function is queued. cudaErrorNotPermitted inside a host function, where CUDA forbids
+// calls.
 cudaError_t AwaitHostFunctions(const Stream& stream);
-// Likewise for what waits for the whole device.
+// The same before a wait for the whole device: blocks until all functions have run.
 cudaError_t AwaitAllHostFunctions();
 
 }  // namespace torpor::shim

@@ -12,8 +12,8 @@
 namespace torpor::shim {
 namespace {
 
-// Numbers of records are larger than any value of the core's own use of a slot: a slot that has had
-// some never goes back to the core.
+// Numbers of records exceed all values of the core's own use of a slot, so a slot once used for
+// records never returns to the core.
 class FreeSlots {
  public:
   bool Take(SharedEvent& event) {
@@ -69,8 +69,8 @@ cudaError_t QuerySharedEvent(const SharedEvent& event) {
   return result.is_complete != 0 ? cudaSuccess : cudaErrorNotReady;
 }
 
-// Asks again and again: an executor's thread that waited could not hear this process meanwhile, of
-// whose other threads' work the event's may wait itself.
+// Polls: an executor thread blocked on the event could not serve this process, and the event may
+// depend on work of the process's other threads.
 cudaError_t SynchronizeSharedEvent(const SharedEvent& event) {
   constexpr std::chrono::microseconds kLongestPause{1000};
   std::chrono::microseconds pause{20};

@@ -4,10 +4,10 @@
 
 #include "client_shim/cudart/stream/stream.h"
 
-// Events that processes share (cudaEventInterprocess). Their state is two slots of their creator's
-// completion page, which executors read and write for whoever names them. Each call is answered: a
-// process may tell another of its record as soon as the call has returned, and a wait is for what
-// was recorded when it was made. All speak to the device in use.
+// Events shared among processes (cudaEventInterprocess). The state is two slots of the creator's
+// completion page; executors read and write the slots for every process that names the event. Every
+// call is synchronous: a process may announce a record as soon as the call has returned, and a wait
+// covers the record that was latest when the wait was made. All functions use the device in use.
 namespace torpor::shim {
 
 struct SharedEvent {
@@ -18,13 +18,14 @@ struct SharedEvent {
 
 // cudaErrorMemoryAllocation if the completion page has no room.
 cudaError_t AllotSharedEvent(SharedEvent& event);
-// Only of the process that has created it. Its slots are for other shared events from now on.
+// Returns the slots for reuse by other shared events. Only the creating process may call.
 void FreeSharedEvent(const SharedEvent& event);
 
 cudaError_t RecordSharedEvent(const SharedEvent& event, const Stream& stream);
 cudaError_t AwaitSharedEvent(const SharedEvent& event, const Stream& stream);
-// cudaErrorNotReady if its latest record is not complete.
+// cudaErrorNotReady while the latest record is incomplete.
 cudaError_t QuerySharedEvent(const SharedEvent& event);
+// Blocks, polling, until the latest record is complete.
 cudaError_t SynchronizeSharedEvent(const SharedEvent& event);
 
 }  // namespace torpor::shim

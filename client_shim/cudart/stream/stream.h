@@ -14,21 +14,21 @@ namespace torpor::shim {
 
 struct StreamCapture;
 
-// What the client knows of a stream. Shared: a stream may be destroyed while another thread
-// still names it.
+// A stream as the client keeps it. Shared ownership: another thread may still name a stream that is
+// being destroyed. Any thread may read the constant fields; atomics and the mutex guard the others.
 struct Stream {
-  ClientCore* core = nullptr;  // of its device; the legacy stream, which each device has, has none
-  std::uint64_t wire = 0;      // as commands name it; 0 is the legacy default stream
+  ClientCore* core = nullptr;  // of the stream's device; null for each device's legacy stream
+  std::uint64_t wire = 0;      // the name in commands; 0 is the legacy default stream
   unsigned flags = 0;
   int priority = 0;
   bool is_default = false;             // the legacy stream or a thread's
   std::atomic<int> host_functions{0};  // queued and not finished
-  // The core's count of commands when the program last waited for it; its first command is 1.
+  // The core's count of commands (from 1) when the program last waited for the stream.
   std::atomic<std::uint64_t> idle_commands{0};
-  // The same count behind copies out of pageable memory, if they were all that it was sent since.
+  // The same count behind copies out of pageable memory, if the stream got only copies since.
   std::atomic<std::uint64_t> upload_commands{0};
 
-  // Set while what is sent to it goes into a graph; guarded by GraphLock.
+  // Set while the stream's work goes into a graph; guarded by GraphLock.
   std::shared_ptr<StreamCapture> capture;
 
   std::mutex mutex;  // guards the attributes and the mark of the last query
@@ -40,7 +40,7 @@ struct Stream {
 
 using StreamPtr = std::shared_ptr<Stream>;
 
-// Whether it is the legacy default stream, which waits for the blocking ones and they for it.
+// Whether the stream is the legacy default stream: ordered with every blocking stream, both ways.
 inline bool IsLegacy(const Stream& stream) { return stream.wire == 0; }
 inline bool IsBlocking(const Stream& stream) { return (stream.flags & cudaStreamNonBlocking) == 0; }
 

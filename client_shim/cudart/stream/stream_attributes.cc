@@ -4,7 +4,8 @@
 namespace torpor::shim {
 namespace {
 
-// All of them only tune: they are kept for who asks, and change nothing.
+// Attributes of streams. All attributes only tune, so the client keeps them for queries and sends
+// nothing.
 bool IsKnown(cudaStreamAttrID attribute) {
   switch (attribute) {
     case cudaStreamAttributeAccessPolicyWindow:

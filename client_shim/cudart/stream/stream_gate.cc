@@ -10,9 +10,10 @@
 namespace torpor::shim {
 namespace {
 
-// Handles of streams are their addresses to programs too.
+// A program's handle of a stream is the wire name.
 cudaStream_t StreamOf(std::uint64_t handle) { return reinterpret_cast<cudaStream_t>(handle); }
 
+// The gate for other libraries' work: captures or orders the work as the runtime would its own.
 class RuntimesGate final : public StreamGate {
  public:
   bool IsCapturing(std::uint64_t stream) override {
@@ -32,7 +33,7 @@ class RuntimesGate final : public StreamGate {
     const OwnCalls own_calls;
     StreamPtr stream;
     const cudaError_t error = UseStream(StreamOf(handle), stream);
-    // A thread's default stream that the runtime has not met is known by its name.
+    // The wire name may be of a per-thread default stream that the runtime has not used yet.
     return error == cudaErrorInvalidResourceHandle ? UseStream(cudaStreamPerThread, stream) : error;
   }
 };

@@ -2,8 +2,8 @@
 
 namespace torpor::shim {
 
-// From now on other libraries' work on streams passes libcudart's StreamGate: there are captures or
-// host functions that it must heed.
+// Puts libcudart's StreamGate before the work that other libraries send to streams. Called with the
+// first capture or host function; the gate stays until the process ends.
 void OpenStreamGate();
 
 }  // namespace torpor::shim

@@ -15,15 +15,18 @@
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/stream/capture.h"
 #include "client_shim/cudart/stream/host_functions.h"
+#include "client_shim/cudart/stream/submit.h"
 
 namespace torpor::shim {
 namespace {
 
-constexpr int kLeastPriority = 0;
-// How long a query waits for an idle stream's mark; a busy stream's costs it once a mark.
+constexpr int kLowestPriority = 0;
+// How long a query waits for a mark: usually less for an idle stream, all of it for a busy stream,
+// once a mark.
 constexpr std::chrono::microseconds kMarkPatience{500};
 constexpr std::chrono::microseconds kMarkPoll{20};
 
+// All live streams: a legacy stream for each device, the others by wire name. Thread-safe.
 class Streams {
  public:
   Streams() {
@@ -66,12 +69,11 @@ Streams& TheStreams() {
   return *streams;
 }
 
-// By device. Trivial, so that calls from exit handlers may still use it.
+// Wire names by device. A trivial type, usable in calls from exit handlers.
 using PerThreadStreams = std::uint64_t[wire::kMaxDevices];
 thread_local PerThreadStreams per_thread_streams;
 
-// The core destroys a thread's default stream when the thread ends; what is kept of it here goes
-// then too.
+// Forgets a thread's default stream at the end of the thread; the core destroys the stream itself.
 void ForgetPerThread(std::uint64_t wire) {
   if (Begin() != cudaSuccess) return;  // a forked child may not take a lock
   const StreamPtr stream = TheStreams().Find(wire);
@@ -87,6 +89,7 @@ void ForgetAllPerThread(void* wires) {
     if (wire != 0) ForgetPerThread(std::exchange(wire, 0));
 }
 
+// The calling thread's default stream on the device in use, made at first use.
 StreamPtr PerThread() {
   const std::uint64_t wire = Core().PerThreadStream();
   if (StreamPtr known = TheStreams().Find(wire)) return known;
@@ -132,22 +135,21 @@ cudaError_t DestroyStream(cudaStream_t handle) {
   return Destroy(*stream);
 }
 
-// The core's count of commands when the whole device was last known to be idle.
+// The core's count of commands when the device was last known to be idle.
 PerDevice<std::atomic<std::uint64_t>> device_idle_commands;
 
-// Whether the program has waited for it, or for its device, and nothing at all was enqueued since,
-// by whichever library.
+// Whether the program has waited for the stream or the device, and no library has enqueued anything
+// since.
 bool IsKnownIdle(const Stream& stream) {
   const std::uint64_t commands = Core().CommandCount();
   return stream.idle_commands == commands || device_idle_commands.here() == commands;
 }
 
-// Whether only later commands of this session, which stay in their order, can see what uploads
-// write.
+// Whether only later commands of this session, which stay in order, can see bytes of uploads.
 bool NobodySeesUploads() { return Core().HasMemoryAlone() && !UsesManagedVariables(); }
 
-// Uploads are not waited for, as by PyTorch behind each input: a fence keeps what comes later, in
-// whatever stream, behind them.
+// Does not wait for uploads alone, since PyTorch synchronises after each input: a fence keeps later
+// work of all streams behind the uploads.
 cudaError_t Synchronize(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
@@ -169,13 +171,12 @@ bool MarkIsReached(const Stream& stream) {
   return Core().SlotValue(stream.slot) >= stream.marked_value;
 }
 
-// Puts a mark behind everything that was enqueued so far, and gives a stream that is idle the time
-// to reach it.
+// Puts a mark behind all work so far, and gives an idle stream the time to reach the mark.
 cudaError_t PlaceMark(Stream& stream) {
   const std::uint64_t commands = Core().CommandCount();
   const std::uint64_t value = Core().NextSlotValue(stream.slot);
   TORPOR_TRY(Send(wire::StreamMark{stream.wire, stream.slot, value}));
-  stream.marked_value = value;  // nobody reaches a mark that was not sent
+  stream.marked_value = value;  // only after sending: an unsent mark is never reached
   TORPOR_TRY(Core().Flush());
   stream.marked_commands = commands + 1;
   const auto patience = std::chrono::steady_clock::now() + kMarkPatience;
@@ -184,9 +185,9 @@ cudaError_t PlaceMark(Stream& stream) {
   return cudaSuccess;
 }
 
-// The state of a stream is learnt by a mark behind its work and read from the completion page.
-// A mark that is not reached answers at once; one that is reached answers as long as nothing at
-// all was enqueued behind it, by whichever library.
+// Learns a stream's state from a mark behind the stream's work, read from the completion page. A
+// pending mark answers "not ready" at once. A reached mark answers "done" until any library
+// enqueues more; then a new mark is needed.
 cudaError_t Query(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
@@ -209,15 +210,22 @@ cudaError_t AddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void
       stream, [handle, callback, data](cudaError_t state) { callback(handle, state, data); });
 }
 
-cudaError_t LaunchHostFunction(cudaStream_t handle, cudaHostFn_t function, void* data) {
-  if (!function) return cudaErrorInvalidValue;
-  if (IsCapturing(handle)) return Capture(handle, HostWork{function, data});
-  StreamPtr stream;
-  TORPOR_TRY(UseStream(handle, stream));
-  return QueueHostFunction(stream, [function, data](cudaError_t state) {
-    if (state == cudaSuccess) function(data);
-  });
-}
+struct HostFunctionWork {
+  cudaHostFn_t function = nullptr;
+  void* data = nullptr;
+
+  cudaError_t MakeNode(NodeWork& node) const {
+    node = HostWork{{function, data}};
+    return cudaSuccess;
+  }
+  cudaError_t Send(cudaStream_t handle) const {
+    StreamPtr stream;
+    TORPOR_TRY(UseStream(handle, stream));
+    return QueueHostFunction(stream, [run = function, argument = data](cudaError_t state) {
+      if (state == cudaSuccess) run(argument);
+    });
+  }
+};
 
 }  // namespace
 
@@ -269,11 +277,11 @@ cudaError_t DestroyAllStreams() {
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return Entry([&] { return CreateStream(stream, cudaStreamDefault, kLeastPriority); });
+  return Entry([&] { return CreateStream(stream, cudaStreamDefault, kLowestPriority); });
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
-  return Entry([&] { return CreateStream(stream, flags, kLeastPriority); });
+  return Entry([&] { return CreateStream(stream, flags, kLowestPriority); });
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
@@ -342,5 +350,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return Entry([&] { return LaunchHostFunction(stream, function, data); });
+  return Entry([&] {
+    return function ? Submit(stream, HostFunctionWork{function, data}) : cudaErrorInvalidValue;
+  });
 }

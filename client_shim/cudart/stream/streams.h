@@ -6,26 +6,27 @@
 
 namespace torpor::shim {
 
-// The stream that `stream` names, ready for a command: the session is open and host functions
-// that the command must follow have run.
+// Finds the stream, turns to the stream's device and makes the stream ready for a command: the
+// session is open, no capture is disturbed, and preceding host functions have run.
+// cudaErrorInvalidResourceHandle for an unknown stream; errors of RefuseCaptured.
 cudaError_t UseStream(cudaStream_t stream, StreamPtr& use);
 
-// The stream, without waiting for anything.
+// Finds the stream and turns to the stream's device, without waiting or regard to captures.
 cudaError_t FindStream(cudaStream_t stream, StreamPtr& found);
 
-// What comes to `stream` from now on waits for what `earlier` has been given. Both by their wire
-// names, of the device in use.
+// Orders later work of `stream` behind all work given to `earlier` so far. Both are wire names of
+// streams of the device in use; a destroyed `earlier` makes the caller wait for the device.
 cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier);
 
-// All work of the device in use was done when the core counted `commands`: what queries of its
-// streams find until more is enqueued.
+// Notes that the device in use was idle when the core had counted `commands`. Queries of the
+// device's streams answer from the note until the core enqueues more.
 void NoteIdleDevice(std::uint64_t commands);
 
-// Whether all that anybody has enqueued since `stream` was idle are its copies out of pageable
-// memory, which the program cannot see: the memory is its own again.
+// Whether the core has enqueued nothing since `stream` was idle but the stream's copies out of
+// pageable memory. Such copies have read their source and so need no wait.
 bool IsIdleButForUploads(const Stream& stream);
 
-// Destroys every stream that the program made, whose work is done.
+// Destroys every stream that the program created on the device in use. Call with the device idle.
 cudaError_t DestroyAllStreams();
 
 }  // namespace torpor::shim

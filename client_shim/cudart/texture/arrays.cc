@@ -14,9 +14,10 @@ namespace torpor::shim {
 namespace {
 
 constexpr unsigned kFaces = 6;
-// Beyond what any GPU has along an edge; products of three still are 64-bit numbers.
+// More texels than any GPU allows along an edge; products of three edges fit in 64 bits.
 constexpr std::size_t kMaxTexelsOfEdge = std::size_t{1} << 18;
 
+// The live objects of a kind, by handle. Thread-safe.
 template <typename T>
 class Handles {
  public:
@@ -24,7 +25,7 @@ class Handles {
     std::unique_lock lock(mutex_);
     objects_[handle] = std::move(object);
   }
-  // Null if another thread was faster.
+  // Removes and returns the object; null if another thread was faster.
   std::shared_ptr<const T> Take(std::uint64_t handle) {
     std::unique_lock lock(mutex_);
     const auto found = objects_.find(handle);
@@ -64,6 +65,7 @@ Handles<MipmappedArray>& TheMipmappedArrays() {
   return *arrays;
 }
 
+// Whether levels of a mipmapped array halve the depth: layers and faces stay.
 bool HasSlicesThatShrink(unsigned flags) {
   return (flags & (cudaArrayLayered | cudaArrayCubemap)) == 0;
 }
@@ -77,6 +79,7 @@ cudaError_t CheckFlags(unsigned flags) {
   return cudaErrorNotSupported;
 }
 
+// CUDA's rules for extents. A depth of 0 makes an array of one or two dimensions.
 bool HasLegalExtent(const cudaExtent& extent, unsigned flags) {
   const bool is_sane = extent.width > 0 && extent.width <= kMaxTexelsOfEdge &&
                        extent.height <= kMaxTexelsOfEdge && extent.depth <= kMaxTexelsOfEdge;
@@ -88,13 +91,13 @@ bool HasLegalExtent(const cudaExtent& extent, unsigned flags) {
   return is_layered ? extent.depth > 0 : extent.depth == 0 || extent.height > 0;
 }
 
-// What is common to plain and mipmapped arrays.
+// The checked request for a plain or mipmapped array.
 struct Wanted {
   cudaChannelFormatDesc description{};
   ChannelFormat format;
   cudaExtent extent{};
   unsigned flags = 0;
-  std::uint32_t levels = 0;  // 0: not mipmapped
+  std::uint32_t levels = 0;  // 0 for a plain array
 };
 
 cudaError_t Check(const cudaChannelFormatDesc* description, const cudaExtent& extent,
@@ -108,6 +111,7 @@ cudaError_t Check(const cudaChannelFormatDesc* description, const cudaExtent& ex
   return HasLegalExtent(extent, flags) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+// Describes a level; level 0 is the whole of a plain array.
 Array LevelOf(const Wanted& wanted, std::uint32_t level) {
   const auto halved = [&](std::size_t extent) {
     return extent == 0 ? 0 : std::max<std::size_t>(extent >> level, 1);
@@ -128,7 +132,7 @@ cudaError_t DestroyWire(std::uint64_t wire) {
   return Core().Destroy(wire, Encode(wire::ArrayDestroy{wire}));
 }
 
-// The array on the GPU, and whether there was room for it: a program must learn that now.
+// Creates the array on the GPU and waits, so that a program learns of missing memory now.
 cudaError_t CreateWire(const Wanted& wanted, std::uint64_t bytes, std::uint64_t& wire,
                        std::uint64_t& block) {
   TORPOR_TRY(Core().Malloc(bytes, block));
@@ -204,7 +208,7 @@ cudaError_t ReleaseArray(cudaArray_t handle) {
   if (!handle) return cudaSuccess;
   ArrayPtr array;
   TORPOR_TRY(FindArray(handle, array));
-  if (array->is_level) return cudaErrorInvalidValue;  // it goes with its mipmapped array
+  if (array->is_level) return cudaErrorInvalidValue;  // freed with the mipmapped array
   UseDevice(array->device);
   return FreeUnused([&] {
     return TheArrays().Take(Address(handle)) ? FreeWire(array->wire, array->block)

@@ -8,21 +8,21 @@
 
 #include "client_shim/cudart/texture/channel_format.h"
 
-// cudaMallocArray and its like. The handles that the program holds are minted here. An array's
-// texels live in memory of the GPU's driver; a block of device memory of the session, as large, is
-// where they are kept while the session is elsewhere.
+// CUDA arrays (cudaMallocArray and related calls). The client mints the handles. An array's texels
+// live in memory of the GPU's driver; a block of the session's device memory, of the same size,
+// keeps the texels while the session is away from the GPU. Thread-safe.
 namespace torpor::shim {
 
-// An array, or one level of a mipmapped one.
+// An array, or a level of a mipmapped array.
 struct Array {
   int device = 0;
-  std::uint64_t wire = 0;  // as commands name it; that of the whole for a level
+  std::uint64_t wire = 0;  // the name in commands; a level has the whole array's
   std::uint32_t level = 0;
   cudaChannelFormatDesc description{};
   ChannelFormat format;
-  cudaExtent extent{};  // as the program gave it: 0 for dimensions that it lacks
+  cudaExtent extent{};  // as given by the program: 0 for missing dimensions
   unsigned flags = 0;
-  bool is_level = false;  // of a mipmapped array, whose block it shares
+  bool is_level = false;  // of a mipmapped array; shares the whole array's block
   std::uint64_t block = 0;
 
   std::uint64_t row_bytes() const { return extent.width * format.texel_bytes(); }
@@ -40,11 +40,12 @@ struct MipmappedArray {
 };
 using MipmappedArrayPtr = std::shared_ptr<const MipmappedArray>;
 
-// cudaErrorInvalidResourceHandle if it is none.
+// cudaErrorInvalidResourceHandle for a handle of no live array.
 cudaError_t FindArray(cudaArray_const_t handle, ArrayPtr& array);
 cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, MipmappedArrayPtr& array);
 
-// Those of the device in use, for cudaDeviceReset, which frees the blocks with all other memory.
+// Destroys all arrays of the device in use (cudaDeviceReset). The caller frees the blocks with all
+// other memory.
 cudaError_t DestroyAllArrays();
 
 }  // namespace torpor::shim

@@ -5,7 +5,7 @@
 namespace torpor::shim {
 namespace {
 
-// 0: there is none.
+// The driver's format of a channel; 0 for an unsupported one.
 std::uint32_t FormatOf(cudaChannelFormatKind kind, int bits) {
   switch (kind) {
     case cudaChannelFormatKindUnsigned:

@@ -6,7 +6,7 @@
 
 namespace torpor::shim {
 
-// A channel description as commands and the driver have it.
+// A channel description in the driver's terms, as in commands.
 struct ChannelFormat {
   std::uint32_t format = 0;  // a CUarray_format
   std::uint32_t channels = 0;
@@ -15,8 +15,8 @@ struct ChannelFormat {
   std::uint32_t texel_bytes() const { return channels * channel_bytes; }
 };
 
-// cudaErrorInvalidChannelDescriptor for one that arrays cannot have. Channels of 8, 16 and 32 bits
-// are supported, all of a texel alike.
+// Translates the runtime's description: 1, 2 or 4 equal channels of 8, 16 or 32 bits.
+// cudaErrorInvalidChannelDescriptor for any other.
 cudaError_t ToChannelFormat(const cudaChannelFormatDesc& description, ChannelFormat& format);
 
 }  // namespace torpor::shim

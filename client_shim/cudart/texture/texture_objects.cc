@@ -15,52 +15,53 @@
 namespace torpor::shim {
 namespace {
 
-struct ImageObject {
+// A texture or surface object, with the descriptions for queries.
+struct TextureObject {
   std::uint64_t wire = 0;
   cudaResourceDesc resource{};
-  cudaTextureDesc texture{};  // of a surface: all zero
+  cudaTextureDesc texture{};  // all zero for a surface
   std::optional<cudaResourceViewDesc> view;
 };
 
-// By the value that the program holds.
-class ImageObjects {
+// Live objects by the program's value. Thread-safe.
+class TextureObjects {
  public:
-  // False if another live object has the value.
-  bool Insert(std::uint64_t value, const ImageObject& object) {
+  // Returns false if another live object has the value.
+  bool Insert(std::uint64_t value, const TextureObject& object) {
     std::lock_guard lock(mutex_);
     return objects_.emplace(value, object).second;
   }
-  std::optional<ImageObject> Take(std::uint64_t value) {
+  std::optional<TextureObject> Take(std::uint64_t value) {
     std::lock_guard lock(mutex_);
     const auto found = objects_.find(value);
     if (found == objects_.end()) return std::nullopt;
-    const std::optional<ImageObject> object = found->second;
+    const std::optional<TextureObject> object = found->second;
     objects_.erase(found);
     return object;
   }
-  std::optional<ImageObject> Find(std::uint64_t value) {
+  std::optional<TextureObject> Find(std::uint64_t value) {
     std::lock_guard lock(mutex_);
     const auto found = objects_.find(value);
     return found == objects_.end() ? std::nullopt : std::optional(found->second);
   }
-  std::unordered_map<std::uint64_t, ImageObject> TakeAll() {
+  std::unordered_map<std::uint64_t, TextureObject> TakeAll() {
     std::lock_guard lock(mutex_);
     return std::exchange(objects_, {});
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, ImageObject> objects_;
+  std::unordered_map<std::uint64_t, TextureObject> objects_;
 };
 
-// Of the device in use: drivers give objects of different GPUs the same value.
-ImageObjects& TheTextures() {
-  static auto* const textures = new PerDevice<ImageObjects>();
+// Per device, since drivers give objects of different GPUs equal values.
+TextureObjects& TheTextures() {
+  static auto* const textures = new PerDevice<TextureObjects>();
   return textures->here();
 }
 
-ImageObjects& TheSurfaces() {
-  static auto* const surfaces = new PerDevice<ImageObjects>();
+TextureObjects& TheSurfaces() {
+  static auto* const surfaces = new PerDevice<TextureObjects>();
   return surfaces->here();
 }
 
@@ -68,8 +69,8 @@ cudaError_t DestroyWire(std::uint64_t wire) {
   return Core().Destroy(wire, Encode(wire::ImageObjectDestroy{wire}));
 }
 
-// Learns the value of an object that was just created and tells the journal of it.
-cudaError_t Name(ImageObjects& objects, const ImageObject& object, unsigned long long* out) {
+// Asks for the value of a new object and notes the value in the journal for later executors.
+cudaError_t Name(TextureObjects& objects, const TextureObject& object, unsigned long long* out) {
   wire::ImageObjectValueResult result;
   TORPOR_TRY(Ask(wire::ImageObjectValue{object.wire}, result));
   if (!objects.Insert(result.known_as, object)) {
@@ -82,7 +83,7 @@ cudaError_t Name(ImageObjects& objects, const ImageObject& object, unsigned long
 }
 
 template <typename Message>
-cudaError_t Create(ImageObjects& objects, const ImageObject& object, const Message& create,
+cudaError_t Create(TextureObjects& objects, const TextureObject& object, const Message& create,
                    unsigned long long* out) {
   TORPOR_TRY(Core().Create(object.wire, Encode(create)));
   const cudaError_t error = Name(objects, object, out);
@@ -90,6 +91,7 @@ cudaError_t Create(ImageObjects& objects, const ImageObject& object, const Messa
   return error;
 }
 
+// Describes a texture over linear or pitched device memory.
 cudaError_t SetMemory(const cudaChannelFormatDesc& description, const void* memory,
                       wire::TextureCreate& create) {
   ChannelFormat format;
@@ -141,7 +143,7 @@ std::uint32_t FlagsOf(const cudaTextureDesc& texture) {
   return flags;
 }
 
-// The runtime numbers modes and formats of views as the driver does.
+// Runtime and driver number modes and formats of views alike.
 void SetSampling(const cudaTextureDesc& texture, wire::TextureCreate& create) {
   for (std::size_t i = 0; i < create.address_modes.size(); ++i)
     create.address_modes[i] = static_cast<std::uint32_t>(texture.addressMode[i]);
@@ -172,7 +174,7 @@ cudaError_t CreateTexture(cudaTextureObject_t* out, const cudaResourceDesc* reso
   SetSampling(*texture, create);
   if (view) SetView(*view, create);
   create.texture = Core().MintHandle(HandleKind::kTextureObject);
-  ImageObject object{create.texture, *resource, *texture, std::nullopt};
+  TextureObject object{create.texture, *resource, *texture, std::nullopt};
   if (view) object.view = *view;
   return Create(TheTextures(), object, create, out);
 }
@@ -186,23 +188,23 @@ cudaError_t CreateSurface(cudaSurfaceObject_t* out, const cudaResourceDesc* reso
   return Create(TheSurfaces(), {create.surface, *resource, {}, std::nullopt}, create, out);
 }
 
-cudaError_t Destroy(ImageObjects& objects, std::uint64_t value) {
+cudaError_t Destroy(TextureObjects& objects, std::uint64_t value) {
   TORPOR_TRY(Begin());
   if (value == 0) return cudaSuccess;
-  const std::optional<ImageObject> object = objects.Take(value);
+  const std::optional<TextureObject> object = objects.Take(value);
   return object ? DestroyWire(object->wire) : cudaErrorInvalidResourceHandle;
 }
 
-// Writes what `select` finds in the object, or an error if it is none.
+// Answers a query by `select(object)`. cudaErrorInvalidValue for an unknown value.
 template <typename Out, typename Select>
-cudaError_t Describe(ImageObjects& objects, std::uint64_t value, Out* out, const Select& select) {
+cudaError_t Describe(TextureObjects& objects, std::uint64_t value, Out* out, const Select& select) {
   TORPOR_TRY(Begin());
-  const std::optional<ImageObject> object = objects.Find(value);
+  const std::optional<TextureObject> object = objects.Find(value);
   if (!out || !object) return cudaErrorInvalidValue;
   return select(*object);
 }
 
-// Where the hardware's limit is a number of texels, it is the same for all formats.
+// The hardware's limit counts texels, so all formats have the same limit.
 cudaError_t LinearTextureWidth(std::size_t* width, const cudaChannelFormatDesc* description,
                                int device) {
   if (!width || !description) return cudaErrorInvalidValue;
@@ -216,8 +218,8 @@ cudaError_t LinearTextureWidth(std::size_t* width, const cudaChannelFormatDesc* 
 
 }  // namespace
 
-cudaError_t DestroyAllImageObjects() {
-  for (ImageObjects* objects : {&TheTextures(), &TheSurfaces()})
+cudaError_t DestroyAllTextureObjects() {
+  for (TextureObjects* objects : {&TheTextures(), &TheSurfaces()})
     for (const auto& [value, object] : objects->TakeAll()) TORPOR_TRY(DestroyWire(object.wire));
   return cudaSuccess;
 }
@@ -240,7 +242,7 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
 cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc* resource,
                                              cudaTextureObject_t object) {
   return Entry([&] {
-    return Describe(TheTextures(), object, resource, [&](const ImageObject& found) {
+    return Describe(TheTextures(), object, resource, [&](const TextureObject& found) {
       *resource = found.resource;
       return cudaSuccess;
     });
@@ -250,7 +252,7 @@ cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc* resource,
 cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc* texture,
                                             cudaTextureObject_t object) {
   return Entry([&] {
-    return Describe(TheTextures(), object, texture, [&](const ImageObject& found) {
+    return Describe(TheTextures(), object, texture, [&](const TextureObject& found) {
       *texture = found.texture;
       return cudaSuccess;
     });
@@ -260,7 +262,7 @@ cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc* texture,
 cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc* view,
                                                  cudaTextureObject_t object) {
   return Entry([&] {
-    return Describe(TheTextures(), object, view, [&](const ImageObject& found) {
+    return Describe(TheTextures(), object, view, [&](const TextureObject& found) {
       if (!found.view) return cudaErrorInvalidValue;
       *view = *found.view;
       return cudaSuccess;
@@ -280,7 +282,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) {
 cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc* resource,
                                              cudaSurfaceObject_t object) {
   return Entry([&] {
-    return Describe(TheSurfaces(), object, resource, [&](const ImageObject& found) {
+    return Describe(TheSurfaces(), object, resource, [&](const TextureObject& found) {
       *resource = found.resource;
       return cudaSuccess;
     });

@@ -2,12 +2,12 @@
 
 #include <cuda_runtime_api.h>
 
-// Texture and surface objects. The value that the program holds is that of the driver of the GPU
-// where the object was made: programs keep such values in device memory, too. Other executors are
-// told of it and translate kernel parameters.
+// Texture and surface objects. The program holds the value of the driver on the GPU where the
+// object was made, since programs keep such values in device memory too. Other executors learn the
+// value and translate kernel parameters.
 namespace torpor::shim {
 
-// For cudaDeviceReset.
-cudaError_t DestroyAllImageObjects();
+// Destroys all texture and surface objects of the device in use (cudaDeviceReset).
+cudaError_t DestroyAllTextureObjects();
 
 }  // namespace torpor::shim

@@ -1,4 +1,4 @@
-#include "client_shim/cudart/module/module_image.h"
+#include "client_shim/cudart/module/module_code.h"
 
 #include <elf.h>
 
@@ -12,20 +12,20 @@
 namespace torpor::shim {
 namespace {
 
-std::uint32_t MagicOf(const void* image) {
+std::uint32_t MagicOf(const void* code) {
   std::uint32_t magic = 0;
-  // Text may be shorter, but NUL ends it.
-  std::memcpy(&magic, image, strnlen(static_cast<const char*>(image), sizeof magic));
+  // PTX text may be shorter than a header, but ends with NUL.
+  std::memcpy(&magic, code, strnlen(static_cast<const char*>(code), sizeof magic));
   return magic;
 }
 
 bool IsText(char c) { return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r'; }
 
-std::uint64_t ImageBytes(const void* image) {
-  const std::uint32_t magic = MagicOf(image);
-  if (magic == kFatbinMagic) return FatbinAt(image).size();
-  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return ElfFileBytes(image);
-  const auto* const text = static_cast<const char*>(image);
+std::uint64_t CodeBytes(const void* code) {
+  const std::uint32_t magic = MagicOf(code);
+  if (magic == kFatbinMagic) return FatbinAt(code).size();
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return ElfFileBytes(code);
+  const auto* const text = static_cast<const char*>(code);
   return IsText(text[0]) ? std::strlen(text) + 1 : 0;
 }
 
@@ -42,22 +42,22 @@ std::span<const std::uint8_t> FatbinAt(const void* fatbin) {
   return {bytes, header + payload};
 }
 
-cudaError_t CopyImage(const void* image, std::vector<std::uint8_t>& copy) {
-  if (!image) return cudaErrorInvalidValue;
-  if (MagicOf(image) == kFatbinWrapperMagic) {
+cudaError_t CopyModuleCode(const void* code, std::vector<std::uint8_t>& copy) {
+  if (!code) return cudaErrorInvalidValue;
+  if (MagicOf(code) == kFatbinWrapperMagic) {
     FatbinWrapper wrapper{};
-    // The rest belongs to relocatable code alone.
-    std::memcpy(&wrapper, image, offsetof(FatbinWrapper, relocatable));
+    // The remaining fields belong to relocatable code alone.
+    std::memcpy(&wrapper, code, offsetof(FatbinWrapper, relocatable));
     if (wrapper.version != kPlainWrapper) return cudaErrorNotSupported;
-    image = wrapper.data;
+    code = wrapper.data;
   }
-  const std::uint64_t bytes = ImageBytes(image);
-  const auto* const begin = static_cast<const std::uint8_t*>(image);
+  const std::uint64_t bytes = CodeBytes(code);
+  const auto* const begin = static_cast<const std::uint8_t*>(code);
   copy.assign(begin, begin + bytes);
   return bytes > 0 ? cudaSuccess : cudaErrorInvalidKernelImage;
 }
 
-cudaError_t ReadImageFile(const char* path, std::vector<std::uint8_t>& copy) {
+cudaError_t ReadModuleFile(const char* path, std::vector<std::uint8_t>& copy) {
   if (!path) return cudaErrorInvalidValue;
   std::FILE* const file = std::fopen(path, "rbe");
   if (!file) return cudaErrorFileNotFound;
@@ -67,7 +67,7 @@ cudaError_t ReadImageFile(const char* path, std::vector<std::uint8_t>& copy) {
     copy.insert(copy.end(), piece, piece + count);
   const bool is_broken = std::ferror(file) != 0;
   std::fclose(file);
-  // PTX text of a file has no NUL of its own; behind the other kinds it does no harm.
+  // PTX text in a file lacks the NUL; behind other kinds of code a NUL does no harm.
   copy.push_back(0);
   return is_broken ? cudaErrorOperatingSystem : cudaSuccess;
 }
