@@ -20,6 +20,7 @@
 namespace torpor::shim {
 namespace {
 
+// Asks nothing of the executor if all commands were waited for already.
 cudaError_t AwaitDevice() {
   if (Core().IsDrained()) return Core().TakeAsyncError();
   const std::uint64_t commands = Core().CommandCount();
@@ -37,6 +38,7 @@ cudaError_t SynchronizeDevice() {
   return FetchManagedVariables();
 }
 
+// Whether `address` is memory allocated for the device in use.
 bool IsOfThisDevice(std::uint64_t address) {
   ClientCore::Allocation allocation;
   return Core().FindAllocation(address, allocation) && allocation.device == DeviceInUse();

@@ -12,6 +12,7 @@ namespace {
 
 using GetProcAddress = decltype(&::cuGetProcAddress_v2);
 
+// The path of a library in the folder of libcudart.so.13.
 std::string PathBesideUs(const char* name) {
   Dl_info ours{};
   dladdr(reinterpret_cast<const void*>(&PathBesideUs), &ours);
@@ -39,6 +40,7 @@ cudaError_t FindFunction(const char* name, void** function, unsigned version,
                                        reinterpret_cast<CUdriverProcAddressQueryResult*>(status)));
 }
 
+// The flags of a program compiled for per-thread default streams.
 unsigned long long PerThread(unsigned long long flags) {
   if (flags == cudaEnableDefault) return cudaEnablePerThreadDefaultStream;
   return flags;

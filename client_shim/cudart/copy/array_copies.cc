@@ -16,6 +16,7 @@ struct Options {
   Wait wait = Wait::kYes;
 };
 
+// Finds a place in an array. `x` in bytes, `y` in rows.
 cudaError_t ArrayPlace(cudaArray_const_t handle, std::uint64_t x, std::uint64_t y,
                        CopyPlace& place) {
   place.x = x;
@@ -23,6 +24,7 @@ cudaError_t ArrayPlace(cudaArray_const_t handle, std::uint64_t x, std::uint64_t 
   return FindArray(handle, place.array);
 }
 
+// A place in linear memory. `pitch`: bytes from row to row.
 CopyPlace MemoryPlace(const void* memory, std::uint64_t pitch) {
   CopyPlace place;
   place.memory = static_cast<std::uint8_t*>(const_cast<void*>(memory));
@@ -35,6 +37,7 @@ cudaError_t Run(const CopyPlace& to, const CopyPlace& from, const CopyVolume& vo
   return CopyVolumes(to, from, volume, options.kind, options.stream, options.wait);
 }
 
+// cudaMemcpy2DToArray. The pitch matters only with several rows.
 cudaError_t RowsToArray(cudaArray_t to, std::uint64_t x, std::uint64_t y, const void* from,
                         std::uint64_t pitch, std::uint64_t width, std::uint64_t height,
                         const Options& options) {
@@ -79,6 +82,7 @@ bool Holds(const CopyPlace& place, std::uint64_t bytes) {
   return bytes <= (array.rows() - place.y) * array.row_bytes() - place.x;
 }
 
+// cudaMemcpyToArray. Reads `from` as consecutive bytes.
 cudaError_t BytesToArray(cudaArray_t to, std::uint64_t x, std::uint64_t y, const void* from,
                          std::uint64_t bytes, const Options& options) {
   CopyPlace target;

@@ -18,6 +18,7 @@ bool FindLength(const LinearVolume& volume, std::uint64_t pitch, std::uint64_t s
          !__builtin_add_overflow(bytes, volume.width, &bytes);
 }
 
+// Bytes from the begin of a volume to a position; x in bytes, y in rows, z in slices.
 std::uint64_t Offset(const cudaPos& position, std::uint64_t pitch, std::uint64_t slice) {
   return position.z * slice + position.y * pitch + position.x;
 }

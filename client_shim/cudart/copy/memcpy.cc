@@ -23,6 +23,7 @@ struct Copy {
   StreamPtr stream;
 };
 
+// Waits for the stream if the caller wants to wait.
 cudaError_t Finish(const Stream& stream, Wait wait) {
   return wait == Wait::kYes ? Ask(wire::StreamSynchronize{stream.wire}) : cudaSuccess;
 }
@@ -44,6 +45,7 @@ cudaError_t Upload(const Copy& copy) {
   return cudaSuccess;
 }
 
+// Names the arena's bytes in the command, so the executor reads them in stream order.
 cudaError_t UploadPinned(const Copy& copy) {
   wire::MemcpyHtoD command;
   command.dst = Address(copy.to);
@@ -55,6 +57,7 @@ cudaError_t UploadPinned(const Copy& copy) {
   return Send(command);
 }
 
+// To pageable memory: waits for the stream, then for the bytes. The stream is idle afterwards.
 cudaError_t Download(const Copy& copy) {
   return DownloadPageable(
       copy.to, copy.bytes,
@@ -114,6 +117,7 @@ cudaError_t CopyBatch(void* const* to, const void* const* from, const std::size_
   return cudaSuccess;
 }
 
+// Sends rows between device memory and the arena as one command.
 cudaError_t SendRows(void* to, const void* from, const Rows& rows, const Route& route,
                      const Stream& stream) {
   return Send(wire::Memcpy2D{Address(to), rows.to_pitch, Address(from), rows.from_pitch, rows.width,
@@ -194,6 +198,7 @@ struct PitchedCopy {
   }
 };
 
+// cudaMemcpy2D and cudaMemcpy2DAsync: checks pitches, ranges and direction, then submits.
 cudaError_t CopyPitched(void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
                         cudaStream_t stream, Wait wait) {
   TORPOR_TRY(Begin());

@@ -44,6 +44,7 @@ cudaError_t Set(void* to, int value, std::uint64_t bytes, cudaStream_t stream) {
   return SetElements(to, static_cast<std::uint8_t>(value), 1, bytes, stream);
 }
 
+// cudaMemset2D and cudaMemset2DAsync: sets bytes. `width` and `pitch` in bytes.
 cudaError_t SetRows(void* to, std::uint64_t pitch, int value, std::uint64_t width,
                     std::uint64_t height, cudaStream_t stream) {
   TORPOR_TRY(Begin());

@@ -22,6 +22,7 @@ cudaError_t UseRange(const void* symbol, std::uint64_t offset, std::uint64_t byt
   return inside ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+// cudaGetSymbolAddress. A managed variable has the address of the program's block.
 cudaError_t GetAddress(void** address, const void* symbol) {
   if (!address) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
@@ -100,6 +101,8 @@ cudaError_t SendToVariable(const VariablePart& part, const void* from, Side side
   return Send(command);
 }
 
+// Copies to a variable from any kind of memory. Waits only for the arena, and only on request;
+// pageable memory is read before the return.
 cudaError_t ToVariable(const VariablePart& part, const void* from, Side side, std::uint64_t bytes,
                        Wait wait) {
   if (side == Side::kPageable) return UploadToVariable(part, from, bytes);
@@ -196,6 +199,7 @@ cudaError_t FromSymbol(void* to, const SymbolCopy& copy) {
   return SubmitCopy(copy.stream, FromSymbolWork{copy, *variable, to, target.side, core});
 }
 
+// cudaGetSymbolSize, for managed and other variables. In bytes.
 cudaError_t GetSize(std::size_t* size, const void* symbol) {
   if (!size) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());

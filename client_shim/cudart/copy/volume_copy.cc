@@ -15,6 +15,7 @@
 namespace torpor::shim {
 namespace {
 
+// Whether [begin, begin + size) lies in [0, limit], without overflow.
 bool Fits(std::uint64_t begin, std::uint64_t size, std::uint64_t limit) {
   return begin <= limit && size <= limit - begin;
 }
@@ -65,6 +66,7 @@ cudaError_t Locate(const CopyVolume& volume, LocatedPlace& located, std::uint64_
 
 cudaError_t Finish(const Stream& stream) { return Ask(wire::StreamSynchronize{stream.wire}); }
 
+// Copies row by row in the calling thread.
 void CopyOnHost(const CopyPlace& to, const CopyPlace& from, const CopyVolume& volume) {
   for (std::uint64_t z = 0; z < volume.depth; ++z)
     for (std::uint64_t y = 0; y < volume.height; ++y)
@@ -72,11 +74,13 @@ void CopyOnHost(const CopyPlace& to, const CopyPlace& from, const CopyVolume& vo
                    from.memory + (z * from.rows + y) * from.pitch, volume.width);
 }
 
+// The kind of memory of a side, for the command; pageable memory has none.
 wire::MemorySide SideOf(const LocatedPlace& located) {
   if (located.place.array) return wire::MemorySide::kArray;
   return located.side == Side::kDevice ? wire::MemorySide::kDevice : wire::MemorySide::kArena;
 }
 
+// Sends a copy without pageable memory as one command.
 cudaError_t SendCopy(const LocatedPlace& target, const LocatedPlace& source,
                      const CopyVolume& volume, const Stream& stream) {
   const CopyPlace& to = target.place;

@@ -6,6 +6,7 @@
 
 namespace torpor::shim {
 
+// The lists below hold only attributes that Torpor decides; all others are the GPU's.
 int AttributeOf(const wire::DeviceDescription& device, cudaDeviceAttr attribute) {
   auto index = static_cast<std::size_t>(attribute);
   switch (attribute) {

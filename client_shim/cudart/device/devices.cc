@@ -16,6 +16,7 @@ namespace {
 
 std::atomic<unsigned> device_flags{cudaDeviceScheduleAuto};
 
+// The visible devices in CUDA order, as the daemon described them at the handshake.
 const std::vector<wire::DeviceDescription>& Devices() { return Core().devices(); }
 
 // Opens the device's session and makes the device current for the thread.
@@ -29,6 +30,7 @@ cudaError_t SetDevice(int device) {
   return cudaSuccess;
 }
 
+// Answers without the GPU, and so despite a sticky error (BeginQuestion).
 cudaError_t GetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!value || attribute <= 0 || attribute >= cudaDevAttrMax) return cudaErrorInvalidValue;
   TORPOR_TRY(BeginQuestion());
@@ -52,6 +54,7 @@ cudaError_t GetDriverVersion(int* version) {
   return cudaSuccess;
 }
 
+// Writes as much of the PCI bus id as fits; cudaErrorInvalidValue if the buffer is too short.
 cudaError_t GetPciBusId(char* out, int length, int device) {
   if (!out || length <= 0) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
@@ -61,6 +64,7 @@ cudaError_t GetPciBusId(char* out, int length, int device) {
   return id.size() < static_cast<std::size_t>(length) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+// Finds a device by PCI bus id in any notation of ParsePciBusId.
 cudaError_t GetByPciBusId(int* device, const char* id) {
   if (!device || !id) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
@@ -126,6 +130,7 @@ cudaError_t cudaSetDevice(int device) {
   return Entry([&] { return SetDevice(device); });
 }
 
+// Opens the session of a device without making the device current. Ignores the flags.
 cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
   return Entry([&]() -> cudaError_t {
     TORPOR_TRY(Begin());
@@ -194,6 +199,7 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags) {
   });
 }
 
+// Always adds cudaDeviceMapHost: all pinned memory is mapped.
 cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
   return Entry([&] {
     if (!flags) return cudaErrorInvalidValue;

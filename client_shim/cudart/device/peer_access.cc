@@ -39,11 +39,13 @@ Peers& ThePeers() {
   return *peers;
 }
 
+// Opens the session and checks both indices.
 cudaError_t CheckDevicePair(int a, int b) {
   TORPOR_TRY(Begin());
   return IsDevice(a) && IsDevice(b) ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
+// Opens the peer's session too. CUDA's errors for bad and repeated calls.
 cudaError_t EnablePeerAccess(int peer, unsigned flags) {
   if (flags != 0) return cudaErrorInvalidValue;
   TORPOR_TRY(CheckDevicePair(peer, peer));
@@ -70,6 +72,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
   });
 }
 
+// Only plain access is offered: no native atomics, no CUDA arrays of peers.
 cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribute, int device,
                                       int peer) {
   return Entry([&]() -> cudaError_t {

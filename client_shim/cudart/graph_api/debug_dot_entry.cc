@@ -9,6 +9,7 @@
 namespace torpor::shim {
 namespace {
 
+// CUDA's name of a node's type.
 const char* TypeName(const NodeWork& work) {
   switch (TypeOf(work)) {
     case cudaGraphNodeTypeKernel:
@@ -34,6 +35,7 @@ const char* TypeName(const NodeWork& work) {
   }
 }
 
+// The text inside a node: the type and, for a kernel, the mangled name.
 std::string LabelOf(const GraphNode& node) {
   std::string label = TypeName(node.work);
   if (const auto* kernel = std::get_if<KernelWork>(&node.work))
@@ -53,6 +55,7 @@ std::string DotOf(const Graph& graph) {
   return dot + "}\n";
 }
 
+// Writes the file. cudaErrorOperatingSystem if the file cannot be written.
 cudaError_t Print(cudaGraph_t handle, const char* path) {
   const GraphLock lock;
   const Graph* const graph = Graph::Find(handle);

@@ -8,6 +8,7 @@
 namespace torpor::shim {
 namespace {
 
+// Refuses launches from the device; the other known flags need no action here.
 cudaError_t Instantiate(cudaGraphExec_t* out, cudaGraph_t handle, unsigned long long flags) {
   constexpr unsigned long long kKnown =
       cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload |
@@ -27,6 +28,7 @@ cudaError_t Instantiate(cudaGraphExec_t* out, cudaGraph_t handle, unsigned long 
   return cudaSuccess;
 }
 
+// Reports a failure in the parameters too, but names no node.
 cudaError_t InstantiateWith(cudaGraphExec_t* exec, cudaGraph_t graph,
                             cudaGraphInstantiateParams* parameters) {
   if (!parameters) return cudaErrorInvalidValue;
@@ -58,6 +60,7 @@ cudaError_t LaunchGraph(cudaGraphExec_t handle, cudaStream_t stream) {
   return work.exec ? Submit(stream, work) : cudaErrorInvalidValue;
 }
 
+// cudaGraphExecUpdate. Holds GraphLock while waiting for a running launch.
 cudaError_t Update(cudaGraphExec_t handle, cudaGraph_t graph_handle,
                    cudaGraphExecUpdateResultInfo* info) {
   const std::shared_ptr<GraphExec> exec = GraphExec::Find(handle);

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMaxPieceBytes = std::size_t{256} * 1024;
 constexpr std::size_t kMaxNodeBytes = std::size_t{512} * 1024;
 
+// Whether two lists have the same commands with the same bytes.
 bool Equal(const std::vector<wire::GraphCommand>& left,
            const std::vector<wire::GraphCommand>& right) {
   return std::equal(left.begin(), left.end(), right.begin(), right.end(),

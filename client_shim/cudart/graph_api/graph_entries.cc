@@ -31,6 +31,7 @@ cudaError_t Clone(cudaGraph_t* clone, cudaGraph_t original) {
   return cudaSuccess;
 }
 
+// Compares addresses only: the original may be gone.
 cudaError_t FindInClone(cudaGraphNode_t* found, cudaGraphNode_t original, cudaGraph_t clone) {
   const GraphLock lock;
   const Graph* const graph = Graph::Find(clone);
@@ -67,6 +68,7 @@ class NodeList {
   std::size_t found_ = 0;
 };
 
+// Lists all nodes, or the nodes without dependencies, in order of addition.
 cudaError_t ListNodes(cudaGraph_t handle, cudaGraphNode_t* nodes, std::size_t* count,
                       bool only_roots) {
   const GraphLock lock;
@@ -79,6 +81,7 @@ cudaError_t ListNodes(cudaGraph_t handle, cudaGraphNode_t* nodes, std::size_t* c
   return cudaSuccess;
 }
 
+// Lists both ends of every edge; `data` may be null.
 cudaError_t ListEdges(cudaGraph_t handle, cudaGraphNode_t* from, cudaGraphNode_t* to,
                       cudaGraphEdgeData* data, std::size_t* count) {
   const GraphLock lock;
@@ -102,6 +105,7 @@ cudaError_t ListEdges(cudaGraph_t handle, cudaGraphNode_t* from, cudaGraphNode_t
   return cudaSuccess;
 }
 
+// Lists the dependencies or the dependents of a node, depending on `direction`.
 cudaError_t ListNeighbours(cudaGraphNode_t handle, std::vector<GraphEdge> GraphNode::*direction,
                            cudaGraphNode_t* nodes, cudaGraphEdgeData* data, std::size_t* count) {
   const GraphLock lock;

@@ -7,6 +7,7 @@
 namespace torpor::shim {
 namespace {
 
+// The program's name of a kernel: the host function, or the cudaKernel_t of a loaded library.
 void* FunctionOf(Kernel& kernel) {
   return kernel.host_function ? const_cast<void*>(kernel.host_function) : &kernel;
 }
@@ -44,6 +45,8 @@ bool IsKnown(cudaLaunchAttributeID attribute) {
   }
 }
 
+// Stores an attribute. Only the cooperative attribute changes launches; unsupported attributes are
+// refused.
 cudaError_t SetAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID attribute,
                          const cudaLaunchAttributeValue* value) {
   const GraphLock lock;
@@ -60,6 +63,7 @@ cudaError_t SetAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID attribute
   return cudaSuccess;
 }
 
+// Returns a stored attribute, zero by default.
 cudaError_t TellAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID attribute,
                           cudaLaunchAttributeValue* value) {
   const GraphLock lock;

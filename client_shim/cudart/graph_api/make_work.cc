@@ -12,6 +12,7 @@
 namespace torpor::shim {
 namespace {
 
+// Packs the arguments, or copies arguments packed by the program (`extra`).
 cudaError_t ReadParameters(const cudaKernelNodeParams& node, const Kernel& kernel,
                            std::vector<std::uint8_t>& parameters) {
   if (node.extra) {

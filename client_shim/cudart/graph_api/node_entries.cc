@@ -18,6 +18,7 @@ cudaMemsetParams Plain(const cudaMemsetParamsV2& fill) {
   return {fill.dst, fill.pitch, fill.value, fill.elementSize, fill.width, fill.height};
 }
 
+// Translates the newer structure and passes the address back.
 cudaError_t MakeAllocation(cudaMemAllocNodeParamsV2& allocation, NodeWork& work) {
   cudaMemAllocNodeParams plain{allocation.poolProps, allocation.accessDescs,
                                allocation.accessDescCount, allocation.bytesize, nullptr};
@@ -73,6 +74,7 @@ cudaError_t MakeNewWork(cudaGraphNodeParams& parameters, NodeWork& work) {
   return is_memory ? cudaErrorNotSupported : MakeWork(parameters, work);
 }
 
+// Refuses allocation and free nodes, as CUDA does.
 cudaError_t DestroyNode(cudaGraphNode_t handle) {
   const GraphLock lock;
   GraphNode* const node = Graph::FindNode(handle);

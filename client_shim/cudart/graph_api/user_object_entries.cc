@@ -6,6 +6,7 @@
 namespace torpor::shim {
 namespace {
 
+// CUDA demands the flag cudaUserObjectNoDestructorSync: no call waits for the destructor.
 cudaError_t Create(cudaUserObject_t* out, void* object, cudaHostFn_t destroy, unsigned references,
                    unsigned flags) {
   if (!out || !destroy || references == 0 || flags != cudaUserObjectNoDestructorSync)
@@ -14,6 +15,7 @@ cudaError_t Create(cudaUserObject_t* out, void* object, cudaHostFn_t destroy, un
   return cudaSuccess;
 }
 
+// With cudaGraphUserObjectMove the caller's references become the graph's.
 cudaError_t RetainForGraph(cudaGraph_t graph_handle, cudaUserObject_t handle, unsigned count,
                            unsigned flags) {
   const GraphLock lock;
@@ -26,6 +28,7 @@ cudaError_t RetainForGraph(cudaGraph_t graph_handle, cudaUserObject_t handle, un
   return cudaSuccess;
 }
 
+// cudaErrorInvalidValue if the graph holds fewer references.
 cudaError_t ReleaseFromGraph(cudaGraph_t graph_handle, cudaUserObject_t handle, unsigned count) {
   const GraphLock lock;
   Graph* const graph = Graph::Find(graph_handle);

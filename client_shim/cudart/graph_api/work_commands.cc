@@ -77,6 +77,7 @@ class Encoder {
     commands_.push_back({Message::kCallId, wire::Encoded(message)});
     return cudaSuccess;
   }
+  // Adds a copy of consecutive bytes between device memory and the arena.
   cudaError_t AddLinear(const LinearVolume& volume, const Route& route) {
     const std::uint64_t bytes = volume.width * volume.height;
     if (route.from == Side::kDevice && route.to == Side::kDevice)
@@ -90,6 +91,7 @@ class Encoder {
     command.offset = ArenaOffset(volume.from);
     return Add(command);
   }
+  // Adds a copy of rows; a volume needs one command for each slice.
   cudaError_t AddRows(const LinearVolume& volume, const Route& route) {
     return Add(wire::Memcpy2D{Address(volume.to), volume.to_pitch, Address(volume.from),
                               volume.from_pitch, volume.width, volume.height, 0,

@@ -30,6 +30,7 @@ struct ConfigurationStack {
 };
 thread_local ConfigurationStack* configuration_stack = nullptr;
 
+// Runs at the end of the thread.
 void DeleteStack(void* stack) {
   configuration_stack = nullptr;
   delete static_cast<ConfigurationStack*>(stack);
@@ -100,6 +101,7 @@ cudaError_t LaunchKernel(const void* function, const Launch& launch, void** argu
   return kernel ? LaunchPrepared(*kernel, launch, arguments) : cudaErrorInvalidDeviceFunction;
 }
 
+// Launches with attributes. `per_thread_default`: a null stream is the thread's default stream.
 cudaError_t LaunchExtended(const cudaLaunchConfig_t* config, const void* function, void** arguments,
                            bool per_thread_default) {
   if (!config || (config->numAttrs > 0 && !config->attrs)) return cudaErrorInvalidValue;
@@ -184,6 +186,7 @@ cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch)
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
+// Returns 1 instead of an error code; nvcc's code then skips the launch.
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                      struct CUstream_st* stream) {
   const TracedCall traced;
@@ -211,6 +214,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   return cudaGetKernel(kernel, host_function);
 }
 
+// A cudaKernel_t is the Kernel's address. Loads nothing.
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   return Entry([&] {
     if (!kernel) return cudaErrorInvalidValue;

@@ -38,6 +38,7 @@ bool IsShareable(std::uint64_t address, const ClientCore::Allocation& allocation
          !FindInPools(allocation, address, room) && !GraphMemory::Find(allocation.begin);
 }
 
+// cudaIpcGetMemHandle: shares the whole allocation around `pointer`.
 cudaError_t GetMemoryHandle(cudaIpcMemHandle_t* out, void* pointer) {
   if (!out) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
@@ -58,6 +59,7 @@ cudaError_t CheckReach(const ClientCore::Allocation& memory) {
   return Core().OfDevice(memory.device)->Start();
 }
 
+// cudaIpcOpenMemHandle: gives the begin of the other process's allocation.
 cudaError_t OpenMemoryHandle(void** out, const cudaIpcMemHandle_t& in, unsigned flags) {
   ClientCore::MemoryHandle handle;
   if (!out || (flags & ~unsigned{cudaIpcMemLazyEnablePeerAccess}) != 0)

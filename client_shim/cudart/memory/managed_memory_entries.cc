@@ -41,6 +41,7 @@ bool HasLocation(cudaMemoryAdvise advice) {
          advice == cudaMemAdviseUnsetAccessedBy;
 }
 
+// Checks and stores advice; see ManagedAdvice.
 cudaError_t Advise(const void* pointer, std::uint64_t bytes, cudaMemoryAdvise advice,
                    const cudaMemLocation& location) {
   TORPOR_TRY(Begin());
@@ -92,6 +93,7 @@ struct Batch {
   std::size_t count = 0;
 };
 
+// CUDA's rules: no flags, no legacy stream, and every range inside one managed allocation.
 cudaError_t CheckBatch(const Batch& batch, unsigned long long flags, cudaStream_t stream) {
   if (!batch.pointers || !batch.sizes || batch.count == 0 || flags != 0)
     return cudaErrorInvalidValue;
@@ -149,6 +151,8 @@ void PutAccessedBy(const std::vector<ManagedAdvice>& parts, int* out, std::size_
   }
 }
 
+// Answers queries of advice from all parts of a range. CUDA's sizes: an int, or several for
+// accessors.
 cudaError_t GetAttribute(void* data, std::size_t data_bytes, cudaMemRangeAttribute attribute,
                          const void* pointer, std::uint64_t bytes) {
   TORPOR_TRY(Begin());

@@ -64,6 +64,7 @@ cudaError_t Allocate(void** out, std::uint64_t bytes) {
   return cudaSuccess;
 }
 
+// Frees managed memory that no work uses any more.
 cudaError_t ReleaseManaged(std::uint64_t address) {
   return TheManagedRanges().Remove(address) ? Core().HostFree(address) : cudaErrorInvalidValue;
 }
@@ -104,6 +105,7 @@ struct FreeInOrderWork {
   cudaError_t Send(cudaStream_t stream) const { return ReleaseInOrder(pointer, stream); }
 };
 
+// cudaMallocPitch: rounds rows up to kPitchAlignment.
 cudaError_t AllocatePitched(void** out, std::size_t* pitch, std::size_t width, std::size_t height) {
   if (!pitch || width > ~std::uint64_t{0} - kPitchAlignment) return cudaErrorInvalidValue;
   const std::uint64_t row = RoundUp(width, kPitchAlignment);
@@ -114,6 +116,7 @@ cudaError_t AllocatePitched(void** out, std::size_t* pitch, std::size_t width, s
   return cudaSuccess;
 }
 
+// cudaHostAlloc: memory of the host arena. All known flags are granted.
 cudaError_t AllocateHost(void** out, std::uint64_t bytes, unsigned flags) {
   constexpr unsigned kKnown =
       cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
@@ -130,6 +133,7 @@ cudaError_t AllocateHost(void** out, std::uint64_t bytes, unsigned flags) {
   return cudaSuccess;
 }
 
+// cudaFreeHost. Refuses managed memory.
 cudaError_t ReleaseHost(void* pointer) {
   TORPOR_TRY(Begin());
   if (!pointer) return cudaSuccess;
@@ -149,6 +153,7 @@ cudaError_t FindPinned(const void* pointer, ClientCore::Allocation& allocation) 
                                                                : cudaErrorInvalidValue;
 }
 
+// cudaPointerGetAttributes, from the client's tables alone.
 cudaError_t DescribePointer(cudaPointerAttributes* attributes, const void* pointer) {
   if (!attributes) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());

@@ -32,6 +32,7 @@ cudaError_t UseKind(const cudaMemLocation& location, cudaMemAllocationType type)
   return cudaErrorNotSupported;
 }
 
+// Pools cannot be exported to other processes.
 cudaError_t Create(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   if (!pool || !properties) return cudaErrorInvalidValue;
   TORPOR_TRY(UseKind(properties->location, properties->allocType));
@@ -59,6 +60,7 @@ cudaError_t SetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descriptions,
   return cudaSuccess;
 }
 
+// Devices read and write; the host has no access.
 cudaError_t GetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
                       const cudaMemLocation* location) {
   if (!flags || !location) return cudaErrorInvalidValue;

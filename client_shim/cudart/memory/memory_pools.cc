@@ -153,6 +153,7 @@ class Pools {
   }
 
  private:
+  // Returns unused segments while at least `keep` bytes remain reserved.
   cudaError_t GiveBack(MemoryPool& pool, std::uint64_t keep) {
     for (const std::uint64_t segment : pool.memory.TakeOutUnused(keep)) {
       --segments_;
@@ -161,6 +162,7 @@ class Pools {
     return cudaSuccess;
   }
 
+  // Reserves a segment for `bytes`. cudaErrorMemoryAllocation beyond the pool's or session's limit.
   cudaError_t Reserve(MemoryPool& pool, std::uint64_t bytes) {
     const std::uint64_t segment = RoundUp(bytes, kSegmentBytes);
     if (pool.max_bytes != 0 && pool.memory.reserved().now + segment > pool.max_bytes)
@@ -201,6 +203,7 @@ class Pools {
                     : ForEachDevice([] { return Settle(); });
   }
 
+  // The pool with a block in use at `address`; null if there is none.
   MemoryPool* FindOwner(std::uint64_t address) {
     std::uint64_t room = 0;
     const auto owner = std::find_if(pools_.begin(), pools_.end(), [&](const auto& pool) {
@@ -230,6 +233,7 @@ class Pools {
     return cudaSuccess;
   }
 
+  // Returns all unused segments of all pools; tells whether any was returned.
   bool GiveBackUnused() {
     const int before = segments_;
     for (const auto& pool : pools_)
@@ -300,6 +304,7 @@ cudaError_t SetFlag(int& flag, const void* value) {
   return cudaSuccess;
 }
 
+// CUDA allows resetting a high-water mark to 0 only, meaning the present value.
 cudaError_t ResetHigh(PoolMemory::Level& level, const void* value) {
   if (*static_cast<const std::uint64_t*>(value) != 0) return cudaErrorInvalidValue;
   level.ResetHigh();

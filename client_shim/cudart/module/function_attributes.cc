@@ -87,6 +87,8 @@ OccupancyAnswers& TheAnswers() {
   return *answers;
 }
 
+// Notes the limit of dynamic shared memory for CheckLaunch; the journal keeps the attribute for the
+// next executor.
 cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   TORPOR_TRY(Begin());
   Kernel* kernel = nullptr;
@@ -106,6 +108,7 @@ cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int 
   return error;
 }
 
+// The number of blocks of a kernel that share a multiprocessor; asks the executor once a question.
 cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::size_t shared,
                       unsigned flags) {
   if (!blocks || block_size <= 0) return cudaErrorInvalidValue;

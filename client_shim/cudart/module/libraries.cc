@@ -64,6 +64,7 @@ Libraries& TheLibraries() {
   return *libraries;
 }
 
+// Finds a library and loads the module on the device in use.
 cudaError_t UseLibrary(cudaLibrary_t handle, LibraryPtr& library) {
   TORPOR_TRY(Begin());
   library = TheLibraries().Find(handle);
@@ -81,6 +82,7 @@ void ListKernels(const LibraryPtr& library) {
   }
 }
 
+// Loads at once, so that a program learns of errors in the code now.
 cudaError_t Load(cudaLibrary_t* out, std::vector<std::uint8_t> code, const JitOptions& options) {
   const auto library = std::make_shared<Library>();
   library->code = std::move(code);
@@ -132,6 +134,7 @@ cudaError_t UnloadFrom(Library& library) {
   return was_loaded ? FreeVariables(library.module) : cudaSuccess;
 }
 
+// Unloads from all devices. Graphs with kernels of the library keep the Kernel objects.
 cudaError_t Unload(cudaLibrary_t handle) {
   TORPOR_TRY(Begin());
   const LibraryPtr library = TheLibraries().Take(handle);
@@ -163,6 +166,7 @@ cudaError_t EnumerateKernels(cudaKernel_t* kernels, unsigned count, cudaLibrary_
   return cudaSuccess;
 }
 
+// Finds a variable by name; address or size may be null.
 cudaError_t GetVariable(void** address, std::size_t* bytes, cudaLibrary_t handle,
                         const char* name) {
   if (!name) return cudaErrorInvalidValue;

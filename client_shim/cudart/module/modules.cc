@@ -125,6 +125,7 @@ cudaError_t BindGlobals(std::uint64_t module, std::uint64_t globals_bytes, std::
   return Core().Configure(module, Encode(wire::ModuleBindGlobals{module, block}));
 }
 
+// Asks the executor to load by hash. `result.found` is 0 if the node lacks the bytes.
 cudaError_t AskLoad(const wire::ModuleLoad& load, wire::ModuleLoadResult& result,
                     std::string* reason) {
   CallReply reply;

@@ -82,6 +82,7 @@ cudaError_t FindEvent(cudaEvent_t handle, EventPtr& event) {
   return cudaSuccess;
 }
 
+// Whether the latest record is complete as far as the completion page shows; true without a record.
 bool IsComplete(const Event& event) {
   return !event.is_recorded ||
          (event.slot != 0 && event.core->SlotValue(event.slot) >= event.recorded_value);
@@ -97,6 +98,7 @@ EventPtr NewEvent(unsigned flags) {
 
 cudaEvent_t HandleOf(const Event& event) { return reinterpret_cast<cudaEvent_t>(event.wire); }
 
+// Events shared among processes have no timing.
 cudaError_t CreateSharedEvent(cudaEvent_t& out, unsigned flags) {
   if ((flags & cudaEventDisableTiming) == 0) return cudaErrorInvalidValue;
   const EventPtr event = NewEvent(flags);
@@ -137,6 +139,7 @@ cudaError_t DestroyEvent(cudaEvent_t handle) {
   return Destroy(*event);
 }
 
+// Records an event of the device in use on a stream ready for a command.
 cudaError_t RecordOn(Event& event, const Stream& stream, unsigned flags) {
   if (event.core != &Core()) return cudaErrorInvalidResourceHandle;
   if (event.shared) return RecordSharedEvent(*event.shared, stream);
@@ -196,6 +199,7 @@ cudaError_t Synchronize(cudaEvent_t handle) {
   return Ask(wire::EventSynchronize{event->wire});
 }
 
+// cudaEventElapsedTime: both events recorded, on one device, with timing. In milliseconds.
 cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
   if (!milliseconds) return cudaErrorInvalidValue;
   EventPtr start;

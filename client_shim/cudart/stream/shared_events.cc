@@ -33,6 +33,7 @@ class FreeSlots {
   std::vector<SharedEvent> free_;
 };
 
+// The free slot pairs of the device in use.
 FreeSlots& TheFreeSlots() {
   static auto* const slots = new PerDevice<FreeSlots>();
   return slots->here();

@@ -28,6 +28,7 @@ cudaError_t Set(cudaStream_t handle, cudaStreamAttrID attribute, const cudaStrea
   return cudaSuccess;
 }
 
+// Attributes never set are zero, except the priority, which is the stream's.
 cudaError_t Get(cudaStream_t handle, cudaStreamAttrID attribute, cudaStreamAttrValue* value) {
   if (!value || !IsKnown(attribute)) return cudaErrorInvalidValue;
   StreamPtr stream;

@@ -104,6 +104,7 @@ StreamPtr PerThread() {
   return stream;
 }
 
+// Creates a stream of the device in use; the executor makes the real stream when needed.
 cudaError_t CreateStream(cudaStream_t* out, unsigned flags, int priority) {
   if (!out || (flags & ~unsigned{cudaStreamNonBlocking}) != 0) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
@@ -126,6 +127,7 @@ cudaError_t Destroy(const Stream& stream) {
   return Core().Destroy(stream.wire, Encode(wire::StreamDestroy{stream.wire}));
 }
 
+// Waits for the stream's host functions. Default streams cannot be destroyed.
 cudaError_t DestroyStream(cudaStream_t handle) {
   StreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
@@ -202,6 +204,7 @@ cudaError_t Query(cudaStream_t handle) {
   return MarkIsReached(*stream) ? Core().TakeAsyncError() : cudaErrorNotReady;
 }
 
+// cudaStreamAddCallback, which CUDA does not allow in captures.
 cudaError_t AddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void* data) {
   if (!callback) return cudaErrorInvalidValue;
   StreamPtr stream;

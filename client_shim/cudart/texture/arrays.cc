@@ -70,6 +70,7 @@ bool HasSlicesThatShrink(unsigned flags) {
   return (flags & (cudaArrayLayered | cudaArrayCubemap)) == 0;
 }
 
+// Warns and returns cudaErrorNotSupported for sparse arrays and deferred mapping.
 cudaError_t CheckFlags(unsigned flags) {
   constexpr unsigned kKnown =
       cudaArrayLayered | cudaArraySurfaceLoadStore | cudaArrayCubemap | cudaArrayTextureGather;
@@ -100,6 +101,7 @@ struct Wanted {
   std::uint32_t levels = 0;  // 0 for a plain array
 };
 
+// Checks the arguments of an allocation and collects them in `wanted`.
 cudaError_t Check(const cudaChannelFormatDesc* description, const cudaExtent& extent,
                   unsigned flags, Wanted& wanted) {
   if (!description) return cudaErrorInvalidValue;
@@ -170,6 +172,8 @@ cudaError_t AllocateArray(cudaArray_t* out, const cudaChannelFormatDesc* descrip
   return cudaSuccess;
 }
 
+// Clamps the number of levels to the longest edge's, as CUDA does. All levels share a wire name and
+// a block; each level has a handle of its own.
 cudaError_t AllocateMipmapped(cudaMipmappedArray_t* out, const cudaChannelFormatDesc* description,
                               const cudaExtent& extent, unsigned levels, unsigned flags) {
   if (!out) return cudaErrorInvalidValue;
@@ -197,12 +201,14 @@ cudaError_t AllocateMipmapped(cudaMipmappedArray_t* out, const cudaChannelFormat
   return cudaSuccess;
 }
 
+// Destroys the array at the executor before freeing the block that the array names.
 cudaError_t FreeWire(std::uint64_t wire, std::uint64_t block) {
   const cudaError_t destroyed = DestroyWire(wire);
   const cudaError_t freed = Core().Free(block);
   return destroyed != cudaSuccess ? destroyed : freed;
 }
 
+// Waits for all devices: kernels may still read the array through a texture.
 cudaError_t ReleaseArray(cudaArray_t handle) {
   TORPOR_TRY(Begin());
   if (!handle) return cudaSuccess;
@@ -238,6 +244,7 @@ cudaError_t GetLevel(cudaArray_t* out, cudaMipmappedArray_const_t handle, unsign
   return cudaSuccess;
 }
 
+// Each of the three results may be null.
 cudaError_t GetInfo(cudaChannelFormatDesc* description, cudaExtent* extent, unsigned* flags,
                     cudaArray_const_t handle) {
   ArrayPtr array;

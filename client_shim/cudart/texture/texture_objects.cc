@@ -83,6 +83,7 @@ cudaError_t Name(TextureObjects& objects, const TextureObject& object, unsigned 
 }
 
 template <typename Message>
+// Creates the object at the executor; destroys the object again if the value cannot be used.
 cudaError_t Create(TextureObjects& objects, const TextureObject& object, const Message& create,
                    unsigned long long* out) {
   TORPOR_TRY(Core().Create(object.wire, Encode(create)));
@@ -102,6 +103,7 @@ cudaError_t SetMemory(const cudaChannelFormatDesc& description, const void* memo
   return cudaSuccess;
 }
 
+// Translates the memory behind a texture: an array, a mipmapped array, linear or pitched memory.
 cudaError_t SetResource(const cudaResourceDesc& resource, wire::TextureCreate& create) {
   switch (resource.resType) {
     case cudaResourceTypeArray: {
@@ -157,6 +159,7 @@ void SetSampling(const cudaTextureDesc& texture, wire::TextureCreate& create) {
   std::copy_n(texture.borderColor, create.border.size(), create.border.begin());
 }
 
+// Sets the part of the resource, and the format, under which the texture shows the texels.
 void SetView(const cudaResourceViewDesc& view, wire::TextureCreate& create) {
   create.has_view = 1;
   create.view_format = static_cast<std::uint32_t>(view.format);
@@ -179,6 +182,7 @@ cudaError_t CreateTexture(cudaTextureObject_t* out, const cudaResourceDesc* reso
   return Create(TheTextures(), object, create, out);
 }
 
+// Surfaces exist over arrays only.
 cudaError_t CreateSurface(cudaSurfaceObject_t* out, const cudaResourceDesc* resource) {
   if (!out || !resource || resource->resType != cudaResourceTypeArray) return cudaErrorInvalidValue;
   ArrayPtr array;
@@ -188,6 +192,7 @@ cudaError_t CreateSurface(cudaSurfaceObject_t* out, const cudaResourceDesc* reso
   return Create(TheSurfaces(), {create.surface, *resource, {}, std::nullopt}, create, out);
 }
 
+// Destroying the value 0 is a success, as in CUDA.
 cudaError_t Destroy(TextureObjects& objects, std::uint64_t value) {
   TORPOR_TRY(Begin());
   if (value == 0) return cudaSuccess;
