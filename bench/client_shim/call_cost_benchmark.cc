@@ -3,7 +3,8 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "client_shim/core/session.h"
+#include "client_shim/core/session/device_session.h"
+#include "client_shim/core/session/process_state.h"
 #include "proto/cuda_api/cublas_commands.h"
 #include "proto/cuda_api/cudart_dispatch.h"
 #include "proto/cuda_api/fake_cudart_handler.h"
@@ -93,9 +94,10 @@ class OpenSession {
       {static_cast<std::uint32_t>(wire::ProtocolCall::kAttach),
        static_cast<std::uint32_t>(wire::ProtocolCall::kDrain), wire::DeviceSynchronize::kCallId}};
   shim::Settings settings_;
+  shim::ProcessState process_{[this] { return settings_; }, &shim::DeviceSession::Make};
 
  public:
-  shim::Session session{[this] { return settings_; }};
+  shim::ClientCore& session = process_.first();
 };
 
 // Encoded and enqueued, one synchronisation in `range` launches.

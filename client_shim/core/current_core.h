@@ -4,7 +4,7 @@ namespace torpor::shim {
 
 class ClientCore;
 
-// The core of the calling thread's current device; null before it has chosen one.
+// The core of the calling thread's current device; null before the thread has chosen a device.
 ClientCore* CurrentCore();
 void SetCurrentCore(ClientCore* core);
 

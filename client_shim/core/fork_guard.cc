@@ -9,7 +9,7 @@
 namespace torpor::shim {
 namespace {
 
-// Lock-free: the child may have been forked while another thread was anywhere.
+// Lock-free: another thread may be anywhere in this code at the time of the fork.
 constexpr int kNone = -1;
 struct State {
   std::atomic<bool> in_child{false};

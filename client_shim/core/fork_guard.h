@@ -2,12 +2,12 @@
 
 namespace torpor::shim {
 
-// In a child of fork() the session's threads are gone and its sockets are the parent's: every
-// CUDA call must fail and nothing may be touched. Watched descriptors are closed in the child, so
-// that the daemon sees the parent's end even while the child lives on.
+// Guards sessions in children of fork(), where the service threads are gone and the sockets belong
+// to the parent: every CUDA call must fail and touch nothing. The child closes watched descriptors,
+// so that the daemon sees the parent's end even while the child lives on. Thread-safe.
 class ForkGuard {
  public:
-  // Registers with fork, once a process.
+  // Registers with fork; repeated calls have no effect.
   static void Install();
   static bool InChild();
   static void Watch(int fd);

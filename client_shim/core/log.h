@@ -8,14 +8,15 @@
 
 namespace torpor::shim {
 
-// Whole lines on stderr, a message in one write, so that they never tear the program's own output.
+// Writes whole lines to stderr, each message in one write, so that messages never split the
+// program's own output. Thread-safe but for set_level.
 class Log {
  public:
   void set_level(LogLevel level) { level_ = level; }  // before other threads log
 
   void Warn(const std::string& message) const { Write(LogLevel::kWarn, message); }
   void Debug(const std::string& message) const { Write(LogLevel::kDebug, message); }
-  // At most once for the same key.
+  // As Warn, at most once for the same key.
   void WarnOnce(const std::string& key, const std::string& message);
 
  private:

@@ -16,7 +16,7 @@ std::string Text(const char* name) {
   return value ? value : "";
 }
 
-// The environment's number, held inside [low, high]; `otherwise` where there is none.
+// The environment's number, clamped to [low, high]; `otherwise` if unset or malformed.
 std::int64_t Number(const char* name, std::int64_t otherwise, std::int64_t low, std::int64_t high) {
   const std::string text = Text(name);
   if (text.empty()) return otherwise;

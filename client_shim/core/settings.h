@@ -9,7 +9,7 @@ namespace torpor::shim {
 
 enum class LogLevel { kOff, kWarn, kDebug };
 
-// What the environment of the program says; read once, when the session is opened.
+// The session's settings from the program's environment, read once when the session opens.
 struct Settings {
   std::string socket = "/run/torpor/torpor.sock";     // TORPOR_SOCKET
   std::string token;                                  // TORPOR_TOKEN or TORPOR_TOKEN_FILE
@@ -19,10 +19,9 @@ struct Settings {
   std::size_t batch_calls = 1'000'000;         // TORPOR_BATCH_CALLS: flushed with so many calls
   std::chrono::microseconds flush_after{200};  // TORPOR_FLUSH_US: flushed when older
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
-  // CUDA_LAUNCH_BLOCKING is a number other than 0: what is enqueued is complete when the call
-  // returns.
+  // CUDA_LAUNCH_BLOCKING is a number other than 0: a call that enqueues returns after completion.
   bool is_blocking = false;
-  // An implicit lease goes back after one to two such spans without a call.
+  // An implicit lease is returned after one to two such periods without a call.
   std::chrono::milliseconds lease_idle{20};  // TORPOR_LEASE_IDLE_MS
 };
 

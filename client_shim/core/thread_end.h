@@ -4,8 +4,8 @@
 
 namespace torpor::shim {
 
-// Calls `function` at the end of each thread that has armed it, with the thread's value, which is
-// not null. The thread-local variables that it tidies up need no destructor of their own, so that
+// Calls `function` at the end of each thread that has called Arm, with the thread's value, which
+// must not be null. Thread-local variables cleaned up by `function` need no destructor, so that
 // exit handlers may still use them.
 class ThreadEnd {
  public:

@@ -15,7 +15,7 @@ constexpr int kNone = -1;
 constexpr std::string_view kUuidPrefix = "GPU-";
 constexpr std::string_view kBlank = " \t\n";
 
-// CUDA reads an index as strtol does: blanks before it and letters behind it do not matter.
+// CUDA reads an index like strtol: ignores leading blanks and trailing letters.
 int ByIndex(std::string_view entry, const Devices& devices) {
   entry.remove_prefix(std::min(entry.find_first_not_of(kBlank), entry.size()));
   if (entry.starts_with('+')) entry.remove_prefix(1);

@@ -7,10 +7,10 @@
 
 namespace torpor::shim {
 
-// What CUDA_VISIBLE_DEVICES, set to `text`, leaves of `devices`: their indices, in its order. It is
-// a list of indices or, if it begins with GPU-, of UUIDs of which each may be cut short where one
-// device alone begins so. The list ends before the first entry that names no device; one that names
-// a device twice leaves none.
+// Returns the indices of those of `devices` that CUDA_VISIBLE_DEVICES=`text` makes visible, in the
+// order of `text`. `text` is a list of indices or, if the first entry begins with GPU-, a list of
+// UUIDs or unambiguous prefixes of UUIDs. The list ends before the first entry that names no
+// device. A list that names a device twice makes no device visible.
 std::vector<int> VisibleDevices(std::string_view text,
                                 const std::vector<wire::DeviceDescription>& devices);
 

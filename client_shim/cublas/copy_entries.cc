@@ -14,8 +14,8 @@ struct RuntimeCopies {
   decltype(&::cudaMemcpy2DAsync) copy_async = nullptr;
 };
 
-// The copies of our libcudart, which the program has loaded or which lies beside this library.
-// libcudart is not linked: a program without such copies need not load it.
+// The copies of our libcudart, loaded by the program already or found beside this library. Not
+// linked: a program without such copies need not load libcudart.
 const RuntimeCopies& Runtime() {
   static const RuntimeCopies copies = [] {
     RuntimeCopies found;

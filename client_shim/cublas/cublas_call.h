@@ -25,11 +25,13 @@ namespace torpor::shim {
 // after another, then calls Send or Ask. The first field that cannot be sent decides the status.
 class CublasCall {
  public:
+  // The call fails with CUBLAS_STATUS_NOT_INITIALIZED if the handle is unknown.
   explicit CublasCall(cublasHandle_t handle, const char* entry = __builtin_FUNCTION())
       : traced_(entry),
         handle_(CublasHandleTable::Get().Find(handle)),
         status_(handle_ ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED) {}
 
+  // Whether the handle's pointer mode is host: scalars are read from and written to host memory.
   bool result_goes_to_host() const {
     return handle_ && handle_->pointer_mode == CUBLAS_POINTER_MODE_HOST;
   }
@@ -49,6 +51,8 @@ class CublasCall {
     field = reinterpret_cast<std::uint64_t>(pointer);
   }
 
+  // A scalar of `bytes` bytes: its value in host memory, or its address in device memory, according
+  // to the pointer mode. Null fails the call.
   template <std::size_t kBytes>
   void Scalar(wire::CublasNumbers<kBytes>& field, const void* scalar, std::uint64_t bytes) {
     if (!scalar) return Fail(CUBLAS_STATUS_INVALID_VALUE);
@@ -71,6 +75,7 @@ class CublasCall {
     *info = 0;
   }
 
+  // Enqueues the command, or captures it if the stream captures. Does not wait for the result.
   template <typename Command>
   cublasStatus_t Send(Command& command) {
     if (!IsSendable(command)) return status_;
@@ -84,6 +89,7 @@ class CublasCall {
     });
   }
 
+  // Calls the command and waits for its result in host memory, an `Element` in `value` of `answer`.
   template <typename Element, typename Command, typename Answer, typename T>
   cublasStatus_t Ask(Command& command, Answer& answer, const std::array<std::uint8_t, 16>& value,
                      T* result) {

@@ -62,9 +62,11 @@ class CublasHandleTable {
   // Never destroyed: programs destroy handles from destructors of their own globals.
   static CublasHandleTable& Get();
 
+  // Adds the session's handle `id` and returns the program's handle.
   cublasHandle_t Add(ClientCore& core, std::uint64_t id);
   // Returns null for an unknown handle. The pointer is valid until the handle is removed.
   CublasHandle* Find(cublasHandle_t handle) const;
+  // False for an unknown handle.
   bool Remove(cublasHandle_t handle);
 
  private:

@@ -7,7 +7,7 @@
 namespace torpor::shim {
 namespace {
 
-// Avoids std::hypot, which needs a newer libm than the oldest supported one.
+// Replaces std::hypot, which would require a newer libm.
 template <typename T>
 T Length(T a, T b) {
   const T larger = std::max(std::abs(a), std::abs(b));

@@ -8,9 +8,10 @@
 // Statuses and versions, which libcublas and libcublasLt have in common.
 namespace torpor::shim {
 
+// The status for an error of the transport.
 cublasStatus_t CublasStatusOf(cudaError_t error);
 
-// The status's name; never null.
+// The status's name and its meaning in words; never null.
 const char* NameOfStatus(cublasStatus_t status);
 const char* MeaningOfStatus(cublasStatus_t status);
 

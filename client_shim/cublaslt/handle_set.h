@@ -18,6 +18,7 @@ class CublasLtHandles {
 
   // Opens the session unless it is open.
   cublasStatus_t Create(cublasLtHandle_t& handle);
+  // False for an unknown handle.
   bool Destroy(cublasLtHandle_t handle);
   // The core of the device that was current when the handle was created; null for an unknown
   // handle. Handles of cuBLAS are handles of cuBLASLt, too.

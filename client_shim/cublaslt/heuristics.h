@@ -35,6 +35,7 @@ class CublasLtHeuristics {
     std::vector<wire::CublasLtAnswer> answers;
   };
 
+  // Look up and store an answer; a full table is emptied first.
   bool Find(const std::string& question, Known& known) const;
   void Keep(std::string question, Known known);
 

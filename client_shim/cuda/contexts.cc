@@ -15,6 +15,7 @@ namespace {
 constexpr unsigned kApiVersion = 3020;  // what every context since CUDA 3.2 tells
 constexpr unsigned kKnownFlags = CU_CTX_FLAGS_MASK;
 
+// A context's device. The flags are kept for queries only.
 struct Context {
   CUdevice device = 0;
   unsigned flags = 0;
@@ -79,6 +80,7 @@ class Contexts {
   }
 
  private:
+  // A device's primary context and the number of its retains.
   struct Held {
     CUcontext handle = nullptr;
     int holders = 0;
@@ -116,6 +118,8 @@ struct Stack {
 };
 thread_local Stack stack;
 
+// The top of the calling thread's stack. With an empty stack, a thread that has called the runtime
+// has the primary context of the runtime's current device; other threads have none.
 CUcontext Current() {
   if (stack.depth > 0) return stack.contexts[stack.depth - 1];
   int device = 0;
@@ -142,6 +146,7 @@ CUresult OnDevice(CUdevice device, const Body& body) {
   return result;
 }
 
+// Looks up a context; null stands for the current one. CUDA_ERROR_INVALID_CONTEXT if unknown.
 CUresult FindContext(CUcontext handle, Context& context) {
   const std::optional<Context> found = TheContexts().Find(handle ? handle : Current());
   if (!found) return CUDA_ERROR_INVALID_CONTEXT;
@@ -149,6 +154,8 @@ CUresult FindContext(CUcontext handle, Context& context) {
   return CUDA_SUCCESS;
 }
 
+// Resets the device after its last context, unless the runtime or reserved addresses still use the
+// device.
 CUresult ResetIfUnused(CUdevice device) {
   const bool is_used =
       TheContexts().AnyInUse(device) || Seam().process_uses_runtime() || HasReservations(device);
@@ -177,6 +184,7 @@ CUresult DestroyContext(CUcontext context) {
   const std::optional<Context> found = TheContexts().Find(context);
   if (!found) return CUDA_ERROR_INVALID_CONTEXT;
   const CUresult earlier = OnDevice(found->device, Runtime().cudaDeviceSynchronize);
+  // The context ends even if earlier work has failed; the caller gets that error in the end.
   if (!TheContexts().Destroy(context)) return CUDA_ERROR_INVALID_CONTEXT;
   if (stack.depth > 0 && stack.contexts[stack.depth - 1] == context) --stack.depth;
   TORPOR_CU_TRY(FollowTop());

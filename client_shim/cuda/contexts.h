@@ -8,14 +8,23 @@
 // runtime's use) everything that the process has on the device is destroyed.
 namespace torpor::shim {
 
+// Creates a context and pushes it onto the calling thread's stack. Returns CUDA_ERROR_INVALID_VALUE
+// for unknown flags.
 CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device);
 // Whether cuCtxCreate's parameters ask for an ordinary context only.
 bool IsPlain(const CUctxCreateParams* parameters);
+// Waits for the device's work, destroys a created context and pops the context if on top of the
+// calling thread's stack. Returns CUDA_ERROR_INVALID_CONTEXT for primary contexts.
 CUresult DestroyContext(CUcontext context);
 
+// The device's primary context. Retains are counted; the last release resets an unused device.
+// ReleasePrimary without a retain returns CUDA_ERROR_INVALID_CONTEXT.
 CUresult RetainPrimary(CUcontext* context, CUdevice device);
 CUresult ReleasePrimary(CUdevice device);
+// Destroys everything of the process on the device at once, reservations of addresses included.
 CUresult ResetPrimary(CUdevice device);
+// Stores the flags, without effect on the device. A primary context is active if retained or if the
+// process uses the runtime.
 CUresult SetPrimaryFlags(CUdevice device, unsigned flags);
 CUresult GetPrimaryState(CUdevice device, unsigned* flags, int* active);
 
@@ -42,6 +51,7 @@ CUresult GetStreamContext(CUstream stream, CUcontext* context);
 // As GetStreamContext, for memory and other objects of `device`.
 CUcontext ContextOnDevice(CUdevice device);
 
+// As cudaDeviceEnablePeerAccess and cudaDeviceDisablePeerAccess for the device of `peer`.
 CUresult EnablePeer(CUcontext peer, unsigned flags);
 CUresult DisablePeer(CUcontext peer);
 

@@ -129,6 +129,7 @@ CUresult CopyArrays(const Side& to, const Side& from, const cudaExtent& extent, 
                                                   : Runtime().cudaMemcpy3D(&copy));
 }
 
+// A rectangle as a box of one slice.
 CUDA_MEMCPY3D AsBox(const CUDA_MEMCPY2D& rectangle) {
   CUDA_MEMCPY3D box{};
   box.srcXInBytes = rectangle.srcXInBytes;

@@ -5,6 +5,7 @@
 // Tables that the generator derives from NVIDIA's headers (driver_tables.cc in the build folder).
 namespace torpor::shim {
 
+// The name of an error code, such as CUDA_ERROR_INVALID_VALUE.
 struct DriverErrorName {
   int code;
   const char* name;

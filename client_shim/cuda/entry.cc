@@ -10,10 +10,12 @@
 namespace torpor::shim {
 namespace {
 
+// Set by cuInit. The runtime's use of the process counts as initialisation, too.
 std::atomic<bool> is_initialized{false};
 
 }  // namespace
 
+// Converts the errors of the runtime that the driver API reports under another code.
 CUresult ToCuResult(cudaError_t error) {
   switch (error) {
     case cudaErrorInvalidSymbol:

@@ -15,6 +15,7 @@
 // an entry, and the runtime's last error is unchanged. `name` is the entry's, for a trace.
 namespace torpor::shim {
 
+// The functions that libcudart offers to this library; constant.
 inline const DriverSeam& Seam() {
   static const DriverSeam* const seam = torpor_driver_seam();
   return *seam;
@@ -25,6 +26,7 @@ inline const RuntimeFunctions& Runtime() { return Seam().runtime; }
 CUresult ToCuResult(cudaError_t error);
 inline CUresult ToCuResult(CUresult result) { return result; }
 
+// Runs `body` in any state of the process, even before cuInit.
 template <typename Body>
 CUresult Always(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
   const TracedCall traced(name);
@@ -45,6 +47,7 @@ CUresult CheckInitialized();
 // As CheckInitialized; the calling thread must have a context, too.
 CUresult CheckContext();
 
+// Runs `body` if CheckInitialized succeeds.
 template <typename Body>
 CUresult Initialized(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
   return Always(
@@ -55,6 +58,7 @@ CUresult Initialized(Body&& body, const char* name = __builtin_FUNCTION()) noexc
       name);
 }
 
+// Runs `body` if CheckContext succeeds.
 template <typename Body>
 CUresult InContext(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
   return Always(
@@ -71,6 +75,7 @@ CUresult Refuse(const char* what);
 // Stream 0 of a program that was compiled with --default-stream per-thread.
 inline CUstream PerThread(CUstream stream) { return stream ? stream : cudaStreamPerThread; }
 
+// Addresses as the driver's integers and the runtime's pointers; the values are the same.
 inline void* At(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 inline CUdeviceptr AddressOf(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 static_assert(sizeof(CUdeviceptr) == sizeof(void*));

@@ -92,7 +92,7 @@ CUresult LoadFunction(CUfunction function) {
 }
 
 CUresult FindBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2DSize shared_of,
-                       std::size_t shared, int most, unsigned flags) {
+                       std::size_t shared, int max_block, unsigned flags) {
   if (!grid || !block) return CUDA_ERROR_INVALID_VALUE;
   int warp = 0;
   int processors = 0;
@@ -100,7 +100,7 @@ CUresult FindBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2
   TORPOR_CU_TRY(Attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE, warp));
   TORPOR_CU_TRY(Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, processors));
   TORPOR_CU_TRY(GetFunctionAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
-  if (most > 0) limit = std::min(limit, most);
+  if (max_block > 0) limit = std::min(limit, max_block);
   int max_threads = 0;
   *grid = *block = 0;
   // Tries blocks of whole warps and the limit; of two equally good blocks the larger wins.
@@ -118,12 +118,12 @@ CUresult FindBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2
 
 CUresult FindSharedMemory(std::size_t* shared, CUfunction function, int blocks, int block_size) {
   if (!shared || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
-  int most = 0;
+  int max_bytes = 0;
   TORPOR_CU_TRY(
-      GetFunctionAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+      GetFunctionAttribute(&max_bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
   // The larger a block's share, the fewer blocks fit: finds the last size with enough blocks.
   std::size_t fits = 0;
-  std::size_t too_much = static_cast<std::size_t>(most) + 1;
+  std::size_t too_much = static_cast<std::size_t>(max_bytes) + 1;
   while (too_much - fits > 1) {
     const std::size_t middle = fits + (too_much - fits) / 2;
     int active = 0;

@@ -4,7 +4,7 @@
 
 namespace torpor::shim {
 
-// cuInit: opens the session.
+// cuInit: opens the session. `flags` must be 0. Repeated calls succeed.
 CUresult Initialize(unsigned flags);
 
 }  // namespace torpor::shim

@@ -34,6 +34,7 @@ CUresult WithParameters(CUfunction function, void** parameters, void** extra, co
   return ToCuResult(run(pointers.data()));
 }
 
+// A callback of the driver API, called by a callback of the runtime.
 struct Callback {
   CUstreamCallback function;
   void* data;

@@ -5,6 +5,7 @@
 
 namespace torpor::shim {
 
+// The grid and the blocks of a launch, and the stream of the launch.
 struct LaunchShape {
   dim3 grid;
   dim3 block;
@@ -13,14 +14,16 @@ struct LaunchShape {
   bool is_cooperative = false;
 };
 
-// `parameters` points to each argument; if null, `extra` names a buffer with the packed arguments.
+// Launches a kernel on the shape's stream. `parameters` points to each argument; if null, `extra`
+// names a buffer with the packed arguments. Both together are CUDA_ERROR_INVALID_VALUE.
 CUresult Launch(CUfunction function, const LaunchShape& shape, void** parameters, void** extra);
 
-// Stream 0 of the configuration stands for `default_stream`.
+// As Launch, with attributes such as clusters. Stream 0 of the configuration stands for
+// `default_stream`.
 CUresult LaunchExtended(const CUlaunchConfig* config, CUfunction function, void** parameters,
                         void** extra, cudaStream_t default_stream);
 
-// `callback` receives the stream's state as a CUresult.
+// Calls `callback` once, after the stream's earlier work, with the stream's state as a CUresult.
 CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data, unsigned flags);
 
 }  // namespace torpor::shim

@@ -18,6 +18,7 @@ struct Link {
   std::vector<std::uint8_t> code;
 };
 
+// The program's open links by handle. Thread-safe.
 class Links {
  public:
   CUlinkState Add() {
@@ -48,6 +49,7 @@ Links& TheLinks() {
   return *links;
 }
 
+// Whether the executor's driver loads the type of input without a linker.
 bool IsLoadable(CUjitInputType type) {
   return type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_CUBIN || type == CU_JIT_INPUT_FATBINARY;
 }

@@ -9,7 +9,10 @@
 // refused.
 namespace torpor::shim {
 
+// Creates an empty link. The options have no effect but for log buffers, which are reported empty.
 CUresult CreateLink(unsigned option_count, CUjit_option* options, void** values, CUlinkState* link);
+// Adds the only input: PTX, a cubin or a fatbin, which is copied. Returns CUDA_ERROR_NOT_SUPPORTED
+// for other types of input and for a second one.
 CUresult AddLinkData(CUlinkState link, CUjitInputType type, void* data, std::size_t bytes);
 CUresult AddLinkFile(CUlinkState link, CUjitInputType type, const char* path);
 // *code is the linked module code; valid until DestroyLink.

@@ -25,6 +25,7 @@ CUresult Look(CUdeviceptr address, Pointer& pointer) {
   return CUDA_SUCCESS;
 }
 
+// Writes the value to the program's memory of any alignment.
 template <typename T>
 CUresult Write(void* data, const T& value) {
   std::memcpy(data, &value, sizeof value);

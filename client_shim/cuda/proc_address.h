@@ -12,6 +12,7 @@ CUresult GetProcAddress(const char* name, void** function, int version, cuuint64
 // Undocumented tables for NVIDIA's own libraries. Offers no table and returns CUDA_ERROR_NOT_FOUND.
 CUresult GetExportTable(const void** table, const CUuuid* id);
 
+// CUDA_ERROR_INVALID_VALUE and null for an unknown error. The texts are static.
 CUresult GetErrorName(CUresult error, const char** name);
 CUresult GetErrorString(CUresult error, const char** text);
 

@@ -11,14 +11,18 @@
 namespace torpor::shim {
 namespace {
 
+// Granularity of reservations and of physical memory in bytes.
 constexpr std::size_t kGranularity = std::size_t{2} << 20;
 
+// Reserved addresses, which are an allocation of the runtime from the start.
 struct Reservation {
   std::size_t bytes = 0;
   CUdevice device = 0;
   void* allocation = nullptr;  // may begin earlier, for the alignment
 };
 
+// A handle of cuMemCreate. Has no memory of its own: the memory is the reservation's, at the
+// address of the first mapping.
 struct Physical {
   std::size_t bytes = 0;
   CUdeviceptr mapped_at = 0;  // 0: never
@@ -31,7 +35,7 @@ struct Mapping {
   CUmemGenericAllocationHandle handle = 0;
 };
 
-// Thread-safe.
+// The reservations, handles and mappings of the process. Thread-safe.
 class VirtualMemory {
  public:
   void Reserve(CUdeviceptr address, const Reservation& reservation) {
@@ -123,9 +127,12 @@ class VirtualMemory {
  private:
   using Handles = std::map<CUmemGenericAllocationHandle, Physical>;
 
+  // Forgets a handle that the program has released, unless still mapped.
   void ForgetUnused(Handles::iterator physical) {
     if (physical->second.is_released && !physical->second.is_mapped) physical_.erase(physical);
   }
+  // Forgets the mappings in a freed range. Released handles end with the range; the others lose
+  // their address and may be mapped anywhere again.
   void ForgetMappings(CUdeviceptr begin, std::size_t bytes) {
     mappings_.erase(mappings_.lower_bound(begin), mappings_.lower_bound(begin + bytes));
     const auto was_here = [&](const Physical& physical) {
@@ -137,6 +144,7 @@ class VirtualMemory {
     for (auto& [handle, physical] : physical_)
       if (was_here(physical)) physical = {.bytes = physical.bytes};
   }
+  // Whether one reservation contains the range.
   bool IsReserved(CUdeviceptr address, std::size_t bytes) const {
     const auto after = reservations_.upper_bound(address);
     if (after == reservations_.begin()) return false;
@@ -144,6 +152,7 @@ class VirtualMemory {
     const std::size_t offset = address - begin;
     return offset <= reservation.bytes && bytes <= reservation.bytes - offset;
   }
+  // Whether any mapping meets the range.
   bool Overlaps(CUdeviceptr address, std::size_t bytes) const {
     const auto next = mappings_.lower_bound(address);
     if (next != mappings_.end() && next->first - address < bytes) return true;
@@ -195,6 +204,7 @@ CUresult ReserveAddresses(CUdeviceptr* address, std::size_t bytes, std::size_t a
   Reservation reservation{.bytes = bytes};
   TORPOR_CU_TRY(Runtime().cudaGetDevice(&reservation.device));
   TORPOR_CU_TRY(Runtime().cudaMalloc(&reservation.allocation, bytes));
+  // Allocations are usually aligned: takes more memory for the alignment only if needed.
   if (AddressOf(reservation.allocation) % alignment != 0) {
     TORPOR_CU_TRY(Runtime().cudaFree(reservation.allocation));
     TORPOR_CU_TRY(Runtime().cudaMalloc(&reservation.allocation, bytes + alignment));
@@ -230,6 +240,7 @@ CUresult MapPhysical(CUdeviceptr address, std::size_t bytes, std::size_t offset,
 }
 
 CUresult UnmapPhysical(CUdeviceptr address, std::size_t bytes) {
+  // Earlier work may still use the mapping.
   TORPOR_CU_TRY(Runtime().cudaDeviceSynchronize());
   return TheMemory().Unmap(address, bytes);
 }

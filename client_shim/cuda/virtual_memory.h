@@ -9,22 +9,30 @@
 // mapped address. Refused: the same memory at two addresses, or shared with another process.
 namespace torpor::shim {
 
+// Reserves and allocates `bytes` bytes, a multiple of 2 MiB, on the current device. `alignment` is
+// a power of two; `wanted` is ignored. FreeAddresses fails while mappings are left in the range.
 CUresult ReserveAddresses(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
                           CUdeviceptr wanted, unsigned long long flags);
 CUresult FreeAddresses(CUdeviceptr address, std::size_t bytes);
 
+// Creates a handle for `bytes` bytes, a multiple of 2 MiB, of pinned device memory. A released
+// handle cannot be mapped again; its present mapping stays.
 CUresult CreatePhysical(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                         const CUmemAllocationProp* properties, unsigned long long flags);
 CUresult ReleasePhysical(CUmemGenericAllocationHandle handle);
 
+// Maps all of the handle's memory into a reservation; `offset` and `flags` must be 0.
 CUresult MapPhysical(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                      CUmemGenericAllocationHandle handle, unsigned long long flags);
-// Unmaps one or several whole mappings.
+// Waits for the device's work and unmaps one or several whole mappings.
 CUresult UnmapPhysical(CUdeviceptr address, std::size_t bytes);
 
+// Mapped memory is readable and writable from the start: SetAccess checks arguments and refuses
+// less access, GetAccess returns the same flags for all devices.
 CUresult SetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* descriptions,
                    std::size_t count);
 CUresult GetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address);
+// 2 MiB for minimum and recommendation alike.
 CUresult GetGranularity(std::size_t* bytes, const CUmemAllocationProp* properties,
                         CUmemAllocationGranularity_flags option);
 

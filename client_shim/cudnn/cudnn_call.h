@@ -22,13 +22,17 @@ namespace torpor::shim {
 // status.
 class CudnnCall {
  public:
+  // The call fails with CUDNN_STATUS_NOT_INITIALIZED if the handle is unknown.
   explicit CudnnCall(cudnnHandle_t handle, const char* entry = __builtin_FUNCTION())
       : traced_(entry),
         handle_(CudnnHandleTable::Get().Find(handle)),
         status_(handle_ ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_INITIALIZED) {}
 
+  // Each of the following fills in a field of one kind.
+  // The session's stream for the calling thread.
   void Stream(std::uint64_t& field);
 
+  // The values of a descriptor; null fails the call.
   template <typename Value, typename Described>
   void Descriptor(Value& field, const Described* descriptor) {
     if (!descriptor) return Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
@@ -44,11 +48,13 @@ class CudnnCall {
     field = reinterpret_cast<std::uint64_t>(pointer);
   }
 
+  // A number of `bytes` bytes, at most 8, in host memory; null fails the call.
   void Scalar(std::array<std::uint8_t, 8>& field, const void* scalar, std::uint64_t bytes) {
     if (!scalar) return Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
     std::memcpy(field.data(), scalar, bytes);
   }
 
+  // Enqueues the command if all fields are valid. Does not wait for the result.
   template <typename Command>
   cudnnStatus_t Send(Command& command) {
     return IsSendable(command) ? SendValid(command) : status_;
@@ -64,7 +70,8 @@ class CudnnCall {
     });
   }
 
-  // Leaves the stream out of the question: the answer does not depend on the stream.
+  // Asks the executor's library, or CudnnQuestions' memory, for a size in bytes. The answer does
+  // not depend on the stream, which is left out of the question.
   template <typename Answer, typename Command>
   cudnnStatus_t AskSize(Command& command, std::size_t* size) {
     if (!size) Fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER);

@@ -28,6 +28,7 @@ class CudnnHandleTable {
   cudnnStatus_t Create(cudnnHandle_t& handle);
   // Returns null for an unknown handle. The pointer is valid until the handle is removed.
   CudnnHandle* Find(cudnnHandle_t handle) const;
+  // False for an unknown handle.
   bool Remove(cudnnHandle_t handle);
 
  private:
@@ -35,6 +36,7 @@ class CudnnHandleTable {
   std::unordered_map<cudnnHandle_t, std::unique_ptr<CudnnHandle>> handles_;
 };
 
+// The status for an error of the transport.
 cudnnStatus_t CudnnStatusOf(cudaError_t error);
 
 }  // namespace torpor::shim

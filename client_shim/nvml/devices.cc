@@ -20,6 +20,7 @@ namespace {
 
 using Devices = std::shared_ptr<const wire::InquiryReply>;
 
+// The daemon's last answer. Readers share the answer, which stays valid after a newer one.
 struct Learnt {
   std::mutex mutex;
   Devices devices;  // guarded by mutex
@@ -35,6 +36,7 @@ std::size_t Count() {
   return learnt ? learnt->devices.size() : 0;
 }
 
+// Handles begin at 1, so that no handle is null.
 nvmlDevice_t HandleOf(std::size_t number) {
   return reinterpret_cast<nvmlDevice_t>(static_cast<std::uintptr_t>(number + 1));
 }
@@ -43,6 +45,7 @@ std::string UuidOf(const wire::DeviceDescription& device) {
   return FormatUuid({reinterpret_cast<const char*>(device.uuid.data()), device.uuid.size()});
 }
 
+// Finds the first device that `is_wanted` accepts; NVML_ERROR_NOT_FOUND if there is none.
 nvmlReturn_t FindWhere(const std::function<bool(const wire::DeviceDescription&)>& is_wanted,
                        nvmlDevice_t* device) {
   for (std::size_t i = 0; i < Count(); ++i) {

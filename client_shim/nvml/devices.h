@@ -20,11 +20,14 @@ std::shared_ptr<const wire::DeviceDescription> FindDevice(nvmlDevice_t device);
 // The number of a device that FindDevice finds.
 int NumberOf(nvmlDevice_t device);
 
+// Find devices by number, UUID (GPU-...) or PCI bus id. NVML_ERROR_NOT_FOUND or
+// NVML_ERROR_INVALID_ARGUMENT if there is no such device.
 nvmlReturn_t GetCount(unsigned* count);
 nvmlReturn_t FindByIndex(unsigned index, nvmlDevice_t* device);
 nvmlReturn_t FindByUuid(const char* uuid, nvmlDevice_t* device);
 nvmlReturn_t FindByPciBusId(const char* id, nvmlDevice_t* device);
 
+// Properties from the daemon's last answer. `length` is the room for a text and its NUL in bytes.
 nvmlReturn_t GetIndex(nvmlDevice_t device, unsigned* index);
 nvmlReturn_t GetName(nvmlDevice_t device, char* name, unsigned length);
 nvmlReturn_t GetUuid(nvmlDevice_t device, char* uuid, unsigned length);

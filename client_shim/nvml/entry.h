@@ -9,6 +9,7 @@
 // name, for a trace.
 namespace torpor::shim {
 
+// NVML's error for an error of the client core.
 nvmlReturn_t ToNvml(cudaError_t error);
 
 // Counts initialisations; as many shutdowns end NVML's use. The first initialisation asks the
@@ -18,11 +19,13 @@ nvmlReturn_t Initialize();
 nvmlReturn_t Shutdown();
 bool IsInitialized();
 
+// Runs `body` before nvmlInit too.
 template <typename Body>
 nvmlReturn_t Always(Body&& body, const char* entry = __builtin_FUNCTION()) noexcept {
   return WithoutExceptions<NVML_ERROR_MEMORY>(body, entry);
 }
 
+// Runs `body` if NVML is initialised.
 template <typename Body>
 nvmlReturn_t Initialized(Body&& body, const char* entry = __builtin_FUNCTION()) noexcept {
   return IsInitialized() ? Always(body, entry) : NVML_ERROR_UNINITIALIZED;

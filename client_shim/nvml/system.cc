@@ -26,6 +26,7 @@ std::string ReadFile(const char* path) {
 constexpr std::string_view kBlank = " \t\n";
 constexpr std::string_view kNumbersAndDots = "0123456789.";
 
+// Whether the word is a version such as 580.65.06.
 bool IsVersion(std::string_view word) {
   return word.find('.') != word.npos && word.find_first_not_of(kNumbersAndDots) == word.npos;
 }

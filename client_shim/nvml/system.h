@@ -11,11 +11,12 @@ namespace torpor::shim {
 
 // The version of NVIDIA's kernel module. NVML_ERROR_NOT_SUPPORTED if the GPUs are emulated.
 nvmlReturn_t GetDriverVersion(char* version, unsigned length);
-// The version of the interface that this library implements.
+// The implemented version of NVML.
 nvmlReturn_t GetInterfaceVersion(char* version, unsigned length);
 // The version of cudaDriverGetVersion.
 nvmlReturn_t GetCudaVersion(int* version);
 
+// NVML's text for the error; never null.
 const char* ErrorText(nvmlReturn_t result);
 
 // The version in the kernel module's description: the first word of digits and dots.

@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned kNoInstance = ~0U;  // for a GPU without partitions
 
+// Asks the daemon anew each time: other processes of the function allocate memory, too.
 template <typename Memory>
 nvmlReturn_t FillMemory(nvmlDevice_t device, Memory& memory) {
   wire::InquiryReply told;
@@ -44,6 +45,7 @@ void Fill(nvmlProcessInfo_v2_t& process, std::uint64_t bytes) {
   process = {static_cast<unsigned>(getpid()), bytes, kNoInstance, kNoInstance};
 }
 
+// As NVML, sets `count` to the number of processes even if the array is too short.
 template <typename Process>
 nvmlReturn_t ListProcesses(nvmlDevice_t device, unsigned* count, Process* processes) {
   if (!FindDevice(device) || !count) return NVML_ERROR_INVALID_ARGUMENT;

@@ -6,6 +6,7 @@
 // and asked of the daemon each time; the other figures concern this process only.
 namespace torpor::shim {
 
+// The function's memory in bytes. The second form checks the structure's version.
 nvmlReturn_t GetMemory(nvmlDevice_t device, nvmlMemory_t* memory);
 nvmlReturn_t GetMemory(nvmlDevice_t device, nvmlMemory_v2_t* memory);
 

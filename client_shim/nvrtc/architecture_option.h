@@ -11,6 +11,7 @@ struct VirtualOptions {
   std::vector<std::string> options;
   bool is_changed = false;  // whether the original options ask for machine code
 };
+// Replaces the values of all forms of the option: -arch=X, -arch X, --gpu-architecture=X.
 VirtualOptions ForVirtualArchitecture(int count, const char* const* options);
 
 }  // namespace torpor::shim

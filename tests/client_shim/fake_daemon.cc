@@ -165,11 +165,11 @@ void FakeDaemon::OnMessage(Stream& stream, const wire::ClientMessage& message) {
 void FakeDaemon::AnswerHello(Stream& stream, const wire::ClientMessage& message) {
   if (std::holds_alternative<wire::Hello>(message)) Answer(stream, HelloAnswer());
   if (std::holds_alternative<wire::Inquiry>(message)) Answer(stream, InquiryAnswer());
-  if (const auto* further = std::get_if<wire::DeviceHello>(&message)) {
+  if (const auto* secondary = std::get_if<wire::DeviceHello>(&message)) {
     wire::HelloReply reply = HelloAnswer();
-    const auto device = static_cast<std::uint64_t>(further->device);
+    const auto device = static_cast<std::uint64_t>(secondary->device);
     reply.session_id += device;
-    reply.device_base = kFurtherBase + device * kDeviceBytes;
+    reply.device_base = kSecondaryBase + device * kDeviceBytes;
     reply.host_bytes = 0;
     Answer(stream, reply);
   }

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "client_shim/core/client_core.h"
+#include "proto/wire/batch.h"
+
+namespace torpor::shim {
+
+// The limit of a command's fields in bytes; fields and header must fit a frame.
+inline constexpr std::size_t kMaxCommandFields = wire::kMaxFrameBytes / 4;
+
+// A batch leaves when any of these is reached.
+struct BatchLimits {
+  std::size_t bytes = 0;
+  std::size_t calls = 0;
+  std::chrono::microseconds age{};
+};
+
+// The commands that were not sent yet, encoded as a frame's payload behind room for the frame's own
+// prefix. Not thread-safe.
+class BatchWriter {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit BatchWriter(const BatchLimits& limits);
+
+  // Appends a command that the caller sends at once. `fields` is at most kMaxCommandFields long.
+  void Append(std::uint32_t call_id, std::span<const std::uint8_t> fields);
+  // Appends a command that may wait until Deadline; reads the clock for the first one only.
+  void AppendLater(const Command& command);
+
+  bool empty() const { return count_ == 0; }
+  // Whether the batch has reached its limit of bytes, or of bytes or calls.
+  bool HasMaxBytes() const { return frame_.size() >= limits_.bytes; }
+  bool IsFull() const { return HasMaxBytes() || count_ >= limits_.calls; }
+  // When the oldest command reaches the limit of age; nullopt if the batch is empty.
+  std::optional<Time> Deadline() const;
+
+  // Returns the frame for GrpcStream::Send and empties the batch.
+  std::vector<std::uint8_t> Take(std::uint64_t lease_id);
+  void Clear();
+
+ private:
+  BatchLimits limits_;
+  std::uint32_t count_ = 0;
+  std::vector<std::uint8_t> frame_;
+  Time oldest_;  // of AppendLater
+};
+
+}  // namespace torpor::shim

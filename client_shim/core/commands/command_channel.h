@@ -1,0 +1,137 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client_shim/core/client_core.h"
+#include "client_shim/core/commands/batch_writer.h"
+#include "client_shim/core/commands/journal.h"
+#include "client_shim/core/commands/lease.h"
+#include "client_shim/core/commands/printed_output.h"
+#include "client_shim/core/log.h"
+#include "client_shim/core/memory/completion_slots.h"
+#include "client_shim/core/memory/payload_ring.h"
+#include "client_shim/core/session_health.h"
+#include "client_shim/core/transport/daemon_port.h"
+#include "client_shim/core/transport/executor_links.h"
+
+namespace torpor::shim {
+
+struct ChannelOptions {
+  BatchLimits batch;
+  std::chrono::milliseconds lease_idle{};  // see Lease
+  bool holds_batches = false;              // the caller flushes after each Enqueue
+  bool traces_requests = false;            // an explicit lease is a section of the trace
+  wire::Attach attach;                     // introduces the session to an executor
+};
+
+// The parts of a session that the channel uses; all must outlive the channel.
+struct ChannelParts {
+  const Nghttp2& http2;
+  DaemonPort& daemon;
+  SessionHealth& health;
+  CompletionSlots& slots;
+  PayloadRing& ring;
+  const Log& log;
+  std::function<void()> wake;  // makes the service thread call Watch soon; never waits
+};
+
+// Carries a session's commands to the executor of its lease: requests and returns leases, batches
+// commands, opens streams to executors, tells them the journal and hands out replies. Thread-safe.
+//
+// One mutex guards the channel. A call holds the mutex for the microsecond that appending a command
+// or handing a frame to the socket takes, never while the call waits. A thread that waits for a
+// reply reads the executor's socket itself, on behalf of all waiting threads. The service thread
+// does the rest: leases, timers, output that a socket did not take, replies that no thread waits
+// for.
+class CommandChannel {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  CommandChannel(const ChannelOptions& options, const ChannelParts& parts);
+
+  // As ClientCore's functions of the same names. Before each call that returns a cudaError_t the
+  // caller has tested SessionHealth::Check.
+  cudaError_t Enqueue(const Command& command);
+  cudaError_t Call(const Command& command, CallReply& reply);
+  void Flush();
+  void Create(std::uint64_t handle, const Command& create);
+  cudaError_t Configure(std::uint64_t handle, const Command& setting, std::uint64_t key);
+  cudaError_t Destroy(std::uint64_t handle, const Command& destroy);
+  bool IsLive(std::uint64_t handle) const;
+  cudaError_t TakeAsyncError();
+  bool IsDrained() const;
+  std::uint64_t command_count() const { return uses_.load(std::memory_order_acquire); }
+  // The fraction of the last second in which a lease was held, 0 to 1.
+  double RecentShare() const;
+
+  // The rest is for the service thread alone.
+
+  // The daemon's messages about leases. OnGrant may take seconds to connect, without the mutex;
+  // false if an executor serves the present lease, which breaks the protocol.
+  bool OnGrant(const wire::LeaseGrant& grant);
+  void OnRevoke(const wire::LeaseRevoke& revoke);
+  void OnLost(const wire::LeaseLost& lost);
+  // Fails every waiting call. The caller has set the session's sticky error.
+  void OnDaemonLost();
+
+  struct Watched {
+    ExecutorLinkPtr link;
+    short events = 0;  // for poll
+  };
+  // Appends the streams to poll. Returns when to call OnTimers next; nullopt if no timer runs.
+  std::optional<Time> Watch(std::vector<Watched>& watched);
+  // Reads from or writes to a stream with poll's `events`.
+  void OnReady(const ExecutorLinkPtr& link, short events);
+  // Flushes a batch that is due and returns an idle lease.
+  void OnTimers();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  LeaseMoment Moment() const { return {std::chrono::steady_clock::now(), uses_}; }
+  cudaError_t AwaitLease(Lock& lock, bool tells_program);
+  cudaError_t AwaitRoom(Lock& lock, bool tells_program);
+  void CarryOut(const LeaseActions& actions);
+  void BeginReturn();
+  void FlushInTime();
+  void FlushBatch();
+  void SendBatch(ExecutorLink& link);
+  void Pump(const ExecutorLinkPtr& link);
+  void Read(Lock& lock, const ExecutorLinkPtr& link, bool waits);
+  void HandOverReading(ExecutorLink& link);
+  void TakeReply(const ExecutorLinkPtr& link, wire::Reply reply, const PendingReply& answered);
+  void NoteAsyncError(const wire::Reply& reply);
+  void OnDrained(ExecutorLink& link, std::span<const std::uint8_t> result);
+  ExecutorLinkPtr FindOrOpenLink(Lock& lock, const wire::LeaseGrant& grant, std::string& why);
+  void TellExecutor(const ExecutorLinkPtr& link);
+  void TellChange(const Command& change);
+  void AwaitLastWords(Lock& lock, const ExecutorLinkPtr& link);
+  void BreakLink(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why);
+  void NotifyAll();
+
+  const ChannelOptions options_;
+  const ChannelParts parts_;
+  PrintedOutput printed_;
+  std::atomic<std::uint64_t> uses_{0};  // counts every command
+
+  mutable std::mutex mutex_;  // guards what follows
+  Lease lease_;
+  ExecutorLinkPtr lease_link_;  // null unless lease_.HasExecutor()
+  std::condition_variable lease_changed_;
+  std::condition_variable room_;  // a link took output
+  ExecutorLinks links_;
+  Journal journal_;
+  BatchWriter batch_;            // empty unless lease_.HasExecutor()
+  bool timer_is_armed_ = false;  // the service thread knows the batch's deadline
+  cudaError_t async_error_ = cudaSuccess;
+};
+
+}  // namespace torpor::shim

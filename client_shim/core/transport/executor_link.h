@@ -1,0 +1,100 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client_shim/core/client_core.h"
+#include "client_shim/core/transport/grpc_stream.h"
+#include "proto/wire/batch.h"
+
+namespace torpor::shim {
+
+// A thread's wait for the reply to a SYNC command. Lives on the waiting thread's stack.
+struct ReplyWaiter {
+  CallReply* reply = nullptr;
+  bool tells_program = true;  // whether the program sees the call's error
+  bool done = false;
+  cudaError_t error = cudaSuccess;  // the transport's
+  std::condition_variable changed;
+};
+
+// A SYNC command that was sent and not answered yet; kOutput is text of kernels, sent unasked.
+struct PendingReply {
+  enum class Kind { kAttach, kCall, kDrain, kOutput };
+  Kind kind = Kind::kCall;
+  std::uint32_t call_id = 0;
+  ReplyWaiter* waiter = nullptr;  // of a kCall
+};
+
+// The stream to one executor process, kept open between leases. Guarded by the owner's mutex. One
+// thread at a time receives from the socket without holding the mutex: a thread that waits for a
+// reply reads on behalf of all waiting threads, and passes the duty on when its reply has come.
+class ExecutorLink {
+ public:
+  // A lock of the owner's mutex, held by the caller.
+  using Lock = std::unique_lock<std::mutex>;
+
+  // `socket` is connected. Bytes are sent and received without waiting unless noted.
+  ExecutorLink(const Nghttp2& http2, UniqueFd socket);
+  ~ExecutorLink();
+  ExecutorLink(const ExecutorLink&) = delete;
+  ExecutorLink& operator=(const ExecutorLink&) = delete;
+
+  // Queues a frame of Batch::Take; Write moves queued bytes to the socket.
+  void Send(std::vector<std::uint8_t> frame) { stream_.Send(std::move(frame)); }
+  void Write() { stream_.Write(); }
+  // Bytes that neither the socket nor the executor's flow control has taken.
+  std::size_t unsent_bytes() const { return stream_.unsent_bytes(); }
+  bool socket_is_full() const { return stream_.socket_is_full(); }
+
+  // Registers a SYNC command in the order of sending.
+  void Expect(PendingReply reply) { pending_.push_back(reply); }
+  bool AwaitsReply() const { return !pending_.empty(); }
+  // Whether a thread waits for a reply.
+  bool HasWaiter() const;
+
+  // Receives bytes once, with the lock released meanwhile. With `waits` the thread sleeps until
+  // bytes or the end of the stream arrive. Requires !is_being_read().
+  void Read(Lock& lock, bool waits);
+  bool is_being_read() const { return is_being_read_; }
+  // Wakes a waiting thread to read next. Returns true if none waits and the service thread must
+  // read: for replies that only the session awaits, or because output waits for the executor.
+  bool HandOverReading();
+
+  // Takes the next reply that has arrived and the command that it answers. A malformed or
+  // unexpected reply closes the stream. False if no reply is left.
+  bool Next(wire::Reply& reply, PendingReply& answered);
+
+  // Closes the stream and wakes the thread that reads. Every waiting call fails with `error`.
+  // Returns whether a call tells the program of `error`.
+  bool Break(cudaError_t error, const std::string& why);
+  bool is_closed() const { return stream_.closed(); }
+  const std::string& why_closed() const { return stream_.why_closed(); }
+
+  int fd() const { return stream_.fd(); }
+  // Poll events for the service thread; 0 while waiting threads do all reading.
+  short EventsToWatch() const;
+
+  // Whether this is the first call: the caller then introduces the session (ProtocolCall::kAttach).
+  bool BeginAttach() { return !std::exchange(is_attached_, true); }
+  // The version of the journal that the executor knows.
+  std::uint64_t known_version() const { return known_version_; }
+  void set_known_version(std::uint64_t version) { known_version_ = version; }
+
+ private:
+  GrpcStream stream_;
+  std::deque<PendingReply> pending_;
+  std::vector<std::uint8_t> read_buffer_;  // of the thread that reads
+  bool is_being_read_ = false;
+  bool is_attached_ = false;
+  std::uint64_t known_version_ = 0;
+};
+
+using ExecutorLinkPtr = std::shared_ptr<ExecutorLink>;
+
+}  // namespace torpor::shim

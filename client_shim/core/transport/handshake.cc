@@ -1,0 +1,119 @@
+#include "client_shim/core/transport/handshake.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client_shim/core/log.h"
+#include "client_shim/core/transport/frame_codec.h"
+#include "client_shim/core/transport/nghttp2_library.h"
+
+namespace torpor::shim {
+namespace {
+
+// The remedy in messages about a daemon that does not answer.
+constexpr char kHowToStart[] =
+    ". Start torpord, or run the program with `torporctl run --standalone -- PROGRAM`; "
+    "TORPOR_SOCKET names another socket.";
+
+// Connects to the daemon's socket. The message of a failure names the socket and the remedy.
+Result<std::unique_ptr<GrpcStream>, cudaError_t> Connect(const Nghttp2& http2,
+                                                         const std::string& path,
+                                                         Deadline deadline) {
+  Result<UniqueFd, int> socket = ConnectUnix(path, SOCK_STREAM, deadline);
+  if (!socket && socket.failure().code == EACCES)
+    return Failure<cudaError_t>{
+        cudaErrorNoDevice,
+        "this user may not open the Torpor daemon's socket " + path + " (Permission denied)"};
+  if (!socket)
+    return Failure<cudaError_t>{cudaErrorNoDevice, "no Torpor daemon answers at " + path + " (" +
+                                                       std::strerror(socket.failure().code) + ")" +
+                                                       kHowToStart};
+  return std::make_unique<GrpcStream>(http2, std::move(socket).value(),
+                                      "/torpor.v1.Control/Connect");
+}
+
+// Waits for the next message. False: the message is not of this version of the protocol.
+Result<bool, cudaError_t> AwaitMessage(GrpcStream& control, const std::string& path,
+                                       Deadline deadline, wire::ServerMessage& message) {
+  std::vector<std::uint8_t> buffer(std::size_t{64} * 1024);
+  std::span<const std::uint8_t> payload;
+  while (!control.Next(payload)) {
+    if (control.closed())
+      return Failure<cudaError_t>{
+          cudaErrorNoDevice,
+          "the Torpor daemon at " + path + " refused the session: " + control.why_closed()};
+    control.Write();
+    const short events = control.socket_is_full() ? POLLIN | POLLOUT : POLLIN;
+    if (!PollUntil(control.fd(), events, deadline))
+      return Failure<cudaError_t>{
+          cudaErrorNoDevice, "the Torpor daemon at " + path + " does not answer" + kHowToStart};
+    const ssize_t got = Receive(control.fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got > 0) control.Feed({buffer.data(), static_cast<std::size_t>(got)});
+    if (got == 0 || got == -2) control.FeedEnd("it closed the connection");
+  }
+  return wire::DecodeMessage(payload, message);
+}
+
+}  // namespace
+
+Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
+                                          const wire::ClientMessage& hello, Deadline deadline) {
+  std::string why;
+  const Nghttp2* const http2 = Nghttp2::Load(why);
+  if (!http2) return Failure<cudaError_t>{cudaErrorSharedObjectInitFailed, why};
+  Result<std::unique_ptr<GrpcStream>, cudaError_t> control =
+      Connect(*http2, settings.socket, deadline);
+  if (!control) return control.failure();
+  Handshake handshake{http2, std::move(control).value(), {}};
+  handshake.control->Send(Framed(wire::EncodeMessage(hello)));
+  const Result<bool, cudaError_t> understood =
+      AwaitMessage(*handshake.control, settings.socket, deadline, handshake.answer);
+  if (!understood) return understood.failure();
+  if (!*understood)
+    return Failure<cudaError_t>{
+        cudaErrorInsufficientDriver,
+        "the Torpor daemon at " + settings.socket +
+            " answers as one of another version; install the same version of both"};
+  const auto* const reply = std::get_if<wire::HelloReply>(&handshake.answer);
+  if (reply && reply->error != 0)
+    return Failure<cudaError_t>{
+        static_cast<cudaError_t>(reply->error),
+        "the Torpor daemon at " + settings.socket + " refused the session: " + reply->message};
+  return handshake;
+}
+
+cudaError_t Inquire(const Settings& settings, wire::InquiryReply& reply) {
+  Log log;
+  log.set_level(settings.log);
+  const Deadline deadline = std::chrono::steady_clock::now() + settings.connect_timeout;
+  Result<Handshake, cudaError_t> handshake =
+      ShakeHands(settings, wire::Inquiry{HelloOf(settings)}, deadline);
+  if (!handshake) {
+    log.Warn(handshake.failure().message);
+    return handshake.failure().code;
+  }
+  auto* const answer = std::get_if<wire::InquiryReply>(&handshake->answer);
+  if (!answer || answer->free_bytes.size() != answer->devices.size())
+    return cudaErrorInsufficientDriver;
+  reply = std::move(*answer);
+  return cudaSuccess;
+}
+
+wire::Hello HelloOf(const Settings& settings) {
+  wire::Hello hello;
+  hello.token = settings.token;
+  hello.process_id = static_cast<std::uint64_t>(getpid());
+  hello.program = program_invocation_short_name;
+  return hello;
+}
+
+}  // namespace torpor::shim

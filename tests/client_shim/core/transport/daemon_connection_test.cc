@@ -1,0 +1,104 @@
+#include "client_shim/core/transport/daemon_connection.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <future>
+
+#include "client_shim/core/transport/handshake.h"
+#include "tests/client_shim/fake_daemon.h"
+
+namespace torpor::shim {
+namespace {
+
+using testing::FakeDaemon;
+
+// A connection to a daemon that answers nothing by itself after the handshake.
+class DaemonConnectionTest : public ::testing::Test {
+ protected:
+  DaemonConnectionTest() : daemon_(Silent()) {
+    Settings settings;
+    settings.socket = daemon_.socket();
+    const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    Result<Handshake, cudaError_t> handshake = ShakeHands(settings, HelloOf(settings), deadline);
+    EXPECT_TRUE(handshake.ok());
+    connection_ = std::make_unique<DaemonConnection>(std::move(handshake->control), [] {});
+  }
+  static FakeDaemon::Script Silent() {
+    FakeDaemon::Script script;
+    script.answers_memory = false;
+    return script;
+  }
+  // As the service thread does: waits for the daemon's next message.
+  DaemonConnection::Step Receive(wire::ServerMessage& message) {
+    for (;;) {
+      const DaemonConnection::Step step = connection_->Next(message);
+      std::string why;
+      if (step != DaemonConnection::Step::kNothing || connection_->IsClosed(why)) return step;
+      pollfd fd{connection_->fd(), connection_->EventsToWatch(), 0};
+      poll(&fd, 1, -1);
+      connection_->Transfer();
+    }
+  }
+
+  FakeDaemon daemon_;
+  std::unique_ptr<DaemonConnection> connection_;
+};
+
+TEST_F(DaemonConnectionTest, SendsAndReceives) {
+  connection_->Send(wire::LeaseAck{3});
+  EXPECT_EQ(daemon_.Await<wire::LeaseAck>().lease_id, 3u);
+  daemon_.Send(wire::LeaseRevoke{4});
+  wire::ServerMessage message;
+  ASSERT_EQ(Receive(message), DaemonConnection::Step::kMessage);
+  EXPECT_EQ(std::get<wire::LeaseRevoke>(message).lease_id, 4u);
+  EXPECT_EQ(connection_->Next(message), DaemonConnection::Step::kNothing);
+}
+
+TEST_F(DaemonConnectionTest, AnAnswerReleasesTheCallThatAsked) {
+  wire::ServerMessage answer;
+  auto call = std::async(std::launch::async, [&] {
+    return connection_->Ask(5, wire::Malloc{5, 64}, answer);
+  });
+  daemon_.Await<wire::Malloc>();
+  daemon_.Send(wire::MemoryReply{5, 0, "", 0x1000});
+  wire::ServerMessage message;
+  ASSERT_EQ(Receive(message), DaemonConnection::Step::kMessage);
+  EXPECT_TRUE(connection_->Answer(message));
+  EXPECT_EQ(call.get(), cudaSuccess);
+  EXPECT_EQ(std::get<wire::MemoryReply>(answer).address, 0x1000u);
+  EXPECT_FALSE(connection_->Answer(message)) << "nobody asked again";
+  EXPECT_FALSE(connection_->Answer(wire::LeaseRevoke{1})) << "no answer";
+}
+
+TEST_F(DaemonConnectionTest, ClosingFailsPresentAndLaterRequests) {
+  wire::ServerMessage answer;
+  auto call = std::async(std::launch::async, [&] {
+    return connection_->Ask(5, wire::Malloc{5, 64}, answer);
+  });
+  daemon_.Await<wire::Malloc>();
+  connection_->Close("enough");
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
+  EXPECT_EQ(connection_->Ask(6, wire::Malloc{6, 64}, answer), cudaErrorDevicesUnavailable);
+  std::string why;
+  EXPECT_TRUE(connection_->IsClosed(why));
+  EXPECT_EQ(why, "enough");
+}
+
+TEST_F(DaemonConnectionTest, NonsenseIsMalformed) {
+  daemon_.SendRaw("nonsense");
+  wire::ServerMessage message;
+  EXPECT_EQ(Receive(message), DaemonConnection::Step::kMalformed);
+}
+
+TEST_F(DaemonConnectionTest, TheDaemonsEndClosesTheStream) {
+  daemon_.Stop();
+  wire::ServerMessage message;
+  EXPECT_EQ(Receive(message), DaemonConnection::Step::kNothing);
+  std::string why;
+  EXPECT_TRUE(connection_->IsClosed(why));
+}
+
+}  // namespace
+}  // namespace torpor::shim
