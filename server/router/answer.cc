@@ -20,6 +20,10 @@ std::string_view ReasonPhrase(unsigned status) {
 
 }  // namespace
 
+std::string FormatMilliseconds(Duration duration) {
+  return fmt::format("{:.3f}", ToMilliseconds(duration));
+}
+
 Answer ErrorAnswer(const Refusal& refusal, std::string_view request_id) {
   const nlohmann::ordered_json body = {{"error",
                                         {{"status", refusal.status},

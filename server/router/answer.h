@@ -29,6 +29,9 @@ struct Refusal {
 
 constexpr int kRetrySoonSeconds = 1;
 
+// Milliseconds with three decimals: "1.500".
+std::string FormatMilliseconds(Duration duration);
+
 // {"error": {"status": ..., "reason": ..., "message": ..., "request_id": ...}}
 Answer ErrorAnswer(const Refusal& refusal, std::string_view request_id);
 

@@ -10,8 +10,8 @@
 
 #include "server/router/await.h"
 #include "server/router/end_to_end_fields.h"
-#include "server/router/exchange.h"
 #include "server/router/header_rules.h"
+#include "server/router/proxied_request.h"
 #include "server/router/request_path.h"
 
 namespace torpor::server {
@@ -52,7 +52,7 @@ Answer ReadyAnswer(bool is_ready, const std::string& body) {
 
 // One request whose header was read.
 struct ClientConnection::Request {
-  explicit Request(Exchange::Parser& request_parser) : parser(request_parser) {
+  explicit Request(ClientRequest::Parser& request_parser) : parser(request_parser) {
     const std::string_view given = View(parser.get()["X-Request-Id"]);
     id = IsRequestId(given) ? std::string(given) : NewRequestId();
     path = ParseRequestPath(View(parser.get().target()));
@@ -63,7 +63,7 @@ struct ClientConnection::Request {
     return method == http::verb::get || method == http::verb::head;
   }
 
-  Exchange::Parser& parser;
+  ClientRequest::Parser& parser;
   std::string id;
   RequestPath path;
 };
@@ -95,7 +95,7 @@ void ClientConnection::CloseIfIdle() {
 }
 
 void ClientConnection::Abort() {
-  if (abort_exchange_) abort_exchange_();
+  if (abort_proxied_) abort_proxied_();
   stream_.close();
 }
 
@@ -113,7 +113,7 @@ asio::awaitable<bool> ClientConnection::WaitForBytes() {
 
 asio::awaitable<bool> ClientConnection::ServeOne() {
   has_served_ = true;
-  Exchange::Parser parser;
+  ClientRequest::Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(core_.config.router.max_header_bytes));
   if (core_.config.router.max_body_bytes == 0) {
     parser.body_limit(boost::none);
@@ -166,11 +166,11 @@ asio::awaitable<bool> ClientConnection::Proxy(Request& request) {
                           "there is no such function; `torporctl functions` lists them", 0};
     co_return co_await SendOwn(request, ErrorAnswer(refusal, request.id));
   }
-  Exchange exchange(core_, {stream_, buffer_, request.parser, AddressOf(stream_)}, function->second,
-                    request.path.upstream_target, request.id);
-  abort_exchange_ = [&exchange] { exchange.Abort(); };
-  const bool keep_alive = co_await exchange.Run();
-  abort_exchange_ = nullptr;
+  ProxiedRequest proxied(core_, {stream_, buffer_, request.parser, AddressOf(stream_)},
+                         function->second, request.path.upstream_target, request.id);
+  abort_proxied_ = [&proxied] { proxied.Abort(); };
+  const bool keep_alive = co_await proxied.Run();
+  abort_proxied_ = nullptr;
   co_return keep_alive;
 }
 

@@ -46,7 +46,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   boost::beast::flat_buffer buffer_;
   bool is_idle_ = false;
   bool has_served_ = false;
-  std::function<void()> abort_exchange_;  // set while a request is proxied
+  std::function<void()> abort_proxied_;  // set while a request is proxied
 };
 
 }  // namespace torpor::server

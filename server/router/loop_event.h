@@ -8,11 +8,12 @@
 
 namespace torpor::server {
 
-// Lets one coroutine wait for what others on the same loop bring about:
+// Lets coroutines wait for a condition that others on the same loop bring about:
 //   while (!condition) co_await event.Wait();
-class Event {
+// Notify wakes every waiting coroutine and has no effect on later waits. Not thread-safe.
+class LoopEvent {
  public:
-  explicit Event(boost::asio::io_context& io)
+  explicit LoopEvent(boost::asio::io_context& io)
       : timer_(io, boost::asio::steady_timer::time_point::max()) {}
 
   boost::asio::awaitable<void> Wait() { co_await timer_.async_wait(kAwait); }

@@ -1,0 +1,207 @@
+#include "server/router/upstream_transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <utility>
+
+#include "server/router/await.h"
+
+namespace torpor::server {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using Cause = RequestFailure::Cause;
+
+static constexpr std::uint32_t kMaxUpstreamHeaderBytes = 256 * 1024;
+
+asio::awaitable<bool> UpstreamTransfer::Resolve() {
+  if (const ErrorCode error = co_await parts_.pool->Resolve()) {
+    parts_.failure.Set(Cause::kUpstreamDown,
+                       fmt::format("{}: {}", parts_.function.upstream, error.message()));
+  }
+  co_return !parts_.failure;
+}
+
+asio::awaitable<void> UpstreamTransfer::Forward() {
+  for (;;) {
+    if (!co_await Open()) co_return;
+    Start();
+    const auto has_answer = [this] {
+      const ResponseBuffer& response = parts_.response;
+      return response.is_complete() || (response.has_head() && !response.FitsWhole());
+    };
+    while (!has_answer() && !parts_.failure) co_await parts_.changed.Wait();
+    if (parts_.failure.cause() != Cause::kUpstreamBroken || !MayTryAgain()) co_return;
+    // What fails from here on is not the first try.
+    parts_.failure.Clear();
+    co_await End();
+    if (parts_.failure) co_return;
+  }
+}
+
+asio::awaitable<bool> UpstreamTransfer::Open() {
+  const bool is_first_try = connection_ == nullptr;
+  connection_ = is_first_try ? parts_.pool->TakeIdle() : nullptr;
+  const bool is_connected = connection_ != nullptr;
+  if (!is_connected) connection_ = parts_.pool->MakeNew();
+  connection_->stream.expires_at(parts_.lease.granted_at() + parts_.function.upstream_timeout);
+  if (is_connected) co_return true;
+  const ErrorCode error = co_await parts_.pool->Connect(*connection_);
+  if (!error) co_return !parts_.failure;
+  parts_.failure.Set(
+      error == beast::error::timeout ? Cause::kUpstreamTimeout : Cause::kUpstreamDown,
+      fmt::format("{}: {}", parts_.function.upstream, error.message()));
+  co_return false;
+}
+
+void UpstreamTransfer::Start() {
+  is_upload_done_ = false;
+  running_ = 2;
+  const auto on_end = [this](const std::exception_ptr& exception) {
+    --running_;
+    if (exception) parts_.failure.Set(Cause::kUpstreamBroken, "an error inside torpord");
+    parts_.changed.Notify();
+  };
+  asio::co_spawn(parts_.io, Upload(), on_end);
+  asio::co_spawn(parts_.io, Download(), on_end);
+}
+
+// Upload and Download use this object: nothing ends before they have.
+asio::awaitable<void> UpstreamTransfer::End() {
+  if (running_ == 0) co_return;
+  is_ending_ = true;
+  if (connection_ != nullptr) connection_->stream.close();
+  room_.Notify();
+  // An answer may come before the whole request was sent; then the client's rest is not read.
+  parts_.request.stream().cancel();
+  while (running_ > 0) co_await parts_.changed.Wait();
+  is_ending_ = false;
+}
+
+void UpstreamTransfer::Interrupt() {
+  if (connection_ != nullptr) connection_->stream.close();
+  room_.Notify();
+}
+
+// The upstream closed a kept-alive connection just as the request went out.
+bool UpstreamTransfer::MayTryAgain() const {
+  return connection_ != nullptr && connection_->is_reused && !is_response_begun_ &&
+         parts_.request.is_read() && parts_.request.IsIdempotent();
+}
+
+asio::awaitable<void> UpstreamTransfer::Upload() { is_upload_done_ = co_await UploadPieces(); }
+
+asio::awaitable<bool> UpstreamTransfer::UploadPieces() {
+  ClientRequest& request = parts_.request;
+  const std::string& ahead = request.ahead();
+  ClientRequest::Head head = head_;
+  if (request.is_read() && request.has_body()) {
+    head.content_length(ahead.size());
+  } else if (request.has_body() && request.length()) {
+    head.content_length(*request.length());
+  } else if (request.has_body()) {
+    head.chunked(true);
+  }
+  // Without data nothing is sent; an empty chunk would end the body.
+  const auto set_body = [&head, &request](const std::string& data) {
+    head.body().data = data.empty() ? nullptr : const_cast<char*>(data.data());
+    head.body().size = data.size();
+    head.body().more = !request.is_read();
+  };
+  set_body(ahead);
+  http::request_serializer<http::buffer_body> serializer(head);
+  std::string piece;
+  for (;;) {
+    const auto [error, bytes] = co_await http::async_write(connection_->stream, serializer, kAwait);
+    if (!error) co_return true;
+    // An upstream may answer without reading all; Download tells whether it did.
+    if (error != http::error::need_buffer) co_return false;
+    if (const ErrorCode read_error = co_await request.ReadPiece(piece)) {
+      if (!parts_.response.is_complete()) request.NoteError(read_error);
+      co_return false;
+    }
+    set_body(piece);
+  }
+}
+
+asio::awaitable<void> UpstreamTransfer::Download() {
+  std::optional<Parser> parser;
+  if (!co_await ReadHead(parser)) co_return;
+  parts_.changed.Notify();
+  if (!co_await ReadBody(*parser)) co_return;
+  if (parts_.response.IsServerError()) co_await parts_.lease.Confirm();
+  if (!parts_.failure) Finish(*parser);
+}
+
+asio::awaitable<bool> UpstreamTransfer::ReadHead(std::optional<Parser>& parser) {
+  for (;;) {
+    parser.emplace();
+    parser->header_limit(kMaxUpstreamHeaderBytes);
+    parser->body_limit(boost::none);
+    parser->skip(parts_.request.is_head_request());
+    const auto [error, bytes] =
+        co_await http::async_read_header(connection_->stream, connection_->buffer, *parser, kAwait);
+    is_response_begun_ = is_response_begun_ || bytes > 0;
+    if (error) {
+      co_await Fail(error);
+      co_return false;
+    }
+    const unsigned status = parser->get().result_int();
+    if (status >= 200) break;
+    if (status == 101) {
+      parts_.failure.Set(Cause::kUpstreamBroken, "it switched protocols unasked");
+      co_return false;
+    }
+  }
+  parts_.response.SetHead(parser->get());
+  co_return true;
+}
+
+asio::awaitable<bool> UpstreamTransfer::ReadBody(Parser& parser) {
+  constexpr std::uint64_t kPieceBytes = ClientRequest::kPieceBytes;
+  while (!parser.is_done()) {
+    while (parts_.response.IsFull() && !parts_.failure) co_await room_.Wait();
+    if (parts_.failure) co_return false;
+    const std::uint64_t remaining = parser.content_length_remaining().value_or(kPieceBytes);
+    std::string piece(std::clamp<std::uint64_t>(remaining, 1, kPieceBytes), '\0');
+    auto& body = parser.get().body();
+    body.data = piece.data();
+    body.size = piece.size();
+    const auto [error, bytes] =
+        co_await http::async_read_some(connection_->stream, connection_->buffer, parser, kAwait);
+    if (error && error != http::error::need_buffer) {
+      co_await Fail(error);
+      co_return false;
+    }
+    piece.resize(piece.size() - body.size);
+    if (piece.empty()) continue;
+    parts_.response.Append(std::move(piece));
+    parts_.changed.Notify();
+  }
+  co_return true;
+}
+
+void UpstreamTransfer::Finish(const Parser& parser) {
+  parts_.response.Complete(SteadyClock().Now());
+  on_answered_();
+  if (is_upload_done_ && parser.keep_alive() && connection_->buffer.size() == 0) {
+    parts_.pool->Put(std::move(connection_));
+  } else {
+    connection_->stream.close();
+  }
+  parts_.changed.Notify();
+}
+
+asio::awaitable<void> UpstreamTransfer::Fail(ErrorCode error) {
+  if (is_ending_) co_return;
+  const bool is_late = error == beast::error::timeout;
+  if (!is_late && !parts_.failure) co_await parts_.lease.Confirm();
+  parts_.failure.Set(is_late ? Cause::kUpstreamTimeout : Cause::kUpstreamBroken, error.message());
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,120 @@
+#include "server/router/upstream_transfer.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/read.hpp>
+
+#include "tests/server/router/fake_broker.h"
+#include "tests/server/router/raw_http.h"
+
+namespace torpor::server {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using Cause = RequestFailure::Cause;
+
+// A transfer of its own between a connected client and a server of the test.
+class UpstreamTransferTest : public testing::Test {
+ protected:
+  // Transfers `request` to a server that answers with `handler`, as Run of a proxied request does.
+  void Transfer(const std::string& request, FakeUpstream::Handler handler) {
+    FakeUpstream upstream(std::move(handler));
+    function_.upstream = upstream.address();
+    UpstreamPool pool(io_, ParseHostAndPort(function_.upstream).value());
+    tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
+    tcp::socket client(io_);
+    client.connect(acceptor.local_endpoint());
+    acceptor.accept(stream_.socket());
+    asio::write(client, asio::buffer(request));
+    boost::beast::http::read_header(stream_, buffer_, parser_);
+    ClientRequest client_request({stream_, buffer_, parser_, "10.0.0.1"}, config_, failure_);
+    UpstreamTransfer transfer({.io = io_,
+                               .pool = &pool,
+                               .function = function_,
+                               .request = client_request,
+                               .response = response_,
+                               .lease = lease_,
+                               .failure = failure_,
+                               .changed = changed_},
+                              client_request.MakeUpstreamHead("/", "id"), [this] { ++answered_; });
+    interrupt_ = [&] { transfer.Interrupt(); };
+    const RequestBroker::Demand demand{.function = "f", .id = "id", .give_up = {}};
+    const auto run = [&]() -> asio::awaitable<void> {
+      co_await client_request.ReadAhead();
+      if (!co_await transfer.Resolve()) co_return;
+      co_await lease_.Acquire(demand);
+      co_await transfer.Forward();
+      co_await transfer.End();
+      lease_.Release(scheduler::Ending::kAnswered);
+      pool.CloseIdle();
+    };
+    asio::co_spawn(io_, run, [](const std::exception_ptr&) {});
+    io_.run();
+    interrupt_ = nullptr;
+  }
+
+  asio::io_context io_;
+  RouterConfig config_;
+  FunctionConfig function_;
+  FakeBroker broker_;
+  LeaseDesk desk_{io_, broker_};
+  LoopEvent changed_{io_};
+  std::function<void()> interrupt_;
+  RequestFailure failure_{[this] {
+    if (interrupt_) interrupt_();
+    changed_.Notify();
+    lease_.Wake();
+  }};
+  RequestLease lease_{io_, desk_, failure_};
+  ResponseBuffer response_{kMiB, true};
+  boost::beast::tcp_stream stream_{io_};
+  boost::beast::flat_buffer buffer_;
+  ClientRequest::Parser parser_;
+  int answered_ = 0;
+};
+
+TEST_F(UpstreamTransferTest, TheAnswerIsWholeInTheBuffer) {
+  std::string body;
+  Transfer("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+           [&](RawConnection& connection, const RawMessage& message) {
+             body = message.body;
+             return connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+           });
+  EXPECT_FALSE(failure_) << failure_.detail();
+  EXPECT_EQ(body, "abc");
+  EXPECT_TRUE(response_.is_complete());
+  EXPECT_EQ(response_.TakeBody(), "hello");
+  EXPECT_EQ(answered_, 1);
+}
+
+TEST_F(UpstreamTransferTest, AnAnswerThatBreaksOffIsAFailure) {
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe");
+    return false;
+  });
+  EXPECT_EQ(failure_.cause(), Cause::kUpstreamBroken);
+  EXPECT_EQ(answered_, 0);
+}
+
+TEST_F(UpstreamTransferTest, ALostLeaseIsFoundOutWhenTheServerDies) {
+  broker_.on_confirm = [this](RequestId request) {
+    broker_.Lose(request.value, absl::UnavailableError("its executor died"));
+  };
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection&, const RawMessage&) { return false; });
+  EXPECT_EQ(failure_.cause(), Cause::kLeaseLost);
+}
+
+TEST_F(UpstreamTransferTest, ALateAnswerIsATimeout) {
+  function_.upstream_timeout = std::chrono::milliseconds(20);
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    connection.ReadToEnd();  // until the router gives up
+    return false;
+  });
+  EXPECT_EQ(failure_.cause(), Cause::kUpstreamTimeout);
+}
+
+}  // namespace
+}  // namespace torpor::server
