@@ -1,8 +1,9 @@
 #include "server/router/lease_desk.h"
 
 #include <boost/asio/post.hpp>
-#include <mutex>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace torpor::server {
 
@@ -10,21 +11,22 @@ namespace torpor::server {
 struct LeaseDesk::Link {
   template <typename Action>
   void Post(Action action) {
-    const std::lock_guard lock(mutex);
+    MutexLock lock(&mutex);
     if (io != nullptr) boost::asio::post(*io, std::move(action));
   }
 
-  std::mutex mutex;
-  boost::asio::io_context* io;
+  Mutex mutex;
+  boost::asio::io_context* io ABSL_GUARDED_BY(mutex);  // nullptr once the desk has gone
 };
 
 LeaseDesk::LeaseDesk(boost::asio::io_context& io, RequestBroker& broker)
     : broker_(broker), link_(std::make_shared<Link>()) {
+  MutexLock lock(&link_->mutex);
   link_->io = &io;
 }
 
 LeaseDesk::~LeaseDesk() {
-  const std::lock_guard lock(link_->mutex);
+  MutexLock lock(&link_->mutex);
   link_->io = nullptr;
 }
 

@@ -1,0 +1,307 @@
+#include "server/metrics/series.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace torpor::server {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::Labels;
+using prometheus::Registry;
+
+// From a resident kernel's half millisecond to a queue that times out.
+const Histogram::BucketBoundaries kSecondsBuckets = {
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+
+constexpr std::array<const char*, 6> kOutcomes = {"ok",      "upstream_error", "rejected",
+                                                  "timeout", "lost",           "cancelled"};
+constexpr std::array<const char*, 3> kSources = {"resident", "host", "peer"};
+constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
+constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
+constexpr std::array<const char*, 4> kReasons = {"memory_full", "move", "requested", "keep_alive"};
+constexpr std::array<const char*, 4> kWriteBackReasons = {"eviction", "move", "checkpoint", "idle"};
+
+template <typename Enum, std::size_t N>
+const char* NameOf(const std::array<const char*, N>& names, Enum value) {
+  return names.at(static_cast<std::size_t>(value));
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// Raises a counter to a total that is counted elsewhere and read at a scrape.
+void RaiseTo(Counter& counter, double value) {
+  if (value > counter.Value()) counter.Increment(value - counter.Value());
+}
+
+Family<Counter>& AddCounter(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+Family<Gauge>& AddGauge(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+Family<Histogram>& AddHistogram(Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+}
+
+}  // namespace
+
+NodeSeries::NodeSeries(Registry& registry)
+    : evictions_(
+          AddCounter(registry, "torpor_evictions_total", "Images dropped from a GPU's memory.")),
+      write_back_bytes_(AddCounter(registry, "torpor_write_back_bytes_total",
+                                   "Changed bytes copied from a GPU to the image.")),
+      executors_lost_(AddCounter(registry, "torpor_executors_lost_total", "Executors that died.")),
+      unknown_function_(AddCounter(registry, "torpor_unknown_function_requests_total",
+                                   "Requests that name no configured function.")
+                            .Add({})),
+      connections_(AddGauge(registry, "torpor_connections", "Open client connections.").Add({})),
+      queued_(
+          AddGauge(registry, "torpor_queued_requests", "Requests that wait for a GPU.").Add({})),
+      sessions_(
+          AddGauge(registry, "torpor_sessions", "Open sessions of client processes.").Add({})),
+      host_image_bytes_(
+          AddGauge(registry, "torpor_host_image_bytes", "Host memory that holds images.").Add({})),
+      alpha_(AddGauge(registry, "torpor_queue_alpha",
+                      "Share of the required requests whose functions go first.")) {
+  for (const char* reason : kReasons) evictions_.Add({{"reason", reason}});
+  for (const char* reason : kWriteBackReasons) write_back_bytes_.Add({{"reason", reason}});
+}
+
+void NodeSeries::CountEviction(EvictionReason reason) {
+  evictions_.Add({{"reason", NameOf(kReasons, reason)}}).Increment();
+}
+
+void NodeSeries::CountWriteBack(WriteBackReason reason, Bytes bytes) {
+  write_back_bytes_.Add({{"reason", NameOf(kWriteBackReasons, reason)}})
+      .Increment(static_cast<double>(bytes));
+}
+
+void NodeSeries::CountLostExecutor(GpuIndex gpu) {
+  executors_lost_.Add({{"gpu", std::to_string(gpu.value)}}).Increment();
+}
+
+void NodeSeries::Render(const NodeSnapshot& node) {
+  queued_.Set(static_cast<double>(node.queued_requests));
+  sessions_.Set(static_cast<double>(node.sessions));
+  host_image_bytes_.Set(static_cast<double>(node.host_image_bytes));
+  if (node.alpha) alpha_.Add({}).Set(*node.alpha);
+}
+
+SwapSeries::SwapSeries(Registry& registry) {
+  static_assert(kPathCount == kPaths.size() && kOriginCount == kOrigins.size());
+  auto& bytes =
+      AddCounter(registry, "torpor_swap_bytes_total", "Bytes moved between GPU and image.");
+  auto& duration = AddHistogram(registry, "torpor_swap_duration_seconds", "One swap.");
+  constexpr std::array<const char*, 2> kDirections = {"in", "out"};
+  for (std::size_t direction = 0; direction < kDirections.size(); ++direction) {
+    for (std::size_t path = 0; path < kPaths.size(); ++path) {
+      Labels labels = {{"direction", kDirections[direction]}, {"path", kPaths[path]}};
+      Link& link = links_[direction][path];
+      link.duration = &duration.Add(labels, kSecondsBuckets);
+      for (std::size_t origin = 0; origin < kOrigins.size(); ++origin) {
+        labels["origin"] = kOrigins[origin];
+        link.bytes[origin] = &bytes.Add(labels);
+      }
+    }
+  }
+}
+
+void SwapSeries::Link::CountBytes(const SwapRecord& swap) const {
+  bytes[0]->Increment(static_cast<double>(swap.bytes.uploaded));
+  bytes[1]->Increment(static_cast<double>(swap.bytes.changed));
+  bytes[2]->Increment(static_cast<double>(swap.bytes.scratch));
+}
+
+void SwapSeries::Link::CountTime(const SwapRecord& swap) const {
+  duration->Observe(ToSeconds(swap.duration));
+}
+
+void SwapSeries::CountSwapIn(const SwapRecord& swap) {
+  const Link& link = links_[0].at(static_cast<std::size_t>(swap.path));
+  link.CountBytes(swap);
+  link.CountTime(swap);
+}
+
+void SwapSeries::CountSwapOut(const SwapRecord& swap, bool has_duration) {
+  const Link& link = links_[1].at(static_cast<std::size_t>(swap.path));
+  link.CountBytes(swap);
+  if (has_duration) link.CountTime(swap);
+}
+
+GpuSeries::GpuSeries(Registry& registry)
+    : host_name_(HostName()),
+      pool_bytes_(AddGauge(registry, "torpor_gpu_pool_bytes", "Device memory for images.")),
+      used_bytes_(
+          AddGauge(registry, "torpor_gpu_used_bytes", "Device memory that allocations take.")),
+      cached_bytes_(AddGauge(registry, "torpor_gpu_cached_bytes",
+                             "The rest of the device memory that is kept for images.")),
+      free_bytes_(
+          AddGauge(registry, "torpor_gpu_free_bytes", "Device memory that is kept for nobody.")),
+      link_rate_(AddGauge(registry, "torpor_gpu_link_bytes_per_second",
+                          "Rate from the host's pinned memory, as measured; 0: it was not.")),
+      fragmented_bytes_(AddGauge(registry, "torpor_gpu_fragmented_bytes",
+                                 "Of the free device memory what is not in one piece.")),
+      is_ready_(AddGauge(registry, "torpor_gpu_ready", "1 while the GPU's executor serves.")),
+      busy_seconds_(
+          AddCounter(registry, "torpor_gpu_busy_seconds_total", "Time that a GPU was leased.")) {}
+
+void GpuSeries::Render(const GpuSnapshot& gpu) {
+  const Labels labels = {
+      {"gpu", std::to_string(gpu.gpu)}, {"UUID", gpu.uuid}, {"Hostname", host_name_}};
+  pool_bytes_.Add(labels).Set(static_cast<double>(gpu.pool_bytes));
+  used_bytes_.Add(labels).Set(static_cast<double>(gpu.memory.used));
+  cached_bytes_.Add(labels).Set(static_cast<double>(gpu.memory.cached));
+  free_bytes_.Add(labels).Set(static_cast<double>(gpu.free_bytes));
+  link_rate_.Add(labels).Set(gpu.link_bytes_per_second);
+  fragmented_bytes_.Add(labels).Set(static_cast<double>(gpu.fragmented_bytes));
+  is_ready_.Add(labels).Set(gpu.state == "ready" ? 1 : 0);
+  RaiseTo(busy_seconds_.Add(labels), gpu.busy_seconds);
+}
+
+void FunctionCounts::SetObjective(Duration new_deadline, double new_percentile) {
+  deadline = new_deadline;
+  deadline_seconds->Set(ToSeconds(new_deadline));
+  percentile->Set(new_percentile);
+}
+
+FunctionSeries::FunctionSeries(Registry& registry,
+                               const std::map<std::string, FunctionConfig>& functions)
+    : queued_(AddGauge(registry, "torpor_function_queued_requests",
+                       "Its requests that wait for a GPU.")),
+      required_requests_(AddGauge(registry, "torpor_function_required_requests",
+                                  "Requests in time that it still needs to comply.")),
+      first_group_(AddGauge(registry, "torpor_function_first_group",
+                            "1 while its requests are in the group that goes first.")),
+      compliant_(
+          AddGauge(registry, "torpor_function_compliant", "1 while it meets its objective.")),
+      image_bytes_(
+          AddGauge(registry, "torpor_function_image_bytes", "Size of a function's image.")),
+      sessions_(AddGauge(registry, "torpor_function_sessions", "Open sessions of a function.")),
+      resident_(AddGauge(registry, "torpor_function_resident", "1 while the image is on the GPU.")),
+      gpu_bytes_(AddGauge(registry, "torpor_function_gpu_bytes",
+                          "Device memory of a GPU that is kept for a function.")) {
+  AddCounts(registry, functions);
+}
+
+FunctionCounts* FunctionSeries::Find(const std::string& function) {
+  const auto found = counts_.find(function);
+  return found == counts_.end() ? nullptr : &found->second;
+}
+
+void FunctionSeries::AddCounts(Registry& registry,
+                               const std::map<std::string, FunctionConfig>& functions) {
+  auto& requests = AddCounter(registry, "torpor_requests_total", "Requests by how they ended.");
+  auto& grants =
+      AddCounter(registry, "torpor_grants_total", "Leases granted, by where the image was.");
+  auto& deadline_met =
+      AddCounter(registry, "torpor_deadline_met_total", "Requests answered in time.");
+  auto& deadline =
+      AddGauge(registry, "torpor_deadline_seconds", "The objective of a function's requests.");
+  auto& percentile = AddGauge(registry, "torpor_objective_percentile",
+                              "Share of requests that are to meet the deadline.");
+  auto& scheduled = AddCounter(registry, "torpor_scheduled_requests_total",
+                               "Requests that are over, as the scheduler counts them.");
+  auto& duration = AddHistogram(registry, "torpor_request_duration_seconds",
+                                "From the header until the answer is there.");
+  auto& queue = AddHistogram(registry, "torpor_queue_duration_seconds", "Wait for a GPU.");
+  auto& swap = AddHistogram(registry, "torpor_grant_swap_duration_seconds", "Wait for the image.");
+  auto& run =
+      AddHistogram(registry, "torpor_run_duration_seconds", "Grant to the upstream's last byte.");
+  auto& gpu_seconds = AddCounter(registry, "torpor_gpu_seconds_total", "GPU time under lease.");
+  auto& host_byte_seconds = AddCounter(registry, "torpor_host_byte_seconds_total",
+                                       "Host memory for images and pinned memory, over time.");
+  for (const auto& [name, function] : functions) {
+    FunctionCounts& counts = counts_[name];
+    const Labels label = {{"function", name}};
+    for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
+      counts.requests[i] = &requests.Add({{"function", name}, {"outcome", kOutcomes[i]}});
+    }
+    for (std::size_t i = 0; i < kSources.size(); ++i) {
+      counts.grants[i] = &grants.Add({{"function", name}, {"source", kSources[i]}});
+    }
+    counts.deadline_seconds = &deadline.Add(label);
+    counts.percentile = &percentile.Add(label);
+    counts.SetObjective(function.deadline, function.percentile);
+    counts.in_time = &scheduled.Add({{"function", name}, {"deadline", "met"}});
+    counts.late = &scheduled.Add({{"function", name}, {"deadline", "missed"}});
+    counts.deadline_met = &deadline_met.Add(label);
+    counts.duration = &duration.Add(label, kSecondsBuckets);
+    counts.queue = &queue.Add(label, kSecondsBuckets);
+    counts.swap = &swap.Add(label, kSecondsBuckets);
+    counts.run = &run.Add(label, kSecondsBuckets);
+    const Labels paid_by = {{"tenant", function.tenant}, {"function", name}};
+    counts.gpu_seconds = &gpu_seconds.Add(paid_by);
+    counts.host_byte_seconds = &host_byte_seconds.Add(paid_by);
+  }
+}
+
+void FunctionSeries::CountRequest(const RequestRecord& request) {
+  FunctionCounts* const counts = Find(request.function);
+  if (counts == nullptr) return;
+  counts->requests.at(static_cast<std::size_t>(request.outcome))->Increment();
+  counts->duration->Observe(ToSeconds(request.duration));
+  if (request.outcome == RequestOutcome::kOk && request.duration <= counts->deadline.load()) {
+    counts->deadline_met->Increment();
+  }
+  if (!request.is_granted) return;
+  counts->grants.at(static_cast<std::size_t>(request.source))->Increment();
+  counts->queue->Observe(ToSeconds(request.queue));
+  counts->swap->Observe(ToSeconds(request.swap));
+  counts->run->Observe(ToSeconds(request.run));
+}
+
+void FunctionSeries::CountLease(const std::string& function, Duration held) {
+  FunctionCounts* const counts = Find(function);
+  if (counts != nullptr) counts->gpu_seconds->Increment(std::max(0.0, ToSeconds(held)));
+}
+
+void FunctionSeries::SetObjective(const std::string& function, Duration deadline,
+                                  double percentile) {
+  FunctionCounts* const counts = Find(function);
+  if (counts != nullptr) counts->SetObjective(deadline, percentile);
+}
+
+void FunctionSeries::Render(const FunctionSnapshot& function,
+                            const std::vector<GpuSnapshot>& gpus) {
+  const FunctionCounts* const counts = Find(function.name);
+  if (counts == nullptr) return;
+  RaiseTo(*counts->host_byte_seconds, function.host_byte_seconds);
+  const Labels label = {{"function", function.name}};
+  image_bytes_.Add(label).Set(static_cast<double>(function.image_bytes));
+  sessions_.Add(label).Set(static_cast<double>(function.sessions));
+  RenderObjective(function.objective, *counts, label);
+  for (const GpuSnapshot& gpu : gpus) RenderCopy(function, gpu.gpu);
+}
+
+void FunctionSeries::RenderObjective(const ObjectiveSnapshot& objective,
+                                     const FunctionCounts& counts, const Labels& label) {
+  RaiseTo(*counts.in_time, static_cast<double>(objective.in_time));
+  RaiseTo(*counts.late, static_cast<double>(objective.finished - objective.in_time));
+  queued_.Add(label).Set(static_cast<double>(objective.waiting));
+  compliant_.Add(label).Set(objective.is_compliant() ? 1 : 0);
+  if (!objective.required_count) return;
+  required_requests_.Add(label).Set(*objective.required_count);
+  first_group_.Add(label).Set(objective.is_first_group ? 1 : 0);
+}
+
+void FunctionSeries::RenderCopy(const FunctionSnapshot& function, int gpu) {
+  const Labels labels = {{"function", function.name}, {"gpu", std::to_string(gpu)}};
+  const bool is_resident = std::ranges::count(function.resident_gpus, gpu) != 0;
+  resident_.Add(labels).Set(is_resident ? 1 : 0);
+  const auto memory = function.memory.find(gpu);
+  gpu_bytes_.Add(labels).Set(
+      memory == function.memory.end()
+          ? 0
+          : static_cast<double>(memory->second.used + memory->second.cached));
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+#include "server/config/config.h"
+#include "server/controller/node_snapshot.h"
+#include "server/controller/telemetry.h"
+#include "server/metrics/metrics.h"
+
+// The series of /metrics by subject (docs/metrics.md). Each class registers its series in the
+// constructor; the registry must outlive it. Counting is thread-safe, Render is for one thread at a
+// time: two at a time would count the same difference twice.
+namespace torpor::server {
+
+// Counts and gauges of the whole node.
+class NodeSeries {
+ public:
+  explicit NodeSeries(prometheus::Registry& registry);
+
+  void CountUnknownFunction() { unknown_function_.Increment(); }
+  void CountEviction(EvictionReason reason);
+  void CountWriteBack(WriteBackReason reason, Bytes bytes);
+  void CountLostExecutor(GpuIndex gpu);
+  void SetConnections(int open) { connections_.Set(open); }
+  void Render(const NodeSnapshot& node);
+
+ private:
+  prometheus::Family<prometheus::Counter>& evictions_;
+  prometheus::Family<prometheus::Counter>& write_back_bytes_;
+  prometheus::Family<prometheus::Counter>& executors_lost_;
+  prometheus::Counter& unknown_function_;
+  prometheus::Gauge& connections_;
+  prometheus::Gauge& queued_;
+  prometheus::Gauge& sessions_;
+  prometheus::Gauge& host_image_bytes_;
+  prometheus::Family<prometheus::Gauge>& alpha_;
+};
+
+// Bytes and times of swaps, by direction and path.
+class SwapSeries {
+ public:
+  explicit SwapSeries(prometheus::Registry& registry);
+
+  void CountSwapIn(const SwapRecord& swap);
+  // `has_duration` is false for a part of an image that no request waits for.
+  void CountSwapOut(const SwapRecord& swap, bool has_duration);
+
+ private:
+  static constexpr std::size_t kPathCount = 2;    // SwapRecord::path
+  static constexpr std::size_t kOriginCount = 3;  // MovedBytes
+
+  struct Link {
+    void CountBytes(const SwapRecord& swap) const;
+    void CountTime(const SwapRecord& swap) const;
+
+    std::array<prometheus::Counter*, kOriginCount> bytes{};
+    prometheus::Histogram* duration = nullptr;
+  };
+
+  std::array<std::array<Link, kPathCount>, 2> links_;  // in, out; by path
+};
+
+// Gauges of each GPU. Labels are those of NVIDIA's DCGM exporter, so that the two join.
+class GpuSeries {
+ public:
+  explicit GpuSeries(prometheus::Registry& registry);
+
+  void Render(const GpuSnapshot& gpu);
+
+ private:
+  const std::string host_name_;
+  prometheus::Family<prometheus::Gauge>& pool_bytes_;
+  prometheus::Family<prometheus::Gauge>& used_bytes_;
+  prometheus::Family<prometheus::Gauge>& cached_bytes_;
+  prometheus::Family<prometheus::Gauge>& free_bytes_;
+  prometheus::Family<prometheus::Gauge>& link_rate_;
+  prometheus::Family<prometheus::Gauge>& fragmented_bytes_;
+  prometheus::Family<prometheus::Gauge>& is_ready_;
+  prometheus::Family<prometheus::Counter>& busy_seconds_;
+};
+
+// Counts of one function's requests. A plain record; pointers are never null after construction of
+// FunctionSeries.
+struct FunctionCounts {
+  void SetObjective(Duration new_deadline, double new_percentile);
+
+  std::atomic<Duration> deadline{};  // may change while requests are counted
+  prometheus::Gauge* deadline_seconds = nullptr;
+  prometheus::Gauge* percentile = nullptr;
+  prometheus::Counter* in_time = nullptr;
+  prometheus::Counter* late = nullptr;
+  std::array<prometheus::Counter*, 6> requests{};  // by RequestOutcome
+  std::array<prometheus::Counter*, 3> grants{};    // by SwapSource
+  prometheus::Counter* deadline_met = nullptr;
+  prometheus::Histogram* duration = nullptr;
+  prometheus::Histogram* queue = nullptr;
+  prometheus::Histogram* swap = nullptr;
+  prometheus::Histogram* run = nullptr;
+  prometheus::Counter* gpu_seconds = nullptr;
+  prometheus::Counter* host_byte_seconds = nullptr;
+};
+
+// Counts and gauges of each configured function. Calls for other functions have no effect.
+class FunctionSeries {
+ public:
+  FunctionSeries(prometheus::Registry& registry,
+                 const std::map<std::string, FunctionConfig>& functions);
+
+  void CountRequest(const RequestRecord& request);
+  void CountLease(const std::string& function, Duration held);
+  void SetObjective(const std::string& function, Duration deadline, double percentile);
+  // Renders the function and its presence on each of the node's GPUs.
+  void Render(const FunctionSnapshot& function, const std::vector<GpuSnapshot>& gpus);
+
+ private:
+  FunctionCounts* Find(const std::string& function);
+  void AddCounts(prometheus::Registry& registry,
+                 const std::map<std::string, FunctionConfig>& functions);
+  void RenderObjective(const ObjectiveSnapshot& objective, const FunctionCounts& counts,
+                       const prometheus::Labels& label);
+  void RenderCopy(const FunctionSnapshot& function, int gpu);
+
+  std::map<std::string, FunctionCounts> counts_;  // constant after construction
+  prometheus::Family<prometheus::Gauge>& queued_;
+  prometheus::Family<prometheus::Gauge>& required_requests_;
+  prometheus::Family<prometheus::Gauge>& first_group_;
+  prometheus::Family<prometheus::Gauge>& compliant_;
+  prometheus::Family<prometheus::Gauge>& image_bytes_;
+  prometheus::Family<prometheus::Gauge>& sessions_;
+  prometheus::Family<prometheus::Gauge>& resident_;
+  prometheus::Family<prometheus::Gauge>& gpu_bytes_;
+};
+
+}  // namespace torpor::server
