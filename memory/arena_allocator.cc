@@ -30,7 +30,7 @@ bool ArenaAllocator::Free(Bytes offset) {
   Erase(live->second);
   blocks_.erase(live);
   if (const auto move = moves_.find(offset); move != moves_.end()) {
-    // Its bytes are being copied: neither place may become another's before that has ended.
+    // A copy is under way: both places stay taken until the copy has ended.
     move->second.is_live = false;
     moving_ += block.place.bytes;
   } else {

@@ -14,56 +14,58 @@ namespace torpor::memory {
 // What an arena's memory is used for. used + padding + moving + cached + free is the capacity.
 struct ArenaUse {
   Bytes capacity = 0;
-  Bytes used = 0;     // asked for by live blocks
-  Bytes padding = 0;  // in live blocks' places behind what was asked for
+  Bytes used = 0;     // requested by live blocks
+  Bytes padding = 0;  // behind the requested bytes, in the places of live blocks
   Bytes moving = 0;   // held by moves under way beside the places of live blocks
-  Bytes cached = 0;   // in partitions or a pool, but no block's
+  Bytes cached = 0;   // in partitions or a pool, but in no block
   Bytes free = 0;
-  Bytes largest_request = 0;  // the largest block that could be had now
+  Bytes largest_request = 0;  // size of the largest block that can be allocated now
 
-  // What a request for all that is not taken would not get.
+  // Bytes that are not taken, but that one request for all of them would not get.
   Bytes fragmented() const { return cached + free - largest_request; }
 };
 
 // An arena of GPU memory [0, capacity): hands out blocks to owners and accounts for every byte.
-// Where blocks lie is the placement's choice. A block is named by its offset. Pure bookkeeping,
-// deterministic; not thread-safe.
+// The placement chooses where blocks lie. A block is named by its offset. Pure bookkeeping without
+// I/O, deterministic; not thread-safe.
 //
-// Moves: a plan's moves are carried out one at a time: begin, copy the bytes, commit. From begin
-// on the old and the new place are both held, so copying may take its time while blocks come and
-// go; a plan may be abandoned after any of its moves, and a move before it is committed. A
-// partition that such a plan has emptied by half is not free, nor is the one that it went to.
+// Moves: the caller carries out a plan's moves one at a time: begin, copy the bytes, commit. From
+// begin on both the old and the new place are held, so that other blocks may come and go during the
+// copy. A plan may be abandoned after any of its moves, and a move before its commit. A partition
+// that an abandoned plan has half emptied is not free, nor is the partition that received blocks.
 class ArenaAllocator {
  public:
   explicit ArenaAllocator(std::unique_ptr<Placement> placement);
 
-  // The begin of a place for `bytes` (> 0) at a multiple of `alignment` (a power of two); nothing
-  // where there is none.
+  // Returns the offset of a place for `bytes` (> 0) at a multiple of `alignment` (a power of two),
+  // or nullopt if there is no room.
   std::optional<Bytes> Allocate(Owner owner, Bytes bytes, Bytes alignment);
-  // The block that begins at `offset` is gone; false if there is none.
+  // Frees the block that begins at `offset`. Returns false if there is no such block.
   bool Free(Bytes offset);
-  // All blocks of the owner are gone. Gives what had been asked for in them.
+  // Frees all blocks of the owner. Returns the bytes that the owner had requested.
   Bytes FreeAll(Owner owner);
 
+  // Returns the live block that begins at `offset`.
   std::optional<PlacedBlock> Find(Bytes offset) const;
-  // In the order in which they were allocated, if none of them has been freed.
+  // Returns the owner's blocks, in the order of allocation as long as none was freed.
   std::vector<PlacedBlock> BlocksOf(Owner owner) const;
   std::vector<PlacedBlock> AllBlocks() const;  // by offset
   Bytes used_by(Owner owner) const;
   std::size_t block_count() const { return blocks_.size(); }
   ArenaUse use() const;
 
-  // As Placement::PlanMoves; nothing while a move is under way. Where `may_move` is given, only
-  // blocks move of which it says so.
+  // As Placement::PlanMoves; empty while a move is under way. With `may_move`, only blocks for
+  // which `may_move` returns true are moved.
   std::vector<Move> PlanMoves(Bytes max_bytes,
                               const std::function<bool(const PlacedBlock&)>& may_move = {});
-  // Holds the place at `move.to`. False if there is no such block any more, it is already moving,
-  // or what has happened since the plan has taken the place.
+  // Holds the place at `move.to`. Returns false if the block is gone or already moving, or if the
+  // place was taken after the plan was made.
   bool BeginMove(const Move& move);
-  // The bytes have been copied: the block of the move that began at `from` is now at `to`, and
-  // true. False if the block was freed meanwhile. Both places are then free but the block's own.
+  // Ends the move that began at `from` once the bytes are copied. Returns true if the block is now
+  // at `to` and its old place free; false if the block was freed meanwhile and both places are
+  // free.
   bool CommitMove(Bytes from);
-  // The bytes are not needed at `to`, and nothing writes there any more.
+  // Gives up the move that began at `from`. Nothing may write to `to` any more.
   void AbandonMove(Bytes from);
 
  private:

@@ -6,7 +6,7 @@
 namespace torpor::memory {
 namespace {
 
-// A word: the origin, whether the hash is known, the hash's upper bits.
+// Layout of a word: the origin, a bit for a known hash, the hash's upper bits.
 constexpr std::uint64_t kOriginMask = 3;
 constexpr std::uint64_t kIsKnown = 4;
 constexpr std::uint64_t kHashMask = ~std::uint64_t{7};
@@ -20,7 +20,7 @@ constexpr std::uint64_t WithOrigin(std::uint64_t word, BlockOrigin origin) {
 BlockStates::BlockStates(std::span<std::uint64_t> words, Bytes block_bytes)
     : words_(words), block_bytes_(block_bytes) {}
 
-// Atomic because another executor, which has the session's memory mapped too, may look on.
+// Atomic, as another executor that maps the session's memory may read at the same time.
 std::uint64_t BlockStates::Load(std::size_t block) const {
   return std::atomic_ref(words_[block]).load(std::memory_order_relaxed);
 }
@@ -37,7 +37,7 @@ void BlockStates::NoteChanged(std::size_t block) {
   const std::uint64_t word = Load(block);
   BlockOrigin origin = BlockStates::origin(block);
   if (origin == BlockOrigin::kUntouched) origin = BlockOrigin::kScratch;
-  // Of a hash that is not known, the upload itself is the reason.
+  // If the hash is unknown, the reason is the upload itself.
   if (origin == BlockOrigin::kUploaded && (word & kIsKnown) != 0) origin = BlockOrigin::kChanged;
   Store(block, WithOrigin(0, origin));
 }
@@ -87,7 +87,7 @@ void BlockStates::NoteUpload(Extent extent) {
 void BlockStates::Forget(Extent extent) {
   for (std::size_t block = extent.begin / block_bytes_; block * block_bytes_ < extent.end;
        ++block) {
-    // At once: an upload may be noted by another process meanwhile.
+    // In one step, as another process may note an upload meanwhile.
     std::atomic_ref(words_[block]).fetch_and(kOriginMask, std::memory_order_relaxed);
   }
 }

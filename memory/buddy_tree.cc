@@ -33,7 +33,7 @@ std::optional<std::uint32_t> BuddyTree::Take(std::uint32_t units, std::uint32_t 
   while (WholeOrder(buddy.units) > order) {
     const std::uint8_t left = nodes_[buddy.Left().node];
     const std::uint8_t right = nodes_[buddy.Right().node];
-    // The tighter half, so that large buddies stay whole.
+    // Choose the tighter half, so that large buddies stay whole.
     const bool go_right = left < order || (right >= order && right < left);
     buddy = go_right ? buddy.Right() : buddy.Left();
   }

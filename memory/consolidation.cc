@@ -10,12 +10,12 @@ namespace {
 
 using Index = PartitionTable::Index;
 
-// Neighbouring partitions that hang together by blocks that reach over their borders; mostly one.
+// Neighbouring partitions joined by blocks that reach over the borders; mostly one partition.
 struct Group {
   Index first = 0;
   Index last = 0;
-  Bytes bytes = 0;       // that moving its blocks copies
-  bool may_move = true;  // all of them
+  Bytes bytes = 0;       // cost of moving the blocks
+  bool may_move = true;  // every block
   std::vector<const PlacedBlock*> blocks;
 
   bool IsOnePartition() const { return first == last; }
@@ -36,8 +36,8 @@ std::vector<Group> GroupsOf(const PartitionTable& table, const std::vector<Place
   return groups;
 }
 
-// Takes the places that moves lead to while a plan is made, so that no two get the same, and gives
-// them back at the end.
+// Takes the targets of moves while a plan is made, so that no two moves get the same place, and
+// gives the places back at the end.
 class MovePlan {
  public:
   MovePlan(PartitionTable& table, Bytes max_bytes) : table_(table), budget_(max_bytes) {}
@@ -48,7 +48,7 @@ class MovePlan {
   std::size_t size() const { return targets_.size(); }
   bool CanAfford(Bytes bytes) const { return bytes <= budget_; }
 
-  // False where nothing was taken. The caller has made sure that it can be afforded.
+  // Returns false if no place was taken. The caller checks the budget first.
   bool Add(const PlacedBlock& block, std::optional<Block> target) {
     if (!target) return false;
     targets_.push_back({block.request, *target});
@@ -58,7 +58,7 @@ class MovePlan {
     return true;
   }
 
-  // Only the first `size` moves stay.
+  // Drops all moves behind the first `size`.
   void RollBack(std::size_t size) {
     while (targets_.size() > size) {
       budget_ += targets_.back().request.bytes;
@@ -77,7 +77,7 @@ class MovePlan {
   std::vector<Move> moves_;
 };
 
-// Empties partitions of one tier into others of it.
+// Empties partitions of one tier into other partitions of the same tier.
 class Packing {
  public:
   Packing(PartitionTable& table, MovePlan& plan) : table_(table), plan_(plan) {}
@@ -107,7 +107,8 @@ class Packing {
  private:
   bool MoveOut(const PlacedBlock& block) {
     const Tier tier = table_.TierOf(block.request);
-    if (tier == PartitionTable::kRun) return false;  // small, of an alignment of many partitions
+    if (tier == PartitionTable::kRun)
+      return false;  // a small block with an alignment of many partitions
     const std::uint32_t room = table_.RoomFor(tier, block.request);
     std::optional<Index> to = table_.FindHome(block.request.owner, tier, room);
     if (!to) to = table_.FindShared(tier, room);
@@ -126,7 +127,7 @@ void Pack(PartitionTable& table, std::vector<Group> groups, MovePlan& plan) {
   Packing packing(table, plan);
   for (Group& group : groups) {
     if (!group.IsOnePartition() || table.tier(group.first) == PartitionTable::kRun) continue;
-    // Large ones first: they have the least choice.
+    // Large blocks first, as they have the least choice.
     std::stable_sort(
         group.blocks.begin(), group.blocks.end(),
         [](const PlacedBlock* a, const PlacedBlock* b) { return a->place.bytes > b->place.bytes; });
@@ -134,8 +135,8 @@ void Pack(PartitionTable& table, std::vector<Group> groups, MovePlan& plan) {
   }
 }
 
-// Where all of the group's partitions fit below it: in the smallest run of free ones, so that large
-// ones stay whole.
+// Returns the smallest run of free partitions below the group that holds the group, so that large
+// runs stay whole.
 std::optional<Bytes> FreeRunBelow(const PartitionTable& table, const Group& group) {
   const Bytes partition_bytes = table.sizes().partition_bytes;
   const Bytes bytes = (group.last - group.first + 1) * partition_bytes;
@@ -148,8 +149,8 @@ std::optional<Bytes> FreeRunBelow(const PartitionTable& table, const Group& grou
   return best->offset;
 }
 
-// A free partition becomes of the tier of the first block that it gets: those that went to another
-// tier than their own come last.
+// Orders blocks whose place is in a tier other than their own last: a free partition gets the tier
+// of its first block.
 void SortForEmptyPartitions(const PartitionTable& table, Group& group) {
   std::stable_partition(group.blocks.begin(), group.blocks.end(),
                         [&table](const PlacedBlock* block) {

@@ -7,16 +7,18 @@
 
 namespace torpor::memory {
 
-// Moves that make free partitions, or, where none can be made, bring those that are free together.
+// Plans moves of at most `max_bytes` in sum that free partitions or, if no partition can be freed,
+// bring free partitions together.
 //
-// The emptiest partitions of a tier are emptied first, into the fullest that have room, their
-// owners' own if possible; only partitions that become empty altogether are touched. Once nothing
-// can be gained so and the free partitions are not all neighbours, the highest partitions' blocks
-// are moved, as they lie, to the smallest run of free partitions below them that holds them. What
-// hangs together and is larger than `max_bytes` is never moved. Planned again and again until there
-// are no moves it comes to an end.
+// Empties the emptiest partitions of a tier first, into the fullest partitions with room,
+// preferably of the same owners; touches only partitions that become entirely empty. If no
+// partition can be emptied and the free partitions are not all neighbours, moves the blocks of the
+// highest partitions, as they lie, to the smallest sufficient run of free partitions below. Never
+// moves blocks that hang together and are larger than `max_bytes`. Repeated planning and moving
+// ends: at some point the plan is empty.
 //
-// `blocks`, ascending, are all that hold places in `table`, which is afterwards as before.
+// `blocks`, ascending, are all blocks with places in `table`. Changes `table` while planning and
+// restores the old state.
 std::vector<Move> PlanConsolidation(PartitionTable& table, const std::vector<PlacedBlock>& blocks,
                                     Bytes max_bytes);
 

@@ -8,7 +8,7 @@
 
 namespace torpor::memory {
 
-// The bytes [begin, end) of some address range, counted from its base.
+// The bytes [begin, end) of an address range, counted from the range's base.
 struct Extent {
   Bytes begin = 0;
   Bytes end = 0;
@@ -20,14 +20,14 @@ struct Extent {
 // A set of bytes as extents that neither touch nor overlap. Not thread-safe.
 class ExtentSet {
  public:
-  // Empty extents change nothing.
+  // Both accept any extent, overlapping or not; an empty extent has no effect.
   void Add(Extent extent);
   void Remove(Extent extent);
 
-  // Whether every byte of `extent` is in the set; true for an empty extent inside or at the end
-  // of a member.
+  // Whether every byte of `extent` is in the set; true for an empty extent inside a member or at a
+  // member's end.
   bool Contains(Extent extent) const;
-  // The parts of `extent` that are in the set, ascending; and those that are not.
+  // Return the parts of `extent` inside and outside of the set, ascending.
   std::vector<Extent> Within(Extent extent) const;
   std::vector<Extent> Gaps(Extent extent) const;
 

@@ -10,7 +10,7 @@
 
 namespace torpor::memory {
 
-// A piece of some range of addresses, counted from its begin.
+// A piece of an address range, counted from the range's begin.
 struct Block {
   Bytes offset = 0;
   Bytes bytes = 0;
@@ -25,24 +25,25 @@ class FreeBlocks {
  public:
   explicit FreeBlocks(Bytes boundary) : boundary_(boundary) {}
 
-  // Adds a free piece; returns the whole piece that it became part of.
+  // Adds a piece, none of which is free yet. Returns the whole piece after coalescing.
   Block Add(Block block);
   void Remove(Block block);
-  // The smallest piece (the lowest of those) that holds `bytes` at a multiple of `alignment`, cut
-  // out. O(log n) where `alignment` is that of all pieces.
+  // Cuts `bytes` at a multiple of `alignment` out of the smallest piece with room (the lowest of
+  // equally small pieces). Returns nullopt if no piece has room. O(log n) if all pieces are aligned
+  // to `alignment`.
   std::optional<Block> Take(Bytes bytes, Bytes alignment);
-  // Cuts out exactly `block`; false where not all of it is free.
+  // Cuts out exactly `block`. Returns false if a part of `block` is not free.
   bool TakeAt(Block block);
 
-  // The largest piece; 0 bytes where nothing is free.
+  // Size of the largest piece; 0 if nothing is free.
   Bytes largest_bytes() const { return by_size_.empty() ? 0 : by_size_.rbegin()->first; }
-  // The smallest piece, the lowest of those.
+  // Returns the lowest of the smallest pieces.
   std::optional<Block> smallest() const;
   std::vector<Block> blocks() const;  // in address order
 
  private:
   bool MayJoin(Bytes at) const { return boundary_ == 0 || at % boundary_ != 0; }
-  // `inner` is no longer free, the rest of `whole` is.
+  // Takes `inner` out of the free piece `whole`.
   void Cut(Block whole, Block inner);
 
   const Bytes boundary_;

@@ -4,7 +4,7 @@
 
 namespace torpor::memory {
 
-// How much a swap moved, by where the bytes come from (BlockOrigin).
+// Bytes that a swap moved, by their origin (BlockOrigin).
 struct MovedBytes {
   Bytes uploaded = 0;
   Bytes changed = 0;

@@ -9,7 +9,7 @@
 namespace torpor::memory {
 namespace {
 
-// Slots lie side by side from a partition's begin on.
+// Slots lie side by side from the partition's begin on.
 Bytes SlotAlignment(Bytes slot_bytes) { return slot_bytes & (~slot_bytes + 1); }
 
 PartitionSizes Checked(PartitionSizes sizes) {

@@ -14,12 +14,13 @@
 
 namespace torpor::memory {
 
+// How an arena is divided. A slot is a block of fixed size.
 struct PartitionSizes {
   Bytes partition_bytes = 64 * kMiB;                       // a power of two
   Bytes buddy_unit_bytes = 4 * kKiB;                       // the smallest buddy; a power of two
   std::vector<Bytes> fixed_sizes = {2 * kMiB, 20 * kMiB};  // ascending, at most a partition
 
-  // Whether slots of that size consist of whole units and fill a partition but for a sixteenth.
+  // Whether slots of `slot_bytes` consist of whole units and fill a partition up to a sixteenth.
   bool MayHaveSlotsOf(Bytes slot_bytes) const {
     constexpr Bytes kMaxLeftOver = 16;
     return slot_bytes > 0 && slot_bytes <= partition_bytes && slot_bytes % buddy_unit_bytes == 0 &&
@@ -27,50 +28,53 @@ struct PartitionSizes {
   }
 };
 
-// What partitions are used for: tier i < fixed sizes holds blocks of that size, the next one is
-// the buddy system, kRun is the inside of a block that is larger than a partition.
+// The use of a partition: tier i < number of fixed sizes has slots of fixed_sizes[i], the next tier
+// is the buddy system, kRun is the inside of a block larger than a partition.
 using Tier = std::uint32_t;
 
-// An arena divided into partitions of one size, and what each of them is: free, of fixed slots,
-// a buddy system, or part of a run. A partition becomes of a tier as the first block is taken in
-// it and is free as its last block is released. Mechanism only: which partition is taken is the
-// caller's choice. Taking and releasing a block that one partition holds is O(log n).
+// An arena divided into partitions of one size; each is free, of fixed slots, a buddy system, or
+// part of a run. The first block taken in a free partition decides the tier; the release of the
+// last block frees the partition. Mechanism only: the caller chooses partitions. Taking and
+// releasing a block within one partition is O(log n). Not thread-safe.
 //
-// A block that is larger than a partition has neighbouring ones: a run of whole partitions and,
-// for what is left, the head of the next, which is a buddy partition to everybody else.
+// A block larger than a partition takes a run of whole neighbouring partitions and, for the
+// remainder, the head of the next one, whose rest serves other blocks as a buddy partition.
 class PartitionTable {
  public:
   using Index = std::uint32_t;
   static constexpr Tier kRun = ~Tier{0};
   static constexpr Tier kFree = ~Tier{0} - 1;
 
-  // `arena_bytes` is rounded down to partitions, of which there is at least one.
+  // Rounds `arena_bytes` down to whole partitions, at least one.
   PartitionTable(Bytes arena_bytes, PartitionSizes sizes);
 
-  // The first slots that hold the block and are no larger than the buddy that it would begin in;
-  // else the buddies, which are trimmed. kRun for what one partition cannot hold.
+  // Returns the tier of the smallest slots that hold the block and are no larger than the block's
+  // buddy would be; else the buddy tier, as buddies are trimmed; kRun for a block that one
+  // partition cannot hold.
   Tier TierOf(const BlockRequest& request) const;
-  // Whether a partition of the tier, not kRun, may hold the block.
+  // Whether a partition of the tier (not kRun) may hold the block.
   bool CanHold(Tier tier, const BlockRequest& request) const;
-  // The room that a partition of the tier must have for the block; not for runs.
+  // The room that a partition of the tier (not kRun) needs for the block: slots, or an order of
+  // buddies.
   std::uint32_t RoomFor(Tier tier, const BlockRequest& request) const;
 
-  // A partition with the room that the owner was the first to take, and still uses; one of
-  // anybody; a free one, that beside the fewest other free ones. The first two prefer the fullest.
+  // FindHome returns a partition with the room that the owner opened and still uses, FindShared a
+  // partition of any owner; both prefer the fullest. FindFree returns the free partition with the
+  // fewest free neighbours. nullopt if there is none.
   std::optional<Index> FindHome(Owner owner, Tier tier, std::uint32_t room) const;
   std::optional<Index> FindShared(Tier tier, std::uint32_t room) const;
   std::optional<Index> FindFree() const;
 
-  // A place in the partition, which is free or of that tier.
+  // Takes a place in the partition, which is free or of that tier.
   std::optional<Block> TakeIn(Index index, Tier tier, const BlockRequest& request);
-  // A place in the fewest neighbouring free partitions.
+  // Takes a place in the fewest possible neighbouring free partitions.
   std::optional<Block> TakeRun(const BlockRequest& request);
-  // The place that begins at `offset`, where the block can have that; a free partition becomes of
-  // the block's tier.
+  // Takes the place at `offset` if the block can have the place; a free partition gets the block's
+  // tier.
   std::optional<Block> TakeAt(const BlockRequest& request, Bytes offset);
   void Release(const BlockRequest& request, const Block& place);
 
-  // A hidden partition is not found. Until it is shown again nothing is taken or released in it.
+  // Find… skip a hidden partition. Nothing may be taken or released there before Show.
   void Hide(Index index);
   void Show(Index index);
 
@@ -94,10 +98,10 @@ class PartitionTable {
     Tier tier = kFree;
     std::uint32_t blocks = 0;
     std::unordered_map<Owner, std::uint32_t> blocks_of;
-    std::optional<Owner> home;      // the owner that it is kept for
+    std::optional<Owner> home;      // the owner that opened the partition and still uses it
     std::uint32_t listed_room = 0;  // as in the indices
     SlotMap slots{0};
-    BuddyTree buddies;  // of a partition of another tier: untouched
+    BuddyTree buddies;  // unused in other tiers
   };
   struct Homes {
     std::vector<RoomIndex> by_tier;
@@ -108,11 +112,12 @@ class PartitionTable {
   std::uint32_t Units(Bytes bytes) const;
   Bytes PlaceBytes(Tier tier, const BlockRequest& request) const;
 
-  // A free partition becomes of a tier; Start: one that free_ has no longer. Close: it is empty.
+  // Open gives a free partition a tier; Start does so for a partition already taken from free_;
+  // Close frees an empty partition.
   void Open(Index index, Tier tier);
   void Start(Index index, Tier tier);
   void Close(Index index);
-  // Counts a block that was taken in the partition, or closes it again.
+  // Counts the block of `place`, or closes the partition again if `place` is nullopt.
   std::optional<Block> Settle(Index index, const BlockRequest& request, std::optional<Block> place);
   void AddBlock(Index index, Owner owner);
   void RemoveBlock(Index index, Owner owner);

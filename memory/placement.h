@@ -9,24 +9,24 @@
 
 namespace torpor::memory {
 
-// Whose a block is: blocks of one owner come and go together.
+// The owner of a block. Blocks of one owner come and go together.
 using Owner = SessionId;
 
-// What a block was asked for with. `alignment` is a power of two.
+// A request for a block. `alignment` is a power of two.
 struct BlockRequest {
   Owner owner;
   Bytes bytes = 0;
   Bytes alignment = 1;
 };
 
-// A live block and the place that it occupies, at least as large as asked.
+// A live block and its place, which is at least as large as requested.
 struct PlacedBlock {
   BlockRequest request;
   Block place;
   bool may_move = true;  // by a plan of moves
 };
 
-// A block's bytes [from, from + bytes) are to be at [to, to + bytes), which does not overlap.
+// A copy of a block's bytes from [from, from + bytes) to [to, to + bytes), without overlap.
 struct Move {
   Owner owner;
   Bytes from = 0;
@@ -35,32 +35,32 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-// Where blocks lie in an arena of GPU memory [0, capacity): a way of choosing places, below an
-// ArenaAllocator, which knows the blocks. Deterministic; not thread-safe.
+// A strategy that chooses places for blocks in an arena of GPU memory [0, capacity). An
+// ArenaAllocator owns one and keeps the blocks. Deterministic; not thread-safe.
 class Placement {
  public:
   virtual ~Placement() = default;
 
-  // A place for the block, all of it free until now; nothing where there is none.
+  // Takes a free place for the block. Returns nullopt if there is no room.
   virtual std::optional<Block> Take(const BlockRequest& request) = 0;
-  // The place that begins at `offset`, if it is one that the block could have been given; nothing
-  // where it is not free or not such a place.
+  // Takes the place at `offset` if Take could have chosen the place for this block. Returns nullopt
+  // otherwise, or if the place is not free.
   virtual std::optional<Block> TakeAt(const BlockRequest& request, Bytes offset) = 0;
-  // Frees exactly what one of the above took for the same block.
+  // Frees a place that Take or TakeAt returned for the same request.
   virtual void Release(const BlockRequest& request, const Block& place) = 0;
 
   virtual Bytes capacity() const = 0;
-  // What belongs to no partition or pool; what does and holds no block.
+  // Bytes outside of partitions and pools, and bytes inside without a block.
   virtual Bytes free_bytes() const = 0;
   virtual Bytes cached_bytes() const = 0;
-  // The largest block for which there is a place.
+  // Size of the largest block for which there is room.
   virtual Bytes largest_request() const = 0;
 
-  // Moves of at most `max_bytes` in sum that bring free memory together; where that is too little
-  // to finish with, less may be free in one piece until later plans have. `blocks`, ascending, are
-  // all that hold places. Every `to` is free now, so the moves can be carried out in their order
-  // while nothing else is taken. Those out of one partition follow each other: between them one
-  // partition fewer may be free.
+  // Plans moves of at most `max_bytes` in sum that bring free memory together. `blocks`, ascending,
+  // are all blocks with places. Every `to` is free now, so that the moves can be carried out in
+  // order while no other block is taken. The moves out of one partition are consecutive; among them
+  // one partition fewer may be free. If `max_bytes` is too little to finish, free memory may be in
+  // smaller pieces until later plans are carried out.
   virtual std::vector<Move> PlanMoves(const std::vector<PlacedBlock>& blocks, Bytes max_bytes) = 0;
 };
 

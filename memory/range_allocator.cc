@@ -120,7 +120,7 @@ std::vector<Block> RangeAllocator::BlocksApart() const {
 }
 
 Block RangeAllocator::EmptiedChunks(Block freed) const {
-  // Only at its ends may others have a part in its chunks.
+  // Other pieces can touch the first and the last of the chunks only.
   Bytes first = freed.offset / chunk_bytes_;
   Bytes end = (freed.offset + freed.bytes - 1) / chunk_bytes_ + 1;
   if (chunk_users_[first] > 0) ++first;

@@ -10,10 +10,10 @@
 
 namespace torpor::memory {
 
-// Hands out pieces of a session's address range [0, range_bytes) and counts the chunks that they
-// touch, which is what the image occupies on a GPU. Small pieces share chunks of their own, so
-// that a long-lived small one does not keep a chunk of a large one occupied. Pure bookkeeping;
-// not thread-safe.
+// Hands out pieces of a session's address range [0, range_bytes) and counts the chunks that live
+// pieces touch: the memory that the image occupies on a GPU. Small pieces share separate chunks, so
+// that a long-lived small piece does not keep a large piece's chunk occupied. Pure bookkeeping
+// without I/O; not thread-safe.
 class RangeAllocator {
  public:
   static constexpr Bytes kAlignment = 512;
@@ -22,48 +22,48 @@ class RangeAllocator {
 
   enum class Layout {
     kDense,
-    // Chunks that can lie apart on a GPU: each is of one large piece, or of small ones only. The
-    // kGuard bytes behind a large piece, and behind a chunk's last small one, are nobody's, so that
-    // an address there is told to be of what is before it.
+    // Chunks can lie apart on a GPU: each belongs to one large piece or to small pieces only. The
+    // kGuard bytes behind a large piece, and behind a chunk's last small piece, stay unused, so
+    // that an address there can be attributed to the piece before.
     kApart,
   };
 
-  // Both are multiples of kAlignment, chunks of kApart several kGuard; range_bytes is a multiple of
-  // chunk_bytes.
+  // Both are multiples of kAlignment, and range_bytes of chunk_bytes. For kApart, a chunk is
+  // several times kGuard.
   RangeAllocator(Bytes range_bytes, Bytes chunk_bytes, Layout layout = Layout::kDense);
 
-  // A piece of at least `bytes` (> 0; rounded up to kAlignment). Nothing where no room is left.
+  // Returns a piece of `bytes` (> 0), rounded up to kAlignment, or nullopt if there is no room.
   std::optional<Block> Allocate(Bytes bytes);
 
-  // The piece that was handed out at `offset`, now free; nothing if none was.
+  // Frees and returns the piece that begins at `offset`, or nullopt if there is no such piece.
   std::optional<Block> Free(Bytes offset);
 
-  // The live piece that begins at `offset`.
+  // Returns the live piece that begins at `offset`.
   std::optional<Block> Find(Bytes offset) const;
 
-  // What all live pieces amount to, each rounded up to kAlignment.
+  // Sum of all live pieces, each rounded up to kAlignment.
   Bytes live_bytes() const { return live_bytes_; }
   std::size_t live_count() const { return live_.size(); }
 
-  // The chunks that live pieces touch.
+  // Size of the chunks that live pieces touch.
   Bytes occupied_bytes() const { return occupied_chunks_ * chunk_bytes_; }
 
-  // Live pieces in address order.
+  // Returns live pieces in address order.
   std::vector<Block> Blocks() const;
-  // The same, neighbours joined. More than `max_blocks` become whole chunks; where they lie apart
-  // only small ones do, chunk by chunk.
+  // Likewise, with neighbours joined. Rounds to whole chunks if there are more than `max_blocks`;
+  // with kApart only small pieces, chunk by chunk.
   std::vector<Block> LiveBlocks(std::size_t max_blocks) const;
-  // Of the chunks that `freed`, a piece just freed, had a part in, those without a live piece now:
-  // neighbours of each other. 0 bytes where there are none.
+  // Returns the chunks that the piece `freed` touched and that no live piece touches now: one run
+  // of neighbours, of 0 bytes if there are none.
   Block EmptiedChunks(Block freed) const;
-  // The chunks that live pieces touch, neighbours joined.
+  // Returns the chunks that live pieces touch, with neighbours joined.
   std::vector<Block> OccupiedBlocks() const;
 
  private:
   std::optional<Block> TakeSmall(Bytes bytes);
   std::optional<Block> TakeLarge(Bytes bytes);
   bool IsSmall(Bytes bytes) const { return bytes < small_below_; }
-  // What a large piece keeps from others.
+  // The range that a large piece keeps free of other pieces.
   Block RoomOf(Block piece) const;
   std::vector<Block> BlocksApart() const;
   void Touch(Block block, bool is_live);

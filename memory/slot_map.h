@@ -6,14 +6,14 @@
 
 namespace torpor::memory {
 
-// Which of n slots of one size are free. Not thread-safe.
+// A bit map of free slots. Not thread-safe.
 class SlotMap {
  public:
   explicit SlotMap(std::uint32_t slots);
 
-  // The lowest free slot, taken.
+  // Takes and returns the lowest free slot, or nullopt if all are taken.
   std::optional<std::uint32_t> Take();
-  // Takes exactly that one; false where it is not free.
+  // Takes `slot`. Returns false if the slot is taken already.
   bool TakeAt(std::uint32_t slot);
   void Release(std::uint32_t slot);
 

@@ -13,46 +13,50 @@ namespace torpor::memory {
 // An allocation as a swap-in brings it.
 struct SwapAllocation {
   Extent extent;
-  // It holds addresses of the session's memory: whoever reads it may read anything.
+  // Contains addresses of the session's memory, so that a kernel with a pointer to this allocation
+  // may read any other.
   bool holds_addresses = false;
 
   friend bool operator==(const SwapAllocation&, const SwapAllocation&) = default;
 };
 
-// What a session's work has shown of its memory, over all GPUs and leases, and how to swap it in
-// for that. Allocations are known by their offset. Pure bookkeeping; not thread-safe.
+// Learns from a session's leases, on all GPUs, how the work uses the session's memory, and plans
+// the next swap-in accordingly. Allocations are named by their offsets. Pure bookkeeping without
+// I/O; not thread-safe.
 class SwapHistory {
  public:
-  // Leases of a kind that must have touched the memory in the same order before it counts as known.
+  // After so many leases of one kind that touched memory in the same order, the order is known.
   static constexpr int kAgreements = 2;
 
-  // Whether the next lease is to tell in which order it touches the allocations.
+  // Whether the next lease should record the order of its touches.
   bool is_learning() const { return agreements_ < kAgreements; }
 
-  // A lease has ended which touched `order` first, one after another. What a lease outside of
-  // requests did, starting up for example, counts only until there was a request. `is_whole`: all
-  // that it touched; else only what it did while a swap-in was under way.
+  // Notes the end of a lease. `order`: the allocations in the order of their first touch.
+  // `is_whole`: `order` has all touched allocations; else only those touched while a swap-in was
+  // under way. A lease outside of requests, such as at startup, counts only before the first
+  // request.
   void OnLease(std::span<const Bytes> order, bool is_request, bool is_whole);
 
-  // These allocations have been written by the client.
+  // Notes that the client has written these allocations.
   void OnUploaded(std::span<const Bytes> offsets);
 
-  // Of the allocations looked at, all or some, `holders` hold addresses.
+  // Notes the result of a scan for addresses: `holders` contain some. `at_all`: the scan covered
+  // all allocations.
   void OnLookedAt(std::span<const Bytes> holders, bool at_all);
-  // What was not looked at since it was written may hold addresses.
+  // Notes writes after the scan: any allocation may contain addresses now.
   void OnUnseenChanges() { holders_known_ = false; }
-  // Whether all allocations have been looked at.
+  // Whether the scans cover all allocations.
   bool knows_holders() const { return holders_known_; }
 
   void OnFreed(Bytes offset);
 
-  // How to bring `allocations` (ascending).
+  // Returns the allocations (ascending) in the order in which a swap-in should bring them.
   std::vector<SwapAllocation> Plan(std::span<const Extent> allocations) const;
 
  private:
   std::vector<Bytes> order_;  // of first touch
   bool is_of_request_ = false;
-  int agreements_ = 0;  // leases that went as the one before
+  int agreements_ = 0;  // consecutive leases with the same order
   std::set<Bytes> uploaded_;
   std::set<Bytes> holders_;
   bool holders_known_ = false;

@@ -6,10 +6,10 @@
 namespace torpor::memory {
 namespace {
 
-// However many pieces a group is in, work waits for no more than this many times the size.
+// Maximum size of a group as a multiple of group_bytes, however many pieces there are.
 constexpr std::size_t kMaxPieces = 4;
 
-// Where a piece of `rest` ends that goes into one group.
+// Returns the end of the first piece of `rest` for one group.
 Bytes CutOf(Extent rest, Bytes group_bytes) {
   if (rest.bytes() <= group_bytes) return rest.end;
   return std::min(rest.end, RoundDown(rest.begin, group_bytes) + group_bytes);

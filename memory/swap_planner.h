@@ -8,25 +8,24 @@
 
 namespace torpor::memory {
 
-// What a swap-in copies before it tells that it has arrived: pieces in the order in which they are
-// copied.
+// Pieces that a swap-in copies together before it reports their arrival, in the order of copying.
 using SwapGroup = std::vector<Extent>;
 
-// The allocations (ascending) in the order in which a swap-in should bring them. First come those
-// that begin at an offset of `touched`, in that order; what `touched` has besides is left out. Of
-// the others those of which `uploaded` has a byte come before those of which it has none.
+// Returns the allocations (ascending) in the order in which a swap-in should bring them: first the
+// allocations at the offsets `touched`, in that order (other offsets are ignored), then allocations
+// with a byte in `uploaded`, then the rest.
 std::vector<Extent> OrderForSwapIn(std::span<const Extent> allocations,
                                    std::span<const Bytes> touched, const ExtentSet& uploaded);
 
-// Groups in the order of `extents`, whose copies are of `group_bytes` (> 0) on average: a group in
-// one piece has at least as many bytes, one in two pieces twice as many, and so on up to four times
-// as many. An extent that is no larger than `group_bytes` is never cut, so that a group may become
-// larger by almost that; a larger one is, at multiples of `group_bytes`: host memory is pinned in
-// pieces that end there, and a copy cannot span two. Within a group pieces ascend, and neighbours
-// are one. Extents do not overlap.
+// Groups `extents`, which do not overlap, in their order, such that copies have `group_bytes` (> 0)
+// on average: a group of one piece has at least `group_bytes`, a group of two pieces twice as many,
+// and so on up to four times as many. Extents up to `group_bytes` are never cut, so that a group
+// may be larger by almost `group_bytes`. Larger extents are cut at multiples of `group_bytes`,
+// where pieces of pinned host memory end, as a copy cannot span two. Within a group pieces ascend,
+// and neighbours are joined.
 std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes);
 
-// A group an extent.
+// Makes one group per extent.
 std::vector<SwapGroup> GroupEach(std::span<const Extent> extents);
 
 }  // namespace torpor::memory

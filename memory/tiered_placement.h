@@ -8,13 +8,13 @@
 
 namespace torpor::memory {
 
-// The paper's two tiers (A.2): partitions of fixed-size blocks and buddy partitions, an owner's
-// blocks in as few of them as possible, so that its eviction frees whole ones.
+// The paper's two tiers (A.2): partitions of fixed-size slots and buddy partitions, with an owner's
+// blocks in as few partitions as possible, so that the owner's eviction frees whole partitions.
 //
-// A block goes to a partition of the tier that suits it and that its owner has already; else to a
-// free one as long as more than 1/kFreeShare of all are free; else between other owners' blocks,
-// where it fits most tightly; else into another tier, which is better than to evict somebody: to
-// the buddies, which waste nothing, or to the smallest slots that hold it.
+// Tries places for a block in this order: a partition of the suitable tier that the owner has
+// already; a free partition if more than 1/kFreeShare of all are free; the tightest room among
+// other owners' blocks; another tier, which is better than an eviction: the buddies, which waste
+// nothing, or the smallest slots with room.
 class TieredPlacement final : public Placement {
  public:
   TieredPlacement(Bytes arena_bytes, PartitionSizes sizes);
@@ -37,7 +37,7 @@ class TieredPlacement final : public Placement {
   std::optional<Block> TakeInAnyTier(const BlockRequest& request);
   std::optional<Block> TakeShared(const BlockRequest& request, Tier tier);
 
-  // Free partitions are what large blocks are made of: the last of them are not for small ones.
+  // Small blocks leave the last 1/kFreeShare of free partitions to large blocks.
   static constexpr PartitionTable::Index kFreeShare = 8;
 
   PartitionTable table_;

@@ -11,35 +11,35 @@
 
 namespace torpor::memory {
 
-// What happens to each of a session's allocations while they are on a GPU: in which order they are
-// touched first, and which are uploaded to. Allocations do not overlap and are known by their
-// offset. Pure bookkeeping; not thread-safe.
+// Records how work uses a session's allocations on a GPU: the order of first touches, and which
+// allocations the client uploads to. Allocations do not overlap and are named by their offsets.
+// Pure bookkeeping without I/O; not thread-safe.
 class TouchLog {
  public:
-  // More first touches than this are not noted: they are what travels to torpord.
+  // Maximum number of recorded touches, as the record travels to torpord.
   static constexpr std::size_t kMaxNoted = 4096;
 
-  // Exactly these allocations, of which nothing is known.
+  // Replaces all allocations; none is touched or uploaded to.
   void Reset(std::span<const Extent> allocations);
   void Add(Extent allocation);
-  // Whatever lies inside of `extent`.
+  // Removes all allocations inside of `extent`.
   void Remove(Extent extent);
 
-  // From now on every allocation is untouched.
+  // Makes every allocation untouched.
   void Restart();
-  // Work is about to use these bytes.
+  // Call before work uses these bytes.
   void Touch(Extent range);
-  // The allocations that were touched since Restart, in the order of their first touch.
+  // Offsets of the allocations touched since Restart, in the order of their first touch.
   const std::vector<Bytes>& order() const { return order_; }
 
-  // The client has written these bytes.
+  // Notes that the client has written these bytes.
   void Upload(Extent range);
-  // Allocations that were uploaded to since they were last among these, ascending: of so many bytes
-  // together at most. What is larger is left.
+  // Returns allocations uploaded to since the last return, ascending, and forgets these uploads.
+  // The sum is at most `max_bytes`; allocations that do not fit stay for later.
   std::vector<Extent> TakeUploaded(Bytes max_bytes = std::numeric_limits<Bytes>::max());
   bool has_uploaded() const;
 
-  // All, ascending.
+  // Returns all allocations, ascending.
   std::vector<Extent> allocations() const;
 
  private:
@@ -50,7 +50,7 @@ class TouchLog {
   };
   using Allocations = std::map<Bytes, Allocation>;  // by begin
 
-  // The first that ends beyond `offset`.
+  // Finds the first allocation that ends beyond `offset`.
   Allocations::iterator FirstBeyond(Bytes offset);
 
   Allocations allocations_;

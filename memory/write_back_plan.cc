@@ -11,7 +11,7 @@ void Append(std::vector<Extent>& extents, Extent next) {
   }
 }
 
-// Whether the host's bytes are the GPU's. Notes it of a block that was zeros all along.
+// Whether the host's bytes equal the GPU's. Sets a block that was zeros all along in step.
 bool IsInStep(const HashedBlock& block, std::uint64_t zero_hash, BlockStates& states) {
   if (states.IsInStep(block.block, block.hash)) return true;
   if (block.hash != zero_hash || states.origin(block.block) != BlockOrigin::kUntouched) {
@@ -21,7 +21,7 @@ bool IsInStep(const HashedBlock& block, std::uint64_t zero_hash, BlockStates& st
   return true;
 }
 
-// Where the live bytes from `begin` on have come to `max_bytes`.
+// Returns the offset at which live bytes from `begin` on sum up to `max_bytes`.
 Bytes EndOf(const std::vector<Extent>& live, Bytes max_bytes) {
   for (const Extent& extent : live) {
     if (extent.bytes() >= max_bytes) return extent.begin + max_bytes;

@@ -20,22 +20,22 @@ struct WriteBackPart {
 // What is live from `begin` on, up to the end of the block in which it comes to `max_bytes`.
 WriteBackPart FirstPart(const ExtentSet& live, Bytes begin, Bytes max_bytes, Bytes block_bytes);
 
-// A block of an image, by its number, and the hash that it has on the GPU.
+// The number of an image's block and the hash of the block's bytes on the GPU.
 struct HashedBlock {
   std::size_t block = 0;
   std::uint64_t hash = 0;
 };
 
-// What to copy from the GPU so that the host image equals it.
+// The copies from the GPU after which the host image equals the GPU's.
 struct WriteBackPlan {
-  std::vector<HashedBlock> stale;  // blocks of which something has to be copied
-  std::vector<Extent> copies;      // their live bytes, ascending, neighbours joined
+  std::vector<HashedBlock> stale;  // blocks with bytes to copy
+  std::vector<Extent> copies;      // live bytes of stale blocks, ascending, neighbours joined
 };
 
-// `hashes` are those of the GPU's blocks, ascending, of which some may hold nothing live;
-// `zero_hash` is that of a block of zeros: one that nobody wrote costs neither a copy nor memory of
-// the host. Blocks to be copied are noted as changed in `states`; once their copies have arrived
-// the caller sets them in step.
+// Plans the write-back of `live` bytes. `hashes` are hashes of the GPU's blocks, ascending; blocks
+// without live bytes may be among them. `zero_hash` is the hash of a block of zeros: an unwritten
+// block costs neither a copy nor host memory. Notes the stale blocks as changed in `states`; the
+// caller sets a block in step once its copy has arrived.
 WriteBackPlan PlanWriteBack(const ExtentSet& live, std::span<const HashedBlock> hashes,
                             std::uint64_t zero_hash, BlockStates& states);
 

@@ -25,7 +25,7 @@ using Kind = TraceEvent::Kind;
 struct LineShape {
   std::string_view word;
   Kind kind;
-  std::size_t numbers;  // function, block, bytes: the first so many
+  std::size_t numbers;  // how many of function, block and bytes follow
   std::string_view usage;
 };
 
@@ -46,10 +46,10 @@ std::optional<std::uint64_t> ParseNumber(std::string_view text, std::uint64_t ma
   return value;
 }
 
-// What the lines so far have led to.
+// The state after the lines read so far.
 class TraceState {
  public:
-  // Says why the event cannot happen; empty if it can.
+  // Returns why the event cannot happen; empty if the event can.
   std::string Apply(const TraceEvent& event) {
     const auto function = [&] { return absl::StrCat("function ", event.function); };
     const auto block = [&] { return absl::StrCat("block ", event.block, " of ", function()); };
@@ -77,7 +77,7 @@ class TraceState {
   std::map<std::uint32_t, std::set<std::uint32_t>> blocks_;
 };
 
-// A word of the trace for a message: it may be of any length and bytes.
+// Makes a word of any length and bytes fit for a message.
 std::string Quoted(const std::string& word) {
   constexpr std::size_t kMax = 40;
   return absl::StrCat("\"", absl::CHexEscape(word.substr(0, kMax)), word.size() > kMax ? "..." : "",

@@ -10,13 +10,13 @@
 
 namespace torpor::memory {
 
-// What happens to a GPU's memory, in order. As text, a line each (docs/memory.md):
+// An event in the life of a GPU's memory. As text, a line each (docs/memory.md):
 //
-//   load F            a request for function F: its blocks without a place get one
+//   load F            request for function F: all blocks of F get places
 //   evict F           all blocks of F lose their places
-//   alloc F B BYTES   F, which is loaded, gets a block B, with a place
-//   free F B          block B of F is gone
-//   idle              nobody waits: blocks may be moved
+//   alloc F B BYTES   loaded function F gets a block B, with a place
+//   free F B          block B of F is freed
+//   idle              no request waits: blocks may be moved
 struct TraceEvent {
   enum class Kind { kLoad, kEvict, kAllocate, kFree, kIdle };
 
@@ -29,14 +29,14 @@ struct TraceEvent {
 
 using AllocationTrace = std::vector<TraceEvent>;
 
-// The largest block that a trace may have.
+// Maximum size of a block in a trace.
 inline constexpr Bytes kMaxTraceBlockBytes = Bytes{1} << 48;
 
-// Reads a trace; `name` is the file's, for messages. InvalidArgument says which line is not of the
-// format or cannot happen: a block allocated twice or of a function that is not loaded, and so on.
+// Reads a trace; `name` is the file's, for messages. InvalidArgument names the first line that is
+// malformed or cannot happen, such as a block allocated twice or for a function that is not loaded.
 absl::StatusOr<AllocationTrace> ParseTrace(std::string_view text, std::string_view name);
 
-// The text that ParseTrace reads.
+// Writes a trace as text for ParseTrace.
 std::string FormatTrace(const AllocationTrace& trace);
 
 }  // namespace torpor::memory

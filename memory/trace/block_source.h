@@ -6,16 +6,20 @@
 
 namespace torpor::memory {
 
-// What a pool gets its blocks from and gives them back to: a driver, or an arena in its place.
+// Provides a pool with blocks and takes blocks back: a driver, or an arena in place of a driver.
+// Not thread-safe.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
 
+  // Returns a block of at least `bytes` at a multiple of `alignment`, or nullopt if there is no
+  // room.
   virtual std::optional<Block> Allocate(Bytes bytes, Bytes alignment) = 0;
+  // Takes back a block of Allocate.
   virtual void Free(const Block& block) = 0;
 
   virtual Bytes capacity() const = 0;
-  // What it has left, as far as that is known to it, in address order.
+  // The free blocks as far as the source knows; a driver does not tell.
   virtual FreeBlocks free_blocks() const = 0;
 };
 

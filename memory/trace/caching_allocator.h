@@ -9,18 +9,19 @@
 
 namespace torpor::memory {
 
-// What PyTorch's caching allocator asks the device for: tensors lie in segments, those up to 1 MiB
-// in segments of 2 MiB, those below 10 MiB in segments of 20 MiB, larger ones in their own of a
-// multiple of 2 MiB. Segments stay until the cache is emptied. A model for traces: no memory.
+// A model of the requests that PyTorch's caching allocator makes to the device, for traces;
+// allocates no memory. Tensors lie in segments: tensors up to 1 MiB in segments of 2 MiB, tensors
+// below 10 MiB in segments of 20 MiB, and each larger tensor in a segment of a multiple of 2 MiB.
+// Segments stay until the cache is emptied. Not thread-safe.
 class CachingAllocator {
  public:
   struct Segment {
-    std::uint32_t number = 0;  // never used again
+    std::uint32_t number = 0;  // unique
     Bytes bytes = 0;
     friend bool operator==(const Segment&, const Segment&) = default;
   };
   using Tensor = Bytes;
-  // Of a tensor, in the segment of that number.
+  // Where a tensor lies.
   struct Place {
     std::uint32_t segment = 0;
     Bytes offset = 0;
@@ -30,10 +31,10 @@ class CachingAllocator {
   Tensor Allocate(Bytes bytes);
   Place PlaceOf(Tensor tensor) const;
   void Free(Tensor tensor);
-  // Gives segments without a tensor back.
+  // Gives back segments without tensors.
   void EmptyCache();
 
-  // The segments asked for, and given back, since the last call.
+  // Return the segments requested, or given back, since the last call.
   std::vector<Segment> TakeNewSegments();
   std::vector<Segment> TakeFreedSegments();
 

@@ -16,7 +16,7 @@ std::vector<TensorGroup> ConvolutionActivations() {
   return {{2, 3200 * kKiB}, {8, 3136 * kKiB}, {8, 1568 * kKiB}, {12, 784 * kKiB}, {4, 392 * kKiB}};
 }
 
-// A ResNet of bottlenecks: its third stage has `blocks` of them.
+// A ResNet with bottleneck blocks, `blocks` of them in the third stage.
 std::vector<TensorGroup> ResNet(int blocks) {
   return {{10, 150 * kKiB},      {4, 1100 * kKiB},      {4 * blocks, 8 * kKiB},
           {blocks, 1024 * kKiB}, {blocks, 2304 * kKiB}, {blocks, 1024 * kKiB},
@@ -32,7 +32,7 @@ std::vector<TensorGroup> DenseNet(int layers, Bytes bottleneck_bytes, Bytes clas
           {1, classifier_bytes}};
 }
 
-// A generator of numbers whose results are the same everywhere.
+// A random number generator with the same results on every platform.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : random_(seed) {}
@@ -43,10 +43,10 @@ class Draws {
   std::mt19937_64 random_;
 };
 
-// One function's process.
+// The process of one function.
 struct Process {
   CachingAllocator allocator;
-  Bytes bytes = 0;  // of its segments
+  Bytes bytes = 0;  // sum of its segments
   bool has_parameters = false;
   bool is_resident = false;
 };
@@ -115,7 +115,7 @@ class TraceMaker {
     if (draws_.OneIn(options_.requests_per_empty_cache)) process.allocator.EmptyCache();
   }
 
-  // Evicts the least recently used, but not the one that is being served.
+  // Evicts least recently used functions, except the function being served.
   void MakeRoom(Bytes bytes) {
     for (auto it = recent_.rbegin(); it != recent_.rend(); ++it) {
       if (resident_bytes_ + bytes <= options_.gpu_bytes) return;

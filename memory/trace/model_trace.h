@@ -10,13 +10,13 @@
 
 namespace torpor::memory {
 
-// `count` tensors of that size.
+// `count` tensors of `bytes` each.
 struct TensorGroup {
   int count = 0;
   Bytes bytes = 0;
 };
 
-// A model as its framework's allocator sees it.
+// The tensors of a model, as the framework allocates them.
 struct ModelShape {
   std::string name;
   double inference_ms = 0;               // the paper's Table 4, native
@@ -24,22 +24,22 @@ struct ModelShape {
   std::vector<TensorGroup> activations;  // one after another, for one input; the last two live
 };
 
-// The paper's eight models (Table 4), their parameters within a tenth of its sizes.
+// The paper's eight models (Table 4), with parameters within a tenth of the paper's sizes.
 const std::vector<ModelShape>& PaperModels();
 
-// Every number but the seed and that of requests is above 0.
+// All numbers except `seed` and `requests` are above 0.
 struct ModelTraceOptions {
   std::uint64_t seed = 1;
   std::uint32_t functions = 160;  // function i runs model i modulo their number
   std::size_t requests = 4000;
-  Bytes gpu_bytes = 30 * kGiB;  // the least recently used are evicted so that blocks sum up to less
+  Bytes gpu_bytes = 30 * kGiB;  // least recently used functions are evicted to stay below
   std::size_t requests_per_idle = 16;
   std::size_t requests_per_empty_cache = 50;
 };
 
-// Requests for functions drawn at random, each a PyTorch process: its first request loads the
-// parameters, every one runs the activations of one to four inputs, and now and then one empties
-// its cache. The same options give the same trace.
+// Makes a trace of requests for randomly drawn functions, each a PyTorch process: the first request
+// of a function loads the parameters, every request runs the activations of one to four inputs, and
+// now and then a request empties the cache. The same options give the same trace.
 AllocationTrace MakeModelTrace(const ModelTraceOptions& options);
 
 }  // namespace torpor::memory

@@ -36,7 +36,7 @@ class Replay {
         Evict(event.function);
         return;
       case Kind::kAllocate: {
-        if (!IsLoaded(event.function)) Load(event.function);  // it was evicted by force
+        if (!IsLoaded(event.function)) Load(event.function);  // evicted by force before
         BlockState& block = functions_[event.function][event.block];
         block.bytes = event.bytes;
         return Place(event.function, event.block, block);
@@ -87,7 +87,7 @@ class Replay {
     ++report_.failures;
   }
 
-  // False where it has no place.
+  // Returns false if there is no place.
   bool Displace(BlockState& block) {
     if (!block.address) return false;
     by_address_.erase(*block.address);
@@ -98,7 +98,7 @@ class Replay {
     return true;
   }
 
-  // Whether that made room.
+  // Returns whether any block lost its place.
   bool Evict(std::uint32_t function) {
     recent_.remove(function);
     bool has_displaced = false;
@@ -142,7 +142,7 @@ class Replay {
   const ReplayOptions& options_;
   std::unordered_map<std::uint32_t, Blocks> functions_;
   std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::uint32_t>> by_address_;
-  std::list<std::uint32_t> recent_;  // loaded, the latest first
+  std::list<std::uint32_t> recent_;  // loaded functions, the latest first
   std::uint64_t loads_ = 0;
   ReplayReport report_;
 };

@@ -11,11 +11,12 @@
 
 namespace torpor::memory {
 
-// What a trace is replayed over: anything that hands out memory.
+// The memory over which a trace is replayed.
 class ReplayTarget {
  public:
   virtual ~ReplayTarget() = default;
 
+  // Returns the address of a new block, or nullopt if there is no room.
   virtual std::optional<std::uint64_t> Allocate(std::uint32_t function, Bytes bytes) = 0;
   virtual void Free(std::uint64_t address) = 0;
 
@@ -23,18 +24,18 @@ class ReplayTarget {
     std::uint64_t moves = 0;
     Bytes bytes = 0;
   };
-  // Nobody waits: moves at most `max_bytes`, and says where blocks are now.
+  // No request waits: moves at most `max_bytes` and calls `moved` for every moved block.
   virtual Moved Idle(Bytes max_bytes,
                      const std::function<void(std::uint64_t from, std::uint64_t to)>& moved) = 0;
-  // Memory that is taken for nothing now, of how much; 0 of 0 where that is not known.
+  // Bytes that are free but in pieces, and the size of the memory; both 0 if unknown.
   virtual Bytes fragmented() const = 0;
   virtual Bytes capacity() const = 0;
 };
 
-// An arena whose moves are done at once.
+// Replays over an arena; moves are done at once.
 class ArenaTarget final : public ReplayTarget {
  public:
-  // `knows_free` false: what is free is known below the arena only.
+  // `knows_free`: whether the arena itself, not only its source, knows the free memory.
   explicit ArenaTarget(ArenaAllocator& arena, bool knows_free = true)
       : arena_(arena), knows_free_(knows_free) {}
 
@@ -46,24 +47,24 @@ class ArenaTarget final : public ReplayTarget {
   Bytes capacity() const override { return knows_free_ ? arena_.use().capacity : 0; }
 
  private:
-  // What drivers align allocations to, at least.
+  // Minimum alignment of drivers.
   static constexpr Bytes kAlignment = 512;
 
   ArenaAllocator& arena_;
   const bool knows_free_;
 };
 
-// All blocks that a request brought into memory together.
+// The blocks that one request brought into memory together.
 struct ReplayedLoad {
   std::uint32_t function = 0;
-  std::uint64_t nanoseconds = 0;  // of all allocations, with the evictions that they forced
+  std::uint64_t nanoseconds = 0;  // of all allocations, with forced evictions
 };
 
 struct ReplayReport {
-  std::vector<std::uint64_t> allocation_ns;  // of each, without evictions
+  std::vector<std::uint64_t> allocation_ns;  // of each allocation, without evictions
   std::vector<std::uint64_t> free_ns;
   std::vector<ReplayedLoad> loads;
-  std::uint64_t forced_evictions = 0;  // that the trace does not have: memory was in pieces
+  std::uint64_t forced_evictions = 0;  // beyond the trace's, as free memory was in pieces
   std::uint64_t failures = 0;          // blocks without a place, with nothing left to evict
   std::uint64_t moves = 0;
   Bytes moved_bytes = 0;
@@ -72,14 +73,14 @@ struct ReplayReport {
 };
 
 struct ReplayOptions {
-  // Of a clock that does not go back; counts whatever is to be reported.
+  // A monotonic clock, in nanoseconds or any other unit to report.
   std::function<std::uint64_t()> now_ns;
-  // For each idle moment; 0: no consolidation.
+  // Maximum to move at each idle event; 0: no consolidation.
   Bytes idle_move_bytes = 256 * kMiB;
 };
 
-// Does what the trace says. Where a block gets no place, the function whose last load is longest
-// ago is evicted until it does.
+// Replays a trace. If a block gets no place, evicts functions, the least recently loaded first,
+// until the block does.
 ReplayReport ReplayTrace(const AllocationTrace& trace, ReplayTarget& target,
                          const ReplayOptions& options);
 

@@ -56,7 +56,7 @@ Block SinglePool::Uncache(Block block) {
 }
 
 Bytes SinglePool::largest_request() const {
-  // All that is cached would be given back for it.
+  // Take gives all cached blocks back for such a request.
   FreeBlocks all = source_->free_blocks();
   for (const auto& [offset, bytes] : cached_) all.Add({offset, bytes});
   const Bytes cached = by_size_.empty() ? 0 : by_size_.rbegin()->first;

@@ -13,16 +13,15 @@
 
 namespace torpor::memory {
 
-// The baseline that the paper compares with (Torpor-Block, 7.3): released blocks are cached in one
-// pool, as they are. A request gets the smallest cached block that is large enough, all of it;
-// else a new one from the source, for which cached blocks, the largest first, are given back until
-// there is room. Nothing is moved.
+// The baseline of the paper (Torpor-Block, 7.3): one pool caches released blocks as they are. A
+// request gets the whole of the smallest sufficient cached block; else a new block from the source,
+// to which cached blocks, the largest first, go back until there is room. Never moves blocks.
 class SinglePool final : public Placement {
  public:
   explicit SinglePool(std::unique_ptr<BlockSource> source) : source_(std::move(source)) {}
 
   std::optional<Block> Take(const BlockRequest& request) override;
-  // Cached blocks only.
+  // Takes cached blocks only.
   std::optional<Block> TakeAt(const BlockRequest& request, Bytes offset) override;
   void Release(const BlockRequest& request, const Block& place) override;
 
@@ -33,11 +32,11 @@ class SinglePool final : public Placement {
 
   std::vector<Move> PlanMoves(const std::vector<PlacedBlock>&, Bytes) override { return {}; }
 
-  // Calls of the source so far.
+  // Number of calls of the source so far.
   std::uint64_t source_calls() const { return source_calls_; }
 
  private:
-  // What drivers align and round to.
+  // Alignment and rounding of drivers.
   static constexpr Bytes kUnitBytes = 512;
 
   std::optional<Block> TakeCached(const BlockRequest& request);
