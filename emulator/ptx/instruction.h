@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/ptx/special_register.h"
 #include "emulator/ptx/type.h"
 
 namespace torpor::ptx {
@@ -304,55 +305,6 @@ enum class Modifier : std::uint8_t {
   kCount,
 };
 
-enum class SpecialRegister : std::uint8_t {
-  kTidX,
-  kTidY,
-  kTidZ,
-  kNtidX,
-  kNtidY,
-  kNtidZ,
-  kCtaidX,
-  kCtaidY,
-  kCtaidZ,
-  kNctaidX,
-  kNctaidY,
-  kNctaidZ,
-  kLaneid,
-  kWarpid,
-  kNwarpid,
-  kSmid,
-  kNsmid,
-  kGridid,
-  kLanemaskEq,
-  kLanemaskLe,
-  kLanemaskLt,
-  kLanemaskGe,
-  kLanemaskGt,
-  kClock,
-  kClockHi,
-  kClock64,
-  kGlobaltimer,
-  kGlobaltimerLo,
-  kGlobaltimerHi,
-  kDynamicSmemSize,
-  kTotalSmemSize,
-  kReservedSmem,
-  kEnvreg,
-  kPm,
-  kClusterRank,
-  kClusterCount,
-  kClusteridX,
-  kClusteridY,
-  kClusteridZ,
-  kNclusteridX,
-  kNclusteridY,
-  kNclusteridZ,
-  kClusterCtaid,  // of any axis, as the next
-  kClusterNctaid,
-  kIsExplicitCluster,
-  kWarpSize,
-};
-
 inline constexpr std::uint32_t kNoIndex = 0xffffffff;
 
 // An operand as parsed; `kind` says which members count.
@@ -410,13 +362,5 @@ struct Instruction {
 
 // Fills opcode, modifiers and types from the spelling. An unknown word gives kUnknown.
 void DecodeSpelling(Instruction& instruction);
-
-// The meaning of a name such as "%tid.x".
-struct SpecialRegisterName {
-  SpecialRegister special;
-  std::uint32_t index;
-};
-// Returns false if `name` is not a special register.
-bool ParseSpecialRegister(std::string_view name, SpecialRegisterName& out);
 
 }  // namespace torpor::ptx
