@@ -4,7 +4,6 @@
 #include "emulator/exec/codegen/approximation.h"
 
 #include <limits>
-#include <vector>
 
 namespace torpor::emulator {
 namespace {

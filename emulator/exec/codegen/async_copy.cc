@@ -1,6 +1,5 @@
 // cp.async: a copy from global to shared memory. It is complete when the instruction is, so
 // committing and waiting are nothing.
-#include <array>
 
 #include "emulator/exec/codegen/opcodes.h"
 

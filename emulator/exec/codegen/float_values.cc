@@ -1,6 +1,5 @@
 #include "emulator/exec/codegen/float_values.h"
 
-#include <cmath>
 #include <cstddef>
 
 #include "emulator/exec/codegen/directed_rounding.h"

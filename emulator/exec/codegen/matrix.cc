@@ -2,7 +2,6 @@
 // matrix_product.h).
 #include "emulator/ptx/matrix.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "emulator/exec/codegen/matrix_product.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <string>
 #include <variant>
 
 #include "emulator/exec/runtime/block_runner.h"
