@@ -26,19 +26,19 @@ ExecResult<std::vector<std::uint64_t>> KernelProgram::Place(std::span<const Piec
   std::vector<std::uint64_t> addresses;
   addresses.reserve(pieces.size());
   Bytes total = 0;
-  Bytes most = kPieceAlignment;
+  Bytes max_align = kPieceAlignment;
   for (const Piece& piece : pieces) {
     const Bytes align = std::max(piece.align, kPieceAlignment);
-    most = std::max(most, align);
+    max_align = std::max(max_align, align);
     addresses.push_back(RoundUp(total, align));
     // A pointer just behind a piece must not point into the next piece.
     total = addresses.back() + RoundUp(piece.size + 1, kPieceAlignment);
   }
   if (total == 0) return addresses;
-  const auto allocated = memory_.Allocate(total + most - kPieceAlignment);
+  const auto allocated = memory_.Allocate(total + max_align - kPieceAlignment);
   if (!allocated) return allocated.failure();
   allocation_ = *allocated;
-  for (std::uint64_t& address : addresses) address += RoundUp(allocation_, most);
+  for (std::uint64_t& address : addresses) address += RoundUp(allocation_, max_align);
   return addresses;
 }
 

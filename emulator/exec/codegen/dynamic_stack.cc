@@ -38,12 +38,12 @@ void EmitAlloca(OperandBuilder& to, LocalStack& stack, const Instruction& instru
     Value* bytes = to.ReadVector(instruction.operands[1], type);
     bytes = code.Resize(bytes, 64, false);
     bytes = code->CreateBinaryIntrinsic(llvm::Intrinsic::umin, bytes, Like(bytes, kMaxBytes));
-    Value* most = code->CreateIntMaxReduce(code->CreateSelect(mask, bytes, Like(bytes, 0)));
+    Value* largest = code->CreateIntMaxReduce(code->CreateSelect(mask, bytes, Like(bytes, 0)));
     const auto round_up = [&](Value* number) {
       Value* rest = Like(number, alignment - 1);
       return code->CreateAnd(code->CreateAdd(number, rest), code->CreateNot(rest));
     };
-    Value* each = round_up(most);
+    Value* each = round_up(largest);
     Value* base = round_up(stack.Top(code->getInt64Ty()));
     Value* all = code->CreateMul(each, Like(each, kWarpLanes));
     stack.MoveTop(code->CreateGEP(code->getInt8Ty(),

@@ -51,14 +51,14 @@ Value* DirectHalf(LaneBuilder& code, Value* exact, Value* nearest, Type type, Ro
   }
   if (rounding == Rounding::kDown) {
     // Below +0 comes the first negative number.
-    Value* least = code->CreateICmpEQ(nearest, Like(nearest, 0));
+    Value* is_zero = code->CreateICmpEQ(nearest, Like(nearest, 0));
     Value* down = code->CreateSelect(negative, from_zero, to_zero);
-    down = code->CreateSelect(least, Like(nearest, 0x8001), down);
+    down = code->CreateSelect(is_zero, Like(nearest, 0x8001), down);
     return code->CreateSelect(above, down, nearest);
   }
-  Value* least = code->CreateICmpEQ(nearest, Like(nearest, 0x8000));
+  Value* is_zero = code->CreateICmpEQ(nearest, Like(nearest, 0x8000));
   Value* up = code->CreateSelect(negative, to_zero, from_zero);
-  up = code->CreateSelect(least, one, up);
+  up = code->CreateSelect(is_zero, one, up);
   return code->CreateSelect(below, up, nearest);
 }
 
@@ -149,9 +149,9 @@ Value* FinishHalf(LaneBuilder& code, const Instruction& instruction, Value* valu
   if (instruction.Has(Modifier::kSatfinite)) {
     const double limit = IsBrain(type) ? 0x1.fep127 : 65504.0;
     Value* largest = llvm::ConstantFP::get(real, limit);
-    Value* least = llvm::ConstantFP::get(real, -limit);
+    Value* lowest = llvm::ConstantFP::get(real, -limit);
     value = code->CreateSelect(code->CreateFCmpOGT(value, largest), largest, value);
-    value = code->CreateSelect(code->CreateFCmpOLT(value, least), least, value);
+    value = code->CreateSelect(code->CreateFCmpOLT(value, lowest), lowest, value);
   }
   return NarrowHalf(code, value, type, RoundingOf(instruction));
 }

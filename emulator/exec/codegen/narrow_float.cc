@@ -88,9 +88,9 @@ Value* ToByteFloat(LaneBuilder& code, const Instruction& instruction, Value* val
   Value* sum = code->CreateFAdd(code->CreateBitCast(magnitude, real),
                                 code->CreateBitCast(Like(bits, large), real));
   Value* subnormal = code->CreateSub(code.ToInt(sum), Like(bits, large));
-  const std::uint64_t least_normal = std::uint64_t{kF32Bias + 1 - format.bias} << kF32FractionBits;
-  Value* result = code->CreateSelect(code->CreateICmpULT(magnitude, Like(bits, least_normal)),
-                                     subnormal, normal);
+  const std::uint64_t min_normal = std::uint64_t{kF32Bias + 1 - format.bias} << kF32FractionBits;
+  Value* result =
+      code->CreateSelect(code->CreateICmpULT(magnitude, Like(bits, min_normal)), subnormal, normal);
   result = code->CreateBinaryIntrinsic(llvm::Intrinsic::umin, result, Like(bits, format.largest));
   Value* nan = code->CreateICmpUGT(magnitude, Like(bits, 0x7f800000));
   return code->CreateSelect(nan, Like(bits, kByteNan), code->CreateOr(sign, result));

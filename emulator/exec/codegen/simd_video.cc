@@ -48,9 +48,9 @@ Value* VideoField(OperandBuilder& to, const Instruction& instruction, Value* a, 
 // Clamps to the range of a field of `bits`.
 Value* SaturateField(LaneBuilder& code, Value* value, unsigned bits, bool is_signed) {
   const std::uint64_t half = std::uint64_t{1} << (bits - 1);
-  Value* least = Like(value, is_signed ? std::uint64_t{0} - half : 0);
+  Value* smallest = Like(value, is_signed ? std::uint64_t{0} - half : 0);
   Value* largest = Like(value, is_signed ? half - 1 : 2 * half - 1);
-  value = code->CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, least);
+  value = code->CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, smallest);
   return code->CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, largest);
 }
 

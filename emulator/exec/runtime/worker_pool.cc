@@ -102,9 +102,9 @@ void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
 // Chunks are an eighth of a core's share at most, so that cores finish together.
 std::int64_t WorkerPool::RunSome(BlockRunner& runner, KernelJob& job) const {
   const std::uint64_t total = job.shape.blocks();
-  const std::uint64_t most = job.schedule.blocks_wait ? 1 : 64;
+  const std::uint64_t max_chunk = job.schedule.blocks_wait ? 1 : 64;
   const std::uint64_t chunk =
-      std::clamp<std::uint64_t>(total / (std::uint64_t{cores_} * 8), 1, most);
+      std::clamp<std::uint64_t>(total / (std::uint64_t{cores_} * 8), 1, max_chunk);
   const std::uint64_t first = job.progress.next_block.fetch_add(chunk);
   if (first >= total) return 0;
   const std::uint64_t end = std::min(total, first + chunk);

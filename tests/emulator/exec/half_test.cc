@@ -27,7 +27,7 @@ struct Format {
   std::uint64_t infinity() const { return sign() - (std::uint64_t{1} << fraction); }
   bool IsNan(std::uint64_t x) const { return (x & (sign() - 1)) > infinity(); }
   bool IsFinite(std::uint64_t x) const { return (x & (sign() - 1)) < infinity(); }
-  int least_exponent() const { return 1 - bias() - fraction; }  // of a subnormal's unit
+  int min_exponent() const { return 1 - bias() - fraction; }  // of a subnormal's unit
 };
 
 constexpr Format kF16 = {16, 10, "f16"};
@@ -39,7 +39,7 @@ Exact ValueOf(std::uint64_t bits, const Format& format) {
   const auto exponent = static_cast<int>(magnitude >> format.fraction);
   Exact value = magnitude & ((std::uint64_t{1} << format.fraction) - 1);
   if (exponent != 0) value += std::uint64_t{1} << format.fraction;
-  value <<= kScale + format.least_exponent() + std::max(exponent - 1, 0);
+  value <<= kScale + format.min_exponent() + std::max(exponent - 1, 0);
   return (bits & format.sign()) == 0 ? value : Exact(-value);
 }
 
@@ -49,13 +49,13 @@ std::uint64_t Round(const Exact& value, const Format& format) {
   const std::uint64_t sign = value < 0 ? format.sign() : 0;
   if (magnitude == 0) return 0;
   const int leading = static_cast<int>(msb(magnitude)) - kScale;
-  const int unit = std::max(leading - format.fraction, format.least_exponent());
+  const int unit = std::max(leading - format.fraction, format.min_exponent());
   const int shift = unit + kScale;
   Exact quotient = magnitude >> shift;
   const Exact rest = magnitude - (quotient << shift);
   const Exact half = Exact(1) << (shift - 1);
   if (rest > half || (rest == half && (quotient & 1) != 0)) ++quotient;
-  const auto steps = static_cast<std::uint64_t>(unit - format.least_exponent());
+  const auto steps = static_cast<std::uint64_t>(unit - format.min_exponent());
   const auto bits = (steps << format.fraction) + static_cast<std::uint64_t>(quotient);
   return sign | std::min(bits, format.infinity());
 }
@@ -183,7 +183,7 @@ TEST_F(HalfTest, NarrowingIntegersRoundsOnce) {
   }
 }
 
-// The greatest number of the format that is not above, or the least that is not below.
+// The greatest number of the format that is not above, or the lowest that is not below.
 std::uint64_t RoundTo(const Exact& value, const Format& format, bool up) {
   const std::uint64_t near = Round(value, format);
   if (format.IsFinite(near) && ValueOf(near, format) == value) return near;
@@ -288,7 +288,7 @@ double ToDouble(std::uint64_t bits, const Format& format, bool flush) {
   if (exponent != 0) value += 1 << format.fraction;
   if (magnitude == format.infinity()) value = INFINITY;
   if (exponent == 0 && flush) value = 0;
-  value = std::ldexp(value, format.least_exponent() + std::max(exponent - 1, 0));
+  value = std::ldexp(value, format.min_exponent() + std::max(exponent - 1, 0));
   return (bits & 0x8000) == 0 ? value : -value;
 }
 

@@ -106,8 +106,8 @@ TEST_F(PackedBitsTest, ComparesEachField) {
 TEST_F(PackedBitsTest, PairsOfIntegersAreAddedAndCompared) {
   const std::vector<Row> rows = RandomRows();
   const auto sums = Run32("add.u16x2 %wd, %wa, %wb;", rows);
-  const auto least = Run32("min.s16x2 %wd, %wa, %wb;", rows);
-  const auto most = Run32("max.u16x2 %wd, %wa, %wb;", rows);
+  const auto minima = Run32("min.s16x2 %wd, %wa, %wb;", rows);
+  const auto maxima = Run32("max.u16x2 %wd, %wa, %wb;", rows);
   const auto relu = Run32("max.relu.s16x2 %wd, %wa, %wb;", rows);
   const auto word = Run32("min.relu.s32 %wd, %wa, %wb;", rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -124,8 +124,8 @@ TEST_F(PackedBitsTest, PairsOfIntegersAreAddedAndCompared) {
       set(3, std::max({a, b, std::int64_t{0}}));
     }
     ASSERT_EQ(sums[i], expected[0]);
-    ASSERT_EQ(least[i], expected[1]);
-    ASSERT_EQ(most[i], expected[2]);
+    ASSERT_EQ(minima[i], expected[1]);
+    ASSERT_EQ(maxima[i], expected[2]);
     ASSERT_EQ(relu[i], expected[3]);
     const std::int64_t a = Field(rows[i][0], 0, 32, true);
     const std::int64_t b = Field(rows[i][1], 0, 32, true);

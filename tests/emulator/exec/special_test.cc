@@ -11,9 +11,9 @@ namespace torpor::emulator {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kLeastNormal = std::numeric_limits<float>::min();
+constexpr float kMinNormal = std::numeric_limits<float>::min();
 
-float Flushed(float x) { return std::fabs(x) < kLeastNormal ? std::copysign(0.0F, x) : x; }
+float Flushed(float x) { return std::fabs(x) < kMinNormal ? std::copysign(0.0F, x) : x; }
 
 class SpecialTest : public KernelTest {
  protected:
@@ -63,7 +63,7 @@ bool IsExp2(double x, float got) {
 TEST_F(SpecialTest, PowersOfTwo) {
   Check(0, IsExp2);
   Check(1, [](float x, float got) {
-    if (std::exp2(double{x}) < kLeastNormal * (1 - 0x1p-22)) return got == 0;
+    if (std::exp2(double{x}) < kMinNormal * (1 - 0x1p-22)) return got == 0;
     return IsExp2(Flushed(x), got);
   });
 }

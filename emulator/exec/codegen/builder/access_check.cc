@@ -56,7 +56,7 @@ llvm::Value* AccessCheck::InOneRange(const std::vector<Value*>& addresses, unsig
   return code_->CreateOr(window, in_arena());
 }
 
-// Whether no lane's address comes round, so that all lie between the least and the greatest.
+// Whether no lane's address comes round, so that all lie between the lowest and the highest.
 bool AccessCheck::IsMonotone(const Address& address) {
   constexpr std::int64_t kMaxStep = std::int64_t{1} << 40;
   const auto is_short = [](std::int64_t step) { return step >= -kMaxStep && step <= kMaxStep; };
@@ -68,7 +68,7 @@ bool AccessCheck::IsAlignedStepped(const Address& address, unsigned bytes) {
          address.shape.row_stride % std::int64_t{bytes} == 0;
 }
 
-// Looks only at the least and the greatest address of the lanes, or of each row.
+// Looks only at the lowest and the highest address of the lanes, or of each row.
 llvm::Value* AccessCheck::SteppedInRange(const Address& address, unsigned bytes) {
   const unsigned width = code_.row_lanes();
   const std::int64_t along = (width - 1) * address.shape.stride;
