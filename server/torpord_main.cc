@@ -36,19 +36,19 @@ constexpr const char* kDescription =
 
 constexpr const char* kFooter =
     "Every setting can also stand in the configuration file (key http_address for --http-address) "
-    "or in the environment (TORPOR_HTTP_ADDRESS). Flags go before the environment, which goes "
-    "before the file.\n\n"
+    "or in the environment (TORPOR_HTTP_ADDRESS). Flags override the environment, which "
+    "overrides the file.\n\n"
     "Signals:\n"
-    "  SIGTERM, SIGINT  refuse new requests, let the running ones end, stop\n"
-    "  SIGHUP           check the configuration and say in the log whether it is valid; only a\n"
-    "                   restart applies it\n\n"
+    "  SIGTERM, SIGINT  refuse new requests, wait for running requests, stop\n"
+    "  SIGHUP           check the configuration file and log the result; only a restart applies\n"
+    "                   changes\n\n"
     "Exit status: 0 after an orderly stop, 1 for a failure, 2 for a wrong flag or "
     "configuration.\n\n"
     "Files:\n"
     "  /etc/torpor/config.yaml   configuration (docs/configuration.md)\n"
     "  /run/torpor/torpor.sock   where functions connect\n"
     "  /run/torpor/admin.sock    where torporctl connects\n"
-    "  /var/lib/torpor           what is kept";
+    "  /var/lib/torpor           modules and measurements of links, kept over restarts";
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
@@ -62,7 +62,7 @@ void PrintFailure(const absl::Status& status) {
   std::fputs(fmt::format("torpord: {}\n", std::string(status.message())).c_str(), stderr);
 }
 
-// The command line, or the exit status with which the program ends now.
+// Returns the command line, or the exit status for an immediate end.
 std::variant<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   CLI::App app(kDescription, "torpord");
   app.footer(kFooter);
@@ -73,7 +73,7 @@ std::variant<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       ->type_name("FILE")
       ->capture_default_str();
   app.add_flag("--check-config", line.check_config,
-               "Check the configuration and the files that it names, then exit");
+               "Check the configuration and the files named there, then exit");
   std::vector<std::string> texts(NodeSettings().size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const Setting<Config>& setting = NodeSettings()[i];
@@ -96,7 +96,7 @@ std::variant<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   return line;
 }
 
-// Blocked before the first thread starts, so that only Run's loop receives them.
+// Blocks signals before the first thread starts, so that only Serve receives signals.
 sigset_t BlockSignals() {
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
@@ -106,7 +106,7 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// Everything that serves, in the order of its start; destroyed in reverse.
+// The parts of torpord in the order of their start; destroyed in reverse order.
 class Daemon {
  public:
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config) {
@@ -118,11 +118,11 @@ class Daemon {
 
   bool Ready() { return node_->Ready(); }
 
-  // Requests in progress end, or the drain timeout passes.
+  // Waits for requests in progress, up to the drain timeout, and stops.
   void Stop() {
     is_draining_ = true;
     if (router_ != nullptr) router_->Drain();
-    router_.reset();  // what still runs is broken off; the node need not wait for it again
+    router_.reset();  // aborts the rest, so that the node need not wait again
     node_->Drain();
     node_->Stop();
   }
@@ -182,7 +182,7 @@ class Daemon {
   std::unique_ptr<AdminServer> admin_;
 };
 
-// The configuration, if the files that it names are as they should be.
+// Loads the configuration and checks the files that are named there.
 absl::StatusOr<Config> LoadCheckedConfig(const ConfigSources& sources) {
   TORPOR_ASSIGN_OR_RETURN(Config config, LoadConfig(sources));
   config.emulator_topology = FindTopology(config.emulator_topology, ProgramDirectory());
@@ -202,7 +202,7 @@ void CheckConfigurationFile(const ConfigSources& sources) {
   }
 }
 
-// Serves until a signal asks to stop.
+// Serves until SIGTERM or SIGINT.
 void Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals) {
   constexpr std::chrono::milliseconds kUntilReady(5);
   constexpr std::chrono::hours kIdle(1);

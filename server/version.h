@@ -2,7 +2,7 @@
 
 namespace torpor::server {
 
-// The release, as `--version` and torpor_build_info give it.
+// Returns the release, as in `--version` and torpor_build_info.
 const char* Version();
 
 }  // namespace torpor::server

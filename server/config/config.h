@@ -14,7 +14,7 @@
 // server/config/settings.h has the keys.
 namespace torpor::server {
 
-// One function as the operator registers it.
+// A function as the operator registers it.
 struct FunctionConfig {
   std::string name;        // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
   std::string upstream;    // host:port of the function's own HTTP server; empty: no requests
@@ -37,7 +37,7 @@ struct FunctionConfig {
   bool operator==(const FunctionConfig&) const = default;
 };
 
-// A customer whose functions share the GPUs with those of other tenants.
+// A customer. Tenants' functions share the GPUs.
 struct TenantConfig {
   std::string name;   // as in FunctionConfig::tenant
   double weight = 1;  // waiting tenants share the GPUs' time in proportion to their weights
@@ -45,7 +45,7 @@ struct TenantConfig {
   bool operator==(const TenantConfig&) const = default;
 };
 
-// What happens to a request that cannot meet its deadline any more.
+// The treatment of a request that cannot meet its deadline any more.
 enum class LateRequests {
   kAsPolicy,   // as the scheduling policy has it
   kServe,      // served in turn

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kVersion = "v1";
 
-// Collects what is wrong, so that one run tells everything.
+// Collects all mistakes, so that one run reports every mistake.
 class Findings {
  public:
   void Add(const std::string& place, std::string_view what) {
@@ -35,19 +35,19 @@ class Findings {
   std::vector<std::string> lines_;
 };
 
-// Absolute, because clients in other folders are told the sockets' paths.
+// Makes a path absolute, as clients run in other folders.
 std::string ResolvePath(const std::filesystem::path& folder, const std::string& text) {
   return text.empty() ? text : std::filesystem::absolute(folder / text).lexically_normal().string();
 }
 
-// file:line of every name, for what can be judged only after all sources were read.
+// file:line of every name, for checks that come after all sources were read.
 using NamePlaces = std::map<std::string, std::string>;
 
-// A list in the file, of things that have names.
+// A list of named records in the file.
 template <typename T>
 struct ListOf {
   std::string_view key;
-  std::string_view item;  // what one is called
+  std::string_view item;  // name of a record in messages
   const Settings<T>& settings;
 };
 
@@ -57,7 +57,7 @@ class FileReader {
   FileReader(std::filesystem::path file, Config& config, Findings& findings)
       : file_(std::move(file)), config_(config), findings_(findings) {}
 
-  // The places of the functions.
+  // Returns the places of the functions.
   NamePlaces Read(const YAML::Node& root) && {
     if (!root.IsMap()) {
       Complain(root, "expected settings, such as `version: v1`");
@@ -91,7 +91,7 @@ class FileReader {
         what);
   }
 
-  // The key, or empty text where it is no key or stands twice.
+  // Returns the key, or empty text if the node is no key or repeats a key.
   std::string KeyOf(const YAML::Node& node, std::set<std::string>& seen) {
     if (!node.IsScalar() || node.Scalar().empty()) {
       Complain(node, "expected the name of a setting");
@@ -140,7 +140,7 @@ class FileReader {
     }
   }
 
-  // A scalar's text; a sequence of scalars as a comma-separated list.
+  // Returns a scalar's text; a sequence of scalars becomes a comma-separated list.
   static std::optional<std::string> TextOf(const YAML::Node& node) {
     if (node.IsNull()) return std::string();
     if (node.IsScalar()) return node.Scalar();
@@ -154,7 +154,7 @@ class FileReader {
     return list;
   }
 
-  // A list of what has a name and settings, and where each stands.
+  // Reads a list of named records into `items` and returns their places.
   template <typename T>
   NamePlaces ReadList(const ListOf<T>& list, const YAML::Node& node,
                       std::map<std::string, T>& items) {
@@ -202,7 +202,7 @@ class FileReader {
 
 NamePlaces ReadYaml(const std::string& yaml, const std::filesystem::path& file_name, Config& config,
                     Findings& findings) {
-  // The only exceptions here are yaml-cpp's; they end at this edge.
+  // yaml-cpp throws; no other exception reaches this point.
   try {
     return FileReader(file_name, config, findings).Read(YAML::Load(yaml));
   } catch (const YAML::Exception& error) {
@@ -247,7 +247,7 @@ void Finish(const NamePlaces& places, const std::string& file, Config& config, F
   if (config.client_socket == config.admin_socket) {
     findings.Add(file, "client_socket and admin_socket are one path; give each its own");
   }
-  // What sockaddr_un holds, with its final zero.
+  // Capacity of sockaddr_un without the final zero.
   constexpr std::size_t kMaxSocketPath = 107;
   for (const std::string& path : {config.client_socket, config.admin_socket}) {
     if (path.size() > kMaxSocketPath) {
@@ -317,7 +317,7 @@ absl::StatusOr<Config> LoadConfig(const ConfigSources& sources) {
   }
   ApplyEnvironment(sources, config, findings);
   ApplyFlags(sources, config, findings);
-  // What follows from broken settings would only confuse.
+  // Checks across settings would report consequences of broken settings.
   TORPOR_RETURN_IF_ERROR(findings.status());
   Finish(places, sources.file.empty() ? "configuration" : sources.file.string(), config, findings);
   TORPOR_RETURN_IF_ERROR(findings.status());

@@ -14,28 +14,27 @@ namespace torpor::server {
 
 inline constexpr const char* kDefaultConfigFile = "/etc/torpor/config.yaml";
 
-// Where a configuration comes from; a later source overrides an earlier one: file, environment,
-// flags.
+// The sources of a configuration. Flags override the environment, which overrides the file.
 struct ConfigSources {
-  std::filesystem::path file;  // empty: none, every setting has its default
-  // The value of an environment variable.
+  std::filesystem::path file;  // empty: no file
+  // Returns the value of an environment variable.
   std::function<std::optional<std::string>(const std::string&)> environment;
   std::vector<std::pair<std::string, std::string>> flags;  // key (http_address) and text
 };
 
-// The value of a variable of this process's environment; for ConfigSources.
+// Returns a variable of this process's environment; for ConfigSources.
 std::optional<std::string> ProcessEnvironment(const std::string& name);
 
-// Reads and validates the whole configuration. An error holds one line for everything that is
-// wrong: file:line (or the flag or variable), what, and how to mend it. Checks only text: nothing
-// but the file itself is opened.
+// Reads and validates the whole configuration. An error has one line for each mistake: file:line
+// (or the flag or variable), the mistake, and how to mend it. Checks text only: opens no file but
+// the configuration. Errors: NotFound for a missing file, InvalidArgument for mistakes.
 absl::StatusOr<Config> LoadConfig(const ConfigSources& sources);
 
-// The same for text that is at hand. `file_name` is for messages and for relative paths.
+// Likewise for the text of a file. `file_name` serves messages and relative paths.
 absl::StatusOr<Config> ParseConfig(const std::string& yaml, const std::filesystem::path& file_name);
 
-// Whether the files and folders that the configuration names are there and readable; lines as of
-// LoadConfig, without line numbers.
+// Checks that the files and folders named in the configuration are readable. Errors are as
+// LoadConfig's, without line numbers.
 absl::Status CheckFiles(const Config& config);
 
 }  // namespace torpor::server

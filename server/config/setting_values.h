@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 
-// Values of settings that only torpord's configuration has (server/settings/value_text.h for all
-// others). Errors say what is wrong with the text and how to write it, not where it stands.
+// Text of values in torpord's configuration only; server/settings/value_text.h has the others.
+// Errors tell the mistake and the right form, not the place.
 namespace torpor::server {
 
 // The percentile of an objective, above 0 and at most scheduler::kMaxPercentile: "0.98".

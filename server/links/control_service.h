@@ -5,7 +5,7 @@
 
 namespace torpor::server {
 
-// Sessions' streams. A frame that is no message ends its own stream, and nothing else.
+// Serves the streams of client processes. A malformed frame ends its own stream only.
 class ControlService final : public v1::Control::CallbackService {
  public:
   // `listener` must outlive the server that the service is registered with.

@@ -19,8 +19,8 @@
 namespace torpor::server {
 namespace {
 
-// A client asks right after it has dialled: only who is silent while so many others come is cut
-// off.
+// A client sends a request right after connecting: only a connection that stays silent while so
+// many others come is cut off.
 constexpr std::size_t kMaxClients = 256;
 
 pid_t PeerProcess(int socket) {

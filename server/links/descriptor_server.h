@@ -14,16 +14,16 @@
 
 namespace torpor::server {
 
-// Hands the sessions' memory files to those who show the session's key
-// (proto/wire/descriptor_socket.h). One thread of its own; a peer that sends anything else than
-// requests is cut off, and the client that came first where there are too many.
+// Hands the sessions' memory files to peers with the session's key
+// (proto/wire/descriptor_socket.h). Serves on a thread of its own. Cuts off a peer that sends
+// malformed requests, and the oldest client if there are too many.
 class DescriptorServer {
  public:
-  // Whether the process is one of this node's executors: only they get images.
+  // Returns whether the process is one of this node's executors: only executors get images.
   using IsExecutor = std::function<bool(pid_t pid)>;
 
-  // Listens on `path`, which is replaced if it exists. `repository` must outlive the server;
-  // `is_executor` is called on the server's thread.
+  // Listens on `path` and replaces an existing socket. `repository` must outlive the server;
+  // `is_executor` is called on the server's thread. Errors as ListenOnUnixSocket's.
   static absl::StatusOr<std::unique_ptr<DescriptorServer>> Start(const std::string& path,
                                                                  mode_t mode,
                                                                  const Repository& repository,
@@ -42,7 +42,7 @@ class DescriptorServer {
   void Serve();
   void Accept();
   void Close(int fd);
-  // False where the connection is to be closed.
+  // Returns false if the connection must be closed.
   bool Answer(const Connection& connection) const;
 
   const std::string path_;
@@ -50,9 +50,9 @@ class DescriptorServer {
   const UniqueFd stop_;
   const Repository& repository_;
   const IsExecutor is_executor_;
-  // Of the thread.
+  // Used by the thread only.
   std::map<int, Connection> connections_;
-  std::list<int> clients_;  // those that are no executors, oldest first
+  std::list<int> clients_;  // connections of non-executors, oldest first
   std::thread thread_;
 };
 

@@ -7,33 +7,33 @@
 #include "proto/torpor/v1/node.pb.h"
 #include "proto/wire/control_messages.h"
 
-// How the controller speaks with sessions and executors, whatever carries it.
+// The controller's side of the streams to client processes and executors, without gRPC.
 namespace torpor::server {
 
-// One Control stream: a client process. Thread-safe, never blocks.
+// A Control stream: the link to a client process. Thread-safe, never blocks.
 class SessionLink {
  public:
   virtual ~SessionLink() = default;
 
-  // Queues a message. A client that lets too many pile up is cut off.
+  // Queues a message. Ends the stream if too many messages wait for the client.
   virtual void Send(const wire::ServerMessage& message) = 0;
-  // Ends the stream; OnSessionClosed follows.
+  // Ends the stream after the queued messages; OnSessionClosed follows.
   virtual void Close(const std::string& reason) = 0;
 };
 
-// One Node stream: an executor. Thread-safe, never blocks.
+// A Node stream: the link to an executor. Thread-safe, never blocks.
 class ExecutorLink {
  public:
   virtual ~ExecutorLink() = default;
 
   virtual void Send(const v1::DaemonMessage& message) = 0;
-  // Ends the stream; OnExecutorClosed follows.
+  // Ends the stream after the queued messages; OnExecutorClosed follows.
   virtual void Close(const std::string& reason) = 0;
 };
 
-// Who listens to the streams. Each stream's calls come one after another, but on any thread;
-// OnClosed is the last one of a stream. `done` lets the stream read its next message: to be
-// called once, on any thread, so that nobody sends faster than he is served.
+// Receives the messages of all streams. The calls of one stream come one after another, on any
+// thread; On…Closed is the last call of a stream. Call `done` once, on any thread, to let the
+// stream read the next message: so no peer sends faster than the listener works.
 class LinkListener {
  public:
   using Done = std::function<void()>;

@@ -5,7 +5,7 @@
 
 namespace torpor::server {
 
-// Executors' streams.
+// Serves the streams of executors.
 class NodeService final : public v1::Node::CallbackService {
  public:
   // `listener` must outlive the server that the service is registered with.

@@ -13,12 +13,13 @@
 
 namespace torpor::server {
 
-// One bidirectional stream: writes are queued, reads come one at a time. Keeps itself alive until
-// gRPC is done with it. A subclass says what an incoming message is for.
+// A bidirectional gRPC stream that queues writes and reads one message at a time. Keeps itself
+// alive until gRPC calls OnDone. A subclass handles incoming messages. All public functions are
+// thread-safe.
 template <typename In, typename Out>
 class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
  public:
-  // Beyond this many messages the peer does not read, or reads too slowly to be served.
+  // Maximum of queued messages: a peer beyond reads too slowly or not at all.
   static constexpr std::size_t kMaxQueued = 4096;
 
   // `self` owns this reactor; `context` is the stream's.
@@ -29,22 +30,24 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
     this->StartRead(&incoming_);
   }
 
+  // Reads one message; OnMessage follows. Once for every message.
   void ReadNext() {
     MutexLock lock(&mutex_);
     if (!is_finished_) this->StartRead(&incoming_);
   }
 
+  // Queues a message, without effect on an ended stream. Cancels the stream beyond kMaxQueued.
   void Queue(Out message) {
     MutexLock lock(&mutex_);
     if (is_finished_) return;
-    // Not Finish, which would wait for the write that the peer does not take. gRPC never calls
-    // back from inside, so that the lock does no harm.
+    // Not Finish, which would wait for the write that the peer does not take. TryCancel never calls
+    // back from inside, so that holding the lock is safe.
     if (queue_.size() >= kMaxQueued) return context_->TryCancel();
     queue_.push_back(std::move(message));
     if (queue_.size() == 1) this->StartWrite(&queue_.front());
   }
 
-  // What is queued is still sent first.
+  // Ends the stream after the queued messages.
   void FinishStream(grpc::Status status) {
     MutexLock lock(&mutex_);
     if (is_finished_ || closing_) return;
@@ -55,14 +58,14 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
  protected:
   // `message` stays valid until the next ReadNext.
   virtual void OnMessage(const In& message) = 0;
-  // The last call; `self` was the stream's own reference.
+  // The last call for the stream. `self` was the stream's own reference.
   virtual void OnEnd(std::shared_ptr<StreamReactor> self) = 0;
 
  private:
   void OnReadDone(bool ok) final {
     if (ok) return OnMessage(incoming_);
     MutexLock lock(&mutex_);
-    if (!is_finished_) FinishLocked(grpc::Status::OK);  // the peer has gone
+    if (!is_finished_) FinishLocked(grpc::Status::OK);  // the peer has closed
   }
 
   void OnWriteDone(bool ok) final {

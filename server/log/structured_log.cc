@@ -14,8 +14,8 @@ namespace torpor::server {
 namespace {
 
 // Fields travel inside spdlog's payload: message, then for each field a separator, 'n' or 's'
-// (number or text), key, separator, value. Values are cleaned of the separator. That a payload is
-// of this form is said by its source, which no client's text can forge.
+// (number or text), key, separator, value. Values are cleaned of the separator. The event's source
+// marks such a payload; text from a client cannot forge the mark.
 constexpr char kSeparator = '\x1f';
 constexpr const char* kEventSource = "LogEvent";
 
@@ -62,7 +62,7 @@ void AppendTime(spdlog::memory_buf_t& line, spdlog::log_clock::time_point time) 
 
 std::string_view View(spdlog::string_view_t text) { return {text.data(), text.size()}; }
 
-// Takes the message from the payload and leaves its fields.
+// Takes the message off the payload and leaves the fields.
 std::string_view TakeMessage(const spdlog::details::log_msg& message, std::string_view& payload) {
   return message.source.filename == kEventSource ? TakeUntilSeparator(payload)
                                                  : std::exchange(payload, {});

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-// The log of our programs: one line an event on stderr, with an RFC 3339 time in UTC.
+// The log of torpord and torpor-executor: one line per event on stderr, with an RFC 3339 UTC time.
 //   text  2026-11-21T04:24:10.123Z info  request function=digits status=200
 //   json  {"time":"2026-11-21T04:24:10.123Z","level":"info","message":"request",...}
 // spdlog::info and its kin write events without fields; LogEvent adds fields.

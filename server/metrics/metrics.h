@@ -11,7 +11,7 @@
 
 namespace torpor::server {
 
-// How a request ended, the label `outcome` of torpor_requests_total.
+// The end of a request; the label `outcome` of torpor_requests_total.
 enum class RequestOutcome {
   kOk,             // the upstream answered, whatever its status below 500
   kUpstreamError,  // the upstream answered with 5xx
@@ -21,19 +21,20 @@ enum class RequestOutcome {
   kCancelled,      // the client went away
 };
 
+// A finished request, for the metrics.
 struct RequestRecord {
   std::string function;
   RequestOutcome outcome = RequestOutcome::kOk;
-  Duration duration{};      // from the request's header until the answer is there
-  bool is_granted = false;  // the next fields count
+  Duration duration{};      // from the request's header to the whole answer
+  bool is_granted = false;  // else the next fields are unset
   SwapSource source = SwapSource::kResident;
   Duration queue{};
   Duration swap{};
   Duration run{};  // from the grant to the end of the upstream's answer
 };
 
-// Every series that torpord exports (docs/metrics.md). Thread-safe. Only configured functions
-// become labels, so that strangers' paths cannot grow the set.
+// All series that torpord exports (docs/metrics.md). Only configured functions become labels, so
+// that strangers' paths cannot grow the set. Thread-safe.
 class Metrics final : public Telemetry {
  public:
   explicit Metrics(const Config& config);
@@ -48,11 +49,11 @@ class Metrics final : public Telemetry {
   void OnObjective(const std::string& function, Duration deadline, double percentile) override;
 
   void OnRequest(const RequestRecord& request);
-  // A request for no configured function, or one that is not HTTP.
+  // Counts a request for an unknown function.
   void OnUnknownFunction();
   void OnConnections(int open);
 
-  // The text of /metrics; `node` gives the gauges.
+  // Returns the text of /metrics, with gauges from `node`.
   std::string Render(const NodeSnapshot& node);
 
  private:

@@ -6,7 +6,7 @@ namespace {
 constexpr Bytes kAlignment = 1 * kGiB;
 // Position-independent programs are loaded from 0x5500'0000'0000 on.
 constexpr std::uint64_t kEnd = 0x5400'0000'0000;
-// ThreadSanitizer leaves programs the addresses below this one, and some far above.
+// ThreadSanitizer leaves programs the addresses below, and some far above.
 constexpr std::uint64_t kLowEnd = 0x80'0000'0000;
 
 constexpr std::uint64_t EndFor(std::uint64_t base) { return base < kLowEnd ? kLowEnd : kEnd; }

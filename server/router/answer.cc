@@ -32,7 +32,7 @@ Answer ErrorAnswer(const Refusal& refusal, std::string_view request_id) {
                                          {"request_id", request_id}}}};
   Answer answer;
   answer.status = refusal.status;
-  // A message may quote bytes of an upstream; they need not be UTF-8.
+  // A message may quote an upstream's bytes, which need not be UTF-8.
   answer.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (refusal.retry_after_seconds > 0) {
     answer.fields.emplace_back("Retry-After", std::to_string(refusal.retry_after_seconds));

@@ -27,7 +27,7 @@ std::string NewRequestId() {
   return fmt::format("{:016x}{:016x}", random(), random());
 }
 
-// As X-Forwarded-For writes it.
+// Formats the address as in X-Forwarded-For.
 std::string AddressOf(boost::beast::tcp_stream& stream) {
   boost::system::error_code error;
   const auto endpoint = stream.socket().remote_endpoint(error);
@@ -50,7 +50,7 @@ Answer ReadyAnswer(bool is_ready, const std::string& body) {
 
 }  // namespace
 
-// One request whose header was read.
+// A request after its header was read.
 struct ClientConnection::Request {
   explicit Request(ClientRequest::Parser& request_parser) : parser(request_parser) {
     const std::string_view given = View(parser.get()["X-Request-Id"]);
@@ -99,7 +99,7 @@ void ClientConnection::Abort() {
   stream_.close();
 }
 
-// The next request's first bytes; a connection may rest longer than a header may take.
+// Waits for the next request's first bytes; an idle connection has more time than a header.
 asio::awaitable<bool> ClientConnection::WaitForBytes() {
   if (buffer_.size() > 0) co_return true;
   if (core_.is_draining && has_served_) co_return false;
@@ -136,7 +136,7 @@ asio::awaitable<bool> ClientConnection::ServeOne() {
 }
 
 asio::awaitable<bool> ClientConnection::AnswerBrokenHeader(const boost::system::error_code& error) {
-  // Not HTTP's own errors: the client has gone, or was too slow.
+  // For other errors than HTTP's, the client has closed or was too slow.
   if (error.category() != make_error_code(http::error::bad_method).category()) co_return false;
   if (error == http::error::end_of_stream || error == http::error::partial_message) co_return false;
   Refusal refusal{400, "malformed", fmt::format("this is not HTTP/1.1: {}", error.message()), 0};
@@ -210,7 +210,7 @@ asio::awaitable<Answer> ClientConnection::FunctionReadyAnswer(const Request& req
     co_return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
   }
   bool is_ready = !core_.is_draining && core_.parts.is_ready();
-  // Not whether it has a session: it may come to CUDA only with its first request.
+  // Sessions do not matter: a function may use CUDA with its first request only.
   if (is_ready) {
     const auto upstream = core_.upstreams.find(name);
     is_ready = upstream != core_.upstreams.end() && co_await upstream->second.IsListening();
@@ -225,7 +225,7 @@ asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer a
   AnswerFrame frame;
   frame.is_http_1_0 = request.parser.get().version() == 10;
   frame.is_head = request.parser.get().method() == http::verb::head;
-  // A body that nobody reads would be taken for the next request.
+  // An unread body would be parsed as the next request.
   frame.keep_alive = may_keep && request.parser.get().keep_alive() && request.parser.is_done() &&
                      !core_.is_draining;
   const bool is_sent =
@@ -233,8 +233,8 @@ asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer a
   co_return (is_sent && frame.keep_alive);
 }
 
-// Closing a socket with unread bytes resets it, and a reset may overtake the answer: end our side,
-// then read a little.
+// Closing a socket with unread bytes resets the connection, and a reset may overtake the answer:
+// shut down the sending side, then read a little.
 asio::awaitable<void> ClientConnection::CloseGently() {
   constexpr std::chrono::seconds kPatience(1);
   constexpr std::size_t kMaxBytes = 1 << 20;

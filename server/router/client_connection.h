@@ -11,21 +11,22 @@
 
 namespace torpor::server {
 
-// Which paths a listener answers.
+// The set of paths that a listener answers.
 enum class ListenerRole { kRequests, kMetrics };
 
-// One connection of a client: reads requests one after another and answers each.
+// A connection of a client: reads requests one after another and answers each. Used on the
+// router's thread.
 class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
   ClientConnection(RouterCore& core, boost::asio::ip::tcp::socket socket, ListenerRole role);
   ~ClientConnection();
 
-  // Until the client has gone or either side wants no more. Keep the object alive meanwhile.
+  // Serves until the client closes or either side ends keep-alive. Keep the object alive meanwhile.
   boost::asio::awaitable<void> Serve();
 
-  // Closes the connection if it waits for a request.
+  // Closes the connection if no request is in progress.
   void CloseIfIdle();
-  // Closes it whatever it does.
+  // Closes the connection in any state.
   void Abort();
 
  private:

@@ -23,7 +23,7 @@ class ClientRequest {
   using Parser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
   using Head = boost::beast::http::request<boost::beast::http::buffer_body>;
 
-  // Most bytes of a body that are read at one time.
+  // Maximum bytes of a body per read.
   static constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;
 
   // The client's connection. `parser` has read the header and nothing of the body.

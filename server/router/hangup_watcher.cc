@@ -26,7 +26,7 @@ HangupWatcher::WatchId HangupWatcher::Watch(int socket, std::function<void()> on
 void HangupWatcher::Forget(WatchId watch) {
   const auto found = watched_.find(watch);
   if (found == watched_.end()) return;
-  // The kernel forgets a closed socket by itself, and its number may be another's by now.
+  // The kernel forgets a closed socket by itself, and another socket may have the number by now.
   const auto latest = watch_of_socket_.find(found->second.socket);
   if (latest != watch_of_socket_.end() && latest->second == watch) {
     epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, found->second.socket, nullptr);

@@ -8,19 +8,20 @@
 
 namespace torpor::server {
 
-// Tells when the other end of a socket has closed its side, even while unread bytes wait in the
-// socket, which Asio's own waiting cannot. One epoll instance for EPOLLRDHUP only.
+// Reports that a socket's peer has closed its side, even while unread bytes wait in the socket,
+// which Asio's waiting cannot. Uses an epoll instance for EPOLLRDHUP only. Used on the loop's
+// thread.
 class HangupWatcher {
  public:
   using WatchId = std::uint64_t;
 
   explicit HangupWatcher(boost::asio::io_context& io);
 
-  // `on_hangup` is called at most once, on the loop, and not after Forget.
+  // Watches a socket. Calls `on_hangup` at most once, on the loop, and not after Forget.
   WatchId Watch(int socket, std::function<void()> on_hangup);
   void Forget(WatchId watch);
 
-  // Ends the waiting, so that the loop can end.
+  // Stops waiting, so that the loop can end.
   void Close();
 
  private:

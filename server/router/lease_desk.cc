@@ -7,7 +7,7 @@
 
 namespace torpor::server {
 
-// The way from the controller's thread to the router's, cut when the router goes first.
+// Carries calls from the controller's thread to the router's, until the desk is gone.
 struct LeaseDesk::Link {
   template <typename Action>
   void Post(Action action) {
@@ -42,7 +42,7 @@ LeaseDesk::Ticket LeaseDesk::Ask(const RequestBroker::Demand& demand, Listener& 
       if (Listener* const found = Find(ticket)) found->OnLeaseLost(status);
     });
   };
-  // The callbacks may come before Acquire returns, but are handled only after us.
+  // Callbacks may come before Acquire returns, but are handled after this function.
   entries_[ticket].listener = &listener;
   entries_[ticket].request = broker_.Acquire(demand, std::move(on_grant), std::move(on_lost));
   return ticket;

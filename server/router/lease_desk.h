@@ -10,10 +10,11 @@
 
 namespace torpor::server {
 
-// The broker, as the router's one thread sees it: the controller's callbacks are carried over to
-// that thread, and none arrives after Release or after the desk is gone.
+// The broker for the router's thread: carries the controller's callbacks over to the router's loop.
+// No callback arrives after Release or after the desk is gone. Used on the router's thread.
 class LeaseDesk {
  public:
+  // Called on the router's thread.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -28,11 +29,11 @@ class LeaseDesk {
   LeaseDesk(const LeaseDesk&) = delete;
   LeaseDesk& operator=(const LeaseDesk&) = delete;
 
-  // The listener stays valid until Release.
+  // Asks for a lease; OnGrant follows. `listener` must stay valid until Release.
   Ticket Ask(const RequestBroker::Demand& demand, Listener& listener);
-  // Answered by OnLeaseConfirmed, which OnLeaseLost precedes if the lease was lost by now.
+  // OnLeaseConfirmed follows; OnLeaseLost comes before if the lease is lost already.
   void Confirm(Ticket ticket);
-  // As RequestBroker's. Exactly once for every ticket.
+  // Ends the lease or the wait, as RequestBroker::Release. Exactly once for every ticket.
   void Release(Ticket ticket, scheduler::Ending ending);
 
  private:

@@ -43,7 +43,7 @@ ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
                  .changed = changed_},
                 // Before any of the body is read: the parser adds trailers to the header's fields.
                 request_.MakeUpstreamHead(upstream_target, request_id_), [this] {
-                  // A client that has its answer may go; nothing is left to cancel.
+                  // After the whole answer the client may close: there is nothing to cancel.
                   core_.hangups.Forget(watch_);
                   ReleaseLease();
                 }) {

@@ -25,7 +25,7 @@ RouterCore::RouterCore(const Config& node_config, Router::Parts router_parts)
     : config(node_config), parts(std::move(router_parts)), desk(io, *parts.broker), hangups(io) {
   for (const auto& [name, function] : config.functions) {
     if (function.upstream.empty()) continue;
-    // Validated when the configuration was read.
+    // The loader of the configuration has validated the address.
     upstreams.try_emplace(name, io, ParseHostAndPort(function.upstream).value());
   }
 }
@@ -69,7 +69,7 @@ absl::StatusOr<tcp::acceptor> Listen(asio::io_context& io, const std::string& ad
 class AsioRouter final : public Router {
  public:
   AsioRouter(const Config& config, Parts parts) : core_(config, std::move(parts)) {}
-  // Only lack of memory makes this throw, and then the process ends anyhow.
+  // Throws for lack of memory only, which ends the process anyhow.
   ~AsioRouter() override {  // NOLINT(bugprone-exception-escape)
     asio::post(core_.io, [this] { CloseAll(); });
     if (thread_.joinable()) thread_.join();
@@ -102,7 +102,7 @@ class AsioRouter final : public Router {
   }
 
  private:
-  // The address as bound, empty where none is configured.
+  // Returns the bound address, or empty text if none is configured.
   absl::StatusOr<std::string> Serve(const std::string& address,
                                     std::optional<tcp::acceptor>& acceptor, ListenerRole role) {
     if (address.empty()) return std::string();
@@ -116,13 +116,13 @@ class AsioRouter final : public Router {
       auto [error, socket] = co_await acceptor.async_accept(kAwait);
       if (error == asio::error::operation_aborted) co_return;
       if (error) {
-        // Out of descriptors, most likely: wait for some to be closed.
+        // Probably out of descriptors: wait until some are closed.
         spdlog::warn("cannot accept a connection: {}", error.message());
         asio::steady_timer pause(core_.io, std::chrono::milliseconds(100));
         co_await pause.async_wait(kAwait);
         continue;
       }
-      // The one too many is closed at once; its client sees that before it has sent anything.
+      // Close the connection beyond the maximum at once, before the client has sent anything.
       const auto open = static_cast<int>(core_.connections.size());
       if (role == ListenerRole::kRequests && open >= core_.config.router.max_connections) continue;
       auto connection = std::make_shared<ClientConnection>(core_, std::move(socket), role);
@@ -130,7 +130,7 @@ class AsioRouter final : public Router {
     }
   }
 
-  // Nothing is left to wait for then, and the thread ends.
+  // Without pending waits the thread ends.
   void CloseAll() {
     boost::system::error_code ignored;
     for (auto* const acceptor : {&http_acceptor_, &metrics_acceptor_}) {

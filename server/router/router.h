@@ -12,12 +12,12 @@
 
 namespace torpor::server {
 
-// The HTTP/1.1 front of the node (docs/router.md): a reverse proxy that takes one lease a
-// request, the health paths, and /metrics on an address of its own. It runs on one thread.
+// The HTTP/1.1 front of the node (docs/router.md): a reverse proxy with one lease per request, the
+// health paths, and /metrics on a separate address. Runs on one thread of its own.
 class Router {
  public:
-  // What the router needs of the node; all of it outlives the router. The functions are called
-  // on the router's thread.
+  // The router's dependencies; must outlive the router. Functions are called on the router's
+  // thread.
   struct Parts {
     RequestBroker* broker = nullptr;
     Metrics* metrics = nullptr;
@@ -25,18 +25,17 @@ class Router {
     std::function<NodeSnapshot()> snapshot;
   };
 
-  // Binds the configured addresses; an empty one is not served. Unavailable where an address
-  // cannot be bound.
+  // Binds the configured addresses, except empty ones. Unavailable if an address cannot be bound.
   static absl::StatusOr<std::unique_ptr<Router>> Start(const Config& config, Parts parts);
 
-  // Stops at once: connections are closed, requests released.
+  // Stops at once: closes connections and releases requests.
   virtual ~Router() = default;
 
-  // host:port as bound; empty where not served.
+  // host:port as bound; empty if not configured.
   virtual std::string http_address() const = 0;
   virtual std::string metrics_address() const = 0;
 
-  // New requests are answered 503 from now on, idle connections closed. Returns when no request
+  // Answers new requests with 503 and closes idle connections from now on. Returns when no request
   // is in progress, or after the configured drain_timeout.
   virtual void Drain() = 0;
 };

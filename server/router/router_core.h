@@ -16,11 +16,11 @@ namespace torpor::server {
 
 class ClientConnection;
 
-// What all connections share. Touched on the router's thread only.
+// State that all connections share. Used on the router's thread only.
 struct RouterCore {
   RouterCore(const Config& node_config, Router::Parts router_parts);
 
-  // A request begins; the matching EndRequest may complete a drain.
+  // Counts a request in progress. The matching EndRequest may complete a drain.
   void BeginRequest() { ++active_requests; }
   void EndRequest();
 

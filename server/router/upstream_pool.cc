@@ -15,16 +15,16 @@ namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
 constexpr std::size_t kMaxIdle = 32;
-// Servers close what is idle; uvicorn, the most hasty of the usual ones, after 5 s.
+// Servers close idle connections; uvicorn, the fastest of the usual servers, after 5 s.
 constexpr std::chrono::seconds kMaxIdleTime(4);
-// A container that starts anew may have another address.
+// A restarted container may have another address.
 constexpr std::chrono::seconds kResolvedFor(5);
 
 bool IsAlive(boost::beast::tcp_stream& stream) {
   char byte = 0;
   const ssize_t bytes =
       recv(stream.socket().native_handle(), &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
-  // Bytes that nobody asked for are as bad as an end.
+  // Unexpected bytes are as bad as an end of file.
   return bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
@@ -71,7 +71,7 @@ asio::awaitable<boost::system::error_code> UpstreamPool::Resolve() {
 asio::awaitable<boost::system::error_code> UpstreamPool::Connect(UpstreamConnection& connection) {
   const auto [error, endpoint] = co_await connection.stream.async_connect(endpoints_, kAwait);
   if (error) {
-    resolved_at_ = TimePoint();  // it may have moved
+    resolved_at_ = TimePoint();  // the server may have moved
     co_return error;
   }
   ErrorCode ignored;

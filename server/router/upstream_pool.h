@@ -15,6 +15,7 @@
 
 namespace torpor::server {
 
+// A connection to a function's server.
 struct UpstreamConnection {
   explicit UpstreamConnection(boost::asio::io_context& io) : stream(io) {}
 
@@ -24,38 +25,38 @@ struct UpstreamConnection {
   TimePoint idle_since{};
 };
 
-// Kept-alive connections to one function's server. Used on the router's thread.
+// Keeps connections to one function's server alive between requests. Used on the router's thread.
 class UpstreamPool {
  public:
   UpstreamPool(boost::asio::io_context& io, HostAndPort address);
 
-  // An idle connection that the upstream has not closed, else nothing.
+  // Takes an idle connection that the upstream has not closed; nullptr if there is none.
   std::unique_ptr<UpstreamConnection> TakeIdle();
   std::unique_ptr<UpstreamConnection> MakeNew();
-  // Finds the addresses of the upstream's host, where they are not known or have grown old. A name
-  // server may be slow, and nothing can hurry it: not for those who hold a GPU.
+  // Finds the addresses of the upstream's host, unless known recently. Call before taking a lease:
+  // a name server may be slow.
   boost::asio::awaitable<boost::system::error_code> Resolve();
-  // Opens a new connection to what was resolved. Its stream's expiry bounds it.
+  // Connects to a resolved address, until the stream's expiry.
   boost::asio::awaitable<boost::system::error_code> Connect(UpstreamConnection& connection);
 
-  // Whether somebody takes connections there.
+  // Whether the upstream accepts connections.
   boost::asio::awaitable<bool> IsListening();
 
-  // Takes back a connection after an answer that ended cleanly.
+  // Takes back a connection after a clean end of an answer.
   void Put(std::unique_ptr<UpstreamConnection> connection);
   void CloseIdle();
 
  private:
-  // Closes those that nobody has used for long, now and when there are more.
+  // Closes connections that were idle for long, now and at the time when others become so.
   void CloseOld();
 
   boost::asio::io_context& io_;
   const HostAndPort address_;
   boost::asio::ip::tcp::resolver resolver_;
-  std::vector<boost::asio::ip::tcp::endpoint> endpoints_;  // where the upstream may listen
+  std::vector<boost::asio::ip::tcp::endpoint> endpoints_;  // addresses of the upstream's host
   TimePoint resolved_at_{};
-  std::deque<std::unique_ptr<UpstreamConnection>> idle_;  // the latest used last
-  boost::asio::steady_timer expiry_;                      // of the first of these
+  std::deque<std::unique_ptr<UpstreamConnection>> idle_;  // least recently used first
+  boost::asio::steady_timer expiry_;                      // of the first of idle_
   bool is_expiry_awaited_ = false;
 };
 

@@ -71,7 +71,7 @@ void UpstreamTransfer::Start() {
   asio::co_spawn(parts_.io, Download(), on_end);
 }
 
-// Upload and Download use this object: nothing ends before they have.
+// Waits for Upload and Download, as both use this object.
 asio::awaitable<void> UpstreamTransfer::End() {
   if (running_ == 0) co_return;
   is_ending_ = true;

@@ -21,7 +21,7 @@ namespace torpor::server {
 // buffer. The lease is needed until the buffer has the whole answer. Used on the router's thread.
 class UpstreamTransfer {
  public:
-  // What the transfer works on; all of it outlives the transfer.
+  // The transfer's environment; must outlive the transfer.
   struct Parts {
     boost::asio::io_context& io;
     UpstreamPool* pool;  // nullptr for a function without upstream, whose requests are refused

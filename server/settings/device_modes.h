@@ -3,7 +3,7 @@
 #include "base/units.h"
 #include "server/settings/words.h"
 
-// Ways in which an executor uses its GPU (docs/memory.md, docs/swapping.md).
+// Ways of using a GPU (docs/memory.md, docs/swapping.md).
 namespace torpor::server {
 
 // How the GPU addresses a function's memory.

@@ -9,8 +9,7 @@
 
 namespace torpor::server {
 
-// How an executor uses its GPU (docs/configuration.md). torpord passes these on to every executor
-// as they are.
+// Settings for the use of a GPU (docs/configuration.md), the same for every executor.
 struct DeviceSettings {
   Bytes driver_reserve = 1 * kGiB;  // device memory left to the driver; at most a quarter of it
   Bytes chunk_bytes = 2 * kMiB;     // unit in which images occupy device memory

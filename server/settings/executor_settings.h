@@ -12,7 +12,7 @@
 
 namespace torpor::server {
 
-// Everything that an executor's process is told at its start. torpord sends this as one document.
+// The settings of an executor's process. torpord passes them as one document at the start.
 struct ExecutorSettings {
   int gpu = 0;                    // index as the driver counts
   std::uint64_t epoch = 0;        // tells starts of executors for one GPU apart

@@ -12,9 +12,9 @@
 #include "server/settings/value_text.h"
 #include "server/settings/words.h"
 
-// Kinds of values that settings have. Each has a Value, reads it from text and checks its range
-// (Parse, whose errors are InvalidArgument and say how to write the value), writes it as text that
-// Parse reads (Format), and names it for help (value_name).
+// Kinds of settings' values. A kind has a type (Value); reads text and checks the range (Parse;
+// errors are InvalidArgument and tell the right form); writes text for Parse (Format); and has a
+// name for help (value_name).
 namespace torpor::server {
 
 struct TextKind {

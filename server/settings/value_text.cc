@@ -60,7 +60,7 @@ std::string_view TakeItem(std::string_view& list) {
   return item;
 }
 
-// Writes `value` in the largest unit that divides it; units descend.
+// Writes `value` in its largest divisor among the units, which descend.
 std::string FormatInUnits(std::uint64_t value, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     const auto factor = static_cast<std::uint64_t>(unit.factor);

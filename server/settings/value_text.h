@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/units.h"
 
-// Text of settings' values. Errors (InvalidArgument) say what is wrong with the text and how to
-// write it, not where it stands. What Format… returns, Parse… reads as the same value.
+// Text of settings' values. Errors (InvalidArgument) tell the mistake and the right form, not the
+// place. Parse… reads the text of Format… as the same value.
 namespace torpor::server {
 
 // The text in quotation marks for a message: control characters become ?, long text is cut.

@@ -10,9 +10,9 @@
 
 namespace torpor::server {
 
-// Starts what `builder` has been told to serve, on a Unix socket at `path` with the file's mode
-// (which narrows or widens what the umask gave it). A file that is already there is replaced.
-// InvalidArgument if the path is too long, Unavailable where it cannot be listened on.
+// Starts the builder's services on a Unix socket at `path`, with this file mode whatever the umask.
+// Replaces an existing file. InvalidArgument if the path is too long, Unavailable if listening
+// fails.
 absl::StatusOr<std::unique_ptr<grpc::Server>> ServeOnUnixSocket(grpc::ServerBuilder& builder,
                                                                 const std::string& path,
                                                                 mode_t mode);

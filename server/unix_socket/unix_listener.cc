@@ -27,7 +27,7 @@ absl::StatusOr<UniqueFd> ListenOnUnixSocket(const std::string& path, int type, m
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   unlink(path.c_str());
-  // Nobody can connect between bind and listen, so the mode is never too wide.
+  // No peer can connect between bind and listen, so the mode is never too wide.
   if (!socket || bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       chmod(path.c_str(), mode) != 0 || listen(socket.get(), SOMAXCONN) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen on ", path));

@@ -10,11 +10,12 @@
 
 namespace torpor::server {
 
-// InvalidArgument if the path is too long for a Unix socket.
+// Returns InvalidArgument if the path is too long for a Unix socket.
 absl::Status CheckSocketPath(const std::string& path);
 
-// A listening socket (`type` as socket(2): SOCK_SEQPACKET, ...) at `path`, with the file's mode
-// set before anybody can connect. A file that is already there is replaced.
+// Returns a listening socket (`type` as socket(2): SOCK_SEQPACKET, ...) at `path`, with the file's
+// mode set before a peer can connect. Replaces an existing file. Errors: InvalidArgument for a long
+// path, else of errno.
 absl::StatusOr<UniqueFd> ListenOnUnixSocket(const std::string& path, int type, mode_t mode);
 
 }  // namespace torpor::server
