@@ -10,27 +10,29 @@
 
 namespace torpor::loadgen {
 
-// Where the functions' rates come from.
+// The source of the functions' rates.
 struct RateSource {
   enum class Kind {
-    kFunctions,  // each function's own, which never changes
-    kGamma,      // drawn minute by minute around each function's own
+    kFunctions,  // each function's own constant rate
+    kGamma,      // drawn for each minute around each function's own rate
     kFile,       // a rate file
     kTraceLike,  // generated, with the means of the paper's trace
   };
   Kind kind = Kind::kFunctions;
-  std::string file;  // of kFile
-  double shape = 0;  // of kGamma
+  std::string file;  // path, for kFile
+  double shape = 0;  // of the Gamma distribution, for kGamma; above 0
 
-  // Whether a function may have a rate of its own.
+  // Returns whether a function may have a rate of its own.
   bool UsesOwnRates() const { return kind == Kind::kFunctions || kind == Kind::kGamma; }
 };
 
-// "gamma:SHAPE", "trace-like" or the name of a file, which is relative to `folder`.
+// Parses "gamma:SHAPE", "trace-like" or a file name relative to `folder`. Returns InvalidArgument
+// for a SHAPE that is no positive number.
 absl::StatusOr<RateSource> ParseRateSource(const std::string& text, const std::string& folder);
 
-// `per_second` are the functions' own rates; `duration` and `seed` are those of the load. With
-// kFile function i has row i; if there are more functions than rows, all draw theirs.
+// Makes the rates of a load. `per_second` holds the functions' own rates; `duration` and `seed` are
+// the load's. With kFile function i gets row i; with more functions than rows, every function draws
+// a row. Returns an error for an unreadable or malformed file.
 absl::StatusOr<workload::MinuteRates> MakeRates(const RateSource& source,
                                                 const std::vector<double>& per_second,
                                                 Duration duration, std::uint64_t seed);

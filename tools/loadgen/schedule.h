@@ -11,18 +11,19 @@
 
 namespace torpor::loadgen {
 
+// A request and its intended time.
 struct PlannedRequest {
-  Duration at{};  // from the begin of the measured part; before 0 is the warm-up
+  Duration at{};  // from the beginning of the measured part; below 0 in the warm-up
   std::size_t function = 0;
 };
 
-// The requests of a run in order of time, drawn as they are asked for. The warm-up has the rates of
-// the first minute; the measured requests are the same whatever its length.
+// The requests of a run in order of time, drawn on demand. The warm-up has the rates of the first
+// minute; the measured requests do not depend on the warm-up's length. Not thread-safe.
 class Schedule {
  public:
   Schedule(const Workload& workload, const workload::MinuteRates& rates);
 
-  // Nothing at the end.
+  // Returns the next request, nullopt at the end.
   std::optional<PlannedRequest> Next();
 
  private:
@@ -31,10 +32,11 @@ class Schedule {
   std::unique_ptr<workload::ArrivalStream> arrivals_;
 };
 
-// How many requests a schedule of these has.
+// Returns the number of requests of a schedule.
 std::size_t CountRequests(const Workload& workload, const workload::MinuteRates& rates);
 
-// What the workload says, or else a rate file's minutes, or half a minute.
+// Returns the workload's duration; without a duration the length of the rate file, or half a
+// minute.
 Duration MeasuredDuration(const Workload& workload, const workload::MinuteRates& rates);
 
 }  // namespace torpor::loadgen

@@ -6,14 +6,15 @@
 
 namespace torpor::plot {
 
-// What tools/dev/plot.py draws from a file NAME.plot.json.
+// The plots that tools/dev/plot.py draws from files NAME.plot.json.
 
+// The samples of a curve.
 struct CdfSeries {
   std::string name;
   std::vector<double> samples;
 };
 
-// The share of samples up to x, for each series.
+// Cumulative distributions: the share of samples up to x, for each series.
 struct CdfPlot {
   std::string title;
   std::string x_label;
@@ -21,12 +22,13 @@ struct CdfPlot {
   std::vector<CdfSeries> series;
 };
 
+// Bars of a colour, a bar in each group.
 struct BarSeries {
   std::string name;
-  std::vector<double> values;  // one a group
+  std::vector<double> values;  // a value for each group
 };
 
-// Bars side by side in groups.
+// Groups of bars, side by side.
 struct BarPlot {
   std::string title;
   std::string y_label;
@@ -35,14 +37,14 @@ struct BarPlot {
   std::vector<BarSeries> series;
 };
 
+// The points of a line, and the line's panel.
 struct LineSeries {
   std::string name;
   std::vector<std::pair<double, double>> points;  // (x, y), in order of x
   std::string panel{};
 };
 
-// Lines from point to point, those of each panel together; the y axis begins at 0 unless it is
-// logarithmic.
+// Lines from point to point, in panels. The y axis begins at 0 unless `log_y`.
 struct LinePlot {
   std::string title;
   std::string x_label;
@@ -51,12 +53,13 @@ struct LinePlot {
   std::vector<LineSeries> series;
 };
 
-// The contents of the file, a line.
+// Returns the contents of a NAME.plot.json, a single line.
 std::string PlotJson(const CdfPlot& plot);
 std::string PlotJson(const BarPlot& plot);
 std::string PlotJson(const LinePlot& plot);
 
-// The value that the share `rank` (0 to 1) of the samples does not exceed; 0 without samples.
+// Returns the quantile of `samples` at `rank` (0 to 1): the smallest sample not below that share of
+// samples; 0 without samples.
 double Quantile(std::vector<double> samples, double rank);
 
 }  // namespace torpor::plot

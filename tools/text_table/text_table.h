@@ -5,7 +5,7 @@
 
 namespace torpor {
 
-// A table whose columns are as wide as their widest cell, two blanks apart.
+// A text table. Columns are as wide as their widest cell, two blanks apart.
 class TextTable {
  public:
   enum class Align { kLeft, kRight };
@@ -16,10 +16,10 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // As many cells as there are columns.
+  // Appends a row. `cells` must have a cell for each column.
   void AddRow(std::vector<std::string> cells);
 
-  // The titles and the rows, a line each, without trailing blanks.
+  // Returns the titles and the rows, a line each, without trailing blanks.
   std::string Render() const;
 
  private:

@@ -8,15 +8,16 @@
 
 namespace torpor::workload {
 
-// A rate file is CSV as the paper's artifact has it: a header minute_0,minute_1,... and a row a
-// function, its requests in each minute (numbers from 0 on, with or without decimals). An error
-// says line, column (of the text, from 1) and minute.
+// Parses a rate file: CSV in the format of the paper's artifact, with a header
+// minute_0,minute_1,... and a row for each function with the requests in each minute (0 or more,
+// with or without decimals). Returns InvalidArgument with line, column (of the text, from 1) and
+// minute for a malformed file.
 absl::StatusOr<MinuteRates> ParseRates(std::string_view csv);
 
-// The same of a file, whose name stands before every error.
+// Parses the file at `path`. Errors begin with the path.
 absl::StatusOr<MinuteRates> ReadRates(const std::string& path);
 
-// What ParseRates reads back to the same rates, a row a function.
+// Formats `rates` as a rate file; ParseRates returns the same rates.
 std::string FormatRates(const MinuteRates& rates);
 
 }  // namespace torpor::workload

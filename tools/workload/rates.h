@@ -6,12 +6,12 @@
 
 namespace torpor::workload {
 
-// A rate is this at most: requests a minute of one function.
+// Largest rate of a function, in requests a minute.
 inline constexpr double kMaxRequestsPerMinute = 1e9;
 
 // Requests a minute of every function in every minute: a table of rows, and each function's row.
-// Past its last minute it begins again with the first, so that a table of one minute is a rate
-// that never changes. A value; not changed while others read it.
+// After the last minute the table repeats, so a table of a single minute is a constant rate. A
+// value type: safe for concurrent reads.
 class MinuteRates {
  public:
   // `cells` holds row after row, `minutes` (> 0) in each, of rates from 0 to
@@ -39,21 +39,21 @@ class MinuteRates {
   std::vector<std::uint32_t> row_of_function_;
 };
 
-// Every function's rate is the same in every minute.
+// Makes constant rates.
 MinuteRates ConstantRates(const std::vector<double>& requests_per_minute);
 
-// As the paper's artifact makes many functions of its trace: each gets one of `table`'s rows (at
-// least one), drawn with replacement. The rows of the first functions do not depend on how many
-// follow.
+// Makes many functions of a trace like the paper's artifact: each function draws a row of `table`
+// (not empty), with replacement. The rows of the first functions do not depend on the number of
+// functions.
 MinuteRates DrawRows(const MinuteRates& table, std::size_t functions, std::uint64_t seed);
 
-// Rates like those of the paper's trace for when there is no file of them: 31 minutes of whole
-// requests, with the trace's mean in each minute, and for each function a mean of 4.9 to 14.4
-// requests a minute, 9.79 on average. A cell's variance is 1.8 times its mean, as in the trace.
+// Makes rates like the paper's trace, for use without the trace's file: 31 minutes of whole
+// requests, with the trace's mean in each minute, and a mean of 4.9 to 14.4 requests a minute for
+// each function, 9.79 on average. A cell's variance is 1.8 times its mean, as in the trace.
 MinuteRates TraceLikeRates(std::size_t functions, std::uint64_t seed);
 
-// Every function's rate in every minute is drawn for itself from a Gamma distribution of `shape`
-// (> 0; the smaller, the burstier) whose mean is the function's `mean_requests_per_minute`.
+// Draws every function's rate in every minute independently from a Gamma distribution of `shape` (>
+// 0; the smaller, the burstier) with the function's `mean_requests_per_minute` as mean.
 MinuteRates GammaRates(const std::vector<double>& mean_requests_per_minute, std::size_t minutes,
                        double shape, std::uint64_t seed);
 
