@@ -4,6 +4,8 @@
 
 namespace torpor {
 
+// Reads `count` entries at `offset` of the file. Returns false if the size of an entry is not T's,
+// or if the table lies outside the file.
 template <typename T>
 bool ElfFile::ReadTable(std::uint64_t offset, std::size_t count, std::size_t entry_bytes,
                         std::vector<T>& table) const {

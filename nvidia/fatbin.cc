@@ -27,6 +27,7 @@ Failure<FatbinError> Malformed(std::string message) {
   return {FatbinError::kMalformed, "malformed fatbin: " + std::move(message)};
 }
 
+// Loads a T from bytes without alignment; the caller has checked the bounds.
 template <typename T>
 T Load(std::span<const std::byte> bytes, std::size_t offset) {
   T value;
@@ -34,6 +35,7 @@ T Load(std::span<const std::byte> bytes, std::size_t offset) {
   return value;
 }
 
+// Reads the header of an entry at the begin of `bytes` and checks its sizes.
 FatbinResult<FatbinEntry> ReadEntry(std::span<const std::byte> bytes, std::size_t header_size,
                                     std::uint64_t payload_size) {
   FatbinEntry entry;
@@ -70,6 +72,8 @@ FatbinResult<void> ReadPayload(std::span<const std::byte> payload,
   return {};
 }
 
+// Decompresses an entry. The size in the header is checked against bounds before memory is
+// allocated.
 FatbinResult<std::string> Decompress(const FatbinEntry& entry) {
   const std::uint64_t expansion =
       entry.coding == FatbinEntry::Coding::kZstd ? kZstdExpansion : kLz4Expansion;
@@ -162,6 +166,7 @@ std::string CapabilityText(unsigned capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
+// Explains which PTX the module holds instead.
 Failure<FatbinError> NoPtxFor(unsigned compute_capability,
                               const std::vector<FatbinEntry>& entries) {
   std::string text = "the module holds no PTX for compute capability " +

@@ -94,6 +94,7 @@ const Attribute* Find(std::span<const Attribute> attributes, int id) {
   return nullptr;
 }
 
+// Sets the attribute `id` from `bytes` bytes, by the rules of cuBLASLt.
 template <typename Value>
 cublasStatus_t Set(std::span<const Attribute> attributes, void* descriptor, int id,
                    const void* buffer, std::size_t bytes) {
@@ -131,6 +132,7 @@ cublasStatus_t Init(Opaque* descriptor, std::size_t bytes, const Value& value) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// Allocates a descriptor with `value`, owned by the program until Destroy.
 template <typename Value, typename Opaque>
 cublasStatus_t Create(Opaque** descriptor, const Value& value) {
   if (descriptor == nullptr) return CUBLAS_STATUS_INVALID_VALUE;

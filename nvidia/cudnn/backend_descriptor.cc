@@ -7,8 +7,10 @@
 namespace torpor {
 namespace {
 
+// Whether a descriptor needs the attribute, may have it, or gets it from the library.
 enum class Use { kRequired, kOptional, kAnswer };
 
+// One attribute of one kind of descriptor, with its legal type and number of elements.
 struct Rule {
   cudnnBackendDescriptorType_t kind;
   cudnnBackendAttributeName_t name;
@@ -167,6 +169,7 @@ const Rule* FindRule(cudnnBackendDescriptorType_t kind, cudnnBackendAttributeNam
   return found == std::end(kRules) ? nullptr : found;
 }
 
+// Bytes of an element that is not a descriptor.
 std::size_t ElementBytes(cudnnBackendAttributeType_t type) {
   switch (type) {
     case CUDNN_TYPE_BOOLEAN:
@@ -181,10 +184,12 @@ std::size_t ElementBytes(cudnnBackendAttributeType_t type) {
   }
 }
 
+// Whether a program may pass the attribute with this type.
 bool TypeFits(const Rule& rule, cudnnBackendAttributeType_t type) {
   return type == rule.type || (rule.is_scalar && type == CUDNN_TYPE_DOUBLE);
 }
 
+// Reads descriptors, which must be finalised and of the rule's kinds.
 DnnVerdict ReadDescriptors(const Rule& rule, std::int64_t count, const void* elements,
                            std::vector<DnnBackendReference>& read) {
   const auto* const given = static_cast<const cudnnBackendDescriptor_t*>(elements);

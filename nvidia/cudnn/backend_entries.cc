@@ -30,6 +30,7 @@ DnnBackendDescriptor* AsDescriptor(cudnnBackendDescriptor_t descriptor) {
   return static_cast<DnnBackendDescriptor*>(descriptor);
 }
 
+// Completes a descriptor: checks the attributes, makes the value, and freezes both.
 DnnVerdict Finalize(DnnBackendDescriptor& descriptor) {
   DnnBackendState& state = *descriptor.state;
   if (state.is_final()) return {CUDNN_STATUS_BAD_PARAM, "the descriptor is finalized already"};
@@ -57,6 +58,7 @@ DnnVerdict GiveDescriptors(const std::vector<DnnBackendReference>& from, std::in
   return {};
 }
 
+// Copies an attribute to the program; `requested` bounds the elements.
 DnnVerdict GetAttribute(const DnnBackendState& state, cudnnBackendAttributeName_t name,
                         cudnnBackendAttributeType_t type, std::int64_t requested,
                         std::int64_t* count, void* elements) {

@@ -21,6 +21,7 @@ std::int32_t Enumerator(const DnnBackendState& state, cudnnBackendAttributeName_
   return state.Get<std::int32_t>(name, otherwise);
 }
 
+// Returns the program's handle, or `otherwise` if the attribute is not set.
 cudnnHandle_t HandleOf(const DnnBackendState& state, cudnnBackendAttributeName_t name,
                        cudnnHandle_t otherwise) {
   const auto given = state.Get<std::uint64_t>(name, 0);
@@ -146,6 +147,7 @@ DnnVerdict MakeOperation(DnnBackendState& state) {
   return {};
 }
 
+// Whether two descriptors describe one tensor.
 bool IsSame(const DnnGraphTensor& a, const DnnGraphTensor& b) {
   return a.id == b.id && a.alignment == b.alignment && a.is_virtual == b.is_virtual &&
          a.shape.type == b.shape.type && a.shape.rank == b.shape.rank &&
@@ -166,6 +168,7 @@ std::optional<std::uint32_t> Place(DnnGraph& graph, const DnnGraphTensor& tensor
   return place;
 }
 
+// Collects the operations' tensors into one graph and checks the whole.
 DnnVerdict MakeGraph(DnnBackendState& state) {
   auto made = std::make_shared<DnnBackendGraph>();
   made->handle = HandleOf(state, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, nullptr);
@@ -215,6 +218,7 @@ DnnBackendReference GivenKnob(const DnnKnob& knob) {
   return Given(std::move(state), knob);
 }
 
+// Sets the attributes of an engine that the library describes.
 void PutDescription(DnnBackendState& state, const DnnEngine& engine) {
   state.Put(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, engine.numerical_notes);
   state.Put(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, engine.behavior_notes);
@@ -240,6 +244,7 @@ DnnBackendReference GivenChoice(const DnnBackendReference& graph, const DnnEngin
                DnnBackendConfig{value, {.engine = choice.engine.engine, .knobs = choice.knobs}});
 }
 
+// Asks the library for recommendations; the results are finalised configurations.
 DnnVerdict MakeHeuristics(DnnBackendState& state) {
   const DnnBackendReference graph =
       state.Find(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->descriptors.front();
@@ -286,6 +291,7 @@ DnnVerdict MakeConfig(DnnBackendState& state) {
   return {};
 }
 
+// Asks the library whether the configuration works, and for the workspace.
 DnnVerdict MakePlan(DnnBackendState& state) {
   const auto& config = *state.Made<DnnBackendConfig>(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   DnnBackendPlan made{config.graph, config.config};

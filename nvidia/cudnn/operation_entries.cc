@@ -21,6 +21,7 @@ void Write(const DnnDims& dims, int rank, int* to) {
   if (to != nullptr) std::copy_n(dims.begin(), rank, to);
 }
 
+// Sets all values of a convolution at once, or none if any is invalid.
 cudnnStatus_t SetConvolution(cudnnConvolutionDescriptor_t convolution, int rank, const int* padding,
                              const int* strides, const int* dilation, int mode, int compute_type) {
   if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -35,6 +36,7 @@ cudnnStatus_t SetConvolution(cudnnConvolutionDescriptor_t convolution, int rank,
   return DnnSet(convolution, value);
 }
 
+// Sets all values of a pooling at once, or none if any is invalid.
 cudnnStatus_t SetPooling(cudnnPoolingDescriptor_t pooling, int mode, int nan, int rank,
                          const int* window, const int* padding, const int* strides) {
   DnnPooling value{.mode = mode, .nan = nan, .rank = rank};
@@ -55,6 +57,7 @@ cudnnStatus_t SetMember(Descriptor* descriptor, std::int32_t Value::*member, int
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Returns one member, converted to the program's type.
 template <typename Descriptor, typename Value, typename Member, typename To>
 cudnnStatus_t GetMember(const Descriptor* descriptor, Member Value::*member, To* to) {
   if (descriptor == nullptr || to == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -62,6 +65,7 @@ cudnnStatus_t GetMember(const Descriptor* descriptor, Member Value::*member, To*
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Returns the dimensions of a result; fails if the program has room for fewer.
 cudnnStatus_t PutDims(bool valid, const DnnDims& dims, int rank, int given, int* to) {
   if (!valid || to == nullptr || given < rank) return CUDNN_STATUS_BAD_PARAM;
   Write(dims, rank, to);

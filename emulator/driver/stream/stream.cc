@@ -40,6 +40,8 @@ class BlockSignals {
 
 bool Stream::OnWorkerThread() { return on_worker_thread; }
 
+// Submitters take turns, so that sequence numbers follow the order of the queue even if work runs
+// inline.
 std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Placement placement) {
   std::erase_if(dependencies, [](const Dependency& d) { return d.stream->Finished(d.sequence); });
   std::lock_guard order(submit_mutex_);
@@ -62,6 +64,7 @@ std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Pl
   return sequence;
 }
 
+// Call with mutex_ held. The thread keeps the stream alive until the queue is empty and closed.
 void Stream::StartThreadLocked() {
   if (started_) return;
   BlockSignals block;
@@ -69,6 +72,7 @@ void Stream::StartThreadLocked() {
   started_ = true;
 }
 
+// Runs queued work until the stream is closed and empty.
 void Stream::RunThread() {
   on_worker_thread = true;
   prctl(PR_SET_NAME, "cuda-stream");
@@ -90,6 +94,7 @@ void Stream::RunThread() {
   }
 }
 
+// Waits for the work's dependencies; modelled time begins at the latest of them.
 void Stream::RunItem(const Item& item) {
   TimePoint earliest = item.submitted;
   for (const Dependency& dependency : item.dependencies) {
@@ -102,6 +107,7 @@ void Stream::RunItem(const Item& item) {
   ModelClock::EndWork();
 }
 
+// Counts the work as done and wakes waiting threads.
 void Stream::Complete() {
   {
     std::lock_guard lock(mutex_);
@@ -110,6 +116,7 @@ void Stream::Complete() {
   finished_.notify_all();
 }
 
+// Spins first: most work is short, and waking costs microseconds.
 void Stream::Wait(std::uint64_t sequence) {
   if (SpinFor([&] { return Finished(sequence); })) return;
   std::unique_lock lock(mutex_);

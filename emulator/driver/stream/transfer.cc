@@ -23,6 +23,7 @@ Transfer::Transfer(const Route& route, Bytes size, ModelledWorkCounters& account
   ReservePiece();
 }
 
+// Reserves the links for the next piece, after the piece before.
 void Transfer::ReservePiece() {
   room_ = std::min(left_, kPiece);
   left_ -= room_;

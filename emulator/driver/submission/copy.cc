@@ -22,6 +22,7 @@ struct Place {
   bool pageable = false;
 };
 
+// Finds the device of a copy's end. Memory that the driver does not know is pageable host memory.
 Place Locate(const CopyEnd& end, const std::shared_ptr<ArrayMemory>& image) {
   if (image != nullptr) return {.device = &image->device()};
   Driver& driver = Driver::Get();
@@ -39,6 +40,7 @@ Place Locate(const CopyEnd& end, const std::shared_ptr<ArrayMemory>& image) {
   return {};
 }
 
+// The links between two ends, by the places of their devices.
 Route RouteOf(const Place& to, const Place& from) {
   const auto place = [](const Place& end) {
     return end.device == nullptr ? std::nullopt : std::optional(end.device->spec().place);
@@ -96,6 +98,7 @@ CUresult CopyRunOverLinks(Transfer& transfer, CopyEnd to, CopyEnd from, Bytes si
   return CUDA_SUCCESS;
 }
 
+// Copies all runs of a request, at the pace of the route.
 CUresult Perform(const CopyRequest& request, const Route& route) {
   if (!route.paced()) return ForEachRun(request, CopyRun);
   Transfer transfer(route, request.bytes(), Driver::Get().node().copies_done);
@@ -117,6 +120,7 @@ bool Backed(const CopyEnd& end, Bytes extent, Bytes width, Access access) {
   return space.IsLegal(end, width, access) && space.IsLegal(last, width, access);
 }
 
+// Checks, before anything is queued, that both ends are representable and accessible.
 CUresult Validate(const CopyRequest& request) {
   if (!Representable(request.to, request.width, request.height, request.depth, request.to_pitch,
                      request.to_slice) ||
@@ -151,6 +155,7 @@ void SubmitStaged(const StreamTarget& target, const CopyRequest& request, const 
       Stream::Placement::kQueue);
 }
 
+// Fills all rows at once if they are contiguous.
 CUresult FillRows(const FillRequest& request) {
   const AddressSpace& space = Driver::Get().space();
   if (request.height == 1 || request.pitch == request.width * request.unit) {
@@ -165,6 +170,7 @@ CUresult FillRows(const FillRequest& request) {
   return CUDA_SUCCESS;
 }
 
+// As for copies; addresses and pitches must also be aligned to the unit.
 CUresult Validate(const FillRequest& request) {
   if (request.address % request.unit != 0 || request.pitch % request.unit != 0) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -191,6 +197,7 @@ CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
   return target.context->Run(target.stream, [&] { return Perform(request, route); });
 }
 
+// Small pageable sources are staged, so that the caller does not wait for a busy stream.
 CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
   if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;

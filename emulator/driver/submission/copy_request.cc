@@ -35,8 +35,10 @@ struct ResolvedEnd {
   std::shared_ptr<ArrayMemory> image;
 };
 
+// Whether [begin, begin + size) lies below `limit`; safe against overflow.
 bool Fits(Bytes begin, Bytes size, Bytes limit) { return begin <= limit && size <= limit - begin; }
 
+// Resolves a position in an array; the copy must begin and end at texels.
 CUresult ResolveArray(const EndDescription& end, const Extent& extent, ResolvedEnd& resolved) {
   const auto array = Driver::Get().arrays().Share(end.array);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -53,6 +55,7 @@ CUresult ResolveArray(const EndDescription& end, const Extent& extent, ResolvedE
   return CUDA_SUCCESS;
 }
 
+// Resolves an end to an address, a pitch and a distance of slices.
 CUresult Resolve(const EndDescription& end, const Extent& extent, ResolvedEnd& resolved) {
   switch (end.type) {
     case CU_MEMORYTYPE_HOST:
@@ -99,6 +102,7 @@ CUresult ToRequest(const EndDescription& target, const EndDescription& source, c
 
 }  // namespace
 
+// A 2D copy is a 3D copy of one slice.
 CUresult ToRequest(const CUDA_MEMCPY2D& copy, CopyRequest& request) {
   CUDA_MEMCPY3D slice{};
   slice.srcXInBytes = copy.srcXInBytes;

@@ -24,6 +24,7 @@ LaunchConfig ConfigOf(const LaunchRequest& request) {
           .cooperative = request.cooperative};
 }
 
+// Checks a launch against the kernel, the device, and the function's limit of shared memory.
 CUresult Validate(const Function& function, const LaunchRequest& request, const Device& device) {
   const auto checked = CheckLaunch(function.info(), ConfigOf(request), device.traits());
   if (!checked.ok()) return ToCuResult(checked.failure().code);
@@ -41,6 +42,7 @@ CUresult PackValues(const KernelInfo& info, void** values, std::vector<std::byte
   return CUDA_SUCCESS;
 }
 
+// Takes the packed parameters from a CU_LAUNCH_PARAM_... list.
 CUresult PackExtra(void** extra, std::vector<std::byte>& packed) {
   const void* buffer = nullptr;
   std::size_t size = 0;
@@ -58,6 +60,7 @@ CUresult PackExtra(void** extra, std::vector<std::byte>& packed) {
   return CUDA_SUCCESS;
 }
 
+// Packs the parameters from the form that the caller used.
 CUresult PackParameters(const KernelInfo& info, void** values, void** extra,
                         std::vector<std::byte>& packed) {
   packed.resize(info.parameter_bytes);
@@ -66,6 +69,7 @@ CUresult PackParameters(const KernelInfo& info, void** values, void** extra,
   return info.parameters.empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+// Runs a kernel to its end on the stream's thread.
 CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest& request,
                    const std::vector<std::byte>& parameters) {
   LaunchConfig config = ConfigOf(request);
@@ -145,6 +149,7 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
   return CUDA_SUCCESS;
 }
 
+// Shared memory, registers and threads of a multiprocessor bound the blocks.
 CUresult ActiveBlocks(CUfunction handle, int threads, size_t dynamic_shared_bytes,
                       const Device& device, int& blocks) {
   const Function* function = Driver::Get().functions().Get(handle);

@@ -19,6 +19,7 @@ constexpr unsigned kFaces = 6;
 
 Failure<CUresult> Invalid(const char* why) { return {CUDA_ERROR_INVALID_VALUE, why}; }
 
+// Whether the extents are legal for a cube, or for layers of cubes.
 bool FitsCube(const CUDA_ARRAY3D_DESCRIPTOR& d) {
   const bool is_layered = (d.Flags & CUDA_ARRAY3D_LAYERED) != 0;
   return d.Width == d.Height && d.Width <= kMaxLayerEdge &&
@@ -26,11 +27,13 @@ bool FitsCube(const CUDA_ARRAY3D_DESCRIPTOR& d) {
                      : d.Depth == kFaces);
 }
 
+// Whether the extents are legal for layers.
 bool FitsLayers(const CUDA_ARRAY3D_DESCRIPTOR& d) {
   return d.Depth > 0 && d.Depth <= kMaxLayers && d.Width <= kMaxLayerEdge &&
          d.Height <= kMaxLayerEdge;
 }
 
+// Checks the extents of any kind of array against the device's limits.
 bool HasLegalExtents(const CUDA_ARRAY3D_DESCRIPTOR& d) {
   if (d.Width == 0) return false;
   if ((d.Flags & CUDA_ARRAY3D_CUBEMAP) != 0) return FitsCube(d);
@@ -47,10 +50,12 @@ bool HasSlicesThatShrink(const CUDA_ARRAY3D_DESCRIPTOR& d) {
   return (d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) == 0;
 }
 
+// The extent of a mipmap level; 0 means that the dimension does not exist.
 std::size_t Halved(std::size_t extent, unsigned times) {
   return extent == 0 ? 0 : std::max<std::size_t>(extent >> times, 1);
 }
 
+// Describes a level of a mipmapped array.
 CUDA_ARRAY3D_DESCRIPTOR LevelOf(CUDA_ARRAY3D_DESCRIPTOR description, unsigned level) {
   description.Width = Halved(description.Width, level);
   description.Height = Halved(description.Height, level);
@@ -58,6 +63,7 @@ CUDA_ARRAY3D_DESCRIPTOR LevelOf(CUDA_ARRAY3D_DESCRIPTOR description, unsigned le
   return description;
 }
 
+// Lays out a level: rows are aligned, and slices follow each other. The memory comes later.
 TextureLevel LayOut(const CUDA_ARRAY3D_DESCRIPTOR& description, const TexelFormat& format) {
   TextureLevel level;
   level.width = static_cast<std::uint32_t>(description.Width);

@@ -30,6 +30,7 @@ Outcome UseArray(CUarray handle, const ResourceTables& resources, Texture& textu
   return {};
 }
 
+// All levels share one format and one memory.
 Outcome UseMipmappedArray(CUmipmappedArray handle, const ResourceTables& resources,
                           Texture& texture) {
   const MipmappedArray* mipmapped = resources.mipmapped_arrays.Get(handle);
@@ -44,6 +45,7 @@ Outcome UseMipmappedArray(CUmipmappedArray handle, const ResourceTables& resourc
   return {};
 }
 
+// Uses linear memory as a single level; the memory remains the application's.
 Outcome UseMemory(CUdeviceptr address, Bytes bytes, const TextureLevel& shape,
                   const ResourceTables& resources, Texture& texture) {
   const bool is_memory = resources.space.Covers(address, bytes, Access::kRead);
@@ -54,6 +56,7 @@ Outcome UseMemory(CUdeviceptr address, Bytes bytes, const TextureLevel& shape,
   return {};
 }
 
+// A one-dimensional texture in linear memory.
 Outcome UseLinear(const CUDA_RESOURCE_DESC& resource, const ResourceTables& resources,
                   Texture& texture) {
   const auto& linear = resource.res.linear;
@@ -68,6 +71,7 @@ Outcome UseLinear(const CUDA_RESOURCE_DESC& resource, const ResourceTables& reso
   return UseMemory(linear.devPtr, texels * format->bytes(), shape, resources, texture);
 }
 
+// A two-dimensional texture in pitched linear memory.
 Outcome UsePitched(const CUDA_RESOURCE_DESC& resource, const ResourceTables& resources,
                    Texture& texture) {
   const auto& pitched = resource.res.pitch2D;
@@ -149,10 +153,12 @@ Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, unsigned flags, Texture& t
   return {};
 }
 
+// Integers of 8 and 16 bits may be read as numbers from 0 (or -1) to 1.
 bool IsNarrowInteger(const TexelFormat& format) {
   return !IsFloatingPoint(format.type) && ChannelBytes(format.type) < 4;
 }
 
+// Takes the sampling modes, and refuses combinations that CUDA forbids.
 Outcome Sampling(const CUDA_TEXTURE_DESC& description, Texture& texture) {
   texture.has_normalized_coordinates = HasFlag(description, CU_TRSF_NORMALIZED_COORDINATES);
   texture.has_normalized_values =
