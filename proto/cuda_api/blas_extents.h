@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <limits>
 
-// What a cuBLAS call reaches, worked out from its arguments, and whether these make sense. The
-// client asks before it sends a call and the server asks again, of bytes that anybody may have
-// written; enumerations are therefore plain numbers here (those of cublas_api.h, library_types.h).
+// The memory that a cuBLAS call reaches, derived from the arguments, and checks of the arguments.
+// The client checks before sending a call; the server checks again, as the bytes are untrusted.
+// Enumerations are therefore plain numbers here (as in cublas_api.h, library_types.h).
 namespace torpor::wire {
 
 constexpr bool IsOperation(std::int32_t value) { return value >= 0 && value <= 2; }
@@ -16,7 +16,7 @@ constexpr bool IsGemmAlgorithm(std::int32_t value) {
   return (value >= -1 && value <= 23) || (value >= 99 && value <= 115) || value == 999;
 }
 
-// Bytes of an element of a cudaDataType; 0 where it has no whole number of bytes, or is unknown.
+// Bytes of an element of a cudaDataType; 0 for an unknown type or a fraction of a byte.
 constexpr std::uint64_t DataTypeBytes(std::int32_t type) {
   switch (type) {
     case 3:   // CUDA_R_8I
@@ -45,7 +45,7 @@ constexpr bool IsComputeType(std::int32_t type) {
   return type == 64 || type == 65 || (type >= 68 && type <= 75) || (type >= 77 && type <= 79);
 }
 
-// Bytes of alpha and beta of the Ex functions: they have the compute type, complex where C is.
+// Bytes of alpha and beta of the Ex functions, of the compute type, complex if C is complex.
 constexpr std::uint64_t ScalarBytes(std::int32_t compute_type, std::int32_t c_type) {
   const bool complex = c_type == 4 || c_type == 5;
   switch (compute_type) {
@@ -61,7 +61,7 @@ constexpr std::uint64_t ScalarBytes(std::int32_t compute_type, std::int32_t c_ty
   }
 }
 
-// `plain` for a matrix that is used as it is, `transposed` for one that is not.
+// Returns `plain` for a matrix used as stored, else `transposed`.
 constexpr std::int32_t Oriented(std::int32_t operation, std::int32_t plain,
                                 std::int32_t transposed) {
   return operation == 0 ? plain : transposed;
@@ -70,8 +70,8 @@ constexpr std::int32_t Sided(std::int32_t side, std::int32_t left, std::int32_t 
   return side == 0 ? left : right;
 }
 
-// Rows of a band matrix of so many diagonals below and above the main one; negative if there is no
-// such matrix.
+// Rows of a band matrix with these numbers of diagonals below and above the main one; negative if
+// there is no such matrix.
 constexpr std::int32_t BandRows(std::int32_t below, std::int32_t above) {
   const std::int64_t rows = std::int64_t{below} + above + 1;
   return below < 0 || above < 0 || rows > std::numeric_limits<std::int32_t>::max()
@@ -79,7 +79,7 @@ constexpr std::int32_t BandRows(std::int32_t below, std::int32_t above) {
              : static_cast<std::int32_t>(rows);
 }
 constexpr std::int32_t AtLeastOne(std::int32_t value) { return value < 1 ? 1 : value; }
-// Of an increment.
+// The magnitude of an increment.
 constexpr std::int32_t Magnitude(std::int32_t value) {
   if (value == std::numeric_limits<std::int32_t>::min()) {
     return std::numeric_limits<std::int32_t>::max();
@@ -87,7 +87,7 @@ constexpr std::int32_t Magnitude(std::int32_t value) {
   return value < 0 ? -value : value;
 }
 
-// A product or sum that does not fit is as good as endless: no session owns that much.
+// A product or sum that overflows counts as endless: no session owns as much memory.
 inline constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::uint64_t Times(std::uint64_t a, std::uint64_t b) {
@@ -133,7 +133,7 @@ constexpr std::uint64_t VectorBytes(std::uint64_t element_bytes, std::int32_t n,
   return Times(elements, element_bytes);
 }
 
-// The half of an n x n matrix, its columns one after another.
+// Elements of one half of an n x n matrix, stored column by column.
 constexpr std::uint64_t PackedBytes(std::uint64_t element_bytes, std::int32_t n) {
   if (n <= 0) return 0;
   const auto order = static_cast<std::uint64_t>(n);

@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-// What carrying out a remoted command came to.
+// Results of remoted commands.
 namespace torpor::cuda_api {
 
-// The call's own result in the enumeration of its library (cudaError_t, cublasStatus_t); 0 is
+// The call's result in the enumeration of the library (cudaError_t, cublasStatus_t); 0 is
 // success. A message allocates, so only failures have one.
 struct [[nodiscard]] CallStatus {
   std::int32_t code = 0;
-  std::string message;  // says what, where and what to do; goes to the client's log
+  std::string message;  // the fault, the place and the remedy, for the client's log
 
   bool ok() const { return code == 0; }
 };
@@ -21,7 +21,7 @@ inline CallStatus CallFailed(std::int32_t code, std::string message) {
   return {code, std::move(message)};
 }
 
-// Reused from command to command, so that its buffer is.
+// One object serves command after command, to reuse the buffer.
 struct CallOutcome {
   bool is_sync = false;  // the command wants a Reply
   CallStatus status;

@@ -9,10 +9,10 @@
 #include "proto/cuda_api/cublas_environment.h"
 #include "proto/cuda_api/device_arguments.h"
 
-// One cuBLAS call and its result, made real: used by the generated calls only.
+// Arguments and result of a real cuBLAS call. Used by generated calls only.
 namespace torpor::cuda_api {
 
-// Where a result that is answered is put, aligned for every type.
+// Room for an answered result, aligned for every type.
 class HostResult {
  public:
   template <typename T>
@@ -29,14 +29,14 @@ constexpr cublasPointerMode_t ModeOf(std::uint64_t scalar_address) {
   return scalar_address == 0 ? CUBLAS_POINTER_MODE_HOST : CUBLAS_POINTER_MODE_DEVICE;
 }
 
-// One call of the real library.
+// A call of the real library.
 class CublasInvocation {
  public:
   CublasInvocation(CublasEnvironment& environment, const char* symbol, bool exists,
                    std::uint64_t handle, cublasPointerMode_t mode);
 
   bool ok() const { return real_ != nullptr; }
-  CallStatus refusal() const;  // where not ok
+  CallStatus refusal() const;  // unless ok
   cublasHandle_t handle() const { return real_; }
   CallStatus Done(cublasStatus_t status) const;
 

@@ -6,8 +6,8 @@
 
 namespace torpor::wire {
 
-// Numbers that a cuBLAS call reads where the pointer mode says: by value (host), or the device
-// address where they are.
+// Numbers that a cuBLAS call reads by value (host pointer mode) or from a device address, after the
+// pointer mode.
 template <std::size_t kBytes>
 struct CublasNumbers {
   std::uint64_t address = 0;  // 0: by value

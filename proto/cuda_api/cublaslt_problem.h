@@ -8,8 +8,8 @@
 #include "proto/cuda_api/blas_extents.h"
 #include "proto/cuda_api/cublas_scalar.h"
 
-// A matmul of cuBLASLt as it travels, whether it makes sense, and what memory it reaches. The
-// client asks before it sends one, the server again, of bytes that anybody may have written.
+// A matmul of cuBLASLt in wire form, with checks and the memory that the matmul reaches. The client
+// checks before sending; the server checks again, as the bytes are untrusted.
 namespace torpor::wire {
 
 struct CublasLtProblem {
@@ -25,10 +25,10 @@ struct CublasLtProblem {
   }
 };
 
-// An algorithm as programs hold it: which answer of the heuristic to which preference it was. So
-// whoever has the library can find it again, and no client makes up what the library would trust.
+// An algorithm in the hands of a program: the index of a heuristic's answer to a preference. The
+// server finds the algorithm again, so that a client cannot forge bytes that the library trusts.
 struct CublasLtAlgorithm {
-  std::uint32_t requested = 0;  // 0: none was chosen, the library takes its own
+  std::uint32_t requested = 0;  // 0: the library chooses
   std::uint32_t place = 0;
   LtMatmulPreference preference;
 
@@ -40,7 +40,7 @@ struct CublasLtAlgorithm {
 
 inline constexpr std::uint32_t kMaxLtAlgorithms = 64;
 
-// One answer of the heuristic.
+// An answer of the heuristic.
 struct CublasLtAnswer {
   std::int32_t status = 0;
   float waves = 0;
@@ -60,7 +60,7 @@ constexpr bool LtLayoutIsValid(const LtMatrixLayout& m) {
          static_cast<std::uint64_t>(m.leading) >= contiguous;
 }
 
-// Bytes of `count` runs of `contiguous` elements, `leading` apart; the same `batches` times.
+// Bytes of `count` runs of `contiguous` elements, `leading` apart, in each of `batches` batches.
 constexpr std::uint64_t LtBytes(std::uint64_t element_bytes, std::uint64_t contiguous,
                                 std::uint64_t count, std::uint64_t leading,
                                 std::uint64_t batch_stride, std::int32_t batches) {
@@ -148,8 +148,8 @@ constexpr bool LtProblemIsValid(const CublasLtProblem& p) {
          LtLayoutIsValid(p.c) && LtLayoutIsValid(p.d) && LtShapesAgree(p) && LtEpilogueIsValid(p);
 }
 
-// `p` with no address in it, but what the heuristic looks at: how each is aligned. So the answer
-// for one is good for others.
+// Returns `p` with the alignments of addresses in place of the addresses, as the heuristic looks at
+// alignments only: so one answer serves all such problems.
 constexpr CublasLtProblem LtWithoutAddresses(CublasLtProblem p) {
   constexpr std::uint64_t kWidest = 256;
   for (std::uint64_t* address :

@@ -9,10 +9,10 @@
 #include "proto/cuda_api/call_outcome.h"
 #include "proto/cuda_api/cudnn_environment.h"
 
-// The arguments of one cuDNN call and its result, made real: used by the generated calls only.
+// Arguments and result of a real cuDNN call. Used by generated calls only.
 namespace torpor::cuda_api {
 
-// Keeps a number where cuDNN can read it.
+// Storage from which cuDNN reads a number.
 class HostScalarArgument {
  public:
   explicit HostScalarArgument(const std::array<std::uint8_t, 8>& value) {
@@ -24,7 +24,7 @@ class HostScalarArgument {
   alignas(8) std::array<std::uint8_t, 8> value_{};
 };
 
-// One call of the real library.
+// A call of the real library.
 class CudnnInvocation {
  public:
   CudnnInvocation(CudnnEnvironment& environment, const char* symbol, bool exists,
@@ -40,7 +40,7 @@ class CudnnInvocation {
   }
 
   bool ok() const { return real_ != nullptr && described_; }
-  CallStatus refusal() const;  // where not ok
+  CallStatus refusal() const;  // unless ok
   cudnnHandle_t handle() const { return real_; }
   CallStatus Done(cudnnStatus_t status) const;
 

@@ -12,18 +12,18 @@
 
 namespace torpor::cuda_api {
 
-// What the generated cuDNN calls ask of the executor. Everything they pass on was checked for sense
-// (nvidia/cudnn/shapes.h), not for ownership: that is asked here.
+// The executor's services for generated cuDNN calls. The calls pass arguments that are checked for
+// sense (nvidia/cudnn/shapes.h); implementations check ownership.
 class CudnnEnvironment : public DeviceMemory {
  public:
   // The real library's entry points.
   virtual const CudnnFunctions& functions() const = 0;
 
-  // A real handle on the session's stream, ordered after what that must wait for; null if there is
-  // no library or no such stream.
+  // Returns a real handle on the session's stream, ordered after the work that the stream waits
+  // for; null without the library or the stream.
   virtual cudnnHandle_t BeginCall(std::uint64_t stream) = 0;
 
-  // Real descriptors of these values, the library's until the next BeginCall; null if it refuses.
+  // Return real descriptors of these values, valid until the next BeginCall; null if refused.
   virtual cudnnTensorDescriptor_t Real(const DnnTensor& value) = 0;
   virtual cudnnFilterDescriptor_t Real(const DnnFilter& value) = 0;
   virtual cudnnConvolutionDescriptor_t Real(const DnnConvolution& value) = 0;

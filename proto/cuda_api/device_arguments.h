@@ -7,10 +7,10 @@
 #include "proto/cuda_api/cublas_scalar.h"
 #include "proto/cuda_api/device_memory.h"
 
-// The arguments of a library's call, made real.
+// Arguments of a real call of a library.
 namespace torpor::cuda_api {
 
-// Keeps by-value numbers where cuBLAS can read them, aligned for every type.
+// Storage from which cuBLAS reads numbers by value, aligned for every type.
 class ScalarArgument {
  public:
   template <std::size_t kBytes>
@@ -36,7 +36,7 @@ class ScalarArgument {
 
 class DeviceArgument {
  public:
-  // Nothing is looked at where `bytes` is 0.
+  // Ignores the address if `bytes` is 0.
   DeviceArgument(DeviceMemory& memory, std::uint64_t address, std::uint64_t bytes, Access access);
 
   bool ok() const { return ok_; }

@@ -11,8 +11,8 @@ _HEADER = """\
 
 namespace torpor::wire {{
 
-// Whether the enumerations, sizes and strides of a command are ones that its function accepts.
-// Says nothing of whose handle and memory it names.
+// Whether the function accepts a command's enumerations, sizes and strides. Does not check the
+// ownership of handles and memory.
 {functions}
 }}  // namespace torpor::wire
 """

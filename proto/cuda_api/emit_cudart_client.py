@@ -6,7 +6,7 @@ from surface import Answer, stream_parameter
 _DECLARATIONS = """
 namespace torpor::shim {
 
-// Hand-written, for the generated entries: what cudaGetLastError will tell this thread.
+// Hand-written, for the generated entries: notes the thread's result for cudaGetLastError.
 // Returns `error`.
 cudaError_t RecordError(cudaError_t error);
 
@@ -56,7 +56,7 @@ _RUNTIME_FUNCTIONS = """\
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 namespace torpor::shim {{
 
-// The functions of the runtime that answer, for the libraries that build on them.
+// The supported functions of the runtime, for the libraries on top.
 struct RuntimeFunctions {{
 {members}
 }};

@@ -40,8 +40,8 @@ def handler_header(library):
 
 namespace torpor::cuda_api {{
 
-// Carries out the commands of one session. Ids and addresses in a command are the client's words:
-// the handler checks that they are the session's own. Spans live only as long as the call.
+// Carries out the commands of one session. Ids and addresses in a command are untrusted: the
+// handler checks that the session owns them. Spans are valid during the call only.
 class {prefix}Handler{base} {{
  public:
   {destructor}
@@ -52,9 +52,9 @@ class {prefix}Handler{base} {{
 // Whether the table has a command of this id.
 bool Is{prefix}Call(std::uint32_t call_id);
 {is_work}
-// Decodes one command (`fields`: without its CommandHeader) and has the handler carry it out.
-// `outcome` is overwritten. An error means that the bytes are no such command: the handler was not
-// called, and the client is broken or hostile. How the call itself went is in `outcome`.
+// Decodes one command (`fields`: without the CommandHeader) and has the handler carry it out.
+// Overwrites `outcome` with the call's result. An error means that the bytes are no such command:
+// the handler was not called, and the client is broken or hostile.
 absl::Status Dispatch{prefix}({prefix}Handler& handler, std::uint32_t call_id,
                               std::span<const std::uint8_t> fields, CallOutcome& outcome);
 

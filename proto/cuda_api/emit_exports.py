@@ -10,7 +10,7 @@ _OVERRIDES = """\
 
 {includes}
 
-// The entry points that are written by hand, exported by these declarations.
+// Hand-written entry points, exported by these declarations.
 #pragma GCC visibility push(default)
 extern "C" {{
 {prototypes}

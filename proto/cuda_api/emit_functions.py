@@ -8,7 +8,7 @@ _HEADER = """\
 
 namespace torpor::cuda_api {{
 
-// {name} as it was found at run time. What the library lacks stays null.
+// {name}, looked up at run time. Functions missing in the library stay null.
 struct {prefix}Functions {{
 {members}
 }};

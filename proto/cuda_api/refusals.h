@@ -4,12 +4,12 @@
 
 #include "proto/cuda_api/call_outcome.h"
 
-// Why the call of a library is not made; `code` is of the library's own statuses.
+// Reasons for not making a library's call; `code` is a status of the library.
 namespace torpor::cuda_api {
 
 CallStatus NonsenseArguments(std::int32_t code, const char* symbol);
 CallStatus ForeignMemory(std::int32_t code, const char* symbol);
-// It reads addresses in device memory, which are the client's where the GPU knows others.
+// The call reads addresses in device memory, and the GPU's addresses differ from the client's.
 CallStatus AddressesInMemory(std::int32_t code, const char* symbol);
 
 }  // namespace torpor::cuda_api

@@ -8,13 +8,13 @@
 #include "proto/cuda_api/call_outcome.h"
 #include "proto/wire/codec.h"
 
-// What every generated case of a dispatch does.
+// The common part of all generated cases of a dispatch.
 namespace torpor::cuda_api {
 
 absl::Status UnknownCall(std::uint32_t call_id);
 absl::Status MalformedCall(std::uint32_t call_id, std::size_t bytes);
 
-// `method`: a member of the handler, or a function that takes it first.
+// `method`: a member of the handler, or a function with the handler as the first parameter.
 template <typename Command, typename Handler, typename Method>
 absl::Status RunStream(Handler& handler, Method method, std::span<const std::uint8_t> fields,
                        CallOutcome& outcome) {

@@ -11,10 +11,10 @@
 // The frames of an Execution stream.
 //
 // Client to executor: a BatchHeader and then commands, each a CommandHeader and the fields of
-// its call (generated from the call table), all 8-byte aligned. The first frame of a stream holds
-// one kAttach command. A command of order class SYNC ends its batch and is answered by one
-// Reply, before which there may be kOutput frames; STREAM commands are never answered. The executor
-// executes a stream's commands in order.
+// the call (generated from the call table), all 8-byte aligned. The first frame of a stream holds
+// one kAttach command. A command of order class SYNC ends the batch and gets one Reply, maybe with
+// kOutput frames before; STREAM commands get no answer. The executor executes the commands of a
+// stream in order.
 //
 // Ids of streams, events, modules, kernels and library handles are minted by the client, are
 // unique within the session, never reused, and are the same on every executor: on a new executor
@@ -24,14 +24,14 @@ namespace torpor::wire {
 inline constexpr std::uint32_t kMaxFrameBytes = 4u << 20;
 
 struct BatchHeader {
-  std::uint64_t lease_id = 0;  // refused unless it is the session's current lease
+  std::uint64_t lease_id = 0;  // the batch is refused unless this is the session's current lease
   std::uint32_t command_count = 0;
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(BatchHeader) == 16);
 
 struct CommandHeader {
-  std::uint32_t call_id = 0;     // of the call table; ids below 64 are this file's
+  std::uint32_t call_id = 0;     // of the call table; ids below 64 are ProtocolCall
   std::uint32_t size_bytes = 0;  // header included, a multiple of 8
 };
 static_assert(sizeof(CommandHeader) == 8);
@@ -40,8 +40,8 @@ static_assert(sizeof(CommandHeader) == 8);
 enum class ProtocolCall : std::uint32_t {
   kAttach = 1,  // SYNC, first on a stream: Attach -> Reply
   kDrain = 2,   // SYNC: waits for all the session's work; the reply's result is a DrainReply
-  // Executor to client, not an answer, ahead of the Reply of a call that waited for kernels: what
-  // they printed is its result, what the driver says of them its message.
+  // Executor to client, before the Reply of a call that waited for kernels: the kernels' output as
+  // the result, the driver's remarks as the message. Not an answer.
   kOutput = 3,
 };
 
@@ -76,13 +76,13 @@ struct DrainReply {
   }
 };
 
-// Executor to client: one frame an answered command, in the order of the commands, and kOutput
-// frames between them.
+// Executor to client: one frame per answered command, in the order of the commands, with kOutput
+// frames in between.
 struct Reply {
-  std::uint32_t call_id = 0;  // of the command that it answers
+  std::uint32_t call_id = 0;  // of the answered command
   std::int32_t status = 0;    // the call's own result: cudaError_t, cublasStatus_t, ...
-  // The first error of an earlier asynchronous call that was not reported yet (cudaError_t), and
-  // whether it is sticky: the session's context is lost.
+  // The first unreported error of an earlier asynchronous call (cudaError_t), and whether the error
+  // is sticky: the session's context is lost.
   std::int32_t async_error = 0;
   std::uint32_t async_error_is_sticky = 0;
   std::string message;               // of the error, for the client's log

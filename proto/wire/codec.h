@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <vector>
 
-// The packed encoding of everything the client shim exchanges with the daemon: fields one after
+// The packed encoding of all messages between the client shim and the daemon: fields one after
 // another, each padded to 8 bytes, little endian. A message is a struct with
 //   template <typename V> void Visit(V& v) { v(a); v(b); ... }
-// which serves Writer and Reader alike, so that the two cannot disagree.
+// which serves both Writer and Reader, so that the two cannot disagree.
 namespace torpor::wire {
 
 inline constexpr std::size_t kAlignment = 8;
@@ -58,7 +58,7 @@ class Writer {
   template <typename T>
   requires requires(T& t, Writer& w) { t.Visit(w); }
   void operator()(const T& message) {
-    const_cast<T&>(message).Visit(*this);  // Visit only reads when it is given a Writer
+    const_cast<T&>(message).Visit(*this);  // Visit with a Writer only reads
   }
 
  private:
@@ -75,8 +75,8 @@ class Writer {
   std::vector<std::uint8_t>& out_;
 };
 
-// Reads from bytes that anybody may have written: every length is checked against what is left.
-// After the first fault `ok()` is false and every further field reads as zero or empty.
+// Reads untrusted bytes: checks every length against the remaining bytes. After the first fault
+// `ok()` is false and every later field reads as zero or empty.
 class Reader {
  public:
   explicit Reader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
@@ -99,7 +99,7 @@ class Reader {
     const std::span<const std::uint8_t> bytes = TakeSized();
     value.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  // Borrows: the view lives as long as the bytes that the reader was given.
+  // Borrows: the view is valid as long as the reader's bytes.
   void operator()(std::span<const std::uint8_t>& value) { value = TakeSized(); }
   template <typename T>
   void operator()(std::vector<T>& values) {
@@ -112,7 +112,7 @@ class Reader {
     } else {
       std::uint64_t count = 0;
       (*this)(count);
-      // Every element takes at least one word, so a count beyond that is a lie.
+      // Every element takes at least one word, so that a larger count is malformed.
       if (count > rest_.size() / kAlignment) return Fail();
       values.reserve(count);
       for (std::uint64_t i = 0; i < count && ok_; ++i) (*this)(values.emplace_back());
@@ -147,7 +147,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// The fields of `message`, where a buffer of their own does not matter.
+// Returns the fields of `message` in a new buffer.
 template <typename Message>
 std::vector<std::uint8_t> Encoded(const Message& message) {
   std::vector<std::uint8_t> fields;

@@ -9,33 +9,33 @@
 
 #include "proto/wire/codec.h"
 
-// What a session (client shim) and torpord say to each other on the Control stream. A frame is
-// a u64 message type, the index in the variant below, followed by the message's fields.
+// Messages between a session (client shim) and torpord on the Control stream. A frame is a u64
+// message type, the index in the variant below, followed by the message's fields.
 //
 // The order of a session's life:
 //   client  Hello                      ->  daemon opens the session on every executor
 //   daemon  HelloReply                 ->  client reserves the addresses, maps the shared memory
 //   client  HelloAck                   (not ok: the daemon closes the session)
 //   client  LeaseRequest               a call needs a GPU and there is no lease
-//   daemon  LeaseGrant                 explicit (a request came) or implicit (was asked for)
+//   daemon  LeaseGrant                 explicit (a request came) or implicit (on demand)
 //   client  LeaseAck                   only then does the router forward the request
-//   daemon  LeaseRevoke                explicit: the request is over; implicit: somebody waits
+//   daemon  LeaseRevoke                explicit: the request is over; implicit: others wait
 //   client  LeaseReturned              all batches flushed, the executor drained
 //   daemon  LeaseLost                  the executor died; calls of this lease fail
-// A program that sees several devices opens a session for each: the first as above; a further one
-// when it first uses the device, with a DeviceHello that names the first. A program that only asks
-// which devices there are says Inquiry in place of all that and has no session.
+// A program that sees several devices opens a session for each: the primary session as above, and a
+// secondary session at the first use of another device, with a DeviceHello that names the primary
+// session. A program that only lists devices sends an Inquiry instead and has no session.
 // Requests with a request_id get exactly one reply with the same id, in any order.
 namespace torpor::wire {
 
-// Of everything that crosses a process, the call table included. It grows with a release in which a
-// message or a command has got other fields, since both sides refuse what they cannot decode whole;
-// new commands do not need it. What says that the versions differ stays as it is in all of them:
-// Hello, and a HelloReply that refuses.
+// Version of all messages between processes, the call table included. Grows with a release that
+// changes fields of a message or command, since both sides refuse bytes that do not decode whole;
+// new commands do not need a new version. Hello, and a HelloReply that refuses, are the same in all
+// versions, as both report a difference of versions.
 inline constexpr std::uint32_t kProtocolVersion = 3;
-inline constexpr int kMaxDevices = 16;  // that one program sees
+inline constexpr int kMaxDevices = 16;  // of one program
 
-// A device as the client presents it to its program.
+// A device as presented to the program.
 struct DeviceDescription {
   std::string name;
   std::array<std::uint8_t, 16> uuid{};
@@ -52,7 +52,7 @@ struct DeviceDescription {
 
 struct Hello {
   std::uint32_t protocol_version = kProtocolVersion;
-  std::string token;  // names the function; empty is allowed only where the daemon says so
+  std::string token;  // names the function; may be empty if the daemon allows
   std::uint64_t process_id = 0;
   std::string program;  // for logs
 
@@ -62,12 +62,12 @@ struct Hello {
   }
 };
 
-// In place of Hello, for a further device of a process.
+// In place of Hello, opens a secondary session of a process.
 struct DeviceHello {
   Hello hello;
-  std::uint64_t first_session = 0;  // the process's, with its key
+  std::uint64_t first_session = 0;  // the process's primary session, with the key
   std::array<std::uint8_t, 16> first_key{};
-  std::int32_t device = 0;  // index in the first session's HelloReply::devices; not 0
+  std::int32_t device = 0;  // index in the primary session's HelloReply::devices; not 0
 
   template <typename V>
   void Visit(V& v) {
@@ -77,7 +77,7 @@ struct DeviceHello {
 
 // A refusal ends behind `message`.
 struct HelloReply {
-  std::int32_t error = 0;  // cudaError_t; 0, or the session is not open and `message` says why
+  std::int32_t error = 0;  // cudaError_t; not 0: not open, for the reason in `message`
   std::string message;
   std::uint64_t session_id = 0;
   std::array<std::uint8_t, 16> session_key{};  // shown to executors and the descriptor socket
@@ -87,7 +87,7 @@ struct HelloReply {
   std::uint64_t device_bytes = 0;
   std::uint64_t memory_limit = 0;          // bytes the session's function may allocate
   std::uint64_t host_base = 0;             // map the host arena here
-  std::uint64_t host_bytes = 0;            // 0 for a further device: the first session's serves all
+  std::uint64_t host_bytes = 0;            // 0 for a secondary session
   std::uint64_t window_bytes = 0;          // completion page and payload ring, anywhere
   std::vector<DeviceDescription> devices;  // what cudaGetDeviceCount counts
   bool is_emulated = false;                // the devices run PTX, no machine code
@@ -103,8 +103,8 @@ struct HelloReply {
   }
 };
 
-// In place of Hello: what are the function's devices? Answered by an InquiryReply, or by a
-// HelloReply that refuses; then the daemon closes the connection.
+// In place of Hello, asks for the function's devices. The daemon answers with an InquiryReply, or
+// with a HelloReply that refuses, and closes the connection.
 struct Inquiry {
   Hello hello;
 
@@ -115,8 +115,8 @@ struct Inquiry {
 };
 
 struct InquiryReply {
-  std::vector<DeviceDescription> devices;  // as a HelloReply has them
-  std::vector<std::uint64_t> free_bytes;   // of each: what its total_bytes leave to allocate
+  std::vector<DeviceDescription> devices;  // as in a HelloReply
+  std::vector<std::uint64_t> free_bytes;   // of each device: bytes left to allocate
   bool is_emulated = false;
 
   template <typename V>
@@ -203,7 +203,7 @@ struct Malloc {
   }
 };
 
-// The caller has synchronised: nothing that runs uses the memory any more.
+// The caller has synchronised: no running work uses the memory any more.
 struct Free {
   std::uint64_t request_id = 0;
   std::uint64_t address = 0;
@@ -268,7 +268,7 @@ struct MemGetInfoReply {
   }
 };
 
-// Lets other processes of the function open the device memory of which `address` is the begin.
+// Lets other processes of the function open the device memory that begins at `address`.
 struct ShareMemory {
   std::uint64_t request_id = 0;
   std::uint64_t address = 0;
@@ -283,7 +283,7 @@ struct ShareMemoryReply {
   std::uint64_t request_id = 0;
   std::int32_t error = 0;  // cudaError_t
   std::string message;
-  std::array<std::uint8_t, 16> token{};  // the same each time, as long as the memory is allocated
+  std::array<std::uint8_t, 16> token{};  // constant while the memory is allocated
 
   template <typename V>
   void Visit(V& v) {
@@ -291,8 +291,8 @@ struct ShareMemoryReply {
   }
 };
 
-// Opens what another process of the function has shared. Once a process, whatever its devices: its
-// first session says it.
+// Opens device memory that another process of the function has shared. Sent once per process, by
+// the primary session, whatever the device.
 struct OpenMemory {
   std::uint64_t request_id = 0;
   std::uint64_t owner_session = 0;
@@ -309,8 +309,8 @@ struct OpenMemoryReply {
   std::uint64_t request_id = 0;
   std::int32_t error = 0;  // cudaError_t
   std::string message;
-  std::uint64_t bytes = 0;       // from the address on, which is the owner's and everybody's
-  std::int32_t device = 0;       // on which it is, as the function counts them
+  std::uint64_t bytes = 0;       // from the address on, the same address in all processes
+  std::int32_t device = 0;       // of the memory, as the function counts devices
   std::uint64_t range_base = 0;  // the owner's addresses: keep them free
   std::uint64_t range_bytes = 0;
 
@@ -350,8 +350,8 @@ std::vector<std::uint8_t> EncodeMessage(const Message& message) {
   return bytes;
 }
 
-// False where the bytes are not exactly one message of a known type; `message` is then
-// unspecified.
+// Decodes one message. Returns false if the bytes are not exactly one message of a known type;
+// `message` is unspecified then.
 template <typename Message, std::size_t... I>
 bool DecodeMessage(std::span<const std::uint8_t> bytes, Message& message,
                    std::index_sequence<I...>) {

@@ -3,10 +3,10 @@
 #include <array>
 #include <cstdint>
 
-// Memory files cannot travel over gRPC: torpord, which creates them all, hands them out over a
-// Unix socket of its own (SOCK_SEQPACKET). One request a connection is enough, more are allowed:
-// the client sends a DescriptorRequest, torpord answers a DescriptorReply with the descriptor in
-// an SCM_RIGHTS control message if error is 0.
+// Memory files cannot travel over gRPC: torpord, which creates all files, hands descriptors out
+// over a separate Unix socket (SOCK_SEQPACKET). For each request, of which a connection may carry
+// many, the client sends a DescriptorRequest, and torpord answers a DescriptorReply with the
+// descriptor in an SCM_RIGHTS control message if error is 0.
 namespace torpor::wire {
 
 enum class SharedMemory : std::uint32_t {
@@ -15,13 +15,13 @@ enum class SharedMemory : std::uint32_t {
   kImage = 3,  // for executors only (torpord knows them by SO_PEERCRED): the image of the session's
                // device memory, sparse; the byte at offset x is the byte at device address
                // device_base + x
-  kBlockStates = 4,  // for executors only: what is known of each block of kImageBlockBytes of the
+  kBlockStates = 4,  // for executors only: the state of each block of kImageBlockBytes of the
                      // image (memory/block_states.h), 8 bytes a block
 };
 
-// A session's image, a multiple of this, is compared with the GPU's memory block by block. A hash
-// of 1/8192 of the image's size is cheap to keep, and one changed byte costs a copy of no more than
-// 64 KiB.
+// Size of the blocks in which a session's image, a multiple of this size, is compared with the
+// GPU's memory. Hashes take 1/8192 of the image's size, and one changed byte costs a copy of at
+// most 64 KiB.
 inline constexpr std::uint64_t kImageBlockBytes = 64 << 10;
 
 struct DescriptorRequest {
@@ -34,7 +34,7 @@ struct DescriptorRequest {
 struct DescriptorReply {
   std::int32_t error = 0;  // errno
   std::uint32_t reserved = 0;
-  std::uint64_t bytes = 0;  // the file's size; it is sealed against shrinking and growing
+  std::uint64_t bytes = 0;  // size of the file, which is sealed against shrinking and growing
 };
 
 }  // namespace torpor::wire

@@ -7,15 +7,15 @@
 #include "base/units.h"
 
 // The layout of a session's shared window: a completion page that executors write and the client
-// reads, and behind it the payload ring. It belongs to the session and moves with it from
-// executor to executor; only the executor that holds the session's lease writes it.
+// reads, followed by the payload ring. The window belongs to the session and moves with the session
+// from executor to executor; only the executor with the session's lease writes.
 namespace torpor::wire {
 
 inline constexpr Bytes kCompletionPageBytes = 64 * kKiB;
 inline constexpr std::size_t kCompletionSlots = 8000;
 
 struct CompletionPage {
-  // cudaError_t of the session's sticky error, 0 while there is none.
+  // cudaError_t of the session's sticky error; 0: no sticky error.
   std::atomic<std::uint32_t> sticky_error;
   std::uint32_t reserved[15];
   // Slots are allotted by the client. A command that carries (slot, value) makes the executor
@@ -26,11 +26,11 @@ struct CompletionPage {
 static_assert(sizeof(CompletionPage) <= kCompletionPageBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// Where a command's bulk bytes are.
+// The place of a command's bulk bytes.
 enum class Payload : std::uint32_t {
   kInline = 0,  // in the command itself
   kWindow = 1,  // at an offset in the window's ring (offset from the window's begin)
-  kArena = 2,   // in the host arena (offset from its begin): pinned memory of the program
+  kArena = 2,   // in the host arena (offset from the arena's begin): pinned memory
 };
 
 }  // namespace torpor::wire
