@@ -63,6 +63,7 @@ using Real = typename RealType<T>::type;
 template <typename T>
 inline constexpr bool kIsComplex = !std::is_same_v<T, Real<T>>;
 
+// Conjugates complex numbers; returns real numbers unchanged.
 template <typename T>
 T Conjugate(T value) {
   if constexpr (kIsComplex<T>) {
@@ -101,6 +102,7 @@ bool AreValid(Modes... modes) {
 // Whether `leading` is a legal leading dimension of a matrix with `rows` rows.
 inline bool IsLeading(int leading, int rows) { return leading >= std::max(rows, 1); }
 
+// Translate enumerations of cuBLAS to CBLAS.
 inline CBLAS_TRANSPOSE ToCblas(cublasOperation_t op) {
   if (op == CUBLAS_OP_N) return CblasNoTrans;
   return op == CUBLAS_OP_T ? CblasTrans : CblasConjTrans;

@@ -8,6 +8,7 @@
 // The functions of cudnnActivationMode_t and their derivatives, for float and double.
 namespace torpor::emulator {
 
+// The logistic function.
 template <typename T>
 T Sigmoid(T x) {
   return 1 / (1 + std::exp(-x));

@@ -11,6 +11,7 @@
 namespace torpor::emulator {
 namespace {
 
+// Types in which graphs are computed.
 bool IsFloating(std::int32_t type) {
   return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE || type == CUDNN_DATA_HALF ||
          type == CUDNN_DATA_BFLOAT16;
@@ -41,6 +42,7 @@ class Execution {
   Execution(const DnnGraph& graph, const std::vector<void*>& addresses)
       : graph_(graph), addresses_(addresses), values_(graph.tensors.size()) {}
 
+  // Executes the operations in order and stores the results that are not virtual.
   void Run() {
     for (const DnnGraphOperation& o : graph_.operations) {
       std::vector<T> made = DnnIsConvolution(o.kind) ? Convolve(o) : Apply(o);
@@ -59,6 +61,7 @@ class Execution {
     return values_[place];
   }
 
+  // Scales the product by alpha and adds beta times the old values.
   std::vector<T> Convolve(const DnnGraphOperation& o) {
     std::vector<T> made = Product(o);
     const std::vector<T>* const kept = o.beta == 0 ? nullptr : &ValuesOf(DnnMadeBy(o));
@@ -69,6 +72,7 @@ class Execution {
     return made;
   }
 
+  // A convolution or one of its gradients, unscaled.
   std::vector<T> Product(const DnnGraphOperation& o) {
     const ConvolutionShape shape = ShapeOf(graph_, o);
     switch (o.kind) {
@@ -138,6 +142,7 @@ const char* DnnGraphObstacle(const DnnGraph& graph) {
   return nullptr;
 }
 
+// Computes in double if any tensor is double, else in float.
 void ExecuteGraph(const DnnGraph& graph, const std::vector<void*>& addresses) {
   const bool in_double = std::any_of(
       graph.tensors.begin(), graph.tensors.end(),

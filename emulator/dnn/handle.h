@@ -45,6 +45,7 @@ inline cudnnStatus_t CheckTensors(std::initializer_list<const DnnTensor*> tensor
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Whether the tensors have equal dimensions; types and strides may differ.
 inline bool HaveOneShape(const DnnTensor& a, const DnnTensor& b) {
   return a.rank == b.rank && a.dims == b.dims;
 }

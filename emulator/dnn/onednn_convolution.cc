@@ -36,6 +36,7 @@ memory::desc Any(const Dims& dims) {
   return {dims, memory::data_type::f32, memory::format_tag::any};
 }
 
+// The shapes of a convolution as oneDNN describes them; groups are a dimension of the filter.
 struct Shapes {
   explicit Shapes(const ConvolutionShape& s) {
     const int rank = s.convolution.rank;
@@ -72,6 +73,7 @@ class Execution {
  public:
   Execution() : stream_(Engine()) { omp_set_num_threads(LibraryThreads()); }
 
+  // Passes an operand to the primitive, reordered if the primitive wants another order.
   void Give(int argument, const Dims& dims, const std::vector<float>& values,
             const memory::desc& wanted) {
     memory dense(Dense(dims), Engine(), const_cast<float*>(values.data()));
@@ -84,6 +86,7 @@ class Execution {
     arguments_.insert_or_assign(argument, reordered);
   }
 
+  // Executes the primitive, waits, and returns the dense result.
   std::vector<float> Run(const dnnl::primitive& primitive, int argument, const Dims& dims,
                          const memory::desc& made) {
     memory result(made, Engine());
@@ -102,6 +105,7 @@ class Execution {
   std::unordered_map<int, memory> arguments_;
 };
 
+// The backward primitives need the forward descriptor as a hint.
 dnnl::convolution_forward::primitive_desc ForwardDescriptor(const Shapes& s) {
   return {{dnnl::prop_kind::forward_training, kAlgorithm, Any(s.x), Any(s.w), Any(s.y), s.strides,
            s.dilates, s.left, s.right},

@@ -8,6 +8,7 @@
 // The functions of cudnnPointwiseMode_t, for float and double.
 namespace torpor::emulator {
 
+// ReLU with bounds and a slope below the lower bound.
 template <typename T>
 T ClippedRelu(const DnnPointwise& p, T x) {
   const auto lower = static_cast<T>(p.lower_clip);

@@ -36,6 +36,7 @@ void AddProduct(CBLAS_TRANSPOSE op_a, Matrix<const T> a, CBLAS_TRANSPOSE op_b, M
                     size(c.columns));
 }
 
+// Sets every row to `row`, a bias, or to zeros for null.
 template <typename T>
 void SetRows(Matrix<T> to, const T* row) {
   for (std::size_t i = 0; i < to.rows; ++i) {
@@ -47,6 +48,7 @@ void SetRows(Matrix<T> to, const T* row) {
   }
 }
 
+// Adds all rows to `row`, the gradient of a bias; null means that there is none.
 template <typename T>
 void AddRows(Matrix<const T> from, T* row) {
   if (row == nullptr) return;
@@ -175,6 +177,7 @@ class PseudoLayer {
   }
 
  private:
+  // Makes `values` a matrix with a row for each vector of the sequences.
   Matrix<T> Room(std::vector<T>& values, std::size_t columns) const {
     values.assign(steps_ * batch_ * columns, T(0));
     return {values.data(), steps_ * batch_, columns};
@@ -195,6 +198,7 @@ class PseudoLayer {
       if (step < LengthOf(i)) visit(i, step * batch_ + i);
     }
   }
+  // Whether the cell of sequence `i` starts from the initial state at this step.
   bool IsFirst(std::size_t step, std::size_t i) const {
     return is_backwards() ? step + 1 == LengthOf(i) : step == 0;
   }
@@ -211,6 +215,7 @@ class PseudoLayer {
                             : trace.cells.data() + RowBefore(step, i) * places_.hidden();
   }
 
+  // One step of the cell of one sequence; the trace keeps the values for the gradient.
   void Step(T* gates, const T* from_state, std::size_t i, std::size_t row, const States<T>& states,
             DirectionTrace<T>& trace, T* hidden) const {
     const std::size_t n = places_.hidden();
@@ -247,6 +252,7 @@ class PseudoLayer {
     return d_hidden;
   }
 
+  // The gradient of one step of one sequence.
   void Slopes(std::size_t step, std::size_t i, std::size_t row, const DirectionTrace<T>& trace,
               const States<const T>& given, const T* before, const T* d_hidden,
               const States<T>& d_states, T* slopes, T* state_slopes) const {
@@ -282,6 +288,7 @@ struct Shape {
         vectors(static_cast<std::size_t>(s.x.max_steps) * batch) {}
 
   std::size_t output_size() const { return places.projection() * places.directions(); }
+  // The states of pseudo layer `p` among all states.
   template <typename T, typename Values>
   States<T> StatesOf(std::size_t p, Values& values) const {
     const std::size_t hidden = batch * places.projection();
@@ -311,6 +318,7 @@ std::vector<T> DropOut(double probability, std::mt19937_64& random, std::vector<
 
 }  // namespace
 
+// Layers run one after another; the output of a layer, after dropout, is the next layer's input.
 template <typename T>
 RecurrentValues<T> RecurrentForward(const DnnRnnShapes& shapes, const std::vector<T>& weights,
                                     const RecurrentValues<T>& given, std::uint64_t seed,
@@ -339,6 +347,7 @@ RecurrentValues<T> RecurrentForward(const DnnRnnShapes& shapes, const std::vecto
   return values;
 }
 
+// Layers run in reverse order, from the traces of the forward pass.
 template <typename T>
 RecurrentValues<T> RecurrentBackward(const DnnRnnShapes& shapes, const std::vector<T>& weights,
                                      const RecurrentValues<T>& given,

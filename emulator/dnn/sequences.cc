@@ -8,6 +8,7 @@
 namespace torpor::emulator {
 namespace {
 
+// Contiguous elements as a tensor of one dimension.
 DnnTensor Line(std::int32_t type, std::size_t count) {
   return {.type = type, .rank = 1, .dims = {static_cast<std::int32_t>(count)}, .strides = {1}};
 }
@@ -60,6 +61,7 @@ std::vector<T> LoadSequences(const DnnRnnData& shape, const void* data) {
   return values;
 }
 
+// Elements outside the sequences keep their old values unless there is a filling.
 template <typename T>
 void StoreSequences(const DnnRnnData& shape, void* data, const std::vector<T>& values) {
   const auto size = static_cast<std::size_t>(shape.vector_size);

@@ -10,6 +10,7 @@
 namespace torpor::emulator {
 namespace {
 
+// Rounds to nearest even and clamps to the range of the integer.
 template <typename Integer>
 Integer Saturated(double value) {
   return static_cast<Integer>(std::clamp(std::nearbyint(value),
@@ -49,6 +50,7 @@ void LoadRow(const void* data, std::int32_t type, std::int64_t first, std::int64
   }
 }
 
+// Stores `count` values, converted to `type`, `stride` elements apart.
 template <typename T>
 void StoreRow(void* data, std::int32_t type, std::int64_t first, std::int64_t stride,
               std::int64_t count, const T* from) {
@@ -134,6 +136,7 @@ std::vector<T> LoadTensor(const DnnTensor& tensor, const void* data) {
   return values;
 }
 
+// Works row by row, so that beta needs no copy of the whole tensor.
 template <typename T>
 void StoreTensor(const DnnTensor& tensor, void* data, const std::vector<T>& values, double alpha,
                  double beta) {

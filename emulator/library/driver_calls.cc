@@ -7,6 +7,7 @@
 namespace torpor::emulator {
 namespace {
 
+// Looks a function up; returns false if the library lacks it.
 template <typename Function>
 bool Find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));

@@ -13,6 +13,7 @@ std::uint64_t Plus(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+// The absolute value; correct for INT64_MIN, too.
 std::uint64_t Magnitude(std::int64_t value) {
   const auto bits = static_cast<std::uint64_t>(value);
   return value < 0 ? 0 - bits : bits;

@@ -8,6 +8,7 @@
 namespace torpor::emulator {
 namespace {
 
+// Exact: every half is a float.
 float ToFloat(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half} >> 15 << 31;
   const std::uint32_t exponent = half >> 10 & 0x1f;
@@ -20,6 +21,7 @@ float ToFloat(std::uint16_t half) {
   return std::bit_cast<float>(sign | wide_exponent << 23 | fraction << 13);
 }
 
+// Rounds to nearest even; numbers of at least 65520 become infinite.
 std::uint16_t ToHalf(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000;
@@ -57,6 +59,7 @@ __attribute__((target("avx,f16c"))) std::size_t NarrowEights(const float* from, 
   return i;
 }
 
+// Whether the CPU converts halves itself.
 bool HasF16c() {
   static const bool has = __builtin_cpu_supports("avx2") != 0;  // every such CPU has F16C too
   return has;

@@ -10,6 +10,7 @@ namespace {
 
 using Work = std::function<void()>;
 
+// Runs on the stream's thread, where an exception would end the process.
 void RunWork(void* data) {
   const std::unique_ptr<Work> work(static_cast<Work*>(data));
   try {
@@ -36,6 +37,7 @@ bool FindMapping(const DriverCalls& driver, std::uint64_t address, std::uint64_t
 
 }  // namespace
 
+// Walks over adjacent mappings, each of which must allow the access.
 bool Accessible(const DriverCalls& driver, const Extent& extent) {
   if (extent.bytes == 0) return true;
   std::uint64_t address = reinterpret_cast<std::uint64_t>(extent.address);

@@ -18,17 +18,20 @@
 namespace torpor::emulator {
 namespace {
 
+// Returns the value of an environment variable, or an empty text.
 std::string_view Variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string_view() : value;
 }
 
+// Rounded down to the unit of GPU memory; 1 GiB if the kernel does not tell.
 Bytes HalfOfHostMemory() {
   struct sysinfo info {};
   if (sysinfo(&info) != 0) return kGiB;
   return RoundDown(Bytes{info.totalram} * info.mem_unit / 2, kMinGpuMemory);
 }
 
+// The description of a node from a file is the file's text.
 NodeResult<DescribedNode> NodeOfFile(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -68,6 +71,7 @@ NodeResult<unsigned> GpuCount() {
   return *count;
 }
 
+// The memory of each GPU, by default an equal share of half of the host's memory.
 NodeResult<Bytes> MemoryOfEachOf(unsigned gpus) {
   constexpr const char* kName = "TORPOR_EMULATOR_MEMORY";
   const std::string_view text = Variable(kName);
@@ -92,6 +96,7 @@ NodeResult<unsigned> ComputeCapability() {
   return static_cast<unsigned>(std::lround(*capability * 10));
 }
 
+// The description of the node sums up the values of the variables.
 NodeResult<DescribedNode> NodeOfVariables() {
   const auto count = GpuCount();
   if (!count.ok()) return count.failure();

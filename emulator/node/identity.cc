@@ -12,12 +12,15 @@ namespace {
 // A bus number has room for so many groups of kMaxGpusOfSwitch, the first being the host's own.
 constexpr unsigned kGroupsOfDomain = 0x100 / kMaxGpusOfSwitch - 1;
 
+// Whether two GPUs are behind one switch; a GPU without a switch is a group of its own.
 bool SameGroup(const GpuSpec& a, const GpuSpec& b) {
   return a.place == b.place || (a.pcie_switch && a.pcie_switch == b.pcie_switch);
 }
 
 }  // namespace
 
+// The GPUs of a group have consecutive buses from a multiple of 16 on, so that addresses tell which
+// GPUs share a switch.
 PciAddress PciAddressOf(const Topology& topology, unsigned place) {
   const GpuSpec& gpu = topology.gpus[place];
   unsigned group = 0;  // groups that begin before this GPU's does
@@ -45,6 +48,7 @@ std::string ToText(PciAddress address) {
   return text;
 }
 
+// Hashes the numbers that determine the speed of the path to the host.
 std::uint32_t LinkSignature(const Topology& topology, unsigned place) {
   const GpuSpec& gpu = topology.gpus[place];
   const double switch_gbps = gpu.pcie_switch ? topology.switches[*gpu.pcie_switch].gbps : 0;
@@ -58,6 +62,7 @@ std::uint32_t LinkSignature(const Topology& topology, unsigned place) {
   return hash;
 }
 
+// Counts the distinct numbers of links that are better than this pair's.
 unsigned PeerRank(const Topology& topology, unsigned place, unsigned peer) {
   const unsigned links = topology.nvlinks.Between(place, peer);
   std::set<unsigned> better;

@@ -13,6 +13,7 @@ KernelTimes::KernelTimes(const Topology& topology) {
   }
 }
 
+// Remembers answers: matching globs costs more than a launch.
 std::optional<Duration> KernelTimes::Of(const std::string& kernel) {
   if (entries_.empty()) return std::nullopt;
   std::lock_guard lock(mutex_);
@@ -21,6 +22,7 @@ std::optional<Duration> KernelTimes::Of(const std::string& kernel) {
   return known->second;
 }
 
+// The first pattern that matches counts.
 std::optional<Duration> KernelTimes::Match(const std::string& kernel) const {
   for (const Entry& entry : entries_) {
     if (fnmatch(entry.pattern.c_str(), kernel.c_str(), 0) == 0) return entry.duration;

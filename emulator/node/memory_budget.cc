@@ -25,6 +25,7 @@ class RobustLock {
 
 }  // namespace
 
+// Looks for dead processes only if the memory does not suffice.
 bool MemoryBudget::Take(Bytes size) {
   const RobustLock lock(node_.state().memory.mutex);
   if (TakeLocked(size)) return true;
@@ -32,6 +33,7 @@ bool MemoryBudget::Take(Bytes size) {
   return TakeLocked(size);
 }
 
+// Call with the memory's mutex held.
 bool MemoryBudget::TakeLocked(Bytes size) {
   const Bytes used = Used();
   if (used > total_ || size > total_ - used) return false;
@@ -39,6 +41,7 @@ bool MemoryBudget::TakeLocked(Bytes size) {
   return true;
 }
 
+// Needs no lock: a process changes only its own number.
 void MemoryBudget::Return(Bytes size) {
   node_.state().memory.taken[place_][node_.slot()].fetch_sub(size, std::memory_order_relaxed);
 }

@@ -16,6 +16,7 @@ void Clear(ModelledWorkCounters& counters) {
   counters.real_ns.store(0, kRelaxed);
 }
 
+// Reads counters that other processes may change meanwhile.
 ModelledWork Sum(const ModelledWorkCounters& counters) {
   return {.count = counters.count.load(kRelaxed),
           .modelled = Duration(counters.modelled_ns.load(kRelaxed)),

@@ -18,6 +18,7 @@ namespace {
 
 constexpr char kMagic[16] = "torpor-node-v1";
 
+// The content of the file. `magic` includes the version of the layout.
 struct Layout {
   char magic[sizeof(kMagic)];
   Sha256Digest identity;
@@ -142,6 +143,7 @@ NodeResult<std::unique_ptr<NodeFile>> NodeFile::Private() {
   return std::unique_ptr<NodeFile>(new NodeFile(UniqueFd(), mapping));
 }
 
+// Takes the first free slot and forgets what its last owner had taken.
 bool NodeFile::ClaimSlot() {
   for (unsigned slot = 0; slot < kMaxProcesses; ++slot) {
     struct flock lock = LockOf(slot, F_WRLCK);
@@ -162,6 +164,7 @@ void NodeFile::LeaveToParent() {
   if (own == MAP_FAILED) munmap(mapping_, sizeof(Layout));
 }
 
+// Returns all memory of a slot.
 void NodeFile::ForgetTaken(unsigned slot) {
   for (auto& taken : state_->memory.taken) taken[slot].store(0, std::memory_order_relaxed);
 }

@@ -6,12 +6,14 @@
 namespace torpor::emulator {
 namespace {
 
+// The time of `size` bytes at a rate.
 Duration TimeOf(Bytes size, double bytes_per_second) {
   return Duration(std::llround(static_cast<double>(size) / bytes_per_second * 1e9));
 }
 
 }  // namespace
 
+// Every link is reserved at once; the slowest or busiest link determines the end.
 TimePoint Route::Reserve(TimePoint ready, Bytes size) const {
   TimePoint end = ready;
   if (max_bytes_per_second_ > 0) end += TimeOf(size, max_bytes_per_second_);

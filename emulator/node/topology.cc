@@ -49,6 +49,7 @@ Bytes ReadMemory(const YAML::Node& node, DocumentReader& reader) {
   return kMinGpuMemory;
 }
 
+// Reads one entry of `gpus`; `count` repeats it.
 GpuSpec ReadGpu(const YAML::Node& node, const std::vector<PcieSwitch>& switches,
                 DocumentReader& reader) {
   GpuSpec spec;
@@ -81,6 +82,7 @@ GpuSpec ReadGpu(const YAML::Node& node, const std::vector<PcieSwitch>& switches,
   return spec;
 }
 
+// Reads all GPUs and checks their numbers, in total and behind each switch.
 std::vector<GpuSpec> ReadGpus(const YAML::Node& root, const std::vector<PcieSwitch>& switches,
                               DocumentReader& reader) {
   std::vector<GpuSpec> gpus;
@@ -112,6 +114,7 @@ std::vector<GpuSpec> ReadGpus(const YAML::Node& root, const std::vector<PcieSwit
 
 using LinkMatrix = std::vector<std::vector<unsigned>>;
 
+// Reads a full matrix of links, which must be symmetric.
 void ReadMatrix(const YAML::Node& rows, LinkMatrix& links, DocumentReader& reader) {
   const std::string size = std::to_string(links.size());
   const std::string shape = "matrix must be " + size + " rows of " + size + " numbers, one a GPU";
@@ -130,6 +133,7 @@ void ReadMatrix(const YAML::Node& rows, LinkMatrix& links, DocumentReader& reade
   }
 }
 
+// Reads pairs of GPUs with links between them.
 void ReadPairs(const YAML::Node& pairs, LinkMatrix& links, DocumentReader& reader) {
   if (!reader.CheckList(pairs, "pairs")) return;
   const auto last = static_cast<unsigned>(links.size()) - 1;
@@ -174,6 +178,7 @@ std::vector<KernelTime> ReadKernels(const YAML::Node& list, DocumentReader& read
   return kernels;
 }
 
+// Reads the document in order of dependence: switches before GPUs, GPUs before links.
 Topology ReadDocument(const YAML::Node& root, DocumentReader& reader) {
   Topology topology;
   if (!reader.CheckKeys(root, {"version", "time_scale", "computes", "pcie_switches", "gpus",
@@ -194,6 +199,7 @@ Topology ReadDocument(const YAML::Node& root, DocumentReader& reader) {
 
 }  // namespace
 
+// yaml-cpp reports errors by exceptions, which end here.
 NodeResult<Topology> ParseTopology(const std::string& text, std::string_view source) {
   std::string problem;
   try {

@@ -29,6 +29,7 @@ cudaDataType BiasType(const LtProblem& p) {
   if (p.matmul.bias_type != -1) return static_cast<cudaDataType>(p.matmul.bias_type);
   return p.d_layout.type == CUDA_R_8I ? ScaleOf(p.matmul) : TypeOf(p.d_layout);
 }
+// The auxiliary matrix has D's type by default.
 cudaDataType AuxType(const LtProblem& p) {
   return static_cast<cudaDataType>(p.matmul.aux_type == -1 ? p.d_layout.type : p.matmul.aux_type);
 }
@@ -161,6 +162,7 @@ void SumFactor(LtOperand<T>& factor, bool rows_are_kept, std::int64_t kept, std:
   }
 }
 
+// Computes one product of the batch: product, epilogue, then storing D and the epilogue's outputs.
 template <typename T>
 void RunOne(const LtProblem& p, std::int64_t batch, T alpha, T beta) {
   const LtMatmulDescriptor& m = p.matmul;
@@ -208,6 +210,7 @@ void RunAs(const LtProblem& p, std::complex<double> alpha, std::complex<double> 
   }
 }
 
+// Chooses the type of the computation by the type of D.
 void Run(const LtProblem& p, std::complex<double> alpha, std::complex<double> beta) {
   switch (p.d_layout.type) {
     case CUDA_C_64F:
@@ -223,11 +226,13 @@ void Run(const LtProblem& p, std::complex<double> alpha, std::complex<double> be
   }
 }
 
+// Whether the sizes fit the 32-bit integers of OpenBLAS.
 bool FitsOpenBlas(const LtMatrixLayout& x) {
   constexpr std::uint64_t kMax = std::numeric_limits<int>::max();
   return x.rows <= kMax && x.columns <= kMax && x.leading <= static_cast<std::int64_t>(kMax);
 }
 
+// Whether the leading dimension has room for a line of the matrix.
 bool LayoutIsValid(const LtMatrixLayout& x) {
   return x.batch_count >= 1 && x.leading >= 1 &&
          static_cast<std::uint64_t>(x.leading) >= (ByRows(x) ? x.columns : x.rows);
@@ -241,6 +246,7 @@ bool EpilogueIsSupported(const LtProblem& p) {
   return real || !LtHas(m, kLtRelu | kLtGelu | kLtReluGradient | kLtGeluGradient);
 }
 
+// Checks the auxiliary matrix by the documented rules of alignment.
 bool AuxIsValid(const LtProblem& p) {
   const LtMatmulDescriptor& m = p.matmul;
   if (!LtHas(m, kLtAuxiliary)) return true;
@@ -250,6 +256,7 @@ bool AuxIsValid(const LtProblem& p) {
          m.aux_batch_stride % multiple == 0 && ElementBytes(AuxType(p)) != 0;
 }
 
+// Whether the matrices fit each other in size and number.
 bool ShapesAgree(const LtProblem& p) {
   const bool plain_a = p.matmul.transa == CUBLAS_OP_N;
   const bool plain_b = p.matmul.transb == CUBLAS_OP_N;
@@ -263,11 +270,13 @@ bool ShapesAgree(const LtProblem& p) {
          b.batch_count == count && p.c_layout.batch_count == count;
 }
 
+// The memory of a matrix, of all batches.
 Extent ExtentOf(const void* matrix, const LtMatrixLayout& x, bool written) {
   return MatrixExtent(matrix, ByRows(x) ? Columns(x) : Rows(x), ByRows(x) ? Rows(x) : Columns(x),
                       x.leading, ElementBytes(TypeOf(x)), written, x.batch_stride, x.batch_count);
 }
 
+// The memory of the bias, empty without a bias.
 Extent BiasExtent(const LtProblem& p) {
   if (!LtHasBias(p.matmul)) return {};
   const bool by_columns = LtHas(p.matmul, kLtBiasGradientB);
@@ -277,6 +286,7 @@ Extent BiasExtent(const LtProblem& p) {
                       p.matmul.bias_batch_stride, p.d_layout.batch_count);
 }
 
+// The memory of the auxiliary matrix, empty without one.
 Extent AuxExtent(const LtProblem& p) {
   const LtMatmulDescriptor& m = p.matmul;
   if (!LtHas(m, kLtAuxiliary)) return {};

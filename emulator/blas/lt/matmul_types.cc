@@ -5,6 +5,7 @@
 namespace torpor::emulator {
 namespace {
 
+// A legal combination of types, for A and B alike and for C and D alike.
 struct Combination {
   cudaDataType scale;
   cudaDataType factors;
@@ -24,6 +25,7 @@ constexpr Combination kHalf[] = {{CUDA_R_16F, CUDA_R_16F, CUDA_R_16F}};
 constexpr Combination kInteger[] = {{CUDA_R_32I, CUDA_R_8I, CUDA_R_32I},
                                     {CUDA_R_32F, CUDA_R_8I, CUDA_R_8I}};
 
+// Whether `combinations` has the types.
 template <std::size_t kCount>
 bool Contains(const Combination (&combinations)[kCount], const LtTypes& types) {
   return std::any_of(combinations, combinations + kCount, [&](const Combination& known) {
