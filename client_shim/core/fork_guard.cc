@@ -12,7 +12,6 @@ namespace {
 // Lock-free: another thread may be anywhere in this code at the time of the fork.
 constexpr int kNone = -1;
 struct State {
-  std::atomic<bool> in_child{false};
   std::atomic<bool> installed{false};
   std::array<std::atomic<int>, 64> fds;
 
@@ -26,20 +25,17 @@ State& TheState() {
   return *state;
 }
 
-void AfterForkInChild() {
-  State& state = TheState();
-  state.in_child.store(true);
-  for (auto& fd : state.fds)
+}  // namespace
+
+void ForkGuard::AfterForkInChild() {
+  in_child_.store(true);
+  for (auto& fd : TheState().fds)
     if (const int open = fd.exchange(kNone); open != kNone) close(open);
 }
-
-}  // namespace
 
 void ForkGuard::Install() {
   if (!TheState().installed.exchange(true)) pthread_atfork(nullptr, nullptr, &AfterForkInChild);
 }
-
-bool ForkGuard::InChild() { return TheState().in_child.load(std::memory_order_relaxed); }
 
 void ForkGuard::Watch(int fd) {
   for (auto& place : TheState().fds) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 namespace torpor::shim {
 
 // Guards sessions in children of fork(), where the service threads are gone and the sockets belong
@@ -9,9 +11,14 @@ class ForkGuard {
  public:
   // Registers with fork; repeated calls have no effect.
   static void Install();
-  static bool InChild();
+  static bool InChild() { return in_child_.load(std::memory_order_relaxed); }
   static void Watch(int fd);
   static void Unwatch(int fd);
+
+ private:
+  static void AfterForkInChild();
+
+  static constinit inline std::atomic<bool> in_child_{false};
 };
 
 }  // namespace torpor::shim

@@ -30,8 +30,8 @@ class SessionHealth {
     if (ForkGuard::InChild()) return cudaErrorInitializationError;
     if (!is_started_.load(std::memory_order_acquire)) return cudaErrorInitializationError;
     if (start_error_ != cudaSuccess) return start_error_;
-    if (page_ && sticky() == cudaSuccess) TakeErrorOfPage();
-    return sticky();
+    const cudaError_t known = sticky();
+    return known == cudaSuccess && page_ ? ErrorOfPage() : known;
   }
 
   // The error that every call returns once set; cudaSuccess before.
@@ -45,9 +45,12 @@ class SessionHealth {
   void WatchPage(const wire::CompletionPage* page) { page_ = page; }
 
  private:
-  void TakeErrorOfPage() const {
-    const auto on_page = page_->sticky_error.load(std::memory_order_acquire);
-    if (on_page != 0) sticky_.store(static_cast<cudaError_t>(on_page));
+  // Also makes the page's error the sticky one.
+  cudaError_t ErrorOfPage() const {
+    const auto error =
+        static_cast<cudaError_t>(page_->sticky_error.load(std::memory_order_acquire));
+    if (error != cudaSuccess) sticky_.store(error);
+    return error;
   }
 
   std::mutex start_mutex_;
