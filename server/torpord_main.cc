@@ -16,13 +16,13 @@
 #include "server/admin/admin_server.h"
 #include "server/config/config_loader.h"
 #include "server/config/settings.h"
-#include "server/controller/node.h"
 #include "server/daemon/cuda_libraries.h"
 #include "server/daemon/run_folder.h"
 #include "server/daemon/service_manager.h"
 #include "server/daemon/topology_preset.h"
 #include "server/log/structured_log.h"
 #include "server/metrics/metrics.h"
+#include "server/node/node.h"
 #include "server/router/router.h"
 #include "server/version.h"
 
@@ -148,7 +148,8 @@ class Daemon {
         AdminServer::Start(
             config_,
             {.snapshot = [this] { return Snapshot(); },
-             .advise = [this](const Hint& hint) { return node_->Advise(hint); },
+             .administer =
+                 [this](const AdminRequest& request) { return node_->Administer(request); },
              .change =
                  [this](const std::string& function, std::span<const SettingText> changes) {
                    return node_->Change(function, changes);

@@ -18,7 +18,7 @@
 #include "tests/e2e/await_status.h"
 #include "tests/e2e/emulated_node.h"
 #include "tests/e2e/metrics_page.h"
-#include "tools/torporctl/hints.h"
+#include "tools/torporctl/admin_requests.h"
 
 namespace torpor::bench {
 namespace {

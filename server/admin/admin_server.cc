@@ -84,9 +84,9 @@ void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
   Fill(function.objective, status);
 }
 
-std::string StateOf(const RequestStory& story) {
-  if (story.ended) return std::string(scheduler::WordOf(story.ending));
-  return story.granted ? "running" : "waiting";
+std::string StateOf(const RequestTrace& trace) {
+  if (trace.ended) return std::string(scheduler::WordOf(trace.ending));
+  return trace.granted ? "running" : "waiting";
 }
 
 void Fill(const Delay& delay, v1::Explanation& explanation) {
@@ -109,17 +109,18 @@ void Fill(const Delay& delay, v1::Explanation& explanation) {
   fill(delay.overtakers, *explanation.mutable_overtakers());
 }
 
-void Fill(const RequestStory& story, const Placement& placement, v1::Explanation& explanation) {
-  // One that joins a lease, or comes while its function's image does, has waited less for it.
-  const TimePoint placed = *story.decided;
+void Fill(const RequestTrace& trace, const InstancePlacement& placement,
+          v1::Explanation& explanation) {
+  // A request that joins a lease, or arrives while the image comes, has waited less.
+  const TimePoint placed = *trace.decided;
   const TimePoint sent_for = std::max(placed, placement.swap_in.value_or(placed));
   explanation.set_room_wait_ms(ToMilliseconds(sent_for - placed));
-  explanation.set_image_wait_ms(ToMilliseconds(*story.granted - sent_for));
-  explanation.set_run_ms(ToMilliseconds(story.as_of - *story.granted));
-  explanation.set_gpu(story.gpu->value);
+  explanation.set_image_wait_ms(ToMilliseconds(*trace.granted - sent_for));
+  explanation.set_run_ms(ToMilliseconds(trace.as_of - *trace.granted));
+  explanation.set_gpu(trace.gpu->value);
   explanation.set_source(NameOf(placement.source));
   if (placement.peer) explanation.set_peer_gpu(placement.peer->value);
-  for (const Placement::Neighbour& near : placement.loading_nearby) {
+  for (const InstancePlacement::Neighbour& near : placement.loading_nearby) {
     v1::Explanation::Neighbour& neighbour = *explanation.add_loading_nearby();
     neighbour.set_gpu(near.gpu.value);
     neighbour.set_function(near.function);
@@ -127,25 +128,25 @@ void Fill(const RequestStory& story, const Placement& placement, v1::Explanation
   for (const std::string& function : placement.evicted) explanation.add_evicted(function);
 }
 
-void Fill(const RequestStory& story, v1::Explanation& explanation) {
-  explanation.set_request_id(story.id);
-  explanation.set_function(story.function);
-  explanation.set_state(StateOf(story));
-  explanation.set_why(story.why);
-  explanation.set_waiting_before(story.waiting_before);
-  if (story.standing) {
-    explanation.set_required_count(story.standing->required_count);
-    explanation.set_is_first_group(story.standing->is_high);
-    explanation.set_alpha(story.standing->alpha);
+void Fill(const RequestTrace& trace, v1::Explanation& explanation) {
+  explanation.set_request_id(trace.id);
+  explanation.set_function(trace.function);
+  explanation.set_state(StateOf(trace));
+  explanation.set_why(trace.why);
+  explanation.set_waiting_before(trace.waiting_before);
+  if (trace.standing) {
+    explanation.set_required_count(trace.standing->required_count);
+    explanation.set_is_first_group(trace.standing->is_high);
+    explanation.set_alpha(trace.standing->alpha);
   }
-  explanation.set_has_joined(story.joined.has_value());
-  explanation.set_total_ms(ToMilliseconds(story.as_of - story.arrival));
-  explanation.set_deadline_ms(ToMilliseconds(story.deadline));
-  if (const std::optional<bool> in_time = story.in_time()) {
+  explanation.set_has_joined(trace.joined.has_value());
+  explanation.set_total_ms(ToMilliseconds(trace.as_of - trace.arrival));
+  explanation.set_deadline_ms(ToMilliseconds(trace.deadline));
+  if (const std::optional<bool> in_time = trace.in_time()) {
     explanation.set_counts_as(*in_time ? "met" : "missed");
   }
-  Fill(story.delay, explanation);
-  if (story.granted && story.gpu) Fill(story, story.placement, explanation);
+  Fill(trace.delay, explanation);
+  if (trace.granted && trace.gpu) Fill(trace, trace.placement, explanation);
 }
 
 class AdminService final : public v1::Admin::Service {
@@ -196,26 +197,27 @@ class AdminService final : public v1::Admin::Service {
   }
 
   grpc::Status Load(grpc::ServerContext*, const v1::LoadRequest* request,
-                    v1::HintResponse*) override {
-    Hint hint{.kind = Hint::Kind::kLoad, .function = request->function()};
-    if (request->has_gpu()) hint.gpu = GpuIndex{request->gpu()};
-    return Advise(hint);
+                    v1::AdminResponse*) override {
+    AdminRequest load{.kind = AdminRequest::Kind::kLoad, .function = request->function()};
+    if (request->has_gpu()) load.gpu = GpuIndex{request->gpu()};
+    return Administer(load);
   }
 
   grpc::Status Evict(grpc::ServerContext*, const v1::EvictRequest* request,
-                     v1::HintResponse*) override {
-    return Advise({.kind = Hint::Kind::kEvict, .function = request->function()});
+                     v1::AdminResponse*) override {
+    return Administer({.kind = AdminRequest::Kind::kEvict, .function = request->function()});
   }
 
   grpc::Status Pin(grpc::ServerContext*, const v1::PinRequest* request,
-                   v1::HintResponse*) override {
-    return Advise({.kind = request->is_pinned() ? Hint::Kind::kPin : Hint::Kind::kUnpin,
-                   .function = request->function()});
+                   v1::AdminResponse*) override {
+    return Administer(
+        {.kind = request->is_pinned() ? AdminRequest::Kind::kPin : AdminRequest::Kind::kUnpin,
+         .function = request->function()});
   }
 
   grpc::Status Checkpoint(grpc::ServerContext*, const v1::CheckpointRequest* request,
-                          v1::HintResponse*) override {
-    return Advise({.kind = Hint::Kind::kCheckpoint, .function = request->function()});
+                          v1::AdminResponse*) override {
+    return Administer({.kind = AdminRequest::Kind::kCheckpoint, .function = request->function()});
   }
 
   grpc::Status SetFunction(grpc::ServerContext*, const v1::SetFunctionRequest* request,
@@ -229,16 +231,19 @@ class AdminService final : public v1::Admin::Service {
 
   grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
                        v1::Explanation* explanation) override {
-    const absl::StatusOr<RequestStory> story = sources_.explain(request->request_id());
-    if (story.ok()) Fill(*story, *explanation);
-    return ToGrpc(story.status());
+    const absl::StatusOr<RequestTrace> trace = sources_.explain(request->request_id());
+    if (trace.ok()) Fill(*trace, *explanation);
+    return ToGrpc(trace.status());
   }
 
  private:
-  grpc::Status Advise(const Hint& hint) { return ToGrpc(sources_.advise(hint)); }
+  grpc::Status Administer(const AdminRequest& request) {
+    return ToGrpc(sources_.administer(request));
+  }
 
   static grpc::Status ToGrpc(const absl::Status& status) {
-    // Both count as google.rpc.Code does. Unavailable is what callers get where nobody answers.
+    // Both number their codes like google.rpc.Code. Callers also get Unavailable if no daemon
+    // answers.
     const int code = absl::IsUnavailable(status) ? static_cast<int>(grpc::StatusCode::ABORTED)
                                                  : status.raw_code();
     return {static_cast<grpc::StatusCode>(code), std::string(status.message())};

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "server/config/config.h"
 #include "server/config/settings.h"
-#include "server/controller/hint.h"
+#include "server/controller/admin_request.h"
 #include "server/controller/node_snapshot.h"
-#include "server/controller/request_story.h"
+#include "server/controller/request_trace.h"
 
 namespace torpor::server {
 
@@ -19,16 +19,17 @@ namespace torpor::server {
 class AdminServer {
  public:
   struct Sources {
-    std::function<NodeSnapshot()> snapshot;           // called on the server's threads
-    std::function<absl::Status(const Hint&)> advise;  // as Node::Advise; the same
+    std::function<NodeSnapshot()> snapshot;                       // called on the server's threads
+    std::function<absl::Status(const AdminRequest&)> administer;  // as Node::Administer; the same
     // As Node::Change; the same.
     std::function<absl::Status(const std::string&, std::span<const SettingText>)> change;
-    std::function<absl::StatusOr<RequestStory>(const std::string&)> explain;  // as Node::Explain
-    std::string http_address;  // as bound; empty where there is none
+    std::function<absl::StatusOr<RequestTrace>(const std::string&)> explain;  // as Node::Explain
+    std::string http_address;  // as bound; empty if not served
     std::string metrics_address;
   };
 
-  // Serves on config.admin_socket, for its owner and group. Unavailable where that fails.
+  // Serves on config.admin_socket, for owner and group of the socket. Unavailable if the socket
+  // cannot be bound.
   static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const Config& config, Sources sources);
 
   virtual ~AdminServer() = default;  // stops; calls in progress are cancelled

@@ -2,19 +2,22 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
+#include <variant>
 
-#include "base/check.h"
-#include "server/controller/cuda_errors.h"
+#include "base/status_macros.h"
 #include "server/controller/scheduler_setup.h"
 
 namespace torpor::server {
 namespace {
 
-// Requests that can be explained once they are over; under a kilobyte each.
-constexpr std::size_t kStories = 1000;
+// An executor whose operation takes longer hangs. Above any swap, and above the time that an
+// executor itself waits for a session's work to end.
+constexpr Duration kOperationTimeout = std::chrono::seconds(90);
+constexpr Duration kWatchPeriod = std::chrono::seconds(1);
+// Finished requests that can be explained; under a kilobyte each.
+constexpr std::size_t kMaxTraces = 1000;
 
 // As RequestBroker says.
 absl::Status WhyRefused(scheduler::Refusal reason) {
@@ -23,7 +26,7 @@ absl::Status WhyRefused(scheduler::Refusal reason) {
       return absl::UnavailableError("the function's memory is larger than any GPU of this node");
     case scheduler::Refusal::kSwapFailed:
       return absl::UnavailableError("the function's memory could not be brought to a GPU");
-    // Of policies that never evict, which no daemon may be given.
+    // Only under policies that never evict, which no daemon may be given.
     case scheduler::Refusal::kNoRoom:
       return absl::UnavailableError("no GPU has room for the function's memory");
     case scheduler::Refusal::kQueueFull:
@@ -34,106 +37,107 @@ absl::Status WhyRefused(scheduler::Refusal reason) {
   return absl::UnavailableError("");
 }
 
-scheduler::Scheduler MakeScheduler(const Config& config) {
-  scheduler::Setup setup = SetupOf(config);
-  return scheduler::Scheduler(std::move(setup.policies), setup.options);
+SessionStorage::Options StorageOptionsOf(const Config& config) {
+  return {.address_base = config.session.address_base,
+          .address_range = config.session.address_range,
+          .chunk_bytes = config.device.chunk_bytes,
+          .window_bytes = config.session.window_bytes,
+          .is_apart = config.device.address_mode == AddressMode::kTranslate};
 }
 
-EvictionReason ReasonOf(const scheduler::SwapOut& action) {
-  switch (action.reason) {
-    case scheduler::SwapOutReason::kMemoryFull:
-      return EvictionReason::kMemoryFull;
-    case scheduler::SwapOutReason::kMove:
-      return EvictionReason::kMove;
-    case scheduler::SwapOutReason::kRequested:
-      return EvictionReason::kRequested;
-    case scheduler::SwapOutReason::kKeepAliveOver:
-      return EvictionReason::kKeepAlive;
-  }
-  return EvictionReason::kMemoryFull;
+SessionOpening::Options OpeningOptionsOf(const Controller::Options& options) {
+  return {.tokens = options.tokens,
+          .anonymous_function = options.config.session.anonymous_function,
+          .descriptor_socket = options.descriptor_socket,
+          .window_bytes = options.config.session.window_bytes,
+          .is_emulated = options.config.is_emulated,
+          .hello_timeout = options.hello_timeout};
+}
+
+ExecutorRecovery::Options RecoveryOptionsOf(const Config& config) {
+  return {.chunk_bytes = config.device.chunk_bytes,
+          .is_emulated = config.is_emulated,
+          .swaps_from_peers = config.scheduling.swap_from_peers};
 }
 
 }  // namespace
 
 Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
                        ExecutorKiller& killer, Telemetry& telemetry)
-    : options_(std::move(options)),
+    : config_(options.config),
       loop_(loop),
-      repository_(repository),
-      killer_(killer),
       telemetry_(telemetry),
-      scheduler_(MakeScheduler(options_.config)),
-      addresses_(options_.config.session.address_base),
-      history_(kStories) {
-  for (const GpuIndex gpu : options_.gpus) executors_.try_emplace(gpu, gpu);
-  std::uint64_t next_instance = 1;
-  for (const auto& [name, function] : options_.config.functions) {
-    const InstanceId id{next_instance++};
-    Instance& instance = instances_[id];
-    instance.id = id;
-    instance.config = function;
+      feed_(SetupOf(config_), loop, options.record),
+      tables_(config_, options.gpus, loop, killer),
+      placements_(tables_.instances, feed_.scheduler(), loop),
+      images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
+      memory_(tables_, images_, feed_, loop, config_.device.chunk_bytes,
+              [this](const SessionPtr& session, const StepQueue::Finish& finish) {
+                closing_.Finish(session, finish);
+              }),
+      storage_(StorageOptionsOf(config_), repository, loop),
+      implicit_(tables_.sessions, feed_),
+      leases_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps, implicit_,
+              feed_, telemetry, loop,
+              {.taken = [this](FunctionInstance& instance) { requests_.RunTaken(instance); },
+               .ended = [this](const Lease& lease) { requests_.OnLeaseEnded(lease); },
+               .close = [this](const SessionPtr& session,
+                               const std::string& why) { closing_.Close(session, why); }}),
+      traces_(tables_.instances, feed_.scheduler(), loop, kMaxTraces),
+      requests_(tables_.instances, tables_.sessions, tables_.executors, traces_, feed_, loop),
+      admin_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps,
+             feed_.scheduler(), feed_, loop),
+      opening_(OpeningOptionsOf(options), tables_.instances, tables_.sessions, tables_.executors,
+               memory_.limits, storage_, loop,
+               [this](const SessionPtr& session, const std::string& why) {
+                 closing_.Close(session, why);
+               }),
+      closing_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps, leases_,
+               implicit_, memory_.shared, storage_, feed_, loop),
+      recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.sessions, opening_, feed_,
+                [this](const SessionPtr& session, const std::string& why) {
+                  closing_.Close(session, why);
+                }),
+      losses_(tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
+              leases_, implicit_, requests_, feed_),
+      snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
+                 images_.shards, feed_.scheduler(), repository, loop) {
+  feed_.SetHandlers(
+      {.before = [this](const scheduler::Event& event) { placements_.Before(event); },
+       .decided = [this](const scheduler::Actions& decided) { placements_.After(decided); },
+       .apply =
+           [this](const scheduler::Action& action) {
+             std::visit([this](const auto& a) { Apply(a); }, action);
+           },
+       .settled = [this] { admin_.Check(); }});
+  Introduce();
+}
+
+void Controller::Introduce() {
+  for (const auto& [name, tenant] : config_.tenants) {
+    feed_.Feed(scheduler::TenantSet{.tenant = TenantOf(name), .weight = tenant.weight});
   }
-  for (const auto& [name, tenant] : options_.config.tenants) {
-    Feed(scheduler::TenantSet{.tenant = TenantOf(name), .weight = tenant.weight});
-  }
-  for (auto& [id, instance] : instances_) {
+  for (const auto& [id, instance] : tables_.instances) {
     FeedFunction(instance);
-    scheduler::InstanceAdded added{.instance = id,
-                                   .max_in_flight = instance.config.max_in_flight,
-                                   .function = FunctionOf(instance)};
-    for (int gpu = 1; gpu < instance.config.gpus; ++gpu) {
-      added.secondary_shards.push_back(InstanceId{next_instance++});
-    }
-    instance.parts = added.secondary_shards;
-    instance.parts.insert(instance.parts.begin(), id);
-    for (const InstanceId part : instance.parts) parts_[part] = id;
-    Feed(added);
+    feed_.Feed(scheduler::InstanceAdded{
+        .instance = id,
+        .max_in_flight = instance.config.max_in_flight,
+        .secondary_shards = {instance.shards.begin() + 1, instance.shards.end()},
+        .function = instance.function()});
   }
-}
-
-Controller::~Controller() {
-  // Steps hold their sessions, which hold the steps.
-  for (const auto& [id, session] : sessions_) {
-    session->steps.Clear();
-    session->mallocs.Clear();
-    session->on_arrival.clear();
-  }
-}
-
-void Controller::Feed(const scheduler::Event& event) {
-  const TimePoint now = loop_.Now();
-  ForgetOccupants(event);
-  const scheduler::Actions decided = scheduler_.OnEvent(event, now);
-  if (options_.record) options_.record(now, event, decided);
-  actions_.insert(actions_.end(), decided.begin(), decided.end());
-  NotePlacements();
-  NoteDecisions(decided);
-  // What an action leads to may come back here: its own actions wait their turn.
-  if (std::exchange(is_acting_, true)) return;
-  while (!actions_.empty()) {
-    const scheduler::Action action = actions_.front();
-    actions_.pop_front();
-    std::visit([this](const auto& a) { Obey(a); }, action);
-  }
-  is_acting_ = false;
-  AnswerHints();
-}
-
-scheduler::FunctionId Controller::FunctionOf(const Instance& instance) {
-  return scheduler::FunctionId{instance.id.value};
 }
 
 scheduler::TenantId Controller::TenantOf(const std::string& name) const {
-  const auto& tenants = options_.config.tenants;
+  const auto& tenants = config_.tenants;
   const auto found = tenants.find(name);
   if (found == tenants.end()) return {};
   return scheduler::TenantId{1 + static_cast<std::uint64_t>(std::distance(tenants.begin(), found))};
 }
 
-void Controller::FeedFunction(const Instance& instance) {
+void Controller::FeedFunction(const FunctionInstance& instance) {
   const FunctionConfig& config = instance.config;
-  Feed(scheduler::FunctionSet{
-      .function = FunctionOf(instance),
+  feed_.Feed(scheduler::FunctionSet{
+      .function = instance.function(),
       .objective = {.deadline = config.deadline, .percentile = config.percentile},
       .priority = config.priority,
       .max_waiting = static_cast<std::size_t>(config.max_waiting),
@@ -141,259 +145,261 @@ void Controller::FeedFunction(const Instance& instance) {
       .keep_alive = config.keep_alive});
 }
 
-void Controller::ForgetOccupants(const scheduler::Event& event) {
-  InstanceId ended;
-  if (const auto* const lease = std::get_if<scheduler::LeaseEnded>(&event)) {
-    ended = lease->instance;
-  } else if (const auto* const executor = std::get_if<scheduler::ExecutorDown>(&event)) {
-    const auto occupant = occupants_.find(executor->gpu);
-    if (occupant != occupants_.end() && occupant->second) ended = parts_.at(occupant->second);
+// --- The scheduler's actions ---------------------------------------------------------------------
+
+void Controller::Apply(const scheduler::Grant& action) {
+  if (action.joins) return JoinLease(action);
+  FunctionInstance& instance = tables_.instances.At(action.instance);
+  // A request may find no session: its function uses CUDA later or never, or lost its memory for
+  // good and answers with an error of its own.
+  if (const SessionPtr session = implicit_.SessionOf(action.request)) {
+    return leases_.Begin(action, /*is_explicit=*/false, {session});
   }
-  if (!ended) return;
-  for (auto& [gpu, occupant] : occupants_) {
-    if (occupant && parts_.at(occupant) == ended) occupant = {};
+  // The request may have gone while the decision was on its way here.
+  const bool is_gone = !requests_.Has(action.request);
+  std::vector<SessionPtr> participants;
+  if (!is_gone) {
+    requests_.NoteLeased(action.request);
+    participants = tables_.sessions.AbleOf(instance);
   }
+  leases_.Begin(action, /*is_explicit=*/true, participants);
+  if (is_gone) return leases_.End(instance);
+  if (participants.empty()) requests_.RunTaken(instance);
 }
 
-void Controller::NotePlacements() {
-  for (const auto& [id, gpu] : scheduler_.node().gpus) {
-    InstanceId& occupant = occupants_[id];
-    if (occupant == gpu.tenant) continue;
-    occupant = gpu.tenant;
-    if (!occupant) continue;
-    Instance& instance = *PartOf(occupant).instance;
-    instance.placement = {.since = loop_.Now(),
-                          .wait = scheduler_.node().instances.at(instance.id).wait,
-                          .loading_nearby = LoadingNear(id)};
-  }
+void Controller::JoinLease(const scheduler::Grant& action) {
+  FunctionInstance& instance = tables_.instances.At(action.instance);
+  // The request may have gone, or the lease ended, while the decision was on its way here.
+  if (!requests_.Has(action.request)) return;
+  if (!instance.lease) return requests_.Requeue(action.request);
+  requests_.NoteLeased(action.request);
+  traces_.Join(action.request);
+  instance.lease->requests.insert(action.request);
+  requests_.RunTaken(instance);
 }
 
-void Controller::NoteDecisions(const scheduler::Actions& decided) {
-  const auto placing_on = [this](GpuIndex gpu) -> Placement* {
-    const InstanceId occupant = scheduler_.node().gpus.at(gpu).tenant;
-    const bool is_placing = occupant && scheduler_.node().instances.at(occupant).tenancy.phase ==
-                                            scheduler::Phase::kPlacing;
-    return is_placing ? &PartOf(occupant).instance->placement : nullptr;
-  };
-  for (const scheduler::Action& action : decided) {
-    if (const auto* const out = std::get_if<scheduler::SwapOut>(&action)) {
-      Placement* const placement = placing_on(out->gpu);
-      const bool is_for_room = out->reason == scheduler::SwapOutReason::kMemoryFull;
-      if (!placement || !is_for_room) continue;
-      placement->evicted.push_back(PartOf(out->instance).instance->config.name);
-    } else if (const auto* const in = std::get_if<scheduler::SwapIn>(&action)) {
-      if (scheduler_.node().gpus.at(in->gpu).tenant != in->instance) continue;
-      Placement& placement = PartOf(in->instance).instance->placement;
-      placement.swap_in = loop_.Now();
-      placement.peer = in->source;
-    }
-  }
+void Controller::Apply(const scheduler::Revoke& action) {
+  leases_.Revoke(tables_.instances.At(action.instance));
 }
 
-std::vector<Placement::Neighbour> Controller::LoadingNear(GpuIndex gpu) const {
-  std::vector<Placement::Neighbour> neighbours;
-  const auto& gpus = scheduler_.node().gpus;
-  const std::optional<int> pcie_switch = gpus.at(gpu).pcie_switch;
-  for (const auto& [id, other] : gpus) {
-    const bool is_near = pcie_switch && other.pcie_switch == pcie_switch && id != gpu;
-    if (!is_near || !other.loading) continue;
-    neighbours.push_back({id, instances_.at(parts_.at(other.loading)).config.name});
-  }
-  return neighbours;
-}
-
-void Controller::Obey(const scheduler::SwapIn& action) {
-  const Part part = PartOf(action.instance);
-  Instance& instance = *part.instance;
-  instance.placement.source = SwapSource::kHost;
-  ++instance.swaps_in;
-  ++swaps_in_;
-  struct Outcome {
-    std::size_t open = 0;
-    bool is_lost = false;
-    absl::Status status;
-  };
-  const std::vector<SessionPtr> sessions = SessionsOf(part);
-  auto outcome = std::make_shared<Outcome>();
-  outcome->open = sessions.size() + 1;
-  const auto one_done = [this, action, outcome](const OperationResult& result) {
-    outcome->is_lost |= result.is_executor_lost;
-    outcome->status.Update(result.status);
-    if (result.from_peer.total() > 0) {
-      PartOf(action.instance).instance->placement.source = SwapSource::kPeer;
-    }
-    if (--outcome->open > 0 || outcome->is_lost) return;
-    if (outcome->status.ok()) {
-      Feed(scheduler::SwapInDone{action.instance, action.gpu, true});
-      return NoteArrival(action.instance, action.gpu);
-    }
-    spdlog::error("GPU {}: swap-in of {} failed: {}", action.gpu.value,
-                  PartOf(action.instance).instance->config.name, outcome->status.ToString());
-    // Sessions of the instance that did get in must not stay: their room is somebody else's.
-    auto left = std::make_shared<std::size_t>(1);
-    const auto one_out = [this, action, left](const OperationResult& out) {
-      if (out.is_executor_lost || --*left > 0) return;
-      Feed(scheduler::SwapInDone{action.instance, action.gpu, false});
-    };
-    for (const SessionPtr& session : SessionsOf(PartOf(action.instance))) {
-      ++*left;
-      SwapOutSession(session, action.gpu, WriteBackReason::kEviction, one_out);
-    }
-    one_out({});
-  };
-  if (!action.source) {
-    for (const SessionPtr& session : sessions) SwapInSession(session, action.gpu, one_done);
-    return one_done({});
-  }
-  ++swaps_out_;
-  telemetry_.OnEviction(instance.config.name, *action.source, EvictionReason::kMove);
-  const Executor::OnDone one_left = WhenLeft(action.instance, *action.source, sessions.size() + 1);
-  for (const SessionPtr& session : sessions) {
-    MoveSession(session, *action.source, action.gpu, one_done, one_left);
-  }
-  one_left({});
-  one_done({});
-}
-
-void Controller::Obey(const scheduler::SwapOut& action) {
-  const Part part = PartOf(action.instance);
-  const Instance& instance = *part.instance;
-  ++swaps_out_;
-  telemetry_.OnEviction(instance.config.name, action.gpu, ReasonOf(action));
-  const WriteBackReason reason = action.reason == scheduler::SwapOutReason::kMove
-                                     ? WriteBackReason::kMove
-                                     : WriteBackReason::kEviction;
-  const std::vector<SessionPtr> sessions = SessionsOf(part);
-  const Executor::OnDone one_left = WhenLeft(action.instance, action.gpu, sessions.size() + 1);
-  for (const SessionPtr& session : sessions) SwapOutSession(session, action.gpu, reason, one_left);
-  one_left({});
-}
-
-Executor::OnDone Controller::WhenLeft(InstanceId part, GpuIndex gpu, std::size_t sessions) {
-  auto open = std::make_shared<std::size_t>(sessions);
-  return [this, part, gpu, open](const OperationResult& result) {
-    if (result.is_executor_lost || !result.status.ok()) return;
-    if (--*open == 0) Feed(scheduler::SwapOutDone{part, gpu});
-  };
-}
-
-void Controller::Obey(const scheduler::Grant& action) {
-  Instance& instance = instances_.at(action.instance);
-  const auto implicit = implicit_requests_.find(action.request);
-  const auto request = requests_.find(action.request);
-  const bool is_implicit = implicit != implicit_requests_.end();
-  // It may have gone, or the lease ended, while the decision was on its way here.
-  const bool is_gone = !is_implicit && request == requests_.end();
-  if (action.joins && is_gone) return;
-  if (action.joins && !instance.lease) return Requeue(action.request);
-  if (!is_implicit && !is_gone) request->second.state = Request::State::kLeased;
-  if (action.joins) {
-    request->second.story.joined = loop_.Now();
-    instance.lease->requests.insert(action.request);
-    return FlushGrants(instance);
-  }
-  // A request may find no session: its function comes to CUDA while it serves it, or never, or it
-  // has lost its memory for good and answers with its own error.
-  std::vector<SessionPtr> members;
-  if (is_implicit) {
-    members.push_back(sessions_.at(implicit->second));
-  } else if (!is_gone) {
-    members = AbleSessionsOf(instance);
-  }
-  TORPOR_CHECK(!instance.lease);
-  Lease& lease = instance.lease.emplace();
-  lease.id = LeaseId{next_lease_++};
-  lease.gpus = action.secondary_gpus;
-  lease.gpus.insert(lease.gpus.begin(), action.gpu);
-  lease.is_explicit = !is_implicit;
-  lease.since = loop_.Now();
-  lease.source = instance.placement.source;
-  lease.requests = {action.request};
-  for (const SessionPtr& session : members) lease.members[session->id] = MemberState::kPreparing;
-  if (is_gone) return EndLease(instance);
-  if (members.empty()) return FlushGrants(instance);
-  for (const SessionPtr& session : members) AddMember(instance, session);
-}
-
-void Controller::Obey(const scheduler::Revoke& action) {
-  Instance& instance = instances_.at(action.instance);
-  if (!instance.lease) return;
-  instance.lease->is_revoked = true;
-  if (instance.lease->members.empty()) return EndLease(instance);
-  for (const SessionPtr& session : SessionsOf(instance)) {
-    if (instance.lease->members.count(session->id)) RevokeMember(session, *instance.lease);
-  }
-}
-
-void Controller::Obey(const scheduler::Refuse& action) {
+void Controller::Apply(const scheduler::Refuse& action) {
   const absl::Status why = WhyRefused(action.reason);
-  const auto implicit = implicit_requests_.find(action.request);
-  if (implicit == implicit_requests_.end()) return FailRequest(action.request, why);
-  const SessionPtr session = FindSession(implicit->second);
-  implicit_requests_.erase(implicit);
-  if (!session) return;
-  session->implicit_request = {};
-  DenyLease(session, std::string(why.message()));
+  const SessionPtr session = implicit_.SessionOf(action.request);
+  if (!session) return requests_.Fail(action.request, why);
+  implicit_.Take(*session);
+  leases_.Deny(session, std::string(why.message()));
 }
 
-void Controller::Obey(const scheduler::AllowGrowth& action) {
-  const auto growth = growths_.extract(action.growth);
-  growth.mapped()(true);
+void Controller::Apply(const scheduler::AllowGrowth& action) {
+  memory_.device.OnGrowthAnswered(action.growth, /*is_allowed=*/true);
 }
 
-void Controller::Obey(const scheduler::RefuseGrowth& action) {
-  const auto growth = growths_.extract(action.growth);
-  growth.mapped()(false);
+void Controller::Apply(const scheduler::RefuseGrowth& action) {
+  memory_.device.OnGrowthAnswered(action.growth, /*is_allowed=*/false);
 }
 
-void Controller::Obey(const scheduler::WakeUp& action) {
-  loop_.RunAt(action.when, [this] { Feed(scheduler::TimePassed{}); });
+void Controller::Apply(const scheduler::WakeUp& action) {
+  loop_.RunAt(action.when, [this] { feed_.Feed(scheduler::TimePassed{}); });
 }
 
-void Controller::Obey(const scheduler::RefuseLoad& action) {
-  load_refusals_[action.instance] = action.reason;
-}
+// --- Messages of sessions ------------------------------------------------------------------------
 
-Controller::Part Controller::PartOf(InstanceId part) {
-  Instance& instance = instances_.at(parts_.at(part));
-  const auto found = std::find(instance.parts.begin(), instance.parts.end(), part);
-  return {&instance, static_cast<int>(found - instance.parts.begin())};
-}
-
-InstanceId Controller::PartOf(const Session& session) const {
-  return instances_.at(session.instance).parts.at(static_cast<std::size_t>(session.device_index));
-}
-
-Controller::Instance* Controller::InstanceOf(const std::string& function) {
-  for (auto& [id, instance] : instances_) {
-    if (instance.config.name == function) return &instance;
+void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
+                                  const wire::ClientMessage& message) {
+  using State = ClientSession::State;
+  const SessionPtr session = tables_.sessions.OfLink(link);
+  if (session->state == State::kClosing) return;
+  const bool is_first = session->state == State::kNew;
+  const bool is_hello = std::holds_alternative<wire::Hello>(message) ||
+                        std::holds_alternative<wire::DeviceHello>(message) ||
+                        std::holds_alternative<wire::Inquiry>(message);
+  if (is_first != is_hello) {
+    return closing_.Close(session, "a session says Hello once, and first");
   }
-  return nullptr;
+  const bool is_early =
+      session->state == State::kOpening ||
+      (session->state == State::kOffered && !std::holds_alternative<wire::HelloAck>(message));
+  if (is_early) return closing_.Close(session, "the session spoke before it was open");
+  std::visit([&](const auto& m) { Handle(session, m); }, message);
 }
 
-Controller::SessionPtr Controller::FindSession(SessionId id) const {
-  const auto session = sessions_.find(id);
-  return session == sessions_.end() ? nullptr : session->second;
+void Controller::OnSessionClosed(const std::shared_ptr<SessionLink>& link) {
+  const SessionPtr session = tables_.sessions.TakeOfLink(link.get());
+  if (session) closing_.Close(session, "its process has gone");
 }
 
-std::vector<Controller::SessionPtr> Controller::SessionsOf(const Instance& instance) const {
-  std::vector<SessionPtr> sessions;
-  for (const SessionId id : instance.sessions) sessions.push_back(sessions_.at(id));
-  return sessions;
+void Controller::Handle(const SessionPtr& session, const wire::Hello& hello) {
+  opening_.Greet(session, hello);
+}
+void Controller::Handle(const SessionPtr& session, const wire::DeviceHello& hello) {
+  opening_.Greet(session, hello);
+}
+void Controller::Handle(const SessionPtr& session, const wire::Inquiry& inquiry) {
+  opening_.Greet(session, inquiry);
+}
+void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
+  opening_.Acknowledge(session, ack);
+}
+void Controller::Handle(const SessionPtr& session, const wire::LeaseRequest&) {
+  leases_.Request(session);
+}
+void Controller::Handle(const SessionPtr& session, const wire::LeaseAck& ack) {
+  leases_.Acknowledge(session, ack);
+}
+void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& returned) {
+  leases_.Return(session, returned);
+}
+void Controller::Handle(const SessionPtr& session, const wire::Malloc& call) {
+  memory_.device.Malloc(session, call);
+}
+void Controller::Handle(const SessionPtr& session, const wire::Free& call) {
+  memory_.device.Free(session, call);
+}
+void Controller::Handle(const SessionPtr& session, const wire::HostAlloc& call) {
+  memory_.host.Alloc(session, call);
+}
+void Controller::Handle(const SessionPtr& session, const wire::HostFree& call) {
+  memory_.host.Free(session, call);
+}
+void Controller::Handle(const SessionPtr& session, const wire::MemGetInfo& call) {
+  memory_.device.GetInfo(*session, call);
+}
+void Controller::Handle(const SessionPtr& session, const wire::ShareMemory& call) {
+  memory_.shared.Share(session, call);
+}
+void Controller::Handle(const SessionPtr& session, const wire::OpenMemory& call) {
+  memory_.shared.Open(session, call);
+}
+void Controller::Handle(const SessionPtr& session, const wire::CloseMemory& call) {
+  memory_.shared.Close(session, call);
 }
 
-std::vector<Controller::SessionPtr> Controller::SessionsOf(const Part& part) const {
-  std::vector<SessionPtr> sessions = SessionsOf(*part.instance);
-  std::erase_if(sessions, [&](const SessionPtr& session) {
-    return session->device_index != part.device_index;
+// --- Executors -----------------------------------------------------------------------------------
+
+void Controller::OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) {
+  LoseExecutor(gpu, "a successor is started");
+  tables_.executors.At(gpu).OnStarting(epoch);
+  if (phase_ != Phase::kIdle) return;
+  phase_ = Phase::kWatching;
+  Watch();
+}
+
+void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) {
+  if (tables_.executors.At(gpu).epoch() == epoch) LoseExecutor(gpu, "its process has ended");
+}
+
+void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) {
+  const GpuExecutor* const executor = tables_.executors.OfLink(link);
+  if (!executor) return;
+  // A process without its stream is useless, even if still running.
+  if (phase_ != Phase::kShutDown) tables_.executors.EndProcess(executor->gpu());
+  LoseExecutor(executor->gpu(), "its stream has ended");
+}
+
+void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link,
+                                   const v1::ExecutorMessage& message) {
+  if (message.has_register_()) return recovery_.Register(link, message.register_());
+  GpuExecutor* const executor = tables_.executors.OfLink(link);
+  if (!executor) return link->Close("an executor registers first");
+  if (message.has_operation_done()) executor->OnOperationDone(message.operation_done());
+  if (message.has_context_lost()) losses_.OnContextLost(executor->gpu(), message.context_lost());
+  if (message.has_memory_use()) executor->OnMemory(message.memory_use());
+  if (message.has_swap_in_complete()) {
+    images_.shards.OnSwapInComplete(executor->gpu(), message.swap_in_complete());
+  }
+}
+
+void Controller::LoseExecutor(GpuIndex gpu, const std::string& why) {
+  GpuExecutor& executor = tables_.executors.At(gpu);
+  if (!executor.is_attached()) return;
+  if (phase_ != Phase::kShutDown) {
+    spdlog::error("GPU {}: executor lost: {}", gpu.value, why);
+    telemetry_.OnExecutorLost(gpu);
+  }
+  losses_.Lose(executor);
+}
+
+void Controller::Watch() {
+  tables_.executors.KillHanging(kOperationTimeout);
+  if (phase_ == Phase::kShutDown) return;
+  const TimePoint now = loop_.Now();
+  loop_.RunAt(now + kWatchPeriod, [this, now] {
+    AccountHostMemory(loop_.Now() - now);
+    Watch();
   });
-  return sessions;
 }
 
-std::vector<Controller::SessionPtr> Controller::AbleSessionsOf(const Instance& instance) const {
-  std::vector<SessionPtr> sessions = SessionsOf(instance);
-  std::erase_if(sessions, [](const SessionPtr& session) { return !session->is_able(); });
-  return sessions;
+void Controller::AccountHostMemory(Duration passed) {
+  for (const auto& [id, session] : tables_.sessions.all()) {
+    const auto& files = session->memory.files;
+    if (!files) continue;
+    const Bytes bytes = files->resident_bytes(wire::SharedMemory::kImage) +
+                        files->resident_bytes(wire::SharedMemory::kHostArena);
+    tables_.instances.Of(*session).totals.host_byte_seconds +=
+        static_cast<double>(bytes) * ToSeconds(passed);
+  }
+}
+
+// --- The router and administrators ---------------------------------------------------------------
+
+void Controller::Acquire(RequestId request, const RequestBroker::Demand& demand,
+                         RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost) {
+  requests_.Acquire(request, demand, std::move(on_grant), std::move(on_lost));
+}
+
+void Controller::ConfirmLease(RequestId request, const std::function<void()>& done) {
+  requests_.ConfirmLease(request, done);
+}
+
+void Controller::Release(RequestId request, scheduler::Ending ending) {
+  requests_.Release(request, ending);
+}
+
+void Controller::Administer(const AdminRequest& request, AdminRequests::Done done) {
+  admin_.Start(request, std::move(done));
+}
+
+absl::Status Controller::Change(const std::string& function, std::span<const SettingText> changes) {
+  FunctionInstance* const instance = tables_.instances.Find(function);
+  if (!instance) return absl::NotFoundError("there is no function " + function);
+  TORPOR_RETURN_IF_ERROR(ChangeFunction(instance->config, changes));
+  FeedFunction(*instance);
+  telemetry_.OnObjective(function, instance->config.deadline, instance->config.percentile);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RequestTrace> Controller::Explain(const std::string& request_id) const {
+  return traces_.Explain(request_id);
+}
+
+NodeSnapshot Controller::Snapshot() const {
+  NodeSnapshot node = snapshots_.Take();
+  node.policy = config_.scheduling.policy;
+  return node;
+}
+
+bool Controller::IsReady() const {
+  return !requests_.is_draining() && tables_.executors.IsAnyReady();
+}
+
+void Controller::Drain(TaskLoop::Task when_idle) {
+  opening_.Stop();
+  requests_.Drain(std::move(when_idle));
+}
+
+void Controller::Shutdown() {
+  if (std::exchange(phase_, Phase::kShutDown) == Phase::kShutDown) return;
+  opening_.Stop();
+  admin_.Shutdown();
+  requests_.Shutdown();
+  for (auto& [gpu, executor] : tables_.executors) {
+    if (!executor.is_attached()) continue;
+    v1::DaemonMessage message;
+    message.mutable_shutdown();
+    executor.link()->Send(message);
+  }
+  const auto sessions = tables_.sessions.all();
+  for (const auto& [id, session] : sessions) session->link->Close("torpord is shutting down");
 }
 
 }  // namespace torpor::server

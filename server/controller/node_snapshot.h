@@ -13,24 +13,24 @@ namespace torpor::server {
 
 // The controller's view of the node at one moment, for torporctl and the metrics endpoint.
 
-// What the images on a GPU, or one function's, take of its memory, as its executor has said when
-// its last operation was done.
+// Memory taken by images on a GPU, or by one function's image there, as reported by the executor
+// after its last operation.
 struct MemorySnapshot {
   Bytes used = 0;    // allocations
-  Bytes cached = 0;  // the rest of the physical memory that is kept for them
+  Bytes cached = 0;  // the rest of the physical memory reserved for images
 };
 
 struct GpuSnapshot {
   int gpu = 0;
   std::string name;
-  std::string uuid;   // GPU-xxxxxxxx-..., as nvidia-smi prints it
+  std::string uuid;   // GPU-xxxxxxxx-..., as in nvidia-smi
   std::string state;  // starting, ready, lost
   std::int64_t executor_pid = 0;
   Bytes pool_bytes = 0;
-  Bytes used_bytes = 0;  // what the scheduler has given to images
+  Bytes used_bytes = 0;  // given to images by the scheduler
   MemorySnapshot memory;
-  Bytes free_bytes = 0;        // kept for nobody
-  Bytes fragmented_bytes = 0;  // of these: not in one piece with the others
+  Bytes free_bytes = 0;        // reserved for no image
+  Bytes fragmented_bytes = 0;  // part of free_bytes: not in one piece with the rest
   Bytes swap_group_bytes = 0;
   double link_bytes_per_second = 0;  // from the host; 0: not measured
   std::uint64_t executor_restarts = 0;
@@ -38,7 +38,7 @@ struct GpuSnapshot {
   std::string leased_to;  // function; empty when idle
 };
 
-// What a function is to reach, and what it has reached, as the scheduler sees it.
+// A function's objective and its results so far, as counted by the scheduler.
 struct ObjectiveSnapshot {
   Duration deadline{};
   double percentile = 0;
@@ -48,8 +48,8 @@ struct ObjectiveSnapshot {
   std::uint64_t waiting = 0;   // requests
   std::uint64_t finished = 0;  // requests: all but those given up before their deadlines
   std::uint64_t in_time = 0;   // of them
-  // Where the policy orders by it: how many requests in time it still needs to comply, and whether
-  // it is in the group that goes first.
+  // Set if the policy orders by required request count: requests in time still needed to comply,
+  // and whether the function is in the group that goes first.
   std::optional<double> required_count{};
   bool is_first_group = false;
 
@@ -77,7 +77,7 @@ struct FunctionSnapshot {
 struct NodeSnapshot {
   std::string state;  // starting, ready, draining
   std::string policy;
-  std::optional<double> alpha;  // where the policy has it
+  std::optional<double> alpha;  // unset if the policy has none
   std::vector<GpuSnapshot> gpus;
   std::vector<FunctionSnapshot> functions;
   std::uint64_t queued_requests = 0;

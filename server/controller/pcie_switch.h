@@ -5,14 +5,15 @@
 
 namespace torpor::server {
 
-// Which GPUs share their way to the host: those of the same number. From what CUDA calls their PCI
-// bus ids, "0000:3b:00.0". Nothing where it cannot be told.
+// Returns a number shared by all GPUs behind the same PCIe switch, from a PCI bus id of CUDA's
+// form, "0000:3b:00.0". Returns nullopt if unknown.
 
-// By the root port to which the GPU's switches lead. `devices` is where Linux says so.
+// Takes the root port above the GPU's switches, from sysfs. `devices` is sysfs's folder of PCI
+// devices.
 std::optional<int> PcieSwitchOf(const std::string& pci_bus_id,
                                 const std::string& devices = "/sys/bus/pci/devices");
 
-// As the emulator numbers its buses (docs/emulator.md).
+// Follows the emulator's numbering of buses (docs/emulator.md).
 std::optional<int> EmulatedPcieSwitchOf(const std::string& pci_bus_id);
 
 }  // namespace torpor::server

@@ -7,59 +7,50 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "scheduler/events.h"
+#include "server/controller/model/swap_source.h"
 
 namespace torpor::server {
 
-enum class SwapSource { kResident, kHost, kPeer };
-
-// "resident", "host" or "peer".
-constexpr const char* NameOf(SwapSource source) {
-  constexpr const char* kNames[] = {"resident", "host", "peer"};
-  return kNames[static_cast<int>(source)];
-}
-
-// The right of a request to run: its instance holds a lease, and of the sessions that it has, if
-// any, the images are resident and the clients have acknowledged.
+// The right of a request to run: its instance holds a lease, all images of its sessions are
+// resident, and all clients have acknowledged.
 struct Grant {
   RequestId request;
   LeaseId lease;
   GpuIndex gpu;
   SwapSource source = SwapSource::kResident;
-  Duration queue{};  // from Acquire to the decision to run it
+  Duration queue{};  // from Acquire to the scheduler's decision
   Duration swap{};   // from there to the grant
 };
 
-// What the router asks of the controller. Thread-safe; callbacks come on the controller's thread
+// The router's interface to the controller. Thread-safe; callbacks come on the controller's thread
 // and must not block.
 class RequestBroker {
  public:
   virtual ~RequestBroker() = default;
 
   using OnGrant = std::function<void(absl::StatusOr<Grant>)>;
-  // The lease was lost in the middle of the request (its executor died). At most once, after
-  // OnGrant gave a lease and before Release.
+  // The lease was lost during the request (its executor died). Called at most once, after OnGrant
+  // gave a lease and before Release.
   using OnLost = std::function<void(absl::Status)>;
 
   struct Demand {
     std::string function;
-    std::string id;  // the caller's name for the request, by which it can be explained
+    std::string id;  // the caller's name for the request, for explanations
     TimePoint give_up;
   };
 
-  // Queues a request. `on_grant` is called exactly once, also when the request is refused:
-  // NotFound (no such function), Unavailable (draining, no GPU), ResourceExhausted (as many
-  // requests wait as may), OutOfRange (it can no longer be answered within its deadline),
-  // DeadlineExceeded (still queued at `give_up`), Cancelled (Release came first).
+  // Queues a request. Calls `on_grant` exactly once, also on refusal: NotFound (unknown function),
+  // Unavailable (draining, no GPU), ResourceExhausted (queue full), OutOfRange (the deadline cannot
+  // be met any more), DeadlineExceeded (still queued at `give_up`), Cancelled (Release came first).
   virtual RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) = 0;
 
-  // For a caller that has seen something go wrong and wants to know whether the executor's death is
-  // the reason: calls `done` once it is certain that the lease was intact at the time of this call,
-  // or else after OnLost, or when an executor that hangs has said nothing for a second. Between the
-  // grant and Release.
+  // For a caller that must know whether a failure comes from the executor's death: calls `done`
+  // when the lease was certainly intact at the time of the call, or after OnLost, or when a hanging
+  // executor has been silent for a second. Call between the grant and Release.
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
 
-  // The request is over, or its caller has gone; kFailed also where the function has answered with
-  // an error of the server's. Exactly once for every Acquire.
+  // The request is over, or its caller has gone; kFailed includes server errors of the function.
+  // Call exactly once for every Acquire.
   virtual void Release(RequestId request, scheduler::Ending ending) = 0;
 };
 

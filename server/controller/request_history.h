@@ -1,36 +1,39 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <string>
 #include <utility>
 
-#include "server/controller/request_story.h"
+#include "server/controller/request_trace.h"
 
 namespace torpor::server {
 
-// The last requests that are over.
+// The traces of the last finished requests. Not thread-safe.
 class RequestHistory {
  public:
-  explicit RequestHistory(std::size_t most) : max_(most) {}
+  // `max` > 0: the oldest trace makes room for a new one.
+  explicit RequestHistory(std::size_t max) : max_(max) {}
 
-  void Add(RequestStory story) {
-    if (stories_.size() == max_) stories_.pop_back();
-    stories_.push_front(std::move(story));
+  void Add(RequestTrace trace) {
+    if (traces_.size() == max_) traces_.pop_back();
+    traces_.push_front(std::move(trace));
   }
 
-  const std::deque<RequestStory>& stories() const { return stories_; }
+  // The newest first.
+  const std::deque<RequestTrace>& traces() const { return traces_; }
 
-  // The newest of that name; null: none of them.
-  const RequestStory* Find(const std::string& id) const {
-    for (const RequestStory& story : stories_) {
-      if (story.id == id) return &story;
+  // Returns the newest trace named `id`, null if there is none. Valid until the next Add.
+  const RequestTrace* Find(const std::string& id) const {
+    for (const RequestTrace& trace : traces_) {
+      if (trace.id == id) return &trace;
     }
     return nullptr;
   }
 
  private:
   const std::size_t max_;
-  std::deque<RequestStory> stories_;  // the newest first
+  std::deque<RequestTrace> traces_;
 };
 
 }  // namespace torpor::server

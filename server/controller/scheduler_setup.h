@@ -6,7 +6,7 @@
 
 namespace torpor::server {
 
-// The policies and options that are configured.
+// Returns the configured policies and options.
 scheduler::Setup SetupOf(const Config& config);
 
 // The same, for the first line of an event log.

@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kDriverLibrary = "libcuda.so.1";
 
-// The library alone proves nothing: CUDA images of containers bring it to machines without a GPU.
+// The library alone proves nothing: CUDA's container images contain the library also on machines
+// without a GPU.
 bool NvidiaDriverWorks() {
   if (access("/dev/nvidiactl", R_OK | W_OK) != 0) return false;
   void* const library = dlopen(kDriverLibrary, RTLD_LAZY | RTLD_LOCAL);
@@ -33,7 +34,7 @@ absl::StatusOr<CudaLibraries> FindCudaLibraries(const Config& config,
         std::filesystem::equivalent(config.cuda_library_dir, emulator, error) && !error;
     return CudaLibraries{config.cuda_library_dir, is_emulated};
   }
-  // A topology describes an emulated node, also on a machine that has GPUs.
+  // A topology describes an emulated node, even on a machine with GPUs.
   if (config.emulator_topology.empty() && NvidiaDriverWorks()) return CudaLibraries{};
   if (access((emulator / kDriverLibrary).c_str(), R_OK) != 0) {
     return absl::NotFoundError(

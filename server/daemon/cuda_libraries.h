@@ -7,9 +7,9 @@
 
 namespace torpor::server {
 
-// The folder of libcuda.so.1 and libcublas.so.13: the configured one, else NVIDIA's (empty: the
-// dynamic linker finds them) where this machine has a GPU and its driver loads, else the
-// emulator's, `../lib/torpor/emulator` from `program_dir`. NotFound where there is none.
+// Returns the folder of libcuda.so.1 and libcublas.so.13: the configured one, else NVIDIA's (empty:
+// found by the dynamic linker) if this machine has a GPU and a working driver, else the emulator's,
+// `../lib/torpor/emulator` from `program_dir`. NotFound if none exists.
 struct CudaLibraries {
   std::string folder;
   bool is_emulated = false;
@@ -17,7 +17,7 @@ struct CudaLibraries {
 absl::StatusOr<CudaLibraries> FindCudaLibraries(const Config& config,
                                                 const std::string& program_dir);
 
-// The folder in which the running program lies.
+// Returns the folder of the running program.
 std::string ProgramDirectory();
 
 }  // namespace torpor::server

@@ -29,7 +29,7 @@ absl::Status CreateFolder(const std::string& path, std::string_view setting) {
   return absl::OkStatus();
 }
 
-// Who holds the lock wrote its process id into the file.
+// The holder of the lock wrote its process id into the file.
 std::string HolderOf(int lock) {
   char text[32] = {};
   const ssize_t bytes = pread(lock, text, sizeof text - 1, 0);

@@ -6,12 +6,12 @@
 
 namespace torpor::server {
 
-// The daemon's claim on its folder of sockets. While it lives no other torpord uses the folder;
-// a lock of the kernel, so that a killed daemon leaves no claim behind.
+// The daemon's claim on its folder of sockets: excludes other daemons from the folder. A kernel
+// lock, so that a killed daemon leaves no claim behind.
 class RunFolder {
  public:
-  // Creates the folders that the configuration names, claims the run folder and removes the
-  // sockets of a dead daemon. AlreadyExists where another torpord lives there.
+  // Creates the configured folders, claims the run folder and removes the sockets of a dead daemon.
+  // AlreadyExists if another torpord runs there.
   static absl::StatusOr<RunFolder> Claim(const Config& config);
 
  private:

@@ -4,15 +4,16 @@
 #include <optional>
 #include <string_view>
 
-// What a daemon says to the service manager that started it (sd_notify(3)), over the datagram
-// socket that NOTIFY_SOCKET names. torporctl uses the same to know when its daemon is ready.
-// Spoken here, not by libsystemd: it is one datagram, and the program stays relocatable.
+// Messages from a daemon to its service manager (sd_notify(3)), over the datagram socket named by
+// NOTIFY_SOCKET. torporctl uses the same to learn when its daemon is ready. Implemented here, not
+// by libsystemd: one datagram suffices, and the program stays relocatable.
 namespace torpor::server {
 
-// Sends e.g. "READY=1". Does nothing where nobody listens.
+// Sends e.g. "READY=1". Does nothing without a listener.
 void NotifyServiceManager(std::string_view state);
 
-// How often the manager wants to hear "WATCHDOG=1", if it does: half of WATCHDOG_USEC.
+// Returns the interval at which the manager expects "WATCHDOG=1": half of WATCHDOG_USEC; nullopt if
+// unset.
 std::optional<std::chrono::microseconds> WatchdogInterval();
 
 }  // namespace torpor::server

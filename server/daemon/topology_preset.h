@@ -4,9 +4,8 @@
 
 namespace torpor::server {
 
-// The file that `emulator_topology` means: the one at `path`, or where there is none the preset of
-// that name, `../lib/torpor/topologies/NAME.yaml` from `program_dir`. `path` itself if there is
-// neither.
+// Returns the file meant by `emulator_topology`: `path` if a file exists there, else the preset of
+// that name, `../lib/torpor/topologies/NAME.yaml` from `program_dir`, else `path` unchanged.
 std::string FindTopology(const std::string& path, const std::string& program_dir);
 
 }  // namespace torpor::server

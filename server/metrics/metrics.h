@@ -6,8 +6,9 @@
 
 #include "base/clock.h"
 #include "server/config/config.h"
+#include "server/controller/model/swap_source.h"
+#include "server/controller/model/telemetry.h"
 #include "server/controller/node_snapshot.h"
-#include "server/controller/telemetry.h"
 
 namespace torpor::server {
 

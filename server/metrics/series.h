@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "server/config/config.h"
+#include "server/controller/model/telemetry.h"
 #include "server/controller/node_snapshot.h"
-#include "server/controller/telemetry.h"
 #include "server/metrics/metrics.h"
 
 // The series of /metrics by subject (docs/metrics.md). Each class registers its series in the

@@ -43,11 +43,11 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Between fork and exec only what is safe in a copy of one thread of many.
+// Between fork and exec only async-signal-safe calls are allowed.
 [[noreturn]] void BecomeChild(pid_t parent, int output, int failure, const char* program,
                               char* const* arguments, char* const* environment) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before it could take us with it
+  if (getppid() != parent) _exit(127);  // the parent died before PDEATHSIG was set
   setpgid(0, 0);
   sigset_t none;
   sigemptyset(&none);
@@ -55,7 +55,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   const int null = open("/dev/null", O_RDONLY);
   dup2(null, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
-  // Asio's sockets are not close-on-exec, and a connection that a child holds, too, never ends.
+  // Asio's sockets are not close-on-exec, and a connection inherited by a child never ends.
   close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   execve(program, arguments, environment);
   const int error = errno;

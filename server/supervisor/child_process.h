@@ -18,21 +18,22 @@ struct Command {
   std::vector<std::string> added_environment;  // "NAME=value", over the daemon's own
 };
 
-// A process of ours. It dies with the thread that started it, has no terminal signals, none of our
-// descriptors but the standard error, and its standard output goes there.
+// A child process. Dies with the thread that started it, gets no terminal signals, and inherits no
+// descriptor but standard error, which also takes its standard output.
 class ChildProcess {
  public:
-  // Fails where the program cannot be executed. `standard_output`: where its output goes instead.
+  // Fails if the program cannot be executed. `standard_output`: a descriptor for the output
+  // instead.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const Command& command,
                                                              int standard_output = -1);
-  ~ChildProcess();  // kills it and waits for its end
+  ~ChildProcess();  // kills the process and waits for its end
 
   pid_t pid() const { return pid_; }
   // Becomes readable when the process ends.
   int descriptor() const { return pidfd_.get(); }
   void Kill() const;
 
-  // Whether it has ended; `why` then says how, for logs.
+  // Whether the process has ended; `why` then describes the end for logs.
   bool HasEnded(std::string& why);
 
  private:
@@ -43,7 +44,7 @@ class ChildProcess {
   bool is_reaped_ = false;
 };
 
-// Runs a program to its end and gives its standard output. Fails where it does not end with
+// Runs a program to its end and returns its standard output. Fails unless the program ends with
 // status 0 within `timeout`.
 absl::StatusOr<std::string> RunForOutput(const Command& command, Duration timeout);
 

@@ -11,7 +11,7 @@
 namespace torpor::server {
 namespace {
 
-// Differs between lives of torpord too, as clients take another epoch for another process.
+// Differs between lives of torpord too: clients take another epoch for another process.
 std::uint64_t FirstEpoch() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
 }
@@ -95,7 +95,7 @@ void Supervisor::Wait() {
   for (const auto& [gpu, slot] : slots_) {
     if (slot.process) slot.process->Kill();
   }
-  kill_at_ = clock_.Now() + options_.longest_pause;  // nothing survives this, only takes its time
+  kill_at_ = clock_.Now() + options_.longest_pause;  // a kill takes time, but nothing survives it
 }
 
 void Supervisor::StartDue() {

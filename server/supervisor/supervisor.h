@@ -17,23 +17,23 @@
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/unique_fd.h"
-#include "server/controller/executor_killer.h"
 #include "server/supervisor/child_process.h"
+#include "server/supervisor/executor_killer.h"
 
 namespace torpor::server {
 
-// Hears of executors' processes. Called on the supervisor's thread; must not call back into it.
+// Observes executors' processes. Called on the supervisor's thread; must not call back into the
+// supervisor.
 class ProcessListener {
  public:
   virtual ~ProcessListener() = default;
-  // A process with this epoch is about to be started.
+  // A process with `epoch` is about to start.
   virtual void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
   virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) = 0;
 };
 
-// Keeps one executor's process alive for each GPU: starts it, watches it, and starts another when
-// it has ended, at once the first time, then after ever longer pauses. No process outlives the
-// supervisor. Thread-safe.
+// Keeps one executor process alive for each GPU. Restarts a process that has ended: at once the
+// first time, then after ever longer pauses. No process outlives the supervisor. Thread-safe.
 class Supervisor final : public ExecutorKiller {
  public:
   struct Options {
@@ -41,7 +41,7 @@ class Supervisor final : public ExecutorKiller {
     std::function<Command(GpuIndex gpu, std::uint64_t epoch)> command;
     Duration first_pause{std::chrono::milliseconds(100)};
     Duration longest_pause{std::chrono::seconds(5)};
-    // A process that ran this long has not failed to start.
+    // A process that ran for longer did not fail to start.
     Duration healthy_after{std::chrono::seconds(10)};
   };
 
@@ -51,11 +51,11 @@ class Supervisor final : public ExecutorKiller {
 
   void Kill(GpuIndex gpu, std::uint64_t epoch) override;
 
-  // Whether the process is one that runs now.
+  // Whether `pid` is a running executor's.
   bool IsExecutor(pid_t pid) const;
 
-  // No further starts. Waits until all processes have ended by themselves; those that have not
-  // within `grace` are killed. Idempotent.
+  // Stops restarting. Waits until all processes have ended by themselves; kills the rest after
+  // `grace`. Idempotent.
   void Stop(Duration grace);
 
  private:

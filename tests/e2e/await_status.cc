@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/torporctl/hints.h"
+#include "tools/torporctl/admin_requests.h"
 #include "tools/torporctl/node_report.h"
 
 namespace torpor::e2e {

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "tests/e2e/await_status.h"
 #include "tests/e2e/metrics_page.h"
-#include "tools/torporctl/hints.h"
+#include "tools/torporctl/admin_requests.h"
 #include "tools/torporctl/node_report.h"
 
 namespace torpor::e2e {

@@ -19,7 +19,7 @@
 #include "tests/soak/fleet.h"
 #include "tests/soak/soak_run.h"
 #include "tests/soak/watched_node.h"
-#include "tools/torporctl/hints.h"
+#include "tools/torporctl/admin_requests.h"
 
 namespace torpor::soak {
 namespace {

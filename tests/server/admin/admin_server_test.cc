@@ -6,9 +6,9 @@
 
 #include <filesystem>
 
+#include "tools/torporctl/admin_requests.h"
 #include "tools/torporctl/explanation.h"
 #include "tools/torporctl/function_settings.h"
-#include "tools/torporctl/hints.h"
 #include "tools/torporctl/memory_report.h"
 #include "tools/torporctl/node_report.h"
 
@@ -36,9 +36,9 @@ class AdminServerTest : public ::testing::Test {
   void StartServer() {
     auto server = AdminServer::Start(
         config_, {.snapshot = [this] { return node_; },
-                  .advise =
-                      [this](const Hint& hint) {
-                        hints_.push_back(hint);
+                  .administer =
+                      [this](const AdminRequest& request) {
+                        requests_.push_back(request);
                         return answer_;
                       },
                   .change =
@@ -47,8 +47,8 @@ class AdminServerTest : public ::testing::Test {
                         changes_.assign(changes.begin(), changes.end());
                         return answer_;
                       },
-                  .explain = [this](const std::string& request_id) -> absl::StatusOr<RequestStory> {
-                    if (story_.id == request_id) return story_;
+                  .explain = [this](const std::string& request_id) -> absl::StatusOr<RequestTrace> {
+                    if (trace_.id == request_id) return trace_;
                     return absl::NotFoundError("no request");
                   },
                   .http_address = "127.0.0.1:8000",
@@ -60,10 +60,10 @@ class AdminServerTest : public ::testing::Test {
   std::filesystem::path folder_;
   Config config_;
   NodeSnapshot node_;
-  std::vector<Hint> hints_;
+  std::vector<AdminRequest> requests_;
   std::vector<SettingText> changes_;
   absl::Status answer_;
-  RequestStory story_;
+  RequestTrace trace_;
   std::unique_ptr<AdminServer> server_;
 };
 
@@ -137,7 +137,7 @@ TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
   EXPECT_EQ(function.upstream(), "127.0.0.1:9001");
 }
 
-TEST_F(AdminServerTest, HintsArriveAndAreAnswered) {
+TEST_F(AdminServerTest, AdministratorsRequestsArriveAndAreAnswered) {
   StartServer();
   EXPECT_TRUE(torporctl::Load(config_.admin_socket, "digits", 1).ok());
   EXPECT_TRUE(torporctl::Load(config_.admin_socket, "digits", std::nullopt).ok());
@@ -146,16 +146,16 @@ TEST_F(AdminServerTest, HintsArriveAndAreAnswered) {
   EXPECT_TRUE(torporctl::Pin(config_.admin_socket, "digits", false).ok());
   answer_ = absl::FailedPreconditionError("it is in use");
   EXPECT_EQ(torporctl::Checkpoint(config_.admin_socket, "digits"), answer_);
-  std::vector<Hint::Kind> kinds;
-  for (const Hint& hint : hints_) {
-    EXPECT_EQ(hint.function, "digits");
-    kinds.push_back(hint.kind);
+  std::vector<AdminRequest::Kind> kinds;
+  for (const AdminRequest& request : requests_) {
+    EXPECT_EQ(request.function, "digits");
+    kinds.push_back(request.kind);
   }
-  using Kind = Hint::Kind;
+  using Kind = AdminRequest::Kind;
   EXPECT_THAT(kinds, ElementsAre(Kind::kLoad, Kind::kLoad, Kind::kEvict, Kind::kPin, Kind::kUnpin,
                                  Kind::kCheckpoint));
-  EXPECT_EQ(hints_.at(0).gpu, GpuIndex{1});
-  EXPECT_FALSE(hints_.at(1).gpu.has_value());
+  EXPECT_EQ(requests_.at(0).gpu, GpuIndex{1});
+  EXPECT_FALSE(requests_.at(1).gpu.has_value());
 }
 
 TEST_F(AdminServerTest, SettingsArriveAsTheyWereWritten) {
@@ -185,10 +185,10 @@ TEST_F(AdminServerTest, TheNodeCountsWhoComplies) {
 TEST_F(AdminServerTest, ARequestIsExplained) {
   using std::chrono::milliseconds;
   const TimePoint arrival{std::chrono::seconds(5)};
-  story_ = {.id = "r1", .function = "digits", .deadline = milliseconds(80), .arrival = arrival};
-  story_.waiting_before = 3;
-  story_.standing = {.required_count = 12, .is_high = true, .alpha = 0.5};
-  story_.delay = {.own_lease = milliseconds(4),
+  trace_ = {.id = "r1", .function = "digits", .deadline = milliseconds(80), .arrival = arrival};
+  trace_.waiting_before = 3;
+  trace_.standing = {.required_count = 12, .is_high = true, .alpha = 0.5};
+  trace_.delay = {.own_lease = milliseconds(4),
                   .by_choice = milliseconds(3),
                   .awaited = GpuIndex{2},
                   .no_gpu = milliseconds(5),
@@ -197,14 +197,14 @@ TEST_F(AdminServerTest, ARequestIsExplained) {
                   .is_beyond_rescue = true,
                   .earlier = {{"encoder", 2}, {"speech", 1}},
                   .overtakers = {{"ranker", 1}}};
-  story_.gpu = GpuIndex{1};
-  story_.decided = arrival + milliseconds(12);
-  story_.placement.swap_in = arrival + milliseconds(14);
-  story_.placement.source = SwapSource::kHost;
-  story_.placement.loading_nearby = {{GpuIndex{0}, "encoder"}};
-  story_.placement.evicted = {"speech", "ranker"};
-  story_.granted = arrival + milliseconds(17);
-  story_.ended = story_.as_of = arrival + milliseconds(31);
+  trace_.gpu = GpuIndex{1};
+  trace_.decided = arrival + milliseconds(12);
+  trace_.placement.swap_in = arrival + milliseconds(14);
+  trace_.placement.source = SwapSource::kHost;
+  trace_.placement.loading_nearby = {{GpuIndex{0}, "encoder"}};
+  trace_.placement.evicted = {"speech", "ranker"};
+  trace_.granted = arrival + milliseconds(17);
+  trace_.ended = trace_.as_of = arrival + milliseconds(31);
   StartServer();
   const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
   ASSERT_TRUE(explanation.ok()) << explanation.status();
@@ -238,31 +238,31 @@ TEST_F(AdminServerTest, ARequestIsExplained) {
 }
 
 TEST_F(AdminServerTest, WhereAnImageReallyCameFromIsSaid) {
-  story_ = {.id = "r1", .function = "digits"};
-  story_.gpu = GpuIndex{1};
-  story_.decided = story_.granted = story_.arrival;
-  story_.placement.peer = GpuIndex{0};
-  story_.placement.source = SwapSource::kPeer;
+  trace_ = {.id = "r1", .function = "digits"};
+  trace_.gpu = GpuIndex{1};
+  trace_.decided = trace_.granted = trace_.arrival;
+  trace_.placement.peer = GpuIndex{0};
+  trace_.placement.source = SwapSource::kPeer;
   StartServer();
   const auto text = [this] {
     const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
     return torporctl::ExplanationText(explanation.value_or(v1::Explanation()));
   };
   EXPECT_THAT(text(), HasSubstr("GPU        1, from GPU 0\n"));
-  story_.placement.source = SwapSource::kHost;
+  trace_.placement.source = SwapSource::kHost;
   EXPECT_THAT(text(),
               HasSubstr("GPU        1, from the host, since GPU 0 could not give its image\n"));
-  story_.joined = story_.decided;
+  trace_.joined = trace_.decided;
   EXPECT_THAT(text(), HasSubstr("GPU        1, where its function ran already\n"));
 }
 
 TEST_F(AdminServerTest, HowARequestEndedIsSaid) {
   using std::chrono::milliseconds;
-  story_ = {.id = "r1", .function = "digits", .deadline = milliseconds(80)};
-  story_.ended = story_.as_of = TimePoint(milliseconds(9));
+  trace_ = {.id = "r1", .function = "digits", .deadline = milliseconds(80)};
+  trace_.ended = trace_.as_of = TimePoint(milliseconds(9));
   StartServer();
   const auto text = [this](scheduler::Ending ending) {
-    story_.ending = ending;
+    trace_.ending = ending;
     const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
     return torporctl::ExplanationText(explanation.value_or(v1::Explanation()));
   };
@@ -275,9 +275,9 @@ TEST_F(AdminServerTest, HowARequestEndedIsSaid) {
 }
 
 TEST_F(AdminServerTest, ARequestThatWaitsIsExplainedToo) {
-  story_ = {.id = "r1", .function = "digits", .deadline = std::chrono::milliseconds(80)};
-  story_.as_of = TimePoint(std::chrono::milliseconds(90));
-  story_.delay.no_gpu = std::chrono::milliseconds(90);
+  trace_ = {.id = "r1", .function = "digits", .deadline = std::chrono::milliseconds(80)};
+  trace_.as_of = TimePoint(std::chrono::milliseconds(90));
+  trace_.delay.no_gpu = std::chrono::milliseconds(90);
   StartServer();
   const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
   ASSERT_TRUE(explanation.ok()) << explanation.status();

@@ -1,4 +1,4 @@
-#include "server/controller/cuda_errors.h"
+#include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
 
 namespace torpor::server {
@@ -243,7 +243,7 @@ TEST_F(ControllerExecutors, HangingExecutorIsKilled) {
   EXPECT_EQ(killer_.killed[0].first, GpuIndex{0});
 }
 
-TEST_F(ControllerExecutors, FailedSwapOutCondemnsTheExecutor) {
+TEST_F(ControllerExecutors, FailedSwapOutKillsTheExecutor) {
   StartExecutor(0);
   Client a = Connect("token-a");
   Client b = Connect("token-b");

@@ -16,10 +16,10 @@ class ControllerExplainTest : public ControllerHarness {
  protected:
   ControllerExplainTest() : ControllerHarness(2) {}
 
-  RequestStory Story(RequestId request) {
-    const auto story = controller_->Explain("request-" + std::to_string(request.value));
-    EXPECT_TRUE(story.ok()) << story.status();
-    return story.value_or(RequestStory());
+  RequestTrace Explain(RequestId request) {
+    const auto trace = controller_->Explain("request-" + std::to_string(request.value));
+    EXPECT_TRUE(trace.ok()) << trace.status();
+    return trace.value_or(RequestTrace());
   }
 };
 
@@ -32,10 +32,10 @@ TEST_F(ControllerExplainTest, ARequestWaitsForAGpuAndThenForItsImage) {
   ASSERT_TRUE(TakeLease(a));
   const RequestId second = Acquire("b");
   loop_.Advance(milliseconds(10));
-  EXPECT_FALSE(Story(second).granted);
-  EXPECT_EQ(Story(second).as_of - Story(second).arrival, milliseconds(10));
-  EXPECT_TRUE(Story(first).granted);
-  EXPECT_FALSE(Story(first).ended);
+  EXPECT_FALSE(Explain(second).granted);
+  EXPECT_EQ(Explain(second).as_of - Explain(second).arrival, milliseconds(10));
+  EXPECT_TRUE(Explain(first).granted);
+  EXPECT_FALSE(Explain(first).ended);
   Hold(&v1::DaemonMessage::has_swap_in);
   Release(first);
   ASSERT_TRUE(GiveBack(a));
@@ -46,18 +46,18 @@ TEST_F(ControllerExplainTest, ARequestWaitsForAGpuAndThenForItsImage) {
   loop_.Advance(milliseconds(7));
   Release(second);
 
-  const RequestStory story = Story(second);
-  EXPECT_EQ(story.function, "b");
-  EXPECT_EQ(story.waiting_before, 0u);
-  ASSERT_TRUE(story.standing);
-  EXPECT_EQ(story.gpu, GpuIndex{0});
-  EXPECT_EQ(story.placement.since - story.arrival, milliseconds(10));
-  EXPECT_EQ(story.placement.swap_in, story.placement.since);
-  EXPECT_EQ(story.placement.source, SwapSource::kHost);
-  EXPECT_FALSE(story.placement.peer);
-  EXPECT_EQ(*story.granted - story.placement.since, milliseconds(5));
-  EXPECT_EQ(*story.ended - *story.granted, milliseconds(7));
-  EXPECT_EQ(story.ending, scheduler::Ending::kAnswered);
+  const RequestTrace trace = Explain(second);
+  EXPECT_EQ(trace.function, "b");
+  EXPECT_EQ(trace.waiting_before, 0u);
+  ASSERT_TRUE(trace.standing);
+  EXPECT_EQ(trace.gpu, GpuIndex{0});
+  EXPECT_EQ(trace.placement.since - trace.arrival, milliseconds(10));
+  EXPECT_EQ(trace.placement.swap_in, trace.placement.since);
+  EXPECT_EQ(trace.placement.source, SwapSource::kHost);
+  EXPECT_FALSE(trace.placement.peer);
+  EXPECT_EQ(*trace.granted - trace.placement.since, milliseconds(5));
+  EXPECT_EQ(*trace.ended - *trace.granted, milliseconds(7));
+  EXPECT_EQ(trace.ending, scheduler::Ending::kAnswered);
 }
 
 TEST_F(ControllerExplainTest, RoomIsMadeByEvictions) {
@@ -73,10 +73,10 @@ TEST_F(ControllerExplainTest, RoomIsMadeByEvictions) {
   answers_ = nullptr;
   Settle();
   ASSERT_TRUE(TakeLease(b));
-  const RequestStory story = Story(request);
-  EXPECT_THAT(story.placement.evicted, ElementsAre("a"));
-  ASSERT_TRUE(story.placement.swap_in);
-  EXPECT_EQ(*story.placement.swap_in - story.placement.since, milliseconds(3));
+  const RequestTrace trace = Explain(request);
+  EXPECT_THAT(trace.placement.evicted, ElementsAre("a"));
+  ASSERT_TRUE(trace.placement.swap_in);
+  EXPECT_EQ(*trace.placement.swap_in - trace.placement.since, milliseconds(3));
 }
 
 TEST_F(ControllerExplainTest, TheNextRequestOfTheSameFunctionFindsItsImage) {
@@ -90,10 +90,10 @@ TEST_F(ControllerExplainTest, TheNextRequestOfTheSameFunctionFindsItsImage) {
   Release(first);
   ASSERT_TRUE(GiveBack(a));
   ASSERT_TRUE(TakeLease(a));
-  EXPECT_EQ(Story(first).placement.source, SwapSource::kHost);
-  EXPECT_EQ(Story(second).placement.source, SwapSource::kResident);
-  EXPECT_EQ(Story(second).placement.since - Story(second).arrival, milliseconds(4));
-  EXPECT_FALSE(Story(second).placement.swap_in);
+  EXPECT_EQ(Explain(first).placement.source, SwapSource::kHost);
+  EXPECT_EQ(Explain(second).placement.source, SwapSource::kResident);
+  EXPECT_EQ(Explain(second).placement.since - Explain(second).arrival, milliseconds(4));
+  EXPECT_FALSE(Explain(second).placement.swap_in);
   EXPECT_EQ((*outcome(second).grant)->source, SwapSource::kResident);
 }
 
@@ -108,10 +108,10 @@ TEST_F(ControllerExplainTest, WhatKeptARequestFromAGpuIsToldApart) {
   loop_.Advance(milliseconds(1));
   const RequestId third = Acquire("b");
   loop_.Advance(milliseconds(2));
-  EXPECT_EQ(Story(second).delay.own_lease, milliseconds(3));
-  EXPECT_EQ(Story(second).delay.no_gpu, milliseconds(0));
-  EXPECT_EQ(Story(third).delay.own_lease, milliseconds(0));
-  EXPECT_EQ(Story(third).delay.no_gpu, milliseconds(2));
+  EXPECT_EQ(Explain(second).delay.own_lease, milliseconds(3));
+  EXPECT_EQ(Explain(second).delay.no_gpu, milliseconds(0));
+  EXPECT_EQ(Explain(third).delay.own_lease, milliseconds(0));
+  EXPECT_EQ(Explain(third).delay.no_gpu, milliseconds(2));
   Release(first);
   ASSERT_TRUE(GiveBack(a));
   ASSERT_TRUE(TakeLease(b)) << "a has had an answer in time";
@@ -119,12 +119,12 @@ TEST_F(ControllerExplainTest, WhatKeptARequestFromAGpuIsToldApart) {
   Release(third);
   ASSERT_TRUE(GiveBack(b));
   ASSERT_TRUE(TakeLease(a));
-  EXPECT_EQ(Story(third).delay.no_gpu, milliseconds(2));
-  EXPECT_THAT(Story(third).delay.earlier, IsEmpty());
-  EXPECT_EQ(Story(second).delay.own_lease, milliseconds(3));
-  EXPECT_EQ(Story(second).delay.no_gpu, milliseconds(5));
-  EXPECT_THAT(Story(second).delay.earlier, IsEmpty());
-  EXPECT_THAT(Story(second).delay.overtakers, ElementsAre(Pair("b", 1u)));
+  EXPECT_EQ(Explain(third).delay.no_gpu, milliseconds(2));
+  EXPECT_THAT(Explain(third).delay.earlier, IsEmpty());
+  EXPECT_EQ(Explain(second).delay.own_lease, milliseconds(3));
+  EXPECT_EQ(Explain(second).delay.no_gpu, milliseconds(5));
+  EXPECT_THAT(Explain(second).delay.earlier, IsEmpty());
+  EXPECT_THAT(Explain(second).delay.overtakers, ElementsAre(Pair("b", 1u)));
 }
 
 TEST_F(ControllerExplainTest, EarlierOnesGoFirst) {
@@ -141,9 +141,9 @@ TEST_F(ControllerExplainTest, EarlierOnesGoFirst) {
   Release(first);
   ASSERT_TRUE(GiveBack(a));
   ASSERT_TRUE(TakeLease(b));
-  EXPECT_THAT(Story(second).delay.earlier, IsEmpty());
-  EXPECT_THAT(Story(third).delay.earlier, ElementsAre(Pair("b", 1u)));
-  EXPECT_THAT(Story(third).delay.overtakers, IsEmpty());
+  EXPECT_THAT(Explain(second).delay.earlier, IsEmpty());
+  EXPECT_THAT(Explain(third).delay.earlier, ElementsAre(Pair("b", 1u)));
+  EXPECT_THAT(Explain(third).delay.overtakers, IsEmpty());
 }
 
 TEST_F(ControllerExplainTest, WhoWasPutBeforeARequestIsNamed) {
@@ -162,8 +162,8 @@ TEST_F(ControllerExplainTest, WhoWasPutBeforeARequestIsNamed) {
   Release(running);
   ASSERT_TRUE(GiveBack(a));
   ASSERT_TRUE(TakeLease(c));
-  EXPECT_THAT(Story(waiting).delay.earlier, IsEmpty());
-  EXPECT_THAT(Story(waiting).delay.overtakers, ElementsAre(Pair("c", 1u)));
+  EXPECT_THAT(Explain(waiting).delay.earlier, IsEmpty());
+  EXPECT_THAT(Explain(waiting).delay.overtakers, ElementsAre(Pair("c", 1u)));
 }
 
 TEST_F(ControllerExplainTest, WhoJoinsALeaseWaitsForNoImage) {
@@ -175,9 +175,9 @@ TEST_F(ControllerExplainTest, WhoJoinsALeaseWaitsForNoImage) {
   const RequestId third = Acquire("c");
   loop_.Advance(milliseconds(6));
   Release(first);
-  EXPECT_EQ(Story(third).delay.own_lease, milliseconds(6));
-  EXPECT_EQ(Story(third).decided, Story(third).granted);
-  EXPECT_TRUE(Story(third).joined);
+  EXPECT_EQ(Explain(third).delay.own_lease, milliseconds(6));
+  EXPECT_EQ(Explain(third).decided, Explain(third).granted);
+  EXPECT_TRUE(Explain(third).joined);
   EXPECT_EQ((*outcome(third).grant)->queue, milliseconds(6));
   EXPECT_EQ((*outcome(third).grant)->swap, milliseconds(0));
 }
@@ -193,7 +193,7 @@ TEST_F(ControllerExplainTest, AProgramGivesItsGpuBackForARequest) {
   loop_.Advance(milliseconds(1));
   ASSERT_TRUE(GiveBack(a));
   ASSERT_TRUE(TakeLease(b));
-  EXPECT_TRUE(Story(request).delay.has_revoked);
+  EXPECT_TRUE(Explain(request).delay.has_revoked);
 }
 
 TEST_F(ControllerExplainTest, NeighboursWhoseImagesComeAreNamed) {
@@ -207,11 +207,11 @@ TEST_F(ControllerExplainTest, NeighboursWhoseImagesComeAreNamed) {
   ASSERT_TRUE(TakeLease(a));
   const RequestId second = Acquire("b");
   ASSERT_TRUE(TakeLease(b));
-  EXPECT_THAT(Story(first).placement.loading_nearby, IsEmpty());
-  const RequestStory story = Story(second);
-  ASSERT_EQ(story.placement.loading_nearby.size(), 1u);
-  EXPECT_EQ(story.placement.loading_nearby[0].gpu, Story(first).gpu);
-  EXPECT_EQ(story.placement.loading_nearby[0].function, "a");
+  EXPECT_THAT(Explain(first).placement.loading_nearby, IsEmpty());
+  const RequestTrace trace = Explain(second);
+  ASSERT_EQ(trace.placement.loading_nearby.size(), 1u);
+  EXPECT_EQ(trace.placement.loading_nearby[0].gpu, Explain(first).gpu);
+  EXPECT_EQ(trace.placement.loading_nearby[0].function, "a");
 }
 
 TEST_F(ControllerExplainTest, AnImageMayComeFromAnotherGpu) {
@@ -226,10 +226,10 @@ TEST_F(ControllerExplainTest, AnImageMayComeFromAnotherGpu) {
   StartExecutor(1);
   const RequestId request = Acquire("a");
   ASSERT_TRUE(TakeLease(a));
-  const RequestStory story = Story(request);
-  EXPECT_EQ(story.gpu, GpuIndex{1});
-  EXPECT_EQ(story.placement.peer, GpuIndex{0});
-  EXPECT_EQ(story.placement.source, SwapSource::kPeer);
+  const RequestTrace trace = Explain(request);
+  EXPECT_EQ(trace.gpu, GpuIndex{1});
+  EXPECT_EQ(trace.placement.peer, GpuIndex{0});
+  EXPECT_EQ(trace.placement.source, SwapSource::kPeer);
 }
 
 TEST_F(ControllerExplainTest, WhyARequestWasNotServedIsKept) {
@@ -239,10 +239,10 @@ TEST_F(ControllerExplainTest, WhyARequestWasNotServedIsKept) {
   ASSERT_TRUE(TakeLease(a));
   const RequestId impatient = Acquire("b", milliseconds(5));
   loop_.Advance(milliseconds(6));
-  const RequestStory story = Story(impatient);
-  EXPECT_FALSE(story.granted);
-  EXPECT_EQ(story.ending, scheduler::Ending::kFailed);
-  EXPECT_THAT(story.why, HasSubstr("no GPU became free in time"));
+  const RequestTrace trace = Explain(impatient);
+  EXPECT_FALSE(trace.granted);
+  EXPECT_EQ(trace.ending, scheduler::Ending::kFailed);
+  EXPECT_THAT(trace.why, HasSubstr("no GPU became free in time"));
 }
 
 TEST_F(ControllerExplainTest, OnlyTheLastRequestsAreRemembered) {

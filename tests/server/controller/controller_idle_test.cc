@@ -92,8 +92,8 @@ TEST_F(ControllerIdleTest, ARequestForAnotherFunctionDoesNotWait) {
 TEST_F(ControllerIdleTest, AnImageThatIsStillComingIsWaitedFor) {
   Client a = ConnectChanged("a");
   std::optional<absl::Status> evicted;
-  controller_->Advise({.kind = Hint::Kind::kEvict, .function = "a"},
-                      [&](const absl::Status& status) { evicted = status; });
+  controller_->Administer({.kind = AdminRequest::Kind::kEvict, .function = "a"},
+                          [&](const absl::Status& status) { evicted = status; });
   Settle();
   ASSERT_TRUE(evicted && evicted->ok());
   completes_swap_ins_ = false;
@@ -106,7 +106,8 @@ TEST_F(ControllerIdleTest, AnImageThatIsStillComingIsWaitedFor) {
 
 TEST_F(ControllerIdleTest, AnImageThatGoesBeforeItHasComeIsNotWaitedFor) {
   Client a = ConnectChanged("a");
-  controller_->Advise({.kind = Hint::Kind::kEvict, .function = "a"}, [](const absl::Status&) {});
+  controller_->Administer({.kind = AdminRequest::Kind::kEvict, .function = "a"},
+                          [](const absl::Status&) {});
   Settle();
   completes_swap_ins_ = false;
   Serve("a", a);

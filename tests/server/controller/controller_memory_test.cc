@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/controller/cuda_errors.h"
+#include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
 
 namespace torpor::server {
@@ -129,8 +129,8 @@ TEST_F(ControllerMemory, OnlyAStatelessFunctionThatIsSetUpForgetsChanges) {
   StartExecutor(0);
   const auto evict = [this](const std::string& function) {
     Hold(&v1::DaemonMessage::has_swap_out);
-    controller_->Advise({.kind = Hint::Kind::kEvict, .function = function},
-                        [](const absl::Status&) {});
+    controller_->Administer({.kind = AdminRequest::Kind::kEvict, .function = function},
+                            [](const absl::Status&) {});
     Settle();
     const v1::DaemonMessage last = *LastOperation();
     answers_ = nullptr;

@@ -18,11 +18,12 @@ class ControllerMoves : public ControllerHarness {
   }
 
   void LoadTo(const std::string& function, int gpu) {
-    controller_->Advise({Hint::Kind::kLoad, function, GpuIndex{gpu}}, [](const absl::Status&) {});
+    controller_->Administer({AdminRequest::Kind::kLoad, function, GpuIndex{gpu}},
+                            [](const absl::Status&) {});
     Settle();
   }
   void Evict(const std::string& function) {
-    controller_->Advise({Hint::Kind::kEvict, function}, [](const absl::Status&) {});
+    controller_->Administer({AdminRequest::Kind::kEvict, function}, [](const absl::Status&) {});
     Settle();
   }
   bool IsOn(int gpu) const {
@@ -47,8 +48,8 @@ class ControllerMoves : public ControllerHarness {
 TEST_F(ControllerMoves, AnImageIsCopiedFromWhereItIsAndThenDroppedThere) {
   completes_swap_ins_ = false;
   std::optional<absl::Status> loaded;
-  controller_->Advise({Hint::Kind::kLoad, "a", GpuIndex{1}},
-                      [&](const absl::Status& status) { loaded = status; });
+  controller_->Administer({AdminRequest::Kind::kLoad, "a", GpuIndex{1}},
+                          [&](const absl::Status& status) { loaded = status; });
   Settle();
   EXPECT_EQ(Last(1, &v1::DaemonMessage::has_swap_in).swap_in().source_socket_path(),
             "/nowhere/peers-0.sock");

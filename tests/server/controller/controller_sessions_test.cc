@@ -1,4 +1,4 @@
-#include "server/controller/cuda_errors.h"
+#include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
 
 namespace torpor::server {

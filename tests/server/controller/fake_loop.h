@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "server/controller/task_loop.h"
+#include "server/controller/model/task_loop.h"
 
 namespace torpor::server {
 

@@ -1,0 +1,60 @@
+#include "server/controller/executor_losses.h"
+
+#include <spdlog/spdlog.h>
+
+#include <map>
+#include <vector>
+
+#include "server/controller/model/cuda_errors.h"
+
+namespace torpor::server {
+
+void ExecutorLosses::Lose(GpuExecutor& executor) {
+  const GpuIndex gpu = executor.gpu();
+  const std::map<std::uint64_t, GpuExecutor::OnDone> unanswered = executors_.Detach(executor);
+  std::vector<RequestId> waiting;
+  for (auto& [id, instance] : instances_) {
+    if (!instance.lease || !instance.lease->IsOn(gpu)) continue;
+    const Leases::Lost lost = leases_.Lose(instance);
+    for (const RequestId request : requests_.OnLeaseLost(lost)) waiting.push_back(request);
+    for (const RequestId request : lost.lease.requests) {
+      if (implicit_.Has(request)) waiting.push_back(request);
+    }
+  }
+  LoseImages(gpu);
+  events_.Feed(scheduler::ExecutorDown{gpu});
+  for (const auto& [id, done] : unanswered) done(OperationResult::Lost());
+  for (const RequestId request : waiting) {
+    requests_.Requeue(request);
+    implicit_.Requeue(request);
+  }
+}
+
+void ExecutorLosses::LoseImages(GpuIndex gpu) {
+  for (const auto& [id, session] : sessions_.all()) {
+    if (session->image.LoseExecutor(gpu)) LoseImage(session);
+  }
+}
+
+void ExecutorLosses::LoseImage(const SessionPtr& session) {
+  // Uploads since the last write-back are in the host's image, unseen by any scan for addresses.
+  session->learning.OnUnseenChanges();
+  swaps_.EndArrival(*session);
+  // Mappings in other executors hold the dead GPU's memory.
+  peers_.Withdraw(session, PeerAccess::Keep::kNothing, [] {});
+  const LeaseId unsaved = session->image.unsaved_lease();
+  const bool is_usable = !unsaved && !leases_.LosesState(*session);
+  if (is_usable || session->is_lost) return;
+  leases_.LoseSession(session, {unsaved.value, kCudaErrorDevicesUnavailable, true,
+                                "the executor died before it had saved the memory"});
+}
+
+void ExecutorLosses::OnContextLost(GpuIndex gpu, const v1::ExecutorMessage::ContextLost& what) {
+  spdlog::error("GPU {}: session {} lost the context: {}", gpu.value, what.session_id(),
+                what.message());
+  const SessionPtr session = sessions_.Find(SessionId{what.session_id()});
+  if (!session || session->is_lost) return;
+  leases_.LoseSession(session, {session->lease.id.value, what.cuda_error(), true, what.message()});
+}
+
+}  // namespace torpor::server

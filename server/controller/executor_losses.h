@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+
+#include "server/controller/images/image_swaps.h"
+#include "server/controller/images/peer_access.h"
+#include "server/controller/implicit_requests.h"
+#include "server/controller/leases.h"
+#include "server/controller/model/event_sink.h"
+#include "server/controller/model/executor_table.h"
+#include "server/controller/requests.h"
+
+namespace torpor::server {
+
+// Handles the death of an executor: ends its leases, marks its images lost, tells sessions and
+// requests, and queues waiting requests again. On the controller's thread.
+class ExecutorLosses {
+ public:
+  // The arguments must outlive the object.
+  ExecutorLosses(ExecutorTable& executors, InstanceTable& instances, const SessionTable& sessions,
+                 ImageSwaps& swaps, PeerAccess& peers, Leases& leases, ImplicitRequests& implicit,
+                 Requests& requests, EventSink& events)
+      : executors_(executors),
+        instances_(instances),
+        sessions_(sessions),
+        swaps_(swaps),
+        peers_(peers),
+        leases_(leases),
+        implicit_(implicit),
+        requests_(requests),
+        events_(events) {}
+
+  // The attached executor's process has gone, or is as good as gone.
+  void Lose(GpuExecutor& executor);
+  // A session's work has broken the GPU's context; the executor ends by itself.
+  void OnContextLost(GpuIndex gpu, const v1::ExecutorMessage::ContextLost& what);
+
+ private:
+  void LoseImages(GpuIndex gpu);
+  void LoseImage(const SessionPtr& session);
+
+  ExecutorTable& executors_;
+  InstanceTable& instances_;
+  const SessionTable& sessions_;
+  ImageSwaps& swaps_;
+  PeerAccess& peers_;
+  Leases& leases_;
+  ImplicitRequests& implicit_;
+  Requests& requests_;
+  EventSink& events_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,80 @@
+#include "server/controller/executor_recovery.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/model/join.h"
+#include "server/controller/pcie_switch.h"
+
+namespace torpor::server {
+
+void ExecutorRecovery::Register(const std::shared_ptr<ExecutorLink>& link,
+                                const v1::ExecutorMessage::Register& what) {
+  GpuExecutor* const executor = executors_.Find(GpuIndex{what.gpu()});
+  if (!executor || executor->state() != GpuExecutor::State::kStarting ||
+      executor->epoch() != what.epoch()) {
+    return link->Close("not an executor that this torpord started");
+  }
+  if (what.chunk_bytes() != options_.chunk_bytes || what.pool_bytes() < options_.chunk_bytes) {
+    spdlog::error("GPU {}: executor offers {} bytes in chunks of {}; {} are configured", what.gpu(),
+                  what.pool_bytes(), what.chunk_bytes(), options_.chunk_bytes);
+    return link->Close("unusable memory pool");
+  }
+  executors_.Attach(*executor, link, what);
+  spdlog::info("GPU {}: executor {} registered, {} with {} MiB for images", what.gpu(), what.pid(),
+               what.device().name(), what.pool_bytes() / kMiB);
+  TellOfSessions(*executor);
+}
+
+void ExecutorRecovery::TellOfSessions(GpuExecutor& executor) {
+  const GpuIndex gpu = executor.gpu();
+  Join join([this, gpu, epoch = executor.epoch()](const absl::Status&) {
+    GpuExecutor& told = executors_.At(gpu);
+    const bool is_same = told.epoch() == epoch && told.state() == GpuExecutor::State::kRecovering;
+    if (is_same) OnRecovered(told);
+  });
+  for (const auto& [id, session] : sessions_.all()) {
+    if (!session->is_announced) continue;
+    const auto one_told = [this, session = session, gpu, join](const OperationResult& result) {
+      if (!result.status_unless_lost().ok()) {
+        close_(session, absl::StrCat("the restarted executor of GPU ", gpu.value,
+                                     " cannot open it: ", result.status.ToString()));
+      }
+      join.Done();
+    };
+    join.Add(1 + session->memory.host_blocks.size());
+    executors_.Run(gpu, opening_.OpenMessage(*session), one_told);
+    for (const auto& [offset, bytes] : session->memory.host_blocks) {
+      v1::DaemonMessage message;
+      message.mutable_map_host()->set_session_id(id.value);
+      message.mutable_map_host()->mutable_extent()->set_offset(offset);
+      message.mutable_map_host()->mutable_extent()->set_bytes(bytes);
+      executors_.Run(gpu, std::move(message), one_told);
+    }
+  }
+  join.Done();
+}
+
+void ExecutorRecovery::OnRecovered(GpuExecutor& executor) {
+  executor.OnRecovered();
+  spdlog::info("GPU {}: ready", executor.gpu().value);
+  const Bytes capacity = RoundDown(executor.registration().pool_bytes(), options_.chunk_bytes);
+  const std::string& pci_bus_id = executor.registration().device().pci_bus_id();
+  events_.Feed(scheduler::ExecutorUp{
+      executor.gpu(), capacity, ImageSourcesOf(executor),
+      options_.is_emulated ? EmulatedPcieSwitchOf(pci_bus_id) : PcieSwitchOf(pci_bus_id)});
+  opening_.OpenWaiting();
+}
+
+std::vector<GpuIndex> ExecutorRecovery::ImageSourcesOf(const GpuExecutor& executor) const {
+  std::vector<GpuIndex> sources;
+  if (!options_.swaps_from_peers) return sources;
+  for (const int gpu : executor.registration().image_sources()) {
+    if (executors_.Serves(GpuIndex{gpu})) sources.push_back(GpuIndex{gpu});
+  }
+  return sources;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/controller/model/event_sink.h"
+#include "server/controller/model/executor_table.h"
+#include "server/controller/model/session_table.h"
+#include "server/controller/session_opening.h"
+
+namespace torpor::server {
+
+// Takes executors into service: tells a registered process of all sessions, then the scheduler of
+// the GPU. On the controller's thread.
+class ExecutorRecovery {
+ public:
+  struct Options {
+    Bytes chunk_bytes = 0;
+    bool is_emulated = false;
+    bool swaps_from_peers = true;
+  };
+
+  // The arguments must outlive the object.
+  ExecutorRecovery(const Options& options, ExecutorTable& executors, const SessionTable& sessions,
+                   SessionOpening& opening, EventSink& events, SessionOpening::Close close)
+      : options_(options),
+        executors_(executors),
+        sessions_(sessions),
+        opening_(opening),
+        events_(events),
+        close_(std::move(close)) {}
+
+  // The first message of an executor's stream; closes the stream of a stranger.
+  void Register(const std::shared_ptr<ExecutorLink>& link,
+                const v1::ExecutorMessage::Register& what);
+
+ private:
+  void TellOfSessions(GpuExecutor& executor);
+  void OnRecovered(GpuExecutor& executor);
+  // Returns the GPUs of this node whose images the executor can copy.
+  std::vector<GpuIndex> ImageSourcesOf(const GpuExecutor& executor) const;
+
+  const Options options_;
+  ExecutorTable& executors_;
+  const SessionTable& sessions_;
+  SessionOpening& opening_;
+  EventSink& events_;
+  const SessionOpening::Close close_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,189 @@
+#include "server/controller/images/image_swaps.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/model/join.h"
+
+namespace torpor::server {
+namespace {
+
+// Bytes written back at a time on an idle GPU. A request waits for such a part at most: about a
+// third of a millisecond on a link of 25 GB/s, and another third if host memory must be pinned
+// first.
+constexpr Bytes kPartBytes = 8 * kMiB;
+
+bool IsDrop(WriteBackReason reason) {
+  return reason == WriteBackReason::kEviction || reason == WriteBackReason::kMove;
+}
+
+}  // namespace
+
+GpuIndex GpuOf(const Lease& lease, const ClientSession& session) {
+  return lease.gpus.at(static_cast<std::size_t>(session.device_index));
+}
+
+void ImageSwaps::AddStep(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
+                         const StepQueue::Step& step) {
+  const std::uint64_t epoch = executors_.At(gpu).epoch();
+  session->steps.Add([this, gpu, epoch, then, step](const StepQueue::Finish& finish) {
+    if (executors_.At(gpu).epoch() == epoch) return step(finish);
+    then(OperationResult::Lost());
+    finish();
+  });
+}
+
+void ImageSwaps::SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& then) {
+  AddStep(session, gpu, then, [this, session, gpu, then](const StepQueue::Finish& finish) {
+    SwapInNow(session, gpu, then, finish);
+  });
+}
+
+void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
+                           const StepQueue::Finish& finish) {
+  ImageState& image = session->image;
+  // Openers of its memory cannot tell which copies to wait for.
+  if (image.IsOn(gpu) && image.is_arriving() && !sessions_.PeersOf(*session).empty()) {
+    return image.AfterArrival([session, gpu, then, finish] {
+      then(session->image.IsOn(gpu) ? OperationResult() : OperationResult::Lost());
+      finish();
+    });
+  }
+  const bool is_used = !session->is_lost || session->shared.is_open();
+  const bool is_needed = session->is_announced && is_used && !image.IsOn(gpu);
+  if (!is_needed) {
+    then({});
+    return finish();
+  }
+  v1::DaemonMessage message = SwapInMessage(*session);
+  image.BeginArrival(gpu);
+  executors_.Run(gpu, std::move(message),
+                 [this, session, gpu, then, finish](const OperationResult& result) {
+                   if (!result.status.ok()) {
+                     EndArrival(*session);
+                     then(result);
+                     return finish();
+                   }
+                   session->image.Land(gpu);
+                   peers_.Share(session, [result, then, finish](const absl::Status& status) {
+                     OperationResult shared = result;
+                     shared.status = status;
+                     then(shared);
+                     finish();
+                   });
+                 });
+}
+
+v1::DaemonMessage ImageSwaps::SwapInMessage(ClientSession& session) const {
+  v1::DaemonMessage message;
+  auto& what = *message.mutable_swap_in();
+  what.set_session_id(session.id.value);
+  session.learning.Plan(*session.memory.device, *what.mutable_live());
+  if (session.image.is_source_only()) {
+    const GpuExecutor& source = executors_.At(*session.image.source());
+    what.set_source_socket_path(source.registration().peer_socket_path());
+  }
+  // Work of peers cannot tell which copies to wait for.
+  what.set_is_whole(!sessions_.PeersOf(session).empty());
+  return message;
+}
+
+void ImageSwaps::SwapInWithPeers(const SessionPtr& session, const Lease& lease, const Task& then) {
+  Join join([then](const absl::Status&) { then(); });
+  std::vector<SessionPtr> peers = sessions_.PeersOf(*session);
+  peers.push_back(session);
+  for (const SessionPtr& peer : peers) {
+    join.Add();
+    SwapIn(peer, GpuOf(lease, *peer),
+           [join](const OperationResult& result) { join.Done(result.status); });
+  }
+  join.Done();
+}
+
+void ImageSwaps::EndArrival(ClientSession& session) {
+  // Posted, because the scheduler may not have heard yet of a loss in progress.
+  for (Task& task : session.image.EndArrival()) loop_.Post(std::move(task));
+  loop_.Post(arrived_);
+}
+
+void ImageSwaps::SwapOut(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
+                         const OnDone& then) {
+  AddStep(session, gpu, then, [this, session, gpu, reason, then](const StepQueue::Finish& finish) {
+    if (!session->is_announced || !session->image.IsOn(gpu)) {
+      then({});
+      return finish();
+    }
+    if (!IsDrop(reason)) return WriteBack(session, gpu, reason, /*drop=*/false, then, finish);
+    Leave(session, gpu, reason, then, finish);
+  });
+}
+
+void ImageSwaps::Leave(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
+                       const OnDone& then, const StepQueue::Finish& finish) {
+  session->image.BeginLeaving();
+  peers_.Withdraw(session, PeerAccess::Keep::kNothing, [=, this] {
+    peers_.ForgetPeersAt(
+        session, gpu, [=, this] { WriteBack(session, gpu, reason, /*drop=*/true, then, finish); });
+  });
+}
+
+v1::DaemonMessage ImageSwaps::SwapOutMessage(const ClientSession& session, WriteBackReason reason,
+                                             bool drop) const {
+  const bool is_part = reason == WriteBackReason::kIdle;
+  v1::DaemonMessage message;
+  auto& what = *message.mutable_swap_out();
+  what.set_session_id(session.id.value);
+  what.set_drop(drop);
+  what.set_is_shared(session.shared.was_opened());
+  what.set_becomes_source(reason == WriteBackReason::kMove && !drop);
+  what.set_forgets_changes(IsDrop(reason) && ForgetsChanges(session));
+  // Looking at the whole image takes longer than a newcomer may have to wait.
+  what.set_look_at_all(!is_part && session.learning.should_look_at_all());
+  if (is_part) what.set_max_bytes(kPartBytes);
+  return message;
+}
+
+void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
+                           bool drop, const OnDone& then, const StepQueue::Finish& finish) {
+  const LeaseId saved = session->image.unsaved_lease();
+  executors_.Run(
+      gpu, SwapOutMessage(*session, reason, drop), [=, this](const OperationResult& result) {
+        if (drop) session->image.EndLeaving(/*is_dropped=*/result.status.ok());
+        if (result.status.ok()) {
+          session->learning.OnSwapOut(result.learned);
+          if (!result.has_more) session->image.NoteSaved(saved);
+          telemetry_.OnSwapOut({instances_.Of(*session).config.name, gpu, SwapPath::kPcie,
+                                result.to_host, result.duration},
+                               reason);
+        } else if (reason == WriteBackReason::kIdle) {
+          spdlog::warn("GPU {}: not written back while idle: {}", gpu.value,
+                       result.status.ToString());
+        } else if (!result.is_executor_lost) {
+          // The GPU's copy can be neither kept nor trusted; the host's image remains.
+          executors_.Kill(gpu, absl::StrCat("swap-out failed: ", result.status.ToString()));
+        }
+        then(result);
+        finish();
+      });
+}
+
+bool ImageSwaps::ForgetsChanges(const ClientSession& session) const {
+  return instances_.Of(session).config.is_stateless && !session.image.unsaved_lease() &&
+         !session.shared.was_opened();
+}
+
+SessionPtr ImageSwaps::UnsavedSessionOf(const Shard& shard, GpuIndex gpu) const {
+  for (const SessionPtr& session : sessions_.Of(shard)) {
+    const ImageState& image = session->image;
+    // Memory reached by other sessions may change unseen.
+    const bool is_alone = !session->shared.was_opened() && sessions_.PeersOf(*session).empty();
+    const bool is_here = session->is_able() && image.IsOn(gpu) && !image.is_leaving();
+    if (is_here && is_alone && image.has_changes() && !ForgetsChanges(*session)) return session;
+  }
+  return nullptr;
+}
+
+}  // namespace torpor::server

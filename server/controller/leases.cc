@@ -1,0 +1,337 @@
+#include "server/controller/leases.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "server/controller/model/cuda_errors.h"
+
+namespace torpor::server {
+namespace {
+
+// How long a session may take to acknowledge a lease, and to give it back once revoked. Work on the
+// GPU ends first, while other functions wait.
+constexpr Duration kSessionPatience = std::chrono::seconds(30);
+
+v1::DaemonMessage EndLeaseMessage(const ClientSession& session, LeaseId lease) {
+  v1::DaemonMessage message;
+  message.mutable_end_lease()->set_lease_id(lease.value);
+  message.mutable_end_lease()->set_session_id(session.id.value);
+  return message;
+}
+
+}  // namespace
+
+Leases::Leases(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
+               ImageSwaps& swaps, ImplicitRequests& implicit, EventSink& events,
+               Telemetry& telemetry, TaskLoop& loop, Handlers handlers)
+    : instances_(instances),
+      sessions_(sessions),
+      executors_(executors),
+      swaps_(swaps),
+      implicit_(implicit),
+      events_(events),
+      telemetry_(telemetry),
+      loop_(loop),
+      handlers_(std::move(handlers)) {}
+
+void Leases::Request(const SessionPtr& session) {
+  if (session->lease.implicit_request || session->is_lost) return;
+  // The last lease may still be on its way back, or a grant on its way to the client.
+  session->lease.is_wanted = static_cast<bool>(session->lease.id);
+  if (!session->lease.id) RequestImplicitly(session);
+}
+
+void Leases::RequestImplicitly(const SessionPtr& session) {
+  session->lease.is_wanted = false;
+  FunctionInstance& instance = instances_.Of(*session);
+  // A process that started to use CUDA during the request, or another device of the present lease,
+  // or a process that waits for a running one's work.
+  const bool may_join = instance.lease && (instance.lease->is_explicit ||
+                                           instance.shards.size() > 1 || instance.is_sharing);
+  if (may_join && !instance.lease->is_revoked) {
+    session->lease.is_wanted = true;
+    instance.lease->participants[session->id] = ParticipantState::kPreparing;
+    return AddParticipant(instance, session);
+  }
+  implicit_.Add(*session);
+}
+
+void Leases::RequestAgain(const SessionPtr& session) {
+  if (session->lease.is_wanted && session->is_able() && !session->lease.id) {
+    RequestImplicitly(session);
+  }
+}
+
+void Leases::Deny(const SessionPtr& session, const std::string& why) {
+  LoseSession(session, {0, kCudaErrorMemoryAllocation, true, why});
+}
+
+void Leases::LoseSession(const SessionPtr& session, const wire::LeaseLost& lost) {
+  session->is_lost = true;
+  session->link->Send(lost);
+  // Once the scheduler knows the cause, too.
+  loop_.Post([this, session] { implicit_.Withdraw(*session); });
+}
+
+bool Leases::LosesState(const ClientSession& session) const {
+  return session.image.has_changes() && instances_.Of(session).config.keeps_state;
+}
+
+void Leases::Begin(const scheduler::Grant& action, bool is_explicit,
+                   const std::vector<SessionPtr>& participants) {
+  FunctionInstance& instance = instances_.At(action.instance);
+  TORPOR_CHECK(!instance.lease);
+  Lease& lease = instance.lease.emplace();
+  lease.id = LeaseId{next_lease_++};
+  lease.gpus = action.secondary_gpus;
+  lease.gpus.insert(lease.gpus.begin(), action.gpu);
+  lease.is_explicit = is_explicit;
+  lease.since = loop_.Now();
+  lease.source = instance.placement.source;
+  lease.requests = {action.request};
+  for (const SessionPtr& session : participants) {
+    lease.participants[session->id] = ParticipantState::kPreparing;
+  }
+  for (const SessionPtr& session : participants) AddParticipant(instance, session);
+}
+
+void Leases::AddParticipant(FunctionInstance& instance, const SessionPtr& session) {
+  Lease& lease = *instance.lease;
+  session->lease.id = lease.id;
+  const GpuIndex gpu = GpuOf(lease, *session);
+  const auto prepare = [this, session, id = lease.id, gpu] {
+    session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
+      Prepare(session, id, gpu, finish);
+    });
+  };
+  // The instance's image may be resident while this session is new.
+  if (instance.shards.size() > 1 || instance.is_sharing) {
+    return swaps_.SwapInWithPeers(session, lease, prepare);
+  }
+  swaps_.SwapIn(session, gpu, [](const OperationResult&) {});
+  prepare();
+}
+
+bool Leases::HasItsMemory(const ClientSession& session, const Lease& lease) const {
+  const std::vector<SessionPtr> owners = sessions_.OwnersOpenedBy(session);
+  return session.image.IsOn(GpuOf(lease, session)) &&
+         std::all_of(owners.begin(), owners.end(), [&](const SessionPtr& owner) {
+           return owner->image.IsOn(GpuOf(lease, *owner));
+         });
+}
+
+void Leases::Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+                     const StepQueue::Finish& finish) {
+  const Lease* const held = LeaseOf(*session, lease);
+  if (!held) return finish();
+  if (!session->is_able() || !HasItsMemory(*session, *held)) {
+    if (session->is_able()) Deny(session, "its memory could not be brought to the GPU");
+    EndParticipant(session, lease);
+    return finish();
+  }
+  v1::DaemonMessage message;
+  message.mutable_begin_lease()->set_lease_id(lease.value);
+  message.mutable_begin_lease()->set_session_id(session->id.value);
+  message.mutable_begin_lease()->set_learn(session->learning.BeginLease());
+  executors_.Run(gpu, message, [this, session, lease, finish](const OperationResult& result) {
+    Lease* const begun = LeaseOf(*session, lease);
+    if (begun && result.status.ok()) {
+      Offer(session, *begun);
+    } else if (begun && !result.is_executor_lost) {
+      spdlog::error("session {}: no lease: {}", session->id.value, result.status.ToString());
+      Deny(session, "its executor refused the lease");
+      EndParticipant(session, lease);
+    }
+    finish();
+  });
+}
+
+void Leases::Offer(const SessionPtr& session, Lease& lease) {
+  const GpuIndex gpu = GpuOf(lease, *session);
+  const GpuExecutor& executor = executors_.At(gpu);
+  // With any lease, the session's request is settled.
+  const RequestId waiting = implicit_.Take(*session);
+  session->lease.is_wanted = false;
+  session->image.NoteLease(lease.id, lease.is_explicit);
+  for (const SessionPtr& owner : sessions_.OwnersOpenedBy(*session)) {
+    owner->image.NoteLease(lease.id, lease.is_explicit);
+  }
+  lease.participants[session->id] = ParticipantState::kOffered;
+  session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, gpu.value,
+                                       executor.epoch(), executor.registration().socket_path()});
+  const LeaseId id = lease.id;
+  loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id] {
+    CloseUnless(session->id, id, ParticipantState::kAcked, "it did not take its lease in time");
+  });
+  if (lease.is_revoked) RevokeParticipant(session, lease);
+  if (waiting && lease.requests.count(waiting) == 0) events_.Feed(scheduler::RequestGone{waiting});
+}
+
+void Leases::Revoke(FunctionInstance& instance) {
+  if (!instance.lease) return;
+  instance.lease->is_revoked = true;
+  if (instance.lease->participants.empty()) return End(instance);
+  for (const SessionPtr& session : sessions_.Of(instance)) {
+    if (instance.lease->participants.count(session->id)) {
+      RevokeParticipant(session, *instance.lease);
+    }
+  }
+}
+
+void Leases::RevokeParticipant(const SessionPtr& session, Lease& lease) {
+  const ParticipantState state = lease.participants.at(session->id);
+  // A participant in preparation is revoked right after the offer.
+  if (state != ParticipantState::kOffered && state != ParticipantState::kAcked) return;
+  session->link->Send(wire::LeaseRevoke{lease.id.value});
+  loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id = lease.id] {
+    CloseUnless(session->id, id, ParticipantState::kReturning,
+                "it did not give its lease back in time");
+  });
+}
+
+void Leases::CloseUnless(SessionId session, LeaseId lease, ParticipantState passed,
+                         const char* reason) {
+  const SessionPtr found = sessions_.Find(session);
+  const Lease* const current = found ? LeaseOf(*found, lease) : nullptr;
+  if (current && current->participants.at(session) < passed) handlers_.close(found, reason);
+}
+
+void Leases::Acknowledge(const SessionPtr& session, const wire::LeaseAck& ack) {
+  Lease* const lease = LeaseOf(*session, LeaseId{ack.lease_id});
+  if (!lease || lease->participants.at(session->id) != ParticipantState::kOffered) return;
+  lease->participants[session->id] = ParticipantState::kAcked;
+  handlers_.taken(instances_.Of(*session));
+}
+
+void Leases::Return(const SessionPtr& session, const wire::LeaseReturned& returned) {
+  const LeaseId id{returned.lease_id};
+  Lease* const lease = LeaseOf(*session, id);
+  if (!lease) return;
+  ParticipantState& state = lease->participants.at(session->id);
+  if (state != ParticipantState::kOffered && state != ParticipantState::kAcked) return;
+  state = ParticipantState::kReturning;
+  const GpuIndex gpu = GpuOf(*lease, *session);
+  session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
+    if (!LeaseOf(*session, id)) return finish();
+    EndOnExecutor(session, id, gpu, finish);
+  });
+}
+
+void Leases::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+                           const StepQueue::Finish& finish) {
+  executors_.Run(gpu, EndLeaseMessage(*session, lease),
+                 [this, session, lease, gpu, finish](const OperationResult& result) {
+                   if (!result.status_unless_lost().ok()) {
+                     // Work still running may write into the next function's memory: kill the
+                     // executor, and the lease with it.
+                     executors_.Kill(
+                         gpu, absl::StrCat("a lease did not end: ", result.status.ToString()));
+                   }
+                   if (result.status.ok()) {
+                     if (const Lease* const ended = LeaseOf(*session, lease)) {
+                       session->learning.EndLease(result.learned, ended->is_explicit);
+                     }
+                     EndParticipant(session, lease);
+                   }
+                   finish();
+                 });
+}
+
+Lease* Leases::LeaseOf(const ClientSession& session, LeaseId lease) const {
+  if (!session.lease.id || session.lease.id != lease) return nullptr;
+  std::optional<Lease>& held = instances_.Of(session).lease;
+  return held && held->id == lease ? &*held : nullptr;
+}
+
+void Leases::EndParticipant(const SessionPtr& session, LeaseId lease) {
+  Lease* const ended = LeaseOf(*session, lease);
+  session->lease.id = {};
+  if (!ended) return;
+  ended->participants.erase(session->id);
+  FunctionInstance& instance = instances_.Of(*session);
+  if (ended->participants.empty()) {
+    End(instance);
+  } else {
+    handlers_.taken(instance);  // maybe this acknowledgement was the last missing
+  }
+  RequestAgain(session);
+}
+
+void Leases::Account(FunctionInstance& instance, const Lease& lease) {
+  const Duration held = loop_.Now() - lease.since;
+  for (const GpuIndex gpu : lease.gpus) {
+    instance.totals.gpu_seconds += ToSeconds(held);
+    busy_seconds_[gpu] += ToSeconds(held);
+    telemetry_.OnLeaseEnded(instance.config.name, gpu, held, lease.is_explicit);
+  }
+}
+
+double Leases::BusySecondsOf(GpuIndex gpu) const {
+  const auto busy = busy_seconds_.find(gpu);
+  return busy == busy_seconds_.end() ? 0 : busy->second;
+}
+
+void Leases::End(FunctionInstance& instance) {
+  const Lease lease = *std::exchange(instance.lease, std::nullopt);
+  Account(instance, lease);
+  // Before any action that the scheduler may decide now for the same session.
+  for (const SessionPtr& session : sessions_.AbleOf(instance)) {
+    if (!session->image.unsaved_lease()) continue;
+    swaps_.SwapOut(session, GpuOf(lease, *session), WriteBackReason::kCheckpoint,
+                   [](const OperationResult&) {});
+  }
+  events_.Feed(scheduler::LeaseEnded{instance.id});
+  // No request joins a lease that the scheduler knows to be over.
+  handlers_.ended(lease);
+}
+
+Leases::Lost Leases::Lose(FunctionInstance& instance) {
+  Lost lost = {*std::exchange(instance.lease, std::nullopt), {}, false};
+  Account(instance, lost.lease);
+  for (const auto& [id, state] : lost.lease.participants) {
+    const SessionPtr session = sessions_.Find(id);
+    lost.is_own_fault |= session->is_lost;
+    if (state != ParticipantState::kPreparing) lost.harmed.push_back(id);
+    LoseParticipant(session, state, lost.lease);
+  }
+  EndOnSurvivors(instance, lost.lease);
+  return lost;
+}
+
+void Leases::EndOnSurvivors(const FunctionInstance& instance, const Lease& lease) {
+  for (const auto& [id, state] : lease.participants) {
+    const SessionPtr session = sessions_.Find(id);
+    const GpuIndex gpu = GpuOf(lease, *session);
+    if (instance.shards.size() == 1 || !executors_.At(gpu).is_attached()) continue;
+    session->steps.Add([this, session, gpu, id = lease.id](const StepQueue::Finish& finish) {
+      executors_.Run(gpu, EndLeaseMessage(*session, id),
+                     [this, gpu, finish](const OperationResult& result) {
+                       if (absl::IsDeadlineExceeded(result.status)) {
+                         executors_.Kill(gpu, "the work of a lost lease does not end");
+                       }
+                       finish();
+                     });
+    });
+  }
+}
+
+void Leases::LoseParticipant(const SessionPtr& session, ParticipantState state,
+                             const Lease& lease) {
+  session->lease.id = {};
+  if (state == ParticipantState::kPreparing) {
+    // Once the scheduler knows, too, that the executor has gone.
+    return loop_.Post([this, session] { RequestAgain(session); });
+  }
+  if (session->is_lost) return;
+  const bool is_sticky = session->image.unsaved_lease() == lease.id || LosesState(*session);
+  const wire::LeaseLost lost = {lease.id.value, kCudaErrorDevicesUnavailable, is_sticky,
+                                "the executor of the GPU has died"};
+  if (is_sticky) return LoseSession(session, lost);
+  session->link->Send(lost);
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scheduler/events.h"
+#include "server/controller/images/image_swaps.h"
+#include "server/controller/implicit_requests.h"
+#include "server/controller/model/executor_table.h"
+#include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_table.h"
+#include "server/controller/model/telemetry.h"
+
+namespace torpor::server {
+
+// Leases, from the scheduler's grant until all participants have given them back or an executor has
+// died. On the controller's thread.
+class Leases {
+ public:
+  struct Handlers {
+    // A participant has acknowledged or has gone: requests may run once all have acknowledged.
+    std::function<void(FunctionInstance&)> taken;
+    // The lease has ended, as the scheduler knows. Its requests that do not run yet never will.
+    std::function<void(const Lease&)> ended;
+    // Closes a session that breaks the protocol.
+    std::function<void(const SessionPtr&, const std::string& reason)> close;
+  };
+
+  // The arguments must outlive the object.
+  Leases(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
+         ImageSwaps& swaps, ImplicitRequests& implicit, EventSink& events, Telemetry& telemetry,
+         TaskLoop& loop, Handlers handlers);
+
+  // --- Messages of sessions ---
+  void Request(const SessionPtr& session);
+  void Acknowledge(const SessionPtr& session, const wire::LeaseAck& ack);
+  void Return(const SessionPtr& session, const wire::LeaseReturned& returned);
+
+  // --- Actions of the scheduler ---
+  // Gives the instance a lease with these participants. Without any the lease stands until Revoke
+  // or End. The instance must have no lease.
+  void Begin(const scheduler::Grant& action, bool is_explicit,
+             const std::vector<SessionPtr>& participants);
+  void Revoke(FunctionInstance& instance);
+
+  // --- Ends ---
+  // Ends the session's part in `lease`, if any; with the last participant the lease ends.
+  void EndParticipant(const SessionPtr& session, LeaseId lease);
+  // Ends the instance's lease, which must have no participants.
+  void End(FunctionInstance& instance);
+  struct Lost {
+    Lease lease;
+    std::vector<SessionId> harmed;  // participants already told of the lease
+    bool is_own_fault = false;      // a participant broke the GPU, and knows
+  };
+  // An executor of the instance's lease has died. Tells participants, but not the scheduler.
+  Lost Lose(FunctionInstance& instance);
+
+  // --- Sessions that cannot go on ---
+  // The session will never get the lease that its calls wait for: fails the session to end the
+  // wait.
+  void Deny(const SessionPtr& session, const std::string& why);
+  // Fails the session for good: leaves it out of later leases and swaps. Its process may go on
+  // without a GPU.
+  void LoseSession(const SessionPtr& session, const wire::LeaseLost& lost);
+  // Whether losing the GPU's image is fatal for the session: the host's image mixes later uploads
+  // with earlier results, which a function that keeps state cannot use.
+  bool LosesState(const ClientSession& session) const;
+
+  // Returns the session's present lease if `lease` is its id, else null.
+  Lease* LeaseOf(const ClientSession& session, LeaseId lease) const;
+
+  // Returns the seconds of ended leases on `gpu`.
+  double BusySecondsOf(GpuIndex gpu) const;
+
+ private:
+  void RequestImplicitly(const SessionPtr& session);
+  // Asks again for a session whose wish for a lease was left unmet.
+  void RequestAgain(const SessionPtr& session);
+  void AddParticipant(FunctionInstance& instance, const SessionPtr& session);
+  // Whether the session's image, and all images open in its process, are on the lease's GPUs.
+  bool HasItsMemory(const ClientSession& session, const Lease& lease) const;
+  void Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+               const StepQueue::Finish& finish);
+  void Offer(const SessionPtr& session, Lease& lease);
+  void RevokeParticipant(const SessionPtr& session, Lease& lease);
+  // Closes the session if its state in the lease is before `passed`.
+  void CloseUnless(SessionId session, LeaseId lease, ParticipantState passed, const char* reason);
+  void EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+                     const StepQueue::Finish& finish);
+  void LoseParticipant(const SessionPtr& session, ParticipantState state, const Lease& lease);
+  // Ends the lost lease on the executors that are still alive.
+  void EndOnSurvivors(const FunctionInstance& instance, const Lease& lease);
+  void Account(FunctionInstance& instance, const Lease& lease);
+
+  InstanceTable& instances_;
+  const SessionTable& sessions_;
+  ExecutorTable& executors_;
+  ImageSwaps& swaps_;
+  ImplicitRequests& implicit_;
+  EventSink& events_;
+  Telemetry& telemetry_;
+  TaskLoop& loop_;
+  const Handlers handlers_;
+  std::map<GpuIndex, double> busy_seconds_;
+  std::uint64_t next_lease_ = 1;
+};
+
+}  // namespace torpor::server

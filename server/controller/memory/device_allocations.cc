@@ -1,0 +1,210 @@
+#include "server/controller/memory/device_allocations.h"
+
+#include <spdlog/spdlog.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/memory/file_pages.h"
+#include "server/controller/memory/memory_reply.h"
+#include "server/controller/model/cuda_errors.h"
+#include "server/controller/model/extents.h"
+
+namespace torpor::server {
+namespace {
+
+// Bounds the daemon's memory for one session.
+constexpr std::size_t kMaxBlocks = 1 << 20;
+
+// Frees an allocation unknown to executors. Returns the bytes of chunks that became empty.
+Bytes FreeUnused(ClientSession& session, Bytes offset) {
+  const Bytes before = session.memory.device->occupied_bytes();
+  session.learning.OnFreed(offset);
+  session.memory.device->Free(offset);
+  return before - session.memory.device->occupied_bytes();
+}
+
+}  // namespace
+
+void DeviceAllocations::GetInfo(const ClientSession& session, const wire::MemGetInfo& call) const {
+  const FunctionInstance& instance = instances_.Of(session);
+  session.link->Send(wire::MemGetInfoReply{call.request_id,
+                                           limits_.FreeBytes(instance, session.device_index),
+                                           limits_.LimitOf(instance)});
+}
+
+void DeviceAllocations::Malloc(const SessionPtr& session, const wire::Malloc& call) {
+  // In order: a second allocation must not use a chunk for which the first still waits.
+  session->memory.mallocs.Add(
+      [this, session, call](const StepQueue::Finish& finish) { MallocNow(session, call, finish); });
+}
+
+std::string DeviceAllocations::ReasonToRefuse(const ClientSession& session, Bytes bytes) const {
+  if (!sessions_.Find(session.id)) return "the session is closed";
+  const FunctionInstance& instance = instances_.Of(session);
+  const Bytes limit = limits_.LimitOf(instance);
+  const Bytes live = limits_.LiveBytes(instance, session.device_index);
+  const bool fits = bytes <= limit && live <= limit - bytes;
+  if (bytes > 0 && fits && session.memory.device->live_count() < kMaxBlocks) return "";
+  return absl::StrCat("cannot allocate ", bytes, " bytes: function ", instance.config.name,
+                      " uses ", live, " of its memory_limit ", limit);
+}
+
+void DeviceAllocations::MallocNow(const SessionPtr& session, const wire::Malloc& call,
+                                  const StepQueue::Finish& finish) {
+  const auto refuse = [&](const std::string& why) {
+    SendMemoryReply(*session, call.request_id, kCudaErrorMemoryAllocation, why, 0);
+    finish();
+  };
+  const std::string reason = ReasonToRefuse(*session, call.bytes);
+  if (!reason.empty()) return refuse(reason);
+  memory::RangeAllocator& device = *session->memory.device;
+  const Bytes before = device.occupied_bytes();
+  const std::optional<memory::Block> block = device.Allocate(call.bytes);
+  if (!block) {
+    return refuse(absl::StrCat("no room for ", call.bytes, " bytes in the session's addresses"));
+  }
+  const Bytes chunks = device.occupied_bytes() - before;
+  const Allocation allocation = {session, call.request_id, *block, finish};
+  if (chunks == 0) return Grow(allocation);
+  AskToGrow(allocation, chunks);
+}
+
+void DeviceAllocations::AskToGrow(const Allocation& what, Bytes chunks) {
+  what.session->memory.unanswered_growth = chunks;
+  const scheduler::GrowthId growth{next_growth_++};
+  growths_[growth] = [this, what, chunks](bool is_allowed) {
+    what.session->memory.unanswered_growth = 0;
+    if (!sessions_.Find(what.session->id)) {
+      // The session was forgotten with its memory while the growth waited.
+      if (is_allowed) {
+        events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*what.session), chunks});
+      }
+      return what.finish();
+    }
+    if (is_allowed) return Grow(what);
+    UndoMalloc(what, chunks, "the image would be larger than a GPU");
+  };
+  events_.Feed(scheduler::GrowthWanted{growth, instances_.ShardOf(*what.session), chunks});
+}
+
+void DeviceAllocations::OnGrowthAnswered(scheduler::GrowthId growth, bool is_allowed) {
+  const auto answered = growths_.extract(growth);
+  answered.mapped()(is_allowed);
+}
+
+void DeviceAllocations::Grow(const Allocation& what) {
+  what.session->steps.Add(
+      [this, what](const StepQueue::Finish& finish_step) { GrowNow(what, finish_step); });
+}
+
+void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish& finish_step) {
+  const SessionPtr& session = what.session;
+  const auto succeed = [what, finish_step] {
+    SendMemoryReply(*what.session, what.request, kCudaSuccess, "",
+                    what.session->memory.device_base + what.block.offset);
+    what.finish();
+    finish_step();
+  };
+  // The scheduler has set no memory aside where an image leaves.
+  const bool is_here = session->image.gpu() && !session->image.is_source_only();
+  if (!is_here || !session->is_announced) return succeed();
+  const auto fail = [this, what, finish_step](const absl::Status& status) {
+    UndoMalloc(what, 0, std::string(status.message()));
+    finish_step();
+  };
+  v1::DaemonMessage message;
+  message.mutable_grow()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_grow()->mutable_extent(), what.block);
+  executors_.Run(*session->image.gpu(), std::move(message),
+                 [=, this](const OperationResult& result) {
+                   if (result.is_executor_lost) return succeed();
+                   if (!result.status.ok()) return fail(result.status);
+                   peers_.Update(what.session, [succeed, fail](const absl::Status& status) {
+                     status.ok() ? succeed() : fail(status);
+                   });
+                 });
+}
+
+void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,
+                                   const std::string& message) {
+  const Bytes freed = FreeUnused(*what.session, what.block.offset);
+  // Another block of the same chunks may have gone meanwhile.
+  if (freed > uncharged) {
+    events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*what.session), freed - uncharged});
+  }
+  SendMemoryReply(*what.session, what.request, kCudaErrorMemoryAllocation, message, 0);
+  what.finish();
+}
+
+void DeviceAllocations::Free(const SessionPtr& session, const wire::Free& call) {
+  session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
+    const Bytes offset = call.address - session->memory.device_base;
+    const auto answer = [session, call, finish](bool is_known) {
+      const std::string why =
+          is_known ? "" : absl::StrCat("no allocation begins at 0x", absl::Hex(call.address));
+      SendMemoryReply(*session, call.request_id, is_known ? kCudaSuccess : kCudaErrorInvalidValue,
+                      why, 0);
+      finish();
+    };
+    using FreeTime = SharedBlocks::FreeTime;
+    const FreeTime when = session->shared.Free(offset);
+    if (when != FreeTime::kNow) return answer(when == FreeTime::kWhenClosed);
+    FreeNow(session, offset, answer);
+  });
+}
+
+void DeviceAllocations::FreeNow(const SessionPtr& session, Bytes offset,
+                                const std::function<void(bool)>& then) {
+  memory::RangeAllocator& device = *session->memory.device;
+  const Bytes before = device.occupied_bytes();
+  const std::optional<memory::Block> block = device.Free(offset);
+  if (!block) return then(false);
+  session->learning.OnFreed(offset);
+  const Bytes chunks = before - device.occupied_bytes();
+  const memory::Block emptied = device.EmptiedChunks(*block);
+  const auto done = [this, session, block, emptied, chunks, then] {
+    if (chunks > 0) events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*session), chunks});
+    DiscardImage(session, *block, emptied, [then] { then(true); });
+  };
+  if (!session->image.gpu()) return done();
+  Shrink(session, *block, done);
+}
+
+void DeviceAllocations::Shrink(const SessionPtr& session, memory::Block block,
+                               const TaskLoop::Task& then) {
+  v1::DaemonMessage message;
+  message.mutable_shrink()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_shrink()->mutable_extent(), block);
+  SetLive(*message.mutable_shrink()->mutable_live(), *session->memory.device);
+  peers_.Withdraw(session, PeerAccess::Keep::kLive, [this, session, message, then] {
+    if (!session->image.gpu()) return then();  // the executor has died meanwhile
+    executors_.Run(*session->image.gpu(), message,
+                   [this, session, then](const OperationResult& result) {
+                     // Room wrongly believed free would make later swaps fail.
+                     if (!result.status_unless_lost().ok()) {
+                       executors_.Kill(*session->image.gpu(), result.status.ToString());
+                     }
+                     then();
+                   });
+  });
+}
+
+void DeviceAllocations::DiscardImage(const SessionPtr& session, memory::Block block,
+                                     memory::Block emptied, const TaskLoop::Task& then) {
+  constexpr auto kImage = wire::SharedMemory::kImage;
+  if (emptied.bytes == 0 || session->image.file_holders().empty()) {
+    return DiscardPages(loop_, *session, kImage, block, emptied, then);
+  }
+  v1::DaemonMessage message;
+  message.mutable_release_image()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_release_image()->mutable_extent(), emptied);
+  executors_.RunOn(session->image.file_holders(), message, [=, this](const absl::Status& status) {
+    // Pages kept by an executor must stay the file's, or later copies would miss the file.
+    if (!status.ok()) spdlog::warn("freed host memory stays in use: {}", status.ToString());
+    DiscardPages(loop_, *session, kImage, block, status.ok() ? emptied : memory::Block{}, then);
+  });
+}
+
+}  // namespace torpor::server

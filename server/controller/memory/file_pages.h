@@ -1,0 +1,15 @@
+#pragma once
+
+#include "memory/range_allocator.h"
+#include "proto/wire/descriptor_socket.h"
+#include "server/controller/model/client_session.h"
+#include "server/controller/model/task_loop.h"
+
+namespace torpor::server {
+
+// Makes `block` of a session's file read as zero, in the background; gives the pages of `unused`, a
+// range that no process maps, back to the system. Runs `then` on the loop. Logs failures.
+void DiscardPages(TaskLoop& loop, const ClientSession& session, wire::SharedMemory what,
+                  memory::Block block, memory::Block unused, TaskLoop::Task then);
+
+}  // namespace torpor::server

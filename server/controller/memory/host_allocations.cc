@@ -1,0 +1,101 @@
+#include "server/controller/memory/host_allocations.h"
+
+#include <spdlog/spdlog.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/memory/file_pages.h"
+#include "server/controller/memory/memory_reply.h"
+#include "server/controller/model/cuda_errors.h"
+#include "server/controller/model/extents.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr Bytes kHostAlignment = 4 * kKiB;
+// Bounds the daemon's memory for one session.
+constexpr std::size_t kMaxBlocks = 1 << 20;
+
+v1::DaemonMessage UnmapMessage(const ClientSession& session, memory::Block block) {
+  v1::DaemonMessage message;
+  message.mutable_unmap_host()->set_session_id(session.id.value);
+  SetExtent(*message.mutable_unmap_host()->mutable_extent(), block);
+  return message;
+}
+
+}  // namespace
+
+void HostAllocations::Alloc(const SessionPtr& session, const wire::HostAlloc& call) {
+  session->steps.Add(
+      [this, session, call](const StepQueue::Finish& finish) { AllocNow(session, call, finish); });
+}
+
+void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc& call,
+                               const StepQueue::Finish& finish) {
+  SessionAllocations& memory = session->memory;
+  const bool is_sane =
+      memory.host && call.bytes <= kHostArenaBytes && memory.host_blocks.size() < kMaxBlocks;
+  const std::optional<memory::Block> block =
+      is_sane ? memory.host->Allocate(RoundUp(call.bytes, kHostAlignment)) : std::nullopt;
+  if (!block) {
+    SendMemoryReply(*session, call.request_id, kCudaErrorMemoryAllocation,
+                    absl::StrCat("no room for ", call.bytes, " bytes in the session's host arena"),
+                    0);
+    return finish();
+  }
+  memory.host_blocks[block->offset] = block->bytes;
+  v1::DaemonMessage message;
+  message.mutable_map_host()->set_session_id(session->id.value);
+  SetExtent(*message.mutable_map_host()->mutable_extent(), *block);
+  executors_.RunOnAll(message, [this, session, call, block, finish](const absl::Status& status) {
+    if (!status.ok()) return UndoAlloc(session, call, *block, status, finish);
+    SendMemoryReply(*session, call.request_id, kCudaSuccess, "",
+                    session->memory.host_base + block->offset);
+    finish();
+  });
+}
+
+void HostAllocations::UndoAlloc(const SessionPtr& session, const wire::HostAlloc& call,
+                                memory::Block block, const absl::Status& why,
+                                const StepQueue::Finish& finish) {
+  session->memory.host_blocks.erase(block.offset);
+  session->memory.host->Free(block.offset);
+  executors_.RunOnAll(UnmapMessage(*session, block),
+                      [session, call, why, finish](const absl::Status&) {
+                        SendMemoryReply(*session, call.request_id, kCudaErrorMemoryAllocation,
+                                        std::string(why.message()), 0);
+                        finish();
+                      });
+}
+
+void HostAllocations::Free(const SessionPtr& session, const wire::HostFree& call) {
+  session->steps.Add(
+      [this, session, call](const StepQueue::Finish& finish) { FreeNow(session, call, finish); });
+}
+
+void HostAllocations::FreeNow(const SessionPtr& session, const wire::HostFree& call,
+                              const StepQueue::Finish& finish) {
+  SessionAllocations& memory = session->memory;
+  const std::optional<memory::Block> block =
+      memory.host ? memory.host->Free(call.address - memory.host_base) : std::nullopt;
+  if (!block) {
+    SendMemoryReply(*session, call.request_id, kCudaErrorInvalidValue,
+                    absl::StrCat("no host allocation begins at 0x", absl::Hex(call.address)), 0);
+    return finish();
+  }
+  memory.host_blocks.erase(block->offset);
+  const auto unmapped = [this, session, call, block, finish](const absl::Status& status) {
+    if (!status.ok()) spdlog::error("unmapping host memory failed: {}", status.ToString());
+    const memory::Block unused = status.ok() ? *block : memory::Block{};
+    DiscardPages(loop_, *session, wire::SharedMemory::kHostArena, *block, unused,
+                 [session, call, finish] {
+                   SendMemoryReply(*session, call.request_id, kCudaSuccess, "", 0);
+                   finish();
+                 });
+  };
+  executors_.RunOnAll(UnmapMessage(*session, *block), unmapped);
+}
+
+}  // namespace torpor::server

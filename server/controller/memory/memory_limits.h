@@ -1,0 +1,29 @@
+#pragma once
+
+#include "base/units.h"
+#include "server/controller/model/executor_table.h"
+#include "server/controller/model/session_table.h"
+
+namespace torpor::server {
+
+// How much GPU memory the processes of an instance may allocate, and have allocated, together. On
+// the controller's thread.
+class MemoryLimits {
+ public:
+  // Both tables must outlive this object. `chunk_bytes` is the unit of executors' pools.
+  MemoryLimits(const SessionTable& sessions, const ExecutorTable& executors, Bytes chunk_bytes)
+      : sessions_(sessions), executors_(executors), chunk_bytes_(chunk_bytes) {}
+
+  // Returns bytes per device: the configured limit, or else the largest pool.
+  Bytes LimitOf(const FunctionInstance& instance) const;
+  // Bytes allocated on one device, by all processes together.
+  Bytes LiveBytes(const FunctionInstance& instance, int device_index) const;
+  Bytes FreeBytes(const FunctionInstance& instance, int device_index) const;
+
+ private:
+  const SessionTable& sessions_;
+  const ExecutorTable& executors_;
+  const Bytes chunk_bytes_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/ids.h"
+#include "memory/range_allocator.h"
+#include "server/controller/model/image_state.h"
+#include "server/controller/model/shared_blocks.h"
+#include "server/controller/model/step_queue.h"
+#include "server/controller/model/swap_learning.h"
+#include "server/links/links.h"
+#include "server/repository/repository.h"
+
+namespace torpor::server {
+
+// Bytes of host memory that one process can allocate by cudaHostAlloc. Sparse: uses up addresses
+// only.
+inline constexpr Bytes kHostArenaBytes = 64 * kGiB;
+
+// A session's addresses, its allocations, and the files behind both. A plain record.
+struct SessionAllocations {
+  SessionKey key{};       // shown by the client and by executors for the files' descriptors
+  SessionKey peer_key{};  // shown by executors to each other for the image on a GPU
+  std::shared_ptr<SessionFiles> files;  // null until the session is opened
+  std::uint64_t device_base = 0;
+  Bytes device_bytes = 0;
+  std::uint64_t host_base = 0;
+  std::optional<memory::RangeAllocator> device;
+  std::optional<memory::RangeAllocator> host;  // of the primary session only
+  std::map<Bytes, Bytes> host_blocks;          // mapped by executors: offset -> bytes
+  StepQueue mallocs;                           // runs device allocations in order
+  Bytes unanswered_growth = 0;                 // bytes of chunks awaiting the scheduler's answer
+};
+
+// A session's part in leases. A plain record.
+struct SessionLease {
+  LeaseId id;                  // unset while the session takes part in no lease
+  RequestId implicit_request;  // waits in the scheduler's queue for an implicit lease
+  bool is_wanted = false;      // the client waits for a lease without a request in the queue
+};
+
+// One device of one client process. A plain record, on the controller's thread. The sessions of a
+// process are its primary session, for device 0, and a secondary session for each additional device
+// in use.
+struct ClientSession {
+  enum class State {
+    kNew,      // has not said Hello
+    kOpening,  // waits for executors to become ready, or to learn of the session
+    kOffered,  // HelloReply is sent
+    kOpen,
+    kClosing,  // the stream is closed or closing; executors let go of the session
+  };
+
+  SessionId id;
+  State state = State::kNew;
+  std::shared_ptr<SessionLink> link;
+  InstanceId instance;
+  SessionId primary;  // of its process
+  int device_index = 0;
+  bool is_inquiry = false;  // wants an answer, and no session
+  std::uint64_t process_id = 0;
+  std::string program;
+
+  SessionAllocations memory;
+  ImageState image;
+  SwapLearning learning;
+  SessionLease lease;
+  SharedBlocks shared;  // allocations of its own
+  // Allocations of other processes that are open in the session's process, by session and offset.
+  // Kept by the primary session.
+  std::set<std::pair<SessionId, Bytes>> opened_blocks;
+
+  // Whether executors that attach must learn of the session. False again once the session closes.
+  bool is_announced = false;
+  bool is_lost = false;  // has a sticky error: never takes a lease again
+  bool is_kept = false;  // outlives its process because other processes have its memory open
+
+  // Runs all operations that touch the image or the executors' picture of the session, in order.
+  StepQueue steps;
+
+  // The primary session owns the host arena of its process.
+  bool has_arena() const { return primary == id; }
+  Bytes arena_bytes() const { return has_arena() ? kHostArenaBytes : 0; }
+  // Whether the session can take a lease.
+  bool is_able() const { return state == State::kOpen && !is_lost; }
+};
+
+using SessionPtr = std::shared_ptr<ClientSession>;
+
+}  // namespace torpor::server

@@ -1,0 +1,74 @@
+#include "server/controller/model/gpu_executor.h"
+
+#include <utility>
+
+namespace torpor::server {
+
+void GpuExecutor::OnStarting(std::uint64_t epoch) {
+  state_ = State::kStarting;
+  epoch_ = epoch;
+  ++starts_;
+}
+
+void GpuExecutor::OnRegistered(std::shared_ptr<ExecutorLink> link,
+                               const v1::ExecutorMessage::Register& what) {
+  state_ = State::kRecovering;
+  link_ = std::move(link);
+  registration_ = what;
+  memory_ = {};
+  memory_.free = what.pool_bytes();
+}
+
+void GpuExecutor::Start(v1::DaemonMessage operation, TimePoint now, OnDone done) {
+  const std::uint64_t id = next_operation_++;
+  operation.set_operation_id(id);
+  pending_.emplace(id, Pending{now, std::move(done)});
+  link_->Send(operation);
+}
+
+void GpuExecutor::AwaitLoss(TimePoint now, OnDone done) {
+  pending_.emplace(next_operation_++, Pending{now, std::move(done)});
+}
+
+void GpuExecutor::OnMemory(const v1::MemoryUse& use) {
+  memory_.free = use.free_bytes();
+  memory_.fragmented = use.fragmented_bytes();
+  const SessionId session{use.session_id()};
+  if (use.session_held_bytes() == 0) {
+    memory_.sessions.erase(session);
+  } else {
+    memory_.sessions[session] = {use.session_used_bytes(), use.session_held_bytes()};
+  }
+}
+
+void GpuExecutor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer) {
+  if (answer.has_memory()) OnMemory(answer.memory());
+  const auto pending = pending_.find(answer.operation_id());
+  if (pending == pending_.end()) return;
+  const OnDone done = std::move(pending->second.done);
+  pending_.erase(pending);
+  OperationResult result;
+  result.status = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
+  result.to_host = ToMovedBytes(answer.to_host());
+  result.has_more = answer.has_more();
+  result.from_peer = ToMovedBytes(answer.from_peer());
+  result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
+  result.learned = answer.learned();
+  done(result);
+}
+
+std::map<std::uint64_t, GpuExecutor::OnDone> GpuExecutor::OnLost() {
+  state_ = State::kAbsent;
+  link_.reset();
+  memory_ = {};
+  std::map<std::uint64_t, OnDone> unanswered;
+  for (auto& [id, pending] : pending_) unanswered.emplace(id, std::move(pending.done));
+  pending_.clear();
+  return unanswered;
+}
+
+TimePoint GpuExecutor::oldest_operation() const {
+  return pending_.empty() ? TimePoint::max() : pending_.begin()->second.since;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace torpor::server {
+
+// The state of one session's image: its GPU, its source, its arrival, the executors that reach it,
+// and changes that the host's copy lacks. Pure bookkeeping, without messages; on the controller's
+// thread.
+class ImageState {
+ public:
+  using Task = std::function<void()>;
+
+  enum class Residency {
+    kHost,      // on no GPU
+    kSource,    // a GPU holds a copy equal to the host's, only to be copied from
+    kResident,  // on a GPU; an earlier GPU's copy may still be the source
+    kLeaving,   // on a GPU, and about to be dropped there
+  };
+
+  // --- Where it is ---
+  Residency residency() const { return residency_; }
+  // The GPU that holds the image; unset in kHost only.
+  std::optional<GpuIndex> gpu() const { return gpu_; }
+  bool IsOn(GpuIndex gpu) const { return gpu_ == gpu; }
+  // Whether other GPUs may map the image.
+  bool is_shareable() const { return residency_ == Residency::kResident; }
+  bool is_leaving() const { return residency_ == Residency::kLeaving; }
+  // The swap-out of the image has begun; ends with EndLeaving.
+  void BeginLeaving() { residency_ = Residency::kLeaving; }
+  void EndLeaving(bool is_dropped);
+  // The session ends: nothing of the image is on a GPU.
+  void Forget();
+
+  // --- A copy from which another GPU's swap-in copies ---
+  std::optional<GpuIndex> source() const { return source_; }
+  // Whether the source is the only GPU copy: it does not grow.
+  bool is_source_only() const { return source_ && source_ == gpu_; }
+  void BecomeSource(GpuIndex gpu);
+  void ForgetSource();
+
+  // --- Arrival: from the start of a swap-in until its last copy is done ---
+  bool is_arriving() const { return is_arriving_; }
+  // Whether the last swap-in went to `gpu`.
+  bool ArrivedLastAt(GpuIndex gpu) const { return arrives_at_ == gpu; }
+  void BeginArrival(GpuIndex gpu);
+  // The executor has answered the swap-in: the image is resident, though copies may go on.
+  void Land(GpuIndex gpu);
+  // Runs `task` after the arrival has ended. Only while is_arriving().
+  void AfterArrival(Task task) { after_arrival_.push_back(std::move(task)); }
+  // Ends the arrival. Returns the tasks of AfterArrival. Idempotent.
+  [[nodiscard]] std::vector<Task> EndArrival();
+
+  // --- Executors that keep something of it ---
+  // Executors that have had the image in their present life, and so keep pages of its file mapped.
+  const std::set<GpuIndex>& file_holders() const { return file_holders_; }
+  // Executors of other GPUs that map the image.
+  const std::set<GpuIndex>& peer_holders() const { return peer_holders_; }
+  void AddPeerHolder(GpuIndex gpu) { peer_holders_.insert(gpu); }
+  // Returns false if `gpu` held nothing.
+  bool RemovePeerHolder(GpuIndex gpu) { return peer_holders_.erase(gpu) > 0; }
+  void RemoveAllPeerHolders() { peer_holders_.clear(); }
+
+  // The executor of `gpu` has died. Returns whether the resident image was lost; a lost source is
+  // no loss, as the host's image is equal.
+  bool LoseExecutor(GpuIndex gpu);
+
+  // --- Changes that the host's image lacks ---
+  // The image may change under this lease, by its session or by an opener of its memory.
+  void NoteLease(LeaseId lease, bool is_explicit);
+  // All changes of leases up to `unsaved_before`, as unsaved_lease() was then, have been written
+  // back.
+  void NoteSaved(LeaseId unsaved_before);
+  // Whether the GPU's image may differ from the host's.
+  bool has_changes() const;
+  // The lease whose work must reach the host's image and has not yet: one outside of requests, or
+  // the first of all. If the executor dies now, the program's set-up is lost.
+  LeaseId unsaved_lease() const { return unsaved_lease_; }
+
+ private:
+  // Whether the image was ever saved, and whether it may have changed since.
+  enum class Changes { kNeverChanged, kNeverSaved, kSaved, kChangedAgain };
+
+  void SettleResidency();
+
+  Residency residency_ = Residency::kHost;
+  std::optional<GpuIndex> gpu_;
+  std::optional<GpuIndex> source_;
+  bool is_arriving_ = false;
+  std::optional<GpuIndex> arrives_at_;
+  std::vector<Task> after_arrival_;
+  std::set<GpuIndex> file_holders_;
+  std::set<GpuIndex> peer_holders_;
+  Changes changes_ = Changes::kNeverChanged;
+  LeaseId unsaved_lease_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "memory/moved_bytes.h"
+
+namespace torpor::server {
+
+enum class SwapPath { kPcie, kNvlink };
+enum class EvictionReason {
+  kMemoryFull,  // another image needed the room
+  kMove,        // the image is wanted on another GPU
+  kRequested,   // requested by an administrator
+  kKeepAlive,   // the function was unused for its keep_alive
+};
+
+// Why changes made on a GPU are copied to the host image.
+enum class WriteBackReason {
+  kEviction,    // the image leaves the GPU
+  kMove,        // the image moves to another GPU
+  kCheckpoint,  // requested by an administrator, or after the set-up of a program
+  kIdle,        // the GPU was idle
+};
+
+// One image, moved between a GPU and host memory (or a peer).
+struct SwapRecord {
+  std::string function;
+  GpuIndex gpu;
+  SwapPath path = SwapPath::kPcie;
+  memory::MovedBytes bytes;
+  Duration duration{};
+};
+
+// Observes the node, for metrics. Called on the controller's thread: must not block or call back
+// into the node.
+class Telemetry {
+ public:
+  virtual ~Telemetry() = default;
+
+  virtual void OnSwapIn(const SwapRecord&) {}
+  // Includes write-backs after which the image stays on the GPU; idle ones copy a part of the
+  // image.
+  virtual void OnSwapOut(const SwapRecord&, WriteBackReason) {}
+  virtual void OnEviction(const std::string& /*function*/, GpuIndex, EvictionReason) {}
+  // `held` is from the grant until the GPU was free again.
+  virtual void OnLeaseEnded(const std::string& /*function*/, GpuIndex, Duration /*held*/,
+                            bool /*is_explicit*/) {}
+  virtual void OnExecutorLost(GpuIndex) {}
+  // The function's objective was changed from the configured one.
+  virtual void OnObjective(const std::string& /*function*/, Duration /*deadline*/,
+                           double /*percentile*/) {}
+};
+
+}  // namespace torpor::server

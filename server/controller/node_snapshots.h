@@ -1,0 +1,55 @@
+#pragma once
+
+#include "scheduler/scheduler.h"
+#include "server/controller/images/shard_swaps.h"
+#include "server/controller/leases.h"
+#include "server/controller/model/executor_table.h"
+#include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_table.h"
+#include "server/controller/model/task_loop.h"
+#include "server/controller/node_snapshot.h"
+#include "server/controller/requests.h"
+#include "server/repository/repository.h"
+
+namespace torpor::server {
+
+// Describes the controller's state for observers. On the controller's thread; changes nothing.
+class NodeSnapshots {
+ public:
+  // The arguments must outlive the object.
+  NodeSnapshots(const ExecutorTable& executors, const InstanceTable& instances,
+                const SessionTable& sessions, const Leases& leases, const Requests& requests,
+                const ShardSwaps& swaps, const scheduler::Scheduler& scheduler,
+                const Repository& repository, const TaskLoop& loop)
+      : executors_(executors),
+        instances_(instances),
+        sessions_(sessions),
+        leases_(leases),
+        requests_(requests),
+        swaps_(swaps),
+        scheduler_(scheduler),
+        repository_(repository),
+        loop_(loop) {}
+
+  // Returns the whole node, but for the policy's name.
+  NodeSnapshot Take() const;
+
+ private:
+  GpuSnapshot SnapshotOf(const GpuExecutor& executor) const;
+  FunctionSnapshot SnapshotOf(const FunctionInstance& instance) const;
+  // Fills in the image's GPUs and the memory reserved for it.
+  void DescribeMemory(const FunctionInstance& instance, FunctionSnapshot& function) const;
+  ObjectiveSnapshot ObjectiveOf(const FunctionInstance& instance) const;
+
+  const ExecutorTable& executors_;
+  const InstanceTable& instances_;
+  const SessionTable& sessions_;
+  const Leases& leases_;
+  const Requests& requests_;
+  const ShardSwaps& swaps_;
+  const scheduler::Scheduler& scheduler_;
+  const Repository& repository_;
+  const TaskLoop& loop_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "scheduler/scheduler.h"
+#include "server/controller/model/instance_table.h"
+#include "server/controller/model/task_loop.h"
+#include "server/controller/request_broker.h"
+#include "server/controller/request_history.h"
+#include "server/controller/request_trace.h"
+
+namespace torpor::server {
+
+// Traces of the router's requests: of all live ones and of the last finished ones. On the
+// controller's thread.
+class RequestTraces {
+ public:
+  // Keeps `max_finished` traces of finished requests, under a kilobyte each. The arguments must
+  // outlive the object.
+  RequestTraces(const InstanceTable& instances, const scheduler::Scheduler& scheduler,
+                TaskLoop& loop, std::size_t max_finished)
+      : instances_(instances), scheduler_(scheduler), loop_(loop), finished_(max_finished) {}
+
+  // The request has arrived. Call before the scheduler hears of the request.
+  void Begin(RequestId request, const RequestBroker::Demand& demand,
+             const FunctionInstance& instance);
+  // The request joins a running lease of its instance.
+  void Join(RequestId request);
+  // The request runs under the instance's lease. Returns the time of the scheduler's decision.
+  TimePoint Grant(RequestId request);
+  // The request is over; `why` is the reason for no answer, else empty.
+  void End(RequestId request, scheduler::Ending ending, const std::string& why);
+
+  // Returns the trace of the newest request named `caller_id`. NotFound if no live or remembered
+  // request has the name.
+  absl::StatusOr<RequestTrace> Explain(const std::string& caller_id) const;
+
+ private:
+  struct Live {
+    InstanceId instance;
+    RequestTrace trace;
+  };
+
+  // Notes the request's delays until the scheduler's decision, or until now.
+  void NoteDelay(RequestId request, Live& live) const;
+  Duration WaitForOwnLease(const Live& live, const scheduler::Wait& wait, TimePoint until) const;
+  // Adds the requests that got GPUs before this request.
+  RequestTrace WithOthers(RequestTrace trace) const;
+
+  const InstanceTable& instances_;
+  const scheduler::Scheduler& scheduler_;
+  TaskLoop& loop_;
+  std::map<RequestId, Live> live_;
+  RequestHistory finished_;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,217 @@
+#include "server/controller/requests.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr Duration kConfirmPatience = std::chrono::seconds(1);
+
+// The reason for a request that had a GPU.
+const char* WhyNotAnswered(scheduler::Ending ending) {
+  switch (ending) {
+    case scheduler::Ending::kAnswered:
+      return "";
+    case scheduler::Ending::kFailed:
+      return "its function's server gave no answer, or one of its own errors";
+    case scheduler::Ending::kCancelled:
+      return "its caller went";
+    case scheduler::Ending::kLost:
+      return "the executor of its GPU died while it ran";
+  }
+  return "";
+}
+
+}  // namespace
+
+void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
+                       RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost) {
+  FunctionInstance* const instance = instances_.Find(demand.function);
+  if (!instance) {
+    return on_grant(absl::NotFoundError(absl::StrCat("no function ", demand.function)));
+  }
+  ++instance->totals.requests;
+  if (is_draining_) {
+    ++instance->totals.errors;
+    return on_grant(absl::UnavailableError("the node is shutting down"));
+  }
+  Request& queued = requests_[request];
+  queued.instance = instance->id;
+  queued.arrival = loop_.Now();
+  queued.on_grant = std::move(on_grant);
+  queued.on_lost = std::move(on_lost);
+  traces_.Begin(request, demand, *instance);
+  if (demand.give_up != TimePoint::max()) FailAt(demand.give_up, request);
+  events_.Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
+}
+
+void Requests::FailAt(TimePoint give_up, RequestId request) {
+  loop_.RunAt(give_up, [this, request] {
+    const auto found = requests_.find(request);
+    if (found == requests_.end() || found->second.state != Request::State::kQueued) return;
+    Fail(request, absl::DeadlineExceededError(executors_.IsAnyReady()
+                                                  ? "no GPU became free in time"
+                                                  : "no GPU serves; torpord's log says why"));
+  });
+}
+
+void Requests::Release(RequestId request, scheduler::Ending ending) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  if (found->second.state != Request::State::kRunning) {
+    return Fail(request, absl::CancelledError("released before it was granted"));
+  }
+  Finish(request, ending, WhyNotAnswered(ending));
+}
+
+void Requests::ConfirmLease(RequestId request, const std::function<void()>& done) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return done();
+  const std::optional<Lease>& lease = instances_.At(found->second.instance).lease;
+  if (!lease || lease->requests.count(request) == 0) return done();
+  // Either the executors answer, or their death is noticed first; a hanging executor is not waited
+  // for.
+  const auto is_done = std::make_shared<bool>(false);
+  const auto finish = [is_done, done] {
+    if (!std::exchange(*is_done, true)) done();
+  };
+  v1::DaemonMessage message;
+  message.mutable_ping();
+  const std::set<GpuIndex> gpus(lease->gpus.begin(), lease->gpus.end());
+  executors_.RunOn(gpus, message, [finish](const absl::Status&) { finish(); });
+  loop_.RunAt(loop_.Now() + kConfirmPatience, finish);
+}
+
+void Requests::NoteLeased(RequestId request) {
+  requests_.at(request).state = Request::State::kLeased;
+}
+
+void Requests::RunTaken(FunctionInstance& instance) {
+  if (!instance.lease) return;
+  const bool is_taken = std::all_of(
+      instance.lease->participants.begin(), instance.lease->participants.end(),
+      [](const auto& participant) { return participant.second >= ParticipantState::kAcked; });
+  if (!is_taken) return;
+  const std::set<RequestId> requests = instance.lease->requests;
+  for (const RequestId id : requests) {
+    const auto found = requests_.find(id);
+    if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
+    Request& request = found->second;
+    request.state = Request::State::kRunning;
+    const TimePoint decided = traces_.Grant(id);
+    const Grant grant = {.request = id,
+                         .lease = instance.lease->id,
+                         .gpu = instance.lease->gpus.front(),
+                         .source = instance.lease->source,
+                         .queue = decided - request.arrival,
+                         .swap = loop_.Now() - decided};
+    request.on_grant(grant);
+  }
+}
+
+void Requests::Fail(RequestId request, const absl::Status& status) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  ++instances_.At(found->second.instance).totals.errors;
+  const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
+  const auto ending =
+      absl::IsCancelled(status) ? scheduler::Ending::kCancelled : scheduler::Ending::kFailed;
+  Finish(request, ending, std::string(status.message()));
+  on_grant(status);
+}
+
+void Requests::Finish(RequestId request, scheduler::Ending ending, const std::string& why) {
+  traces_.End(request, ending, why);
+  const auto entry = requests_.extract(request);
+  const Request& finished = entry.mapped();
+  std::optional<Lease>& lease = instances_.At(finished.instance).lease;
+  if (lease) lease->requests.erase(request);
+  // Until now all calls of the request had to fail.
+  for (const SessionId id : finished.lost_sessions) {
+    if (const SessionPtr session = sessions_.Find(id)) {
+      session->link->Send(wire::LeaseRevoke{finished.lost_lease.value});
+    }
+  }
+  events_.Feed(scheduler::RequestGone{request, ending});
+  CheckIdle();
+}
+
+void Requests::OnLeaseEnded(const Lease& lease) {
+  for (const RequestId request : lease.requests) {
+    const auto found = requests_.find(request);
+    if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
+    Fail(request, absl::UnavailableError("the function's process did not take its lease"));
+  }
+}
+
+std::vector<RequestId> Requests::OnLeaseLost(const Leases::Lost& lost) {
+  std::vector<RequestId> waiting;
+  for (const RequestId id : lost.lease.requests) {
+    const auto found = requests_.find(id);
+    if (found == requests_.end()) continue;
+    Request& request = found->second;
+    if (request.state != Request::State::kRunning) {
+      waiting.push_back(id);
+      continue;
+    }
+    // The function has not used the GPU yet, and will ask for another lease.
+    if (lost.harmed.empty()) continue;
+    request.lost_lease = lost.lease.id;
+    request.lost_sessions = lost.harmed;
+    // A function that broke its own GPU knows, and answers the request by itself.
+    if (lost.is_own_fault) continue;
+    ++instances_.At(request.instance).totals.errors;
+    request.on_lost(absl::UnavailableError("the executor died while the request ran"));
+  }
+  return waiting;
+}
+
+void Requests::Requeue(RequestId request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  found->second.state = Request::State::kQueued;
+  events_.Feed(scheduler::RequestArrived{
+      .request = request, .instance = found->second.instance, .arrival = found->second.arrival});
+}
+
+void Requests::CheckIdle() {
+  if (!is_draining_ || !requests_.empty() || !when_idle_) return;
+  std::exchange(when_idle_, nullptr)();
+}
+
+void Requests::Drain(TaskLoop::Task when_idle) {
+  is_draining_ = true;
+  when_idle_ = std::move(when_idle);
+  CheckIdle();
+}
+
+void Requests::Shutdown() {
+  is_draining_ = true;
+  std::vector<RequestId> waiting;
+  for (const auto& [id, request] : requests_) {
+    if (request.state != Request::State::kRunning) waiting.push_back(id);
+  }
+  for (const RequestId id : waiting) {
+    Fail(id, absl::UnavailableError("the node is shutting down"));
+  }
+}
+
+std::size_t Requests::queued() const {
+  return static_cast<std::size_t>(std::count_if(
+      requests_.begin(), requests_.end(),
+      [](const auto& request) { return request.second.state == Request::State::kQueued; }));
+}
+
+bool Requests::HasQueued(InstanceId instance) const {
+  return std::any_of(requests_.begin(), requests_.end(), [&](const auto& request) {
+    return request.second.instance == instance && request.second.state == Request::State::kQueued;
+  });
+}
+
+}  // namespace torpor::server

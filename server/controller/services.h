@@ -1,0 +1,60 @@
+#pragma once
+
+#include "server/controller/images/image_moves.h"
+#include "server/controller/images/image_swaps.h"
+#include "server/controller/images/peer_access.h"
+#include "server/controller/images/shard_swaps.h"
+#include "server/controller/memory/device_allocations.h"
+#include "server/controller/memory/host_allocations.h"
+#include "server/controller/memory/memory_limits.h"
+#include "server/controller/memory/shared_allocations.h"
+#include "server/controller/model/executor_table.h"
+#include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_table.h"
+
+// The controller's parts in groups: plain records that construct their members in order of
+// dependence.
+namespace torpor::server {
+
+struct NodeTables {
+  NodeTables(const Config& config, const std::vector<GpuIndex>& gpus, TaskLoop& loop,
+             ExecutorKiller& killer)
+      : instances(config.functions), executors(gpus, loop, killer), sessions(instances) {}
+
+  InstanceTable instances;
+  ExecutorTable executors;
+  SessionTable sessions;
+};
+
+struct ImageServices {
+  ImageServices(NodeTables& tables, const scheduler::Scheduler& scheduler, EventSink& events,
+                Telemetry& telemetry, TaskLoop& loop, TaskLoop::Task arrived)
+      : peers(tables.executors, tables.sessions),
+        swaps(tables.executors, tables.instances, tables.sessions, peers, telemetry, loop,
+              std::move(arrived)),
+        moves(tables.executors, tables.sessions, swaps),
+        shards(tables.instances, tables.sessions, swaps, moves, scheduler, events, telemetry) {}
+
+  PeerAccess peers;
+  ImageSwaps swaps;
+  ImageMoves moves;
+  ShardSwaps shards;
+};
+
+struct MemoryServices {
+  MemoryServices(NodeTables& tables, ImageServices& images, EventSink& events, TaskLoop& loop,
+                 Bytes chunk_bytes, SharedAllocations::FinishClosing finish_closing)
+      : limits(tables.sessions, tables.executors, chunk_bytes),
+        device(tables.instances, tables.sessions, tables.executors, images.peers, limits, events,
+               loop),
+        host(tables.executors, loop),
+        shared(tables.instances, tables.sessions, images.swaps, images.peers, device,
+               std::move(finish_closing)) {}
+
+  MemoryLimits limits;
+  DeviceAllocations device;
+  HostAllocations host;
+  SharedAllocations shared;
+};
+
+}  // namespace torpor::server

@@ -1,0 +1,111 @@
+#include "server/controller/session_closing.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/controller/model/join.h"
+#include "server/controller/session_opening.h"
+
+namespace torpor::server {
+
+void SessionClosing::Close(const SessionPtr& session, const std::string& reason) {
+  using State = ClientSession::State;
+  if (session->state == State::kClosing) return;
+  const bool takes_siblings_along = session->state == State::kOpen || session->has_arena();
+  session->state = State::kClosing;
+  // A program that watches its memory sends inquiries again and again.
+  const auto level = session->is_inquiry ? spdlog::level::debug : spdlog::level::info;
+  spdlog::log(level, "{} closed: {}", Describe(*session), reason);
+  session->link->Close(reason);
+  implicit_.Withdraw(*session);
+  if (!session->memory.files) return Forget(session);
+  if (takes_siblings_along) {
+    for (const SessionPtr& sibling : sessions_.SiblingsOf(*session)) {
+      Close(sibling, "another session of its process has closed");
+    }
+  }
+  session->steps.Add([this, session](const StepQueue::Finish& finish) {
+    Quiesce(session, [this, session, finish] {
+      session->is_kept = session->shared.is_open();
+      if (!session->is_kept) return Finish(session, finish);
+      if (session->lease.id) leases_.EndParticipant(session, session->lease.id);
+      finish();
+    });
+  });
+}
+
+void SessionClosing::Quiesce(const SessionPtr& session, const TaskLoop::Task& then) {
+  Join join([then](const absl::Status&) { then(); });
+  std::vector<SessionPtr> ended = sessions_.SiblingsOf(*session);
+  if (!ended.empty() || session->shared.is_open()) ended.push_back(session);
+  for (const SessionPtr& member : ended) {
+    const Lease* const lease = leases_.LeaseOf(*member, member->lease.id);
+    if (!lease) continue;
+    const GpuIndex gpu = GpuOf(*lease, *member);
+    v1::DaemonMessage message;
+    message.mutable_end_lease()->set_lease_id(lease->id.value);
+    message.mutable_end_lease()->set_session_id(member->id.value);
+    message.mutable_end_lease()->set_is_last(true);
+    join.Add();
+    // The lease may have ended already, or not have begun.
+    executors_.Run(gpu, std::move(message), [this, gpu, join](const OperationResult& result) {
+      if (!absl::IsDeadlineExceeded(result.status)) return join.Done();
+      executors_.KillAndAwait(gpu,
+                              absl::StrCat("a session does not end: ", result.status.ToString()),
+                              [join](const OperationResult&) { join.Done(); });
+    });
+  }
+  join.Done();
+}
+
+void SessionClosing::Finish(const SessionPtr& session, const StepQueue::Finish& finish) {
+  // A source must not become another function's memory during the copy.
+  if (session->image.source() && session->image.is_arriving()) {
+    session->image.AfterArrival([this, session, finish] { Finish(session, finish); });
+    return;
+  }
+  session->is_announced = false;
+  CloseOnExecutors(session, [this, session, finish] {
+    Forget(session);
+    finish();
+  });
+}
+
+void SessionClosing::CloseOnExecutors(const SessionPtr& session, const TaskLoop::Task& then) {
+  Join join([then](const absl::Status&) { then(); });
+  v1::DaemonMessage message;
+  message.mutable_close_session()->set_session_id(session->id.value);
+  for (const auto& [gpu, executor] : executors_) {
+    if (!executor.is_attached()) continue;
+    join.Add();
+    executors_.Run(gpu, message, [this, session, gpu = gpu, join](const OperationResult& result) {
+      const absl::Status status = result.status_unless_lost();
+      if (status.ok() || absl::IsNotFound(status)) return join.Done();
+      // Work still running uses memory and addresses that other sessions would get.
+      executors_.KillAndAwait(
+          gpu, absl::StrCat(Describe(*session), " does not close: ", status.ToString()),
+          [join](const OperationResult&) { join.Done(); });
+    });
+  }
+  loop_.Post([join] { join.Done(); });
+}
+
+void SessionClosing::Forget(const SessionPtr& session) {
+  session->image.Forget();
+  swaps_.EndArrival(*session);  // ends copies under way
+  if (session->lease.id) leases_.EndParticipant(session, session->lease.id);
+  sessions_.Forget(*session);
+  if (!session->memory.files) return;
+  shared_.CloseAll(*session);
+  const InstanceId shard = instances_.ShardOf(*session);
+  instances_.Of(*session).sessions.erase(session->id);
+  const Bytes charged =
+      session->memory.device->occupied_bytes() - session->memory.unanswered_growth;
+  events_.Feed(scheduler::ImageShrunk{shard, charged});
+  storage_.Remove(*session);
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/config/config.h"
+#include "server/controller/memory/memory_limits.h"
+#include "server/controller/model/executor_table.h"
+#include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_table.h"
+#include "server/controller/model/task_loop.h"
+#include "server/controller/session_storage.h"
+
+namespace torpor::server {
+
+// Opens sessions: from a client's Hello over the executors' OpenSession to the client's HelloAck.
+// On the controller's thread.
+class SessionOpening {
+ public:
+  struct Options {
+    std::map<std::string, std::string> tokens;  // function -> secret
+    std::string anonymous_function;             // for clients without a token; empty: none
+    std::string descriptor_socket;
+    Bytes window_bytes = 0;
+    bool is_emulated = false;
+    Duration hello_timeout{};  // for the first executor to become ready
+  };
+  using Close = std::function<void(const SessionPtr&, const std::string& reason)>;
+
+  // The arguments must outlive the object.
+  SessionOpening(Options options, InstanceTable& instances, const SessionTable& sessions,
+                 ExecutorTable& executors, const MemoryLimits& limits, SessionStorage& storage,
+                 TaskLoop& loop, Close close);
+
+  // --- First messages of sessions ---
+  void Greet(const SessionPtr& session, const wire::Hello& hello);
+  void Greet(const SessionPtr& session, const wire::DeviceHello& hello);
+  void Greet(const SessionPtr& session, const wire::Inquiry& inquiry);
+  // The client has accepted its session, or failed to open it.
+  void Acknowledge(const SessionPtr& session, const wire::HelloAck& ack);
+
+  // Opens all waiting sessions that can be opened now. Call when an executor has become ready.
+  void OpenWaiting();
+  // Refuses sessions from now on.
+  void Stop() { is_stopped_ = true; }
+
+  // How executors are told of the session.
+  v1::DaemonMessage OpenMessage(const ClientSession& session) const;
+
+ private:
+  // `secondary`: null for a process's first session.
+  void Greet(const SessionPtr& session, const wire::Hello& hello,
+             const wire::DeviceHello* secondary);
+  FunctionInstance* InstanceForToken(const std::string& token);
+  // Makes `session` a secondary session of the process named by `hello`.
+  absl::Status JoinProcess(ClientSession& session, const wire::DeviceHello& hello) const;
+  void Refuse(const SessionPtr& session, std::int32_t error, const std::string& message);
+  // Settles FunctionInstance::described_as. False: too few GPUs have been ready so far.
+  bool SettleDescription(FunctionInstance& instance) const;
+  std::vector<wire::DeviceDescription> DescribeDevices(const FunctionInstance& instance) const;
+  void AnswerInquiry(const SessionPtr& session);
+  void Open(const SessionPtr& session);
+  void OnExecutorsTold(const SessionPtr& session, const absl::Status& status);
+  void Offer(const SessionPtr& session);
+
+  const Options options_;
+  InstanceTable& instances_;
+  const SessionTable& sessions_;
+  ExecutorTable& executors_;
+  const MemoryLimits& limits_;
+  SessionStorage& storage_;
+  TaskLoop& loop_;
+  const Close close_;
+  bool is_stopped_ = false;
+};
+
+// A session for logs.
+std::string Describe(const ClientSession& session);
+
+}  // namespace torpor::server

@@ -1,0 +1,368 @@
+#include "server/node/node.h"
+
+#include <grpcpp/grpcpp.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "server/controller/controller.h"
+#include "server/controller/scheduler_setup.h"
+#include "server/daemon/cuda_libraries.h"
+#include "server/links/control_service.h"
+#include "server/links/descriptor_server.h"
+#include "server/links/node_service.h"
+#include "server/node/event_log_writer.h"
+#include "server/node/thread_loop.h"
+#include "server/node/tokens.h"
+#include "server/settings/executor_settings.h"
+#include "server/supervisor/supervisor.h"
+#include "server/unix_socket/grpc_server.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr Duration kListTimeout = std::chrono::seconds(30);
+// Grace period before executors and streams are ended by force.
+constexpr Duration kStopGrace = std::chrono::seconds(5);
+
+// The file that processes of an emulated node share, made by the emulator.
+std::string EmulatorNodePath(const Config& config) { return config.run_dir + "/emulator-node"; }
+
+// NVIDIA's driver does not care.
+std::vector<std::string> ExecutorEnvironment(const Config& config) {
+  std::vector<std::string> environment;
+  if (!config.emulator_topology.empty()) {
+    environment.push_back(absl::StrCat("TORPOR_EMULATOR_TOPOLOGY=", config.emulator_topology));
+  }
+  // Set by users who let several daemons share an emulated node.
+  const char* const shared_node = std::getenv("TORPOR_EMULATOR_NODE");
+  if (shared_node == nullptr || *shared_node == 0) {
+    environment.push_back(absl::StrCat("TORPOR_EMULATOR_NODE=", EmulatorNodePath(config)));
+  }
+  return environment;
+}
+
+ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uint64_t epoch) {
+  return {.gpu = gpu.value,
+          .epoch = epoch,
+          .daemon_socket = config.run_dir + "/node.sock",
+          .socket = absl::StrCat(config.run_dir, "/executor-", gpu.value, ".sock"),
+          .socket_mode = config.socket_mode,
+          .descriptor_socket = config.run_dir + "/descriptors.sock",
+          .module_dir = config.state_dir + "/modules",
+          .link_profile_dir = config.state_dir + "/links",
+          .cuda_library_dir = config.cuda_library_dir,
+          .device = config.device,
+          .log = config.log};
+}
+
+Command ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
+                        std::uint64_t epoch) {
+  Command command;
+  command.program = program;
+  command.arguments = {"--settings",
+                       FormatExecutorSettings(ExecutorSettingsOf(config, gpu, epoch))};
+  command.added_environment = ExecutorEnvironment(config);
+  return command;
+}
+
+absl::Status CreateFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot create ", path, ": ", error.message()));
+}
+
+// Returns the indices of the GPUs to serve: the configured ones, or all.
+absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::string& program) {
+  Command command;
+  command.program = program;
+  command.arguments = {"--list-devices"};
+  if (!config.cuda_library_dir.empty()) {
+    command.arguments.push_back("--cuda-library-dir=" + config.cuda_library_dir);
+  }
+  command.added_environment = ExecutorEnvironment(config);
+  TORPOR_ASSIGN_OR_RETURN(const std::string output, RunForOutput(command, kListTimeout));
+  const auto list = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_object() || !list.contains("devices") || !list["devices"].is_array()) {
+    return absl::InternalError(
+        absl::StrCat(program, " --list-devices does not list devices: ", output));
+  }
+  const int count = static_cast<int>(list["devices"].size());
+  std::vector<GpuIndex> gpus;
+  if (config.gpus.empty()) {
+    for (int gpu = 0; gpu < count; ++gpu) gpus.push_back(GpuIndex{gpu});
+  }
+  for (const int gpu : config.gpus) {
+    if (gpu < 0 || gpu >= count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("gpus names GPU ", gpu, ", but there are ", count, ", counted from 0"));
+    }
+    gpus.push_back(GpuIndex{gpu});
+  }
+  if (gpus.empty()) return absl::NotFoundError("the CUDA driver finds no GPU");
+  return gpus;
+}
+
+absl::Status CheckGpuCounts(const Config& config, std::size_t served) {
+  for (const auto& [name, function] : config.functions) {
+    if (static_cast<std::size_t>(function.gpus) <= served) continue;
+    return absl::InvalidArgumentError(absl::StrCat("function ", name, " asks for ", function.gpus,
+                                                   " GPUs, and this node serves ", served,
+                                                   "; lower the function's gpus"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(grpc::Service& service, const std::string& path,
+                                                    mode_t mode) {
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service);
+  return ServeOnUnixSocket(builder, path, mode);
+}
+
+// Carries events of all threads to the controller's own.
+class LiveNode final : public Node,
+                       public RequestBroker,
+                       public LinkListener,
+                       public ProcessListener,
+                       public ExecutorKiller {
+ public:
+  explicit LiveNode(Config config)
+      : config_(std::move(config)), control_service_(*this), node_service_(*this) {}
+
+  ~LiveNode() override { Stop(); }
+
+  absl::Status StartParts(Telemetry& telemetry, const std::string& executor_program) {
+    Controller::Options options;
+    TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
+    unlink(EmulatorNodePath(config_).c_str());  // stale state of a dead daemon
+    TORPOR_ASSIGN_OR_RETURN(options.gpus, FindGpus(config_, executor_program));
+    TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
+    options.config = config_;
+    options.descriptor_socket = config_.run_dir + "/descriptors.sock";
+    Supervisor::Options processes;
+    processes.gpus = options.gpus;
+    processes.command = [this, executor_program](GpuIndex gpu, std::uint64_t epoch) {
+      return ExecutorCommand(config_, executor_program, gpu, epoch);
+    };
+    TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
+    TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
+    if (!config_.scheduling.event_log.empty()) {
+      TORPOR_ASSIGN_OR_RETURN(event_log_, EventLogWriter::Create(config_.scheduling.event_log,
+                                                                 config_.scheduling.event_log_bytes,
+                                                                 EventLogHeaderOf(config_)));
+      options.record = [log = event_log_.get()](TimePoint when, const scheduler::Event& event,
+                                                const scheduler::Actions& decided) {
+        log->Record(when, event, decided);
+      };
+    }
+    const std::string descriptor_socket = options.descriptor_socket;
+    controller_ =
+        std::make_unique<Controller>(std::move(options), loop_, repository_, *this, telemetry);
+    TORPOR_ASSIGN_OR_RETURN(
+        descriptor_server_,
+        DescriptorServer::Start(descriptor_socket, config_.socket_mode, repository_,
+                                [this](pid_t pid) { return IsExecutor(pid); }));
+    TORPOR_ASSIGN_OR_RETURN(node_server_,
+                            Serve(node_service_, config_.run_dir + "/node.sock", 0600));
+    TORPOR_ASSIGN_OR_RETURN(control_server_,
+                            Serve(control_service_, config_.client_socket, config_.socket_mode));
+    MutexLock lock(&mutex_);  // until IsExecutor knows the processes
+    supervisor_ = std::make_shared<Supervisor>(std::move(processes), *this);
+    return absl::OkStatus();
+  }
+
+  RequestBroker& broker() override { return *this; }
+
+  NodeSnapshot Snapshot() override {
+    NodeSnapshot snapshot;
+    if (!OnLoop([&] { snapshot = controller_->Snapshot(); })) snapshot.state = "draining";
+    return snapshot;
+  }
+
+  absl::Status Administer(const AdminRequest& request) override {
+    auto outcome = std::make_shared<std::promise<absl::Status>>();
+    const bool is_asked = OnLoop([&] {
+      controller_->Administer(request,
+                              [outcome](absl::Status s) { outcome->set_value(std::move(s)); });
+    });
+    if (!is_asked) return absl::UnavailableError("the node has stopped");
+    return outcome->get_future().get();
+  }
+
+  absl::Status Change(const std::string& function, std::span<const SettingText> changes) override {
+    absl::Status status = absl::UnavailableError("the node has stopped");
+    OnLoop([&] { status = controller_->Change(function, changes); });
+    return status;
+  }
+
+  absl::StatusOr<RequestTrace> Explain(const std::string& request_id) override {
+    absl::StatusOr<RequestTrace> trace = absl::UnavailableError("the node has stopped");
+    OnLoop([&] { trace = controller_->Explain(request_id); });
+    return trace;
+  }
+
+  bool Ready() override {
+    bool is_ready = false;
+    OnLoop([&] { is_ready = controller_->IsReady(); });
+    return is_ready;
+  }
+
+  void Drain() override {
+    auto idle = std::make_shared<std::promise<void>>();
+    OnLoop([&] { controller_->Drain([idle] { idle->set_value(); }); });
+    if (idle->get_future().wait_for(config_.drain_timeout) != std::future_status::ready) {
+      spdlog::warn("requests still run after the drain timeout");
+    }
+  }
+
+  void Stop() override;
+
+  RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) override {
+    const RequestId request{next_request_.fetch_add(1)};
+    ReaderMutexLock lock(&stop_mutex_);
+    if (is_stopped_) {
+      on_grant(absl::UnavailableError("the node has stopped"));
+      return request;
+    }
+    loop_.Post(
+        [this, request, demand, on_grant = std::move(on_grant), on_lost = std::move(on_lost)] {
+          controller_->Acquire(request, demand, on_grant, on_lost);
+        });
+    return request;
+  }
+
+  void ConfirmLease(RequestId request, std::function<void()> done) override {
+    loop_.Post(
+        [this, request, done = std::move(done)] { controller_->ConfirmLease(request, done); });
+  }
+
+  void Release(RequestId request, scheduler::Ending ending) override {
+    loop_.Post([this, request, ending] { controller_->Release(request, ending); });
+  }
+
+ private:
+  void OnSessionMessage(const std::shared_ptr<SessionLink>& link, wire::ClientMessage message,
+                        Done done) override {
+    loop_.Post([this, link, message = std::move(message), done = std::move(done)] {
+      controller_->OnSessionMessage(link, message);
+      done();
+    });
+  }
+  void OnSessionClosed(const std::shared_ptr<SessionLink>& link) override {
+    loop_.Post([this, link] { controller_->OnSessionClosed(link); });
+  }
+  void OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link, v1::ExecutorMessage message,
+                         Done done) override {
+    loop_.Post([this, link, message = std::move(message), done = std::move(done)] {
+      controller_->OnExecutorMessage(link, message);
+      done();
+    });
+  }
+  void OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) override {
+    loop_.Post([this, link] { controller_->OnExecutorClosed(link); });
+  }
+  void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
+    loop_.Post([this, gpu, epoch] { controller_->OnExecutorStarting(gpu, epoch); });
+  }
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) override {
+    loop_.Post([this, gpu, epoch] { controller_->OnExecutorExited(gpu, epoch); });
+  }
+
+  void Kill(GpuIndex gpu, std::uint64_t epoch) override {
+    if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
+      supervisor->Kill(gpu, epoch);
+    }
+  }
+  bool IsExecutor(pid_t pid) {
+    const std::shared_ptr<Supervisor> supervisor = supervisor_now();
+    return supervisor && supervisor->IsExecutor(pid);
+  }
+  std::shared_ptr<Supervisor> supervisor_now() {
+    MutexLock lock(&mutex_);
+    return supervisor_;
+  }
+
+  // False, and nothing is done, once the node has stopped.
+  bool OnLoop(const std::function<void()>& work) {
+    ReaderMutexLock lock(&stop_mutex_);
+    if (is_stopped_ || !controller_) return false;
+    std::promise<void> done;
+    loop_.Post([&] {
+      work();
+      done.set_value();
+    });
+    done.get_future().wait();
+    return true;
+  }
+
+  const Config config_;
+  Repository repository_;
+  std::unique_ptr<EventLogWriter> event_log_;
+  // Declared before the loop, whose last tasks still use the controller.
+  std::unique_ptr<Controller> controller_;
+  ThreadLoop loop_;
+  ControlService control_service_;
+  NodeService node_service_;
+  std::unique_ptr<DescriptorServer> descriptor_server_;
+  std::unique_ptr<grpc::Server> node_server_;
+  std::unique_ptr<grpc::Server> control_server_;
+  std::atomic<std::uint64_t> next_request_{1};
+
+  Mutex mutex_;
+  std::shared_ptr<Supervisor> supervisor_ ABSL_GUARDED_BY(mutex_);
+
+  Mutex stop_mutex_;  // held while the loop must keep running
+  bool is_stopped_ ABSL_GUARDED_BY(stop_mutex_) = false;
+};
+
+void LiveNode::Stop() {
+  if (!OnLoop([this] { controller_->Shutdown(); })) {
+    MutexLock lock(&stop_mutex_);
+    if (is_stopped_) return;
+  }
+  // First parts that act by themselves, then parts that only answer.
+  if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) supervisor->Stop(kStopGrace);
+  const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(1);
+  if (control_server_) control_server_->Shutdown(deadline);
+  if (node_server_) node_server_->Shutdown(deadline);
+  descriptor_server_.reset();
+  {
+    MutexLock lock(&stop_mutex_);
+    is_stopped_ = true;
+  }
+  loop_.Stop();
+  unlink(config_.client_socket.c_str());
+  unlink((config_.run_dir + "/node.sock").c_str());
+  unlink(EmulatorNodePath(config_).c_str());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const Config& config, Telemetry& telemetry,
+                                                  const Programs& programs) {
+  const std::string executor =
+      programs.executor.empty() ? ProgramDirectory() + "/torpor-executor" : programs.executor;
+  auto node = std::make_unique<LiveNode>(config);
+  TORPOR_RETURN_IF_ERROR(node->StartParts(telemetry, executor));
+  return node;
+}
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(const Config& config, Telemetry& telemetry) {
+  return Start(config, telemetry, Programs{});
+}
+
+}  // namespace torpor::server

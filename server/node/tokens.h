@@ -1,0 +1,15 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/config/config.h"
+
+namespace torpor::server {
+
+// Reads the functions' secrets from their token_file, by function, without surrounding white space.
+// InvalidArgument if a secret is empty or used by two functions.
+absl::StatusOr<std::map<std::string, std::string>> ReadTokens(const Config& config);
+
+}  // namespace torpor::server

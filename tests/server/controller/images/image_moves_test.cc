@@ -1,0 +1,91 @@
+#include "server/controller/images/image_moves.h"
+
+#include "tests/server/controller/node_world.h"
+
+namespace torpor::server {
+namespace {
+
+class ImageMovesTest : public NodeWorld {
+ protected:
+  void Move() {
+    moves_.Move(
+        session_, GpuIndex{0}, GpuIndex{1},
+        [this](const OperationResult& result) { arrived_ = result; },
+        [this](const OperationResult& result) { left_ = result; });
+  }
+  void CompleteArrival() {
+    swaps_.EndArrival(*session_);
+    loop_.RunAll();
+  }
+
+  PeerAccess peers_{tables_.executors, tables_.sessions};
+  ImageSwaps swaps_{
+      tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
+  ImageMoves moves_{tables_.executors, tables_.sessions, swaps_};
+  const SessionPtr session_ = AddSession("a");
+  std::optional<OperationResult> arrived_;
+  std::optional<OperationResult> left_;
+};
+
+TEST_F(ImageMovesTest, CopiesFromTheSourceAndDropsItAfterTheArrival) {
+  Land(session_, 0);
+  Move();
+  EXPECT_TRUE(Operation(0).swap_out().becomes_source());
+  EXPECT_FALSE(Operation(0).swap_out().drop());
+  Answer(0);
+  EXPECT_TRUE(session_->image.is_source_only());
+  EXPECT_EQ(Operation(1).swap_in().source_socket_path(), "/nowhere/peers-0.sock");
+  Answer(1);
+  EXPECT_TRUE(arrived_ && arrived_->status.ok());
+  EXPECT_TRUE(IsQuiet(1)) << "copies go on";
+  CompleteArrival();
+  EXPECT_TRUE(Operation(1).has_release_source());
+  Answer(1);
+  EXPECT_TRUE(Operation(0).swap_out().drop());
+  EXPECT_FALSE(left_);
+  Answer(0);
+  EXPECT_TRUE(left_ && left_->status.ok());
+  EXPECT_TRUE(session_->image.IsOn(GpuIndex{1}));
+  EXPECT_FALSE(session_->image.source());
+}
+
+TEST_F(ImageMovesTest, WhatOthersHaveOpenGoesByTheHost) {
+  Land(session_, 0);
+  session_->shared.Share(0);
+  session_->shared.Open(0, SessionId{99});
+  Move();
+  EXPECT_TRUE(Operation(0).swap_out().drop());
+  Answer(0);
+  EXPECT_TRUE(Operation(1).swap_in().source_socket_path().empty());
+  Settle();
+  CompleteArrival();
+  Settle();
+  EXPECT_TRUE(left_ && left_->status.ok());
+}
+
+TEST_F(ImageMovesTest, AFailedSwapInLeavesTheSourceToo) {
+  Land(session_, 0);
+  Move();
+  Answer(0);
+  Answer(1, absl::ResourceExhaustedError("full"));
+  EXPECT_TRUE(arrived_ && absl::IsResourceExhausted(arrived_->status));
+  EXPECT_TRUE(Operation(0).swap_out().drop());
+  Answer(0);
+  EXPECT_TRUE(left_ && left_->status.ok());
+  EXPECT_FALSE(session_->image.gpu());
+  EXPECT_FALSE(session_->image.source());
+}
+
+TEST_F(ImageMovesTest, AnExecutorThatKeepsItsCopyIsKilled) {
+  Land(session_, 0);
+  Move();
+  Answer(0);
+  Answer(1);
+  CompleteArrival();
+  Answer(1, absl::InternalError("no"));
+  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{1}});
+  EXPECT_FALSE(left_);
+}
+
+}  // namespace
+}  // namespace torpor::server

@@ -1,0 +1,118 @@
+#include "server/controller/memory/device_allocations.h"
+
+#include "server/controller/model/cuda_errors.h"
+#include "tests/server/controller/node_world.h"
+
+namespace torpor::server {
+namespace {
+
+class DeviceAllocationsTest : public NodeWorld {
+ protected:
+  // The client's answer, if it has come.
+  std::optional<wire::MemoryReply> Reply() { return LinkOf(session_).Take<wire::MemoryReply>(); }
+  // An allocation of one chunk that needs no answer of an executor.
+  std::uint64_t Malloc() {
+    allocations_.Malloc(session_, {1, kChunk});
+    allocations_.OnGrowthAnswered(events_.Of<scheduler::GrowthWanted>().back().growth, true);
+    const auto reply = Reply();
+    return reply ? reply->address : 0;
+  }
+
+  PeerAccess peers_{tables_.executors, tables_.sessions};
+  MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
+  DeviceAllocations allocations_{
+      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_, events_, loop_};
+  const SessionPtr session_ = AddSession("a");
+};
+
+TEST_F(DeviceAllocationsTest, ANewChunkWaitsForTheScheduler) {
+  allocations_.Malloc(session_, {1, 100});
+  const auto wanted = events_.Of<scheduler::GrowthWanted>();
+  ASSERT_EQ(wanted.size(), 1u);
+  EXPECT_EQ(wanted[0].bytes, kChunk);
+  EXPECT_FALSE(Reply());
+  allocations_.OnGrowthAnswered(wanted[0].growth, /*is_allowed=*/true);
+  const auto reply = Reply();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error, kCudaSuccess);
+  EXPECT_EQ(reply->address, session_->memory.device_base);
+  allocations_.Malloc(session_, {2, 100});
+  EXPECT_TRUE(Reply()) << "the chunk has room";
+}
+
+TEST_F(DeviceAllocationsTest, RefusesWhatNoGpuHolds) {
+  allocations_.Malloc(session_, {1, 100});
+  allocations_.OnGrowthAnswered(events_.Of<scheduler::GrowthWanted>()[0].growth, false);
+  EXPECT_EQ(Reply()->error, kCudaErrorMemoryAllocation);
+  EXPECT_EQ(session_->memory.device->live_bytes(), 0u);
+  EXPECT_TRUE(events_.Of<scheduler::ImageShrunk>().empty()) << "it was never charged";
+}
+
+TEST_F(DeviceAllocationsTest, RefusesMoreThanTheLimit) {
+  allocations_.Malloc(session_, {1, 49 * kMiB});
+  const auto reply = Reply();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error, kCudaErrorMemoryAllocation);
+  EXPECT_NE(reply->message.find("memory_limit"), std::string::npos);
+}
+
+TEST_F(DeviceAllocationsTest, GrowsTheImageOnItsGpu) {
+  Land(session_, 0);
+  allocations_.Malloc(session_, {1, kChunk});
+  allocations_.OnGrowthAnswered(events_.Of<scheduler::GrowthWanted>()[0].growth, true);
+  EXPECT_TRUE(Operation(0).has_grow());
+  EXPECT_FALSE(Reply());
+  Answer(0, absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(Reply()->error, kCudaErrorMemoryAllocation);
+  EXPECT_EQ(events_.Of<scheduler::ImageShrunk>().size(), 1u);
+}
+
+TEST_F(DeviceAllocationsTest, FreesOnTheGpuAndInTheFile) {
+  const std::uint64_t address = Malloc();
+  Land(session_, 0);
+  allocations_.Free(session_, {2, address});
+  EXPECT_TRUE(Operation(0).has_shrink());
+  Answer(0);
+  EXPECT_TRUE(Operation(0).has_release_image());
+  EXPECT_FALSE(Reply());
+  Answer(0);
+  EXPECT_EQ(Reply()->error, kCudaSuccess);
+  EXPECT_EQ(events_.Of<scheduler::ImageShrunk>().at(0).bytes, kChunk);
+}
+
+TEST_F(DeviceAllocationsTest, KnowsNoOtherAddresses) {
+  allocations_.Free(session_, {1, 12345});
+  EXPECT_EQ(Reply()->error, kCudaErrorInvalidValue);
+}
+
+TEST_F(DeviceAllocationsTest, WhatOthersHaveOpenIsFreedWhenTheyCloseIt) {
+  const std::uint64_t address = Malloc();
+  session_->shared.Share(0);
+  session_->shared.Open(0, SessionId{99});
+  allocations_.Free(session_, {2, address});
+  EXPECT_EQ(Reply()->error, kCudaSuccess);
+  EXPECT_GT(session_->memory.device->live_bytes(), 0u);
+  allocations_.Free(session_, {3, address});
+  EXPECT_EQ(Reply()->error, kCudaErrorInvalidValue);
+}
+
+TEST_F(DeviceAllocationsTest, TellsWhatIsFree) {
+  Malloc();
+  allocations_.GetInfo(*session_, {7});
+  const auto info = LinkOf(session_).Take<wire::MemGetInfoReply>();
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->total_bytes, 48 * kMiB);
+  EXPECT_EQ(info->free_bytes, 46 * kMiB);
+}
+
+TEST_F(DeviceAllocationsTest, LimitsCountAllProcessesOfADevice) {
+  Malloc();
+  const FunctionInstance& a = InstanceOf("a");
+  EXPECT_EQ(limits_.LiveBytes(a, 0), kChunk);
+  EXPECT_EQ(limits_.LiveBytes(a, 1), 0u);
+  InstanceOf("a").config.memory_limit = 0;
+  EXPECT_EQ(limits_.LimitOf(a), kPool) << "all that a GPU offers";
+}
+
+}  // namespace
+}  // namespace torpor::server

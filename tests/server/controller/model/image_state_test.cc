@@ -1,0 +1,131 @@
+#include "server/controller/model/image_state.h"
+
+#include <gtest/gtest.h>
+
+namespace torpor::server {
+namespace {
+
+using Residency = ImageState::Residency;
+
+constexpr GpuIndex kFirst{0};
+constexpr GpuIndex kSecond{1};
+
+ImageState ResidentOn(GpuIndex gpu) {
+  ImageState image;
+  image.BeginArrival(gpu);
+  image.Land(gpu);
+  EXPECT_TRUE(image.EndArrival().empty());
+  return image;
+}
+
+TEST(ImageState, IsOnAGpuFromTheAnswerToItsSwapInUntilItIsDropped) {
+  ImageState image;
+  EXPECT_EQ(image.residency(), Residency::kHost);
+  image.BeginArrival(kFirst);
+  EXPECT_FALSE(image.gpu());
+  EXPECT_TRUE(image.is_arriving());
+  image.Land(kFirst);
+  EXPECT_TRUE(image.IsOn(kFirst));
+  EXPECT_TRUE(image.is_shareable());
+  EXPECT_TRUE(image.is_arriving()) << "copies go on";
+  (void)image.EndArrival();
+  image.BeginLeaving();
+  EXPECT_EQ(image.residency(), Residency::kLeaving);
+  EXPECT_FALSE(image.is_shareable());
+  image.EndLeaving(/*is_dropped=*/true);
+  EXPECT_EQ(image.residency(), Residency::kHost);
+  EXPECT_TRUE(image.ArrivedLastAt(kFirst));
+}
+
+TEST(ImageState, StaysWhereItCouldNotBeDropped) {
+  ImageState image = ResidentOn(kFirst);
+  image.BeginLeaving();
+  image.EndLeaving(/*is_dropped=*/false);
+  EXPECT_EQ(image.residency(), Residency::kResident);
+}
+
+TEST(ImageState, IsASourceOnlyUntilItHasArrivedElsewhere) {
+  ImageState image = ResidentOn(kFirst);
+  image.BecomeSource(kFirst);
+  EXPECT_EQ(image.residency(), Residency::kSource);
+  EXPECT_TRUE(image.is_source_only());
+  image.BeginArrival(kSecond);
+  image.Land(kSecond);
+  EXPECT_EQ(image.residency(), Residency::kResident);
+  EXPECT_EQ(image.source(), kFirst);
+  image.ForgetSource();
+  EXPECT_FALSE(image.source());
+  EXPECT_TRUE(image.IsOn(kSecond));
+}
+
+TEST(ImageState, RunsWhatWaitsForItsArrivalOnce) {
+  ImageState image;
+  image.BeginArrival(kFirst);
+  int runs = 0;
+  image.AfterArrival([&] { ++runs; });
+  for (const auto& task : image.EndArrival()) task();
+  EXPECT_TRUE(image.EndArrival().empty());
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(ImageState, IsLostWithItsExecutor) {
+  ImageState image = ResidentOn(kFirst);
+  image.AddPeerHolder(kSecond);
+  EXPECT_FALSE(image.LoseExecutor(kSecond));
+  EXPECT_TRUE(image.peer_holders().empty());
+  EXPECT_TRUE(image.LoseExecutor(kFirst));
+  EXPECT_EQ(image.residency(), Residency::kHost);
+  EXPECT_TRUE(image.file_holders().empty());
+}
+
+TEST(ImageState, ALostSourceIsNoLoss) {
+  ImageState image = ResidentOn(kFirst);
+  image.BecomeSource(kFirst);
+  EXPECT_FALSE(image.LoseExecutor(kFirst));
+  EXPECT_EQ(image.residency(), Residency::kHost);
+}
+
+TEST(ImageState, GoesOnLeavingWhenItsSourceIsLost) {
+  ImageState image = ResidentOn(kFirst);
+  image.BecomeSource(kFirst);
+  image.BeginArrival(kSecond);
+  image.Land(kSecond);
+  image.BeginLeaving();
+  EXPECT_FALSE(image.LoseExecutor(kFirst));
+  EXPECT_EQ(image.residency(), Residency::kLeaving);
+}
+
+TEST(ImageState, WorkOutsideOfRequestsIsUnsavedEachTime) {
+  ImageState image;
+  EXPECT_FALSE(image.has_changes());
+  image.NoteLease(LeaseId{1}, /*is_explicit=*/false);
+  EXPECT_TRUE(image.has_changes());
+  EXPECT_EQ(image.unsaved_lease(), LeaseId{1});
+  image.NoteSaved(LeaseId{1});
+  EXPECT_FALSE(image.has_changes());
+  EXPECT_FALSE(image.unsaved_lease());
+  image.NoteLease(LeaseId{2}, /*is_explicit=*/false);
+  EXPECT_EQ(image.unsaved_lease(), LeaseId{2});
+}
+
+TEST(ImageState, OfRequestsOnlyTheFirstIsUnsaved) {
+  ImageState image;
+  image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
+  EXPECT_EQ(image.unsaved_lease(), LeaseId{1});
+  image.NoteSaved(LeaseId{1});
+  image.NoteLease(LeaseId{2}, /*is_explicit=*/true);
+  EXPECT_TRUE(image.has_changes());
+  EXPECT_FALSE(image.unsaved_lease());
+}
+
+TEST(ImageState, AWriteBackThatBeganEarlierDoesNotSaveALaterLease) {
+  ImageState image;
+  image.NoteLease(LeaseId{1}, /*is_explicit=*/false);
+  const LeaseId before = image.unsaved_lease();
+  image.NoteLease(LeaseId{2}, /*is_explicit=*/false);
+  image.NoteSaved(before);
+  EXPECT_EQ(image.unsaved_lease(), LeaseId{2});
+}
+
+}  // namespace
+}  // namespace torpor::server

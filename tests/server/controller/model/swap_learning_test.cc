@@ -1,0 +1,69 @@
+#include "server/controller/model/swap_learning.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace torpor::server {
+namespace {
+
+class SwapLearningTest : public testing::Test {
+ protected:
+  std::vector<Bytes> Planned() {
+    google::protobuf::RepeatedPtrField<v1::Allocation> plan;
+    learning_.Plan(allocations_, plan);
+    std::vector<Bytes> offsets;
+    for (const v1::Allocation& allocation : plan) offsets.push_back(allocation.offset());
+    return offsets;
+  }
+  void RunLease(const std::vector<Bytes>& touched) {
+    learning_.BeginLease();
+    v1::Learned learned;
+    for (const Bytes offset : touched) learned.add_touched(offset);
+    learning_.EndLease(learned, /*is_explicit=*/true);
+  }
+
+  memory::RangeAllocator allocations_{64 * kMiB, 2 * kMiB};
+  Bytes first_ = allocations_.Allocate(2 * kMiB)->offset;
+  Bytes second_ = allocations_.Allocate(2 * kMiB)->offset;
+  SwapLearning learning_;
+};
+
+TEST_F(SwapLearningTest, PlansInTheOrderOfTouch) {
+  EXPECT_EQ(Planned(), (std::vector{first_, second_}));
+  RunLease({second_, first_});
+  EXPECT_EQ(Planned(), (std::vector{second_, first_}));
+}
+
+TEST_F(SwapLearningTest, AsksForTheOrderUntilLeasesAgree) {
+  EXPECT_TRUE(learning_.BeginLease());
+  for (int i = 0; i < 1 + memory::SwapHistory::kAgreements; ++i) RunLease({second_, first_});
+  EXPECT_FALSE(learning_.BeginLease());
+}
+
+TEST_F(SwapLearningTest, LooksAtAllUntilTheHoldersOfAddressesAreKnown) {
+  EXPECT_TRUE(learning_.should_look_at_all());
+  v1::Learned learned;
+  learned.add_address_holders(second_);
+  learned.set_looked_at_all(true);
+  learning_.OnSwapOut(learned);
+  EXPECT_FALSE(learning_.should_look_at_all());
+  google::protobuf::RepeatedPtrField<v1::Allocation> plan;
+  learning_.Plan(allocations_, plan);
+  EXPECT_FALSE(plan.at(0).holds_addresses());
+  EXPECT_TRUE(plan.at(1).holds_addresses());
+  learning_.OnUnseenChanges();
+  EXPECT_TRUE(learning_.should_look_at_all());
+}
+
+TEST_F(SwapLearningTest, TooManyHoldersToNameAreUnknown) {
+  v1::Learned learned;
+  learned.set_looked_at_all(true);
+  learning_.OnSwapOut(learned);
+  learned.set_too_many_holders(true);
+  learning_.OnSwapOut(learned);
+  EXPECT_TRUE(learning_.should_look_at_all());
+}
+
+}  // namespace
+}  // namespace torpor::server

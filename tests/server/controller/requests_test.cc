@@ -1,0 +1,165 @@
+#include "server/controller/requests.h"
+
+#include "tests/server/controller/node_world.h"
+
+namespace torpor::server {
+namespace {
+
+constexpr RequestId kRequest{1};
+
+class RequestsTest : public NodeWorld {
+ protected:
+  void Acquire(RequestId request = kRequest, const std::string& function = "a") {
+    requests_.Acquire(
+        request,
+        {.function = function, .id = "r", .give_up = loop_.Now() + std::chrono::seconds(5)},
+        [this](absl::StatusOr<Grant> grant) { grant_ = std::move(grant); },
+        [this](const absl::Status& status) { lost_ = status; });
+  }
+  // The request runs under a lease that nobody takes part in.
+  void Run() {
+    Acquire();
+    GiveLease("a").requests = {kRequest};
+    requests_.NoteLeased(kRequest);
+    requests_.RunTaken(InstanceOf("a"));
+  }
+
+  const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
+  scheduler::Scheduler& scheduler_ = *own_scheduler_;
+  RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
+  Requests requests_{tables_.instances, tables_.sessions, tables_.executors,
+                     traces_,           events_,          loop_};
+  std::optional<absl::StatusOr<Grant>> grant_;
+  std::optional<absl::Status> lost_;
+};
+
+TEST_F(RequestsTest, ARequestRunsOnceItsLeaseIsTaken) {
+  AddSession("a");
+  Acquire();
+  EXPECT_EQ(events_.Of<scheduler::RequestArrived>().at(0).request, kRequest);
+  EXPECT_TRUE(requests_.HasQueued(InstanceOf("a").id));
+  Lease& lease = GiveLease("a");
+  lease.requests = {kRequest};
+  requests_.NoteLeased(kRequest);
+  EXPECT_EQ(requests_.queued(), 0u);
+  lease.participants.begin()->second = ParticipantState::kOffered;
+  requests_.RunTaken(InstanceOf("a"));
+  EXPECT_FALSE(grant_);
+  lease.participants.begin()->second = ParticipantState::kAcked;
+  requests_.RunTaken(InstanceOf("a"));
+  ASSERT_TRUE(grant_ && grant_->ok());
+  EXPECT_EQ((*grant_)->lease, lease.id);
+  requests_.Release(kRequest, scheduler::Ending::kAnswered);
+  EXPECT_EQ(events_.Of<scheduler::RequestGone>().at(0).ending, scheduler::Ending::kAnswered);
+  EXPECT_TRUE(lease.requests.empty());
+}
+
+TEST_F(RequestsTest, RefusesUnknownFunctions) {
+  Acquire(kRequest, "c");
+  EXPECT_TRUE(absl::IsNotFound(grant_->status()));
+  EXPECT_TRUE(events_.fed.empty());
+}
+
+TEST_F(RequestsTest, GivesUpInTime) {
+  Acquire();
+  loop_.Advance(std::chrono::seconds(5));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(grant_->status()));
+  EXPECT_EQ(InstanceOf("a").totals.errors, 1u);
+}
+
+TEST_F(RequestsTest, AReleasedRequestThatWaitsIsCancelled) {
+  Acquire();
+  requests_.Release(kRequest, scheduler::Ending::kCancelled);
+  EXPECT_TRUE(absl::IsCancelled(grant_->status()));
+  EXPECT_FALSE(requests_.Has(kRequest));
+}
+
+TEST_F(RequestsTest, RequestsThatDoNotRunFailWithTheirLease) {
+  Acquire();
+  requests_.NoteLeased(kRequest);
+  Lease lease;
+  lease.requests = {kRequest};
+  requests_.OnLeaseEnded(lease);
+  EXPECT_TRUE(absl::IsUnavailable(grant_->status()));
+}
+
+TEST_F(RequestsTest, OfALostLeaseOnlyHarmedRequestsHear) {
+  Run();
+  Leases::Lost lost;
+  lost.lease.requests = {kRequest};
+  EXPECT_TRUE(requests_.OnLeaseLost(lost).empty());
+  EXPECT_FALSE(lost_) << "its function had not used the GPU";
+  const SessionPtr session = AddSession("a");
+  lost.harmed = {session->id};
+  lost.lease.id = LeaseId{7};
+  requests_.OnLeaseLost(lost);
+  EXPECT_TRUE(lost_);
+  requests_.Release(kRequest, scheduler::Ending::kLost);
+  EXPECT_TRUE(LinkOf(session).Take<wire::LeaseRevoke>()) << "its calls may go on now";
+}
+
+TEST_F(RequestsTest, ALeasedRequestIsQueuedAgain) {
+  Acquire();
+  requests_.NoteLeased(kRequest);
+  Leases::Lost lost;
+  lost.lease.requests = {kRequest, RequestId{std::uint64_t{1} << 63}};
+  EXPECT_EQ(requests_.OnLeaseLost(lost), std::vector{kRequest});
+  requests_.Requeue(kRequest);
+  EXPECT_EQ(requests_.queued(), 1u);
+  EXPECT_EQ(events_.Of<scheduler::RequestArrived>().size(), 2u);
+}
+
+TEST_F(RequestsTest, ConfirmsALeaseWhenItsExecutorAnswersOrHangs) {
+  Run();
+  int confirmed = 0;
+  requests_.ConfirmLease(kRequest, [&] { ++confirmed; });
+  EXPECT_TRUE(Operation(0).has_ping());
+  Answer(0);
+  EXPECT_EQ(confirmed, 1);
+  requests_.ConfirmLease(kRequest, [&] { ++confirmed; });
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(confirmed, 2);
+}
+
+TEST_F(RequestsTest, DrainsUntilNothingIsLeft) {
+  Run();
+  bool is_idle = false;
+  requests_.Drain([&] { is_idle = true; });
+  EXPECT_FALSE(is_idle);
+  grant_.reset();
+  Acquire(RequestId{2});
+  EXPECT_TRUE(absl::IsUnavailable(grant_->status()));
+  requests_.Release(kRequest, scheduler::Ending::kAnswered);
+  EXPECT_TRUE(is_idle);
+}
+
+TEST_F(RequestsTest, ShutdownAnswersThoseThatWait) {
+  Acquire();
+  requests_.Shutdown();
+  EXPECT_TRUE(absl::IsUnavailable(grant_->status()));
+}
+
+TEST_F(RequestsTest, ExplainsARequestFromItsArrivalOn) {
+  Acquire();
+  loop_.Advance(std::chrono::seconds(1));
+  const auto waiting = traces_.Explain("r");
+  ASSERT_TRUE(waiting.ok());
+  EXPECT_FALSE(waiting->ended);
+  EXPECT_EQ(waiting->as_of - waiting->arrival, std::chrono::seconds(1));
+  requests_.Release(kRequest, scheduler::Ending::kCancelled);
+  const auto over = traces_.Explain("r");
+  ASSERT_TRUE(over.ok());
+  EXPECT_EQ(over->ending, scheduler::Ending::kCancelled);
+  EXPECT_FALSE(over->why.empty());
+  EXPECT_TRUE(absl::IsNotFound(traces_.Explain("x").status()));
+}
+
+TEST_F(RequestsTest, KeepsTheLastTraces) {
+  RequestHistory history(2);
+  for (const char* id : {"x", "y", "z"}) history.Add({.id = id});
+  EXPECT_EQ(history.Find("x"), nullptr);
+  EXPECT_EQ(history.traces().front().id, "z");
+}
+
+}  // namespace
+}  // namespace torpor::server

@@ -1,0 +1,58 @@
+#include "server/node/tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace torpor::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TokensTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "tokens-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void Add(const std::string& function, const std::string& text) {
+    config_.functions[function].token_file = folder_ / function;
+    std::ofstream(folder_ / function) << text;
+  }
+  std::string Error() const { return std::string(ReadTokens(config_).status().message()); }
+
+  std::filesystem::path folder_;
+  Config config_;
+};
+
+TEST_F(TokensTest, TheFirstWordCounts) {
+  Add("a", "\n secret  # of a\n");
+  Add("b", "other\r\n");
+  config_.functions["anonymous"];
+  const auto tokens = ReadTokens(config_);
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  EXPECT_EQ(*tokens, (std::map<std::string, std::string>{{"a", "secret"}, {"b", "other"}}));
+}
+
+TEST_F(TokensTest, AFileWithoutATokenIsNamed) {
+  Add("a", " \n");
+  EXPECT_THAT(Error(), HasSubstr("function a: its token_file " + (folder_ / "a").string()));
+  std::filesystem::remove(folder_ / "a");
+  EXPECT_THAT(Error(), HasSubstr("cannot read"));
+}
+
+TEST_F(TokensTest, TwoFunctionsMayNotShareAToken) {
+  Add("a", "same");
+  Add("b", "same");
+  EXPECT_THAT(Error(), HasSubstr("functions a and b have the same token"));
+}
+
+}  // namespace
+}  // namespace torpor::server
