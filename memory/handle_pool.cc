@@ -1,52 +1,22 @@
 #include "memory/handle_pool.h"
 
 namespace torpor::memory {
-namespace {
 
-void MoveLast(std::vector<Handle>& from, std::size_t count, std::vector<Handle>& to) {
-  const auto first = from.end() - static_cast<std::ptrdiff_t>(count);
-  to.insert(to.end(), first, from.end());
-  from.erase(first, from.end());
+void HandlePool::Add(Handle handle) {
+  free_.insert(free_.begin(), handle);
+  ++total_;
 }
 
-void MoveFirst(std::vector<Handle>& from, std::size_t count, std::vector<Handle>& to) {
-  const auto end = from.begin() + static_cast<std::ptrdiff_t>(count);
-  to.insert(to.end(), from.begin(), end);
-  from.erase(from.begin(), end);
-}
-
-}  // namespace
-
-void HandlePool::Add(const Handles& handles) {
-  free_.small.insert(free_.small.begin(), handles.small.begin(), handles.small.end());
-  free_.large.insert(free_.large.begin(), handles.large.begin(), handles.large.end());
-  total_.small += handles.small.size();
-  total_.large += handles.large.size();
-}
-
-bool HandlePool::Take(HandleCounts counts, Handles& taken) {
-  if (!Has(counts)) return false;
-  MoveLast(free_.small, counts.small, taken.small);
-  MoveLast(free_.large, counts.large, taken.large);
+bool HandlePool::Take(std::size_t count, std::vector<Handle>& taken) {
+  if (count > free_.size()) return false;
+  const auto first = free_.end() - static_cast<std::ptrdiff_t>(count);
+  taken.insert(taken.end(), first, free_.end());
+  free_.erase(first, free_.end());
   return true;
 }
 
-void HandlePool::Return(const Handles& handles) {
-  free_.small.insert(free_.small.end(), handles.small.begin(), handles.small.end());
-  free_.large.insert(free_.large.end(), handles.large.begin(), handles.large.end());
-}
-
-bool HandlePool::Remove(HandleCounts counts, Handles& removed) {
-  if (!Has(counts)) return false;
-  MoveFirst(free_.small, counts.small, removed.small);
-  MoveFirst(free_.large, counts.large, removed.large);
-  total_.small -= counts.small;
-  total_.large -= counts.large;
-  return true;
-}
-
-bool HandlePool::Has(HandleCounts counts) const {
-  return counts.small <= free_.small.size() && counts.large <= free_.large.size();
+void HandlePool::Return(std::span<const Handle> handles) {
+  free_.insert(free_.end(), handles.begin(), handles.end());
 }
 
 }  // namespace torpor::memory

@@ -1,67 +1,34 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <span>
 #include <vector>
-
-#include "base/units.h"
 
 namespace torpor::memory {
 
-// Physical memory comes in handles of two sizes: mapping costs by the handle, and one can only be
-// mapped whole, so most of a function's memory should be large ones and its ragged ends small.
-struct HandleSizes {
-  Bytes small_bytes = 2 * kMiB;
-  Bytes large_bytes = 32 * kMiB;  // a multiple of the small
-
-  std::size_t small_per_large() const { return large_bytes / small_bytes; }
-};
-
-// A number of either size.
-struct HandleCounts {
-  std::size_t small = 0;
-  std::size_t large = 0;
-
-  Bytes bytes(const HandleSizes& sizes) const {
-    return small * sizes.small_bytes + large * sizes.large_bytes;
-  }
-  friend bool operator==(const HandleCounts&, const HandleCounts&) = default;
-};
-
-// Whatever the caller names by 64 bits (a handle of the driver).
+// A physical handle of the driver, by its 64 bits.
 using Handle = unsigned long long;
 
-struct Handles {
-  std::vector<Handle> small;
-  std::vector<Handle> large;
-
-  HandleCounts counts() const { return {small.size(), large.size()}; }
-};
-
-// Which physical handles of a GPU are free. Not thread-safe.
+// The physical handles of a GPU that are free, all of one size. Not thread-safe.
 class HandlePool {
  public:
-  // New ones, free: they are taken after those that have been used, and removed before.
-  void Add(const Handles& handles);
+  // Adds a new handle, free. New handles are taken after handles that have been used.
+  void Add(Handle handle);
 
-  // Appends so many free handles to `taken`; or takes none and gives false.
-  bool Take(HandleCounts counts, Handles& taken);
+  // Moves `count` free handles to the end of `taken`; or takes none and returns false.
+  bool Take(std::size_t count, std::vector<Handle>& taken);
 
-  // What Take gave out is free again. The most recently used are taken first: their page-table
-  // entries and, on the emulator, their pages are warm.
-  void Return(const Handles& handles);
+  // Makes handles that Take gave out free again. The most recently used handles are taken first:
+  // their page-table entries and, on the emulator, their pages are warm.
+  void Return(std::span<const Handle> handles);
 
-  // As Take, but the handles leave the pool for good: those longest unused.
-  bool Remove(HandleCounts counts, Handles& removed);
-
-  HandleCounts free() const { return free_.counts(); }
-  HandleCounts total() const { return total_; }
+  std::size_t free() const { return free_.size(); }
+  // Free handles and those that Take gave out.
+  std::size_t total() const { return total_; }
 
  private:
-  bool Has(HandleCounts counts) const;
-
-  Handles free_;
-  HandleCounts total_;
+  std::vector<Handle> free_;  // the next to be taken last
+  std::size_t total_ = 0;
 };
 
 }  // namespace torpor::memory

@@ -63,9 +63,10 @@ class CountingHandler : public cuda_api::FakeCudartHandler {
 void DispatchLaunch(benchmark::State& state) {
   const std::vector<std::uint8_t> fields = wire::Encoded(Launch());
   CountingHandler handler;
+  const cuda_api::CudartHandlers handlers = handler.handlers();
   cuda_api::CallOutcome outcome;
   for (auto _ : state) {
-    if (!cuda_api::DispatchCudart(handler, wire::LaunchKernel::kCallId, fields, outcome).ok())
+    if (!cuda_api::DispatchCudart(handlers, wire::LaunchKernel::kCallId, fields, outcome).ok())
       std::abort();
   }
   benchmark::DoNotOptimize(handler.bytes);

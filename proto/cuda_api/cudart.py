@@ -316,8 +316,26 @@ SYMBOLS += [
     value("cudaCreateChannelDesc", "{x, y, z, w, f}"),
 ]
 
+# The server carries out each subject's commands in a class of its own.
+SUBJECTS = {
+    "Stream": "StreamCreate StreamDestroy StreamWaitEvent StreamMark StreamFence StreamSynchronize"
+              " DeviceSynchronize",
+    "Event": "EventCreate EventDestroy EventRecord EventImport EventSynchronize EventElapsedTime",
+    "SharedEvent": "StreamWaitMark SharedEventRecord SharedEventWait SharedEventQuery",
+    "Limit": "DeviceSetLimit DeviceGetLimit",
+    "Module": "ModuleUse ModuleLoad ModuleUpload ModuleUnload ModuleBindGlobals KernelCreate"
+              " FuncSetAttribute FuncGetAttributes OccupancyMaxActiveBlocks",
+    "Launch": "LaunchKernel",
+    "Symbol": "SymbolPublish SymbolAddress MemcpyToSymbol MemcpyFromSymbol",
+    "Memory": "MemcpyHtoD MemcpyDtoH MemcpyDtoHArena MemcpyDtoD Memcpy2D Memset Memset2D",
+    "Array": "ArrayCreate ArrayDestroy ArrayCheck Memcpy3D",
+    "Texture": "TextureCreate SurfaceCreate ImageObjectDestroy ImageObjectPublish"
+               " ImageObjectValue",
+    "Graph": "GraphCreate GraphAddNodes GraphSetNode GraphDestroy GraphLaunch",
+}
+
 LIBRARY = Library(name="cudart", prefix="Cudart", first_id=64, last_id=1023, commands=COMMANDS,
                   constants=CONSTANTS, enumerations=ENUMERATIONS, structs=STRUCTS,
-                  symbols=SYMBOLS, soname="libcudart.so.13",
+                  subjects=SUBJECTS, symbols=SYMBOLS, soname="libcudart.so.13",
                   private_exports={"TORPOR_CUDART_1": "torpor_driver_seam"},
                   headers=("cuda_runtime_api.h",), api_macros=("CUDARTAPI",), success="cudaSuccess")

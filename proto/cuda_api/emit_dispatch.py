@@ -1,5 +1,7 @@
 """Emits the server's side: an abstract handler with a method a command, and the dispatch."""
 
+import re
+
 import emit_cudnn_calls
 import emit_server_calls
 from vocabulary import call_commands
@@ -10,23 +12,70 @@ def server_calls(library):
     return emit_cudnn_calls if library.name == "cudnn" else emit_server_calls
 
 
-def handler_header(library):
+def handler_class(library, subject, base):
+    """The abstract class of a subject's commands, or of all where the library has no subjects."""
     methods = []
     for command in library.commands:
+        if subject and library.subject_of(command) != subject:
+            continue
         if command.note:
             methods.append(f"  // {command.note}")
         result = f", wire::{command.name}Result& result" if command.result is not None else ""
         argument = f"const wire::{command.name}& command"
         methods.append(f"  virtual CallStatus {command.name}({argument}{result}) = 0;")
+    name = f"{library.prefix}{subject}Handler"
+    destructor = f"~{name}() override" if base else f"virtual ~{name}()"
+    return f"""\
+class {name}{base} {{
+ public:
+  {destructor} = default;
+
+{chr(10).join(methods)}
+}};
+"""
+
+
+def member(subject):
+    """The name of a subject's handler among the handlers: SharedEvent -> shared_event."""
+    return re.sub("(?<!^)([A-Z])", r"_\1", subject).lower()
+
+
+def handlers_struct(library):
+    """What the dispatch takes in place of one handler."""
+    prefix = library.prefix
+    members = [f"  {prefix}{s}Handler& {member(s)};" for s in library.subjects]
+    return f"""
+// The handlers of one session, which outlive this.
+struct {prefix}Handlers {{
+{chr(10).join(members)}
+}};
+"""
+
+
+def handler_argument(library):
+    """The dispatch's first parameter."""
+    if library.subjects:
+        return f"const {library.prefix}Handlers& handlers"
+    return f"{library.prefix}Handler& handler"
+
+
+def dispatch_declaration(library):
+    head = f"absl::Status Dispatch{library.prefix}("
+    return (f"{head}{handler_argument(library)}, std::uint32_t call_id,\n"
+            f"{' ' * len(head)}std::span<const std::uint8_t> fields, CallOutcome& outcome)")
+
+
+def handler_header(library):
     prefix = library.prefix
     include = base = is_work = ""
-    destructor = f"virtual ~{prefix}Handler() = default;"
     if library.calls:
         include = f'\n#include "proto/cuda_api/{library.name}_environment.h"'
         base = f" : public {prefix}Environment"
-        destructor = f"~{prefix}Handler() override = default;"
         is_work = (f"\n// Whether it only enqueues work: it neither answers nor changes a handle.\n"
                    f"bool Is{prefix}Work(std::uint32_t call_id);\n")
+    classes = "\n".join(handler_class(library, s, base) for s in library.subjects or [""])
+    if library.subjects:
+        classes += handlers_struct(library)
     return f"""\
 // Generated from proto/cuda_api/{library.name}.py by generator.py. Do not edit.
 #pragma once
@@ -42,21 +91,14 @@ namespace torpor::cuda_api {{
 
 // Carries out the commands of one session. Ids and addresses in a command are untrusted: the
 // handler checks that the session owns them. Spans are valid during the call only.
-class {prefix}Handler{base} {{
- public:
-  {destructor}
-
-{chr(10).join(methods)}
-}};
-
+{classes}
 // Whether the table has a command of this id.
 bool Is{prefix}Call(std::uint32_t call_id);
 {is_work}
 // Decodes one command (`fields`: without the CommandHeader) and has the handler carry it out.
 // Overwrites `outcome` with the call's result. An error means that the bytes are no such command:
 // the handler was not called, and the client is broken or hostile.
-absl::Status Dispatch{prefix}({prefix}Handler& handler, std::uint32_t call_id,
-                              std::span<const std::uint8_t> fields, CallOutcome& outcome);
+{dispatch_declaration(library)};
 
 }}  // namespace torpor::cuda_api
 """
@@ -85,10 +127,12 @@ def dispatch_source(library):
         name = f"wire::{command.name}"
         run = f"Run{'Sync' if command.result is not None else 'Stream'}"
         types = f"{name}, {name}Result" if command.result is not None else name
+        subject = library.subject_of(command) if library.subjects else ""
+        handler = f"handlers.{member(subject)}" if subject else "handler"
         method = (f"Invoke<{types}>" if command.name in called
-                  else f"&{prefix}Handler::{command.name}")
+                  else f"&{prefix}{subject}Handler::{command.name}")
         cases.append(f"    case {name}::kCallId:\n"
-                     f"      return {run}<{types}>(handler, {method}, fields, outcome);")
+                     f"      return {run}<{types}>({handler}, {method}, fields, outcome);")
     questions = is_function(f"Is{prefix}Call", library.wire_commands)
     if library.calls:
         work = [c for call in library.calls for c in call_commands(call) if c.result is None]
@@ -105,8 +149,7 @@ def dispatch_source(library):
 namespace torpor::cuda_api {{
 {invokes}
 {questions}
-absl::Status Dispatch{prefix}({prefix}Handler& handler, std::uint32_t call_id,
-                              std::span<const std::uint8_t> fields, CallOutcome& outcome) {{
+{dispatch_declaration(library)} {{
   switch (call_id) {{
 {chr(10).join(cases)}
     default:
@@ -126,6 +169,10 @@ def fake_handler(library):
         result = f", wire::{command.name}Result&" if command.result is not None else ""
         methods.append(f"  CallStatus {command.name}(const wire::{command.name}& command{result})"
                        " override {\n    return Note(command);\n  }")
+    bases = ", ".join(f"public {prefix}{s}Handler" for s in library.subjects or [""])
+    if library.subjects:
+        this = ", ".join(["*this"] * len(library.subjects))
+        methods.append(f"  {prefix}Handlers handlers() {{ return {{{this}}}; }}")
     return f"""\
 // Generated from proto/cuda_api/{library.name}.py by generator.py. Do not edit.
 #pragma once
@@ -136,7 +183,7 @@ def fake_handler(library):
 
 namespace torpor::cuda_api {{
 
-class Fake{prefix}Handler : public {prefix}Handler {{
+class Fake{prefix}Handler : {bases} {{
  public:
 {chr(10).join(methods)}
 

@@ -392,11 +392,26 @@ class Library:
     wire_headers: tuple = ()  # with the structures that its commands are made of
     check_header: str = "proto/cuda_api/blas_extents.h"  # with what says whether fields make sense
     success: str = ""  # of its status type
+    # Subject -> the names of its commands. With subjects the server has a handler for each.
+    subjects: dict = dataclasses.field(default_factory=dict)
 
     @property
     def wire_commands(self):
         """Everything that crosses the wire."""
         return [*self.commands, *(c for call in self.calls for c in call_commands(call))]
+
+    def subject_of(self, command):
+        """The subject that names the command."""
+        return next(s for s, names in self.subjects.items() if command.name in names.split())
+
+    def check_subjects(self):
+        """Raises ValueError unless each command belongs to exactly one subject."""
+        listed = [name for names in self.subjects.values() for name in names.split()]
+        for name in {c.name for c in self.commands} ^ set(listed):
+            raise ValueError(f"{name} is not both a command and listed in a subject")
+        for name in listed:
+            if listed.count(name) > 1:
+                raise ValueError(f"{name} belongs to two subjects")
 
     def check(self):
         """Raises ValueError where an id is out of range or two commands share an id or a name."""
@@ -411,6 +426,8 @@ class Library:
                 raise ValueError(f"{line.name} is there twice")
             ids[line.id] = line.name
             names.add(line.name)
+        if self.subjects:
+            self.check_subjects()
         symbols = [symbol.name for symbol in self.symbols]
         for name in symbols:
             if symbols.count(name) > 1:

@@ -58,7 +58,7 @@ void ExecutorLoop::OnContextLost(SessionId session, const cuda_api::CallStatus& 
 }
 
 void ExecutorLoop::OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) {
-  Post(Arrival{session, bytes, duration});
+  Post(LoopArrival{session, bytes, duration});
 }
 
 void ExecutorLoop::DoWork() {
@@ -125,7 +125,7 @@ std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
       Overloaded{[this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
                  [this](OperationResult& result) { return OnResult(result); },
                  [this](ContextLost& lost) { return OnLost(lost); },
-                 [this](Arrival& arrival) { return OnArrived(arrival); },
+                 [this](LoopArrival& arrival) { return OnArrived(arrival); },
                  [this](Consolidated& step) { return OnConsolidated(step); },
                  [](DaemonGone& gone) -> std::optional<ExitStatus> {
                    spdlog::warn("torpord has gone ({}): ending", gone.reason);
@@ -247,7 +247,7 @@ std::optional<ExitStatus> ExecutorLoop::OnLost(const ContextLost& lost) {
   return ExitStatus::kContextLost;
 }
 
-std::optional<ExitStatus> ExecutorLoop::OnArrived(const Arrival& arrival) {
+std::optional<ExitStatus> ExecutorLoop::OnArrived(const LoopArrival& arrival) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::SwapInComplete& complete = *message.mutable_swap_in_complete();
   complete.set_session_id(arrival.session.value);

@@ -36,7 +36,7 @@ struct ContextLost {
   cuda_api::CallStatus error;
 };
 // All of a swap-in is there.
-struct Arrival {
+struct LoopArrival {
   SessionId session;
   ArrivedBytes bytes;
   Duration duration{};
@@ -45,7 +45,7 @@ struct Arrival {
 struct Consolidated {
   absl::StatusOr<Bytes> moved;
 };
-using LoopMessage = std::variant<v1::DaemonMessage, OperationResult, ContextLost, Arrival,
+using LoopMessage = std::variant<v1::DaemonMessage, OperationResult, ContextLost, LoopArrival,
                                  Consolidated, DaemonGone>;
 
 // Where the loop's words to torpord go. Called by the loop's thread only.
@@ -94,7 +94,7 @@ class ExecutorLoop final : public SessionListener {
   std::optional<ExitStatus> OnOperation(v1::DaemonMessage operation);
   std::optional<ExitStatus> OnResult(const OperationResult& result);
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
-  std::optional<ExitStatus> OnArrived(const Arrival& arrival);
+  std::optional<ExitStatus> OnArrived(const LoopArrival& arrival);
   std::optional<ExitStatus> OnConsolidated(const Consolidated& step);
   std::optional<ExitStatus> OnSilence();
   // Asks the driver whether the context is still there.

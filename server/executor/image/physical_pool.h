@@ -1,97 +1,69 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "base/units.h"
-#include "memory/handle_balance.h"
 #include "memory/handle_pool.h"
 #include "server/executor/gpu/device.h"
 
 namespace torpor::executor {
 
-// All of the GPU's memory that images may occupy, as physical handles of one size or of two. A
-// thread of the pool creates the handles from the start on: a driver takes about 0.2 ms for each,
-// which is 13 s for a large GPU in small ones, and the first images need only the first few. What a
-// handle's memory held before is not cleared; the taker does that. Thread-safe.
+// All of the GPU's memory that images may occupy, as physical handles of one size: chunks. A thread
+// of the pool creates the chunks from the start on: a driver takes about 0.2 ms for each, which is
+// 13 s for a large GPU in chunks of 2 MiB, and the first images need only the first few. A taken
+// chunk still holds the bytes of its last user; the taker clears them. Thread-safe.
 class PhysicalPool {
  public:
-  // Handles of `chunk_bytes`, a multiple of the driver's granularity, only; `pool_bytes` is rounded
-  // down to chunks. `device` must outlive the pool.
+  // `chunk_bytes` is a multiple of the driver's granularity; `pool_bytes` is rounded down to
+  // chunks. Creates the first chunk, so that a driver that gives none is found out at start.
+  // `device` must outlive the pool.
   static absl::StatusOr<std::unique_ptr<PhysicalPool>> Create(const Device& device,
                                                               Bytes pool_bytes, Bytes chunk_bytes);
-  // Handles of two sizes, at first as many of each as StartCounts says.
-  static absl::StatusOr<std::unique_ptr<PhysicalPool>> Create(const Device& device,
-                                                              Bytes pool_bytes,
-                                                              memory::HandleSizes sizes,
-                                                              memory::HandleBalance balance);
-  // All handles must be back.
+  // All chunks must have been returned.
   ~PhysicalPool();
   PhysicalPool(const PhysicalPool&) = delete;
   PhysicalPool& operator=(const PhysicalPool&) = delete;
 
-  Bytes pool_bytes() const { return pool_bytes_; }
-  Bytes chunk_bytes() const { return sizes_.small_bytes; }
-  const memory::HandleSizes& sizes() const { return sizes_; }
+  Bytes pool_bytes() const { return planned_ * chunk_bytes_; }
+  Bytes chunk_bytes() const { return chunk_bytes_; }
 
-  // ResourceExhausted if the GPU has not that many handles free; waits only for handles that are
-  // still being created.
-  absl::StatusOr<memory::Handles> Take(memory::HandleCounts counts);
-  void Return(const memory::Handles& handles);
-  // The same with small ones only.
+  // Takes `count` chunks; waits only for chunks that are still being created. ResourceExhausted if
+  // the GPU has fewer free.
   absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> Take(std::size_t count);
   void Return(std::span<const CUmemGenericAllocationHandle> chunks);
 
-  // What Take would give at once, or after waiting.
-  memory::HandleCounts available() const;
+  // What Take would give at once.
   std::size_t free_chunks() const;
-  Bytes free_bytes() const { return available().bytes(sizes_); }
-
-  // Makes at most one exchange that brings the free handles of a pool of two sizes into balance;
-  // false if there is none to make. Takes some milliseconds, in which the memory of one large
-  // handle is on its way: for a thread that nobody waits for, while the GPU is idle. The error of a
-  // driver that does not give back what it got is the pool's from then on.
-  absl::StatusOr<bool> Rebalance();
+  // What Take would give at once or after waiting.
+  Bytes free_bytes() const;
 
  private:
-  PhysicalPool(const Device& device, memory::HandleSizes sizes, memory::HandleCounts planned,
-               std::optional<memory::HandleBalance> balance)
-      : device_(device),
-        sizes_(sizes),
-        balance_(balance),
-        pool_bytes_(planned.bytes(sizes)),
-        planned_(planned) {}
+  PhysicalPool(const Device& device, std::size_t chunks, Bytes chunk_bytes)
+      : device_(device), chunk_bytes_(chunk_bytes), planned_(chunks) {}
 
-  static absl::StatusOr<std::unique_ptr<PhysicalPool>> Start(std::unique_ptr<PhysicalPool> pool);
+  // Creates chunks until all are there, the driver fails or the pool is destroyed; on filler_.
   void Fill();
-  // A new handle is in the pool, or why there is none.
-  absl::Status AddHandle(bool is_large);
-  // No more handles are to come.
+  absl::Status AddChunk();
+  // Logs and keeps why no more chunks will be created.
   void GiveUp(const absl::Status& status);
-  void Release(const memory::Handles& handles) const;
-  // With mutex_ held.
-  memory::HandleCounts Available() const;
-  bool NextIsLarge() const;
+  std::size_t Available() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   const Device& device_;
-  const memory::HandleSizes sizes_;
-  const std::optional<memory::HandleBalance> balance_;  // nothing: one size
-  const Bytes pool_bytes_;
+  const Bytes chunk_bytes_;
+  const std::size_t planned_;  // chunks that there will be unless the driver fails
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  memory::HandlePool pool_;       // guarded by mutex_
-  memory::HandleCounts planned_;  // guarded by mutex_; what there will be, all being well
-  absl::Status fill_status_;      // guarded by mutex_; why there is less
-  bool stopping_ = false;         // guarded by mutex_
+  mutable Mutex mutex_;
+  memory::HandlePool chunks_ ABSL_GUARDED_BY(mutex_);
+  absl::Status fill_status_ ABSL_GUARDED_BY(mutex_);  // why there are fewer than planned_
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread filler_;
 };
 

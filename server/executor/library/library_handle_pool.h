@@ -5,13 +5,13 @@
 
 namespace torpor::executor {
 
-// Handles of a library that no session uses at the moment. A handle costs tens of milliseconds and
-// megabytes of device memory, so sessions have one only while they run. `kCreate` and `kDestroy`
-// are members of `Functions`, the library as it was found. Thread-safe.
+// Idle handles of a library. A handle costs tens of milliseconds and megabytes of device memory, so
+// a session has a handle only while running. `kCreate` and `kDestroy` are members of `Functions`,
+// the entry points that the executor found in the library. Thread-safe.
 template <typename Functions, typename Handle, auto kCreate, auto kDestroy>
 class LibraryHandlePool {
  public:
-  // Empty functions: there is no such library, and every call says so.
+  // Empty functions mean that there is no such library: Take returns null.
   explicit LibraryHandlePool(const Functions& functions) : functions_(functions) {}
   ~LibraryHandlePool() {
     for (const Handle handle : free_) (functions_.*kDestroy)(handle);
@@ -21,7 +21,8 @@ class LibraryHandlePool {
 
   const Functions& functions() const { return functions_; }
 
-  // On the calling thread's context, with whatever settings it had; null if the library gives none.
+  // Returns a handle on the calling thread's context, with the settings of the last user; null if
+  // the library creates none.
   Handle Take() {
     {
       std::lock_guard lock(mutex_);
@@ -36,7 +37,7 @@ class LibraryHandlePool {
     return handle;
   }
 
-  // Nothing runs on it any more.
+  // No work runs on the handle any more.
   void Return(Handle handle) {
     std::lock_guard lock(mutex_);
     free_.push_back(handle);

@@ -1,6 +1,5 @@
 #include "server/executor/module/session_modules.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -86,7 +85,6 @@ absl::Status SessionModules::CreateKernel(std::uint64_t id, std::uint64_t module
   }
   kernels_[id] = {kernel, module->second.loaded, module_id, kernel->default_dynamic_shared,
                   module->second.reads_variables};
-  max_parameters_ = std::max(max_parameters_, kernel->entry.parameters.size());
   return absl::OkStatus();
 }
 

@@ -66,8 +66,6 @@ class SessionModules {
   static bool NeedsOwnModule(CUfunction_attribute attribute) {
     return attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
   }
-  // The most parameters that any kernel of the session has.
-  std::size_t max_parameters() const { return max_parameters_; }
 
   // Null if there is no such module or variable.
   const LoadedVariable* FindVariable(std::uint64_t module_id, std::string_view name) const;
@@ -124,7 +122,6 @@ class SessionModules {
   std::map<std::uint64_t, Module> modules_;
   absl::flat_hash_map<std::uint64_t, SessionKernel> kernels_;
   std::vector<Moved> moved_;
-  std::size_t max_parameters_ = 0;
 };
 
 }  // namespace torpor::executor

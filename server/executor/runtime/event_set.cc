@@ -85,7 +85,7 @@ CUresult EventSet::ElapsedTime(std::uint64_t start, std::uint64_t end, float& mi
       from->state == State::kNeverRecorded || to->state == State::kNeverRecorded) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  // The client asks once it has seen both events' marks, which are a moment ahead of them.
+  // The client asks once both events are marked, and marks are a moment ahead of events.
   CUresult result = Synchronize(start);
   if (result == CUDA_SUCCESS) result = Synchronize(end);
   if (result != CUDA_SUCCESS) return result;
@@ -134,8 +134,9 @@ CUresult EventSet::SetReference() {
     result = driver.StreamCreateWithPriority(&reference_stream_, CU_STREAM_NON_BLOCKING, 0);
     if (result == CUDA_SUCCESS) result = driver.EventCreate(&reference_, CU_EVENT_DEFAULT);
   }
-  // Taken late and near to the events, not once at the start: the driver gives differences as
-  // floats of milliseconds, which after an hour resolve a quarter of one.
+  // The reference is taken late and near to the events, not once at the start: the driver gives
+  // differences as floats of milliseconds, whose resolution after an hour is a quarter of a
+  // millisecond.
   if (result == CUDA_SUCCESS) result = driver.EventRecord(reference_, reference_stream_);
   if (result == CUDA_SUCCESS) result = driver.EventSynchronize(reference_);
   reference_ns_ = NowNs();

@@ -9,8 +9,9 @@
 
 namespace torpor::executor {
 
-// The events of one session. An event that completed on another GPU is known here by the time
-// at which it completed (CLOCK_MONOTONIC). Of the thread that executes the session's calls.
+// The events of one session. An event that completed on another GPU is known here by the time of
+// completion (CLOCK_MONOTONIC). Not thread-safe; call on the thread that executes the session's
+// calls. CUDA_ERROR_INVALID_HANDLE: the session has no such event.
 class EventSet {
  public:
   explicit EventSet(const Device& device) : device_(device) {}
@@ -18,16 +19,18 @@ class EventSet {
   EventSet(const EventSet&) = delete;
   EventSet& operator=(const EventSet&) = delete;
 
-  // `flags` as cudaEventCreateWithFlags.
+  // `flags` as in cudaEventCreateWithFlags.
   CUresult Create(std::uint64_t id, unsigned flags);
   CUresult Destroy(std::uint64_t id);
+  // Makes the event an event that completed at `completed_ns` on another GPU.
   CUresult Import(std::uint64_t id, std::int64_t completed_ns);
   CUresult Record(std::uint64_t id, CUstream stream);
   CUresult Wait(std::uint64_t id, CUstream stream);
   CUresult Synchronize(std::uint64_t id);
   CUresult ElapsedTime(std::uint64_t start, std::uint64_t end, float& milliseconds);
 
-  // The times of all events recorded since the last call. All the session's work is done.
+  // Appends the completion times of all events that were recorded since the last call. All of the
+  // session's work must be done.
   CUresult TakeCompleted(std::vector<wire::EventTime>& times);
 
  private:
@@ -41,9 +44,9 @@ class EventSet {
   };
 
   Event* Find(std::uint64_t id);
-  // When `event`, which is complete, completed.
+  // Finds when the complete `event` completed.
   CUresult CompletedAt(const Event& event, std::int64_t& ns);
-  // Makes reference_ an event that has just completed, and reference_ns_ that moment.
+  // Makes reference_ an event that has just completed, at reference_ns_.
   CUresult SetReference();
 
   const Device& device_;

@@ -9,7 +9,7 @@
 namespace torpor::executor {
 namespace {
 
-// What one session may keep here.
+// Upper bounds of a session's graphs.
 constexpr std::size_t kMaxGraphs = 1u << 16;
 constexpr Bytes kMaxBytes = 256 * kMiB;
 constexpr std::size_t kMaxNodes = 1u << 20;
@@ -20,7 +20,7 @@ GraphSet::~GraphSet() {
   for (const CUstream lane : side_lanes_) device_.driver().StreamDestroy(lane);
 }
 
-absl::StatusOr<Graph*> GraphSet::Find(std::uint64_t id) const {
+absl::StatusOr<SessionGraph*> GraphSet::Find(std::uint64_t id) const {
   const auto found = graphs_.find(id);
   if (found == graphs_.end()) {
     return absl::NotFoundError(absl::StrCat("the session has no graph ", id));
@@ -32,7 +32,7 @@ absl::Status GraphSet::Create(std::uint64_t id) {
   if (graphs_.size() >= kMaxGraphs) {
     return absl::ResourceExhaustedError("the session has too many graphs");
   }
-  if (!graphs_.try_emplace(id, std::make_unique<Graph>(device_)).second) {
+  if (!graphs_.try_emplace(id, std::make_unique<SessionGraph>(device_)).second) {
     return absl::InvalidArgumentError(absl::StrCat("the session has graph ", id, " already"));
   }
   return absl::OkStatus();
@@ -44,7 +44,7 @@ absl::Status GraphSet::CheckRoom(std::size_t nodes, Bytes bytes) const {
 }
 
 template <typename Work>
-absl::Status GraphSet::Change(Graph& graph, const Work& work) {
+absl::Status GraphSet::Change(SessionGraph& graph, const Work& work) {
   nodes_ -= graph.size();
   bytes_ -= graph.bytes();
   absl::Status status = work();
@@ -54,25 +54,25 @@ absl::Status GraphSet::Change(Graph& graph, const Work& work) {
 }
 
 absl::Status GraphSet::AddNodes(const wire::GraphAddNodes& command) {
-  TORPOR_ASSIGN_OR_RETURN(Graph * graph, Find(command.graph));
+  TORPOR_ASSIGN_OR_RETURN(SessionGraph * graph, Find(command.graph));
   if (command.first != graph->size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("nodes for place ", command.first, " of a graph that has ", graph->size()));
   }
   Bytes bytes = 0;
-  for (const wire::GraphNode& node : command.nodes) bytes += Graph::BytesOf(node);
+  for (const wire::GraphNode& node : command.nodes) bytes += SessionGraph::BytesOf(node);
   TORPOR_RETURN_IF_ERROR(CheckRoom(command.nodes.size(), bytes));
   return Change(*graph, [&] { return graph->Add(command.nodes); });
 }
 
 absl::Status GraphSet::SetNode(const wire::GraphSetNode& command) {
-  TORPOR_ASSIGN_OR_RETURN(Graph * graph, Find(command.graph));
-  TORPOR_RETURN_IF_ERROR(CheckRoom(0, Graph::BytesOf(command.commands)));
+  TORPOR_ASSIGN_OR_RETURN(SessionGraph * graph, Find(command.graph));
+  TORPOR_RETURN_IF_ERROR(CheckRoom(0, SessionGraph::BytesOf(command.commands)));
   return Change(*graph, [&] { return graph->Set(command.node, command.commands); });
 }
 
 absl::Status GraphSet::Destroy(std::uint64_t id) {
-  TORPOR_ASSIGN_OR_RETURN(const Graph* const graph, Find(id));
+  TORPOR_ASSIGN_OR_RETURN(const SessionGraph* const graph, Find(id));
   nodes_ -= graph->size();
   bytes_ -= graph->bytes();
   graphs_.erase(id);
@@ -91,7 +91,7 @@ CUresult GraphSet::MakeSideLanes(std::size_t count) {
 }
 
 cuda_api::CallStatus GraphSet::Launch(std::uint64_t id, std::uint64_t stream) {
-  const absl::StatusOr<Graph*> graph = Find(id);
+  const absl::StatusOr<SessionGraph*> graph = Find(id);
   if (!graph.ok()) return ToCallStatus(graph.status(), "cudaGraphLaunch");
   CUstream origin = nullptr;
   CUresult result = streams_.Use(stream, origin);

@@ -10,7 +10,7 @@ namespace torpor::executor {
 namespace {
 
 constexpr std::size_t kMaxArrays = 1u << 16;
-// Beyond what any GPU has along an edge; products of three still are 64-bit numbers.
+// Beyond any GPU's limit of an edge; products of three such edges fit into 64 bits.
 constexpr std::uint64_t kMaxTexelsOfEdge = 1u << 18;
 constexpr std::uint32_t kMaxLevels = 18;
 
@@ -92,7 +92,7 @@ absl::Status SessionArrays::Create(const wire::ArrayCreate& command, CUstream st
                                                    " bytes of the session's memory"));
   }
   TORPOR_RETURN_IF_ERROR(MakeDriverArray(command, array));
-  // Other streams may use it at once.
+  // Other streams may use the array at once.
   absl::Status filled = CopyTexels(array, /*to_block=*/false, stream);
   filled.Update(device_.Status(device_.driver().StreamSynchronize(stream), "filling an array"));
   if (!filled.ok()) {

@@ -13,12 +13,12 @@
 
 namespace torpor::executor {
 
-// The arrays of one session on this GPU. They are the driver's own memory, outside of the pool and
-// of the session's image: while the session is elsewhere their texels are in blocks of the image
-// that the client allocated. Of one thread at a time.
+// The CUDA arrays of one session on this GPU. Arrays are the driver's own memory, outside of the
+// pool and of the session's image: while the session is elsewhere, texels are in blocks of the
+// image that the client allocated. Not thread-safe; call with the device current.
 class SessionArrays {
  public:
-  // One level of an array; its extents are at least 1.
+  // A level of an array; all extents are at least 1.
   struct Level {
     CUarray array = nullptr;
     Bytes row_bytes = 0;
@@ -29,7 +29,7 @@ class SessionArrays {
     Bytes bytes() const { return row_bytes * rows * slices; }
   };
 
-  // Bytes of a channel of this CUarray_format; 0 for formats that sessions cannot have.
+  // Returns the bytes of a channel of this CUarray_format; 0 for formats that are not supported.
   static Bytes ChannelBytes(std::uint32_t format);
 
   SessionArrays(const Device& device, DeviceImage& image) : device_(device), image_(image) {}
@@ -37,19 +37,20 @@ class SessionArrays {
   SessionArrays(const SessionArrays&) = delete;
   SessionArrays& operator=(const SessionArrays&) = delete;
 
-  // An array with the texels of its block, which is zeroes if it is new; waits until they are
-  // there. InvalidArgument if the description is nonsense or the block not memory of the session.
+  // Makes an array with the texels of the image's block (a new block is all zeroes), and waits
+  // until the texels are there. InvalidArgument if the description is nonsense or the block is not
+  // the session's memory.
   absl::Status Create(const wire::ArrayCreate& command, CUstream stream);
-  // Nothing uses it any more. NotFound if there is none.
+  // No work uses the array any more. NotFound if there is no such array.
   absl::Status Destroy(std::uint64_t id);
 
-  // Null if there is none.
+  // Returns null if there is no such array or level.
   const Level* Find(std::uint64_t id, std::uint32_t level) const;
-  // Null if there is none, or it has no levels.
+  // Returns null if there is no such array, or if the array is not mipmapped.
   CUmipmappedArray FindMipmapped(std::uint64_t id) const;
 
-  // Enqueue copies: texels to blocks, before the image leaves the GPU; and back, for blocks that
-  // have come since only `resident_before` was resident.
+  // Save enqueues copies of texels to blocks, before the image leaves the GPU. Restore enqueues
+  // copies back for blocks that have come since `resident_before`, the resident extents then.
   absl::Status Save(CUstream stream) const;
   absl::Status Restore(const memory::ExtentSet& resident_before, CUstream stream) const;
 

@@ -10,9 +10,9 @@ namespace torpor::executor {
 namespace {
 
 constexpr std::size_t kMaxObjects = 1u << 20;
-// Sizes, counts and pairs of them are below: to translate such a value would change those too.
+// Sizes, counts and pairs of both are below: translating such a value would change plain numbers.
 constexpr std::uint64_t kFirstUnmistakable = std::uint64_t{1} << 32;
-// Drivers that give small values count; a value that is not among the next ones is somebody's.
+// Drivers that give small values count up; a value beyond the next few belongs to another object.
 constexpr std::size_t kMaxTries = 256;
 
 absl::Status UnknownObject(std::uint64_t id) {
@@ -60,7 +60,7 @@ bool SessionTextures::MakeAs(std::uint64_t value, const Object& object) const {
     std::uint64_t made = 0;
     if (Make(object, made) != CUDA_SUCCESS) break;
     is_made = made == value;
-    // Kept until the end, lest the driver gives it again.
+    // Kept until the end, lest the driver gives the same value again.
     if (!is_made) superfluous.push_back(made);
   }
   for (const std::uint64_t other : superfluous) Destroy(object, other);
@@ -141,7 +141,7 @@ absl::Status SessionTextures::Publish(std::uint64_t id, std::uint64_t known_as) 
   Object& object = found->second;
   if (object.known_as != 0) return absl::AlreadyExistsError("the object is published");
   if (known_as < kFirstUnmistakable && object.value != known_as) {
-    // What could not be made here either is left as it is: nobody uses it any more.
+    // An object that cannot be made again is out of use, and stays as before.
     if (!object.status.ok()) return absl::OkStatus();
     if (!MakeAs(known_as, object)) {
       return absl::FailedPreconditionError(absl::StrCat(
@@ -150,11 +150,11 @@ absl::Status SessionTextures::Publish(std::uint64_t id, std::uint64_t known_as) 
     }
     Destroy(object, std::exchange(object.value, known_as));
   }
-  // What could not be made here is no object: a kernel that uses it ends with an error.
+  // A broken object has no value here: a kernel that uses the published value fails.
   const std::uint64_t here = object.status.ok() ? object.value : 0;
   const auto [known, is_new] = here_.emplace(known_as, here);
   if (!is_new) {
-    // Where the driver numbers textures and surfaces apart.
+    // Some drivers number textures and surfaces separately.
     if (known->second == here && here == known_as) return absl::OkStatus();
     return absl::AlreadyExistsError("a texture and a surface of one value differ on this GPU");
   }

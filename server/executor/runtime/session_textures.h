@@ -14,10 +14,11 @@
 
 namespace torpor::executor {
 
-// The texture and surface objects of one session on this GPU. The value by which the program knows
-// an object is the driver's on the GPU where it was made. Where it is another here, kernel
-// parameters are translated if no plain number can be mistaken for it; else the object is made
-// until it gets that value. Of one thread at a time.
+// The texture and surface objects of one session on this GPU. The program knows an object by the
+// driver's value on the GPU where the object was first made. If this GPU's driver gives another
+// value, kernel parameters are translated, provided that no plain number can be mistaken for the
+// value; else the object is made again until the driver gives that value. Not thread-safe; call
+// with the device current.
 class SessionTextures {
  public:
   explicit SessionTextures(const Device& device) : device_(device) {}
@@ -28,36 +29,37 @@ class SessionTextures {
   // The client's memory that a texture reads.
   struct Memory {
     std::uint64_t address = 0;
-    Bytes bytes = 0;  // 0: it reads an array
+    Bytes bytes = 0;  // 0: the texture reads an array
   };
 
-  // Makes the object. That it could not be made is told by ValueOf: a program may have freed the
-  // memory under an object that it does not use any more.
+  // Makes the object. ValueOf tells of a failure: a program may have freed the memory under an
+  // object that is out of use.
   void AddTexture(std::uint64_t id, const CUDA_RESOURCE_DESC& resource,
                   const CUDA_TEXTURE_DESC& texture, const CUDA_RESOURCE_VIEW_DESC* view,
                   const Memory& memory);
   void AddSurface(std::uint64_t id, const CUDA_RESOURCE_DESC& resource);
-  // One that has no resource here.
+  // Adds an object without a resource on this GPU; ValueOf gives `why`.
   void AddBroken(std::uint64_t id, absl::Status why);
-  // Makes those textures again, with the values that they have, whose memory is not where it was
-  // when they were made. `resolve` gives where it is, 0 if it is gone: then the texture stays as it
-  // is. FailedPrecondition if the driver gives one another value; it is broken then.
+  // Makes textures again, with their present values, whose memory has moved since. `resolve` gives
+  // the present address, or 0 for memory that is gone: such a texture stays as before.
+  // FailedPrecondition if the driver gives a texture another value; the texture is broken then.
   absl::Status Rebind(const std::function<CUdeviceptr(const Memory&)>& resolve);
-  // Nothing uses it any more. NotFound if there is none.
+  // No work uses the object any more. NotFound if there is no such object.
   absl::Status Remove(std::uint64_t id);
 
-  // The driver's value, or why there is none.
+  // Returns the driver's value, or why the object could not be made.
   absl::StatusOr<std::uint64_t> ValueOf(std::uint64_t id) const;
 
-  // AlreadyExists: another object is known by this value, and is another one here.
-  // FailedPrecondition: it can neither be translated nor be made with that value here.
+  // Tells by which value the program knows the object. AlreadyExists: the program knows another
+  // object by this value. FailedPrecondition: the value can neither be translated nor be had from
+  // this GPU's driver.
   absl::Status Publish(std::uint64_t id, std::uint64_t known_as);
-  // Whether some read memory, not arrays.
+  // Whether a texture reads memory rather than an array.
   bool reads_memory() const;
   bool empty() const { return objects_.empty(); }
-  // Whether some published value is not the object's on this GPU.
+  // Whether a published value differs from the object's value on this GPU.
   bool has_moved() const { return moved_ != 0; }
-  // The object's value on this GPU; any other number is given back as it is.
+  // Returns the object's value on this GPU; returns any other number unchanged.
   std::uint64_t Translate(std::uint64_t known_as) const {
     const auto found = here_.find(known_as);
     return found == here_.end() ? known_as : found->second;
@@ -78,13 +80,13 @@ class SessionTextures {
   void Add(std::uint64_t id, Object object);
   CUresult Make(const Object& object, std::uint64_t& value) const;
   void Destroy(const Object& object, std::uint64_t value) const;
-  // Makes one more of the driver's objects, of that value. False if the driver gives none.
+  // Makes a driver's object of that value. False if the driver gives other values only.
   bool MakeAs(std::uint64_t value, const Object& object) const;
 
   const Device& device_;
   std::map<std::uint64_t, Object> objects_;
   std::map<std::uint64_t, std::uint64_t> here_;  // by published value
-  std::size_t moved_ = 0;                        // that differ
+  std::size_t moved_ = 0;                        // published values that differ here
 };
 
 }  // namespace torpor::executor

@@ -3,7 +3,7 @@
 namespace torpor::executor {
 namespace {
 
-// Of a number: below are the records of one lease, above is the lease itself.
+// The low bits of a number count the records of a lease; the high bits are the lease.
 constexpr int kLeaseShift = 32;
 
 }  // namespace
@@ -26,7 +26,7 @@ CUresult SharedEvent::Record(CUstream stream) const {
   CUresult result = CUDA_SUCCESS;
   if (IsPending(before)) result = window_.Await(stream, done_slot_, before);
   if (result == CUDA_SUCCESS) result = window_.Mark(stream, done_slot_, number);
-  // Nobody is to wait for a record that failed.
+  // No session may wait for a failed record.
   if (result != CUDA_SUCCESS) window_.Mark(nullptr, done_slot_, number);
   return result;
 }

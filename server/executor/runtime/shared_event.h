@@ -9,21 +9,21 @@
 
 namespace torpor::executor {
 
-// An event that sessions of a function record and wait for, whatever executor each is on: two slots
-// of the completion page of the session that created it. One has the number of the latest record,
-// the other that of the latest that has completed. Numbers begin with the lease, which all sessions
-// of a function have at the same time, and grow. Leases end drained: a record of another lease than
-// the present one is complete, or was lost with its executor.
+// An event that sessions of a function record and wait for, on any executor: two slots of the
+// completion page of the session that created the event. The issued slot has the number of the
+// latest record, the done slot the number of the latest complete record. Numbers begin with the
+// lease, which all sessions of a function have at the same time, and grow. Leases end drained: a
+// record of another lease than the present is complete, or was lost with the executor.
 //
-// Any thread. The page is the clients' to write: nothing here trusts what it says.
+// Thread-safe. Clients may write to the page, so its contents are not trusted.
 class SharedEvent {
  public:
-  // Nothing if there are no such slots. `window` must outlive it, and the work of `Record` and
-  // `Await`.
+  // Returns nullopt if there are no such slots, or if both are the same. `window` must outlive the
+  // event and the work of `Record` and `Await`.
   static std::optional<SharedEvent> At(SessionWindow& window, std::uint32_t issued_slot,
                                        std::uint32_t done_slot, LeaseId lease);
 
-  // Whoever waits after it has returned waits for what `stream` has got so far.
+  // Records the present work of `stream`; a later Await waits for that work.
   CUresult Record(CUstream stream) const;
   // Later work of `stream` waits for the latest record.
   CUresult Await(CUstream stream) const;
@@ -34,7 +34,7 @@ class SharedEvent {
               LeaseId lease)
       : window_(window), issued_slot_(issued_slot), done_slot_(done_slot), lease_(lease) {}
 
-  // Whether work of the present lease must complete before record `number` has.
+  // Whether record `number` still waits for work of the present lease.
   bool IsPending(std::uint64_t number) const;
   std::atomic<std::uint64_t>& issued() const { return *window_.Slot(issued_slot_); }
   std::atomic<std::uint64_t>& done() const { return *window_.Slot(done_slot_); }

@@ -34,8 +34,8 @@ absl::StatusOr<wire::CommandHeader> ReadCommand(std::span<const std::uint8_t>& r
 
 }  // namespace
 
-absl::StatusOr<Batch> ReadBatch(std::span<const std::uint8_t> frame) {
-  Batch batch;
+absl::StatusOr<ReceivedBatch> ReadBatch(std::span<const std::uint8_t> frame) {
+  ReceivedBatch batch;
   if (frame.size() < sizeof batch.header) {
     return absl::InvalidArgumentError("a frame is too short for a batch");
   }
@@ -45,7 +45,7 @@ absl::StatusOr<Batch> ReadBatch(std::span<const std::uint8_t> frame) {
 }
 
 absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame) {
-  TORPOR_ASSIGN_OR_RETURN(Batch batch, ReadBatch(frame));
+  TORPOR_ASSIGN_OR_RETURN(ReceivedBatch batch, ReadBatch(frame));
   std::span<const std::uint8_t> fields;
   TORPOR_ASSIGN_OR_RETURN(const wire::CommandHeader header, ReadCommand(batch.commands, fields));
   wire::Attach attach;
@@ -57,8 +57,8 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame) {
   return attach;
 }
 
-absl::Status BatchRunner::Run(const Batch& batch, ReplySink& replies) {
-  cudart_.SetLease({batch.header.lease_id});
+absl::Status BatchRunner::Run(const ReceivedBatch& batch, ReplySink& replies) {
+  runtime_.SetLease({batch.header.lease_id});
   std::span<const std::uint8_t> rest = batch.commands;
   for (std::uint32_t i = 0; i < batch.header.command_count; ++i) {
     std::span<const std::uint8_t> fields;
@@ -107,7 +107,7 @@ absl::Status BatchRunner::Dispatch(std::uint32_t call_id, std::span<const std::u
   if (cuda_api::IsCudnnCall(call_id)) {
     return cuda_api::DispatchCudnn(cudnn_, call_id, fields, outcome);
   }
-  return cuda_api::DispatchCudart(cudart_, call_id, fields, outcome);
+  return cuda_api::DispatchCudart(runtime_.handlers(), call_id, fields, outcome);
 }
 
 cuda_api::CallStatus BatchRunner::RunInGraph(const wire::GraphCommand& command) {
@@ -124,13 +124,12 @@ void BatchRunner::RunDrain() {
   outcome_.is_sync = true;
   outcome_.result.clear();
   wire::DrainReply drained;
-  wire::DeviceSynchronizeResult nothing;
-  outcome_.status = cudart_.DeviceSynchronize({}, nothing);
+  outcome_.status = runtime_.Synchronize();
   if (!outcome_.status.ok()) return;
-  cudart_.ForgetWork();
+  runtime_.ForgetWork();
   ReleaseLibraryHandles();
   // An event whose time the driver does not tell is left out; the work is done all the same.
-  cudart_.events().TakeCompleted(drained.events);
+  runtime_.events().TakeCompleted(drained.events);
   wire::Writer writer(outcome_.result);
   writer(drained);
 }
@@ -141,12 +140,12 @@ void BatchRunner::ReleaseLibraryHandles() {
 }
 
 CUresult BatchRunner::Drain(TimePoint deadline) {
-  CUresult result = cudart_.streams().SynchronizeUntil(deadline);
+  CUresult result = runtime_.streams().SynchronizeUntil(deadline);
   // All is done; but what kernels printed is written by calls that synchronise only, and must not
   // come out in another session.
-  if (result == CUDA_SUCCESS) result = cudart_.streams().Synchronize();
+  if (result == CUDA_SUCCESS) result = runtime_.streams().Synchronize();
   if (result == CUDA_SUCCESS) {
-    cudart_.ForgetWork();
+    runtime_.ForgetWork();
     ReleaseLibraryHandles();
   }
   output_.Discard();

@@ -14,7 +14,7 @@
 #include "server/executor/library/cublaslt_calls.h"
 #include "server/executor/library/cudnn_calls.h"
 #include "server/executor/library/math_libraries.h"
-#include "server/executor/runtime/cudart_calls.h"
+#include "server/executor/runtime/session_runtime.h"
 
 namespace torpor::executor {
 
@@ -26,56 +26,57 @@ class ReplySink {
 };
 
 // A batch's header and commands. InvalidArgument if the frame has no header.
-struct Batch {
+struct ReceivedBatch {
   wire::BatchHeader header;
   std::span<const std::uint8_t> commands;
 };
-absl::StatusOr<Batch> ReadBatch(std::span<const std::uint8_t> frame);
+absl::StatusOr<ReceivedBatch> ReadBatch(std::span<const std::uint8_t> frame);
 
-// What is behind a frame that holds one kAttach command.
+// Reads a frame that holds a single kAttach command. InvalidArgument if the frame holds anything
+// else.
 absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame);
 
-// The CUDA objects of one session on this executor, and the execution of its batches. Of one
-// thread at a time, on which the device is current.
+// The CUDA objects of one session on this executor, and the execution of the session's batches. Not
+// thread-safe; call with the device current.
 class BatchRunner {
  public:
-  // All outlive this.
+  // All must outlive this.
   BatchRunner(const Device& device, ModuleLibrary& library, MathLibraries& libraries,
               KernelOutput& output, SessionMemory& memory)
       : output_(output),
-        cudart_(device, library, memory,
-                [this](const wire::GraphCommand& command) { return RunInGraph(command); }),
-        cublas_(libraries.cublas, cudart_.streams(), memory),
-        cublaslt_(libraries.cublaslt, cudart_.streams(), memory),
-        cudnn_(libraries.cudnn, cudart_.streams(), memory) {}
+        runtime_(device, library, memory,
+                 [this](const wire::GraphCommand& command) { return RunInGraph(command); }),
+        cublas_(libraries.cublas, runtime_.streams(), memory),
+        cublaslt_(libraries.cublaslt, runtime_.streams(), memory),
+        cudnn_(libraries.cudnn, runtime_.streams(), memory) {}
 
   // Executes the batch's commands in order. An error means that the client is broken or hostile:
   // the commands before the bad one were executed. How calls went is in replies; a sticky error is
   // in `lost()` from then on.
-  absl::Status Run(const Batch& batch, ReplySink& replies);
+  absl::Status Run(const ReceivedBatch& batch, ReplySink& replies);
 
-  // The error that cost the context, once one was seen.
+  // Returns the first sticky error; nullopt while the context is intact.
   const std::optional<cuda_api::CallStatus>& lost() const { return lost_; }
 
-  SessionModules& modules() { return cudart_.modules(); }
-  SessionArrays& arrays() { return cudart_.arrays(); }
-  // The session's memory may lie elsewhere on this GPU than before; nothing of it runs.
-  absl::Status RebindTextures() { return cudart_.RebindTextures(); }
-  // Whether some read the session's memory.
-  bool has_memory_textures() const { return cudart_.has_memory_textures(); }
-  // Waits for all of the session's work, whose output nobody hears any more; see
+  SessionModules& modules() { return runtime_.modules(); }
+  SessionArrays& arrays() { return runtime_.arrays(); }
+  // Makes textures again after the session's memory has moved on this GPU. No work runs.
+  absl::Status RebindTextures() { return runtime_.RebindTextures(); }
+  // Whether a texture reads the session's memory.
+  bool has_memory_textures() const { return runtime_.has_memory_textures(); }
+  // Waits for all of the session's work and drops the output of kernels; see
   // StreamSet::SynchronizeUntil.
   CUresult Drain(TimePoint deadline);
 
  private:
   absl::Status RunCommand(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                           ReplySink& replies);
-  // Has the library that a call belongs to carry it out.
+  // Hands a call to the handlers of the call's library.
   absl::Status Dispatch(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                         cuda_api::CallOutcome& outcome);
   cuda_api::CallStatus RunInGraph(const wire::GraphCommand& command);
   void RunDrain();
-  // Gives back what sessions have only while they run. All work is done.
+  // Gives library handles back, which sessions have only while running. All work is done.
   void ReleaseLibraryHandles();
   void Remember(cudaError_t error, const std::string& message);
   void Answer(std::uint32_t call_id, ReplySink& replies);
@@ -83,19 +84,19 @@ class BatchRunner {
   void Send(wire::Reply& reply, ReplySink& replies);
 
   KernelOutput& output_;
-  CudartCalls cudart_;
+  SessionRuntime runtime_;
   CublasCalls cublas_;
   CublasLtCalls cublaslt_;
   CudnnCalls cudnn_;
 
-  // The first error of an asynchronous call that no reply has told of.
+  // The first error of an asynchronous call that no reply has reported.
   cudaError_t async_error_ = cudaSuccess;
   std::string async_message_;
   std::optional<cuda_api::CallStatus> lost_;
 
   // Reused from command to command.
   cuda_api::CallOutcome outcome_;
-  cuda_api::CallOutcome graph_outcome_;  // of a command inside the one whose outcome that is
+  cuda_api::CallOutcome graph_outcome_;  // of a command inside the graph launch of outcome_
   wire::Reply reply_;
   std::vector<std::uint8_t> encoded_;
 };

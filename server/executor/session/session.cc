@@ -238,7 +238,7 @@ void Session::Detach() {
 }
 
 absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {
-  TORPOR_ASSIGN_OR_RETURN(const Batch batch, ReadBatch(frame));
+  TORPOR_ASSIGN_OR_RETURN(const ReceivedBatch batch, ReadBatch(frame));
   MutexLock lock(&run_mutex_);
   const std::uint64_t lease = lease_.load(std::memory_order_acquire);
   if (lease == 0 || batch.header.lease_id != lease) {

@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   CallOutcome outcome;
   FakeCudartHandler cudart;
-  const bool ran = DispatchCudart(cudart, call_id, fields, outcome).ok();
+  const bool ran = DispatchCudart(cudart.handlers(), call_id, fields, outcome).ok();
   if (ran != (cudart.call_ids.size() == 1)) std::abort();
   OwnsEverything cublas;
   if (DispatchCublas(cublas, call_id, fields, outcome).ok() && ran) std::abort();

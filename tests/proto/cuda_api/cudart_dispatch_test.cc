@@ -21,12 +21,12 @@ struct EveryCommand {
     std::vector<std::uint8_t> fields = wire::Encoded(command);
     CallOutcome outcome;
     handler.call_ids.clear();
-    ASSERT_TRUE(DispatchCudart(handler, Command::kCallId, fields, outcome).ok());
+    ASSERT_TRUE(DispatchCudart(handler.handlers(), Command::kCallId, fields, outcome).ok());
     EXPECT_EQ(handler.call_ids, std::vector{Command::kCallId});
     EXPECT_EQ(outcome.is_sync, Command::kSync);
 
     fields.resize(fields.size() + wire::kAlignment);
-    EXPECT_FALSE(DispatchCudart(handler, Command::kCallId, fields, outcome).ok());
+    EXPECT_FALSE(DispatchCudart(handler.handlers(), Command::kCallId, fields, outcome).ok());
     EXPECT_EQ(handler.call_ids.size(), 1u) << "a malformed command reached the handler";
   }
 };
@@ -41,7 +41,7 @@ TEST(CudartDispatchTest, UnknownCallsAreRefused) {
   CallOutcome outcome;
   for (const std::uint32_t id : {0u, 63u, 127u, 1023u, 1024u, ~0u}) {
     EXPECT_FALSE(IsCudartCall(id));
-    EXPECT_FALSE(DispatchCudart(handler, id, {}, outcome).ok());
+    EXPECT_FALSE(DispatchCudart(handler.handlers(), id, {}, outcome).ok());
   }
   EXPECT_TRUE(handler.call_ids.empty());
 }
@@ -60,7 +60,8 @@ TEST(CudartDispatchTest, AnAnsweredCommandsResultIsEncoded) {
   CallOutcome outcome;
   const std::vector<std::uint8_t> fields =
       wire::Encoded(wire::EventElapsedTime{.start = 2, .end = 5});
-  ASSERT_TRUE(DispatchCudart(handler, wire::EventElapsedTime::kCallId, fields, outcome).ok());
+  ASSERT_TRUE(
+      DispatchCudart(handler.handlers(), wire::EventElapsedTime::kCallId, fields, outcome).ok());
   EXPECT_TRUE(outcome.is_sync);
   wire::EventElapsedTimeResult result;
   wire::Reader reader(outcome.result);
@@ -76,7 +77,8 @@ TEST(CudartDispatchTest, AFailedCommandHasNoResult) {
   outcome.result = {1, 2, 3};
   const std::vector<std::uint8_t> fields =
       wire::Encoded(wire::EventElapsedTime{.start = 2, .end = 5});
-  ASSERT_TRUE(DispatchCudart(handler, wire::EventElapsedTime::kCallId, fields, outcome).ok());
+  ASSERT_TRUE(
+      DispatchCudart(handler.handlers(), wire::EventElapsedTime::kCallId, fields, outcome).ok());
   EXPECT_EQ(outcome.status.code, 600);
   EXPECT_EQ(outcome.status.message, "not ready");
   EXPECT_TRUE(outcome.result.empty());
@@ -99,7 +101,7 @@ TEST(CudartDispatchTest, ALaunchBorrowsItsParameters) {
   const std::vector<std::uint8_t> fields = wire::Encoded(launch);
   LaunchHandler handler;
   CallOutcome outcome;
-  ASSERT_TRUE(DispatchCudart(handler, launch.kCallId, fields, outcome).ok());
+  ASSERT_TRUE(DispatchCudart(handler.handlers(), launch.kCallId, fields, outcome).ok());
   EXPECT_EQ(handler.grid, launch.grid);
   ASSERT_EQ(handler.parameters.size(), bytes.size());
   EXPECT_GE(handler.parameters.data(), fields.data());

@@ -50,6 +50,34 @@ class Golden(unittest.TestCase):
                 self.assertEqual(text, path.read_text())
 
 
+class Subjects(unittest.TestCase):
+    """With subjects the server has a handler for each."""
+
+    def setUp(self):
+        self.library = generator.load_table(HERE / "tiny_table.py")
+        self.library.calls = []
+        self.library.subjects = {"Paint": "Paint", "LongTalk": "Ask Wait"}
+
+    def test_each_subject_has_a_handler(self):
+        header = emit_dispatch.handler_header(self.library)
+        self.assertIn("class TinyPaintHandler {", header)
+        self.assertIn("struct TinyHandlers {\n  TinyPaintHandler& paint;\n"
+                      "  TinyLongTalkHandler& long_talk;\n};", header)
+        self.assertNotIn("class TinyHandler {", header)
+
+    def test_a_command_goes_to_the_handler_of_its_subject(self):
+        source = emit_dispatch.dispatch_source(self.library)
+        self.assertIn("DispatchTiny(const TinyHandlers& handlers, ", source)
+        self.assertIn("RunSync<wire::Wait, wire::WaitResult>(handlers.long_talk, "
+                      "&TinyLongTalkHandler::Wait, fields, outcome)", source)
+
+    def test_one_fake_serves_all_subjects(self):
+        fake = emit_dispatch.fake_handler(self.library)
+        self.assertIn("class FakeTinyHandler : public TinyPaintHandler, "
+                      "public TinyLongTalkHandler {", fake)
+        self.assertIn("TinyHandlers handlers() { return {*this, *this}; }", fake)
+
+
 class Refusals(unittest.TestCase):
     def setUp(self):
         self.library = generator.load_table(HERE / "tiny_table.py")
@@ -75,6 +103,14 @@ class Refusals(unittest.TestCase):
     def test_a_name_is_used_once(self):
         self.add(vocabulary.command(150, "Paint", vocabulary.STREAM))
         with self.assertRaisesRegex(ValueError, "Paint is there twice"):
+            self.library.check()
+
+    def test_a_command_belongs_to_one_subject(self):
+        self.library.subjects = {"Paint": "Paint", "Talk": "Ask"}
+        with self.assertRaisesRegex(ValueError, "Wait is not both a command and listed"):
+            self.library.check()
+        self.library.subjects = {"Paint": "Paint Wait", "Talk": "Ask Wait"}
+        with self.assertRaisesRegex(ValueError, "Wait belongs to two subjects"):
             self.library.check()
 
     def test_a_stream_command_returns_nothing(self):

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -15,34 +13,9 @@
 #include "server/executor/session/batch_runner.h"
 #include "server/executor/session/session.h"
 #include "tests/server/executor/gpu/fake_cuda.h"
-#include "tests/server/executor/image/fake_image.h"
+#include "tests/server/executor/session_memory/session_memory_fixture.h"
 
 namespace torpor::executor {
-
-// A process with one session and 64 MiB of addresses, where both AddressSanitizer and
-// ThreadSanitizer allow mappings. Others have others.
-inline SessionIdentity MakeIdentity(std::uint64_t number) {
-  SessionIdentity identity;
-  identity.id = identity.first = {number};
-  identity.function = "function-" + std::to_string(number);
-  identity.device_bytes = 64 * kMiB;
-  identity.device_base = 0x5500'0000'0000 + number * identity.device_bytes;
-  identity.host_bytes = 1 * kMiB;
-  identity.host_base = 0x5510'0000'0000 + number * identity.host_bytes;
-  identity.window_bytes = 1 * kMiB;
-  return identity;
-}
-
-// A session's memory files without a torpord.
-inline SessionFiles MakeSessionFiles(const SessionIdentity& identity) {
-  const auto map = [](Bytes bytes, std::uint64_t address) {
-    const UniqueFd file(memfd_create("session", MFD_CLOEXEC));
-    EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
-    return *SharedMapping::Map(file, bytes, address);
-  };
-  return {map(identity.window_bytes, 0), map(identity.host_bytes, identity.host_base),
-          NewImageFiles(identity.device_bytes)};
-}
 
 // Counts what happens.
 struct SessionEvents final : SessionListener {

@@ -1,4 +1,4 @@
-#include "server/executor/runtime/graph.h"
+#include "server/executor/runtime/session_graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,11 +79,11 @@ TEST_F(GraphTest, EveryNodeWaitsForWhatItDependsOn) {
 }
 
 TEST_F(GraphTest, OnlyBranchesHaveLanesOfTheirOwn) {
-  Graph chain(*s_.device);
+  SessionGraph chain(*s_.device);
   ASSERT_TRUE(chain.Add({Node(1), Node(2, {0}), Node(3, {1})}).ok());
   EXPECT_EQ(chain.lanes(), 1u);
   // A lane whose work is joined serves the next branch.
-  Graph diamonds(*s_.device);
+  SessionGraph diamonds(*s_.device);
   ASSERT_TRUE(diamonds.Add({Node(0)}).ok());
   for (std::uint32_t last = 0; last < 30; last += 3) {
     ASSERT_TRUE(

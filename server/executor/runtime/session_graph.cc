@@ -1,4 +1,4 @@
-#include "server/executor/runtime/graph.h"
+#include "server/executor/runtime/session_graph.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace torpor::executor {
 namespace {
 
-// Work on a stream, which leaves the session's objects as they are.
+// Whether a command is work on a stream: such commands neither make nor change objects.
 bool CanBeInGraph(std::uint32_t call_id) {
   switch (call_id) {
     case wire::LaunchKernel::kCallId:
@@ -56,7 +56,7 @@ absl::Status CheckDependencies(const wire::GraphNode& node, std::size_t place) {
 
 }  // namespace
 
-Graph::~Graph() {
+SessionGraph::~SessionGraph() {
   const auto destroy = [&](CUevent event) {
     if (event != nullptr) device_.driver().EventDestroy(event);
   };
@@ -66,24 +66,24 @@ Graph::~Graph() {
   destroy(launched_);
 }
 
-Bytes Graph::BytesOf(const std::vector<wire::GraphCommand>& commands) {
+Bytes SessionGraph::BytesOf(const std::vector<wire::GraphCommand>& commands) {
   Bytes bytes = commands.size() * sizeof(wire::GraphCommand);
   for (const wire::GraphCommand& command : commands) bytes += command.fields.size();
   return bytes;
 }
 
-Bytes Graph::BytesOf(const wire::GraphNode& node) {
+Bytes SessionGraph::BytesOf(const wire::GraphNode& node) {
   return sizeof(Node) + node.dependencies.size() * sizeof(node.dependencies[0]) +
          BytesOf(node.commands);
 }
 
-absl::Status Graph::MakeEvent(CUevent& event) const {
+absl::Status SessionGraph::MakeEvent(CUevent& event) const {
   if (event != nullptr) return absl::OkStatus();
   return device_.Status(device_.driver().EventCreate(&event, CU_EVENT_DISABLE_TIMING),
                         "an event of a graph");
 }
 
-absl::Status Graph::Add(std::vector<wire::GraphNode> nodes) {
+absl::Status SessionGraph::Add(std::vector<wire::GraphNode> nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     TORPOR_RETURN_IF_ERROR(CheckDependencies(nodes[i], nodes_.size() + i));
     TORPOR_RETURN_IF_ERROR(CheckCommands(nodes[i].commands));
@@ -105,7 +105,7 @@ absl::Status Graph::Add(std::vector<wire::GraphNode> nodes) {
   return absl::OkStatus();
 }
 
-std::uint32_t Graph::ChooseLane(const std::vector<std::uint32_t>& dependencies) {
+std::uint32_t SessionGraph::ChooseLane(const std::vector<std::uint32_t>& dependencies) {
   const auto place = static_cast<std::uint32_t>(nodes_.size());
   const auto take = [&](std::size_t lane) {
     lanes_[lane].last = place;
@@ -130,7 +130,7 @@ std::uint32_t Graph::ChooseLane(const std::vector<std::uint32_t>& dependencies) 
   return take(lanes_.size() - 1);
 }
 
-absl::Status Graph::Set(std::uint32_t node, std::vector<wire::GraphCommand> commands) {
+absl::Status SessionGraph::Set(std::uint32_t node, std::vector<wire::GraphCommand> commands) {
   if (node >= nodes_.size()) {
     return absl::InvalidArgumentError(absl::StrCat("a graph has no node ", node));
   }
@@ -140,8 +140,8 @@ absl::Status Graph::Set(std::uint32_t node, std::vector<wire::GraphCommand> comm
   return absl::OkStatus();
 }
 
-cuda_api::CallStatus Graph::Launch(CUstream origin, std::span<const CUstream> side_lanes,
-                                   const Run& run) {
+cuda_api::CallStatus SessionGraph::Launch(CUstream origin, std::span<const CUstream> side_lanes,
+                                          const Run& run) {
   if (nodes_.empty()) return {};
   const Streams streams{origin, side_lanes};
   const auto outcome = [&](CUresult result) {
@@ -165,15 +165,15 @@ cuda_api::CallStatus Graph::Launch(CUstream origin, std::span<const CUstream> si
   return status.ok() ? outcome(ended) : status;
 }
 
-CUresult Graph::Begin(CUstream origin) const {
+CUresult SessionGraph::Begin(CUstream origin) const {
   const CudaDriver& driver = device_.driver();
-  // One that was never recorded is waited for no longer than a complete one.
+  // A wait for an event without a record ends at once, as for a complete event.
   const CUresult waited = driver.StreamWaitEvent(origin, launched_, 0);
   if (waited != CUDA_SUCCESS || lanes_.size() == 1) return waited;
   return driver.EventRecord(begun_, origin);
 }
 
-CUresult Graph::Enter(const Node& node, const Streams& streams, std::vector<bool>& entered) {
+CUresult SessionGraph::Enter(const Node& node, const Streams& streams, std::vector<bool>& entered) {
   const CudaDriver& driver = device_.driver();
   CUresult result = CUDA_SUCCESS;
   if (!entered[node.lane]) {
@@ -188,7 +188,7 @@ CUresult Graph::Enter(const Node& node, const Streams& streams, std::vector<bool
   return result;
 }
 
-CUresult Graph::End(const Streams& streams, const std::vector<bool>& entered) {
+CUresult SessionGraph::End(const Streams& streams, const std::vector<bool>& entered) {
   const CudaDriver& driver = device_.driver();
   CUresult result = CUDA_SUCCESS;
   for (std::size_t lane = 1; lane < entered.size(); ++lane) {

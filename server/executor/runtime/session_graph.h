@@ -13,27 +13,28 @@
 
 namespace torpor::executor {
 
-// Most branches of a graph that run side by side; more share these.
+// Upper bound of a graph's lanes, on which branches run side by side; more branches share lanes.
 inline constexpr std::size_t kMaxGraphLanes = 16;
 
-// Commands that run again with every launch, each as soon as those that it depends on are done.
-// A node is put on a lane, a stream of the driver: behind one of the nodes that it waits for where
-// that is the last of its lane, else on a lane of its own. Lane 0 is the stream of the launch. Of
-// one thread at a time, on which the device is current.
-class Graph {
+// Commands that run again with every launch, each as soon as its dependencies are done. A lane is
+// a stream of the driver. A node goes on the lane of a dependency that is the last node there, else
+// on a lane of its own. Lane 0 is the stream of the launch. Not thread-safe; call with the device
+// current.
+class SessionGraph {
  public:
-  explicit Graph(const Device& device) : device_(device) {}
-  ~Graph();
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
+  explicit SessionGraph(const Device& device) : device_(device) {}
+  ~SessionGraph();
+  SessionGraph(const SessionGraph&) = delete;
+  SessionGraph& operator=(const SessionGraph&) = delete;
 
-  // Memory that a node takes, of the host and (some way) of the driver.
+  // Returns the memory that a node takes of the host, and roughly of the driver.
   static Bytes BytesOf(const wire::GraphNode& node);
   static Bytes BytesOf(const std::vector<wire::GraphCommand>& commands);
 
-  // InvalidArgument, and nothing is added, if a node depends on itself or on a later one, or if
-  // one of its commands cannot be in a graph.
+  // Adds nodes behind the present ones. InvalidArgument, without any change, if a node depends on
+  // itself or on a later node, or has a command that cannot be in a graph.
   absl::Status Add(std::vector<wire::GraphNode> nodes);
+  // Replaces the commands of a node from the next launch on; dependencies stay.
   absl::Status Set(std::uint32_t node, std::vector<wire::GraphCommand> commands);
 
   std::size_t size() const { return nodes_.size(); }
@@ -43,9 +44,9 @@ class Graph {
 
   // Carries out one command on `stream`.
   using Run = std::function<cuda_api::CallStatus(const wire::GraphCommand&, CUstream stream)>;
-  // Issues all commands: after what `origin`, lane 0, has to do and after the graph's earlier
-  // launches; what comes on `origin` later comes after all of them. Stops at the first that fails.
-  // `side_lanes`: lane 1 and on, at least as many as lanes() tells.
+  // Issues all commands after the earlier work of `origin`, lane 0, and after the graph's earlier
+  // launches; later work of `origin` follows all commands. Stops at the first command that fails.
+  // `side_lanes` are lanes 1 to lanes() - 1 at least.
   cuda_api::CallStatus Launch(CUstream origin, std::span<const CUstream> side_lanes,
                               const Run& run);
 
@@ -54,12 +55,12 @@ class Graph {
     std::vector<wire::GraphCommand> commands;
     std::vector<std::uint32_t> waits;  // nodes of other lanes
     std::uint32_t lane = 0;
-    CUevent done = nullptr;  // where a node of another lane waits for this one
+    CUevent done = nullptr;  // if a node of another lane waits for this node
   };
   struct Lane {
     std::uint32_t last = 0;   // node
     bool is_awaited = false;  // some node depends on `last`: the lane is likely idle by then
-    CUevent ended = nullptr;  // of a side lane: its part of a launch
+    CUevent ended = nullptr;  // of a side lane: the end of the launch there
   };
   // The streams of one launch.
   struct Streams {
@@ -81,7 +82,7 @@ class Graph {
   std::vector<Lane> lanes_;
   Bytes bytes_ = 0;
   CUevent begun_ = nullptr;     // the begin of the latest launch, for side lanes
-  CUevent launched_ = nullptr;  // its end
+  CUevent launched_ = nullptr;  // the end of the latest launch
 };
 
 }  // namespace torpor::executor

@@ -1,0 +1,40 @@
+#include "server/executor/runtime/limit_calls.h"
+
+#include <driver_types.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/executor/gpu/fake_cuda.h"
+
+namespace torpor::executor {
+namespace {
+
+class LimitCallsTest : public testing::Test {
+ protected:
+  std::uint64_t Limit(LimitCalls& calls) {
+    wire::DeviceGetLimitResult result;
+    EXPECT_TRUE(calls.DeviceGetLimit({cudaLimitStackSize}, result).ok());
+    return result.value;
+  }
+
+  FakeCuda cuda_;
+  std::unique_ptr<Device> device_ = *Device::Open(cuda_.driver(), 0);
+};
+
+TEST_F(LimitCallsTest, ASessionSeesTheLimitThatItHasSet) {
+  LimitCalls one(*device_);
+  LimitCalls other(*device_);
+  const std::uint64_t usual = Limit(other);
+  EXPECT_TRUE(one.DeviceSetLimit({cudaLimitStackSize, usual / 2}).ok());
+  EXPECT_EQ(Limit(one), usual / 2);
+  EXPECT_EQ(Limit(other), usual);
+}
+
+TEST_F(LimitCallsTest, UnknownLimitsAreRefused) {
+  LimitCalls calls(*device_);
+  wire::DeviceGetLimitResult result;
+  EXPECT_EQ(calls.DeviceSetLimit({CU_LIMIT_MAX, 1}).code, cudaErrorUnsupportedLimit);
+  EXPECT_EQ(calls.DeviceGetLimit({~0u}, result).code, cudaErrorUnsupportedLimit);
+}
+
+}  // namespace
+}  // namespace torpor::executor
