@@ -139,6 +139,7 @@ void MarkSum(Emitter& to, Half half, bool extended, const Register& first_out,
   to.MarkHalf(std::move(half));
 }
 
+// Whether the source is the constant 1: IMAD by 1 is a sum.
 bool IsOne(const SourceOperand& source) {
   return source.kind == SourceOperand::Kind::kImmediate && source.immediate == 1;
 }
@@ -182,6 +183,7 @@ void LiftSel(Emitter& to, const Instruction& instruction) {
   to.Emit("selp.b32 ?, ?, ?, ?", {to.Write(instruction.destination()), first, second, predicate});
 }
 
+// A sum of three words, with up to two carries in and out.
 void LiftIadd3(Emitter& to, const Instruction& instruction) {
   Terms terms{{instruction.a(), instruction.b(), instruction.c()}, {}};
   for (std::size_t i = 0; i < 3; ++i) terms.negated[i] = terms.sources[i].negated;
@@ -204,6 +206,7 @@ void LiftIadd3(Emitter& to, const Instruction& instruction) {
   MarkSum(to, std::move(half), extended, first, second, first_in, second_in);
 }
 
+// Low word of the product plus a word. Compilers also write moves and sums this way.
 void LiftImad(Emitter& to, const Instruction& instruction) {
   const SourceOperand a = instruction.a();
   const SourceOperand b = instruction.b();
@@ -271,6 +274,7 @@ bool HasCarry(const Instruction& instruction) {
 
 }  // namespace
 
+// The 64-bit product of words plus a pair.
 void LiftImadWide(Emitter& to, const Instruction& instruction) {
   const Register target = instruction.destination();
   if (HasCarry(instruction)) {
@@ -348,6 +352,7 @@ void LiftLea(Emitter& to, const Instruction& instruction) {
           kNever);
 }
 
+// Compares words and combines the result with a predicate; .EX compares the upper words of pairs.
 void LiftIsetp(Emitter& to, const Instruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const std::string comparison(kComparisons[instruction.Bits(76, 3)]);
@@ -380,6 +385,7 @@ void LiftIsetp(Emitter& to, const Instruction& instruction) {
   MarkComparison(to, instruction, Half::Kind::kHighComparison, comparison);
 }
 
+// The minimum under the predicate, else the maximum.
 void LiftImnmx(Emitter& to, const Instruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const PredicateOperand is_min = instruction.PredicateSourceAt(87, 90);

@@ -64,6 +64,8 @@ Value Mask(Emitter& to, const PredicateOperand& predicate) {
   return to.Compute(Width::k32, "selp.b32 ?, -1, 0, ?", {to.Read(predicate)});
 }
 
+// Writes a function of three predicates as an operation of PTX if there is one, else by lop3 on
+// masks.
 Value PredicateLogic(Emitter& to, const std::array<PredicateOperand, 3>& sources, unsigned table) {
   constexpr unsigned kTables[] = {kA, kB, kC};
   constexpr unsigned kShifts[] = {4, 2, 1};
@@ -111,6 +113,7 @@ Value MaybeInverted(Emitter& to, const Instruction& instruction) {
 
 }  // namespace
 
+// Any function of three words by its table; the optional predicate tells whether the result is 0.
 void LiftLop3(Emitter& to, const Instruction& instruction) {
   const Value result = Logic(to, instruction);
   const Register predicate = instruction.PredicateAt(81);
@@ -127,6 +130,7 @@ void LiftLop3(Emitter& to, const Instruction& instruction) {
   to.Move(predicate, set);
 }
 
+// Any two functions of three predicates, by two tables.
 void LiftPlop3(Emitter& to, const Instruction& instruction) {
   std::array<PredicateOperand, 3> sources = {instruction.PredicateSourceAt(87, 90),
                                              instruction.PredicateSourceAt(77, 80),
@@ -209,6 +213,7 @@ void LiftShf(Emitter& to, const Instruction& instruction) {
   to.Emit(is_high ? "mov.b64 {_, ?}, ?" : "cvt.u32.u64 ?, ?", {result, shifted});
 }
 
+// Picks four bytes from two words; PTX has the same modes.
 void LiftPrmt(Emitter& to, const Instruction& instruction) {
   constexpr std::array<std::string_view, 8> kModes = {"",     ".f4e", ".b4e",  ".rc8",
                                                       ".ecl", ".ecr", ".rc16", ""};
@@ -239,6 +244,7 @@ void LiftBrev(Emitter& to, const Instruction& instruction) {
   to.Emit("brev.b32 ?, ?", {to.Write(instruction.destination()), source});
 }
 
+// A mask of b bits from bit a on.
 void LiftBmsk(Emitter& to, const Instruction& instruction) {
   const std::string_view format =
       instruction.Bit(75) ? "bmsk.wrap.b32 ?, ?, ?" : "bmsk.clamp.b32 ?, ?, ?";
@@ -278,6 +284,7 @@ void LiftP2r(Emitter& to, const Instruction& instruction) {
   to.Move(instruction.destination(), word);
 }
 
+// Sets the predicates of a mask from the bits of a word.
 void LiftR2p(Emitter& to, const Instruction& instruction) {
   const SourceOperand mask = instruction.b();
   if (mask.kind != SourceOperand::Kind::kImmediate) return to.Unsupported("without a mask");

@@ -9,18 +9,21 @@
 namespace torpor::sass {
 namespace {
 
+// Registers of the fragments of a product.
 struct Fragments {
   unsigned a = 1;  // registers
   unsigned b = 1;
   unsigned c = 2;
 };
 
+// Appends a vector of placeholders.
 void AppendFragment(std::string& format, unsigned registers) {
   format += format.ends_with(" ") ? "{" : ", {";
   for (unsigned i = 0; i < registers; ++i) format += i == 0 ? "?" : ", ?";
   format += "}";
 }
 
+// Emits PTX's mma.sync: fragments of both machines hold the same elements.
 void EmitProduct(Emitter& to, const Instruction& instruction, const std::string& name,
                  const Fragments& fragments) {
   std::string format = name + " ";
@@ -42,6 +45,7 @@ void EmitProduct(Emitter& to, const Instruction& instruction, const std::string&
   to.Emit(format, std::move(values));
 }
 
+// Refuses products with operands outside registers.
 bool HasOtherForm(Emitter& to, const Instruction& instruction) {
   if (instruction.form() == 1) return false;
   to.Unsupported("with sources that are no registers");
@@ -50,6 +54,7 @@ bool HasOtherForm(Emitter& to, const Instruction& instruction) {
 
 }  // namespace
 
+// Products of halves, of shape 16x8x8.
 void LiftHmma(Emitter& to, const Instruction& instruction) {
   if (HasOtherForm(to, instruction)) return;
   const bool is_negated = instruction.Bit(63) || instruction.Bit(72);
@@ -62,6 +67,7 @@ void LiftHmma(Emitter& to, const Instruction& instruction) {
               {.a = 2, .b = 1, .c = instruction.Bit(76) ? 4U : 2U});
 }
 
+// Products of 8-bit and 4-bit integers.
 void LiftImma(Emitter& to, const Instruction& instruction) {
   if (HasOtherForm(to, instruction)) return;
   const bool a_is_short = instruction.Bit(83);
@@ -79,6 +85,7 @@ void LiftImma(Emitter& to, const Instruction& instruction) {
               {});
 }
 
+// Products of bits.
 void LiftBmma(Emitter& to, const Instruction& instruction) {
   if (HasOtherForm(to, instruction)) return;
   const bool is_xor_popc = instruction.Bits(75, 6) == 0b100000;

@@ -11,6 +11,7 @@ struct Access {
   unsigned registers = 1;
 };
 
+// The size and the type of an access.
 Access AccessOf(const Instruction& instruction) {
   constexpr Access kAccesses[] = {{"u8"},  {"s8"},     {"u16"},    {"s16"},
                                   {"b32"}, {"b64", 2}, {"b32", 4}, {"b32", 4}};
@@ -34,6 +35,7 @@ void Load(Emitter& to, const Instruction& instruction, const std::string& from,
   to.Emit(format + address.text, std::move(values));
 }
 
+// Stores a register, a pair, or a vector of four registers.
 void Store(Emitter& to, const Instruction& instruction, const std::string& into,
            const Address& address, const Register& source) {
   const Access access = AccessOf(instruction);
@@ -99,6 +101,7 @@ void LoadConstant(Emitter& to, const Instruction& instruction, const Register& t
 
 }  // namespace
 
+// Global memory, by a register, or by a uniform base with an offset.
 void LiftLdg(Emitter& to, const Instruction& instruction) {
   Load(to, instruction, "ld." + Order(instruction) + "global.", instruction.destination(),
        GlobalAddress(to, instruction, kLoadUniform));
@@ -109,6 +112,7 @@ void LiftStg(Emitter& to, const Instruction& instruction) {
         GlobalAddress(to, instruction, kStoreUniform), instruction.ThreadRegisterAt(32));
 }
 
+// Generic memory.
 void LiftLd(Emitter& to, const Instruction& instruction) {
   Load(to, instruction, "ld." + Order(instruction), instruction.destination(),
        GenericOrUniformAddress(to, instruction, kLoadUniform));
@@ -132,6 +136,7 @@ void LiftSts(Emitter& to, const Instruction& instruction) {
         instruction.ThreadRegisterAt(32));
 }
 
+// Local memory: addresses are offsets from the thread's own base.
 void LiftLdl(Emitter& to, const Instruction& instruction) {
   Load(to, instruction, "ld.local.", instruction.destination(),
        LocalAddress(to, instruction, kLoadUniform));
@@ -142,14 +147,17 @@ void LiftStl(Emitter& to, const Instruction& instruction) {
         instruction.ThreadRegisterAt(32));
 }
 
+// A word of a constant bank at an offset that may be in a register.
 void LiftLdc(Emitter& to, const Instruction& instruction) {
   LoadConstant(to, instruction, instruction.destination(), true);
 }
 
+// As LiftLdc, into uniform registers.
 void LiftUldc(Emitter& to, const Instruction& instruction) {
   LoadConstant(to, instruction, instruction.destination(), false);
 }
 
+// The scope of the fence decides how far its effect reaches.
 void LiftMembar(Emitter& to, const Instruction& instruction) {
   constexpr std::string_view kScopes[] = {"membar.cta", "membar.gl",  "membar.gl",  "membar.sys",
                                           "membar.sys", "membar.sys", "membar.sys", "membar.sys"};

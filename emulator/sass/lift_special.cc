@@ -8,6 +8,7 @@
 namespace torpor::sass {
 namespace {
 
+// Functions of MUFU that need more than an instruction of PTX.
 enum Function : unsigned {
   kCos = 0,
   kSin = 1,

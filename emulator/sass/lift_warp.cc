@@ -12,6 +12,7 @@
 namespace torpor::sass {
 namespace {
 
+// A special register of the machine and its name in PTX.
 struct Special {
   std::uint32_t number;
   std::string_view name;
@@ -29,6 +30,7 @@ constexpr Special kSpecials[] = {
     {0x3c, "%lanemask_ge"},     {0x43, "%smid"},           {kClock, "%clock"},
     {0x51, "%clock_hi"},        {0x52, "%globaltimer_lo"}, {0x53, "%globaltimer_hi"}};
 
+// Moves a special register to `target`. Some registers need a computation in PTX.
 void WriteSpecial(Emitter& to, const Instruction& instruction, const Register& target) {
   const auto number = static_cast<std::uint32_t>(instruction.Bits(72, 8));
   if (number == kZeroNumber) return to.Move(target, Emitter::Number(0));
@@ -49,6 +51,7 @@ struct Barrier {
   std::vector<Value> values;
 };
 
+// Reads the operands of a barrier, which the form places in registers or immediates.
 Barrier BarrierOf(Emitter& to, const Instruction& instruction) {
   const Value number = Emitter::Number(static_cast<std::int64_t>(instruction.Bits(54, 4)));
   const Value count = Emitter::Number(static_cast<std::int64_t>(instruction.Bits(42, 12)));
@@ -74,6 +77,7 @@ Barrier BarrierOf(Emitter& to, const Instruction& instruction) {
 // The result that BAR.RED leaves for B2R.RESULT.
 constexpr std::string_view kBarrierResult = "%barrierresult";
 
+// A barrier that reduces a predicate over its threads; B2R reads the result later.
 void Reduce(Emitter& to, const Instruction& instruction, Barrier barrier) {
   constexpr std::array<std::string_view, 4> kOperators = {"popc.u32", "and.pred", "or.pred", ""};
   const std::string operation(kOperators[instruction.Bits(74, 2)]);
@@ -98,6 +102,7 @@ void LiftS2ur(Emitter& to, const Instruction& instruction) {
   WriteSpecial(to, instruction, instruction.UniformRegisterAt(16));
 }
 
+// Reads special registers of 64 bits, clocks for example, and zeroes.
 void LiftCs2r(Emitter& to, const Instruction& instruction) {
   const Register target = instruction.destination();
   if (!instruction.Bit(80)) return WriteSpecial(to, instruction, target);
@@ -113,10 +118,12 @@ void LiftCs2r(Emitter& to, const Instruction& instruction) {
   }
 }
 
+// Lanes that execute the instruction together must agree on the value.
 void LiftR2ur(Emitter& to, const Instruction& instruction) {
   to.Move(instruction.UniformRegisterAt(16), to.Read(instruction.ThreadRegisterAt(24)));
 }
 
+// Votes on a predicate, with a predicate and a ballot as results.
 void LiftVote(Emitter& to, const Instruction& instruction) {
   constexpr std::array<std::string_view, 4> kKinds = {"all", "any", "uni", ""};
   const Register ballot = instruction.destination();
@@ -136,6 +143,7 @@ void LiftVote(Emitter& to, const Instruction& instruction) {
   to.Emit("vote." + std::string(kind) + ".pred ?, ?, -1", {to.Write(result), predicate});
 }
 
+// Lane and bounds are in registers or immediates, by the form.
 void LiftShfl(Emitter& to, const Instruction& instruction) {
   constexpr std::array<std::string_view, 4> kKinds = {"idx", "up", "down", "bfly"};
   const bool lane_is_register = instruction.form() == 1 || instruction.form() == 2;
@@ -154,6 +162,7 @@ void LiftShfl(Emitter& to, const Instruction& instruction) {
   to.Emit(kind + "?|?, ?, ?, ?", {result, to.Write(valid), source, lane, clamp});
 }
 
+// The lanes with an equal value; .ALL also tells whether all lanes agree.
 void LiftMatch(Emitter& to, const Instruction& instruction) {
   const bool is_any = instruction.Bit(79);
   const bool is_pair = instruction.Bit(73);
@@ -189,6 +198,7 @@ void LiftBar(Emitter& to, const Instruction& instruction) {
   }
 }
 
+// Reads the result of the last BAR.RED.
 void LiftB2r(Emitter& to, const Instruction& instruction) {
   if (instruction.Bits(78, 2) != 1) return to.Unsupported("of a kind that is not known");
   to.Declare(".reg .b32 " + std::string(kBarrierResult) + ";\n");
