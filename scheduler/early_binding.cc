@@ -16,7 +16,7 @@ class EarlyBinding final : public BindingPolicy {
   }
 
   bool MayGrow(const Instance& shard, Bytes bytes, const NodeState& node) const override {
-    // A shard that is on a GPU already can be bound to no other; one that is on none waits.
+    // A shard on a GPU can be bound to that GPU only; a shard on no GPU waits.
     const bool is_on_gpu =
         shard.bound_gpu || !shard.image.copies.empty() || !shard.tenancy.is_idle();
     const Bytes more = shard.bound_gpu ? bytes : shard.image.bytes + bytes;

@@ -17,7 +17,7 @@ constexpr int kHighestPriority = 1'000'000;
 bool IsDuration(Duration duration) { return Duration::zero() <= duration && duration <= kLongest; }
 bool IsTime(TimePoint time) { return TimePoint() <= time && time <= kLast; }
 
-// What an event names that there is not, or says that cannot be.
+// Names the unknown or impossible part of an event.
 class Objection {
  public:
   Objection(const NodeState& node, TimePoint when) : node_(node), when_(when) {}
@@ -91,7 +91,7 @@ class Objection {
   }
 
  private:
-  // One that was granted may come again; its lease has ended, or will.
+  // A granted request may come again: the lease has ended, or will.
   bool MayArrive(const RequestArrived& event) const {
     const auto known = node_.requests.find(event.request);
     if (known == node_.requests.end()) return true;

@@ -4,11 +4,11 @@
 
 #include "scheduler/scheduler.h"
 
-// A scheduler is told only what can be: of what there is, and with numbers whose sums are numbers.
-// For who gets its events from elsewhere, such as a log.
+// Checks events from an untrusted source, such as a log: a scheduler expects known instances,
+// functions and requests, and numbers whose sums do not overflow.
 namespace torpor::scheduler {
 
-// Why a scheduler cannot be told that, in words; empty: it can.
+// Returns what is wrong in words; empty if the scheduler accepts the argument.
 std::string WhatIsWrong(const Options& options);
 std::string WhatIsWrong(const Event& event, TimePoint when, const NodeState& node);
 

@@ -8,8 +8,8 @@
 
 #include "scheduler/scheduler.h"
 
-// The names of events and actions in a log, and of their fields, which `visit(name, field)` gets in
-// their order. One description serves writing and reading.
+// Names of events and actions in a log, and of the fields: VisitFields calls `visit(name, field)`
+// for every field in order. One description serves writing and reading.
 namespace torpor::scheduler {
 
 template <typename T>

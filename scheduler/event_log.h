@@ -7,11 +7,10 @@
 
 #include "scheduler/scheduler.h"
 
-// What a scheduler was told and what it decided, as lines of text; docs/event-log.md. All text is
-// without its newline.
+// Events and decisions of a scheduler as lines of text, without newlines; docs/event-log.md.
 namespace torpor::scheduler {
 
-// The first line: how the scheduler was made.
+// The first line: policy, seed and options of the scheduler.
 struct EventLogHeader {
   std::string policy;  // of SetupNames
   std::uint64_t seed = 0;
@@ -20,14 +19,14 @@ struct EventLogHeader {
 
 std::string Encode(const EventLogHeader& header);
 std::string Encode(const Event& event, TimePoint when);
-// `when`: of the event that led to it.
+// `when`: the time of the event that led to the action.
 std::string Encode(const Action& action, TimePoint when);
 
-// A line, or why it is none: one of both.
+// A decoded line, or an error.
 template <typename Value>
 struct Decoded {
   std::optional<Value> value;
-  std::string error;  // what is wrong, and where in the line
+  std::string error;  // what is wrong, and where in the line; empty with a value
 };
 
 struct LoggedEvent {
@@ -35,11 +34,11 @@ struct LoggedEvent {
   Event event;
 };
 
-// Take only what Encode makes: what they accept is encoded to the same text again.
+// Accept only lines that Encode makes: an accepted line encodes to the same text again.
 Decoded<EventLogHeader> DecodeHeader(std::string_view line);
 Decoded<LoggedEvent> DecodeEvent(std::string_view line);
 
-// Whether the line is an action's, to judge by its beginning.
+// Whether the line begins as an action's line.
 bool IsActionLine(std::string_view line);
 
 }  // namespace torpor::scheduler

@@ -9,32 +9,32 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-// What the scheduler is told and what it tells. All sizes are those of images as they occupy a
-// GPU, that is whole chunks.
+// Events that the scheduler is told, and actions that it answers with. Sizes are bytes of GPU
+// memory as images occupy it: whole chunks.
 namespace torpor::scheduler {
 
-// One growth of an image that waits for its room.
+// A growth of an image, from GrowthWanted to the answer.
 using GrowthId = Id<struct GrowthTag>;
 
-// What an operator registers: has an objective and instances.
+// A function as the operator registers it, with an objective and instances.
 using FunctionId = Id<struct FunctionTag>;
 
-// Who pays for functions.
+// The owner of functions, who has a share of the GPUs' time.
 using TenantId = Id<struct TenantTag>;
 
-// One request that is late costs as many in time as 1/(1 - percentile): with more nines the counts
-// would say nothing any more.
+// A late request costs 1/(1 - percentile) requests in time. With more nines the required request
+// count would carry no information.
 inline constexpr double kMaxPercentile = 0.9999;
 
-// Of tenants: no share is beyond measure, and none so small that it never comes up.
+// Bounds of a tenant's weight. The lower one keeps every tenant's turn within reach.
 inline constexpr double kMinWeight = 0.001;
 inline constexpr double kMaxWeight = 1000;
 
-// GPUs that an instance may hold beside the first.
+// GPUs of an instance beside the lead shard's.
 inline constexpr int kMaxSecondaryShards = 15;
 
-// A function complies while at least `percentile` of its requests are answered within `deadline` of
-// their arrival (section 5.2 of the paper).
+// A function complies while at least `percentile` of the requests are answered within `deadline` of
+// arrival (section 5.2 of the paper).
 struct Objective {
   Duration deadline = Duration::max();
   double percentile = 0.98;  // above 0, at most kMaxPercentile
@@ -44,9 +44,9 @@ struct Objective {
 
 // --- Events -------------------------------------------------------------------------------------
 
-// An executor serves. All of `capacity` is empty. From the GPUs of `sources`, the fastest first,
-// images come faster than from the host. GPUs with the same `pcie_switch` share the way to the
-// host.
+// An executor serves, with `capacity` bytes, all empty. Images come faster from the GPUs in
+// `sources` (fastest first) than from the host. GPUs with the same `pcie_switch` share the link to
+// the host.
 struct ExecutorUp {
   GpuIndex gpu;
   Bytes capacity = 0;
@@ -54,101 +54,100 @@ struct ExecutorUp {
   std::optional<int> pcie_switch{};
 };
 
-// An executor has gone with everything on its GPU: images, swaps, the lease if there was one (no
-// LeaseEnded follows). Requests that were granted on it come again, or RequestGone says what has
-// become of them; others wait on.
+// An executor has gone with everything on the GPU: images, swaps and the lease, for which no
+// LeaseEnded follows. Requests granted there come again (RequestArrived) or end (RequestGone);
+// waiting requests wait on.
 struct ExecutorDown {
   GpuIndex gpu;
 };
 
-// Tenants that wait for GPUs share their time by weight, from kMinWeight to kMaxWeight.
+// Sets a tenant's weight, from kMinWeight to kMaxWeight. Waiting tenants share GPU time by weight.
 struct TenantSet {
   TenantId tenant;
   double weight = 1;
 };
 
-// A function and what it is to reach, before its first instance; or it has changed.
+// Registers a function before the first instance, or changes one.
 struct FunctionSet {
   FunctionId function;
   Objective objective{};
   int priority = 0;             // requests of a higher one go first
-  std::size_t max_waiting = 0;  // further requests are refused; 0: any number
-  TenantId tenant{};            // none: of all functions without one
-  Duration keep_alive{};        // where memory is kept only so long after a request; 0: for ever
+  std::size_t max_waiting = 0;  // more requests are refused; 0: any number
+  TenantId tenant{};            // invalid: the tenant of all functions without an owner
+  Duration keep_alive{};        // how long images stay on GPUs after a request; 0: for ever
 };
 
-// Must come before anything else about the instance. Of one that runs on several GPUs at a time,
-// each further GPU has an image of its own, which is known by an id of its own: a secondary shard.
-// Its image is swapped, grows and shrinks like any other; requests, grants, revokes and ends of
-// leases name the instance only, and are for all of its GPUs.
+// Adds an instance. Precedes every other event about the instance. An instance with several GPUs
+// has a secondary shard for each GPU after the first, with an id and an image of its own. Images of
+// shards are swapped, grow and shrink alone; requests, grants, revokes and ends of leases name the
+// instance and cover all shards.
 struct InstanceAdded {
   InstanceId instance;
   int max_in_flight = 1;  // explicit requests under one lease
   std::vector<InstanceId> secondary_shards{};
-  FunctionId function{};        // none: a function of its own, without an objective
-  bool keeps_replicas = false;  // nothing changes its image: copies on several GPUs stay the same
+  FunctionId function{};        // invalid: a function of its own, without an objective
+  bool keeps_replicas = false;  // no run changes the image: copies on several GPUs stay the same
 };
 
-// A request for an instance, or, where that is none, for any instance of the function. Implicit: a
-// program outside of any request wants a GPU; its lease is revoked as soon as somebody else has use
-// for the GPU.
+// A request for an instance, or for any instance of `function` if `instance` is invalid. Implicit:
+// a program outside of any request wants a GPU. The lease of an implicit request is revoked as soon
+// as a request or another program has use for the GPU.
 struct RequestArrived {
   RequestId request;
   InstanceId instance;
-  TimePoint deadline = TimePoint::max();  // max(): the objective's, from the arrival
+  TimePoint deadline = TimePoint::max();  // max(): the objective's deadline after the arrival
   bool is_implicit = false;
   FunctionId function{};
-  std::optional<TimePoint> arrival{};  // earlier than now: it was granted before and lost its GPU
+  std::optional<TimePoint> arrival{};  // of the first time, if the request lost its GPU since
 };
 
-// How a request has ended. Against its function's objective count those that were answered, in time
-// or not, and as missed those that failed or were lost; of those that were cancelled only what was
-// late already.
+// How a request has ended. Answered requests count against the objective, in time or late; failed
+// and lost requests count as missed; a cancelled request counts as missed if the deadline had
+// passed.
 enum class Ending {
   kAnswered,
-  kFailed,     // its server was down, broke off, or answered with an error of its own
-  kCancelled,  // by its caller
-  kLost,       // with its lease, because the executor has died
+  kFailed,     // the function's server was down, broke off, or answered with an error
+  kCancelled,  // by the caller
+  kLost,       // with the lease, because the executor has died
 };
 
-// The request is over, or is no longer wanted. When the last request of a lease has gone, the lease
-// is revoked. Of an implicit request that was granted nothing is said but its lease's end.
+// The request is over or no longer wanted. A lease is revoked when the last request under it has
+// gone. A granted implicit request has no RequestGone: only the lease's end is told.
 struct RequestGone {
   RequestId request;
   Ending ending = Ending::kCancelled;
 };
 
-// Answers SwapIn. `ok` false: nothing of the image is on the GPU.
+// Answers SwapIn. `ok` false: the GPU holds nothing of the image.
 struct SwapInDone {
   InstanceId instance;
   GpuIndex gpu;
   bool ok = true;
 };
 
-// All of an image is on the GPU, for which execution need not have waited: the links are free
-// again. Nobody waits for it; without it the links count as busy until the lease's first request is
-// over.
+// The last byte of an image has come, perhaps after execution began: the links are free again.
+// Optional: without this event the links count as busy until the lease's first request is over.
 struct ImageArrived {
   InstanceId instance;
   GpuIndex gpu;
 };
 
-// Answers SwapOut, and SwapIn for its source: the GPU holds nothing of the image any more.
+// Answers SwapOut, and SwapIn for the source: the GPU holds nothing of the image any more.
 struct SwapOutDone {
   InstanceId instance;
   GpuIndex gpu;
 };
 
-// Answers WriteBack. `is_clean`: all that the GPU had changed is in the host's image now; else
-// there is more to write back, and the scheduler asks again if there is still nothing better to do.
+// Answers WriteBack. `is_clean`: the host's image has all of the GPU's changes. Otherwise the
+// scheduler asks again while the GPU stays idle.
 struct WriteBackDone {
   InstanceId instance;
   GpuIndex gpu;
   bool is_clean = true;
 };
 
-// The lease has ended, for whatever reason: the GPU is free for another. What is said of requests
-// that were granted under it is as with ExecutorDown.
+// The lease has ended, for whatever reason: the GPU is free. Requests under the lease end or come
+// again as after ExecutorDown.
 struct LeaseEnded {
   InstanceId instance;
 };
@@ -160,34 +159,35 @@ struct GrowthWanted {
   Bytes bytes = 0;
 };
 
-// The image has become smaller, on its GPU too.
+// The image has become smaller by `bytes`, on the GPU too.
 struct ImageShrunk {
   InstanceId instance;
   Bytes bytes = 0;
 };
 
-// An administrator wants the image on that GPU, or on any, before a request comes for it. A hint:
-// requests go first, and it waits until there is room, or can be by evicting what nobody uses;
-// until then nothing is evicted for it. It is forgotten as soon as the image comes there, a request
-// has the instance, or it is refused by RefuseLoad. To come there counts as a use of the image.
+// An administrator's request to bring the image to `gpu`, or to any GPU, before a request needs the
+// image. Requests go first. The load waits until the image has room, or evicting unused images
+// makes enough; nothing is evicted for a load before. The scheduler forgets the load when the image
+// is sent for, when a request has the instance, or with RefuseLoad. Arriving counts as a use of the
+// image.
 struct LoadWanted {
   InstanceId instance;
   std::optional<GpuIndex> gpu;
 };
 
-// An administrator wants the image off all GPUs. Nothing happens to an image that is in use or that
-// is still coming.
+// An administrator's request to evict the image from all GPUs. Ignored for copies in use or coming.
 struct EvictionWanted {
   InstanceId instance;
 };
 
-// A pinned image is evicted only where all others together leave too little room.
+// An administrator's pin. A pinned image is evicted only where evicting all others leaves too
+// little room.
 struct PinChanged {
   InstanceId instance;
   bool is_pinned = false;
 };
 
-// The moment that WakeUp asked for.
+// The time of the last WakeUp has come.
 struct TimePassed {};
 
 using Event =
@@ -197,10 +197,10 @@ using Event =
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 
-// Bring the image to the GPU. Room for it is set aside. With a source: from the image there, once
-// what that GPU changed has been written back; then, or if the swap-in fails, drop the image from
-// the source. Beside SwapInDone that is answered by a SwapOutDone, whichever comes first. Where
-// `keeps_source`, nothing is written back or dropped, and there is no SwapOutDone.
+// Bring the image to `gpu`, where room is set aside. With a source: copy the image from there,
+// after writing back the changes of the source's GPU; then, or if the swap-in fails, drop the image
+// from the source. Answered by SwapInDone and, for the source, by SwapOutDone, in any order.
+// `keeps_source`: nothing is written back or dropped, and no SwapOutDone follows.
 struct SwapIn {
   InstanceId instance;
   GpuIndex gpu;
@@ -210,23 +210,22 @@ struct SwapIn {
 
 enum class SwapOutReason { kMemoryFull, kMove, kRequested, kKeepAliveOver };
 
-// Write back what the GPU changed, then drop the image from it. The instance holds no lease.
+// Write the GPU's changes back, then drop the image. The instance holds no lease.
 struct SwapOut {
   InstanceId instance;
   GpuIndex gpu;
   SwapOutReason reason = SwapOutReason::kMemoryFull;
 };
 
-// Write back some of what the GPU changed; the image stays. The GPU has nothing else to do, but a
-// swap or a grant may follow before this is answered: it waits, so that a part must be small.
+// Write back a part of the GPU's changes and keep the image. The GPU is idle, but a swap or a grant
+// may follow before the answer and waits meanwhile: a part must be small.
 struct WriteBack {
   InstanceId instance;
   GpuIndex gpu;
 };
 
-// The image is resident: the instance has a lease on the GPU until LeaseEnded, and on those of its
-// secondary_shards, in their order. `joins`: the request runs under the lease that the instance
-// already has.
+// The image is resident, and the instance has a lease on `gpu` and on the GPUs of the secondary
+// shards (in their order) until LeaseEnded. `joins`: the request runs under the lease that exists.
 struct Grant {
   RequestId request;
   InstanceId instance;
@@ -235,7 +234,7 @@ struct Grant {
   std::vector<GpuIndex> secondary_gpus;
 };
 
-// The instance shall give its lease back; LeaseEnded says when it has. Once a lease.
+// The instance shall give the lease back; LeaseEnded confirms. Sent once a lease.
 struct Revoke {
   InstanceId instance;
 };
@@ -245,41 +244,41 @@ enum class Refusal {
   kSwapFailed,  // the image could not be brought to the GPU
   kNoRoom,      // nothing is evicted, and no GPU has room
   kQueueFull,   // as many requests wait already as may
-  kTooLate,     // it could no longer be answered within its deadline
+  kTooLate,     // an answer within the deadline is no longer possible
 };
 
-// The request will not run. It is forgotten.
+// The request will not run, and is forgotten.
 struct Refuse {
   RequestId request;
   Refusal reason = Refusal::kTooLarge;
 };
 
-// Room is set aside wherever the image is resident.
+// The image may grow: room is set aside wherever the image is resident.
 struct AllowGrowth {
   GrowthId growth;
 };
 
-// The grown image would fit no GPU of the node, or not the GPU it runs on.
+// The grown image would fit no GPU of the node, or not the GPU that runs the instance.
 struct RefuseGrowth {
   GrowthId growth;
 };
 
 enum class LoadRefusal {
-  kNoGpu,       // the GPU does not serve, or none does
-  kTooFewGpus,  // the instance needs several at a time
-  kTooLarge,    // the image is larger than the GPU, or any
+  kNoGpu,       // the GPU, or every GPU, is down
+  kTooFewGpus,  // fewer GPUs serve than the instance has shards
+  kTooLarge,    // the image is larger than the GPU, or than every GPU
   kNoRoom,      // nothing is evicted, and no GPU has room
-  kInUse,       // a request has it on another GPU
-  kSwapFailed,  // the image could not be brought to the GPU, or that has gone
+  kInUse,       // a request uses the image on another GPU
+  kSwapFailed,  // the image could not be brought to the GPU, or the executor has gone
 };
 
-// The image will not be loaded ahead of its requests. The wish is forgotten.
+// The image will not be loaded ahead of requests. The load is forgotten.
 struct RefuseLoad {
   InstanceId instance;
   LoadRefusal reason = LoadRefusal::kNoGpu;
 };
 
-// Send TimePassed at `when` (or later), whatever else happens until then.
+// Send TimePassed at `when` or later, whatever else happens before.
 struct WakeUp {
   TimePoint when;
 };

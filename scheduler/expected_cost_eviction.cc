@@ -6,9 +6,9 @@
 namespace torpor::scheduler {
 namespace {
 
-// What an image's absence costs a second and byte: how often it is wanted, times what a swap-in
-// takes longer than a run on what is there. The logarithm is compared: use decays exponentially, so
-// that every logarithm falls at the same rate, and the order stays as it is while time passes.
+// Cost of an image's absence per second and byte: rate of use times the extra time of a run that
+// swaps in. Logarithms are compared: use decays exponentially, so every logarithm falls at the same
+// rate and the order holds while time passes.
 class ExpectedCostEviction final : public EvictionPolicy {
  public:
   EvictionRank Rank(const Instance& instance, GpuIndex gpu, const NodeState& node) const override {

@@ -11,14 +11,14 @@
 
 namespace torpor::scheduler {
 
-// Which GPUs an instance may run on, and which of them it gets. Reads the node and changes nothing.
-// Not thread-safe.
+// Chooses GPUs for instances: where an instance may run, and where to run now. Changes nothing in
+// the node. Not thread-safe.
 class GpuChoice {
  public:
-  // A GPU for each shard, in the order in which they were chosen; or none for any.
+  // A GPU for each shard in the order of choice; empty if any shard found no GPU.
   struct Chosen {
     std::vector<std::pair<Instance*, GpuIndex>> gpus;
-    // Nothing was chosen although GPUs are free: the placement prefers to wait for another one.
+    // GPUs are free, but the placement prefers to wait for a better GPU.
     bool is_waiting_better = false;
   };
 
@@ -28,7 +28,7 @@ class GpuChoice {
   // Whether the shard may run on the GPU once that is free.
   bool MayRunOn(const Instance& shard, const Gpu& gpu) const;
   bool MayRunOnAny(const Instance& lead, const std::vector<GpuIndex>& gpus) const;
-  // Whether waiting can help: there is a GPU for each shard, busy or not, that it may run on.
+  // Whether every shard may run on a GPU of its own, busy or not: else waiting is in vain.
   bool MayRunAnywhere(Instance& lead) const;
 
   // GPUs outside of `claimed` that are free, become free, or have an implicit lease.
@@ -37,9 +37,8 @@ class GpuChoice {
   Chosen Choose(Instance& lead, const std::set<GpuIndex>& claimed, TimePoint now);
 
  private:
-  // The order in which shards choose. A shard that is on a GPU already is not driven from it by one
-  // that may go to any; nor, where nothing is evicted, the larger from the only GPU with room by
-  // the smaller.
+  // The order in which shards choose: resident shards before shards that may go anywhere, and
+  // without eviction larger shards before smaller ones, which fit more GPUs.
   std::vector<Instance*> InOrder(Instance& lead) const;
   std::vector<GpuIndex> FreeGpusFor(const Instance& shard, const std::set<GpuIndex>& taken) const;
 

@@ -39,8 +39,8 @@ bool GpuImages::MakeRoom(Gpu& gpu, Bytes bytes) {
 bool GpuImages::Bring(Instance& shard, Gpu& gpu) {
   // Room is made while the image still leaves another GPU.
   const bool has_room = MakeRoom(gpu, shard.image.bytes);
-  // Where the room depends on another instance that waits too, the source is given up: else both
-  // would wait for ever.
+  // If the room depends on another waiting instance, the source is given up: otherwise both would
+  // wait for ever.
   const bool will_have_room = gpu.free_later() >= shard.image.bytes;
   const std::optional<GpuIndex> source = will_have_room ? SourceOf(shard, gpu) : std::nullopt;
   if (!shard.image.keeps_replicas) {
@@ -170,7 +170,7 @@ void GpuImages::Grow(Instance& shard, Bytes bytes) {
 void GpuImages::Shrink(Instance& shard, Bytes bytes) {
   shard.image.bytes -= std::min(shard.image.bytes, bytes);
   for (auto& [gpu, copy] : shard.image.copies) {
-    // What leaves may be as large as it was until it has left.
+    // A leaving copy may keep the old size until gone.
     if (copy.state == Copy::State::kLeaving) continue;
     const Bytes less = std::min(copy.bytes, bytes);
     copy.bytes -= less;
@@ -182,7 +182,7 @@ void GpuImages::Shrink(Instance& shard, Bytes bytes) {
 void GpuImages::OnGranted(Instance& shard) {
   Copy& copy = shard.image.copies.at(shard.tenancy.gpu);
   copy.is_unsaved = !shard.image.keeps_replicas;
-  // What is written back meanwhile is not all that will be changed.
+  // A write-back under way misses the changes of the lease.
   if (std::exchange(copy.is_saving, false)) --node_.gpus.at(shard.tenancy.gpu).saves;
 }
 

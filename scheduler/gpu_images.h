@@ -11,13 +11,13 @@
 namespace torpor::scheduler {
 
 // Images on GPUs: resident, arriving, leaving, and replicas. Keeps every GPU's account of bytes and
-// swaps and its order of eviction, and emits SwapIn, SwapOut and WriteBack. Not thread-safe; all
-// that it is given must outlive it.
+// swaps and order of eviction, and emits SwapIn, SwapOut and WriteBack. Not thread-safe; all
+// arguments must outlive the object.
 class GpuImages {
  public:
   struct Options {
-    bool evicts = true;            // whether room is made by evicting others
-    bool swaps_from_peers = true;  // whether images come from other GPUs where they may
+    bool evicts = true;            // whether room is made by evicting
+    bool swaps_from_peers = true;  // whether images come from other GPUs
   };
 
   GpuImages(NodeState& node, const EvictionPolicy& eviction, BindingPolicy& binding,
@@ -25,15 +25,15 @@ class GpuImages {
 
   bool evicts() const { return options_.evicts; }
 
-  // Returns true if `bytes` are free now. Else evicts until they will be once all that leaves has
-  // left, or nothing evictable is there.
+  // Returns true if `bytes` are free now. Otherwise evicts until `bytes` will be free once all
+  // leaving copies have left, or until nothing evictable remains.
   bool MakeRoom(Gpu& gpu, Bytes bytes);
-  // Takes the next step to bring an image to `gpu` that is not on its way there: evicts, has it
-  // leave other GPUs, or begins the swap-in. Returns whether the swap-in has begun.
+  // Takes the next step to bring an image, absent from `gpu`, there: evicts, drops the image from
+  // other GPUs, or begins the swap-in. Returns whether the swap-in has begun.
   bool Bring(Instance& shard, Gpu& gpu);
-  // Begins to bring the image from the host, where there is room and no copy of it.
+  // Begins the swap-in from the host. The GPU must have room and no copy of the image.
   void SwapIn(Instance& shard, Gpu& gpu);
-  // Begins the eviction of a present copy that no lease and no other copy needs.
+  // Begins the eviction of a present copy without lease and readers.
   void SwapOut(Instance& shard, GpuIndex gpu, SwapOutReason reason);
   // SwapOut for every copy of an idle instance that may go.
   void SwapOutAll(Instance& lead, SwapOutReason reason);
@@ -43,18 +43,18 @@ class GpuImages {
   // The GPU holds nothing of the image any more.
   void Drop(Instance& shard, GpuIndex gpu);
 
-  // Accounts for an image that has become larger or smaller, on the GPUs that it stays on too.
+  // Accounts for a grown or shrunk image, on the node and on GPUs where the image stays.
   void Grow(Instance& shard, Bytes bytes);
   void Shrink(Instance& shard, Bytes bytes);
 
-  // The shard's copy on its tenancy's GPU may be changed from now on.
+  // A lease may change the copy on the tenancy's GPU from now on.
   void OnGranted(Instance& shard);
-  // Writes back a part of the image that is first in the GPU's `unsaved` order, which must not be
-  // empty; and its answer.
+  // Writes back a part of the first image of the GPU's `unsaved`, which must not be empty; and the
+  // answer.
   void WriteBackFirst(Gpu& gpu);
   void OnWrittenBack(Instance& shard, GpuIndex gpu, bool is_clean);
 
-  // To be called when what the eviction order depends on has changed: phase, pin, use, run times.
+  // To be called after a change of phase, pin, use or run times, on which eviction order depends.
   void Rank(Instance& shard);
 
  private:

@@ -38,8 +38,7 @@ bool Growths::Try(const GrowthWanted& growth) {
     if (is_needed && !images_.MakeRoom(gpu, growth.bytes)) {
       return images_.evicts() ? false : refuse();
     }
-    // A copy that nobody runs on or has pinned is not worth another's eviction: it comes back when
-    // it is needed.
+    // An idle, unpinned copy is not worth an eviction: the image comes back when needed.
     if (!is_needed && gpu.free_bytes() < growth.bytes) {
       if (copy.state == Copy::State::kComing || copy.readers > 0) return false;
       images_.SwapOut(shard, id, SwapOutReason::kMemoryFull);

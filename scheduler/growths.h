@@ -19,14 +19,14 @@ class Growths {
           Outbox& outbox);
 
   void Add(const GrowthWanted& growth) { waiting_.push_back(growth); }
-  // Answers those that can be answered now, the oldest first, and evicts for the others.
+  // Answers growths that have room, the oldest first, and evicts for the rest.
   void Retry();
 
  private:
   // Returns whether the growth was answered.
   bool Try(const GrowthWanted& growth);
   bool IsTooLarge(const Instance& shard, Bytes bytes) const;
-  // Whether a copy's growth is worth the eviction of others: a tenant's, or a pinned one that fits.
+  // Whether growing a copy is worth evictions: a tenant's copy, or a pinned one that fits.
   bool IsNeeded(const Instance& shard, GpuIndex gpu, Bytes bytes) const;
 
   NodeState& node_;

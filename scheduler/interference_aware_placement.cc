@@ -9,8 +9,7 @@ namespace {
 
 class InterferenceAwarePlacement final : public PlacementPolicy {
  public:
-  // Where the paper takes any of several GPUs that are alike, the one that has been free for
-  // longest has its turn.
+  // Among equal GPUs, of which the paper takes any, the GPU free for longest.
   std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
                                  const NodeState& node, TimePoint) override {
     if (const std::optional<GpuIndex> gpu = WhereItIs(instance, candidates, node)) return gpu;
@@ -19,7 +18,7 @@ class InterferenceAwarePlacement final : public PlacementPolicy {
   }
 
  private:
-  // The candidate with the least key; of several with the same the one that is free for longest.
+  // The candidate with the least key; among equal keys the GPU free for longest.
   template <typename Key, typename KeyOf>
   static std::optional<std::pair<Key, GpuIndex>> Least(const std::vector<GpuIndex>& candidates,
                                                        const NodeState& node, const KeyOf& key_of) {

@@ -15,9 +15,9 @@ class KeepAlives {
  public:
   KeepAlives(NodeState& node, GpuImages& images, Outbox& outbox);
 
-  // Starts the instance's keep-alive at its last use; ends it where the function has none.
+  // Starts the instance's keep-alive at the last use, or drops it if the function has none.
   void Note(const Instance& lead);
-  // Evicts what is due, unless it is in use, wanted or pinned, and asks to be woken for the next.
+  // Evicts due images unless in use, wanted or pinned, and asks for a WakeUp at the next end.
   void End();
 
  private:

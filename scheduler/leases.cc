@@ -92,7 +92,7 @@ void Leases::Grant(Instance& lead) {
 
 void Leases::End(Instance& lead) {
   for (const RequestId request : lead.tenancy.requests) {
-    // Nobody says what becomes of an implicit request.
+    // No RequestGone follows for an implicit request.
     if (lead.tenancy.is_implicit) {
       node_.requests.erase(request);
     } else {

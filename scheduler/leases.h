@@ -12,13 +12,13 @@
 
 namespace torpor::scheduler {
 
-// Tenancies of instances, from the choice of their GPUs to the end of the lease there. Emits Grant
-// and Revoke. Not thread-safe; all that it is given must outlive it.
+// Tenancies of instances, from the choice of GPUs to the end of the lease. Emits Grant and Revoke.
+// Not thread-safe; all arguments must outlive the object.
 class Leases {
  public:
   struct Options {
-    // How long an implicit lease lasts at least while a request, or another program that wants an
-    // implicit lease, waits for its GPU.
+    // Least time of an implicit lease while a request, or a program that wants an implicit lease,
+    // waits for the GPU.
     Duration implicit_quantum_for_request{};
     Duration implicit_quantum{};
   };
@@ -26,27 +26,26 @@ class Leases {
   Leases(NodeState& node, QueuePolicy& policy, RequestQueue& queue, GpuImages& images,
          KeepAlives& keep_alives, Options options, Outbox& outbox);
 
-  // Makes an idle instance with a waiting request the tenant of the GPUs chosen for its shards,
-  // which are free, and brings its images there.
+  // Makes an idle instance with a waiting request the tenant of the chosen, free GPUs, and brings
+  // the images there.
   void Begin(Instance& lead, const GpuChoice::Chosen& chosen);
-  // Takes all tenants that wait for their images as near to their leases as they get now.
+  // Takes the next step of every tenant that waits for images: bring, grant, or end.
   void Advance();
-  // The lease, or a tenancy that did not get as far, is over: frees the GPUs. Requests under the
-  // lease count as lost until they are said to be over or come again.
+  // Ends a lease, or a tenancy before the grant, and frees the GPUs. Requests under the lease are
+  // lost until RequestGone or another RequestArrived.
   void End(Instance& lead);
   // Emits Revoke, once a lease.
   void Revoke(Instance& lead);
 
-  // Lets waiting requests run under leases that their instances have, or ends implicit leases for
+  // Grants waiting requests under leases that the instances hold, or revokes implicit leases for
   // them.
   void ServeTenants();
-  // Takes a granted request out of its lease, if that has not ended, and forgets it. The lease is
-  // revoked with its last request.
+  // Forgets a granted request. The lease, if still held, is revoked with the last request.
   void TakeBack(RequestId request);
-  // Learns from a request that was answered under the instance's lease.
+  // Learns the run time of a request answered under the instance's lease.
   void LearnRunTime(const Instance& lead);
-  // Whether the lease is implicit and old enough to be ended for `request`. Asks to be woken when
-  // it will be.
+  // Whether the holder's lease is implicit and old enough to be revoked for `request`. Asks for a
+  // WakeUp at the time when the lease will be.
   bool MayRevoke(const Request& request, const Instance& holder);
 
  private:

@@ -11,7 +11,7 @@ class LookAheadPlacement final : public PlacementPolicy {
  public:
   std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
                                  const NodeState& node, TimePoint now) override {
-    // While little is known all may cost the same: then it stays where it is.
+    // While little is known all GPUs may cost the same: then the image stays.
     std::optional<std::tuple<double, bool, TimePoint, GpuIndex>> least;
     for (const GpuIndex id : candidates) {
       const Gpu& gpu = node.gpus.at(id);
@@ -26,11 +26,11 @@ class LookAheadPlacement final : public PlacementPolicy {
   }
 
  private:
-  // Of bringing back what is evicted, which may not be wanted again: this share of its transfer.
+  // Cost of an eviction as a share of the transfer that brings the image back, perhaps never.
   static constexpr double kEvictionShare = 0.25;
-  // A second in which a request waits, but no GPU or link is held.
+  // Cost of a second of waiting, with no GPU or link held.
   static constexpr double kCostOfWaitingSecond = 0.2;
-  // For the whole image at the rate of a PCIe 3 link, until its transfer has been seen.
+  // Rate of a PCIe 3 link, assumed until a transfer of the image has been seen.
   static constexpr double kUnknownBytesPerSecond = 12e9;
 
   static double CostOn(const Gpu& gpu, const Instance& instance, const NodeState& node,
@@ -45,7 +45,7 @@ class LookAheadPlacement final : public PlacementPolicy {
         std::any_of(gpu.sources.begin(), gpu.sources.end(),
                     [&](GpuIndex source) { return instance.image.is_present_on(source); });
     if (is_from_peer) return ToSeconds(times.expected(ImageSource::kPeer)) + eviction;
-    // Those that share the way wait for each other.
+    // Transfers behind one switch slow each other down: both lose the shared time.
     return ToSeconds(times.expected(ImageSource::kHost)) + eviction +
            2 * SharedTime(gpu, transfer, node, now);
   }
@@ -56,14 +56,14 @@ class LookAheadPlacement final : public PlacementPolicy {
                 : static_cast<double>(instance.image.bytes) / kUnknownBytesPerSecond;
   }
 
-  // Of the image, what others have to leave for.
+  // Share of the image for which other images must leave.
   static double EvictedShare(const Gpu& gpu, const Instance& instance) {
     if (gpu.free_bytes() >= instance.image.bytes) return 0;
     return static_cast<double>(instance.image.bytes - gpu.free_bytes()) /
            static_cast<double>(instance.image.bytes);
   }
 
-  // For how long a transfer shares its PCIe switch with those of neighbours.
+  // Seconds for which a transfer shares the PCIe switch with neighbours' transfers.
   static double SharedTime(const Gpu& gpu, double transfer, const NodeState& node, TimePoint now) {
     double shared = 0;
     for (const auto& [id, neighbour] : node.gpus) {
@@ -76,8 +76,8 @@ class LookAheadPlacement final : public PlacementPolicy {
     return shared;
   }
 
-  // For the first of the busy GPUs with the image that is free again. Nothing where that would use
-  // up half of the time that is left until the latest start.
+  // Cost of waiting for the first busy GPU with the image to become free. Returns nullopt if the
+  // wait would use up half of the time until the latest start.
   static std::optional<double> CostOfWaiting(const Instance& instance, const NodeState& node,
                                              TimePoint now) {
     if (instance.waiting.empty() || node.FirstOf(instance).deadline == TimePoint::max()) return {};
@@ -94,7 +94,7 @@ class LookAheadPlacement final : public PlacementPolicy {
     return least;
   }
 
-  // Of what runs on the GPU. Nothing where that is not known, or the run has taken longer already.
+  // Seconds left of the GPU's current run. Returns nullopt if unknown, or if the run is overdue.
   static std::optional<double> RestOfRun(const Gpu& gpu, const NodeState& node, TimePoint now) {
     if (!gpu.is_up || !gpu.tenant) return std::nullopt;
     const Instance& tenant = node.instances.at(node.instances.at(gpu.tenant).lead);

@@ -19,12 +19,13 @@
 #include "scheduler/recent_median.h"
 #include "scheduler/recent_outcomes.h"
 
-// The scheduler's picture of the node, which its policies read. What is iterated is ordered, and
-// hash maps are only looked up in: the same events must lead to the same decisions.
+// The scheduler's picture of the node, which the policies read. Iterated containers are ordered,
+// and hash maps serve look-ups only: the same events must lead to the same decisions. Written by
+// the scheduler's parts, on the scheduler's thread.
 namespace torpor::scheduler {
 
-// Order of arrival; a request that comes again keeps the time of its first arrival. Those that
-// step aside because they are late come after all others.
+// A request's place in the order of arrival. A request that comes again keeps the time of the first
+// arrival. Late requests that step aside come after all others.
 struct Turn {
   bool is_late = false;
   TimePoint arrival;
@@ -40,21 +41,21 @@ struct Request {
   Turn turn;
   TimePoint deadline;
   bool is_implicit = false;
-  bool is_for_any = false;  // any other instance of the function may serve it as well
-  bool is_lost = false;     // its lease has ended under it: it neither waits nor is in flight
+  bool is_for_any = false;  // any instance of the function may serve the request
+  bool is_lost = false;     // the lease has ended: the request neither waits nor is in flight
 };
 
-// Where an image came from for the lease that runs on it.
+// Where the image of a tenancy came from.
 enum class ImageSource { kResident, kPeer, kHost };
 
-// What requests of a function have taken, from the start of the swap, if one was needed, to the
-// answer.
+// How long a function's requests have taken, from the start of the swap-in (or from the grant) to
+// the answer: medians of the last runs.
 struct RunTimes {
   std::array<RecentMedian, 3> by_source;  // an ImageSource
-  RecentMedian transfer;                  // of the image from the host, which goes on while it runs
+  RecentMedian transfer;                  // of the image from the host, beside the run
 
-  // Whether swapping slows it down visibly (section 5.3). One that is not known is taken to be:
-  // nobody's neighbour is disturbed by a mistake.
+  // Whether swapping slows a run down visibly (section 5.3). True while unknown: then no neighbour
+  // is disturbed by mistake.
   bool is_heavy() const {
     const std::optional<Duration> resident = of(ImageSource::kResident).value();
     const std::optional<Duration> from_host = of(ImageSource::kHost).value();
@@ -64,7 +65,8 @@ struct RunTimes {
     return by_source[static_cast<std::size_t>(source)];
   }
   RecentMedian& of(ImageSource source) { return by_source[static_cast<std::size_t>(source)]; }
-  // With an image from there, or else from anywhere; 0 while nothing is known.
+  // The time of a run with an image from `source`; of any known run where none is known from there;
+  // 0 while no run is known.
   Duration expected(ImageSource source) const {
     if (of(source).value()) return *of(source).value();
     for (const RecentMedian& time : by_source) {
@@ -87,14 +89,14 @@ struct Function {
   Duration keep_alive{};
   std::vector<InstanceId> instances;
   std::size_t waiting = 0;  // explicit requests
-  // Of its requests that are over, and of them those that were answered within their deadlines.
+  // Explicit requests that are over, and among them the requests answered within the deadline.
   std::uint64_t finished = 0;
   std::uint64_t in_time = 0;
   RecentOutcomes recent;  // under this objective
   RunTimes run_times;
 
-  // How many requests in time it needs in a row to comply (section 5.2) if what is recent counts;
-  // negative: it has that many to spare.
+  // Required request count (section 5.2): requests in time in a row until the function complies, by
+  // recent outcomes. Negative: late requests that the function can afford.
   double required_count() const {
     const double p = objective.percentile;
     return (p * static_cast<double>(recent.finished()) - static_cast<double>(recent.in_time())) /
@@ -102,9 +104,10 @@ struct Function {
   }
 };
 
+// A use counts 1/e as much after this time.
 inline constexpr Duration kUseDecay = std::chrono::minutes(5);
 
-// What is evicted first: the least. A pinned image only if nothing else is left.
+// The least is evicted first. Pinned images come last.
 struct EvictionRank {
   bool is_pinned = false;
   int group = 0;
@@ -125,14 +128,14 @@ struct Copy {
   bool is_unsaved = false;   // a lease may have changed it since the last write-back
   bool is_saving = false;    // WriteBack is under way
   bool is_for_load = false;  // comes on an administrator's request
-  // While coming: the GPU that it comes from and that keeps its own copy.
+  // While coming: the GPU that sends the image and keeps a copy. Unset for other sources.
   std::optional<GpuIndex> source{};
-  int readers = 0;                               // copies for which this one is the source
+  int readers = 0;                               // copies that come from this copy
   std::optional<EvictionRank> evictable_rank{};  // in Gpu::evictable, while it is there
   std::optional<EvictionRank> unsaved_rank{};    // in Gpu::unsaved
 };
 
-// A shard's GPU memory: its size, its copies on GPUs and how much it is used.
+// A shard's GPU memory: size, copies on GPUs, and use.
 struct Image {
   Bytes bytes = 0;
   bool keeps_replicas = false;  // no run changes it: copies on several GPUs stay the same
@@ -149,7 +152,7 @@ struct Image {
   void NoteUse(TimePoint now);
 };
 
-// What keeps, or kept, an instance in the queue. Read by whoever explains a request afterwards.
+// Why an instance waits, or waited, in the queue. Read to explain requests afterwards.
 struct Wait {
   TimePoint since{};  // when the instance joined the queue
   // Waiting by choice: a GPU was free, but the placement preferred a busy one with the image. How
@@ -164,19 +167,19 @@ struct Wait {
   }
 };
 
-// Idle; a tenant whose images come; a tenant with a lease; a tenant asked to give its lease back.
+// Idle; a tenant whose images come; a tenant with a lease; a tenant asked to give the lease back.
 enum class Phase { kIdle, kPlacing, kLeased, kRevoked };
 
 // The time for which a shard has a GPU to itself: while its image comes, while its instance holds
-// the lease, and until the lease has ended. Phase and GPU are each shard's own; the rest is the
-// lead shard's, for the lease as a whole.
+// the lease, and until the lease has ended. Every shard has a phase and a GPU; the other fields are
+// used in the lead shard only, for the lease as a whole.
 struct Tenancy {
   Phase phase = Phase::kIdle;
   GpuIndex gpu;  // valid unless idle
   bool is_implicit = false;
   ImageSource image_source = ImageSource::kResident;
-  // When the run began whose time is to be learned: with the swap-in, or with the grant. Unset
-  // where the time would say nothing.
+  // When the run began whose time is to be learned: with the swap-in, or with the grant. Unset if
+  // the time would teach nothing, as with requests that joined.
   std::optional<TimePoint> run_since;
   TimePoint granted_at{};
   std::set<RequestId> requests;  // granted under this lease and not over
@@ -184,22 +187,23 @@ struct Tenancy {
   bool is_idle() const { return phase == Phase::kIdle; }
 };
 
-// One shard. An instance with several GPUs has a lead shard, whose id is the instance's, and
-// secondary ones; requests wait for the lead shard.
+// A shard: one device's share of an instance. An instance with several GPUs has a lead shard, whose
+// id is the instance's, and secondary shards. Requests wait for the lead shard.
 struct Instance {
   InstanceId id;
   FunctionId function;
-  InstanceId lead;  // of this shard's instance; its own id if it is the lead shard
+  InstanceId lead;                           // the lead shard of the instance, perhaps this shard
   std::vector<InstanceId> secondary_shards;  // of a lead shard
   int max_in_flight = 1;                     // explicit requests under one lease
-  std::optional<GpuIndex> bound_gpu;         // where its binding sends it; see BindingPolicy
+  std::optional<GpuIndex> bound_gpu;         // the only GPU, if bound; see BindingPolicy
   Image image;
   Tenancy tenancy;
   std::map<Turn, RequestId> waiting;
   std::optional<Turn> queued_as;  // turn of the first request, while the instance is in the queue
-  Wait wait;                      // this one, or the one before the last tenancy
+  Wait wait;                      // now, or before the last tenancy
 
-  // Whether the instance has this shard only. Images of the others never come from another GPU.
+  // Whether the instance has this shard only. Images of shared instances never come from other
+  // GPUs.
   bool is_alone() const { return lead == id && secondary_shards.empty(); }
 };
 
@@ -209,25 +213,25 @@ using EvictionOrder = absl::btree_set<std::pair<EvictionRank, InstanceId>>;
 struct Gpu {
   GpuIndex id;
   bool is_up = false;
-  Bytes capacity = 0;             // also while it is down: it comes back with the same
-  Bytes used = 0;                 // by all copies, those that come and leave included
-  Bytes leaving = 0;              // of them by those that leave
-  InstanceId tenant;              // may be a secondary shard
-  TimePoint free_since{};         // while there is none
-  InstanceId loading;             // whose image comes from the host
-  TimePoint loading_since{};      // while there is one
+  Bytes capacity = 0;             // kept while the GPU is down
+  Bytes used = 0;                 // by all copies, coming and leaving ones included
+  Bytes leaving = 0;              // the part of `used` by leaving copies
+  InstanceId tenant;              // the shard whose tenancy this is; invalid: the GPU is free
+  TimePoint free_since{};         // valid without a tenant
+  InstanceId loading;             // the shard whose image comes from the host; invalid: none
+  TimePoint loading_since{};      // valid while loading
   std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
   std::optional<int> pcie_switch;
   int swaps = 0;  // copies that come or leave
   int saves = 0;  // copies that are written back
   EvictionOrder evictable;
-  EvictionOrder unsaved;  // of them, what is to be written back
-  // Since when it has nothing to do: no tenant, no swap, nobody who waits and could have it. Kept
-  // only where images are to be written back then.
+  EvictionOrder unsaved;  // the evictable images with changes to write back
+  // Since when the GPU has had no tenant, no swap and no waiting instance that fits. Kept only if
+  // idle GPUs write back.
   std::optional<TimePoint> idle_since;
 
   Bytes free_bytes() const { return capacity - used; }
-  // Once all that leaves has left.
+  // Free bytes once every leaving copy has left.
   Bytes free_later() const { return free_bytes() + leaving; }
 };
 
@@ -236,7 +240,7 @@ struct NodeState {
   std::unordered_map<FunctionId, Function> functions;
   std::unordered_map<TenantId, Tenant> tenants;
   std::unordered_map<InstanceId, Instance> instances;
-  std::unordered_map<RequestId, Request> requests;  // that wait, are in flight, or were lost
+  std::unordered_map<RequestId, Request> requests;  // waiting, in flight, or lost
 
   const Function& FunctionOf(const Instance& instance) const {
     return functions.at(instance.function);
@@ -245,7 +249,7 @@ struct NodeState {
     const auto found = tenants.find(tenant);
     return found == tenants.end() ? 1 : found->second.weight;
   }
-  // What a run of the instance takes if it begins now.
+  // Expected time of a run that begins now.
   Duration ExpectedRun(const Instance& instance) const {
     return FunctionOf(instance).run_times.expected(
         instance.image.is_present() ? ImageSource::kResident : ImageSource::kHost);
@@ -267,7 +271,7 @@ struct NodeState {
   Bytes LargestCapacity() const;
   // Whether a shard is larger than any GPU. False before the first GPU has served.
   bool IsTooLarge(const Instance& lead) const;
-  // The request that is served next. There must be one.
+  // The instance's next request. The instance must have a waiting one.
   const Request& FirstOf(const Instance& instance) const {
     return requests.at(instance.waiting.begin()->second);
   }

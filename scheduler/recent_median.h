@@ -8,7 +8,7 @@
 
 namespace torpor::scheduler {
 
-// The median of the last few durations: one that was disturbed by others does not show.
+// The median of the last few durations: a single disturbed run does not show.
 class RecentMedian {
  public:
   void Add(Duration duration);

@@ -7,11 +7,11 @@
 
 namespace torpor::scheduler {
 
-// What came of a log's replay: a scheduler that is made as the log's was gets its events at their
-// times, and its actions are compared with those of the log, byte for byte. It ends at the first
-// thing that is not as it should be.
+// Result of a log's replay. A scheduler with the log's policy, seed and options gets the log's
+// events at their times, and the actions are compared with the log's, byte for byte. The replay
+// ends at the first difference or error.
 struct ReplayOutcome {
-  // What stands in the log, and what should. Empty: nothing, as at the log's end.
+  // The log's line and the expected one. Empty: no line, as at the end of the log.
   struct Difference {
     std::uint64_t line = 0;  // counted from 1
     std::string logged;
@@ -19,9 +19,9 @@ struct ReplayOutcome {
   };
 
   std::uint64_t events = 0;
-  std::uint64_t actions = 0;  // those that were as logged
+  std::uint64_t actions = 0;  // as logged
   std::optional<Difference> difference;
-  std::string error;  // why the log cannot be read on, and in which line; empty: it can
+  std::string error;  // an unreadable line: number and reason; empty if all were read
 
   bool is_same() const { return !difference && error.empty(); }
 };

@@ -15,52 +15,51 @@
 
 namespace torpor::scheduler {
 
-// Requests that wait for GPUs. Keeps the queue policy in step with them: an instance stands in the
-// queue while it is idle, has a request and is not cold, by the turn of its first request. Counts
-// what becomes of requests against their functions' objectives. Not thread-safe; all that it is
-// given must outlive it.
+// Requests that wait for GPUs. Keeps the queue policy in step: an instance stands in the queue
+// while idle, with a request and not cold, by the turn of the first request. Counts outcomes of
+// requests against the functions' objectives. Not thread-safe; all arguments must outlive the
+// queue.
 class RequestQueue {
  public:
   RequestQueue(NodeState& node, QueuePolicy& policy, const BindingPolicy& binding, TooLate too_late,
                Outbox& outbox);
 
-  // A new request, or one that comes again. Its instance must be known.
+  // Adds a new or returning request of a known instance.
   void Add(const Request& request);
-  // Takes a waiting request out of its instance; the node's record of the request stays.
+  // Takes a waiting request out of the instance; the node's record of the request stays.
   void Remove(const Request& request);
   // Emits Refuse for a waiting request, counts it as missed and forgets it.
   void Refuse(RequestId request, Refusal reason);
   void RefuseAll(Instance& lead, Refusal reason);
-  // Applies the node's `too_late` to the instance's first request if that can no longer be answered
-  // in time. Returns whether anything was done: the queue's order may be another one then.
+  // Applies `too_late` to the instance's first request if an answer in time is no longer possible.
+  // Returns whether anything was done: the order of the queue may have changed.
   bool StepAside(Instance& lead);
-  // Lets an idle instance serve a request that waits for another instance of its function.
+  // Moves a request that any instance may serve from the function's busiest instance to `lead`.
   void TakeFromSibling(Instance& lead);
 
-  // To be called when the instance's phase has changed, or where its image is present.
+  // To be called after a change of the instance's phase or of the image's copies.
   void Update(Instance& lead);
-  // To be called when a waiting instance's image is in other places, or other run times are known.
+  // To be called after a change of the image's copies or of known run times.
   void Reorder(const Instance& instance);
   void Reorder(const Function& function);
-  // Binds the instance, which may stand in the queue, to `gpu` or to none.
+  // Binds the instance to `gpu`, or unbinds it.
   void Bind(Instance& instance, std::optional<GpuIndex> gpu);
-  // Changes the function while none of its instances is in the queue.
+  // Calls `change` while no instance of the function is in the queue.
   void Change(Function& function, const std::function<void()>& change);
 
   // Counts an explicit request that is over.
   void Count(const Request& request, bool in_time);
-  // Stops counting outcomes that are older than kOutcomeWindow.
+  // Drops outcomes older than kOutcomeWindow.
   void ForgetOutcomes();
 
   // As QueuePolicy::First.
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>& open = {});
-  // Whether a request of `lead`, which holds a lease, is to be served before all in the queue.
+  // Whether `lead`, which holds a lease, is to be served before all in the queue.
   bool IsBeforeAll(const Instance& lead);
 
   std::size_t size() const { return queued_; }      // instances in the queue
   std::size_t waiting() const { return waiting_; }  // explicit requests, in the queue or not
-  // Instances with a request that waits for their image to come. Whoever brings the images removes
-  // from it those that need nothing any more.
+  // Instances whose requests wait for the image to come. ColdStarts removes instances when done.
   std::set<InstanceId>& cold() { return cold_; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 using Count = std::int64_t;
 constexpr double kCountUnit = 1e6;
 
-// Of far more than any function has requests; sums of a hundred thousand do not overflow.
+// Far more than any function has requests; sums over a hundred thousand functions do not overflow.
 constexpr double kMaxRequired = 1e7;
 
 Count RequiredCount(const Function& function) {
@@ -22,13 +22,13 @@ Count RequiredCount(const Function& function) {
   return std::llround(count * kCountUnit);
 }
 
-// The functions in the ascending order of their counts, cut in two: above the first whose counts,
-// as far as they are positive, sum up to at most alpha of the sum of all. Those that are not
-// positive are always below. Changes of counts move the cut by few steps.
+// Functions in ascending order of required counts, cut in two: the positive counts below the cut
+// sum up to at most alpha of the sum of all positive counts. Functions with other counts are always
+// below. Changes of counts move the cut by few steps.
 class CutSequence {
  public:
   using Key = std::pair<Count, FunctionId>;
-  // The last positive one below, if there is any.
+  // The last positive key below; nullopt if every positive key is above.
   using Cut = std::optional<Key>;
 
   void Insert(const Key& key) {
@@ -46,7 +46,7 @@ class CutSequence {
     keys_.erase(key);
   }
 
-  // Moves the cut to where it belongs. Calls `on_crossing(key)` for all that it passes.
+  // Moves the cut into place for `alpha`. Calls `on_crossing(key)` for every key passed.
   template <typename OnCrossing>
   void Recut(double alpha, const OnCrossing& on_crossing) {
     if (is_cut_ && alpha == alpha_) return;
@@ -75,19 +75,19 @@ class CutSequence {
  private:
   absl::btree_set<Key> keys_;
   Cut cut_;
-  bool is_cut_ = true;  // where it belongs with alpha_
+  bool is_cut_ = true;  // the cut is in place for alpha_
   double alpha_ = 0;
   Count total_ = 0;
   Count below_ = 0;
 };
 
-// Algorithm 2: alpha follows the ratio of compliant functions from period to period. Of all the
-// node's: where they stand in several queues, few in one of them would throw it to and fro.
+// Algorithm 2: alpha follows the ratio of compliant functions from period to period, over all the
+// node's functions. Followed queue by queue, a few functions would throw alpha to and fro.
 class AdaptiveAlpha {
  public:
   explicit AdaptiveAlpha(const RrcOptions& options) : options_(options), alpha_(options.alpha) {}
 
-  // One function's requests of one period.
+  // Requests of a function in a period.
   struct Record {
     std::int64_t period = -1;
     std::uint64_t finished = 0;
@@ -139,7 +139,7 @@ class AdaptiveAlpha {
   std::int64_t period_ = 0;
   TimePoint period_end_{};
   int functions_ = 0;  // with requests in this period
-  int compliant_ = 0;  // of them
+  int compliant_ = 0;  // among `functions_`
   std::optional<double> last_ratio_;
 };
 
@@ -166,7 +166,7 @@ class RrcQueue final : public QueuePolicy {
 
   std::vector<InstanceId> First(std::size_t count, const std::vector<GpuIndex>&, const NodeState&,
                                 TimePoint) override {
-    // Alpha may have changed by another queue's outcomes.
+    // Outcomes in another queue may have changed alpha.
     Recut();
     std::vector<InstanceId> first;
     for (const Group* const group : {&high_, &low_, &late_}) {
@@ -223,7 +223,7 @@ class RrcQueue final : public QueuePolicy {
   }
 
  private:
-  // Where an instance stands in its group, the least first.
+  // An instance's place in a group, the least first.
   struct Place {
     Count order = 0;
     Turn turn;
@@ -257,13 +257,13 @@ class RrcQueue final : public QueuePolicy {
     return is_high ? high_ : low_;
   }
 
-  // In the high group those come first that need most, in the low one those that need least.
+  // The largest count goes first in the high group, the smallest in the low group.
   static Place PlaceOf(const Entry& entry, InstanceId instance, Turn turn) {
     const Count count = entry.key.first;
     return {entry.is_high ? -count : count, turn, instance};
   }
 
-  // Brings the places of those that wait in step with the entry, which has changed.
+  // Moves the waiting instances of a changed entry to their new places.
   void Relocate(Entry& entry, bool was_high) {
     for (Place& waiting : entry.waiting) {
       GroupOf(was_high, waiting.turn).erase(waiting);
@@ -280,7 +280,7 @@ class RrcQueue final : public QueuePolicy {
     });
   }
 
-  const std::shared_ptr<AdaptiveAlpha> alpha_;  // other queues' too
+  const std::shared_ptr<AdaptiveAlpha> alpha_;  // shared with other queues
   CutSequence sequence_;
   std::unordered_map<FunctionId, Entry> entries_;
   Group high_;

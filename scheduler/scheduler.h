@@ -20,39 +20,40 @@
 namespace torpor::scheduler {
 
 struct Options {
-  // How long an implicit lease lasts at least while somebody waits for its GPU: a request, or
-  // another program that wants an implicit lease. Else two would swap their images at every call.
+  // How long an implicit lease lasts at least while a request, or another program that wants an
+  // implicit lease, waits for the GPU. Without a quantum two programs would swap at every call.
   Duration implicit_quantum_for_request{std::chrono::milliseconds(5)};
   Duration implicit_quantum{std::chrono::milliseconds(100)};
-  // How long a GPU must have had nothing to do before its images are written back; 0: never.
+  // How long a GPU must be idle before images there are written back; 0: never.
   Duration idle_write_back{};
-  // Whether room is made by evicting others. Else requests are refused where there is none.
+  // Whether room is made by evicting. Without eviction, requests without room are refused.
   bool evicts = true;
-  // Whether images come from other GPUs where they may.
+  // Whether images come from other GPUs over NVLinks.
   bool swaps_from_peers = true;
   TooLate too_late = TooLate::kServe;
   std::size_t max_waiting = 0;  // more explicit requests are refused; 0: any number
 };
 
-// Decides who runs where, what is evicted and who waits. A deterministic state machine: no clock,
-// no thread, no I/O; the same events at the same times give the same actions. Not thread-safe.
+// Decides which request runs on which GPU, what is evicted and what waits. A deterministic state
+// machine without clock, thread or I/O: the same events at the same times give the same actions.
+// Not thread-safe.
 //
-// Every request is granted or refused unless it goes before; every growth is answered. That holds
-// as long as every action is answered by its event, leases that are revoked end, and a GPU that
-// goes down comes back.
+// Every request is granted or refused unless RequestGone comes first; every growth is answered. The
+// caller's part: every action is answered by an event, revoked leases end, and a GPU that goes down
+// comes back.
 //
 // An event costs O(log n) in instances and waiting requests, O(i) in instances of a function, O(t)
-// in tenants, and O(g) in GPUs, of which each may be free for kMaxPassedOver who do not take it.
-// ExecutorUp and ExecutorDown cost more, and images that are too large for the GPU that is free.
+// in tenants, and O(g) in GPUs, times kMaxPassedOver for a free GPU that no instance takes.
+// ExecutorUp and ExecutorDown cost more, and so do images too large for the free GPU.
 //
-// This class takes events apart and walks the queue. Its parts keep the books: requests
-// (RequestQueue), images on GPUs (GpuImages), tenancies (Leases), and what is decided beside the
-// queue (Growths, KeepAlives, LoadRequests, ColdStarts, IdleWriteBack).
+// This class interprets events and walks the queue. The parts keep the books: requests
+// (RequestQueue), images on GPUs (GpuImages), tenancies (Leases), and decisions beside the queue
+// (Growths, KeepAlives, LoadRequests, ColdStarts, IdleWriteBack).
 class Scheduler {
  public:
-  // A GPU may be free, or be so soon, and the first in the queue do not take it: they wait for a
-  // better GPU, or its implicit lease has just begun. Whoever waits for either has asked to be
-  // woken up. So many are asked at an event; instances behind them stand until then.
+  // Instances asked at an event whether a free or soon free GPU will do. The first in the queue may
+  // decline: to wait for a better GPU, or because the implicit lease there has just begun. Each has
+  // then asked for a WakeUp; instances further back stand until the next event.
   static constexpr int kMaxPassedOver = 64;
 
   explicit Scheduler(Policies policies, Options options = {});
@@ -60,26 +61,23 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // `now` never goes back. Events that no longer make sense (a swap of an executor that has gone)
-  // are ignored; instances, functions and requests that an event names must be known (see
-  // event_check.h).
+  // `now` never goes back. Outdated events (a swap of an executor that has gone) are ignored.
+  // Instances, functions and requests named in an event must be known (see event_check.h).
   Actions OnEvent(const Event& event, TimePoint now);
 
   const NodeState& node() const { return node_; }
 
-  // Requests that wait for a GPU, except implicit ones.
+  // Explicit requests that wait for a GPU.
   std::size_t waiting() const { return queue_.waiting(); }
 
-  // Whether an administrator's request to load the shard's image is still open and the image not
-  // sent for.
+  // Whether a load of the shard's image is open, and the image not sent for.
   bool IsLoadWanted(InstanceId shard) const { return loads_.IsWanted(node_.instances.at(shard)); }
 
   bool IsBeyondRescue(FunctionId function) const {
     return policies_.queue->IsBeyondRescue(node_.functions.at(function));
   }
 
-  // Where the function stands in the queue. Returns nullopt unless the queue orders by required
-  // request count.
+  // The function's place by required request count. Returns nullopt if the queue orders otherwise.
   std::optional<Standing> StandingOf(FunctionId function) const {
     return policies_.queue->StandingOf(node_.functions.at(function));
   }
@@ -106,21 +104,19 @@ class Scheduler {
 
   void OnSwappedIn(Instance& shard, GpuIndex gpu);
   void OnSwapInFailed(Instance& shard, GpuIndex gpu);
-  // The instance that a new request goes to: the one it names, or the function's with the least to
-  // do.
+  // The instance named in the event, or the function's least busy instance.
   Instance& InstanceFor(const RequestArrived& event);
   Request RequestOf(const RequestArrived& event, const Instance& instance);
   bool IsQueueFull(const Request& request) const;
 
   // --- scheduler_queue.cc: who gets which GPU ---
-  // Walks the queue as long as there is a GPU that might be had: places instances for which GPUs
-  // are free, revokes implicit leases for others. Stops at kMaxPassedOver instances that might have
-  // such a GPU and have none yet.
+  // Walks the queue while a GPU is or may become free: places instances, or revokes implicit leases
+  // for instances without a free GPU. Stops after kMaxPassedOver instances that declined.
   void ServeQueue();
-  // Returns true if the instance needs no GPU any more: it has one, or its requests were refused.
+  // Returns true if the instance was placed or all of the waiting requests refused.
   bool Serve(Instance& lead, std::set<GpuIndex>& claimed);
-  // Makes implicit leases end for an instance that found no GPU for each shard. `claimed`: GPUs
-  // that are, or become, free for others before it.
+  // Makes implicit leases end for an instance that found too few GPUs. `claimed`: GPUs kept for
+  // instances further ahead; the instance's are added.
   void RevokeFor(Instance& lead, std::set<GpuIndex>& claimed);
   void ClaimGpu(const Request& request, const Instance& shard, std::set<GpuIndex>& claimed);
   // Instances wait by choice from one NoteChoice to the next EndChoices, which starts every event.

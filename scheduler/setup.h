@@ -8,16 +8,16 @@
 
 namespace torpor::scheduler {
 
-// Policies and options that belong together.
+// A named choice of policies and options.
 struct Setup {
   Policies policies;
   Options options;
 };
 
-// The names of all setups. docs/scheduling.md says what each is.
+// Names of all setups, which docs/scheduling.md describes.
 std::vector<std::string_view> SetupNames();
 
-// Nothing for an unknown name. `seed`: of what is random.
+// Returns nullopt for an unknown name. `seed`: for setups that draw at random.
 std::optional<Setup> MakeSetup(std::string_view name, std::uint64_t seed = 0);
 
 }  // namespace torpor::scheduler

@@ -10,21 +10,21 @@
 namespace torpor::scheduler {
 namespace {
 
-// Of a request of which nothing is known.
+// Expected run of a function without a known run.
 constexpr Duration kUnknownRun = std::chrono::milliseconds(20);
 
 // A queue for each priority and tenant.
 //
 // Tenants of a priority share by start-time fair queueing (Goyal, Vin, Cheng: "Start-time Fair
-// Queueing", SIGCOMM 1996), with several requests under way at a time (SFQ(D): Jin, Chase, Kaur,
+// Queueing", SIGCOMM 1996) with several requests under way at a time (SFQ(D): Jin, Chase, Kaur,
 // "Interposed Proportional Sharing for a Storage Service Utility", SIGMETRICS 2004). A tenant's tag
-// is the GPU time that it has used, divided by its weight; the least goes first. The tag of who was
-// served last is the virtual time. A tenant that begins to wait is not behind that, so that it has
-// no claim on what it did not use before; and none is far ahead of it, so that nobody can be caught
-// up with. Priorities do not share: each has a virtual time of its own.
+// is GPU time used, divided by weight; the tenant with the least tag goes first. The virtual time
+// is the tag of the tenant served last. A tenant that begins to wait catches up with the virtual
+// time, so that time not used before gives no claim, and no tenant gets far ahead. Priorities do
+// not share: each has a virtual time of its own.
 //
-// How long a request holds its GPU is known at its end only. Until then a tenancy counts as long as
-// it is expected to take, or as it has taken if that is more.
+// How long a request holds the GPU is known only at the end. Until then a tenancy counts for the
+// expected time, or for the time already taken if longer.
 class SharedQueue final : public QueuePolicy {
  public:
   explicit SharedQueue(QueueFactory make) : make_(std::move(make)) {}
@@ -118,7 +118,7 @@ class SharedQueue final : public QueuePolicy {
     const auto tenancy = lane.TenancyOf(instance.id);
     lane.tag += tenancy->gpus * ToSeconds(now - tenancy->since) / node.WeightOf(key.second);
     lane.tenancies.erase(tenancy);
-    // Its function may have been the last there, and have left while this was under way.
+    // The function may have moved to another lane during the tenancy, as the last of this one.
     if (key != KeyOf(node.FunctionOf(instance))) DropEmptyLanes(levels_.find(key.first));
   }
 
@@ -147,9 +147,9 @@ class SharedQueue final : public QueuePolicy {
     std::vector<Tenancy> tenancies{};  // at most one a GPU
     std::size_t waiting = 0;
     std::optional<TimePoint> waited_until{};
-    double tag = 0;  // without what is under way
+    double tag = 0;  // of ended tenancies
 
-    // Who stops and begins again in one moment has not stopped.
+    // A tenant that stops and begins again at one time has not stopped.
     bool IsWaiting(TimePoint now) const { return waiting > 0 || waited_until == now; }
     std::vector<Tenancy>::iterator TenancyOf(InstanceId instance) {
       return std::find_if(tenancies.begin(), tenancies.end(),
@@ -188,7 +188,7 @@ class SharedQueue final : public QueuePolicy {
     return lane == level->second.lanes.end() ? nullptr : &lane->second;
   }
 
-  // With what is under way for as long as `time_of` says.
+  // The tag with every tenancy under way counted for `time_of(tenancy)`.
   template <typename TimeOf>
   double TagWith(const Key& key, const NodeState& node, const TimeOf& time_of) const {
     const Level& level = levels_.at(key.first);
@@ -216,13 +216,13 @@ class SharedQueue final : public QueuePolicy {
     virtual_time = std::max(virtual_time, TagOf(key, node, now));
   }
 
-  // For a tenant that begins to wait.
+  // Raises the tag of a tenant that begins to wait to the virtual time.
   void CatchUp(const Key& key, const NodeState& node, TimePoint now) {
     auto& [lanes, virtual_time] = levels_.at(key.first);
     const bool was_anybody_waiting = std::any_of(
         lanes.begin(), lanes.end(), [&](const auto& lane) { return lane.second.IsWaiting(now); });
     if (!was_anybody_waiting) {
-      // Nobody has gone short by what the others have used until now.
+      // No tenant waited while the others used the GPUs: their use so far is forgiven.
       for (const auto& [tenant, lane] : lanes) {
         virtual_time = std::max(virtual_time, TagUntil({key.first, tenant}, node, now));
       }
@@ -237,14 +237,14 @@ class SharedQueue final : public QueuePolicy {
         ++lane;
         continue;
       }
-      // Who comes back is no nearer to its turn than it was.
+      // A tenant that comes back is no nearer to a turn than before.
       virtual_time = std::max(virtual_time, lane->second.tag);
       lane = lanes.erase(lane);
     }
     if (lanes.empty()) levels_.erase(level);
   }
 
-  // In the order in which they would be served if each took the time that is expected.
+  // The order of service if every run takes the expected time.
   std::vector<InstanceId> FirstOf(int priority, const Level& level, std::size_t count,
                                   const std::vector<GpuIndex>& open, const NodeState& node,
                                   TimePoint now) const {
@@ -282,7 +282,7 @@ class SharedQueue final : public QueuePolicy {
 
   const QueueFactory make_;
   Levels levels_;
-  std::unordered_map<InstanceId, Key> served_in_;  // where the tenancy of each counts
+  std::unordered_map<InstanceId, Key> served_in_;  // the lane that each tenancy counts in
 };
 
 }  // namespace

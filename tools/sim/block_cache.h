@@ -8,22 +8,22 @@
 
 namespace torpor::sim {
 
-// A GPU's memory where the blocks of evicted images are cached in one pool as they are
-// (Torpor-Block, section 7.3 of the paper): an image takes the blocks of an evicted one of its
-// model; where there is none it gets new blocks from the driver, for which cached ones, those of
-// the largest images first, are given back until there is room.
+// A GPU's memory with released blocks cached in a single pool (Torpor-Block, section 7.3 of the
+// paper). An image takes over the blocks of an evicted image of the same model. Without such blocks
+// the driver allocates new ones, after freeing cached blocks, of the largest images first, until
+// there is room.
 class BlockCache {
  public:
   struct Kind {
-    Bytes bytes = 0;  // of an image of this model
+    Bytes bytes = 0;  // of an image
     std::uint32_t blocks = 0;
   };
 
   BlockCache(Bytes capacity, std::vector<Kind> kinds);
 
-  // An image of that model comes; how often the driver is called for it.
+  // An image of `model` comes. Returns the number of driver calls.
   std::uint32_t Take(std::size_t kind);
-  // It is evicted.
+  // An image of `model` is evicted; the blocks stay cached.
   void Release(std::size_t kind);
 
  private:

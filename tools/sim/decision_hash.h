@@ -7,8 +7,8 @@
 
 namespace torpor::sim {
 
-// Of all that a scheduler was told and said, in order: the same decisions give the same hash on
-// every machine. Not for anything that an adversary could gain by.
+// Hash of a scheduler's events and actions in order: the same decisions give the same hash on every
+// machine. Not cryptographic.
 class DecisionHash {
  public:
   void Add(std::uint64_t word) {

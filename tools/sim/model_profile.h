@@ -13,23 +13,23 @@
 
 namespace torpor::sim {
 
-// What a request of a model takes, and what its image occupies. What of native containers and of
-// blocks is 0 is not known: a node that was measured may have had none.
+// A model's request times and image sizes. Times are of one request alone on the node. Values for
+// native containers and blocks are 0 if unknown.
 struct ModelProfile {
   std::string name;
-  Duration native{};     // in a container of its own, with the GPU's own libraries
+  Duration native{};     // in a native container
   Duration resident{};   // under Torpor, with the image on the GPU
   Duration host{};       // with the image coming from the host, alone on Profiles::pcie_bytes_per_s
   Duration peer{};       // from another GPU, alone on Profiles::nvlink_bytes_per_s
-  Bytes parameters = 0;  // what is transferred
+  Bytes parameters = 0;  // transferred by a swap-in
   Bytes footprint = 0;   // on a GPU under Torpor
-  Bytes native_footprint = 0;  // on a GPU with a runtime of its own
-  Duration cold_start{};       // until a container of its own can serve
-  std::uint32_t blocks = 0;    // that its image is allocated in
+  Bytes native_footprint = 0;  // on a GPU in a native container
+  Duration cold_start{};       // until a native container can serve
+  std::uint32_t blocks = 0;    // allocations that make up the image
   Duration deadline{};
 };
 
-// The one set of parameters of all figures.
+// The parameters of all figures.
 struct Profiles {
   double pcie_bytes_per_s = 0;
   double nvlink_bytes_per_s = 0;
@@ -39,26 +39,26 @@ struct Profiles {
   Duration driver_call{};  // to free or allocate a block
   std::vector<ModelProfile> models;
 
-  // What the transfer of `model` takes alone on these links.
+  // Time of a transfer of `model` alone on the reference links.
   Duration HostTransfer(const ModelProfile& model) const;
   Duration PeerTransfer(const ModelProfile& model) const;
-  // What is then still to be executed when the last byte has come and as much time has passed as it
-  // takes resident: the fill and drain of the pipeline of transfer and execution.
+  // Fill and drain of the pipeline of transfer and execution: host or peer time beyond the longer
+  // of transfer and resident run.
   Duration HostRest(const ModelProfile& model) const;
   Duration PeerRest(const ModelProfile& model) const;
 };
 
-// An image's way to a GPU.
+// A transfer of an image to a GPU.
 struct Transfer {
   TimePoint begun;
   TimePoint arrived;
-  Duration alone{};  // what it takes on the links of the profiles
+  Duration alone{};  // time of the transfer alone on the reference links
 };
 
-// When a request ends that began to execute at `begin`; `rest` is of its model, the way not empty.
-// The execution follows the transfer through the model, so that neither hides more than the other
-// leaves. Where execution takes longer than the transfer, the rest is what of the transfer it waits
-// for at first, and that comes later as all of it does.
+// Returns the end of a request that began to execute at `begin` while the image comes by `way`,
+// which is not empty; `rest` is the model's. Execution follows the transfer layer by layer, and
+// each hides what the other leaves room for. Where execution takes longer than the transfer, `rest`
+// is the wait for the first layers, which come later in proportion as the whole transfer does.
 inline TimePoint ExecutionEnd(TimePoint begin, Duration resident, const Transfer& way,
                               Duration rest) {
   const double stretch = static_cast<double>((way.arrived - way.begun).count()) /
@@ -67,11 +67,11 @@ inline TimePoint ExecutionEnd(TimePoint begin, Duration resident, const Transfer
   return std::max(std::max(begin, way.begun + fill) + resident, way.arrived + rest);
 }
 
-// Reads a profile file (docs/simulator.md); `source` names it in errors, which say the line.
+// Parses a profile file (docs/simulator.md). Errors name `source` and the line.
 absl::StatusOr<Profiles> ParseProfiles(const std::string& yaml, std::string_view source);
 absl::StatusOr<Profiles> ReadProfiles(const std::string& path);
 
-// The shipped ones: tools/sim/profiles/paper.yaml.
+// The built-in profiles: tools/sim/profiles/paper.yaml.
 const Profiles& PaperProfiles();
 
 // Index of the model of that name.

@@ -12,7 +12,7 @@
 
 namespace torpor::sim {
 
-// A node's GPUs and links. All GPUs are behind a switch: one of its own if the topology has none.
+// A node's GPUs and links. Every GPU is behind a switch, alone if the topology names no switch.
 struct NodeModel {
   struct Gpu {
     Bytes capacity = 0;  // for functions

@@ -10,7 +10,7 @@
 
 namespace torpor::sim {
 
-// Where a request's image came from.
+// Sources of a request's image.
 enum class Path : std::uint8_t { kResident, kHost, kPeer };
 inline constexpr std::size_t kPaths = 3;
 
@@ -21,44 +21,45 @@ struct PathCounts {
   void Add(const PathCounts& other);
 };
 
-// What became of a function's requests. All that arrived count: refused or never served is late.
+// Outcomes of a function's requests. All arrivals count; refused and unserved requests are late.
 struct FunctionOutcome {
   std::uint32_t arrived = 0;
   std::uint32_t in_time = 0;
-  std::uint32_t late = 0;  // served
+  std::uint32_t late = 0;  // served, after the deadline
   std::uint32_t refused = 0;
   std::uint32_t unserved = 0;               // still waiting at the end
-  std::vector<std::uint32_t> latencies_us;  // of those served
+  std::vector<std::uint32_t> latencies_us;  // of served requests
   PathCounts paths;
 
   std::uint32_t served() const { return in_time + late; }
   bool ran() const { return served() > 0; }
-  // At least that share in time. A function without requests complies.
+  // Whether at least the share `percentile` was in time. True without requests.
   bool Complies(double percentile) const;
 };
 
 struct GpuOutcome {
-  Duration busy{};  // a request had it
+  Duration busy{};  // time with a request
   std::vector<std::uint32_t> latencies_us;
 };
 
-// What a simulation found.
+// Result of a simulation.
 struct Outcome {
   std::vector<FunctionOutcome> functions;
   std::vector<std::vector<GpuOutcome>> nodes;
   Duration length{};
   std::uint64_t scheduler_events = 0;
-  // Of all that the schedulers were told and said: the same for the same scenario, on every
+  // Hash of all events and actions of the schedulers: the same for the same scenario on every
   // machine.
   std::uint64_t hash = 0;
 
   std::size_t Ran() const;
   std::size_t Compliant(double percentile) const;
-  double Load(std::size_t node, std::size_t gpu) const;  // share of the time that it was busy
+  double Load(std::size_t node, std::size_t gpu) const;  // share of busy time
   PathCounts Paths() const;
 };
 
-// The least value that at least `percentile` (0 to 1) of them do not exceed; 0 of none. Reorders.
+// The least value not exceeded by the share `percentile` (0 to 1) of the values; 0 if empty.
+// Reorders.
 std::uint32_t Percentile(std::vector<std::uint32_t>& values, double percentile);
 
 }  // namespace torpor::sim

@@ -46,7 +46,7 @@ void PcieSwitch::AdvanceTo(TimePoint now) {
 }
 
 void PcieSwitch::Share() {
-  // Water is filled in: whoever has less than an even share of what is left keeps it.
+  // Water-filling: a link below an even share of the rest keeps the demand.
   for (Transfer& transfer : transfers_) transfer.bytes_per_s = 0;
   double left = link_;
   std::size_t unserved = transfers_.size();

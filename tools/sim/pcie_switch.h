@@ -10,9 +10,9 @@
 
 namespace torpor::sim {
 
-// Transfers from the host through one PCIe switch: those of a GPU share its link, those of all GPUs
-// the switch's. Every transfer gets a fair share, and what one cannot use goes to the others
-// (max-min), afresh whenever one begins or ends.
+// Transfers from the host through one PCIe switch. Transfers to one GPU share the GPU's link, and
+// all share the switch's. Shares are max-min fair and computed anew whenever a transfer begins or
+// ends.
 class PcieSwitch {
  public:
   using TransferId = std::uint64_t;
@@ -21,15 +21,15 @@ class PcieSwitch {
     TimePoint at;
   };
 
-  // Links of the GPUs behind it, and its own, in bytes a second (> 0).
+  // Bandwidths of the GPUs' links and of the switch's link, in bytes a second (> 0).
   PcieSwitch(std::vector<double> gpu_links, double link);
 
   // `now` never goes back. `gpu` is an index of `gpu_links`, `bytes` above 0.
   void Begin(TransferId transfer, std::size_t gpu, Bytes bytes, TimePoint now);
-  // Ends it, whether or not all has come.
+  // Ends the transfer, complete or not.
   void Remove(TransferId transfer, TimePoint now);
 
-  // Which ends first if nothing changes before; of those that end together the oldest.
+  // The transfer that ends first if no other begins; the oldest among equals.
   std::optional<End> NextEnd() const;
 
  private:
@@ -46,7 +46,7 @@ class PcieSwitch {
   const std::vector<double> gpu_links_;
   const double link_;
   std::vector<Transfer> transfers_;  // oldest first
-  std::vector<std::size_t> on_gpu_;  // number of transfers of each
+  std::vector<std::size_t> on_gpu_;  // transfers by GPU
   TimePoint now_{};
 };
 

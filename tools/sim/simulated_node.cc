@@ -133,7 +133,7 @@ void SimulatedNode::Tell(Event event, TimePoint now) {
   untold_.push_back(std::move(event));
   if (is_telling_) return;
   is_telling_ = true;
-  // What is to be done adds to what is untold.
+  // Carrying out actions adds events.
   for (std::size_t i = 0; i < untold_.size(); ++i) {
     const Event next = std::move(untold_[i]);
     ++scheduler_events_;

@@ -20,21 +20,21 @@
 
 namespace torpor::sim {
 
-// What a function is, on whatever node.
+// A function: model, deadline and keep-alive, the same on every node.
 struct FunctionSpec {
-  std::size_t model = 0;  // of the profiles
+  std::size_t model = 0;  // index in the profiles
   Duration deadline{};
-  Duration keep_alive{};  // of systems that have it
+  Duration keep_alive{};  // used by keep-alive systems only
 };
 
-// A node's GPUs and links in simulated time under a real scheduler: carries its actions out and
-// tells it what becomes of them.
+// A node's GPUs and links in simulated time under a real scheduler: carries out actions and tells
+// the scheduler the outcomes. Not thread-safe; nodes of different simulations are independent.
 //
-// A request executes pipelined with the transfer of its image, if there is one (ExecutionEnd):
-// alone on the links of the profiles it takes the profile's time.
+// A request executes pipelined with the transfer of the image, if any (ExecutionEnd). Alone on the
+// profiles' links a request takes the profile's time.
 class SimulatedNode {
  public:
-  // Is told how requests end.
+  // Called at the end of every request.
   class Observer {
    public:
     virtual ~Observer() = default;
@@ -43,26 +43,26 @@ class SimulatedNode {
   };
 
   struct Setting {
-    std::uint16_t index = 0;  // of the node, for its timers
+    std::uint16_t index = 0;  // the node's index, for timers
     const NodeModel* model = nullptr;
     const Profiles* profiles = nullptr;
     const std::vector<FunctionSpec>* functions = nullptr;
     System system;
     std::uint64_t seed = 1;
-    bool keeps_replicas = true;  // of an image that another GPU gets from a GPU; else it moves
+    bool keeps_replicas = true;  // a peer swap leaves the source's copy in place
   };
 
-  // `timers` and `observer` outlive it.
+  // `timers` and `observer` must outlive the node.
   SimulatedNode(const Setting& setting, Timers& timers, Observer& observer);
 
   void AddFunction(std::size_t function, TimePoint now);
   void Arrive(RequestId request, std::size_t function, TimePoint now);
-  // One of its timers is due.
+  // A timer of this node is due.
   void Expire(const Timer& timer);
 
-  // From now on containers take their time to start, and the GPUs' time counts.
+  // Starts the measured load: from now on containers start cold and GPU time counts.
   void BeginMeasurement(TimePoint now);
-  // Up to `now`.
+  // Counts GPU time up to `now`.
   Duration BusyTime(std::size_t gpu, TimePoint now) const;
 
   std::size_t outstanding() const { return outstanding_; }
@@ -71,7 +71,7 @@ class SimulatedNode {
   const scheduler::Scheduler& scheduler() const { return *scheduler_; }
 
  private:
-  // An image on its way to a GPU, or there without having been used.
+  // An image coming to a GPU, or there and not used yet.
   struct Image {
     std::uint64_t key = 0;
     std::size_t function = 0;
@@ -79,10 +79,10 @@ class SimulatedNode {
     std::optional<std::size_t> source;
     bool drops_source = false;
     bool has_arrived = false;
-    TimePoint begun;  // of the transfer
+    TimePoint begun;  // start of the transfer
   };
   struct Execution {
-    RequestId request;  // none: nothing runs
+    RequestId request;  // invalid: nothing runs
     std::size_t function = 0;
     TimePoint granted;
     Path path = Path::kResident;
@@ -92,11 +92,11 @@ class SimulatedNode {
     Execution execution;
     std::vector<Image> images;
     Duration busy{};
-    std::optional<BlockCache> block_cache;  // of systems that have one
+    std::optional<BlockCache> block_cache;  // only with a single pool
   };
   struct Switch {
     PcieSwitch links;
-    std::uint64_t generation = 0;  // of its timer
+    std::uint64_t generation = 0;  // of the end's timer; older timers are void
   };
   struct ModelTimes {
     Duration resident{};
@@ -109,7 +109,7 @@ class SimulatedNode {
   void AddGpus(TimePoint now);
   void AddModels();
 
-  // Tells the scheduler, and does what it says until it has nothing more to say.
+  // Feeds the scheduler and carries out actions until no event is left.
   void Tell(scheduler::Event event, TimePoint now);
   void Do(const scheduler::SwapIn& action, TimePoint now);
   void Do(const scheduler::SwapOut& action, TimePoint now);
@@ -139,7 +139,7 @@ class SimulatedNode {
   Timers& timers_;
   Observer& observer_;
   std::unique_ptr<scheduler::Scheduler> scheduler_;
-  std::vector<ModelTimes> times_;  // of each model
+  std::vector<ModelTimes> times_;  // by model
   std::vector<Gpu> gpus_;
   std::vector<Switch> switches_;
   std::vector<scheduler::Event> untold_;

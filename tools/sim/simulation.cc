@@ -61,7 +61,7 @@ class ListedArrivals final : public workload::ArrivalStream {
   std::size_t next_ = 0;
 };
 
-// Neighbouring nodes and what is on them.
+// Neighbouring nodes with their functions.
 class Simulation final : public SimulatedNode::Observer {
  public:
   Simulation(const Scenario& scenario, const std::vector<FunctionSpec>& functions,
@@ -152,7 +152,7 @@ class Simulation final : public SimulatedNode::Observer {
     nodes_[node]->Arrive(id, function, now_);
   }
 
-  // What ends at a moment makes room for what arrives then.
+  // Ends make room for arrivals of the same moment.
   void AdvanceTo(TimePoint when) {
     while (timers_.next() && *timers_.next() <= when) ExpireNext();
     now_ = when;

@@ -15,13 +15,13 @@
 
 namespace torpor::sim {
 
-// Which of several nodes a request goes to.
+// Choice of a node for each request.
 enum class Routing {
-  kByFunction,        // each function is on one node, as many on each
-  kLeastOutstanding,  // every function is on all nodes: the one with the fewest requests
+  kByFunction,        // each function on one node, equally many on each
+  kLeastOutstanding,  // every function on all nodes; the node with the fewest requests
 };
 
-// What is simulated. All that is pointed at outlives the simulation.
+// Input of a simulation. Pointers must outlive the simulation.
 struct Scenario {
   const Profiles* profiles = nullptr;
   const NodeModel* node = nullptr;
@@ -30,18 +30,18 @@ struct Scenario {
   System system;
   std::vector<FunctionSpec> functions;
   workload::ArrivalModel arrivals;
-  workload::MinuteRates rates = workload::ConstantRates({});  // of each function
+  workload::MinuteRates rates = workload::ConstantRates({});  // by function
   Duration length{};
   std::uint64_t seed = 1;
-  bool keeps_replicas = true;  // of an image that another GPU gets from a GPU; else it moves
+  bool keeps_replicas = true;  // a peer swap leaves the source's copy in place
 };
 
-// Before the load each function gets one request, which does not count (unless the system starts
-// cold). After it, the requests that wait still are served for a minute at most. The same scenario
-// gives the same outcome, on every machine.
+// Simulates the load, single-threaded. Unless the system starts cold, each function first gets a
+// request that does not count. After the load, waiting requests are served for at most a minute.
+// The same scenario gives the same outcome on every machine.
 Outcome Simulate(const Scenario& scenario);
 
-// Functions of the models in turn: function i has model i modulo their number.
+// Functions with the models in turn: function i has model i modulo the number of models.
 std::vector<FunctionSpec> FunctionsInTurn(const Profiles& profiles,
                                           const std::vector<std::size_t>& models,
                                           std::size_t count);

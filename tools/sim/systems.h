@@ -13,20 +13,19 @@
 
 namespace torpor::sim {
 
-// What torpor-plus has of its own. Its request queue's order, that late requests stand aside, and
-// that functions beyond rescue come last, can each be had without the others.
+// A part of torpor-plus that torpor lacks: the queue's order, late requests standing aside,
+// functions beyond rescue coming last, placement, eviction. Each can be replaced alone.
 enum class Part { kQueue, kLateAside, kBeyondRescue, kPlacement, kEviction };
 
-// One of the systems that are compared: how it schedules is a setup of the scheduler, and the rest
-// is how it executes.
+// A compared system: a setup of the scheduler, and a way to execute.
 struct System {
   std::string name;
   std::string setup;              // of the scheduler
-  bool is_native = false;         // containers with runtimes of their own on the GPU
-  bool starts_cold = false;       // a container starts when a request finds none
-  bool is_keep_alive = false;     // and ends after a function's own p99 of gaps without requests
-  bool has_single_pool = false;   // blocks of evicted images are to be freed for others
-  std::optional<Part> without{};  // of the setup: as torpor has it instead
+  bool is_native = false;         // native containers with their own runtimes on the GPU
+  bool starts_cold = false;       // a request without a container starts one
+  bool is_keep_alive = false;     // a container ends after the p99 of the function's gaps
+  bool has_single_pool = false;   // released blocks are cached in a single pool
+  std::optional<Part> without{};  // this part of the setup is torpor's
 };
 
 // torpor, torpor-plus, fifo, lru, block, random, native, keep-alive, non-swap, simple-swap, and
@@ -34,10 +33,10 @@ struct System {
 const std::vector<System>& Systems();
 absl::StatusOr<System> SystemNamed(std::string_view name);
 
-// Fails where the system executes in a way of which the profiles say nothing.
+// Returns InvalidArgument if the profiles lack values that the system needs.
 absl::Status CheckKnown(const System& system, const Profiles& profiles);
 
-// A scheduler of that system. `seed` is for policies that draw lots.
+// Makes the system's scheduler. `seed`: for policies that draw at random.
 std::unique_ptr<scheduler::Scheduler> MakeScheduler(const System& system, std::uint64_t seed);
 
 }  // namespace torpor::sim

@@ -26,7 +26,7 @@ struct Choice {
   Amounts fetched{};
 };
 
-// What one function asks for within a stretch.
+// A function's demand within a stretch.
 struct Need {
   std::size_t requests = 0;  // of them that must be in time if the function is to comply
   std::vector<Choice> choices;
@@ -52,7 +52,7 @@ class Bound {
     for (const FunctionSpec& function : scenario.functions) {
       latest = std::max(latest, function.deadline);
     }
-    // What arrives last may run on until its deadline.
+    // The last arrivals may run on until their deadlines.
     capacity_ = CapacityFor(ToSeconds(end - begin + latest));
     for (std::size_t i = 0; i < times.size(); ++i) AddNeed(i, times[i], end);
   }
@@ -151,7 +151,7 @@ class Bound {
   std::vector<std::pair<double, const Amounts*>> costs_;  // of one function's requests
 };
 
-// Of each minute the GPU time that its requests take on resident images.
+// GPU time of each minute's requests on resident images.
 std::vector<double> MinuteLoads(const Scenario& scenario, const Times& times) {
   std::vector<double> loads(static_cast<std::size_t>(scenario.length / minutes(1)) + 1, 0);
   for (std::size_t i = 0; i < times.size(); ++i) {

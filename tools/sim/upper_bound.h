@@ -4,10 +4,9 @@
 
 namespace torpor::sim {
 
-// No scheduler of the scenario's node, not even one that knows all requests ahead, has more
-// compliant functions than this: the least of what the GPUs' time, their memory and the links to
-// the host allow in the busiest stretches of the load. docs/simulator.md says what is relaxed. The
-// scenario's system does not matter, and there must be one node.
+// Upper bound of compliant functions under any scheduler, even with all requests known ahead: the
+// least number that GPU time, GPU memory and host links allow in the busiest stretches of the load.
+// docs/simulator.md lists the relaxations. Needs a scenario with one node; ignores the system.
 double CompliantBound(const Scenario& scenario);
 
 }  // namespace torpor::sim

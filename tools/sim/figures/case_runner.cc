@@ -36,7 +36,7 @@ class Workers {
  private:
   void Work() {
     while (true) {
-      // Later cases are the larger ones: they go first, so that none is left to one thread.
+      // Later cases are larger and go first, so that no thread is left alone with a large one.
       const std::size_t turn = next_.fetch_add(1);
       if (turn >= measures_.size()) return;
       const std::size_t task = measures_.size() - 1 - turn;

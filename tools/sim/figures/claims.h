@@ -10,17 +10,17 @@
 
 namespace torpor::sim {
 
-// "1.50", or that there is none.
+// The number as text, such as "1.50"; "not simulated" for nullopt.
 std::string Number(std::optional<double> number, int decimals);
 
-// What the rows of one arrival process show of the paper's claims. Nothing is said of rows that
-// were not simulated.
+// Checks the paper's claims on the rows of an arrival process. Claims about rows that were not
+// simulated give no finding.
 class Claims {
  public:
   Claims(const std::vector<Json>& rows, workload::ArrivalProcess arrivals)
       : rows_(rows), arrivals_(arrivals) {}
 
-  // A measure of the system's row with these labels.
+  // A measure of the system's row with the labels; nullopt if not simulated.
   std::optional<double> Of(const std::string& system, const Json& labels,
                            const std::string& key) const;
 
@@ -48,7 +48,8 @@ class Claims {
   std::vector<Finding> findings_;
 };
 
-// The findings of a figure of which `add` says the claims, for both arrival processes.
+// Makes a figure's findings: calls `add` for each arrival process. A claim about rows that were not
+// simulated gives no finding.
 std::function<std::vector<Finding>(const std::vector<Json>& rows)> FindingsOf(void (*add)(Claims&));
 
 }  // namespace torpor::sim

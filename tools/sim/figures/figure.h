@@ -14,28 +14,29 @@
 #include "tools/workload/arrivals.h"
 #include "tools/workload/rates.h"
 
-// What a figure of the paper is made of: cases, each simulated for some seeds to a row of measures.
+// Figures of the paper: cases, each simulated for some seeds and reduced to a row of measures.
 namespace torpor::sim {
 
 using Json = nlohmann::ordered_json;
 
-// What the command line says. Empty lists: the figure's own.
+// Options of the command line. An empty list stands for the figure's own.
 struct FigureOptions {
   const Profiles* profiles = nullptr;
-  std::optional<NodeModel> node;                              // instead of the figure's
-  workload::MinuteRates rates = workload::ConstantRates({});  // whose rows functions are given
+  std::optional<NodeModel> node;                              // replaces the figure's node
+  workload::MinuteRates rates = workload::ConstantRates({});  // rows for the functions
   std::vector<std::size_t> functions;
   std::vector<workload::ArrivalProcess> arrivals;
   std::vector<std::string> systems;
   std::vector<double> rate_factors;
+  std::optional<Duration> length;  // replaces the load's length where the load follows the rates
 };
 
-// Stands among the systems of figure 11: what none can exceed.
+// The upper bound, shown among the systems of figure 11.
 inline constexpr const char* kBound = "bound";
 
 struct Case {
   Json labels;  // system, functions, arrivals, ...
-  // Measures of one seed: numbers, or lists or objects of them. Called from several threads.
+  // Measures a seed: numbers, lists or objects of numbers. Called from several threads.
   std::function<Json(std::uint64_t seed)> measure;
 };
 
@@ -45,21 +46,21 @@ struct Column {
   int decimals = 0;
 };
 
-// What the paper says of rows with these labels.
+// The paper's number for rows with these labels.
 struct PaperNumber {
   Json labels;
   std::string text;
 };
 
-// Something that the paper shows, and whether our rows show it, too.
+// A claim of the paper, and whether our rows bear it out.
 struct Finding {
   std::string claim;
   bool holds = false;
   std::string ours;
 };
 
-// How rows are drawn: as a line from point to point for each system, in a panel for each
-// combination of the other labels; or, where there are `bars`, as these side by side for each row.
+// Drawing of the rows: with `bars`, bars side by side for each row; otherwise a line for each
+// system, in a panel for each combination of the other labels.
 struct FigurePlot {
   struct Bar {
     std::string name;
@@ -80,12 +81,12 @@ inline FigurePlot CompliancePlot(const std::string& x_label, const std::string& 
 
 struct Figure {
   std::string name;  // "figure 11", "table 3", "run"
-  int number = 0;    // if it has one
+  int number = 0;    // 0: none
   std::string title;
   std::string setting;  // a sentence or two
   std::vector<Column> columns;
   std::vector<Case> cases;
-  std::vector<PaperNumber> paper;  // the first of a row's is shown
+  std::vector<PaperNumber> paper;  // the first match of a row is shown
   std::function<std::vector<Finding>(const std::vector<Json>& rows)> findings;
   std::optional<FigurePlot> plot;
 };

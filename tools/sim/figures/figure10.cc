@@ -17,7 +17,7 @@ Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed)
       testbed, labels, FunctionsOfModel(testbed, labels, "resnet-152"), kLength, seed));
 }
 
-// Of how many of 160 functions something holds that run and that comply.
+// Checks how many of 160 functions run and comply.
 template <typename Holds>
 void AddClaim(const std::string& claim, const char* system, const Holds& holds, Claims& claims) {
   const Json labels = {{"functions", 160}};

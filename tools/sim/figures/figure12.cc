@@ -13,7 +13,7 @@ constexpr Duration kLength = std::chrono::minutes(31);
 constexpr std::size_t kHeavy = 60;
 constexpr std::size_t kLight = 400;
 
-// The heavy ones spread evenly among the others.
+// Heavy functions spread evenly among light ones.
 std::vector<FunctionSpec> MixedFunctions(const Profiles& profiles) {
   const std::size_t heavy = ModelNamed(profiles, "bert-qa");
   const std::size_t light = ModelNamed(profiles, "densenet-201");

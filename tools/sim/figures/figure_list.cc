@@ -51,7 +51,7 @@ absl::StatusOr<Figure> Make(const Entry& entry, const FigureOptions& options) {
   return entry.make(options);
 }
 
-// Nothing where none has that name.
+// Returns null for an unknown name.
 const Entry* Find(const std::vector<Entry>& entries, std::string_view name) {
   const auto found = std::find_if(entries.begin(), entries.end(),
                                   [&](const Entry& entry) { return entry.name == name; });

@@ -28,7 +28,7 @@ std::string Cell(const Json& row, const Column& column) {
   return joined;
 }
 
-// Those of the labels that the rows have.
+// The labels present in the rows.
 std::vector<Label> LabelsOf(const Figure& figure) {
   std::vector<Label> labels;
   for (const Label& label : AllLabels()) {

@@ -10,29 +10,29 @@
 
 namespace torpor::sim {
 
-// What tells rows from each other.
+// A label: a key that tells rows apart.
 struct Label {
   std::string_view key;
   bool is_text = false;
   int decimals = 0;
-  std::string_view unit{};  // stands after its value where a plot is named by it
+  std::string_view unit{};  // follows the value in plot names
 };
 
-// All that figures have, in the order in which rows do.
+// All labels of figures, in the order of rows.
 const std::vector<Label>& AllLabels();
 
-// These labels in that order; all must be among them.
+// Sorts known labels into the order above.
 Json InOrder(const Json& labels);
 
 bool HasLabels(const Json& row, const Json& labels);
 
-// The first row with these labels.
+// The first row with the labels; null if none has.
 const Json* FindRow(const std::vector<Json>& rows, const Json& labels);
 
-// A measure of a row, "models/bert-qa/p98_ms" within objects; nothing where it has none.
+// A row's measure, within objects as "models/bert-qa/p98_ms"; nullopt if missing.
 std::optional<double> MeasureIn(const Json& row, const std::string& key);
 
-// What the labels of one row say, "torpor poisson 60 ms", but for those left out.
+// A row's labels as text, such as "torpor poisson 60 ms", without the ones left out.
 std::string NameOf(const Json& labels, const std::vector<std::string>& left_out);
 
 }  // namespace torpor::sim

@@ -20,7 +20,7 @@ Json GpuMeasuresOf(const Outcome& outcome);
 // Of the loads of a node's GPUs over the highest of them.
 double LoadVarianceOf(const Outcome& outcome, std::size_t node);
 
-// How a measure that several figures show is shown; the key must be one of these.
+// The column of a measure that several figures show, by key.
 Column Shown(std::string_view key);
 
 }  // namespace torpor::sim

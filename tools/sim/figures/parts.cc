@@ -16,7 +16,7 @@ std::vector<std::string> PartSystems() {
   return systems;
 }
 
-// Whether the others are served at one model's cost.
+// Whether one model pays for the service of the others.
 Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Json json = SimulatedMeasures(Figure11Scenario(testbed, labels, seed));
   double least = 1;

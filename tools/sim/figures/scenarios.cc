@@ -35,7 +35,7 @@ Scenario TraceScenario(const Testbed& testbed, const Json& labels,
   scenario.rates = workload::DrawRows(testbed.options.rates, functions.size(), seed);
   if (labels.contains("rate_factor")) scenario.rates.Scale(labels["rate_factor"].get<double>());
   scenario.functions = std::move(functions);
-  scenario.length = length;
+  scenario.length = testbed.options.length.value_or(length);
   return scenario;
 }
 

@@ -8,12 +8,12 @@
 
 namespace torpor::sim {
 
-// Of the system (a bound's is torpor) and the arrivals that the labels say. Functions, rates and
-// length are for the figure to set.
+// A scenario with the labels' system (torpor for the bound) and arrivals. The figure sets
+// functions, rates and length.
 Scenario ScenarioOf(const Testbed& testbed, const Json& labels, std::uint64_t seed);
 
-// Each of the functions with a row of the rates drawn at random, times the label rate_factor where
-// there is one.
+// A scenario in which every function has a random row of the rates, times the label rate_factor if
+// present. The options' length replaces `length`.
 Scenario TraceScenario(const Testbed& testbed, const Json& labels,
                        std::vector<FunctionSpec> functions, Duration length, std::uint64_t seed);
 
@@ -22,7 +22,7 @@ std::vector<FunctionSpec> FunctionsOfModel(const Testbed& testbed, const Json& l
                                            std::string_view model);
 std::vector<FunctionSpec> FunctionsOfAllModels(const Testbed& testbed, const Json& labels);
 
-// The model of that name, which the profiles must have.
+// Index of the model `name`, which must be in the profiles.
 std::size_t ModelNamed(const Profiles& profiles, std::string_view name);
 
 // Figure 11's, whose labels are of a system, a number of functions and arrivals.

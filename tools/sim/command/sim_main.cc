@@ -165,7 +165,7 @@ void AddFreeRunOptions(FreeRunOptions* options, CLI::App* command) {
       ->check(CLI::IsMember({"function", "least"}));
 }
 
-// One line that is rewritten on a terminal; nothing elsewhere.
+// A line rewritten in place; for terminals only.
 void PrintProgress(std::size_t done, std::size_t all) {
   std::fprintf(stderr, "\r%zu of %zu simulations%s", done, all, done == all ? "\r\x1b[K" : "");
 }
@@ -196,7 +196,7 @@ absl::StatusOr<Figure> MakeFigure(const Options& options, const FigureOptions& f
   return FigureNamed(options.figure, figure);
 }
 
-// A figure has systems of its own, a free run those that need nothing special.
+// Figures name their systems; a free run takes systems without special needs.
 absl::Status CheckAllKnown(const Options& options, const Profiles& profiles,
                            const std::string& command) {
   for (const System& system : Systems()) {
