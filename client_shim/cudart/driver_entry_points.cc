@@ -25,8 +25,8 @@ GetProcAddress FindGetProcAddress() {
   void* const function = library ? dlsym(library, "cuGetProcAddress_v2") : nullptr;
   if (!function)
     Core().WarnOnce("libcuda",
-                    "libcuda.so.1 is not found beside libcudart.so.13: the program asks"
-                    " for functions of the driver API");
+                    "no libcuda.so.1 in the folder of libcudart.so.13: the program needs it for"
+                    " functions of the driver API");
   return reinterpret_cast<GetProcAddress>(function);
 }
 

@@ -3,12 +3,12 @@
 #include "client_shim/cudart/module/modules.h"
 
 // The entries called by nvcc's static constructors (module/modules.h). The handle in nvcc's code is
-// the Module.
+// the ClientModule.
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
 namespace {
 
-Module* Registered(void** handle) { return reinterpret_cast<Module*>(handle); }
+ClientModule* Registered(void** handle) { return reinterpret_cast<ClientModule*>(handle); }
 
 }  // namespace
 

@@ -77,7 +77,7 @@ cudaError_t ForEachBox(
 
 // Whether the array has all `bytes` from (x, y) on, so that either all bytes or none are copied.
 bool Holds(const CopyPlace& place, std::uint64_t bytes) {
-  const Array& array = *place.array;
+  const ClientArray& array = *place.array;
   if (place.x >= array.row_bytes() || place.y >= array.rows()) return bytes == 0;
   return bytes <= (array.rows() - place.y) * array.row_bytes() - place.x;
 }

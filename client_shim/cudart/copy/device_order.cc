@@ -7,8 +7,7 @@ namespace {
 cudaError_t CheckPeers() {
   if (Core().session().has_peer_access) return cudaSuccess;
   Core().WarnOnce("peer copy",
-                  "the GPUs of this node do not reach each other's memory: copies between them are"
-                  " not supported");
+                  "copies between GPUs are not supported: this node's GPUs lack peer access");
   return cudaErrorNotSupported;
 }
 
@@ -21,12 +20,12 @@ cudaError_t AwaitDevice(int device) {
 
 }  // namespace
 
-bool IsBetweenDevices(const Route& route) {
+bool IsBetweenDevices(const CopyRoute& route) {
   return route.from == Side::kDevice && route.to == Side::kDevice &&
          route.from_device != route.to_device;
 }
 
-cudaError_t OrderBehindDevices(const Route& route, const Stream& stream, Wait wait) {
+cudaError_t OrderBehindDevices(const CopyRoute& route, const ClientStream& stream, Wait wait) {
   const bool is_between = IsBetweenDevices(route);
   if (is_between) TORPOR_TRY(CheckPeers());
   if (wait == Wait::kNo || !IsLegacy(stream)) return cudaSuccess;

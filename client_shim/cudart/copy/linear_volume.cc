@@ -25,7 +25,7 @@ std::uint64_t Offset(const cudaPos& position, std::uint64_t pitch, std::uint64_t
 
 }  // namespace
 
-cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, Route& route) {
+cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, CopyRoute& route) {
   if (parameters.srcArray || parameters.dstArray) {
     Core().WarnOnce("graph array", "copies of arrays in graphs are not supported");
     return cudaErrorNotSupported;
@@ -63,7 +63,7 @@ cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, 
 cudaError_t MakeCopyWork(const cudaMemcpy3DParms& parameters, NodeWork& work) {
   TORPOR_TRY(Begin());
   LinearVolume volume;
-  Route route;
+  CopyRoute route;
   TORPOR_TRY(ReadCopy(parameters, volume, route));
   work = CopyWork{parameters};
   return cudaSuccess;

@@ -24,7 +24,7 @@ struct LinearVolume {
 
 // Reads and checks the volume and the route of a copy. cudaErrorNotSupported for arrays and managed
 // variables; otherwise the errors of the plain copy.
-cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, Route& route);
+cudaError_t ReadCopy(const cudaMemcpy3DParms& parameters, LinearVolume& volume, CopyRoute& route);
 
 // Makes the work of a copy node; checked like a plain copy, but an empty volume is an error.
 cudaError_t MakeCopyWork(const cudaMemcpy3DParms& parameters, NodeWork& work);

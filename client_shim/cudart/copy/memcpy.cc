@@ -20,11 +20,11 @@ struct Copy {
   void* to = nullptr;
   const void* from = nullptr;
   std::uint64_t bytes = 0;
-  StreamPtr stream;
+  ClientStreamPtr stream;
 };
 
 // Waits for the stream if the caller wants to wait.
-cudaError_t Finish(const Stream& stream, Wait wait) {
+cudaError_t Finish(const ClientStream& stream, Wait wait) {
   return wait == Wait::kYes ? Ask(wire::StreamSynchronize{stream.wire}) : cudaSuccess;
 }
 
@@ -76,7 +76,7 @@ cudaError_t Download(const Copy& copy) {
 
 // Makes the copy by the route's commands. Copies to pageable memory and between host sides always
 // wait.
-cudaError_t Run(const Copy& copy, const Route& route, Wait wait) {
+cudaError_t Run(const Copy& copy, const CopyRoute& route, Wait wait) {
   const bool to_device = route.to == Side::kDevice;
   const bool from_device = route.from == Side::kDevice;
   if (from_device && to_device)
@@ -118,8 +118,8 @@ cudaError_t CopyBatch(void* const* to, const void* const* from, const std::size_
 }
 
 // Sends rows between device memory and the arena as one command.
-cudaError_t SendRows(void* to, const void* from, const Rows& rows, const Route& route,
-                     const Stream& stream) {
+cudaError_t SendRows(void* to, const void* from, const Rows& rows, const CopyRoute& route,
+                     const ClientStream& stream) {
   return Send(wire::Memcpy2D{Address(to), rows.to_pitch, Address(from), rows.from_pitch, rows.width,
                              rows.height, stream.wire, MemorySideOf(route.to),
                              MemorySideOf(route.from)});
@@ -135,8 +135,8 @@ CopyPlace PlaceOfRows(const void* memory, std::uint64_t pitch, std::uint64_t hei
 
 // Makes a copy of rows: packed rows as a linear copy, rows with a pageable side through staging
 // memory, all others by one command.
-cudaError_t RunRows(void* to, const void* from, const Rows& rows, const Route& route,
-                    const StreamPtr& stream, Wait wait) {
+cudaError_t RunRows(void* to, const void* from, const Rows& rows, const CopyRoute& route,
+                    const ClientStreamPtr& stream, Wait wait) {
   const bool has_device = route.to == Side::kDevice || route.from == Side::kDevice;
   const bool is_packed = rows.width == rows.to_pitch && rows.width == rows.from_pitch;
   if (has_device && (is_packed || rows.height == 1))
@@ -157,7 +157,7 @@ struct LinearCopy {
   const void* from = nullptr;
   std::uint64_t bytes = 0;
   cudaMemcpyKind kind = cudaMemcpyDefault;
-  Route route;
+  CopyRoute route;
   Wait wait = Wait::kNo;
 
   cudaError_t MakeNode(NodeWork& node) const {
@@ -180,7 +180,7 @@ struct PitchedCopy {
   const void* from = nullptr;
   Rows rows;
   cudaMemcpyKind kind = cudaMemcpyDefault;
-  Route route;
+  CopyRoute route;
   Wait wait = Wait::kNo;
 
   cudaError_t MakeNode(NodeWork& node) const {
@@ -188,7 +188,7 @@ struct PitchedCopy {
     return cudaSuccess;
   }
   cudaError_t Send(cudaStream_t handle) const {
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(UseStream(handle, stream));
     return CopyBesideVariables(
         to, rows.Span(rows.to_pitch), from, rows.Span(rows.from_pitch), wait, [&](Wait needed) {
@@ -224,8 +224,8 @@ cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemc
   return SubmitCopy(stream, copy);
 }
 
-cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, const Rows& rows,
-                       const Route& route) {
+cudaError_t CopyRowsOn(const ClientStreamPtr& stream, void* to, const void* from, const Rows& rows,
+                       const CopyRoute& route) {
   return RunRows(to, from, rows, route, stream, Wait::kNo);
 }
 

@@ -28,8 +28,8 @@ cudaError_t CopyLinear(void* to, const void* from, std::uint64_t bytes, cudaMemc
                        cudaStream_t stream, Wait wait);
 
 // The copying part of cudaMemcpy2DAsync, for a known route on a stream ready for a command.
-cudaError_t CopyRowsOn(const StreamPtr& stream, void* to, const void* from, const Rows& rows,
-                       const Route& route);
+cudaError_t CopyRowsOn(const ClientStreamPtr& stream, void* to, const void* from, const Rows& rows,
+                       const CopyRoute& route);
 
 inline wire::MemorySide MemorySideOf(Side side) {
   return side == Side::kDevice ? wire::MemorySide::kDevice : wire::MemorySide::kArena;

@@ -64,6 +64,7 @@ struct Copy3DWork {
   }
 };
 
+// cudaMemcpy3D and cudaMemcpy3DAsync.
 cudaError_t Copy3D(const cudaMemcpy3DParms* parameters, cudaStream_t stream, Wait wait) {
   return parameters ? SubmitCopy(stream, Copy3DWork{*parameters, wait}) : cudaErrorInvalidValue;
 }

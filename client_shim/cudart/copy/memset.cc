@@ -22,7 +22,7 @@ struct Fill {
   }
   // Waits if the fill meets a managed variable, since the program may use the variable at once.
   cudaError_t Send(cudaStream_t handle) const {
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(UseStream(handle, stream));
     bool is_managed_variable = false;
     TORPOR_TRY(FetchManagedVariablesAt(node_work.parameters.dst, span, is_managed_variable));

@@ -38,7 +38,7 @@ cudaError_t CheckDirection(cudaMemcpyKind kind, Side from, Side to) {
 }
 
 cudaError_t FindRoute(void* to, std::uint64_t to_bytes, const void* from, std::uint64_t from_bytes,
-                      cudaMemcpyKind kind, Route& route) {
+                      cudaMemcpyKind kind, CopyRoute& route) {
   if (!to || !from) return cudaErrorInvalidValue;
   const Place target = PlaceOf(to);
   const Place source = PlaceOf(from);

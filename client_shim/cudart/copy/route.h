@@ -17,7 +17,7 @@ enum class Wait { kNo, kYes };
 cudaError_t CheckDirection(cudaMemcpyKind kind, Side from, Side to);
 
 // The two sides of a copy; devices only where a side is device memory.
-struct Route {
+struct CopyRoute {
   Side from = Side::kPageable;
   Side to = Side::kPageable;
   int from_device = 0;
@@ -26,6 +26,6 @@ struct Route {
 // Finds the route from the addresses. Errors of CheckDirection; cudaErrorInvalidValue for a null
 // pointer or a range that leaves its allocation.
 cudaError_t FindRoute(void* to, std::uint64_t to_bytes, const void* from, std::uint64_t from_bytes,
-                      cudaMemcpyKind kind, Route& route);
+                      cudaMemcpyKind kind, CopyRoute& route);
 
 }  // namespace torpor::shim

@@ -16,7 +16,7 @@ namespace {
 
 // Finds a variable, loads the module, and checks the range of bytes.
 cudaError_t UseRange(const void* symbol, std::uint64_t offset, std::uint64_t bytes,
-                     const Variable*& variable) {
+                     const ClientVariable*& variable) {
   TORPOR_TRY(UseVariable(symbol, variable));
   const bool inside = offset <= variable->bytes && bytes <= variable->bytes - offset;
   return inside ? cudaSuccess : cudaErrorInvalidValue;
@@ -30,7 +30,7 @@ cudaError_t GetAddress(void** address, const void* symbol) {
     *address = const_cast<void*>(symbol);
     return cudaSuccess;
   }
-  const Variable* variable = nullptr;
+  const ClientVariable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
   SymbolSpan span;
   TORPOR_TRY(FindVariable(*variable, span));
@@ -74,9 +74,9 @@ struct SymbolCopy {
 };
 
 // Names the part of the variable, in the order of a stream of the variable's device.
-cudaError_t UsePart(const ClientCore& core, const Variable& variable, const SymbolCopy& copy,
+cudaError_t UsePart(const ClientCore& core, const ClientVariable& variable, const SymbolCopy& copy,
                     cudaStream_t handle, VariablePart& part) {
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   if (&core != &Core()) return cudaErrorInvalidResourceHandle;
   part = {variable.module->wire.here(), variable.name, copy.offset, stream->wire};
@@ -114,7 +114,7 @@ cudaError_t ToVariable(const VariablePart& part, const void* from, Side side, st
 // The work of a checked copy to a variable. Call with the module loaded.
 struct ToSymbolWork {
   const SymbolCopy& copy;
-  const Variable& variable;
+  const ClientVariable& variable;
   const void* from = nullptr;
   Side side = Side::kPageable;
   const ClientCore& core;  // of the variable's device
@@ -141,7 +141,7 @@ cudaError_t ToSymbol(const void* from, const SymbolCopy& copy) {
   std::uint8_t* managed = nullptr;
   TORPOR_TRY(FindManaged(copy.symbol, copy.offset, copy.bytes, managed));
   if (managed) return CopyLinear(managed, from, copy.bytes, copy.kind, copy.stream, copy.wait);
-  const Variable* variable = nullptr;
+  const ClientVariable* variable = nullptr;
   TORPOR_TRY(UseRange(copy.symbol, copy.offset, copy.bytes, variable));
   const ClientCore& core = Core();
   from = ArenaAlias(from);
@@ -163,7 +163,7 @@ cudaError_t FromVariable(const VariablePart& part, void* to, Side side, const Sy
 // The work of a checked copy from a variable. Call with the module loaded.
 struct FromSymbolWork {
   const SymbolCopy& copy;
-  const Variable& variable;
+  const ClientVariable& variable;
   void* to = nullptr;
   Side side = Side::kPageable;
   const ClientCore& core;  // of the variable's device
@@ -189,7 +189,7 @@ cudaError_t FromSymbol(void* to, const SymbolCopy& copy) {
   std::uint8_t* managed = nullptr;
   TORPOR_TRY(FindManaged(copy.symbol, copy.offset, copy.bytes, managed));
   if (managed) return CopyLinear(to, managed, copy.bytes, copy.kind, copy.stream, copy.wait);
-  const Variable* variable = nullptr;
+  const ClientVariable* variable = nullptr;
   TORPOR_TRY(UseRange(copy.symbol, copy.offset, copy.bytes, variable));
   const ClientCore& core = Core();
   const Place target = PlaceOf(to);
@@ -205,7 +205,7 @@ cudaError_t GetSize(std::size_t* size, const void* symbol) {
   TORPOR_TRY(Begin());
   *size = ManagedVariableBytes(symbol);
   if (*size > 0) return cudaSuccess;
-  const Variable* variable = nullptr;
+  const ClientVariable* variable = nullptr;
   TORPOR_TRY(UseVariable(symbol, variable));
   *size = variable->bytes;
   return cudaSuccess;

@@ -46,7 +46,7 @@ cudaError_t Locate(const CopyVolume& volume, LocatedPlace& located, std::uint64_
   Complete(volume, place);
   span = 0;
   if (place.array) {
-    const Array& array = *place.array;
+    const ClientArray& array = *place.array;
     side = Side::kDevice;
     device = array.device;
     const std::uint64_t texel = array.format.texel_bytes();
@@ -64,7 +64,7 @@ cudaError_t Locate(const CopyVolume& volume, LocatedPlace& located, std::uint64_
   return span <= found.room ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t Finish(const Stream& stream) { return Ask(wire::StreamSynchronize{stream.wire}); }
+cudaError_t Finish(const ClientStream& stream) { return Ask(wire::StreamSynchronize{stream.wire}); }
 
 // Copies row by row in the calling thread.
 void CopyOnHost(const CopyPlace& to, const CopyPlace& from, const CopyVolume& volume) {
@@ -82,7 +82,7 @@ wire::MemorySide SideOf(const LocatedPlace& located) {
 
 // Sends a copy without pageable memory as one command.
 cudaError_t SendCopy(const LocatedPlace& target, const LocatedPlace& source,
-                     const CopyVolume& volume, const Stream& stream) {
+                     const CopyVolume& volume, const ClientStream& stream) {
   const CopyPlace& to = target.place;
   const CopyPlace& from = source.place;
   wire::Memcpy3D command;
@@ -107,7 +107,7 @@ cudaError_t SendCopy(const LocatedPlace& target, const LocatedPlace& source,
 
 // Copies between a device and pageable memory through packed pinned memory, and hence waits.
 cudaError_t CopyStaged(const LocatedPlace& to, const LocatedPlace& from, const CopyVolume& volume,
-                       const Stream& stream) {
+                       const ClientStream& stream) {
   std::uint64_t staging = 0;
   TORPOR_TRY(Core().HostAlloc(volume.bytes(), staging));
   LocatedPlace packed;
@@ -130,7 +130,7 @@ cudaError_t CopyStaged(const LocatedPlace& to, const LocatedPlace& from, const C
 }
 
 // Turns to the arrays' device if allowed; executors know only arrays of their own device.
-cudaError_t UseArrays(const LocatedPlace& to, const LocatedPlace& from, const Stream& stream,
+cudaError_t UseArrays(const LocatedPlace& to, const LocatedPlace& from, const ClientStream& stream,
                       Wait wait) {
   const bool may_turn = wait == Wait::kYes && IsLegacy(stream);
   for (const LocatedPlace* const side : {&from, &to})
@@ -147,8 +147,8 @@ cudaError_t UseArrays(const LocatedPlace& to, const LocatedPlace& from, const St
 
 }  // namespace
 
-cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const LocatedPlace& from,
-                         const CopyVolume& volume, Wait wait) {
+cudaError_t CopyVolumeOn(const ClientStream& stream, const LocatedPlace& to,
+                         const LocatedPlace& from, const CopyVolume& volume, Wait wait) {
   if (to.side != Side::kDevice && from.side != Side::kDevice) {
     TORPOR_TRY(Finish(stream));  // after the stream's work on either side
     CopyOnHost(to.place, from.place, volume);
@@ -172,9 +172,9 @@ cudaError_t CopyVolumes(CopyPlace to, CopyPlace from, const CopyVolume& volume, 
   TORPOR_TRY(Locate(volume, target, target_span));
   TORPOR_TRY(Locate(volume, source, source_span));
   TORPOR_TRY(CheckDirection(kind, source.side, target.side));
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
-  const Route route{source.side, target.side, source.device, target.device};
+  const CopyRoute route{source.side, target.side, source.device, target.device};
   const auto copy = [&](Wait needed) {
     return CopyAmongDevices(route, *stream, needed, [&]() -> cudaError_t {
       TORPOR_TRY(UseArrays(target, source, *stream, needed));

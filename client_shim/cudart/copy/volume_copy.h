@@ -13,8 +13,8 @@ namespace torpor::shim {
 
 // The begin of one side of a copy: a place in an array, or linear memory.
 struct CopyPlace {
-  ArrayPtr array;       // null: linear memory
-  std::uint64_t x = 0;  // in the array, in bytes
+  ClientArrayPtr array;  // null: linear memory
+  std::uint64_t x = 0;   // in the array, in bytes
   std::uint64_t y = 0;
   std::uint64_t z = 0;
   std::uint8_t* memory = nullptr;  // the first byte to copy
@@ -39,8 +39,8 @@ struct LocatedPlace {
 
 // Copies between located sides in the order of `stream`. A copy between a device and pageable
 // memory waits, regardless of `wait`.
-cudaError_t CopyVolumeOn(const Stream& stream, const LocatedPlace& to, const LocatedPlace& from,
-                         const CopyVolume& volume, Wait wait);
+cudaError_t CopyVolumeOn(const ClientStream& stream, const LocatedPlace& to,
+                         const LocatedPlace& from, const CopyVolume& volume, Wait wait);
 
 // Checks and makes a copy; an empty volume is a success. cudaErrorInvalidValue if a side lacks room
 // or rows overlap, cudaErrorNotSupported if an array is of another device than the copying one.

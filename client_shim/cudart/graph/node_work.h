@@ -20,7 +20,7 @@ class GraphMemory;
 struct EmptyWork {};
 
 struct KernelWork {
-  std::shared_ptr<Kernel> kernel;
+  std::shared_ptr<ClientKernel> kernel;
   dim3 grid;
   dim3 block;
   std::uint32_t shared_bytes = 0;

@@ -47,6 +47,7 @@ auto FromSymbol(void* to, const void* symbol, std::size_t bytes, std::size_t off
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
+// Checks the route now; the bytes are read and written by each launch, pageable memory included.
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, size_t count,
                                    const struct cudaMemcpy3DParms* parameters) {
@@ -89,6 +90,7 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNo
   return Entry([&] { return SetExecMade(exec, node, Linear(to, from, bytes, kind)); });
 }
 
+// Loads the variable's module and fixes the address now.
 cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* node, cudaGraph_t graph,
                                            const cudaGraphNode_t* dependencies, size_t count,
                                            const void* symbol, const void* from, size_t bytes,

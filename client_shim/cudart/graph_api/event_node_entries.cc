@@ -16,6 +16,7 @@ auto Make(cudaEvent_t event) {
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
+// Events shared among processes are refused.
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                         const cudaGraphNode_t* dependencies, size_t count,
                                         cudaEvent_t event) {

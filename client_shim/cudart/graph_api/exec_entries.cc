@@ -49,7 +49,7 @@ struct GraphLaunchWork {
     return cudaSuccess;
   }
   cudaError_t Send(cudaStream_t handle) const {
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(UseStream(handle, stream));
     return exec->Launch(stream);
   }
@@ -112,7 +112,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
   return Entry([&]() -> cudaError_t {
-    StreamPtr ignored;
+    ClientStreamPtr ignored;
     TORPOR_TRY(UseStream(stream, ignored));
     return GraphExec::Find(exec) ? cudaSuccess : cudaErrorInvalidValue;
   });
@@ -145,6 +145,7 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t handle, unsigned long long* fl
   });
 }
 
+// Running launches go on and keep the GraphExec alive.
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return Entry([&] { return GraphExec::Destroy(exec) ? cudaSuccess : cudaErrorInvalidValue; });
 }

@@ -9,12 +9,14 @@
 namespace torpor::shim {
 namespace {
 
+// The program owns the graph until cudaGraphDestroy.
 cudaError_t Create(cudaGraph_t* graph, unsigned flags) {
   if (!graph || flags != 0) return cudaErrorInvalidValue;
   *graph = (new Graph())->handle();
   return cudaSuccess;
 }
 
+// Instantiated graphs are clones and live on.
 cudaError_t Destroy(cudaGraph_t handle) {
   const GraphLock lock;
   Graph* const graph = Graph::Find(handle);

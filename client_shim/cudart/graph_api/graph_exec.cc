@@ -93,6 +93,7 @@ std::unique_ptr<Graph> GraphExec::CloneGraph() {
   return graph_->Clone();
 }
 
+// Maps the nodes of the given graph, and of all child graphs, to the nodes of the clone.
 void GraphExec::IndexOriginals(const Graph& graph) {
   for (const auto& node : graph.nodes()) {
     own_[node->original] = node.get();
@@ -194,16 +195,16 @@ cudaError_t GraphExec::BeginMemory() {
   return cudaSuccess;
 }
 
-cudaError_t GraphExec::FollowLastLaunch(const Stream& stream) {
+cudaError_t GraphExec::FollowLastLaunch(const ClientStream& stream) {
   const auto last = std::exchange(last_stream_, stream.wire);
   if (!last || *last == stream.wire || plan_->is_one_command()) return cudaSuccess;
   return ComeBehind(stream.wire, *last);
 }
 
-cudaError_t GraphExec::Launch(const StreamPtr& stream) {
+cudaError_t GraphExec::Launch(const ClientStreamPtr& stream) {
   if (&core_ != &Core()) {
     Core().WarnOnce("graph device",
-                    "a graph runs on the device that was current when it was instantiated");
+                    "a graph runs only on the device that was current at instantiation");
     return cudaErrorInvalidValue;
   }
   const auto lock = AwaitIdle();
@@ -217,7 +218,7 @@ cudaError_t GraphExec::Launch(const StreamPtr& stream) {
 
 // Runs on the launching thread up to the first node that must wait for the stream, then on the
 // thread of host functions, which holds back later work of the stream.
-cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_arrived,
+cudaError_t GraphExec::Continue(const ClientStreamPtr& stream, Position at, bool has_arrived,
                                 bool& is_done) {
   is_done = false;
   const std::vector<Stage>& stages = plan_->stages();
@@ -246,7 +247,7 @@ cudaError_t GraphExec::Continue(const StreamPtr& stream, Position at, bool has_a
 }
 
 // Reads without the lock: all changes wait for the end of the launch.
-void GraphExec::Resume(const StreamPtr& stream, Position position, cudaError_t state) {
+void GraphExec::Resume(const ClientStreamPtr& stream, Position position, cudaError_t state) {
   bool is_done = false;
   const OwnCalls own_calls;  // the program's next synchronisation reports errors
   const bool goes_on = state == cudaSuccess &&

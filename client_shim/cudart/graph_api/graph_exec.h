@@ -40,7 +40,7 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
   unsigned long long flags() const { return flags_; }
 
   // Launches on a stream ready for a command, of the device of the instantiation.
-  cudaError_t Launch(const StreamPtr& stream);
+  cudaError_t Launch(const ClientStreamPtr& stream);
 
   // Replaces a node's work. `node`: of the graph of the instantiation. The kind must be the same.
   cudaError_t SetWork(cudaGraphNode_t node, NodeWork work);
@@ -73,11 +73,12 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
 
   cudaError_t BeginMemory();
   // Orders the launch behind earlier launches in other streams, a duty of the client.
-  cudaError_t FollowLastLaunch(const Stream& stream);
+  cudaError_t FollowLastLaunch(const ClientStream& stream);
   // Runs a launch from `position` on. Sets `is_done` if everything was sent; otherwise Resume sends
   // the rest.
-  cudaError_t Continue(const StreamPtr& stream, Position position, bool has_arrived, bool& is_done);
-  void Resume(const StreamPtr& stream, Position position, cudaError_t state);
+  cudaError_t Continue(const ClientStreamPtr& stream, Position position, bool has_arrived,
+                       bool& is_done);
+  void Resume(const ClientStreamPtr& stream, Position position, cudaError_t state);
 
   ClientCore& core_;  // of the device in use at instantiation
   const unsigned long long flags_;

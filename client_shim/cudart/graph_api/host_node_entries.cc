@@ -5,6 +5,7 @@
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
+// The function runs on the shim's thread of host functions at each launch.
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                  const cudaGraphNode_t* dependencies, size_t count,
                                  const struct cudaHostNodeParams* parameters) {

@@ -8,7 +8,7 @@ namespace torpor::shim {
 namespace {
 
 // The program's name of a kernel: the host function, or the cudaKernel_t of a loaded library.
-void* FunctionOf(Kernel& kernel) {
+void* FunctionOf(ClientKernel& kernel) {
   return kernel.host_function ? const_cast<void*>(kernel.host_function) : &kernel;
 }
 
@@ -77,6 +77,7 @@ cudaError_t TellAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID attribut
   return cudaSuccess;
 }
 
+// Copies all attributes, and the launch flags that follow from them.
 cudaError_t CopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
   const GraphLock lock;
   KernelWork* target = nullptr;
@@ -93,6 +94,7 @@ cudaError_t CopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
+// Loads the kernel and copies the arguments now.
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                    const cudaGraphNode_t* dependencies, size_t count,
                                    const struct cudaKernelNodeParams* parameters) {

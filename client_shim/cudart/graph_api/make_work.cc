@@ -13,7 +13,7 @@ namespace torpor::shim {
 namespace {
 
 // Packs the arguments, or copies arguments packed by the program (`extra`).
-cudaError_t ReadParameters(const cudaKernelNodeParams& node, const Kernel& kernel,
+cudaError_t ReadParameters(const cudaKernelNodeParams& node, const ClientKernel& kernel,
                            std::vector<std::uint8_t>& parameters) {
   if (node.extra) {
     PackedArguments packed;
@@ -33,7 +33,7 @@ cudaError_t ReadParameters(const cudaKernelNodeParams& node, const Kernel& kerne
 cudaError_t MakeKernelWork(const cudaKernelNodeParams& parameters, NodeWork& work) {
   KernelWork kernel;
   TORPOR_TRY(Begin());
-  Kernel* used = nullptr;
+  ClientKernel* used = nullptr;
   TORPOR_TRY(UseKernel(parameters.func, used));
   kernel.kernel = Hold(*used);
   kernel.grid = parameters.gridDim;

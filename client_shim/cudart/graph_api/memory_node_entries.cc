@@ -48,6 +48,7 @@ cudaError_t ResetUse(int device, cudaGraphMemAttributeType attribute, const void
 
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
+// Allocates the memory now and stores the address in the parameters.
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                      const cudaGraphNode_t* dependencies, size_t count,
                                      struct cudaMemAllocNodeParams* parameters) {
@@ -71,6 +72,7 @@ cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
   return Entry([&] { return TellWork(node, &AllocationWork::parameters, parameters); });
 }
 
+// `address`: a pointer to the result, by CUDA's signature.
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void* address) {
   return Entry([&] { return TellWork(node, &FreeWork::address, static_cast<void**>(address)); });
 }
@@ -85,6 +87,7 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
   return Entry([&] { return ResetUse(device, attribute, value); });
 }
 
+// Frees nothing: memory of graphs lives as long as the graphs.
 cudaError_t cudaDeviceGraphMemTrim(int device) {
   return Entry([&] {
     if (!Core().OfDevice(device)) return cudaErrorInvalidDevice;

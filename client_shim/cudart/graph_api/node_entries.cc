@@ -94,6 +94,7 @@ cudaError_t TellType(cudaGraphNode_t handle, cudaGraphNodeType* type) {
   return cudaSuccess;
 }
 
+// The returned graph belongs to the node; the program may change the graph.
 cudaError_t TellChild(cudaGraphNode_t node, cudaGraph_t* graph) {
   const GraphLock lock;
   ChildWork* work = nullptr;
@@ -138,6 +139,7 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
   return Entry([&] { return AddNode(node, graph, {dependencies, nullptr, count}, EmptyWork()); });
 }
 
+// Clones the child: later changes of the program's graph have no effect on the node.
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                        const cudaGraphNode_t* dependencies, size_t count,
                                        cudaGraph_t child) {

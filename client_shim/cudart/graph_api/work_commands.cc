@@ -15,7 +15,7 @@ namespace {
 // since counts as pageable.
 Runner RunnerOfCopy(const CopyWork& copy) {
   LinearVolume volume;
-  Route route;
+  CopyRoute route;
   if (ReadCopy(copy.parameters, volume, route) != cudaSuccess) return Runner::kExecutor;
   const bool to_device = route.to == Side::kDevice;
   const bool from_device = route.from == Side::kDevice;
@@ -38,7 +38,7 @@ class Encoder {
   }
   cudaError_t operator()(const CopyWork& copy) {
     LinearVolume volume;
-    Route route;
+    CopyRoute route;
     TORPOR_TRY(ReadCopy(copy.parameters, volume, route));
     for (std::uint64_t slice = 0; slice < volume.depth; ++slice) {
       const bool is_linear = volume.height == 1 ||
@@ -78,7 +78,7 @@ class Encoder {
     return cudaSuccess;
   }
   // Adds a copy of consecutive bytes between device memory and the arena.
-  cudaError_t AddLinear(const LinearVolume& volume, const Route& route) {
+  cudaError_t AddLinear(const LinearVolume& volume, const CopyRoute& route) {
     const std::uint64_t bytes = volume.width * volume.height;
     if (route.from == Side::kDevice && route.to == Side::kDevice)
       return Add(wire::MemcpyDtoD{Address(volume.to), Address(volume.from), 0, bytes});
@@ -92,7 +92,7 @@ class Encoder {
     return Add(command);
   }
   // Adds a copy of rows; a volume needs one command for each slice.
-  cudaError_t AddRows(const LinearVolume& volume, const Route& route) {
+  cudaError_t AddRows(const LinearVolume& volume, const CopyRoute& route) {
     return Add(wire::Memcpy2D{Address(volume.to), volume.to_pitch, Address(volume.from),
                               volume.from_pitch, volume.width, volume.height, 0,
                               MemorySideOf(route.to), MemorySideOf(route.from)});
@@ -103,7 +103,7 @@ class Encoder {
 
 // Runs client work in the order of a stream.
 struct ClientRunner {
-  const StreamPtr& stream;
+  const ClientStreamPtr& stream;
 
   cudaError_t operator()(const HostWork& host) const {
     host.parameters.fn(host.parameters.userData);
@@ -111,7 +111,7 @@ struct ClientRunner {
   }
   cudaError_t operator()(const CopyWork& copy) const {
     LinearVolume volume;
-    Route route;
+    CopyRoute route;
     TORPOR_TRY(ReadCopy(copy.parameters, volume, route));
     const Rows rows{volume.to_pitch, volume.from_pitch, volume.width, volume.height};
     for (std::uint64_t slice = 0; slice < volume.depth; ++slice) {
@@ -148,7 +148,7 @@ cudaError_t EncodeWork(const NodeWork& work, std::vector<wire::GraphCommand>& co
   return std::visit(Encoder(commands), work);
 }
 
-cudaError_t RunInClient(const NodeWork& work, const StreamPtr& stream) {
+cudaError_t RunInClient(const NodeWork& work, const ClientStreamPtr& stream) {
   return std::visit(ClientRunner{stream}, work);
 }
 

@@ -19,6 +19,6 @@ Runner RunnerOf(const NodeWork& work);
 cudaError_t EncodeWork(const NodeWork& work, std::vector<wire::GraphCommand>& commands);
 
 // Runs client work in the order of `stream`.
-cudaError_t RunInClient(const NodeWork& work, const StreamPtr& stream);
+cudaError_t RunInClient(const NodeWork& work, const ClientStreamPtr& stream);
 
 }  // namespace torpor::shim

@@ -56,7 +56,7 @@ bool Inside(const dim3& dims, const dim3& max) {
 // The work of a checked launch. Refers to the caller's kernel, configuration and packed arguments.
 class LaunchWork {
  public:
-  LaunchWork(Kernel& kernel, const Launch& launch, std::span<const std::uint8_t> parameters)
+  LaunchWork(ClientKernel& kernel, const Launch& launch, std::span<const std::uint8_t> parameters)
       : kernel_(kernel), launch_(launch), parameters_(parameters), core_(Core()) {}
 
   cudaError_t MakeNode(NodeWork& node) const {
@@ -70,7 +70,7 @@ class LaunchWork {
     return cudaSuccess;
   }
   cudaError_t Send(cudaStream_t handle) const {
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(UseStream(handle, stream));
     if (&core_ != &Core()) return cudaErrorInvalidResourceHandle;  // another device's stream
     wire::LaunchKernel command = LaunchCommand(kernel_, launch_, parameters_);
@@ -79,14 +79,14 @@ class LaunchWork {
   }
 
  private:
-  Kernel& kernel_;
+  ClientKernel& kernel_;
   const Launch& launch_;
   const std::span<const std::uint8_t> parameters_;
   const ClientCore& core_;  // of the device that has the kernel ready
 };
 
 // Every launch comes here: loads the kernel if necessary, checks, packs the arguments, submits.
-cudaError_t LaunchPrepared(Kernel& kernel, const Launch& launch, void** arguments) {
+cudaError_t LaunchPrepared(ClientKernel& kernel, const Launch& launch, void** arguments) {
   TORPOR_TRY(Begin());
   TORPOR_TRY(PrepareKernel(kernel));
   TORPOR_TRY(CheckLaunch(kernel, launch));
@@ -96,8 +96,9 @@ cudaError_t LaunchPrepared(Kernel& kernel, const Launch& launch, void** argument
   return Submit(launch.stream, LaunchWork(kernel, launch, {parameters.data(), filled}));
 }
 
+// Finds the kernel by host function or cudaKernel_t.
 cudaError_t LaunchKernel(const void* function, const Launch& launch, void** arguments) {
-  Kernel* const kernel = FindKernel(function);
+  ClientKernel* const kernel = FindKernel(function);
   return kernel ? LaunchPrepared(*kernel, launch, arguments) : cudaErrorInvalidDeviceFunction;
 }
 
@@ -114,7 +115,7 @@ cudaError_t LaunchExtended(const cudaLaunchConfig_t* config, const void* functio
 
 }  // namespace
 
-cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
+cudaError_t CheckLaunch(const ClientKernel& kernel, const Launch& launch) {
   const LaunchLimits& limits = DeviceLaunchLimits();
   if (!Inside(launch.grid, limits.grid) || !Inside(launch.block, limits.block))
     return cudaErrorInvalidConfiguration;
@@ -127,7 +128,7 @@ cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch) {
   return cudaSuccess;
 }
 
-wire::LaunchKernel LaunchCommand(const Kernel& kernel, const Launch& launch,
+wire::LaunchKernel LaunchCommand(const ClientKernel& kernel, const Launch& launch,
                                  std::span<const std::uint8_t> parameters) {
   wire::LaunchKernel command;
   command.kernel = kernel.here().wire;
@@ -139,8 +140,8 @@ wire::LaunchKernel LaunchCommand(const Kernel& kernel, const Launch& launch,
   return command;
 }
 
-cudaError_t PackArguments(const Kernel& kernel, void** arguments, std::span<std::uint8_t> packed,
-                          std::size_t& filled) {
+cudaError_t PackArguments(const ClientKernel& kernel, void** arguments,
+                          std::span<std::uint8_t> packed, std::size_t& filled) {
   if (kernel.parameter_bytes > packed.size()) return cudaErrorInvalidValue;
   const std::size_t count = kernel.entry.parameters.size();
   if (!arguments && count > 0) return cudaErrorInvalidValue;
@@ -214,11 +215,11 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   return cudaGetKernel(kernel, host_function);
 }
 
-// A cudaKernel_t is the Kernel's address. Loads nothing.
+// A cudaKernel_t is the ClientKernel's address. Loads nothing.
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   return Entry([&] {
     if (!kernel) return cudaErrorInvalidValue;
-    Kernel* const found = FindKernel(host_function);
+    ClientKernel* const found = FindKernel(host_function);
     if (!found) return cudaErrorInvalidDeviceFunction;
     *kernel = reinterpret_cast<cudaKernel_t>(found);
     return cudaSuccess;
@@ -229,7 +230,7 @@ cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
 cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void** arguments,
                                size_t shared_bytes, cudaStream_t stream) {
   return Entry([&] {
-    auto* const kernel = reinterpret_cast<Kernel*>(handle);
+    auto* const kernel = reinterpret_cast<ClientKernel*>(handle);
     if (!kernel) return cudaErrorInvalidDeviceFunction;
     return LaunchPrepared(*kernel, {grid, block, shared_bytes, stream, 0}, arguments);
   });

@@ -21,15 +21,15 @@ struct Launch {
 };
 
 // Checks a launch of a prepared kernel against the limits of device and kernel, with CUDA's errors.
-cudaError_t CheckLaunch(const Kernel& kernel, const Launch& launch);
+cudaError_t CheckLaunch(const ClientKernel& kernel, const Launch& launch);
 
 // Copies the arguments to their places in the kernel's parameter buffer. `packed` has
 // kMaxParameterBytes, of which the first `filled` are written.
-cudaError_t PackArguments(const Kernel& kernel, void** arguments, std::span<std::uint8_t> packed,
-                          std::size_t& filled);
+cudaError_t PackArguments(const ClientKernel& kernel, void** arguments,
+                          std::span<std::uint8_t> packed, std::size_t& filled);
 
 // The command of a launch on the device in use, without its stream. Refers to `parameters`.
-wire::LaunchKernel LaunchCommand(const Kernel& kernel, const Launch& launch,
+wire::LaunchKernel LaunchCommand(const ClientKernel& kernel, const Launch& launch,
                                  std::span<const std::uint8_t> parameters);
 
 // Applies a launch attribute. Ignores attributes that only tune; warns and returns

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kLegacyStream = 0;
 
 struct ManagedVariable {
-  Module* module = nullptr;
+  ClientModule* module = nullptr;
   void** host_pointer = nullptr;  // nvcc's pointer: null until the variable has a block
   std::string name;
   std::uint64_t bytes = 0;
@@ -40,7 +40,7 @@ class ManagedVariables {
     variables_.push_back(std::move(variable));
   }
 
-  cudaError_t Init(const Module* module) {
+  cudaError_t Init(const ClientModule* module) {
     std::lock_guard lock(mutex_);
     for (ManagedVariable& variable : variables_)
       if (variable.module == module && !*variable.host_pointer) TORPOR_TRY(InitOne(variable));
@@ -188,12 +188,14 @@ ManagedVariables& TheManagedVariables() {
 
 }  // namespace
 
-void RegisterManagedVariable(Module* module, void** host_pointer, const char* name,
+void RegisterManagedVariable(ClientModule* module, void** host_pointer, const char* name,
                              std::uint64_t bytes) {
   TheManagedVariables().Register({module, host_pointer, name, bytes, 0, {}});
 }
 
-cudaError_t InitManagedVariables(Module* module) { return TheManagedVariables().Init(module); }
+cudaError_t InitManagedVariables(ClientModule* module) {
+  return TheManagedVariables().Init(module);
+}
 bool UsesManagedVariables() { return TheManagedVariables().is_used(); }
 cudaError_t LaunchBesideVariables(const std::function<cudaError_t()>& queue) {
   return TheManagedVariables().Launch(queue);

@@ -11,16 +11,16 @@
 // addresses in the block stand for the variable. Thread-safe.
 namespace torpor::shim {
 
-struct Module;
+struct ClientModule;
 
 // For nvcc's static constructors. Pointers and name live until exit; `host_pointer` is set at first
 // use.
-void RegisterManagedVariable(Module* module, void** host_pointer, const char* name,
+void RegisterManagedVariable(ClientModule* module, void** host_pointer, const char* name,
                              std::uint64_t bytes);
 
 // Allocates the blocks of the module's variables and sets the pointers registered by nvcc's code.
 // Called at the program's first use of a variable.
-cudaError_t InitManagedVariables(Module* module);
+cudaError_t InitManagedVariables(ClientModule* module);
 
 // Whether any variable has a block. Costs an atomic load.
 bool UsesManagedVariables();

@@ -33,7 +33,7 @@ class FreeMarks::Point final : public FreePoint {
   const std::uint64_t value_;
 };
 
-std::uint64_t NameOf(const Stream& stream) {
+std::uint64_t NameOf(const ClientStream& stream) {
   return IsLegacy(stream) ? static_cast<std::uint64_t>(DeviceInUse()) : stream.wire;
 }
 
@@ -45,7 +45,7 @@ bool IsStreamHere(std::uint64_t name) {
   return name == static_cast<std::uint64_t>(DeviceInUse()) || Core().IsLive(name);
 }
 
-cudaError_t FreeMarks::Mark(const Stream& stream, FreePointPtr& point) {
+cudaError_t FreeMarks::Mark(const ClientStream& stream, FreePointPtr& point) {
   if (Core().IsDrained()) return cudaSuccess;
   const std::uint64_t name = NameOf(stream);
   const std::shared_ptr<const Slot> slot = SlotOf(name);

@@ -14,7 +14,7 @@ namespace torpor::shim {
 
 // A stream's name, unique across devices: the wire name, or for a legacy stream the device's index,
 // which equals no handle.
-std::uint64_t NameOf(const Stream& stream);
+std::uint64_t NameOf(const ClientStream& stream);
 // The stream's name in commands.
 std::uint64_t WireOf(std::uint64_t name);
 // Whether the name is a live stream's of the device in use.
@@ -25,7 +25,7 @@ class FreeMarks {
  public:
   // Marks a free in `stream` of the device in use. `point` is null if the stream has passed the
   // place already; without a free slot, waits for the stream.
-  cudaError_t Mark(const Stream& stream, FreePointPtr& point);
+  cudaError_t Mark(const ClientStream& stream, FreePointPtr& point);
   void Forget() { slots_.clear(); }
 
  private:

@@ -36,6 +36,7 @@ class Registered {
     return true;
   }
 
+  // Unshares the pages of the range that begins at `begin`, and frees their block.
   cudaError_t Remove(std::uint64_t begin) {
     std::lock_guard lock(mutex_);
     const auto found = ranges_.find(begin);
@@ -83,6 +84,7 @@ class Registered {
     return cudaSuccess;
   }
 
+  // The arena's address for an exposed range; else `address` itself.
   std::uint64_t Alias(std::uint64_t address) {
     std::lock_guard lock(mutex_);
     const auto found = Containing(address);
@@ -131,6 +133,7 @@ Registered& TheRegistered() {
   return *registered;
 }
 
+// Only notes the range: copies treat the memory as pageable until exposed.
 cudaError_t Register(const void* pointer, std::uint64_t bytes, unsigned flags) {
   constexpr unsigned kKnown = cudaHostRegisterPortable | cudaHostRegisterMapped |
                               cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;

@@ -88,14 +88,14 @@ cudaError_t CloseMemoryHandle(void* pointer) {
 
 cudaError_t GetEventHandle(cudaIpcEventHandle_t* out, cudaEvent_t event) {
   if (!out) return cudaErrorInvalidValue;
-  SharedEvent shared;
+  SharedEventSlots shared;
   TORPOR_TRY(FindSharedEvent(event, shared));
   Write(kEventHandle, shared, *out);
   return cudaSuccess;
 }
 
 cudaError_t OpenEventHandle(cudaEvent_t* out, const cudaIpcEventHandle_t& in) {
-  SharedEvent shared;
+  SharedEventSlots shared;
   if (!out) return cudaErrorInvalidValue;
   if (!Read(kEventHandle, in, shared)) return cudaErrorInvalidResourceHandle;
   TORPOR_TRY(Begin());

@@ -73,7 +73,7 @@ cudaError_t Advise(const void* pointer, std::uint64_t bytes, cudaMemoryAdvise ad
 }
 
 cudaError_t CheckStream(cudaStream_t handle) {
-  StreamPtr stream;
+  ClientStreamPtr stream;
   return FindStream(handle, stream);
 }
 

@@ -90,7 +90,7 @@ struct AllocationInOrder {
   }
   cudaError_t Send(cudaStream_t stream) const {
     if (pool) return AllocateFromPool(pool, bytes, stream, out);
-    StreamPtr used;
+    ClientStreamPtr used;
     TORPOR_TRY(FindStream(stream, used));  // turns to the stream's device
     return AllocateFromPool(CurrentPool(), bytes, stream, out);
   }

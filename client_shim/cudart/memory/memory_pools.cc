@@ -110,7 +110,7 @@ class Pools {
   }
 
   // Call with the stream's device in use.
-  cudaError_t Free(std::uint64_t address, const Stream& stream) {
+  cudaError_t Free(std::uint64_t address, const ClientStream& stream) {
     std::lock_guard lock(mutex_);
     FreePointPtr point;
     MemoryPool* const pool = FindOwner(address);
@@ -370,7 +370,7 @@ cudaError_t TrimPool(cudaMemPool_t pool, std::uint64_t keep) {
 cudaError_t AllocateFromPool(cudaMemPool_t pool, std::uint64_t bytes, cudaStream_t stream_handle,
                              void** out) {
   if (!out) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(stream_handle, stream));
   *out = nullptr;
   const std::uint64_t name = NameOf(*stream);
@@ -383,7 +383,7 @@ cudaError_t AllocateFromPool(cudaMemPool_t pool, std::uint64_t bytes, cudaStream
 }
 
 cudaError_t FreeToPool(void* pointer, cudaStream_t stream_handle) {
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(UseStream(stream_handle, stream));
   ClientCore::Allocation allocation;
   if (!Core().FindAllocation(Address(pointer), allocation)) return cudaErrorInvalidValue;

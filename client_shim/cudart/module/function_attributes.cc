@@ -16,7 +16,7 @@ namespace {
 cudaError_t GetAttributes(cudaFuncAttributes* out, const void* function) {
   if (!out) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
-  Kernel* kernel = nullptr;
+  ClientKernel* kernel = nullptr;
   TORPOR_TRY(UseKernel(function, kernel));
   wire::FuncGetAttributesResult result;
   TORPOR_TRY(Ask(wire::FuncGetAttributes{kernel->here().wire}, result));
@@ -91,7 +91,7 @@ OccupancyAnswers& TheAnswers() {
 // next executor.
 cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   TORPOR_TRY(Begin());
-  Kernel* kernel = nullptr;
+  ClientKernel* kernel = nullptr;
   TORPOR_TRY(UseKernel(function, kernel));
   if (attribute <= 0 || attribute >= cudaFuncAttributeMax || value < -1)
     return cudaErrorInvalidValue;
@@ -113,7 +113,7 @@ cudaError_t Occupancy(int* blocks, const void* function, int block_size, std::si
                       unsigned flags) {
   if (!blocks || block_size <= 0) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
-  Kernel* kernel = nullptr;
+  ClientKernel* kernel = nullptr;
   TORPOR_TRY(UseKernel(function, kernel));
   const OccupancyQuestion question{kernel->here().wire, block_size, shared, flags};
   if (TheAnswers().Find(question, *blocks)) return cudaSuccess;
@@ -156,7 +156,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes* attributes, const v
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
   return Entry([&] {
     if (!name) return cudaErrorInvalidValue;
-    const Kernel* const kernel = FindKernel(function);
+    const ClientKernel* const kernel = FindKernel(function);
     if (!kernel) return cudaErrorInvalidDeviceFunction;
     *name = kernel->name;
     return cudaSuccess;
@@ -166,7 +166,7 @@ cudaError_t cudaFuncGetName(const char** name, const void* function) {
 cudaError_t cudaFuncGetParamInfo(const void* function, size_t index, size_t* offset, size_t* size) {
   return Entry([&]() -> cudaError_t {
     if (!offset) return cudaErrorInvalidValue;
-    Kernel* kernel = nullptr;
+    ClientKernel* kernel = nullptr;
     TORPOR_TRY(UseKernel(function, kernel));
     if (index >= kernel->entry.parameters.size()) return cudaErrorInvalidValue;
     const torpor::wire::KernelParameter& parameter = kernel->entry.parameters[index];

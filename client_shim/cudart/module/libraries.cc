@@ -19,12 +19,12 @@ namespace {
 
 // A module loaded at run time, with its kernels. A cudaLibrary_t is the address of a Library.
 struct Library {
-  Module module;
+  ClientModule module;
   std::vector<std::uint8_t> code;  // kept for loading again after cudaDeviceReset
-  std::map<std::string, Kernel> kernels;
+  std::map<std::string, ClientKernel> kernels;
 
-  std::mutex mutex;                           // guards the members below
-  std::map<std::string, Variable> variables;  // requested by the program so far
+  std::mutex mutex;                                 // guards the members below
+  std::map<std::string, ClientVariable> variables;  // requested by the program so far
 };
 using LibraryPtr = std::shared_ptr<Library>;
 
@@ -41,7 +41,7 @@ class Libraries {
     const auto found = libraries_.find(reinterpret_cast<Library*>(handle));
     return found == libraries_.end() ? nullptr : found->second;
   }
-  LibraryPtr FindByModule(const Module* module) {
+  LibraryPtr FindByModule(const ClientModule* module) {
     std::lock_guard lock(mutex_);
     const auto found = std::find_if(libraries_.begin(), libraries_.end(), [&](const auto& entry) {
       return &entry.second->module == module;
@@ -71,7 +71,7 @@ cudaError_t UseLibrary(cudaLibrary_t handle, LibraryPtr& library) {
   return library ? LoadModule(library->module) : cudaErrorInvalidResourceHandle;
 }
 
-// Makes a Kernel of every kernel of the loaded module.
+// Makes a ClientKernel of every kernel of the loaded module.
 void ListKernels(const LibraryPtr& library) {
   for (const auto& [name, entry] : library->module.kernels) {
     auto& [key, kernel] = *library->kernels.try_emplace(name).first;
@@ -118,7 +118,7 @@ cudaError_t LoadFile(cudaLibrary_t* library, const char* path, const JitOptions&
 }
 
 // Frees the block of the module's variables on the device in use, after the device's work.
-cudaError_t FreeVariables(Module& module) {
+cudaError_t FreeVariables(ClientModule& module) {
   const std::uint64_t block = std::exchange(module.variables_block.here(), 0);
   if (block == 0) return cudaSuccess;
   TORPOR_TRY(Ask(wire::DeviceSynchronize{}));
@@ -134,7 +134,7 @@ cudaError_t UnloadFrom(Library& library) {
   return was_loaded ? FreeVariables(library.module) : cudaSuccess;
 }
 
-// Unloads from all devices. Graphs with kernels of the library keep the Kernel objects.
+// Unloads from all devices. Graphs with kernels of the library keep the ClientKernel objects.
 cudaError_t Unload(cudaLibrary_t handle) {
   TORPOR_TRY(Begin());
   const LibraryPtr library = TheLibraries().Take(handle);
@@ -174,7 +174,7 @@ cudaError_t GetVariable(void** address, std::size_t* bytes, cudaLibrary_t handle
   TORPOR_TRY(UseLibrary(handle, library));
   std::lock_guard lock(library->mutex);
   const auto [found, is_new] = library->variables.try_emplace(name);
-  Variable& variable = found->second;
+  ClientVariable& variable = found->second;
   variable.module = &library->module;
   variable.name = name;
   SymbolSpan span;
@@ -191,7 +191,7 @@ cudaError_t GetVariable(void** address, std::size_t* bytes, cudaLibrary_t handle
 }  // namespace
 
 cudaError_t FindLibraryOf(const void* function, cudaLibrary_t& handle) {
-  const Kernel* const kernel = FindKernel(function);
+  const ClientKernel* const kernel = FindKernel(function);
   if (!kernel) return cudaErrorInvalidDeviceFunction;
   const LibraryPtr library = TheLibraries().FindByModule(kernel->module);
   handle = reinterpret_cast<cudaLibrary_t>(library.get());

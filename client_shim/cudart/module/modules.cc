@@ -21,24 +21,24 @@ constexpr std::uint64_t kDefaultSharedBytes = std::uint64_t{48} * 1024;
 // All modules, kernels and variables of the process. Thread-safe.
 class Registry {
  public:
-  void AddModule(Module* module) {
+  void AddModule(ClientModule* module) {
     std::unique_lock lock(mutex_);
     modules_.insert(module);
   }
-  void RemoveModule(Module* module) {
+  void RemoveModule(ClientModule* module) {
     std::unique_lock lock(mutex_);
     modules_.erase(module);
   }
-  void AddKernel(Kernel* kernel) {
+  void AddKernel(ClientKernel* kernel) {
     std::unique_lock lock(mutex_);
     handles_.insert(kernel);
     if (kernel->host_function) kernels_[kernel->host_function] = kernel;
   }
-  void RemoveKernel(Kernel* kernel) {
+  void RemoveKernel(ClientKernel* kernel) {
     std::unique_lock lock(mutex_);
     handles_.erase(kernel);
   }
-  void AddVariable(const void* host_variable, Variable variable) {
+  void AddVariable(const void* host_variable, ClientVariable variable) {
     std::unique_lock lock(mutex_);
     variable.module->variable_names.push_back(variable.name);
     variables_[host_variable] = std::move(variable);
@@ -47,22 +47,22 @@ class Registry {
   template <typename Visit>
   cudaError_t VisitKernels(const Visit& visit) {
     std::shared_lock lock(mutex_);
-    for (Kernel* const kernel : handles_) TORPOR_TRY(visit(*kernel));
+    for (ClientKernel* const kernel : handles_) TORPOR_TRY(visit(*kernel));
     return cudaSuccess;
   }
   template <typename Visit>
   cudaError_t VisitModules(const Visit& visit) {
     std::shared_lock lock(mutex_);
-    for (Module* const module : modules_) TORPOR_TRY(visit(*module));
+    for (ClientModule* const module : modules_) TORPOR_TRY(visit(*module));
     return cudaSuccess;
   }
-  Kernel* FindKernel(const void* function) {
+  ClientKernel* FindKernel(const void* function) {
     std::shared_lock lock(mutex_);
     if (const auto found = kernels_.find(function); found != kernels_.end()) return found->second;
-    auto* const handle = static_cast<Kernel*>(const_cast<void*>(function));
+    auto* const handle = static_cast<ClientKernel*>(const_cast<void*>(function));
     return handles_.contains(handle) ? handle : nullptr;
   }
-  const Variable* FindVariable(const void* symbol) {
+  const ClientVariable* FindVariable(const void* symbol) {
     std::shared_lock lock(mutex_);
     const auto found = variables_.find(symbol);
     return found == variables_.end() ? nullptr : &found->second;
@@ -70,10 +70,10 @@ class Registry {
 
  private:
   std::shared_mutex mutex_;
-  std::unordered_set<Module*> modules_;
-  std::unordered_map<const void*, Kernel*> kernels_;  // by host function
-  std::unordered_set<Kernel*> handles_;               // every kernel
-  std::unordered_map<const void*, Variable> variables_;
+  std::unordered_set<ClientModule*> modules_;
+  std::unordered_map<const void*, ClientKernel*> kernels_;  // by host function
+  std::unordered_set<ClientKernel*> handles_;               // every kernel
+  std::unordered_map<const void*, ClientVariable> variables_;
 };
 
 Registry& TheRegistry() {
@@ -83,7 +83,7 @@ Registry& TheRegistry() {
 
 // The bytes of a module for the executor: code or fatbin in place, or linked parts encoded in
 // `copy`.
-std::span<const std::uint8_t> CodeOf(const Module& module, std::vector<std::uint8_t>& copy) {
+std::span<const std::uint8_t> CodeOf(const ClientModule& module, std::vector<std::uint8_t>& copy) {
   if (!module.code.empty()) return module.code;
   if (module.parts == nullptr) return FatbinAt(module.fatbin);
   wire::RelocatableModule relocatable;
@@ -139,8 +139,8 @@ cudaError_t AskLoad(const wire::ModuleLoad& load, wire::ModuleLoadResult& result
 }
 
 // Fills in the kernel's description, equal on all devices, from the result of the module's load.
-cudaError_t Describe(Kernel& kernel) {
-  const Module& module = *kernel.module;
+cudaError_t Describe(ClientKernel& kernel) {
+  const ClientModule& module = *kernel.module;
   const auto found = module.kernels.find(kernel.name);
   if (found == module.kernels.end()) return cudaErrorInvalidDeviceFunction;
   kernel.entry = found->second;
@@ -153,7 +153,7 @@ cudaError_t Describe(Kernel& kernel) {
 
 // Loads by hash first; sends the bytes only to a node that lacks them. Call with the module's mutex
 // held.
-cudaError_t LoadLocked(Module& module, std::string* reason) {
+cudaError_t LoadLocked(ClientModule& module, std::string* reason) {
   std::vector<std::uint8_t> copy;
   const std::span<const std::uint8_t> code = CodeOf(module, copy);
   wire::ModuleLoad load;
@@ -183,43 +183,43 @@ cudaError_t LoadLocked(Module& module, std::string* reason) {
 
 }  // namespace
 
-void AddModule(Module* module) { TheRegistry().AddModule(module); }
-void RemoveModule(Module* module) { TheRegistry().RemoveModule(module); }
-void AddKernel(Kernel* kernel) { TheRegistry().AddKernel(kernel); }
-void RemoveKernel(Kernel* kernel) { TheRegistry().RemoveKernel(kernel); }
+void AddModule(ClientModule* module) { TheRegistry().AddModule(module); }
+void RemoveModule(ClientModule* module) { TheRegistry().RemoveModule(module); }
+void AddKernel(ClientKernel* kernel) { TheRegistry().AddKernel(kernel); }
+void RemoveKernel(ClientKernel* kernel) { TheRegistry().RemoveKernel(kernel); }
 
-Module* RegisterModule(const void* wrapper) {
+ClientModule* RegisterModule(const void* wrapper) {
   const auto* fatbin = static_cast<const FatbinWrapper*>(wrapper);
-  auto* const module = new Module();
+  auto* const module = new ClientModule();
   module->fatbin = fatbin->data;
   if (fatbin->version == kRelocatableWrapper) module->parts = fatbin->relocatable;
   AddModule(module);
   return module;
 }
 
-void RegisterKernel(Module* module, const void* host_function, const char* name) {
-  auto* const kernel = new Kernel();
+void RegisterKernel(ClientModule* module, const void* host_function, const char* name) {
+  auto* const kernel = new ClientKernel();
   kernel->module = module;
   kernel->name = name;
   kernel->host_function = host_function;
   AddKernel(kernel);
 }
 
-void RegisterVariable(Module* module, const void* host_variable, const char* name,
+void RegisterVariable(ClientModule* module, const void* host_variable, const char* name,
                       std::uint64_t bytes) {
   TheRegistry().AddVariable(host_variable, {module, name, bytes});
 }
 
-Kernel* FindKernel(const void* function) { return TheRegistry().FindKernel(function); }
+ClientKernel* FindKernel(const void* function) { return TheRegistry().FindKernel(function); }
 
-cudaError_t UseKernel(const void* function, Kernel*& kernel) {
+cudaError_t UseKernel(const void* function, ClientKernel*& kernel) {
   kernel = FindKernel(function);
   return kernel ? PrepareKernel(*kernel) : cudaErrorInvalidDeviceFunction;
 }
 
-cudaError_t PrepareKernel(Kernel& kernel) {
+cudaError_t PrepareKernel(ClientKernel& kernel) {
   if (kernel.ready_on.HasCurrent()) return cudaSuccess;
-  Module& module = *kernel.module;
+  ClientModule& module = *kernel.module;
   TORPOR_TRY(LoadModule(module));
   std::lock_guard lock(module.mutex);
   if (kernel.ready_on.HasCurrent()) return cudaSuccess;
@@ -235,9 +235,11 @@ cudaError_t PrepareKernel(Kernel& kernel) {
 }
 
 // A registered kernel has no library, and is never freed.
-std::shared_ptr<Kernel> Hold(Kernel& kernel) { return {kernel.library.lock(), &kernel}; }
+std::shared_ptr<ClientKernel> Hold(ClientKernel& kernel) {
+  return {kernel.library.lock(), &kernel};
+}
 
-cudaError_t LoadModule(Module& module, std::string* reason) {
+cudaError_t LoadModule(ClientModule& module, std::string* reason) {
   if (module.loaded_on.HasCurrent()) return cudaSuccess;
   TORPOR_TRY(Begin());
   std::lock_guard lock(module.mutex);
@@ -245,19 +247,19 @@ cudaError_t LoadModule(Module& module, std::string* reason) {
   return module.loaded_on.HasCurrent() ? cudaSuccess : LoadLocked(module, reason);
 }
 
-cudaError_t UnloadModule(Module& module) {
+cudaError_t UnloadModule(ClientModule& module) {
   std::lock_guard lock(module.mutex);
   if (!module.loaded_on.RemoveCurrent()) return cudaSuccess;
   const std::uint64_t wire = module.wire.here();
   return Core().Destroy(wire, Encode(wire::ModuleUnload{wire}));
 }
 
-void LeaveUnloaded(Module& module) {
+void LeaveUnloaded(ClientModule& module) {
   std::lock_guard lock(module.mutex);
   module.is_gone = true;
 }
 
-cudaError_t ForgetKernel(Kernel& kernel) {
+cudaError_t ForgetKernel(ClientKernel& kernel) {
   if (!kernel.ready_on.RemoveCurrent()) return cudaSuccess;
   return Core().Destroy(kernel.here().wire, {});  // unloading the module destroys the kernel
 }
@@ -267,7 +269,7 @@ cudaError_t UnloadAllModules() {
   return TheRegistry().VisitModules(UnloadModule);
 }
 
-cudaError_t UseVariable(const void* symbol, const Variable*& variable) {
+cudaError_t UseVariable(const void* symbol, const ClientVariable*& variable) {
   variable = TheRegistry().FindVariable(symbol);
   return variable ? LoadModule(*variable->module) : cudaErrorInvalidSymbol;
 }

@@ -19,7 +19,7 @@
 // in use. Thread-safe; a module's mutex orders its loading.
 namespace torpor::shim {
 
-struct Module;
+struct ClientModule;
 
 // A kernel at the executor of a device: the handle and the limit of dynamic shared memory in bytes.
 struct KernelOnDevice {
@@ -27,9 +27,9 @@ struct KernelOnDevice {
   std::atomic<std::uint64_t> max_dynamic_shared{0};
 };
 
-// A kernel; a cudaKernel_t is the address of a Kernel. Registered kernels are never freed.
-struct Kernel {
-  Module* module = nullptr;
+// A kernel; a cudaKernel_t is the address of a ClientKernel. Registered kernels are never freed.
+struct ClientKernel {
+  ClientModule* module = nullptr;
   const char* name = nullptr;  // mangled; lives as long as the kernel
   const void* host_function = nullptr;
   std::weak_ptr<void> library;  // owner of a kernel loaded at run time; empty if registered
@@ -46,15 +46,15 @@ struct Kernel {
 };
 
 // A __device__ or __constant__ variable of a module.
-struct Variable {
-  Module* module = nullptr;
+struct ClientVariable {
+  ClientModule* module = nullptr;
   std::string name;
   std::uint64_t bytes = 0;
 };
 
 // A fatbin, or several linked ones, with its registrations, never freed; or code that the program
 // loads at run time (libraries.cc).
-struct Module {
+struct ClientModule {
   const void* fatbin = nullptr;
   const void* const* parts = nullptr;  // fatbins of relocatable device code, null at the end
   std::span<const std::uint8_t> code;  // code loaded at run time, in place of a fatbin
@@ -71,41 +71,41 @@ struct Module {
 
 // For nvcc's static constructors. `wrapper`: nvcc's wrapper around a fatbin, alive until exit, as
 // are names and host pointers.
-Module* RegisterModule(const void* wrapper);
-void RegisterKernel(Module* module, const void* host_function, const char* name);
-void RegisterVariable(Module* module, const void* host_variable, const char* name,
+ClientModule* RegisterModule(const void* wrapper);
+void RegisterKernel(ClientModule* module, const void* host_function, const char* name);
+void RegisterVariable(ClientModule* module, const void* host_variable, const char* name,
                       std::uint64_t bytes);
 
 // Kernels and modules loaded at run time: known to FindKernel and UnloadAllModules from Add to
 // Remove.
-void AddModule(Module* module);
-void RemoveModule(Module* module);
-void AddKernel(Kernel* kernel);
-void RemoveKernel(Kernel* kernel);
+void AddModule(ClientModule* module);
+void RemoveModule(ClientModule* module);
+void AddKernel(ClientKernel* kernel);
+void RemoveKernel(ClientKernel* kernel);
 
 // Has the executor of the device in use load the module, once. On failure `reason`, if not null,
 // gets the executor's message, if any.
-cudaError_t LoadModule(Module& module, std::string* reason = nullptr);
+cudaError_t LoadModule(ClientModule& module, std::string* reason = nullptr);
 // Unloads the module from the device in use; a later use loads the module again.
-cudaError_t UnloadModule(Module& module);
+cudaError_t UnloadModule(ClientModule& module);
 // Bars the module from being loaded again, even for graphs with its kernels: later uses get
 // cudaErrorInvalidResourceHandle.
-void LeaveUnloaded(Module& module);
+void LeaveUnloaded(ClientModule& module);
 // Drops the kernel's handle at the executor, before the module is unloaded.
-cudaError_t ForgetKernel(Kernel& kernel);
+cudaError_t ForgetKernel(ClientKernel& kernel);
 
 // Finds the kernel of a host function or cudaKernel_t. Returns null for any other pointer.
-Kernel* FindKernel(const void* function);
+ClientKernel* FindKernel(const void* function);
 // The same with the kernel loaded on the device in use. cudaErrorInvalidDeviceFunction for a
 // pointer that names no kernel.
-cudaError_t UseKernel(const void* function, Kernel*& kernel);
+cudaError_t UseKernel(const void* function, ClientKernel*& kernel);
 // Loads the kernel on the device in use. Costs an atomic load once the kernel is ready.
-cudaError_t PrepareKernel(Kernel& kernel);
+cudaError_t PrepareKernel(ClientKernel& kernel);
 // Keeps the kernel, and the library that owns the kernel, alive.
-std::shared_ptr<Kernel> Hold(Kernel& kernel);
+std::shared_ptr<ClientKernel> Hold(ClientKernel& kernel);
 // Finds the variable of the host shadow `symbol` and loads the module. cudaErrorInvalidSymbol for
 // an unknown symbol.
-cudaError_t UseVariable(const void* symbol, const Variable*& variable);
+cudaError_t UseVariable(const void* symbol, const ClientVariable*& variable);
 
 // Unloads every module from the device in use (cudaDeviceReset). A later use loads a module again,
 // with the initial values of its variables. No other thread may use CUDA meanwhile.

@@ -14,7 +14,7 @@ namespace {
 // The addresses of variables on a device. Thread-safe.
 class SymbolAddresses {
  public:
-  bool Add(const Variable* variable, std::uint64_t address, std::uint64_t bytes) {
+  bool Add(const ClientVariable* variable, std::uint64_t address, std::uint64_t bytes) {
     std::unique_lock lock(mutex_);
     if (const auto known = addresses_.find(variable); known != addresses_.end())
       return known->second == address;  // another thread was faster
@@ -31,14 +31,14 @@ class SymbolAddresses {
     bytes_.clear();
     addresses_.clear();
   }
-  void Remove(const Variable* variable) {
+  void Remove(const ClientVariable* variable) {
     std::unique_lock lock(mutex_);
     const auto found = addresses_.find(variable);
     if (found == addresses_.end()) return;
     bytes_.erase(found->second);
     addresses_.erase(found);
   }
-  SymbolSpan Get(const Variable* variable) {
+  SymbolSpan Get(const ClientVariable* variable) {
     std::shared_lock lock(mutex_);
     const auto found = addresses_.find(variable);
     return found == addresses_.end() ? SymbolSpan{}
@@ -56,7 +56,7 @@ class SymbolAddresses {
  private:
   std::shared_mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> bytes_;
-  std::unordered_map<const Variable*, std::uint64_t> addresses_;
+  std::unordered_map<const ClientVariable*, std::uint64_t> addresses_;
 };
 
 // Per device, since drivers give variables of different GPUs equal addresses.
@@ -67,13 +67,16 @@ SymbolAddresses& TheSymbolAddresses() {
 
 }  // namespace
 
-bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes) {
+bool RememberSymbolAddress(const ClientVariable* variable, std::uint64_t address,
+                           std::uint64_t bytes) {
   return TheSymbolAddresses().Add(variable, address, bytes);
 }
 
-SymbolSpan SymbolSpanOf(const Variable* variable) { return TheSymbolAddresses().Get(variable); }
+SymbolSpan SymbolSpanOf(const ClientVariable* variable) {
+  return TheSymbolAddresses().Get(variable);
+}
 
-void ForgetSymbolAddress(const Variable* variable) { TheSymbolAddresses().Remove(variable); }
+void ForgetSymbolAddress(const ClientVariable* variable) { TheSymbolAddresses().Remove(variable); }
 
 void ForgetSymbolAddresses() { TheSymbolAddresses().Clear(); }
 

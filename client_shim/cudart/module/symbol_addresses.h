@@ -7,18 +7,19 @@
 // elsewhere on another GPU. Thread-safe.
 namespace torpor::shim {
 
-struct Variable;
+struct ClientVariable;
 
 // Notes a variable's address and size. Returns false if another variable or another address of the
 // variable is in the way.
-bool RememberSymbolAddress(const Variable* variable, std::uint64_t address, std::uint64_t bytes);
+bool RememberSymbolAddress(const ClientVariable* variable, std::uint64_t address,
+                           std::uint64_t bytes);
 // Where a variable lies; all zero while the program has not asked.
 struct SymbolSpan {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
 };
-SymbolSpan SymbolSpanOf(const Variable* variable);
-void ForgetSymbolAddress(const Variable* variable);
+SymbolSpan SymbolSpanOf(const ClientVariable* variable);
+void ForgetSymbolAddress(const ClientVariable* variable);
 void ForgetSymbolAddresses();
 
 // Bytes from `address` to the end of the variable that contains `address`; 0 outside all variables.

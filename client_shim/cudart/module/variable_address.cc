@@ -9,7 +9,8 @@ namespace {
 
 // Asks for the address on the present GPU. The journal tells executors of other GPUs the variable
 // behind the address.
-cudaError_t AskAddress(const Variable& variable, std::uint64_t& address, std::uint64_t& bytes) {
+cudaError_t AskAddress(const ClientVariable& variable, std::uint64_t& address,
+                       std::uint64_t& bytes) {
   const std::uint64_t module = variable.module->wire.here();
   wire::SymbolAddressResult result;
   TORPOR_TRY(Ask(wire::SymbolAddress{module, variable.name}, result));
@@ -25,7 +26,7 @@ cudaError_t AskAddress(const Variable& variable, std::uint64_t& address, std::ui
 
 }  // namespace
 
-cudaError_t FindVariable(const Variable& variable, SymbolSpan& span) {
+cudaError_t FindVariable(const ClientVariable& variable, SymbolSpan& span) {
   const std::lock_guard lock(variable.module->mutex);  // publishes before another thread can ask
   span = SymbolSpanOf(&variable);
   return span.begin != 0 ? cudaSuccess : AskAddress(variable, span.begin, span.bytes);

@@ -10,6 +10,6 @@ namespace torpor::shim {
 // The address of a variable for the program: stable until cudaDeviceReset, translated by executors
 // of other GPUs. Call with the module loaded. cudaErrorInvalidSymbol if the loaded module lacks the
 // variable, cudaErrorNotSupported if two GPUs' variables collide.
-cudaError_t FindVariable(const Variable& variable, SymbolSpan& span);
+cudaError_t FindVariable(const ClientVariable& variable, SymbolSpan& span);
 
 }  // namespace torpor::shim

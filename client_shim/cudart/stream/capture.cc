@@ -35,7 +35,7 @@ void Join(CaptureFront& front, const CaptureFront& more) {
 }
 
 // Makes the stream a participant, behind `front`.
-void Enter(const StreamPtr& stream, const CapturePtr& sequence, CaptureFront front) {
+void Enter(const ClientStreamPtr& stream, const CapturePtr& sequence, CaptureFront front) {
   sequence->streams.push_back(stream);
   stream->capture = std::make_shared<StreamCapture>();
   stream->capture->sequence = sequence;
@@ -58,20 +58,21 @@ bool IsJoined(const CaptureSequence& sequence) {
     return std::all_of(front.begin(), front.end(),
                        [&](const GraphEdge& edge) { return reached.contains(edge.node); });
   };
-  return is_reached(sequence.left) &&
-         std::all_of(sequence.streams.begin(), sequence.streams.end(),
-                     [&](const StreamPtr& stream) { return is_reached(stream->capture->front); });
+  return is_reached(sequence.left) && std::all_of(sequence.streams.begin(), sequence.streams.end(),
+                                                  [&](const ClientStreamPtr& stream) {
+                                                    return is_reached(stream->capture->front);
+                                                  });
 }
 
 // Ends a capture: the streams take commands again.
 void Finish(const CapturePtr& sequence) {
-  for (const StreamPtr& member : sequence->streams) member->capture.reset();
+  for (const ClientStreamPtr& member : sequence->streams) member->capture.reset();
   std::erase(TheCaptures(), sequence);
   --captures_running;
 }
 
 // Finds a stream in a valid capture.
-cudaError_t FindCapture(cudaStream_t handle, StreamPtr& stream) {
+cudaError_t FindCapture(cudaStream_t handle, ClientStreamPtr& stream) {
   TORPOR_TRY(FindStream(handle, stream));
   if (!stream->capture) return cudaErrorIllegalState;
   return stream->capture->sequence->is_valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
@@ -80,22 +81,23 @@ cudaError_t FindCapture(cudaStream_t handle, StreamPtr& stream) {
 // Whether legacy-stream work of the device in use would have to wait for captured, unsent work of a
 // blocking stream.
 bool IsDisturbedByLegacy(const CaptureSequence& sequence) {
-  return std::any_of(sequence.streams.begin(), sequence.streams.end(),
-                     [](const StreamPtr& one) { return one->core == &Core() && IsBlocking(*one); });
+  return std::any_of(
+      sequence.streams.begin(), sequence.streams.end(),
+      [](const ClientStreamPtr& one) { return one->core == &Core() && IsBlocking(*one); });
 }
 
 }  // namespace
 
 bool IsCapturing(cudaStream_t handle) {
   if (!AnyCapture()) return false;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   const GraphLock lock;
   return FindStream(handle, stream) == cudaSuccess && stream->capture != nullptr;
 }
 
 cudaError_t Capture(cudaStream_t handle, NodeWork work) {
   const GraphLock lock;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindCapture(handle, stream));
   StreamCapture& capture = *stream->capture;
   Graph& graph = *capture.sequence->graph;
@@ -107,7 +109,7 @@ cudaError_t Capture(cudaStream_t handle, NodeWork work) {
 
 cudaError_t CaptureRecord(cudaStream_t handle, CapturedRecord& record) {
   const GraphLock lock;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindCapture(handle, stream));
   record = {stream->capture->sequence, stream->capture->front};
   return cudaSuccess;
@@ -118,7 +120,7 @@ cudaError_t CaptureWait(cudaStream_t handle, const CapturedRecord& record) {
   const CapturePtr sequence = record.capture.lock();
   if (!sequence) return cudaErrorCapturedEvent;
   if (!sequence->is_valid) return cudaErrorStreamCaptureInvalidated;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   if (!stream->capture) {
     if (IsLegacy(*stream)) return cudaErrorStreamCaptureImplicit;
@@ -140,13 +142,13 @@ cudaError_t CaptureWait(cudaStream_t handle, const CapturedRecord& record) {
 
 cudaError_t InvalidateCapture(cudaStream_t handle, cudaError_t error) {
   const GraphLock lock;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindCapture(handle, stream));
   stream->capture->sequence->is_valid = false;
   return error;
 }
 
-cudaError_t RefuseCaptured(const StreamPtr& stream) {
+cudaError_t RefuseCaptured(const ClientStreamPtr& stream) {
   if (!AnyCapture()) return cudaSuccess;
   const GraphLock lock;
   if (stream->capture) {
@@ -163,7 +165,7 @@ cudaError_t RefuseCaptured(const StreamPtr& stream) {
   return result;
 }
 
-cudaError_t LeaveCapture(const StreamPtr& stream) {
+cudaError_t LeaveCapture(const ClientStreamPtr& stream) {
   if (!AnyCapture()) return cudaSuccess;
   const GraphLock lock;
   if (!stream->capture) return cudaSuccess;
@@ -175,7 +177,7 @@ cudaError_t LeaveCapture(const StreamPtr& stream) {
   return cudaSuccess;
 }
 
-void AbandonCapture(const StreamPtr& stream) {
+void AbandonCapture(const ClientStreamPtr& stream) {
   if (!AnyCapture()) return;
   const GraphLock lock;
   if (!stream->capture) return;
@@ -209,7 +211,7 @@ cudaError_t RefuseUnsafe() {
   return result;
 }
 
-cudaError_t BeginCapture(const StreamPtr& stream, cudaStreamCaptureMode mode, Graph* graph,
+cudaError_t BeginCapture(const ClientStreamPtr& stream, cudaStreamCaptureMode mode, Graph* graph,
                          CaptureFront front) {
   static unsigned long long last_id = 0;
   if (IsLegacy(*stream)) return cudaErrorStreamCaptureUnsupported;
@@ -227,7 +229,7 @@ cudaError_t BeginCapture(const StreamPtr& stream, cudaStreamCaptureMode mode, Gr
   return cudaSuccess;
 }
 
-cudaError_t EndCapture(const StreamPtr& stream, cudaGraph_t& graph) {
+cudaError_t EndCapture(const ClientStreamPtr& stream, cudaGraph_t& graph) {
   graph = nullptr;
   if (!stream->capture) return cudaErrorIllegalState;
   const CapturePtr sequence = stream->capture->sequence;

@@ -43,13 +43,13 @@ cudaError_t InvalidateCapture(cudaStream_t stream, cudaError_t error);
 
 // Called before commands that no graph can hold: breaks every capture that work on `stream` would
 // disturb and returns CUDA's error; cudaSuccess if no capture is concerned.
-cudaError_t RefuseCaptured(const StreamPtr& stream);
+cudaError_t RefuseCaptured(const ClientStreamPtr& stream);
 
 // Takes a stream out of its capture before the stream is destroyed. The captured nodes stay and
 // must still be joined. Refuses the stream that began the capture.
-cudaError_t LeaveCapture(const StreamPtr& stream);
+cudaError_t LeaveCapture(const ClientStreamPtr& stream);
 // Ends the part of a thread's default stream with the thread, and any capture begun by the stream.
-void AbandonCapture(const StreamPtr& stream);
+void AbandonCapture(const ClientStreamPtr& stream);
 // Ends all captures of the device in use and drops their graphs (cudaDeviceReset).
 void AbandonCaptures();
 

@@ -25,7 +25,7 @@ cudaError_t ReadFront(const Graph& graph, const cudaGraphNode_t* nodes,
 
 cudaError_t Begin(cudaStream_t handle, cudaStreamCaptureMode mode) {
   if (!IsMode(mode)) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   const GraphLock lock;
   return BeginCapture(stream, mode, nullptr, {});
@@ -35,7 +35,7 @@ cudaError_t BeginInto(cudaStream_t handle, cudaGraph_t graph_handle, const cudaG
                       const cudaGraphEdgeData* edges, std::size_t count,
                       cudaStreamCaptureMode mode) {
   if (!IsMode(mode)) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   const GraphLock lock;
   Graph* const graph = Graph::Find(graph_handle);
@@ -47,13 +47,13 @@ cudaError_t BeginInto(cudaStream_t handle, cudaGraph_t graph_handle, const cudaG
 
 cudaError_t End(cudaStream_t handle, cudaGraph_t* graph) {
   if (!graph) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   const GraphLock lock;
   return EndCapture(stream, *graph);
 }
 
-cudaStreamCaptureStatus StatusOf(const Stream& stream) {
+cudaStreamCaptureStatus StatusOf(const ClientStream& stream) {
   if (!stream.capture) return cudaStreamCaptureStatusNone;
   return stream.capture->sequence->is_valid ? cudaStreamCaptureStatusActive
                                             : cudaStreamCaptureStatusInvalidated;
@@ -61,7 +61,7 @@ cudaStreamCaptureStatus StatusOf(const Stream& stream) {
 
 cudaError_t TellStatus(cudaStream_t handle, cudaStreamCaptureStatus* status) {
   if (!status) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   const GraphLock lock;
   if (IsLegacy(*stream) && LegacyDisturbsCapture()) return cudaErrorStreamCaptureImplicit;
@@ -83,7 +83,7 @@ cudaError_t TellInfo(cudaStream_t handle, const CaptureInfo& info) {
   const GraphLock lock;  // keeps the capture from ending meanwhile
   TORPOR_TRY(TellStatus(handle, info.status));
   if (*info.status != cudaStreamCaptureStatusActive) return cudaSuccess;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   StreamCapture& capture = *stream->capture;
   capture.told_nodes.clear();
@@ -104,7 +104,7 @@ cudaError_t UpdateDependencies(cudaStream_t handle, const cudaGraphNode_t* nodes
                                const cudaGraphEdgeData* edges, std::size_t count, unsigned flags) {
   if (flags != cudaStreamAddCaptureDependencies && flags != cudaStreamSetCaptureDependencies)
     return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   const GraphLock lock;
   if (StatusOf(*stream) == cudaStreamCaptureStatusNone) return cudaErrorIllegalState;

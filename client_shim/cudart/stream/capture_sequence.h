@@ -20,8 +20,8 @@ struct CaptureSequence {
   Graph* graph = nullptr;        // being built
   std::unique_ptr<Graph> owned;  // `graph`, unless the program owns the graph
   bool is_valid = true;
-  std::vector<StreamPtr> streams;  // all participants; the first began the capture
-  CaptureFront left;               // fronts of destroyed streams
+  std::vector<ClientStreamPtr> streams;  // all participants; the first began the capture
+  CaptureFront left;                     // fronts of destroyed streams
 };
 using CapturePtr = std::shared_ptr<CaptureSequence>;
 
@@ -36,11 +36,11 @@ struct StreamCapture {
 
 // Begins a capture into the program's `graph`, or into a new graph if null. The first node comes
 // behind `front`.
-cudaError_t BeginCapture(const StreamPtr& stream, cudaStreamCaptureMode mode, Graph* graph,
+cudaError_t BeginCapture(const ClientStreamPtr& stream, cudaStreamCaptureMode mode, Graph* graph,
                          CaptureFront front);
 // Ends the capture begun by `stream`. On success the program owns `graph`; on failure `graph` is
 // null and the captured nodes are gone.
-cudaError_t EndCapture(const StreamPtr& stream, cudaGraph_t& graph);
+cudaError_t EndCapture(const ClientStreamPtr& stream, cudaGraph_t& graph);
 
 // Whether the legacy stream of the device in use waits for any capturing stream.
 bool LegacyDisturbsCapture();

@@ -32,7 +32,7 @@ struct Event {
   CapturedRecord captured;
   // Set for an event shared among processes. Such an event uses core and flags only; `wire` is a
   // name in this process.
-  std::optional<SharedEvent> shared;
+  std::optional<SharedEventSlots> shared;
   bool is_foreign = false;  // created by another process
 };
 using EventPtr = std::shared_ptr<Event>;
@@ -140,7 +140,7 @@ cudaError_t DestroyEvent(cudaEvent_t handle) {
 }
 
 // Records an event of the device in use on a stream ready for a command.
-cudaError_t RecordOn(Event& event, const Stream& stream, unsigned flags) {
+cudaError_t RecordOn(Event& event, const ClientStream& stream, unsigned flags) {
   if (event.core != &Core()) return cudaErrorInvalidResourceHandle;
   if (event.shared) return RecordSharedEvent(*event.shared, stream);
   const std::uint64_t value = event.slot == 0 ? 0 : Core().NextSlotValue(event.slot);
@@ -167,7 +167,7 @@ struct RecordWork {
   }
   cudaError_t Send(cudaStream_t handle) const {
     if (flags != cudaEventRecordDefault) return cudaErrorInvalidValue;
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(UseStream(handle, stream));
     return RecordOn(event, *stream, flags);
   }
@@ -221,7 +221,7 @@ cudaError_t Elapsed(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t e
 }
 
 // Has the stream's device wait for the mark that the event's device writes to the completion page.
-cudaError_t WaitOnOtherDevice(const Event& event, const Stream& stream) {
+cudaError_t WaitOnOtherDevice(const Event& event, const ClientStream& stream) {
   if (IsComplete(event)) return cudaSuccess;
   if (event.slot == 0) {
     const CoreScope scope;
@@ -234,7 +234,7 @@ cudaError_t WaitOnOtherDevice(const Event& event, const Stream& stream) {
                                    event.recorded_value});
 }
 
-cudaError_t WaitOn(const Event& event, const Stream& stream) {
+cudaError_t WaitOn(const Event& event, const ClientStream& stream) {
   if (event.shared) return AwaitSharedEvent(*event.shared, stream);
   if (!event.is_recorded) return cudaSuccess;
   if (event.core != &Core()) return WaitOnOtherDevice(event, stream);
@@ -255,7 +255,7 @@ struct WaitWork {
   }
   cudaError_t Send(cudaStream_t handle) const {
     if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(UseStream(handle, stream));
     return WaitOn(event, *stream);
   }
@@ -270,7 +270,7 @@ cudaError_t StreamWait(cudaStream_t stream, cudaEvent_t handle, unsigned flags) 
 
 }  // namespace
 
-cudaError_t RecordEvent(cudaEvent_t handle, const Stream& stream) {
+cudaError_t RecordEvent(cudaEvent_t handle, const ClientStream& stream) {
   ClientCore& core = Core();
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
@@ -278,7 +278,7 @@ cudaError_t RecordEvent(cudaEvent_t handle, const Stream& stream) {
   return RecordOn(*event, stream, cudaEventRecordDefault);
 }
 
-cudaError_t AwaitEvent(cudaEvent_t handle, const Stream& stream) {
+cudaError_t AwaitEvent(cudaEvent_t handle, const ClientStream& stream) {
   ClientCore& core = Core();
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
@@ -292,7 +292,7 @@ cudaError_t CheckEvent(cudaEvent_t handle) {
   return event->shared ? cudaErrorNotSupported : cudaSuccess;
 }
 
-cudaError_t FindSharedEvent(cudaEvent_t handle, SharedEvent& shared) {
+cudaError_t FindSharedEvent(cudaEvent_t handle, SharedEventSlots& shared) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
   if (!event->shared || event->is_foreign) return cudaErrorInvalidResourceHandle;
@@ -300,7 +300,7 @@ cudaError_t FindSharedEvent(cudaEvent_t handle, SharedEvent& shared) {
   return cudaSuccess;
 }
 
-cudaError_t OpenSharedEvent(const SharedEvent& shared, cudaEvent_t& out) {
+cudaError_t OpenSharedEvent(const SharedEventSlots& shared, cudaEvent_t& out) {
   const cudaError_t own = ForEachDevice([&] {
     const bool is_own = Core().session().session_id == shared.owner;
     return is_own ? cudaErrorDeviceUninitialized : cudaSuccess;

@@ -9,8 +9,8 @@
 namespace torpor::shim {
 
 // cudaEventRecord and cudaStreamWaitEvent without captures, on a stream ready for a command.
-cudaError_t RecordEvent(cudaEvent_t event, const Stream& stream);
-cudaError_t AwaitEvent(cudaEvent_t event, const Stream& stream);
+cudaError_t RecordEvent(cudaEvent_t event, const ClientStream& stream);
+cudaError_t AwaitEvent(cudaEvent_t event, const ClientStream& stream);
 
 // Checks an event for a graph's node: cudaErrorInvalidResourceHandle for an unknown event,
 // cudaErrorNotSupported for an event shared among processes.
@@ -18,10 +18,10 @@ cudaError_t CheckEvent(cudaEvent_t event);
 
 // Gives the identity under which other processes open an event. cudaErrorInvalidResourceHandle
 // unless this process created the event with cudaEventInterprocess.
-cudaError_t FindSharedEvent(cudaEvent_t event, SharedEvent& shared);
+cudaError_t FindSharedEvent(cudaEvent_t event, SharedEventSlots& shared);
 // Opens another process's event for the device in use. cudaErrorDeviceUninitialized for an event of
 // this process; the executor's error if no process of the function has the event.
-cudaError_t OpenSharedEvent(const SharedEvent& shared, cudaEvent_t& event);
+cudaError_t OpenSharedEvent(const SharedEventSlots& shared, cudaEvent_t& event);
 
 // Destroys every event of the device in use (cudaDeviceReset).
 cudaError_t DestroyAllEvents();

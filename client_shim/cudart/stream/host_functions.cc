@@ -16,7 +16,7 @@ constexpr std::chrono::microseconds kPoll{50};
 
 // A function waiting for its stream.
 struct Queued {
-  StreamPtr stream;
+  ClientStreamPtr stream;
   ClientCore* core = nullptr;
   std::uint32_t slot = 0;
   std::uint64_t value = 0;
@@ -42,7 +42,7 @@ class Queue {
   int count() const { return count_.load(std::memory_order_acquire); }
 
   // Whether no function is left that a command of `stream` must follow.
-  bool IsReady(const Stream& stream) const {
+  bool IsReady(const ClientStream& stream) const {
     if (IsLegacy(stream)) return of_blocking_ == 0;
     return stream.host_functions == 0 && (!IsBlocking(stream) || of_legacy_ == 0);
   }
@@ -54,7 +54,7 @@ class Queue {
   }
 
  private:
-  void Count(Stream& stream, int change) {
+  void Count(ClientStream& stream, int change) {
     stream.host_functions += change;
     count_ += change;
     if (IsLegacy(stream)) of_legacy_ += change;
@@ -114,7 +114,7 @@ Queue& TheQueue() {
 
 }  // namespace
 
-cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaError_t)> run) {
+cudaError_t QueueHostFunction(const ClientStreamPtr& stream, std::function<void(cudaError_t)> run) {
   const std::uint32_t slot = Core().AllotSlot();
   if (slot == 0) return cudaErrorMemoryAllocation;
   const std::uint64_t value = Core().NextSlotValue(slot);
@@ -129,7 +129,7 @@ cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaEr
   return cudaSuccess;
 }
 
-cudaError_t AwaitHostFunctions(const Stream& stream) {
+cudaError_t AwaitHostFunctions(const ClientStream& stream) {
   if (on_host_function_thread) return cudaErrorNotPermitted;
   if (TheQueue().count() == 0) return cudaSuccess;
   TheQueue().Await([&] { return TheQueue().IsReady(stream); });

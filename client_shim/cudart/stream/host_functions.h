@@ -13,12 +13,12 @@ namespace torpor::shim {
 
 // Queues `run` behind the work of `stream`. `run` gets cudaSuccess or the session's sticky error.
 // cudaErrorMemoryAllocation without a free completion slot.
-cudaError_t QueueHostFunction(const StreamPtr& stream, std::function<void(cudaError_t)> run);
+cudaError_t QueueHostFunction(const ClientStreamPtr& stream, std::function<void(cudaError_t)> run);
 
 // Blocks until every function has run that a command of `stream` must follow. Costs an atomic load
 // while no function is queued. cudaErrorNotPermitted inside a host function, where CUDA forbids
 // calls.
-cudaError_t AwaitHostFunctions(const Stream& stream);
+cudaError_t AwaitHostFunctions(const ClientStream& stream);
 // The same before a wait for the whole device: blocks until all functions have run.
 cudaError_t AwaitAllHostFunctions();
 

@@ -16,21 +16,21 @@ namespace {
 // records never returns to the core.
 class FreeSlots {
  public:
-  bool Take(SharedEvent& event) {
+  bool Take(SharedEventSlots& event) {
     std::lock_guard lock(mutex_);
     if (free_.empty()) return false;
     event = free_.back();
     free_.pop_back();
     return true;
   }
-  void Add(const SharedEvent& event) {
+  void Add(const SharedEventSlots& event) {
     std::lock_guard lock(mutex_);
     free_.push_back(event);
   }
 
  private:
   std::mutex mutex_;
-  std::vector<SharedEvent> free_;
+  std::vector<SharedEventSlots> free_;
 };
 
 // The free slot pairs of the device in use.
@@ -41,7 +41,7 @@ FreeSlots& TheFreeSlots() {
 
 }  // namespace
 
-cudaError_t AllotSharedEvent(SharedEvent& event) {
+cudaError_t AllotSharedEvent(SharedEventSlots& event) {
   if (TheFreeSlots().Take(event)) return cudaSuccess;
   const std::uint32_t issued = Core().AllotSlot();
   const std::uint32_t done = Core().AllotSlot();
@@ -54,17 +54,17 @@ cudaError_t AllotSharedEvent(SharedEvent& event) {
   return cudaSuccess;
 }
 
-void FreeSharedEvent(const SharedEvent& event) { TheFreeSlots().Add(event); }
+void FreeSharedEvent(const SharedEventSlots& event) { TheFreeSlots().Add(event); }
 
-cudaError_t RecordSharedEvent(const SharedEvent& event, const Stream& stream) {
+cudaError_t RecordSharedEvent(const SharedEventSlots& event, const ClientStream& stream) {
   return Ask(wire::SharedEventRecord{event.owner, event.issued_slot, event.done_slot, stream.wire});
 }
 
-cudaError_t AwaitSharedEvent(const SharedEvent& event, const Stream& stream) {
+cudaError_t AwaitSharedEvent(const SharedEventSlots& event, const ClientStream& stream) {
   return Ask(wire::SharedEventWait{event.owner, event.issued_slot, event.done_slot, stream.wire});
 }
 
-cudaError_t QuerySharedEvent(const SharedEvent& event) {
+cudaError_t QuerySharedEvent(const SharedEventSlots& event) {
   wire::SharedEventQueryResult result;
   TORPOR_TRY(Ask(wire::SharedEventQuery{event.owner, event.issued_slot, event.done_slot}, result));
   return result.is_complete != 0 ? cudaSuccess : cudaErrorNotReady;
@@ -72,7 +72,7 @@ cudaError_t QuerySharedEvent(const SharedEvent& event) {
 
 // Polls: an executor thread blocked on the event could not serve this process, and the event may
 // depend on work of the process's other threads.
-cudaError_t SynchronizeSharedEvent(const SharedEvent& event) {
+cudaError_t SynchronizeSharedEvent(const SharedEventSlots& event) {
   constexpr std::chrono::microseconds kLongestPause{1000};
   std::chrono::microseconds pause{20};
   for (;;) {

@@ -10,22 +10,22 @@
 // covers the record that was latest when the wait was made. All functions use the device in use.
 namespace torpor::shim {
 
-struct SharedEvent {
+struct SharedEventSlots {
   std::uint64_t owner = 0;  // the creator's session
   std::uint32_t issued_slot = 0;
   std::uint32_t done_slot = 0;
 };
 
 // cudaErrorMemoryAllocation if the completion page has no room.
-cudaError_t AllotSharedEvent(SharedEvent& event);
+cudaError_t AllotSharedEvent(SharedEventSlots& event);
 // Returns the slots for reuse by other shared events. Only the creating process may call.
-void FreeSharedEvent(const SharedEvent& event);
+void FreeSharedEvent(const SharedEventSlots& event);
 
-cudaError_t RecordSharedEvent(const SharedEvent& event, const Stream& stream);
-cudaError_t AwaitSharedEvent(const SharedEvent& event, const Stream& stream);
+cudaError_t RecordSharedEvent(const SharedEventSlots& event, const ClientStream& stream);
+cudaError_t AwaitSharedEvent(const SharedEventSlots& event, const ClientStream& stream);
 // cudaErrorNotReady while the latest record is incomplete.
-cudaError_t QuerySharedEvent(const SharedEvent& event);
+cudaError_t QuerySharedEvent(const SharedEventSlots& event);
 // Blocks, polling, until the latest record is complete.
-cudaError_t SynchronizeSharedEvent(const SharedEvent& event);
+cudaError_t SynchronizeSharedEvent(const SharedEventSlots& event);
 
 }  // namespace torpor::shim

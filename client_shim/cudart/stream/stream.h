@@ -16,7 +16,7 @@ struct StreamCapture;
 
 // A stream as the client keeps it. Shared ownership: another thread may still name a stream that is
 // being destroyed. Any thread may read the constant fields; atomics and the mutex guard the others.
-struct Stream {
+struct ClientStream {
   ClientCore* core = nullptr;  // of the stream's device; null for each device's legacy stream
   std::uint64_t wire = 0;      // the name in commands; 0 is the legacy default stream
   unsigned flags = 0;
@@ -38,10 +38,12 @@ struct Stream {
   std::uint64_t marked_commands = 0;  // the core's count when the mark was placed
 };
 
-using StreamPtr = std::shared_ptr<Stream>;
+using ClientStreamPtr = std::shared_ptr<ClientStream>;
 
 // Whether the stream is the legacy default stream: ordered with every blocking stream, both ways.
-inline bool IsLegacy(const Stream& stream) { return stream.wire == 0; }
-inline bool IsBlocking(const Stream& stream) { return (stream.flags & cudaStreamNonBlocking) == 0; }
+inline bool IsLegacy(const ClientStream& stream) { return stream.wire == 0; }
+inline bool IsBlocking(const ClientStream& stream) {
+  return (stream.flags & cudaStreamNonBlocking) == 0;
+}
 
 }  // namespace torpor::shim

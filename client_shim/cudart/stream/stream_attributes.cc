@@ -21,7 +21,7 @@ bool IsKnown(cudaStreamAttrID attribute) {
 
 cudaError_t Set(cudaStream_t handle, cudaStreamAttrID attribute, const cudaStreamAttrValue* value) {
   if (!value || !IsKnown(attribute)) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   std::lock_guard lock(stream->mutex);
   stream->attributes[attribute] = *value;
@@ -31,7 +31,7 @@ cudaError_t Set(cudaStream_t handle, cudaStreamAttrID attribute, const cudaStrea
 // Attributes never set are zero, except the priority, which is the stream's.
 cudaError_t Get(cudaStream_t handle, cudaStreamAttrID attribute, cudaStreamAttrValue* value) {
   if (!value || !IsKnown(attribute)) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   std::lock_guard lock(stream->mutex);
   const auto found = stream->attributes.find(attribute);
@@ -43,8 +43,8 @@ cudaError_t Get(cudaStream_t handle, cudaStreamAttrID attribute, cudaStreamAttrV
 }
 
 cudaError_t Copy(cudaStream_t to, cudaStream_t from) {
-  StreamPtr target;
-  StreamPtr source;
+  ClientStreamPtr target;
+  ClientStreamPtr source;
   TORPOR_TRY(FindStream(to, target));
   TORPOR_TRY(FindStream(from, source));
   if (target == source) return cudaSuccess;

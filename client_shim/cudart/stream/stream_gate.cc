@@ -31,7 +31,7 @@ class RuntimesGate final : public StreamGate {
   cudaError_t Await(std::uint64_t handle) override {
     const CoreScope scope;
     const OwnCalls own_calls;
-    StreamPtr stream;
+    ClientStreamPtr stream;
     const cudaError_t error = UseStream(StreamOf(handle), stream);
     // The wire name may be of a per-thread default stream that the runtime has not used yet.
     return error == cudaErrorInvalidResourceHandle ? UseStream(cudaStreamPerThread, stream) : error;

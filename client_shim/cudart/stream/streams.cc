@@ -30,15 +30,17 @@ constexpr std::chrono::microseconds kMarkPoll{20};
 class Streams {
  public:
   Streams() {
-    for (StreamPtr& legacy : legacy_) {
-      legacy = std::make_shared<Stream>();
+    for (ClientStreamPtr& legacy : legacy_) {
+      legacy = std::make_shared<ClientStream>();
       legacy->is_default = true;
     }
   }
 
-  const StreamPtr& legacy(int device) const { return legacy_[static_cast<std::size_t>(device)]; }
+  const ClientStreamPtr& legacy(int device) const {
+    return legacy_[static_cast<std::size_t>(device)];
+  }
 
-  void Insert(const StreamPtr& stream) {
+  void Insert(const ClientStreamPtr& stream) {
     std::unique_lock lock(mutex_);
     by_wire_[stream->wire] = stream;
   }
@@ -46,22 +48,22 @@ class Streams {
     std::unique_lock lock(mutex_);
     by_wire_.erase(wire);
   }
-  std::vector<StreamPtr> All() {
+  std::vector<ClientStreamPtr> All() {
     std::shared_lock lock(mutex_);
-    std::vector<StreamPtr> all;
+    std::vector<ClientStreamPtr> all;
     for (const auto& [wire, stream] : by_wire_) all.push_back(stream);
     return all;
   }
-  StreamPtr Find(std::uint64_t wire) {
+  ClientStreamPtr Find(std::uint64_t wire) {
     std::shared_lock lock(mutex_);
     const auto found = by_wire_.find(wire);
     return found == by_wire_.end() ? nullptr : found->second;
   }
 
  private:
-  std::array<StreamPtr, wire::kMaxDevices> legacy_;  // by device
+  std::array<ClientStreamPtr, wire::kMaxDevices> legacy_;  // by device
   std::shared_mutex mutex_;
-  std::unordered_map<std::uint64_t, StreamPtr> by_wire_;
+  std::unordered_map<std::uint64_t, ClientStreamPtr> by_wire_;
 };
 
 Streams& TheStreams() {
@@ -76,7 +78,7 @@ thread_local PerThreadStreams per_thread_streams;
 // Forgets a thread's default stream at the end of the thread; the core destroys the stream itself.
 void ForgetPerThread(std::uint64_t wire) {
   if (Begin() != cudaSuccess) return;  // a forked child may not take a lock
-  const StreamPtr stream = TheStreams().Find(wire);
+  const ClientStreamPtr stream = TheStreams().Find(wire);
   if (!stream) return;
   AbandonCapture(stream);
   TheStreams().Erase(stream->wire);
@@ -90,10 +92,10 @@ void ForgetAllPerThread(void* wires) {
 }
 
 // The calling thread's default stream on the device in use, made at first use.
-StreamPtr PerThread() {
+ClientStreamPtr PerThread() {
   const std::uint64_t wire = Core().PerThreadStream();
-  if (StreamPtr known = TheStreams().Find(wire)) return known;
-  auto stream = std::make_shared<Stream>();
+  if (ClientStreamPtr known = TheStreams().Find(wire)) return known;
+  auto stream = std::make_shared<ClientStream>();
   stream->wire = wire;
   stream->core = &Core();
   stream->is_default = true;
@@ -108,7 +110,7 @@ StreamPtr PerThread() {
 cudaError_t CreateStream(cudaStream_t* out, unsigned flags, int priority) {
   if (!out || (flags & ~unsigned{cudaStreamNonBlocking}) != 0) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
-  const auto stream = std::make_shared<Stream>();
+  const auto stream = std::make_shared<ClientStream>();
   stream->core = &Core();
   stream->wire = Core().MintHandle(HandleKind::kStream);
   stream->flags = flags;
@@ -120,7 +122,7 @@ cudaError_t CreateStream(cudaStream_t* out, unsigned flags, int priority) {
   return cudaSuccess;
 }
 
-cudaError_t Destroy(const Stream& stream) {
+cudaError_t Destroy(const ClientStream& stream) {
   UseCore(*stream.core);
   TheStreams().Erase(stream.wire);
   Core().FreeSlot(stream.slot);
@@ -129,7 +131,7 @@ cudaError_t Destroy(const Stream& stream) {
 
 // Waits for the stream's host functions. Default streams cannot be destroyed.
 cudaError_t DestroyStream(cudaStream_t handle) {
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   if (stream->is_default) return cudaErrorInvalidResourceHandle;
   TORPOR_TRY(LeaveCapture(stream));
@@ -142,7 +144,7 @@ PerDevice<std::atomic<std::uint64_t>> device_idle_commands;
 
 // Whether the program has waited for the stream or the device, and no library has enqueued anything
 // since.
-bool IsKnownIdle(const Stream& stream) {
+bool IsKnownIdle(const ClientStream& stream) {
   const std::uint64_t commands = Core().CommandCount();
   return stream.idle_commands == commands || device_idle_commands.here() == commands;
 }
@@ -153,7 +155,7 @@ bool NobodySeesUploads() { return Core().HasMemoryAlone() && !UsesManagedVariabl
 // Does not wait for uploads alone, since PyTorch synchronises after each input: a fence keeps later
 // work of all streams behind the uploads.
 cudaError_t Synchronize(cudaStream_t handle) {
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   const std::uint64_t commands = Core().CommandCount();
   if (IsKnownIdle(*stream)) {
@@ -169,12 +171,12 @@ cudaError_t Synchronize(cudaStream_t handle) {
   return FetchManagedVariables();
 }
 
-bool MarkIsReached(const Stream& stream) {
+bool MarkIsReached(const ClientStream& stream) {
   return Core().SlotValue(stream.slot) >= stream.marked_value;
 }
 
 // Puts a mark behind all work so far, and gives an idle stream the time to reach the mark.
-cudaError_t PlaceMark(Stream& stream) {
+cudaError_t PlaceMark(ClientStream& stream) {
   const std::uint64_t commands = Core().CommandCount();
   const std::uint64_t value = Core().NextSlotValue(stream.slot);
   TORPOR_TRY(Send(wire::StreamMark{stream.wire, stream.slot, value}));
@@ -191,7 +193,7 @@ cudaError_t PlaceMark(Stream& stream) {
 // pending mark answers "not ready" at once. A reached mark answers "done" until any library
 // enqueues more; then a new mark is needed.
 cudaError_t Query(cudaStream_t handle) {
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
   TORPOR_TRY(RefuseCaptured(stream));
   if (stream->host_functions.load() != 0) return cudaErrorNotReady;
@@ -207,7 +209,7 @@ cudaError_t Query(cudaStream_t handle) {
 // cudaStreamAddCallback, which CUDA does not allow in captures.
 cudaError_t AddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void* data) {
   if (!callback) return cudaErrorInvalidValue;
-  StreamPtr stream;
+  ClientStreamPtr stream;
   TORPOR_TRY(UseStream(handle, stream));
   return QueueHostFunction(
       stream, [handle, callback, data](cudaError_t state) { callback(handle, state, data); });
@@ -222,7 +224,7 @@ struct HostFunctionWork {
     return cudaSuccess;
   }
   cudaError_t Send(cudaStream_t handle) const {
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(UseStream(handle, stream));
     return QueueHostFunction(stream, [run = function, argument = data](cudaError_t state) {
       if (state == cudaSuccess) run(argument);
@@ -232,7 +234,7 @@ struct HostFunctionWork {
 
 }  // namespace
 
-cudaError_t FindStream(cudaStream_t stream, StreamPtr& found) {
+cudaError_t FindStream(cudaStream_t stream, ClientStreamPtr& found) {
   TORPOR_TRY(Begin());
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
     UseCurrentCore();
@@ -245,7 +247,7 @@ cudaError_t FindStream(cudaStream_t stream, StreamPtr& found) {
   return cudaSuccess;
 }
 
-cudaError_t UseStream(cudaStream_t stream, StreamPtr& use) {
+cudaError_t UseStream(cudaStream_t stream, ClientStreamPtr& use) {
   TORPOR_TRY(FindStream(stream, use));
   TORPOR_TRY(RefuseCaptured(use));
   return AwaitHostFunctions(*use);
@@ -263,14 +265,14 @@ cudaError_t ComeBehind(std::uint64_t stream, std::uint64_t earlier) {
   return error != cudaSuccess ? error : destroyed;
 }
 
-bool IsIdleButForUploads(const Stream& stream) {
+bool IsIdleButForUploads(const ClientStream& stream) {
   return IsKnownIdle(stream) || stream.upload_commands == Core().CommandCount();
 }
 
 void NoteIdleDevice(std::uint64_t commands) { device_idle_commands.here() = commands; }
 
 cudaError_t DestroyAllStreams() {
-  for (const StreamPtr& stream : TheStreams().All())
+  for (const ClientStreamPtr& stream : TheStreams().All())
     if (!stream->is_default && stream->core == &Core()) TORPOR_TRY(Destroy(*stream));
   return cudaSuccess;
 }
@@ -309,7 +311,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {
   return Entry([&]() -> cudaError_t {
     if (!flags) return cudaErrorInvalidValue;
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(FindStream(handle, stream));
     *flags = stream->flags;
     return cudaSuccess;
@@ -319,7 +321,7 @@ cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
   return Entry([&]() -> cudaError_t {
     if (!priority) return cudaErrorInvalidValue;
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(FindStream(handle, stream));
     *priority = stream->priority;
     return cudaSuccess;
@@ -329,7 +331,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
 cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
   return Entry([&]() -> cudaError_t {
     if (!device) return cudaErrorInvalidValue;
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(FindStream(handle, stream));
     *device = DeviceInUse();
     return cudaSuccess;
@@ -339,7 +341,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
 cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
   return Entry([&]() -> cudaError_t {
     if (!id) return cudaErrorInvalidValue;
-    StreamPtr stream;
+    ClientStreamPtr stream;
     TORPOR_TRY(FindStream(handle, stream));
     *id = stream->wire;
     return cudaSuccess;

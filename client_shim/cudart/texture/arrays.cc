@@ -55,13 +55,13 @@ class Handles {
   std::unordered_map<std::uint64_t, std::shared_ptr<const T>> objects_;
 };
 
-Handles<Array>& TheArrays() {
-  static auto* const arrays = new Handles<Array>();
+Handles<ClientArray>& TheArrays() {
+  static auto* const arrays = new Handles<ClientArray>();
   return *arrays;
 }
 
-Handles<MipmappedArray>& TheMipmappedArrays() {
-  static auto* const arrays = new Handles<MipmappedArray>();
+Handles<ClientMipmappedArray>& TheMipmappedArrays() {
+  static auto* const arrays = new Handles<ClientMipmappedArray>();
   return *arrays;
 }
 
@@ -114,11 +114,11 @@ cudaError_t Check(const cudaChannelFormatDesc* description, const cudaExtent& ex
 }
 
 // Describes a level; level 0 is the whole of a plain array.
-Array LevelOf(const Wanted& wanted, std::uint32_t level) {
+ClientArray LevelOf(const Wanted& wanted, std::uint32_t level) {
   const auto halved = [&](std::size_t extent) {
     return extent == 0 ? 0 : std::max<std::size_t>(extent >> level, 1);
   };
-  Array array;
+  ClientArray array;
   array.device = DeviceInUse();
   array.level = level;
   array.description = wanted.description;
@@ -158,16 +158,17 @@ cudaError_t CreateWire(const Wanted& wanted, std::uint64_t bytes, std::uint64_t&
   return error;
 }
 
+// cudaMallocArray and cudaMalloc3DArray.
 cudaError_t AllocateArray(cudaArray_t* out, const cudaChannelFormatDesc* description,
                           const cudaExtent& extent, unsigned flags) {
   if (!out) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
   Wanted wanted;
   TORPOR_TRY(Check(description, extent, flags, wanted));
-  Array array = LevelOf(wanted, 0);
+  ClientArray array = LevelOf(wanted, 0);
   TORPOR_TRY(CreateWire(wanted, array.bytes(), array.wire, array.block));
   const std::uint64_t handle = array.wire;
-  TheArrays().Insert(handle, std::make_shared<const Array>(array));
+  TheArrays().Insert(handle, std::make_shared<const ClientArray>(array));
   *out = reinterpret_cast<cudaArray_t>(handle);
   return cudaSuccess;
 }
@@ -183,18 +184,18 @@ cudaError_t AllocateMipmapped(cudaMipmappedArray_t* out, const cudaChannelFormat
   const std::size_t longest = std::max(
       {extent.width, extent.height, HasSlicesThatShrink(flags) ? extent.depth : std::size_t{0}});
   wanted.levels = std::clamp(levels, 1U, static_cast<unsigned>(std::bit_width(longest)));
-  std::vector<Array> arrays;
+  std::vector<ClientArray> arrays;
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < wanted.levels; ++i)
     bytes += arrays.emplace_back(LevelOf(wanted, i)).bytes();
-  auto mipmapped = std::make_shared<MipmappedArray>();
+  auto mipmapped = std::make_shared<ClientMipmappedArray>();
   mipmapped->device = DeviceInUse();
   TORPOR_TRY(CreateWire(wanted, bytes, mipmapped->wire, mipmapped->block));
-  for (Array& array : arrays) {
+  for (ClientArray& array : arrays) {
     array.wire = mipmapped->wire;
     array.is_level = true;
     mipmapped->levels.push_back(Core().MintHandle(HandleKind::kArray));
-    TheArrays().Insert(mipmapped->levels.back(), std::make_shared<const Array>(array));
+    TheArrays().Insert(mipmapped->levels.back(), std::make_shared<const ClientArray>(array));
   }
   TheMipmappedArrays().Insert(mipmapped->wire, mipmapped);
   *out = reinterpret_cast<cudaMipmappedArray_t>(mipmapped->wire);
@@ -212,7 +213,7 @@ cudaError_t FreeWire(std::uint64_t wire, std::uint64_t block) {
 cudaError_t ReleaseArray(cudaArray_t handle) {
   TORPOR_TRY(Begin());
   if (!handle) return cudaSuccess;
-  ArrayPtr array;
+  ClientArrayPtr array;
   TORPOR_TRY(FindArray(handle, array));
   if (array->is_level) return cudaErrorInvalidValue;  // freed with the mipmapped array
   UseDevice(array->device);
@@ -222,10 +223,11 @@ cudaError_t ReleaseArray(cudaArray_t handle) {
   });
 }
 
+// The handles of all levels become invalid.
 cudaError_t ReleaseMipmapped(cudaMipmappedArray_t handle) {
   TORPOR_TRY(Begin());
   if (!handle) return cudaSuccess;
-  MipmappedArrayPtr mipmapped;
+  ClientMipmappedArrayPtr mipmapped;
   TORPOR_TRY(FindMipmappedArray(handle, mipmapped));
   UseDevice(mipmapped->device);
   return FreeUnused([&] {
@@ -235,9 +237,10 @@ cudaError_t ReleaseMipmapped(cudaMipmappedArray_t handle) {
   });
 }
 
+// Returns the handle of a level; the mipmapped array keeps the handle.
 cudaError_t GetLevel(cudaArray_t* out, cudaMipmappedArray_const_t handle, unsigned level) {
   if (!out) return cudaErrorInvalidValue;
-  MipmappedArrayPtr mipmapped;
+  ClientMipmappedArrayPtr mipmapped;
   TORPOR_TRY(FindMipmappedArray(handle, mipmapped));
   if (level >= mipmapped->levels.size()) return cudaErrorInvalidValue;
   *out = reinterpret_cast<cudaArray_t>(mipmapped->levels[level]);
@@ -247,7 +250,7 @@ cudaError_t GetLevel(cudaArray_t* out, cudaMipmappedArray_const_t handle, unsign
 // Each of the three results may be null.
 cudaError_t GetInfo(cudaChannelFormatDesc* description, cudaExtent* extent, unsigned* flags,
                     cudaArray_const_t handle) {
-  ArrayPtr array;
+  ClientArrayPtr array;
   TORPOR_TRY(FindArray(handle, array));
   if (description) *description = array->description;
   if (extent) *extent = array->extent;
@@ -257,22 +260,22 @@ cudaError_t GetInfo(cudaChannelFormatDesc* description, cudaExtent* extent, unsi
 
 }  // namespace
 
-cudaError_t FindArray(cudaArray_const_t handle, ArrayPtr& array) {
+cudaError_t FindArray(cudaArray_const_t handle, ClientArrayPtr& array) {
   TORPOR_TRY(Begin());
   array = TheArrays().Find(Address(handle));
   return array ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
-cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, MipmappedArrayPtr& array) {
+cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, ClientMipmappedArrayPtr& array) {
   TORPOR_TRY(Begin());
   array = TheMipmappedArrays().Find(Address(handle));
   return array ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
 cudaError_t DestroyAllArrays() {
-  for (const ArrayPtr& array : TheArrays().TakeAllOf(DeviceInUse()))
+  for (const ClientArrayPtr& array : TheArrays().TakeAllOf(DeviceInUse()))
     if (!array->is_level) TORPOR_TRY(DestroyWire(array->wire));
-  for (const MipmappedArrayPtr& array : TheMipmappedArrays().TakeAllOf(DeviceInUse()))
+  for (const ClientMipmappedArrayPtr& array : TheMipmappedArrays().TakeAllOf(DeviceInUse()))
     TORPOR_TRY(DestroyWire(array->wire));
   return cudaSuccess;
 }

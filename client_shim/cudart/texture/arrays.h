@@ -14,7 +14,7 @@
 namespace torpor::shim {
 
 // An array, or a level of a mipmapped array.
-struct Array {
+struct ClientArray {
   int device = 0;
   std::uint64_t wire = 0;  // the name in commands; a level has the whole array's
   std::uint32_t level = 0;
@@ -30,19 +30,19 @@ struct Array {
   std::uint64_t slices() const { return extent.depth > 0 ? extent.depth : 1; }
   std::uint64_t bytes() const { return row_bytes() * rows() * slices(); }
 };
-using ArrayPtr = std::shared_ptr<const Array>;
+using ClientArrayPtr = std::shared_ptr<const ClientArray>;
 
-struct MipmappedArray {
+struct ClientMipmappedArray {
   int device = 0;
   std::uint64_t wire = 0;
   std::uint64_t block = 0;
   std::vector<std::uint64_t> levels;  // the handles of the levels' arrays
 };
-using MipmappedArrayPtr = std::shared_ptr<const MipmappedArray>;
+using ClientMipmappedArrayPtr = std::shared_ptr<const ClientMipmappedArray>;
 
 // cudaErrorInvalidResourceHandle for a handle of no live array.
-cudaError_t FindArray(cudaArray_const_t handle, ArrayPtr& array);
-cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, MipmappedArrayPtr& array);
+cudaError_t FindArray(cudaArray_const_t handle, ClientArrayPtr& array);
+cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, ClientMipmappedArrayPtr& array);
 
 // Destroys all arrays of the device in use (cudaDeviceReset). The caller frees the blocks with all
 // other memory.

@@ -107,7 +107,7 @@ cudaError_t SetMemory(const cudaChannelFormatDesc& description, const void* memo
 cudaError_t SetResource(const cudaResourceDesc& resource, wire::TextureCreate& create) {
   switch (resource.resType) {
     case cudaResourceTypeArray: {
-      ArrayPtr array;
+      ClientArrayPtr array;
       TORPOR_TRY(FindArray(resource.res.array.array, array));
       create.resource = wire::TextureResource::kArray;
       create.source = array->wire;
@@ -115,7 +115,7 @@ cudaError_t SetResource(const cudaResourceDesc& resource, wire::TextureCreate& c
       return cudaSuccess;
     }
     case cudaResourceTypeMipmappedArray: {
-      MipmappedArrayPtr array;
+      ClientMipmappedArrayPtr array;
       TORPOR_TRY(FindMipmappedArray(resource.res.mipmap.mipmap, array));
       create.resource = wire::TextureResource::kMipmappedArray;
       create.source = array->wire;
@@ -135,6 +135,7 @@ cudaError_t SetResource(const cudaResourceDesc& resource, wire::TextureCreate& c
   return cudaErrorInvalidValue;
 }
 
+// Translates the runtime's fields to the driver's flags (CU_TRSF_...).
 std::uint32_t FlagsOf(const cudaTextureDesc& texture) {
   std::uint32_t flags = 0;
   if (texture.readMode == cudaReadModeElementType) flags |= CU_TRSF_READ_AS_INTEGER;
@@ -168,6 +169,7 @@ void SetView(const cudaResourceViewDesc& view, wire::TextureCreate& create) {
   create.view_layers = {view.firstLayer, view.lastLayer};
 }
 
+// Keeps the descriptions for queries. `view` may be null.
 cudaError_t CreateTexture(cudaTextureObject_t* out, const cudaResourceDesc* resource,
                           const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
   if (!out || !resource || !texture) return cudaErrorInvalidValue;
@@ -185,7 +187,7 @@ cudaError_t CreateTexture(cudaTextureObject_t* out, const cudaResourceDesc* reso
 // Surfaces exist over arrays only.
 cudaError_t CreateSurface(cudaSurfaceObject_t* out, const cudaResourceDesc* resource) {
   if (!out || !resource || resource->resType != cudaResourceTypeArray) return cudaErrorInvalidValue;
-  ArrayPtr array;
+  ClientArrayPtr array;
   TORPOR_TRY(FindArray(resource->res.array.array, array));
   const wire::SurfaceCreate create{Core().MintHandle(HandleKind::kTextureObject), array->wire,
                                    array->level};

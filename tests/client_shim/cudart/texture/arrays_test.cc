@@ -29,7 +29,7 @@ class CudartArraysTest : public testing::Test {
     (void)cudaGetLastError();
   }
 
-  cudaArray_t Array(cudaExtent extent, unsigned flags = 0) {
+  cudaArray_t ClientArray(cudaExtent extent, unsigned flags = 0) {
     cudaArray_t array = nullptr;
     EXPECT_EQ(cudaMalloc3DArray(&array, &kShort2, extent, flags), cudaSuccess);
     EXPECT_EQ(core_.sent.back().call_id, wire::ArrayCheck::kCallId);
@@ -49,7 +49,7 @@ class CudartArraysTest : public testing::Test {
 };
 
 TEST_F(CudartArraysTest, TellsWhatWasAskedFor) {
-  const cudaArray_t array = Array({8, 4, 2}, cudaArrayLayered);
+  const cudaArray_t array = ClientArray({8, 4, 2}, cudaArrayLayered);
   cudaChannelFormatDesc format{};
   cudaExtent extent{};
   unsigned flags = 0;
@@ -90,7 +90,7 @@ TEST_F(CudartArraysTest, AnArrayWithoutRoomLeavesNothingBehind) {
 }
 
 TEST_F(CudartArraysTest, WidthsAreInTexelsWhereAnArrayTakesPart) {
-  const cudaArray_t array = Array({8, 4, 3});
+  const cudaArray_t array = ClientArray({8, 4, 3});
   cudaMemcpy3DParms copy{};
   copy.srcPtr = Pitched(kDevice, 64, 5);
   copy.srcPos = {8, 1, 1};
@@ -104,7 +104,7 @@ TEST_F(CudartArraysTest, WidthsAreInTexelsWhereAnArrayTakesPart) {
 }
 
 TEST_F(CudartArraysTest, CopiesThatReachOutAreRefused) {
-  const cudaArray_t array = Array({8, 4, 3});
+  const cudaArray_t array = ClientArray({8, 4, 3});
   cudaMemcpy3DParms good{};
   good.srcPtr = Pitched(kDevice, 64, 4);
   good.dstArray = array;
@@ -130,7 +130,7 @@ TEST_F(CudartArraysTest, CopiesThatReachOutAreRefused) {
 }
 
 TEST_F(CudartArraysTest, BytesGoOnFromRowToRowInAsFewBoxesAsPossible) {
-  const cudaArray_t array = Array({8, 6, 0});
+  const cudaArray_t array = ClientArray({8, 6, 0});
   ASSERT_EQ(cudaMemcpyToArray(array, 12, 1, reinterpret_cast<void*>(kDevice), 20 + 64 + 8,
                               cudaMemcpyDeviceToDevice),
             cudaSuccess);
@@ -173,7 +173,7 @@ TEST_F(CudartArraysTest, LevelsAreArraysThatCannotBeFreed) {
 }
 
 TEST_F(CudartArraysTest, ATexturesValueIsTheGpusAndIsPublished) {
-  const cudaArray_t array = Array({8, 4, 0});
+  const cudaArray_t array = ClientArray({8, 4, 0});
   AnswerValue(77);
   cudaResourceDesc resource{};
   resource.resType = cudaResourceTypeArray;
@@ -196,7 +196,7 @@ TEST_F(CudartArraysTest, ATexturesValueIsTheGpusAndIsPublished) {
 }
 
 TEST_F(CudartArraysTest, TwoObjectsOfOneValueAreNotToldApart) {
-  const cudaArray_t array = Array({8, 4, 0}, cudaArraySurfaceLoadStore);
+  const cudaArray_t array = ClientArray({8, 4, 0}, cudaArraySurfaceLoadStore);
   AnswerValue(5);
   cudaResourceDesc resource{};
   resource.resType = cudaResourceTypeArray;
