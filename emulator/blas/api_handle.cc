@@ -232,6 +232,7 @@ cublasStatus_t cublasGetLoggerCallback(cublasLogCallback* callback) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// The addresses tell which side is the host, so Set and Get are the same copy.
 cublasStatus_t cublasSetVector(int n, int element, const void* x, int incx, void* y, int incy) {
   return CopyVector(n, element, x, incx, y, incy, nullptr, false);
 }

@@ -61,6 +61,7 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescri
   });
 }
 
+// The derivative needs x or y, depending on the function.
 cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescriptor_t activation,
                                       const void* alpha, const cudnnTensorDescriptor_t y_desc,
                                       const void* y, const cudnnTensorDescriptor_t dy_desc,

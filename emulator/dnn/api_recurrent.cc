@@ -237,6 +237,7 @@ void TellNone(cudnnTensorDescriptor_t descriptor, void** address) {
 
 extern "C" {
 
+// The states of the emulated generator: a seed and a count of uses.
 cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t* bytes) {
   return WithHandle(handle, [&](cudnnContext&) {
     if (bytes == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
@@ -245,6 +246,7 @@ cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t* bytes) {
   });
 }
 
+// Also initialises the states, in stream order.
 cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
                                         float probability, void* states, size_t states_bytes,
                                         unsigned long long seed) {
@@ -268,6 +270,7 @@ cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescripto
   });
 }
 
+// The emulator needs no workspace; training needs the reserve space.
 cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
                                         cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
                                         size_t* workspace, size_t* reserve) {
@@ -281,6 +284,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
   });
 }
 
+// Tells where a matrix or bias lies in the weight space.
 cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
                                       int32_t pseudo_layer, size_t weights_bytes,
                                       const void* weights, int32_t linear_layer,
@@ -319,6 +323,7 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
   });
 }
 
+// The lengths come from the descriptors; the array of lengths in device memory is ignored.
 cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
                               cudnnForwardMode_t mode, const int32_t*,
                               cudnnRNNDataDescriptor_t x_desc, const void* x,
@@ -368,6 +373,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
   });
 }
 
+// Must come before cudnnRNNBackwardWeights_v8, since it also computes the weight gradients.
 cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
                                       const int32_t*, cudnnRNNDataDescriptor_t y_desc, const void*,
                                       const void* dy, cudnnRNNDataDescriptor_t x_desc, void* dx,

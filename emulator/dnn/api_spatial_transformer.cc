@@ -200,6 +200,7 @@ SamplingGradients<T> GradientsOf(const Sampling& s, const std::vector<T>& x,
 
 extern "C" {
 
+// Makes the grid of all samples from their affine maps.
 cudnnStatus_t cudnnSpatialTfGridGeneratorForward(
     cudnnHandle_t handle, const cudnnSpatialTransformerDescriptor_t transformer, const void* theta,
     void* grid) {
@@ -232,6 +233,7 @@ cudnnStatus_t cudnnSpatialTfGridGeneratorBackward(
   });
 }
 
+// Samples x at the positions of the grid.
 cudnnStatus_t cudnnSpatialTfSamplerForward(cudnnHandle_t handle,
                                            cudnnSpatialTransformerDescriptor_t transformer,
                                            const void* alpha, const cudnnTensorDescriptor_t x_desc,

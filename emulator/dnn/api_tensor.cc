@@ -147,6 +147,7 @@ cudnnStatus_t QueueSum(cudnnContext& context, const void* alpha, const DnnTensor
 
 extern "C" {
 
+// Sets all elements to one value.
 cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t y_desc, void* y,
                              const void* value) {
   return WithHandle(handle, [&](cudnnContext& context) {
@@ -175,6 +176,7 @@ cudnnStatus_t cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDescriptor
   });
 }
 
+// Adds a tensor that may be broadcast: biases, for example.
 cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
                              const cudnnTensorDescriptor_t a_desc, const void* a, const void* beta,
                              const cudnnTensorDescriptor_t c_desc, void* c) {
@@ -183,6 +185,7 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha,
   });
 }
 
+// Copies between layouts and types.
 cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha,
                                    const cudnnTensorDescriptor_t x_desc, const void* x,
                                    const void* beta, const cudnnTensorDescriptor_t y_desc,
@@ -194,6 +197,7 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha,
   });
 }
 
+// An operation on two tensors, of which the second may be broadcast.
 cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_t op_desc,
                             const void* alpha1, const cudnnTensorDescriptor_t a_desc, const void* a,
                             const void* alpha2, const cudnnTensorDescriptor_t b_desc, const void* b,
@@ -227,6 +231,7 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
   });
 }
 
+// Indices of reductions are not computed.
 cudnnStatus_t cudnnGetReductionIndicesSize(cudnnHandle_t handle,
                                            const cudnnReduceTensorDescriptor_t reduction,
                                            const cudnnTensorDescriptor_t,
@@ -239,6 +244,7 @@ cudnnStatus_t cudnnGetReductionIndicesSize(cudnnHandle_t handle,
   });
 }
 
+// The emulator needs no workspace.
 cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t handle,
                                              const cudnnReduceTensorDescriptor_t reduction,
                                              const cudnnTensorDescriptor_t,
@@ -250,6 +256,7 @@ cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t handle,
   });
 }
 
+// The dimensions of the result that have size 1 are reduced.
 cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t reduction,
                                 void*, size_t, void*, size_t, const void* alpha,
                                 const cudnnTensorDescriptor_t a_desc, const void* a,

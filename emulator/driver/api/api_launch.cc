@@ -23,6 +23,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
   });
 }
 
+// Clusters of several blocks are not supported; unknown attributes are hints and ignored.
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** values,
                                   void** extra) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;

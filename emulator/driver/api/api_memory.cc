@@ -163,6 +163,7 @@ Bytes AttributeSize(CUpointer_attribute attribute) {
 
 extern "C" {
 
+// Free memory is what all processes of the node have left.
 CUresult CUDAAPI cuMemGetInfo(size_t* free, size_t* total) {
   return InContext([&](Context& context) {
     if (free != nullptr) *free = context.device().budget().free();
@@ -171,6 +172,7 @@ CUresult CUDAAPI cuMemGetInfo(size_t* free, size_t* total) {
   });
 }
 
+// The context owns the memory: cuCtxDestroy frees it.
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, size_t size) {
   return InContext([&](Context& context) {
     if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -243,6 +245,7 @@ CUresult CUDAAPI cuMemFreeHost(void* pointer) {
   });
 }
 
+// Registered memory stays where it is; kernels may access it at the same address.
 CUresult CUDAAPI cuMemHostRegister(void* pointer, size_t size, unsigned int flags) {
   return InContext([&](Context& context) {
     constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
@@ -259,6 +262,7 @@ CUresult CUDAAPI cuMemHostUnregister(void* pointer) {
   });
 }
 
+// Host and device use the same addresses.
 CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr* address, void* pointer,
                                            unsigned int flags) {
   return InContext([&](Context&) {

@@ -22,6 +22,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
                                                               shared_bytes, 0);
 }
 
+// Tries block sizes in steps of a warp and takes the best.
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block,
                                                            CUfunction function,
                                                            CUoccupancyB2DSize shared_of_block,

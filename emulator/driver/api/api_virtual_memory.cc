@@ -30,6 +30,7 @@ CUresult OnMemory(CUmemGenericAllocationHandle handle, Body&& body) {
 
 extern "C" {
 
+// One granularity serves every device and every kind of memory.
 CUresult CUDAAPI cuMemGetAllocationGranularity(size_t* granularity,
                                                const CUmemAllocationProp* properties,
                                                CUmemAllocationGranularity_flags option) {
@@ -64,6 +65,7 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr address, size_t size) {
   return Call([&](Driver& driver) { return driver.space().FreeReservation(address, size); });
 }
 
+// The memory counts against the device of the properties, in all processes of the node.
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                              const CUmemAllocationProp* properties, unsigned long long flags) {
   return Call([&](Driver& driver) {
@@ -80,12 +82,14 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
   });
 }
 
+// Mapped memory lives on until its last mapping ends.
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle) {
   return Call([&](Driver& driver) {
     return driver.memory().Destroy(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   });
 }
 
+// Only whole handles can be mapped, as with the real driver.
 CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags) {
   return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
@@ -98,6 +102,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t size) {
   return Call([&](Driver& driver) { return driver.space().Unmap(address, size); });
 }
 
+// Access of devices only; the host has whatever access any device has.
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t size,
                                 const CUmemAccessDesc* descriptions, size_t count) {
   return Call([&](Driver& driver) {
@@ -116,6 +121,7 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t size,
   });
 }
 
+// Tells the access that cuMemSetAccess granted, which may be less than the actual access.
 CUresult CUDAAPI cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,
                                 CUdeviceptr address) {
   return Call([&](Driver& driver) {
@@ -129,6 +135,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long* flags, const CUmemLocation* 
   });
 }
 
+// Exports a file descriptor, the only type of handle that the emulator shares.
 CUresult CUDAAPI cuMemExportToShareableHandle(void* target, CUmemGenericAllocationHandle handle,
                                               CUmemAllocationHandleType type,
                                               unsigned long long flags) {
@@ -145,6 +152,7 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void* target, CUmemGenericAllocati
   });
 }
 
+// The caller keeps its descriptor. Fails for memory of a GPU that this process does not see.
 CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* source,
                                                 CUmemAllocationHandleType type) {
   return Call([&](Driver& driver) {
@@ -172,6 +180,7 @@ CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* pro
   });
 }
 
+// Makes another handle, which keeps the memory until cuMemRelease.
 CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
   return Call([&](Driver& driver) {
     const auto region = driver.space().Find(reinterpret_cast<std::uint64_t>(address));
