@@ -32,8 +32,8 @@ CommandChannel::CommandChannel(const ChannelOptions& options, const ChannelParts
 cudaError_t CommandChannel::AwaitLease(Lock& lock, bool tells_program) {
   for (;;) {
     if (const cudaError_t error = parts_.health.sticky(); error != cudaSuccess) return error;
-    if (lease_.state() == Lease::State::kHeld) return cudaSuccess;
-    if (lease_.state() == Lease::State::kLost) {
+    if (lease_.state() == ClientLease::State::kHeld) return cudaSuccess;
+    if (lease_.state() == ClientLease::State::kLost) {
       LeaseActions actions;
       const cudaError_t error = lease_.FailCall(tells_program, CallsAreQuiet(), Moment(), actions);
       CarryOut(actions);
@@ -246,7 +246,7 @@ bool CommandChannel::OnGrant(const wire::LeaseGrant& grant) {
   lease_link_ = link;
   CarryOut(actions);
   TellExecutor(link);
-  if (lease_.state() != Lease::State::kHeld) return true;  // the connection broke at once
+  if (lease_.state() != ClientLease::State::kHeld) return true;  // the connection broke at once
   if (lease_.is_explicit() && options_.traces_requests)
     TraceSection(("request (lease " + std::to_string(lease_.id()) + ")").c_str());
   parts_.daemon.Send(wire::LeaseAck{grant.lease_id});
@@ -404,7 +404,7 @@ cudaError_t CommandChannel::Destroy(std::uint64_t handle, const Command& destroy
 
 // The lease's executor learns a change of the journal now, others with their next grant.
 void CommandChannel::TellChange(const Command& change) {
-  if (lease_.state() != Lease::State::kHeld) return;
+  if (lease_.state() != ClientLease::State::kHeld) return;
   lease_link_->set_known_version(journal_.version());
   batch_.AppendLater(change);
   ++uses_;

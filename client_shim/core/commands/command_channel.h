@@ -12,8 +12,8 @@
 
 #include "client_shim/core/client_core.h"
 #include "client_shim/core/commands/batch_writer.h"
+#include "client_shim/core/commands/client_lease.h"
 #include "client_shim/core/commands/journal.h"
-#include "client_shim/core/commands/lease.h"
 #include "client_shim/core/commands/printed_output.h"
 #include "client_shim/core/log.h"
 #include "client_shim/core/memory/completion_slots.h"
@@ -26,7 +26,7 @@ namespace torpor::shim {
 
 struct ChannelOptions {
   BatchLimits batch;
-  std::chrono::milliseconds lease_idle{};  // see Lease
+  std::chrono::milliseconds lease_idle{};  // see ClientLease
   bool holds_batches = false;              // the caller flushes after each Enqueue
   bool traces_requests = false;            // an explicit lease is a section of the trace
   wire::Attach attach;                     // introduces the session to an executor
@@ -123,7 +123,7 @@ class CommandChannel {
   std::atomic<std::uint64_t> uses_{0};  // counts every command
 
   mutable std::mutex mutex_;  // guards what follows
-  Lease lease_;
+  ClientLease lease_;
   ExecutorLinkPtr lease_link_;  // null unless lease_.HasExecutor()
   std::condition_variable lease_changed_;
   std::condition_variable room_;  // a link took output

@@ -16,7 +16,7 @@ struct LeaseMoment {
   std::uint64_t uses = 0;
 };
 
-// What the owner of a Lease does after an event, in the order of the members.
+// What the owner of a ClientLease does after an event, in the order of the members.
 struct LeaseActions {
   bool requests = false;             // send LeaseRequest
   bool begins_return = false;        // append a drain to the batch and flush
@@ -34,13 +34,13 @@ struct LeaseActions {
 // -> kNone. A lease becomes kLost when its executor fails. Calls then fail with the lease's error
 // until the daemon ends the lease; an implicit one ends only after a synchronising call has also
 // told the program. An error that no call has told passes on to the next lease (`untold`).
-class Lease {
+class ClientLease {
  public:
   using Time = std::chrono::steady_clock::time_point;
   enum class State { kNone, kRequested, kHeld, kReturning, kLost };
 
   // An implicit lease is returned after one to two periods of `idle_period` without a command.
-  explicit Lease(std::chrono::milliseconds idle_period) : idle_period_(idle_period) {}
+  explicit ClientLease(std::chrono::milliseconds idle_period) : idle_period_(idle_period) {}
 
   State state() const { return state_; }
   std::uint64_t id() const { return id_; }  // 0 in kNone and kRequested

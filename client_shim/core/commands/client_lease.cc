@@ -1,10 +1,10 @@
-#include "client_shim/core/commands/lease.h"
+#include "client_shim/core/commands/client_lease.h"
 
 #include <algorithm>
 
 namespace torpor::shim {
 
-LeaseActions Lease::Need() {
+LeaseActions ClientLease::Need() {
   LeaseActions actions;
   if (state_ != State::kNone) return actions;
   state_ = State::kRequested;
@@ -12,8 +12,8 @@ LeaseActions Lease::Need() {
   return actions;
 }
 
-cudaError_t Lease::FailCall(bool tells_program, bool is_quiet, LeaseMoment at,
-                            LeaseActions& actions) {
+cudaError_t ClientLease::FailCall(bool tells_program, bool is_quiet, LeaseMoment at,
+                                  LeaseActions& actions) {
   const cudaError_t error = error_;
   if (!is_quiet) failed_a_call_ = true;
   if (!is_quiet && tells_program) program_knows_ = true;
@@ -21,9 +21,9 @@ cudaError_t Lease::FailCall(bool tells_program, bool is_quiet, LeaseMoment at,
   return error;
 }
 
-void Lease::NoteAnswer(std::uint64_t use) { uses_answered_ = std::max(uses_answered_, use); }
+void ClientLease::NoteAnswer(std::uint64_t use) { uses_answered_ = std::max(uses_answered_, use); }
 
-cudaError_t Lease::TakeLoss(LeaseMoment at, LeaseActions& actions) {
+cudaError_t ClientLease::TakeLoss(LeaseMoment at, LeaseActions& actions) {
   if (state_ != State::kLost || program_knows_) return cudaSuccess;
   const cudaError_t error = error_;
   program_knows_ = true;
@@ -32,7 +32,7 @@ cudaError_t Lease::TakeLoss(LeaseMoment at, LeaseActions& actions) {
 }
 
 // Forgets everything about the previous lease.
-void Lease::Begin(std::uint64_t id, bool is_explicit, std::uint64_t uses) {
+void ClientLease::Begin(std::uint64_t id, bool is_explicit, std::uint64_t uses) {
   state_ = State::kNone;
   id_ = id;
   is_explicit_ = is_explicit;
@@ -41,7 +41,7 @@ void Lease::Begin(std::uint64_t id, bool is_explicit, std::uint64_t uses) {
   program_knows_ = failed_a_call_ = daemon_knows_ = false;
 }
 
-LeaseActions Lease::Grant(std::uint64_t id, bool is_explicit, LeaseMoment at) {
+LeaseActions ClientLease::Grant(std::uint64_t id, bool is_explicit, LeaseMoment at) {
   LeaseActions actions;
   KeepUntoldLoss(at.uses, actions);
   Begin(id, is_explicit, at.uses);
@@ -53,7 +53,7 @@ LeaseActions Lease::Grant(std::uint64_t id, bool is_explicit, LeaseMoment at) {
   return actions;
 }
 
-LeaseActions Lease::GrantUnreachable(std::uint64_t id, bool is_explicit, LeaseMoment at) {
+LeaseActions ClientLease::GrantUnreachable(std::uint64_t id, bool is_explicit, LeaseMoment at) {
   LeaseActions actions;
   KeepUntoldLoss(at.uses, actions);
   Begin(id, is_explicit, at.uses);
@@ -66,7 +66,7 @@ LeaseActions Lease::GrantUnreachable(std::uint64_t id, bool is_explicit, LeaseMo
   return actions;
 }
 
-LeaseActions Lease::Revoke(std::uint64_t id, LeaseMoment at) {
+LeaseActions ClientLease::Revoke(std::uint64_t id, LeaseMoment at) {
   LeaseActions actions;
   if (id != id_) return actions;  // crossed our LeaseReturned
   if (state_ == State::kHeld) {
@@ -79,14 +79,14 @@ LeaseActions Lease::Revoke(std::uint64_t id, LeaseMoment at) {
   return actions;
 }
 
-LeaseActions Lease::NoteDrained(LeaseMoment at) {
+LeaseActions ClientLease::NoteDrained(LeaseMoment at) {
   LeaseActions actions;
   actions.returned = id_;
   End(at, actions);
   return actions;
 }
 
-LeaseActions Lease::NoteLossByDaemon(cudaError_t error, LeaseMoment at) {
+LeaseActions ClientLease::NoteLossByDaemon(cudaError_t error, LeaseMoment at) {
   LeaseActions actions;
   daemon_knows_ = true;
   error_ = error;
@@ -94,7 +94,7 @@ LeaseActions Lease::NoteLossByDaemon(cudaError_t error, LeaseMoment at) {
   return actions;
 }
 
-LeaseActions Lease::ExecutorLost(cudaError_t error, bool program_told, LeaseMoment at) {
+LeaseActions ClientLease::ExecutorLost(cudaError_t error, bool program_told, LeaseMoment at) {
   LeaseActions actions;
   const bool was_returning = state_ == State::kReturning;
   held_time_.End(at.now);
@@ -112,13 +112,13 @@ LeaseActions Lease::ExecutorLost(cudaError_t error, bool program_told, LeaseMome
   return actions;
 }
 
-std::optional<Lease::Time> Lease::NextIdleCheck(Time now) {
+std::optional<ClientLease::Time> ClientLease::NextIdleCheck(Time now) {
   if (is_explicit_ || (state_ != State::kHeld && state_ != State::kLost)) return std::nullopt;
   if (next_idle_check_ <= now - idle_period_) next_idle_check_ = now;
   return next_idle_check_;
 }
 
-LeaseActions Lease::CheckIdle(bool is_busy, LeaseMoment at) {
+LeaseActions ClientLease::CheckIdle(bool is_busy, LeaseMoment at) {
   LeaseActions actions;
   if (is_explicit_ || at.now < next_idle_check_) return actions;
   next_idle_check_ = at.now + idle_period_;
@@ -137,7 +137,7 @@ LeaseActions Lease::CheckIdle(bool is_busy, LeaseMoment at) {
 }
 
 // Ends the lease: the next call requests another one.
-void Lease::End(LeaseMoment at, LeaseActions& actions) {
+void ClientLease::End(LeaseMoment at, LeaseActions& actions) {
   actions.ends_request = is_explicit_;
   held_time_.End(at.now);
   KeepUntoldLoss(at.uses, actions);
@@ -147,14 +147,14 @@ void Lease::End(LeaseMoment at, LeaseActions& actions) {
 
 // Commands behind the last good answer are lost. If no call has returned the loss, the next
 // synchronising call must.
-void Lease::KeepUntoldLoss(std::uint64_t uses, LeaseActions& actions) const {
+void ClientLease::KeepUntoldLoss(std::uint64_t uses, LeaseActions& actions) const {
   if (state_ != State::kLost || program_knows_ || failed_a_call_) return;
   if (uses != uses_answered_) actions.untold = error_;
 }
 
 // Ends a lost implicit lease that both program and daemon know of. Only the daemon ends a lost
 // explicit one.
-void Lease::SettleLoss(LeaseMoment at, LeaseActions& actions) {
+void ClientLease::SettleLoss(LeaseMoment at, LeaseActions& actions) {
   if (state_ != State::kLost || is_explicit_) return;
   if (program_knows_ && daemon_knows_) End(at, actions);
 }

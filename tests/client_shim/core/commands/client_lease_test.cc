@@ -1,4 +1,4 @@
-#include "client_shim/core/commands/lease.h"
+#include "client_shim/core/commands/client_lease.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kIdle{20};
 constexpr cudaError_t kError = cudaErrorIllegalAddress;
 
-class LeaseTest : public ::testing::Test {
+class ClientLeaseTest : public ::testing::Test {
  protected:
   LeaseMoment At(milliseconds time, std::uint64_t uses = 0) const { return {start_ + time, uses}; }
   LeaseMoment Now(std::uint64_t uses = 0) const { return At(milliseconds(0), uses); }
@@ -22,20 +22,20 @@ class LeaseTest : public ::testing::Test {
     return lease_.FailCall(tells_program, is_quiet, Now(), last_);
   }
 
-  const Lease::Time start_ = Lease::Time() + std::chrono::hours(1);
-  Lease lease_{kIdle};
+  const ClientLease::Time start_ = ClientLease::Time() + std::chrono::hours(1);
+  ClientLease lease_{kIdle};
   LeaseActions last_;  // of the event before
 };
 
-TEST_F(LeaseTest, ACallRequestsALeaseOnce) {
+TEST_F(ClientLeaseTest, ACallRequestsALeaseOnce) {
   EXPECT_TRUE(lease_.IsDrained());
   EXPECT_TRUE(lease_.Need().requests);
-  EXPECT_EQ(lease_.state(), Lease::State::kRequested);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kRequested);
   EXPECT_FALSE(lease_.Need().requests);
   EXPECT_TRUE(lease_.IsDrained());
 }
 
-TEST_F(LeaseTest, AGrantWakesCallsAndIsServed) {
+TEST_F(ClientLeaseTest, AGrantWakesCallsAndIsServed) {
   lease_.Need();
   Grant(7, false);
   EXPECT_TRUE(last_.wakes);
@@ -44,28 +44,28 @@ TEST_F(LeaseTest, AGrantWakesCallsAndIsServed) {
   EXPECT_FALSE(lease_.IsDrained());
 }
 
-TEST_F(LeaseTest, ARevokedLeaseIsDrainedAndReturned) {
+TEST_F(ClientLeaseTest, ARevokedLeaseIsDrainedAndReturned) {
   Grant(7, true);
   EXPECT_TRUE(lease_.Revoke(7, Now()).begins_return);
-  EXPECT_EQ(lease_.state(), Lease::State::kReturning);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kReturning);
   EXPECT_FALSE(lease_.Revoke(7, Now()).begins_return) << "once";
   const LeaseActions drained = lease_.NoteDrained(Now());
   EXPECT_EQ(drained.returned, 7u);
   EXPECT_TRUE(drained.ends_request);
   EXPECT_TRUE(drained.wakes);
-  EXPECT_EQ(lease_.state(), Lease::State::kNone);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
   EXPECT_EQ(lease_.id(), 0u);
 }
 
-TEST_F(LeaseTest, ARevokeOfAnEarlierLeaseIsIgnored) {
+TEST_F(ClientLeaseTest, ARevokeOfAnEarlierLeaseIsIgnored) {
   Grant(7, false);
   const LeaseActions actions = lease_.Revoke(6, Now());
   EXPECT_FALSE(actions.begins_return);
   EXPECT_EQ(actions.returned, 0u);
-  EXPECT_EQ(lease_.state(), Lease::State::kHeld);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kHeld);
 }
 
-TEST_F(LeaseTest, AnIdleImplicitLeaseIsReturned) {
+TEST_F(ClientLeaseTest, AnIdleImplicitLeaseIsReturned) {
   Grant(7, false);
   ASSERT_EQ(lease_.NextIdleCheck(start_), start_ + kIdle);
   EXPECT_FALSE(lease_.CheckIdle(false, At(kIdle / 2)).begins_return) << "too early";
@@ -74,18 +74,18 @@ TEST_F(LeaseTest, AnIdleImplicitLeaseIsReturned) {
   EXPECT_TRUE(lease_.CheckIdle(false, At(3 * kIdle, 1)).begins_return);
 }
 
-TEST_F(LeaseTest, AnExplicitLeaseIsNeverIdle) {
+TEST_F(ClientLeaseTest, AnExplicitLeaseIsNeverIdle) {
   Grant(7, true);
   EXPECT_EQ(lease_.NextIdleCheck(start_), std::nullopt);
   EXPECT_FALSE(lease_.CheckIdle(false, At(10 * kIdle)).begins_return);
 }
 
-TEST_F(LeaseTest, AMissedIdleCheckIsDueNow) {
+TEST_F(ClientLeaseTest, AMissedIdleCheckIsDueNow) {
   Grant(7, false);
   EXPECT_EQ(lease_.NextIdleCheck(start_ + 5 * kIdle), start_ + 5 * kIdle);
 }
 
-TEST_F(LeaseTest, ALostExplicitLeaseFailsCallsUntilTheDaemonEndsIt) {
+TEST_F(ClientLeaseTest, ALostExplicitLeaseFailsCallsUntilTheDaemonEndsIt) {
   Grant(7, true);
   const LeaseActions lost = lease_.ExecutorLost(kError, false, Now());
   EXPECT_TRUE(lost.drops_work);
@@ -95,74 +95,74 @@ TEST_F(LeaseTest, ALostExplicitLeaseFailsCallsUntilTheDaemonEndsIt) {
   lease_.NoteLossByDaemon(kError, Now());
   EXPECT_EQ(Fail(true), kError);
   EXPECT_EQ(lease_.Revoke(7, Now()).returned, 0u) << "the daemon knows";
-  EXPECT_EQ(lease_.state(), Lease::State::kNone);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
 }
 
-TEST_F(LeaseTest, ALostImplicitLeaseEndsWhenProgramAndDaemonKnow) {
+TEST_F(ClientLeaseTest, ALostImplicitLeaseEndsWhenProgramAndDaemonKnow) {
   Grant(7, false);
   lease_.ExecutorLost(kError, false, Now());
   lease_.NoteLossByDaemon(kError, Now());
   EXPECT_EQ(Fail(false), kError) << "an asynchronous call does not tell";
-  EXPECT_EQ(lease_.state(), Lease::State::kLost);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kLost);
   EXPECT_EQ(Fail(true), kError);
-  EXPECT_EQ(lease_.state(), Lease::State::kNone);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
   EXPECT_TRUE(last_.wakes);
 }
 
-TEST_F(LeaseTest, AQuietCallDoesNotTellTheProgram) {
+TEST_F(ClientLeaseTest, AQuietCallDoesNotTellTheProgram) {
   Grant(7, false);
   lease_.ExecutorLost(kError, false, Now());
   lease_.NoteLossByDaemon(kError, Now());
   EXPECT_EQ(Fail(true, /*is_quiet=*/true), kError);
-  EXPECT_EQ(lease_.state(), Lease::State::kLost);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kLost);
   LeaseActions actions;
   EXPECT_EQ(lease_.TakeLoss(Now(), actions), kError);
   EXPECT_EQ(lease_.TakeLoss(Now(), actions), cudaSuccess);
-  EXPECT_EQ(lease_.state(), Lease::State::kNone);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
 }
 
-TEST_F(LeaseTest, ALossIsTakenOnceFromAnExplicitLease) {
+TEST_F(ClientLeaseTest, ALossIsTakenOnceFromAnExplicitLease) {
   Grant(7, true);
   lease_.ExecutorLost(kError, false, Now());
   LeaseActions actions;
   EXPECT_EQ(lease_.TakeLoss(Now(), actions), kError);
   EXPECT_EQ(lease_.TakeLoss(Now(), actions), cudaSuccess);
-  EXPECT_EQ(lease_.state(), Lease::State::kLost);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kLost);
 }
 
-TEST_F(LeaseTest, ALossThatTheDaemonDoesNotKnowOfIsToldWhenIdle) {
+TEST_F(ClientLeaseTest, ALossThatTheDaemonDoesNotKnowOfIsToldWhenIdle) {
   Grant(7, false);
   lease_.ExecutorLost(kError, /*program_told=*/true, Now());
   const LeaseActions told = lease_.CheckIdle(false, At(kIdle));
   EXPECT_EQ(told.returned, 7u);
-  EXPECT_EQ(lease_.state(), Lease::State::kNone) << "both know";
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone) << "both know";
 }
 
-TEST_F(LeaseTest, ALossWhileReturningEndsTheLease) {
+TEST_F(ClientLeaseTest, ALossWhileReturningEndsTheLease) {
   Grant(7, false);
   lease_.Revoke(7, Now());
   const LeaseActions lost = lease_.ExecutorLost(kError, true, Now());
   EXPECT_TRUE(lost.drops_work);
   EXPECT_EQ(lost.returned, 7u);
-  EXPECT_EQ(lease_.state(), Lease::State::kNone);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
 }
 
-TEST_F(LeaseTest, ALossWhileReturningIsNotReturnedToADaemonThatKnows) {
+TEST_F(ClientLeaseTest, ALossWhileReturningIsNotReturnedToADaemonThatKnows) {
   Grant(7, false);
   lease_.Revoke(7, Now());
   lease_.NoteLossByDaemon(kError, Now());
   EXPECT_EQ(lease_.ExecutorLost(kError, true, Now()).returned, 0u);
 }
 
-TEST_F(LeaseTest, ALossThatNoCallToldPassesToTheNextLease) {
+TEST_F(ClientLeaseTest, ALossThatNoCallToldPassesToTheNextLease) {
   Grant(7, true);
   lease_.ExecutorLost(kError, false, Now(3));
   Grant(8, true, 3);
   EXPECT_EQ(last_.untold, kError);
-  EXPECT_EQ(lease_.state(), Lease::State::kHeld);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kHeld);
 }
 
-TEST_F(LeaseTest, ALossBehindTheLastAnswerIsNone) {
+TEST_F(ClientLeaseTest, ALossBehindTheLastAnswerIsNone) {
   Grant(7, true);
   lease_.NoteAnswer(3);
   lease_.ExecutorLost(kError, false, Now(3));
@@ -170,7 +170,7 @@ TEST_F(LeaseTest, ALossBehindTheLastAnswerIsNone) {
   EXPECT_EQ(last_.untold, cudaSuccess);
 }
 
-TEST_F(LeaseTest, ALossThatACallToldDoesNotPassOn) {
+TEST_F(ClientLeaseTest, ALossThatACallToldDoesNotPassOn) {
   Grant(7, true);
   lease_.ExecutorLost(kError, false, Now(3));
   Fail(false);
@@ -178,17 +178,17 @@ TEST_F(LeaseTest, ALossThatACallToldDoesNotPassOn) {
   EXPECT_EQ(last_.untold, cudaSuccess);
 }
 
-TEST_F(LeaseTest, AnUnreachableExecutorGivesTheLeaseBackAndFailsCalls) {
+TEST_F(ClientLeaseTest, AnUnreachableExecutorGivesTheLeaseBackAndFailsCalls) {
   lease_.Need();
   const LeaseActions actions = lease_.GrantUnreachable(7, true, Now());
   EXPECT_EQ(actions.returned, 7u);
   EXPECT_TRUE(actions.wakes);
-  EXPECT_EQ(lease_.state(), Lease::State::kLost);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kLost);
   EXPECT_EQ(Fail(true), cudaErrorDevicesUnavailable);
   EXPECT_EQ(lease_.Revoke(7, Now()).returned, 0u);
 }
 
-TEST_F(LeaseTest, TheRecentShareCountsHeldTime) {
+TEST_F(ClientLeaseTest, TheRecentShareCountsHeldTime) {
   EXPECT_EQ(lease_.RecentShare(start_), 0);
   Grant(7, true);
   EXPECT_DOUBLE_EQ(lease_.RecentShare(start_ + milliseconds(500)), 0.5);
