@@ -65,13 +65,13 @@ std::string_view ElfFile::TextAt(const Elf64_Shdr& table, std::uint64_t index,
   return {text, strnlen(text, std::min<std::size_t>(max, bytes_.size() - begin))};
 }
 
-std::uint64_t ElfFileBytes(const void* image) {
-  const auto* const bytes = static_cast<const char*>(image);
+std::uint64_t ElfFileBytes(const void* file) {
+  const auto* const bytes = static_cast<const char*>(file);
   // PTX text may be shorter than the header, but never begins with these bytes.
   constexpr char kIdentification[] = {'\x7f', 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
   if (std::strncmp(bytes, kIdentification, sizeof kIdentification) != 0) return 0;
   Elf64_Ehdr header;
-  std::memcpy(&header, image, sizeof header);
+  std::memcpy(&header, file, sizeof header);
   std::uint64_t end = sizeof header;
   end = std::max(end, header.e_phoff + std::uint64_t{header.e_phnum} * header.e_phentsize);
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return end;

@@ -68,9 +68,9 @@ class ElfFile {
   std::uint64_t names_ = 0;  // section
 };
 
-// Returns the size of the ELF file at `image`, by its own header and tables, for callers who only
+// Returns the size of the ELF file at `file`, by its own header and tables, for callers who only
 // have the address of a cubin. Reads as far as header and tables reach. Returns 0 for other data;
 // text of any length is recognised safely.
-std::uint64_t ElfFileBytes(const void* image);
+std::uint64_t ElfFileBytes(const void* file);
 
 }  // namespace torpor

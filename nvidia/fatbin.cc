@@ -122,21 +122,21 @@ std::uint64_t FatbinSize(const void* data) {
   return header_size + payload_size;
 }
 
-FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> image) {
+FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> fatbin) {
   std::vector<FatbinEntry> entries;
-  while (image.size() >= kFatbinHeaderBytes) {
-    if (Load<std::uint32_t>(image, 0) != kFatbinMagic) return Malformed("no container magic");
-    const auto header_size = Load<std::uint16_t>(image, 6);
-    const auto payload_size = Load<std::uint64_t>(image, 8);
-    if (header_size < kFatbinHeaderBytes || header_size > image.size() ||
-        payload_size > image.size() - header_size) {
-      return Malformed("container beyond the image");
+  while (fatbin.size() >= kFatbinHeaderBytes) {
+    if (Load<std::uint32_t>(fatbin, 0) != kFatbinMagic) return Malformed("no container magic");
+    const auto header_size = Load<std::uint16_t>(fatbin, 6);
+    const auto payload_size = Load<std::uint64_t>(fatbin, 8);
+    if (header_size < kFatbinHeaderBytes || header_size > fatbin.size() ||
+        payload_size > fatbin.size() - header_size) {
+      return Malformed("container beyond the fatbin");
     }
-    const auto read = ReadPayload(image.subspan(header_size, payload_size), entries);
+    const auto read = ReadPayload(fatbin.subspan(header_size, payload_size), entries);
     if (!read.ok()) return read.failure();
-    image = image.subspan(header_size + payload_size);
+    fatbin = fatbin.subspan(header_size + payload_size);
   }
-  if (!image.empty()) return Malformed("truncated container header");
+  if (!fatbin.empty()) return Malformed("truncated container header");
   return entries;
 }
 
@@ -182,8 +182,9 @@ Failure<FatbinError> NoPtxFor(unsigned compute_capability,
 
 }  // namespace
 
-FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned compute_capability) {
-  const auto entries = ReadFatbin(image);
+FatbinResult<std::string> SelectPtx(std::span<const std::byte> fatbin,
+                                    unsigned compute_capability) {
+  const auto entries = ReadFatbin(fatbin);
   if (!entries.ok()) return entries.failure();
   const FatbinEntry* best = nullptr;
   for (const FatbinEntry& entry : *entries) {
@@ -194,9 +195,10 @@ FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned c
   return DecodePtx(*best);
 }
 
-FatbinResult<std::string> SelectCubin(std::span<const std::byte> image, unsigned compute_capability,
+FatbinResult<std::string> SelectCubin(std::span<const std::byte> fatbin,
+                                      unsigned compute_capability,
                                       std::span<const unsigned> architectures) {
-  const auto entries = ReadFatbin(image);
+  const auto entries = ReadFatbin(fatbin);
   if (!entries.ok()) return entries.failure();
   const auto suits = [&](const FatbinEntry& entry) {
     return entry.kind == FatbinEntry::Kind::kElf && RunsOn(entry, compute_capability) &&
@@ -218,8 +220,8 @@ FatbinResult<std::string> SelectCubin(std::span<const std::byte> image, unsigned
   return std::string(reinterpret_cast<const char*>(content->data()), content->size());
 }
 
-std::vector<unsigned> CubinArchitectures(std::span<const std::byte> image) {
-  const auto entries = ReadFatbin(image);
+std::vector<unsigned> CubinArchitectures(std::span<const std::byte> fatbin) {
+  const auto entries = ReadFatbin(fatbin);
   if (!entries.ok()) return {};
   std::set<unsigned> architectures;
   for (const FatbinEntry& entry : *entries) {
@@ -228,10 +230,10 @@ std::vector<unsigned> CubinArchitectures(std::span<const std::byte> image) {
   return {architectures.begin(), architectures.end()};
 }
 
-bool IsDeviceRuntime(std::span<const std::byte> image) {
+bool IsDeviceRuntime(std::span<const std::byte> fatbin) {
   // All kernels of libcudadevrt have this in their names.
   constexpr std::string_view kTranslationUnit = "cuda_device_runtime_cu";
-  const auto entries = ReadFatbin(image);
+  const auto entries = ReadFatbin(fatbin);
   if (!entries.ok()) return false;
   for (const FatbinEntry& entry : *entries) {
     if (entry.kind != FatbinEntry::Kind::kPtx) continue;

@@ -33,9 +33,9 @@ struct FatbinEntry {
   std::uint64_t uncompressed_size = 0;  // 0 when raw
 };
 
-// Returns the entries of all containers in `image`, which follow each other. Safe on hostile bytes;
-// the spans point into `image`.
-FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> image);
+// Returns the entries of all containers in `fatbin`, which follow each other. Safe on hostile
+// bytes; the spans point into `fatbin`.
+FatbinResult<std::vector<FatbinEntry>> ReadFatbin(std::span<const std::byte> fatbin);
 
 // Returns the size of the container at `data` by its own header, for callers who only have the
 // address, as the driver does. kFatbinHeaderBytes must be readable. Returns 0 for other data.
@@ -51,7 +51,7 @@ FatbinResult<std::string> DecodePtx(const FatbinEntry& entry);
 
 // Returns the PTX that suits a device of `compute_capability` (10 * major + minor) best: the newest
 // architecture up to the device's.
-FatbinResult<std::string> SelectPtx(std::span<const std::byte> image, unsigned compute_capability);
+FatbinResult<std::string> SelectPtx(std::span<const std::byte> fatbin, unsigned compute_capability);
 
 // Whether a device runs machine code of `architecture`: an equal or lesser architecture with the
 // same major number.
@@ -61,14 +61,15 @@ constexpr bool RunsMachineCode(unsigned architecture, unsigned compute_capabilit
 
 // Returns the cubin that suits a device of `compute_capability` best: the newest of `architectures`
 // that the device can run. Fails with kNoCode if there is no such cubin.
-FatbinResult<std::string> SelectCubin(std::span<const std::byte> image, unsigned compute_capability,
+FatbinResult<std::string> SelectCubin(std::span<const std::byte> fatbin,
+                                      unsigned compute_capability,
                                       std::span<const unsigned> architectures);
 
 // Returns the architectures (75, 90, ...) of the fatbin's machine code, ascending.
-std::vector<unsigned> CubinArchitectures(std::span<const std::byte> image);
+std::vector<unsigned> CubinArchitectures(std::span<const std::byte> fatbin);
 
 // Whether the fatbin is libcudadevrt, NVIDIA's runtime for kernels that launch kernels. For some
 // architectures nvcc links libcudadevrt whether needed or not.
-bool IsDeviceRuntime(std::span<const std::byte> image);
+bool IsDeviceRuntime(std::span<const std::byte> fatbin);
 
 }  // namespace torpor

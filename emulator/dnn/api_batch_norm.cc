@@ -11,7 +11,7 @@ namespace {
 // Maps an element to one of `count` scales, biases and statistics; each serves `each` elements.
 struct Features {
   std::size_t count = 1;
-  std::size_t inner = 1;  // elements of one channel of an image
+  std::size_t inner = 1;  // elements of one channel of a sample
   std::size_t each = 1;
 
   // The index of the feature to which an element belongs.
@@ -24,11 +24,11 @@ cudnnStatus_t CheckShapes(cudnnBatchNormMode_t mode, const DnnTensor* x, const D
   const cudnnStatus_t status = CheckTensors({x, y, statistics});
   if (status != CUDNN_STATUS_SUCCESS) return status;
   if (!HaveOneShape(*x, *y) || x->rank < 4) return CUDNN_STATUS_BAD_PARAM;
-  const std::size_t image = CountOf(*x) / static_cast<std::size_t>(x->dims[0]);
+  const std::size_t sample = CountOf(*x) / static_cast<std::size_t>(x->dims[0]);
   const auto channels = static_cast<std::size_t>(x->dims[1]);
   const bool spatial = mode != CUDNN_BATCHNORM_PER_ACTIVATION;
-  features.count = spatial ? channels : image;
-  features.inner = spatial ? image / channels : 1;
+  features.count = spatial ? channels : sample;
+  features.inner = spatial ? sample / channels : 1;
   features.each = CountOf(*x) / features.count;
   return CountOf(*statistics) == features.count ? status : CUDNN_STATUS_BAD_PARAM;
 }

@@ -21,10 +21,10 @@ struct Groups {
 // Groups of a whole sample, or of the channels at each point.
 inline Groups SoftmaxGroups(const DnnTensor& shape, cudnnSoftmaxMode_t mode) {
   const std::size_t all = CountOf(shape);
-  const auto images = static_cast<std::size_t>(shape.dims[0]);
-  if (mode == CUDNN_SOFTMAX_MODE_INSTANCE || shape.rank < 2) return {images, all / images, 1};
+  const auto samples = static_cast<std::size_t>(shape.dims[0]);
+  if (mode == CUDNN_SOFTMAX_MODE_INSTANCE || shape.rank < 2) return {samples, all / samples, 1};
   const auto channels = static_cast<std::size_t>(shape.dims[1]);
-  return {images, channels, all / images / channels};
+  return {samples, channels, all / samples / channels};
 }
 
 // Calls visit(index of the first value) for each group.

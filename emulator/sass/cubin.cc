@@ -36,7 +36,7 @@ Failure<CubinError> Unsupported(const std::string& what) {
 // and offset is checked, and `Spend` bounds the work on a hostile file by its size.
 class CubinReader {
  public:
-  CubinReader(const ElfFile& file, std::span<const std::byte> image) : file_(file), image_(image) {}
+  CubinReader(const ElfFile& file, std::span<const std::byte> bytes) : file_(file), bytes_(bytes) {}
 
   CubinResult<Cubin> Read();
 
@@ -67,7 +67,7 @@ class CubinReader {
   Kernel* KernelOfSection(Index text_section);
 
   const ElfFile& file_;
-  const std::span<const std::byte> image_;
+  const std::span<const std::byte> bytes_;
   Cubin cubin_;
   const Elf64_Shdr* symbols_ = nullptr;
   const Elf64_Shdr* names_ = nullptr;
@@ -87,7 +87,7 @@ class CubinReader {
 
 // The passes rely on results of earlier passes, so their order matters.
 CubinResult<Cubin> CubinReader::Read() {
-  bytes_left_ = 2 * image_.size();
+  bytes_left_ = 2 * bytes_.size();
   if (auto read = ReadHeader(); !read) return read.failure();
   if (auto read = ReadSections(); !read) return read.failure();
   if (auto read = ReadSymbols(); !read) return read.failure();
@@ -104,7 +104,7 @@ bool CubinReader::Spend(std::uint64_t bytes) {
 }
 
 CubinResult<void> CubinReader::ReadHeader() {
-  const CubinHeader header = ReadCubinHeader(image_);
+  const CubinHeader header = ReadCubinHeader(bytes_);
   if (!header.is_cuda) return Malformed("code for another machine");
   if (!header.has_known_abi) return Unsupported("its form is not known");
   cubin_.architecture = header.architecture;
@@ -480,10 +480,10 @@ const Memory* Cubin::Bank(std::uint32_t bank) const {
   return found == memories.end() ? nullptr : &*found;
 }
 
-CubinResult<Cubin> ReadCubin(std::span<const std::byte> image) {
-  const std::optional<ElfFile> file = ElfFile::Open(image);
+CubinResult<Cubin> ReadCubin(std::span<const std::byte> bytes) {
+  const std::optional<ElfFile> file = ElfFile::Open(bytes);
   if (!file) return Malformed("not a 64-bit ELF file");
-  return CubinReader(*file, image).Read();
+  return CubinReader(*file, bytes).Read();
 }
 
 }  // namespace torpor::sass

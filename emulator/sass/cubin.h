@@ -125,7 +125,7 @@ constexpr std::uint64_t ExternalAddress(std::uint32_t external) {
   return 0xffff'0000'0000'0000 + std::uint64_t{external} * kInstructionBytes;
 }
 
-// Reads a linked cubin. Safe on hostile bytes; the result points into `image`.
-CubinResult<Cubin> ReadCubin(std::span<const std::byte> image);
+// Reads a linked cubin. Safe on hostile bytes; the result points into `bytes`.
+CubinResult<Cubin> ReadCubin(std::span<const std::byte> bytes);
 
 }  // namespace torpor::sass

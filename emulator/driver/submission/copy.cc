@@ -23,8 +23,8 @@ struct Place {
 };
 
 // Finds the device of a copy's end. Memory that the driver does not know is pageable host memory.
-Place Locate(const CopyEnd& end, const std::shared_ptr<ArrayMemory>& image) {
-  if (image != nullptr) return {.device = &image->device()};
+Place Locate(const CopyEnd& end, const std::shared_ptr<ArrayMemory>& array) {
+  if (array != nullptr) return {.device = &array->device()};
   Driver& driver = Driver::Get();
   const auto region = driver.space().Find(end.address);
   if (!region) return {.pageable = true};

@@ -32,7 +32,7 @@ struct ResolvedEnd {
   CopyEnd begin;
   Bytes pitch = 0;
   Bytes slice = 0;
-  std::shared_ptr<ArrayMemory> image;
+  std::shared_ptr<ArrayMemory> memory;
 };
 
 // Whether [begin, begin + size) lies below `limit`; safe against overflow.
@@ -51,7 +51,7 @@ CUresult ResolveArray(const EndDescription& end, const Extent& extent, ResolvedE
   resolved.begin = {reinterpret_cast<std::uint64_t>(level.Row(end.y, end.z) + end.x), false};
   resolved.pitch = level.row_pitch;
   resolved.slice = level.slice_pitch;
-  resolved.image = array->memory;
+  resolved.memory = array->memory;
   return CUDA_SUCCESS;
 }
 
@@ -95,8 +95,8 @@ CUresult ToRequest(const EndDescription& target, const EndDescription& source, c
   request.from_pitch = from.pitch;
   request.to_slice = to.slice;
   request.from_slice = from.slice;
-  request.to_array = std::move(to.image);
-  request.from_array = std::move(from.image);
+  request.to_array = std::move(to.memory);
+  request.from_array = std::move(from.memory);
   return CUDA_SUCCESS;
 }
 

@@ -84,17 +84,17 @@ bool MayReadBank(const ElfFile& cubin, Bytes file_bytes, std::span<const std::ui
 
 }  // namespace
 
-bool CubinMayUseVariables(std::span<const std::byte> image) {
-  const std::optional<ElfFile> cubin = ElfFile::Open(image);
+bool CubinMayUseVariables(std::span<const std::byte> bytes) {
+  const std::optional<ElfFile> cubin = ElfFile::Open(bytes);
   if (!cubin) return true;
-  const sass::CubinHeader header = sass::ReadCubinHeader(image);
+  const sass::CubinHeader header = sass::ReadCubinHeader(bytes);
   // What others are linked with may have the addresses.
   if (!header.is_linked) return true;
-  const References references(*cubin, image.size());
+  const References references(*cubin, bytes.size());
   if (references.any()) return true;
   if (references.bank_places().empty()) return false;
   return !sass::IsKnownMachineCode(header.architecture) ||
-         MayReadBank(*cubin, image.size(), references.bank_places());
+         MayReadBank(*cubin, bytes.size(), references.bank_places());
 }
 
 }  // namespace torpor::executor

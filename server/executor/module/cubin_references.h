@@ -6,6 +6,6 @@
 namespace torpor::executor {
 
 // CodeMayUseVariables of a cubin. The bytes may be anything.
-bool CubinMayUseVariables(std::span<const std::byte> image);
+bool CubinMayUseVariables(std::span<const std::byte> bytes);
 
 }  // namespace torpor::executor

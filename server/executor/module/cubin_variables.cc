@@ -56,8 +56,8 @@ bool IsVariable(const ElfFile& cubin, const Elf64_Sym& symbol) {
 
 }  // namespace
 
-void FindCubinVariables(std::span<const std::byte> image, VariableNames& names) {
-  const std::optional<ElfFile> cubin = ElfFile::Open(image);
+void FindCubinVariables(std::span<const std::byte> bytes, VariableNames& names) {
+  const std::optional<ElfFile> cubin = ElfFile::Open(bytes);
   if (!cubin) return;
   // A file has one; a hostile one may have thousands, all at one place.
   const auto table = std::ranges::find(cubin->sections(), Elf64_Word{SHT_SYMTAB},
@@ -65,7 +65,7 @@ void FindCubinVariables(std::span<const std::byte> image, VariableNames& names) 
   if (table == cubin->sections().end()) return;
   const Elf64_Shdr* const texts = cubin->Section(table->sh_link);
   if (texts == nullptr) return;
-  const AddressPlaces addresses(*cubin, image.size());
+  const AddressPlaces addresses(*cubin, bytes.size());
   Elf64_Sym symbol;
   for (std::uint64_t i = 0; !names.is_full() && cubin->Read(*table, i, symbol); ++i) {
     if (!IsVariable(*cubin, symbol) || addresses.AnyIn(symbol)) continue;

@@ -9,6 +9,6 @@ namespace torpor::executor {
 
 // The variables of a cubin, linked or relocatable, as VariablesOf wants them. The bytes may be
 // anything.
-void FindCubinVariables(std::span<const std::byte> image, VariableNames& names);
+void FindCubinVariables(std::span<const std::byte> bytes, VariableNames& names);
 
 }  // namespace torpor::executor
