@@ -90,7 +90,7 @@ TEST_F(Trace, AFileThatCannotBeWrittenIsNoReasonToFail) {
 
 TEST_F(Trace, AnUnknownKindIsSaidOnce) {
   EXPECT_EQ(Run({{"TORPOR_TRACE", "yes"}}),
-            "torpor: TORPOR_TRACE is neither summary nor json: nothing is traced\n");
+            "torpor: unknown TORPOR_TRACE; expected off, summary or json: nothing is traced\n");
 }
 
 TEST(TraceOfAFunction, EachRequestIsASection) {

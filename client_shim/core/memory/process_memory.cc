@@ -36,7 +36,7 @@ cudaError_t ProcessMemory::OpenFirst(const MemoryHandle& handle, const ProgramDe
   wire::OpenMemoryReply reply;
   if (const cudaError_t error = primary.Open(handle, reply); error != cudaSuccess) return error;
   if (const int code = foreign_.Add(handle, reply.range_base, reply.range_bytes); code != 0) {
-    log.Warn(std::string("the addresses of another process's memory are taken here: ") +
+    log.Warn(std::string("cannot open another process's memory at its addresses: ") +
              std::strerror(code));
     primary.Close(handle);
     return cudaErrorMapBufferObjectFailed;

@@ -41,7 +41,7 @@ cudaError_t DeviceSession::Open() {
   Result<Handshake, cudaError_t> handshake = ShakeHands(deadline);
   if (!handshake) return OpenFailed(handshake.failure().code, handshake.failure().message);
   auto* const reply = std::get_if<wire::HelloReply>(&handshake->answer);
-  if (!reply) return OpenFailed(cudaErrorUnknown, "the Torpor daemon answered what was not asked");
+  if (!reply) return OpenFailed(cudaErrorUnknown, "the Torpor daemon sent an unexpected answer");
   hello_ = std::move(*reply);
   if (device_ == 0) process_.devices().ShowAll(hello_.devices);
   service_ = std::make_unique<ServiceThread>();

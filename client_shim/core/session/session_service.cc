@@ -52,7 +52,7 @@ void SessionService::OnMessage(wire::ServerMessage message) {
              std::holds_alternative<wire::InquiryReply>(message)) {
     LoseDaemon("it opened the session twice");
   } else if (!daemon_.Answer(std::move(message))) {
-    LoseDaemon("it answered what was not asked");
+    LoseDaemon("it sent an unexpected answer");
   }
 }
 

@@ -65,7 +65,7 @@ std::unique_ptr<Tracer> MakeTracer() {
     case TraceMode::kJson:
       return MakeFileTracer(settings.file);
     case TraceMode::kUnknown:
-      Say("torpor: TORPOR_TRACE is neither summary nor json: nothing is traced\n");
+      Say("torpor: unknown TORPOR_TRACE; expected off, summary or json: nothing is traced\n");
       return nullptr;
   }
   return nullptr;

@@ -79,10 +79,10 @@ Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
       AwaitMessage(*handshake.control, settings.socket, deadline, handshake.answer);
   if (!understood) return understood.failure();
   if (!*understood)
-    return Failure<cudaError_t>{
-        cudaErrorInsufficientDriver,
-        "the Torpor daemon at " + settings.socket +
-            " answers as one of another version; install the same version of both"};
+    return Failure<cudaError_t>{cudaErrorInsufficientDriver,
+                                "the Torpor daemon at " + settings.socket +
+                                    " speaks another version of the protocol; install the same "
+                                    "version of daemon and client"};
   const auto* const reply = std::get_if<wire::HelloReply>(&handshake.answer);
   if (reply && reply->error != 0)
     return Failure<cudaError_t>{
