@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <dnnl.hpp>
-#include <unordered_map>
 
 #include "emulator/dnn/tensor_values.h"
 #include "emulator/library/thread_count.h"
@@ -68,42 +67,46 @@ struct Shapes {
   Dims right;
 };
 
-// One execution of a primitive, with dense operands and a dense result.
-class Execution {
- public:
-  Execution() : stream_(Engine()) { omp_set_num_threads(LibraryThreads()); }
-
-  // Passes an operand to the primitive, reordered if the primitive wants another order.
-  void Give(int argument, const Dims& dims, const std::vector<float>& values,
-            const memory::desc& wanted) {
-    memory dense(Dense(dims), Engine(), const_cast<float*>(values.data()));
-    if (wanted == dense.get_desc()) {
-      arguments_.insert_or_assign(argument, dense);
-      return;
-    }
-    memory reordered(wanted, Engine());
-    dnnl::reorder(dense, reordered).execute(stream_, dense, reordered);
-    arguments_.insert_or_assign(argument, reordered);
-  }
-
-  // Executes the primitive, waits, and returns the dense result.
-  std::vector<float> Run(const dnnl::primitive& primitive, int argument, const Dims& dims,
-                         const memory::desc& made) {
-    memory result(made, Engine());
-    arguments_.insert_or_assign(argument, result);
-    primitive.execute(stream_, arguments_);
-    const memory::desc wanted = Dense(dims);
-    std::vector<float> values(wanted.get_size() / sizeof(float));
-    memory dense(wanted, Engine(), values.data());
-    dnnl::reorder(result, dense).execute(stream_, result, dense);
-    stream_.wait();
-    return values;
-  }
-
- private:
-  dnnl::stream stream_;
-  std::unordered_map<int, memory> arguments_;
+// A dense operand of a primitive, and the order that the primitive wants.
+struct Operand {
+  int argument;
+  const Dims& dims;
+  const std::vector<float>& values;
+  memory::desc wanted;
 };
+
+// The result of a primitive: dense dimensions, and the order that the primitive makes.
+struct Result {
+  int argument;
+  const Dims& dims;
+  memory::desc made;
+};
+
+// Returns the operand in the order that the primitive wants, without a copy if that is dense.
+memory Ordered(const Operand& operand, dnnl::stream& stream) {
+  memory dense(Dense(operand.dims), Engine(), const_cast<float*>(operand.values.data()));
+  if (operand.wanted == dense.get_desc()) return dense;
+  memory reordered(operand.wanted, Engine());
+  dnnl::reorder(dense, reordered).execute(stream, dense, reordered);
+  return reordered;
+}
+
+// Executes a primitive, waits, and returns the dense result.
+std::vector<float> Execute(const dnnl::primitive& primitive, const Operand& first,
+                           const Operand& second, const Result& result) {
+  dnnl::stream stream(Engine());
+  omp_set_num_threads(LibraryThreads());
+  memory made(result.made, Engine());
+  primitive.execute(stream, {{first.argument, Ordered(first, stream)},
+                             {second.argument, Ordered(second, stream)},
+                             {result.argument, made}});
+  const memory::desc wanted = Dense(result.dims);
+  std::vector<float> values(wanted.get_size() / sizeof(float));
+  memory dense(wanted, Engine(), values.data());
+  dnnl::reorder(made, dense).execute(stream, made, dense);
+  stream.wait();
+  return values;
+}
 
 // The backward primitives need the forward descriptor as a hint.
 dnnl::convolution_forward::primitive_desc ForwardDescriptor(const Shapes& s) {
@@ -126,33 +129,30 @@ std::vector<float> OneDnnForward(const ConvolutionShape& shape, const std::vecto
                                  const std::vector<float>& w) {
   const Shapes s(shape);
   const auto descriptor = ForwardDescriptor(s);
-  Execution execution;
-  execution.Give(DNNL_ARG_SRC, s.x, x, descriptor.src_desc());
-  execution.Give(DNNL_ARG_WEIGHTS, s.w, w, descriptor.weights_desc());
-  return execution.Run(dnnl::convolution_forward(descriptor), DNNL_ARG_DST, s.y,
-                       descriptor.dst_desc());
+  return Execute(dnnl::convolution_forward(descriptor),
+                 {DNNL_ARG_SRC, s.x, x, descriptor.src_desc()},
+                 {DNNL_ARG_WEIGHTS, s.w, w, descriptor.weights_desc()},
+                 {DNNL_ARG_DST, s.y, descriptor.dst_desc()});
 }
 
 std::vector<float> OneDnnBackwardData(const ConvolutionShape& shape, const std::vector<float>& w,
                                       const std::vector<float>& dy) {
   const Shapes s(shape);
   const auto descriptor = BackwardDescriptor<dnnl::convolution_backward_data>(s);
-  Execution execution;
-  execution.Give(DNNL_ARG_WEIGHTS, s.w, w, descriptor.weights_desc());
-  execution.Give(DNNL_ARG_DIFF_DST, s.y, dy, descriptor.diff_dst_desc());
-  return execution.Run(dnnl::convolution_backward_data(descriptor), DNNL_ARG_DIFF_SRC, s.x,
-                       descriptor.diff_src_desc());
+  return Execute(dnnl::convolution_backward_data(descriptor),
+                 {DNNL_ARG_WEIGHTS, s.w, w, descriptor.weights_desc()},
+                 {DNNL_ARG_DIFF_DST, s.y, dy, descriptor.diff_dst_desc()},
+                 {DNNL_ARG_DIFF_SRC, s.x, descriptor.diff_src_desc()});
 }
 
 std::vector<float> OneDnnBackwardFilter(const ConvolutionShape& shape, const std::vector<float>& x,
                                         const std::vector<float>& dy) {
   const Shapes s(shape);
   const auto descriptor = BackwardDescriptor<dnnl::convolution_backward_weights>(s);
-  Execution execution;
-  execution.Give(DNNL_ARG_SRC, s.x, x, descriptor.src_desc());
-  execution.Give(DNNL_ARG_DIFF_DST, s.y, dy, descriptor.diff_dst_desc());
-  return execution.Run(dnnl::convolution_backward_weights(descriptor), DNNL_ARG_DIFF_WEIGHTS, s.w,
-                       descriptor.diff_weights_desc());
+  return Execute(dnnl::convolution_backward_weights(descriptor),
+                 {DNNL_ARG_SRC, s.x, x, descriptor.src_desc()},
+                 {DNNL_ARG_DIFF_DST, s.y, dy, descriptor.diff_dst_desc()},
+                 {DNNL_ARG_DIFF_WEIGHTS, s.w, descriptor.diff_weights_desc()});
 }
 
 }  // namespace torpor::emulator
