@@ -24,7 +24,7 @@
 #include "server/metrics/metrics.h"
 #include "server/node/node.h"
 #include "server/router/router.h"
-#include "server/version.h"
+#include "server/version/version.h"
 
 namespace torpor::server {
 namespace {

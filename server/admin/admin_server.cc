@@ -10,7 +10,7 @@
 #include "proto/torpor/v1/admin.grpc.pb.h"
 #include "scheduler/event_fields.h"
 #include "server/unix_socket/grpc_server.h"
-#include "server/version.h"
+#include "server/version/version.h"
 
 namespace torpor::server {
 namespace {

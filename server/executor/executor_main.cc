@@ -13,7 +13,7 @@
 #include "server/executor/gpu/device_list.h"
 #include "server/log/structured_log.h"
 #include "server/settings/executor_settings.h"
-#include "server/version.h"
+#include "server/version/version.h"
 
 namespace {
 

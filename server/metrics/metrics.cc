@@ -5,7 +5,7 @@
 
 #include "base/mutex.h"
 #include "server/metrics/series.h"
-#include "server/version.h"
+#include "server/version/version.h"
 
 namespace torpor::server {
 

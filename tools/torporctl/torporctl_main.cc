@@ -13,7 +13,7 @@
 #include "server/config/config_loader.h"
 #include "server/daemon/cuda_libraries.h"
 #include "server/daemon/topology_preset.h"
-#include "server/version.h"
+#include "server/version/version.h"
 #include "tools/torporctl/admin_requests.h"
 #include "tools/torporctl/cuda_linkage.h"
 #include "tools/torporctl/explanation.h"

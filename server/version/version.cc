@@ -1,4 +1,4 @@
-#include "server/version.h"
+#include "server/version/version.h"
 
 namespace torpor::server {
 
