@@ -93,7 +93,7 @@ class IncludesTest(unittest.TestCase):
     def test_subfolders_include_only_lower_layers(self):
         for folder, order in layers().items():
             inside = {path.name for path in (ROOT / folder).iterdir()
-                      if path.is_dir() and any(path.rglob("*.h"))}
+                      if path.is_dir() and any(path.rglob("*.cc"))}
             self.assertEqual(inside, set(order) - {"."}, f"layers of {folder}")
             rank = {name: number for number, name in enumerate(order)}
 
