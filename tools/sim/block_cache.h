@@ -12,6 +12,7 @@ namespace torpor::sim {
 // paper). An image takes over the blocks of an evicted image of the same model. Without such blocks
 // the driver allocates new ones, after freeing cached blocks, of the largest images first, until
 // there is room.
+// Counts only: no memory is touched. Not thread-safe.
 class BlockCache {
  public:
   struct Kind {

@@ -14,6 +14,7 @@ namespace torpor::sim {
 enum class Path : std::uint8_t { kResident, kHost, kPeer };
 inline constexpr std::size_t kPaths = 3;
 
+// Requests and bytes by source of the image.
 struct PathCounts {
   std::array<std::uint64_t, kPaths> requests{};
   std::array<Bytes, kPaths> bytes{};  // moved
@@ -37,6 +38,7 @@ struct FunctionOutcome {
   bool Complies(double percentile) const;
 };
 
+// Use of a GPU during the measured load.
 struct GpuOutcome {
   Duration busy{};  // time with a request
   std::vector<std::uint32_t> latencies_us;
@@ -44,18 +46,19 @@ struct GpuOutcome {
 
 // Result of a simulation.
 struct Outcome {
-  std::vector<FunctionOutcome> functions;
-  std::vector<std::vector<GpuOutcome>> nodes;
-  Duration length{};
+  std::vector<FunctionOutcome> functions;      // as in the scenario
+  std::vector<std::vector<GpuOutcome>> nodes;  // GPUs by node
+  Duration length{};                           // of the measured load
   std::uint64_t scheduler_events = 0;
   // Hash of all events and actions of the schedulers: the same for the same scenario on every
   // machine.
   std::uint64_t hash = 0;
 
+  // Functions with a served request; functions that comply.
   std::size_t Ran() const;
   std::size_t Compliant(double percentile) const;
   double Load(std::size_t node, std::size_t gpu) const;  // share of busy time
-  PathCounts Paths() const;
+  PathCounts Paths() const;                              // of all functions
 };
 
 // The least value not exceeded by the share `percentile` (0 to 1) of the values; 0 if empty.

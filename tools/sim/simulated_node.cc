@@ -116,6 +116,7 @@ void SimulatedNode::Expire(const Timer& timer) {
   }
 }
 
+// A request under way counts from now on only.
 void SimulatedNode::BeginMeasurement(TimePoint now) {
   is_measuring_ = true;
   for (Gpu& gpu : gpus_) {
@@ -167,7 +168,7 @@ void SimulatedNode::Do(const SwapIn& action, TimePoint now) {
            image.key);
 }
 
-// What runs before the measurement was deployed long ago.
+// Containers of the warm-up count as deployed long ago: only the measured load sees cold starts.
 void SimulatedNode::StartContainer(const SwapIn& action, TimePoint now) {
   if (!is_measuring_) return Tell(SwapInDone{action.instance, action.gpu, true}, now);
   const std::size_t function = FunctionOf(action.instance);
@@ -241,6 +242,7 @@ void SimulatedNode::Do(const SwapOut& action, TimePoint now) {
   Tell(SwapOutDone{action.instance, action.gpu}, now);
 }
 
+// Models are only read, so every write-back is clean at once.
 void SimulatedNode::Do(const WriteBack& action, TimePoint now) {
   Tell(WriteBackDone{action.instance, action.gpu, true}, now);
 }
@@ -285,6 +287,7 @@ void SimulatedNode::EndExecution(std::size_t gpu, TimePoint now) {
   Tell(RequestGone{ended.request, Ending::kAnswered}, now);
 }
 
+// Leases end a turnover after the answer; containers of their own know no leases.
 void SimulatedNode::Do(const Revoke& action, TimePoint now) {
   const Duration turnover =
       setting_.system.is_native ? Duration::zero() : setting_.profiles->turnover;

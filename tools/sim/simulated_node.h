@@ -55,17 +55,22 @@ class SimulatedNode {
   // `timers` and `observer` must outlive the node.
   SimulatedNode(const Setting& setting, Timers& timers, Observer& observer);
 
+  // Adds the function with an instance of its own. `function`: index in Setting::functions.
   void AddFunction(std::size_t function, TimePoint now);
+  // A request for a function of this node. Ends with a call of the observer, unless the simulation
+  // ends first.
   void Arrive(RequestId request, std::size_t function, TimePoint now);
   // A timer of this node is due.
   void Expire(const Timer& timer);
 
   // Starts the measured load: from now on containers start cold and GPU time counts.
   void BeginMeasurement(TimePoint now);
-  // Counts GPU time up to `now`.
+  // Time since BeginMeasurement for which the GPU has had a request. Valid up to `now`, the
+  // present.
   Duration BusyTime(std::size_t gpu, TimePoint now) const;
 
-  std::size_t outstanding() const { return outstanding_; }
+  std::size_t outstanding() const { return outstanding_; }  // requests that have not ended
+  // Events that the scheduler was told, and a hash of them and of all actions.
   std::uint64_t scheduler_events() const { return scheduler_events_; }
   std::uint64_t hash() const { return hash_.value(); }
   const scheduler::Scheduler& scheduler() const { return *scheduler_; }
@@ -73,11 +78,11 @@ class SimulatedNode {
  private:
   // An image coming to a GPU, or there and not used yet.
   struct Image {
-    std::uint64_t key = 0;
+    std::uint64_t key = 0;  // unique, with the GPU in the low bits
     std::size_t function = 0;
     Path path = Path::kHost;
-    std::optional<std::size_t> source;
-    bool drops_source = false;
+    std::optional<std::size_t> source;  // the GPU that a peer swap copies from
+    bool drops_source = false;          // the source loses the image on arrival
     bool has_arrived = false;
     TimePoint begun;  // start of the transfer
   };
@@ -86,7 +91,7 @@ class SimulatedNode {
     std::size_t function = 0;
     TimePoint granted;
     Path path = Path::kResident;
-    bool waits_for_image = false;
+    bool waits_for_image = false;  // the end is known when the last byte has come
   };
   struct Gpu {
     Execution execution;
@@ -98,6 +103,7 @@ class SimulatedNode {
     PcieSwitch links;
     std::uint64_t generation = 0;  // of the end's timer; older timers are void
   };
+  // A model's times on this node's links.
   struct ModelTimes {
     Duration resident{};
     Duration host_transfer{};
@@ -122,11 +128,15 @@ class SimulatedNode {
   void Do(const scheduler::RefuseLoad&, TimePoint) {}
   void Do(const scheduler::WakeUp& action, TimePoint now);
 
+  // A swap-in of a native system: a container that can serve after the model's cold start.
   void StartContainer(const scheduler::SwapIn& action, TimePoint now);
+  // Starts the transfer over the NVLink or through the PCIe switch.
   void BeginTransfer(std::size_t gpu, Image& image, TimePoint now);
+  // Sets the timer of the switch's next end anew; the one before is void.
   void SetSwitchTimer(std::size_t place, TimePoint now);
   void EndTransfer(std::size_t place, TimePoint now);
   void ImageHasArrived(std::size_t gpu, std::uint64_t key, TimePoint now);
+  // When an execution ends whose image has come completely at `now`.
   TimePoint EndAfterTransfer(const Execution& execution, const Image& image, TimePoint now) const;
   void FinishAt(std::size_t gpu, TimePoint at);
   void EndExecution(std::size_t gpu, TimePoint now);
@@ -142,7 +152,7 @@ class SimulatedNode {
   std::vector<ModelTimes> times_;  // by model
   std::vector<Gpu> gpus_;
   std::vector<Switch> switches_;
-  std::vector<scheduler::Event> untold_;
+  std::vector<scheduler::Event> untold_;  // events that actions led to, in order
   bool is_telling_ = false;
   bool is_measuring_ = false;
   std::uint64_t next_key_ = 1;

@@ -20,7 +20,8 @@ constexpr Duration kWarmUpGap = milliseconds(200);
 constexpr Duration kWarmUpRest = seconds(1);
 constexpr Duration kDrain = minutes(1);
 
-// Each function's p99 of the time between its requests.
+// Sets each function's keep-alive to the p99 of the gaps between the function's requests in this
+// trace.
 void SetKeepAlive(const Scenario& scenario, std::vector<FunctionSpec>* functions) {
   std::vector<std::vector<std::uint32_t>> gaps_ms(functions->size());
   std::vector<std::optional<Duration>> last(functions->size());
@@ -35,7 +36,7 @@ void SetKeepAlive(const Scenario& scenario, std::vector<FunctionSpec>* functions
     before = arrival->at;
   }
   for (std::size_t i = 0; i < functions->size(); ++i) {
-    // One that came at most once is kept: there is no gap to go by.
+    // A function with at most one request is kept for the whole load: no gap is known.
     (*functions)[i].keep_alive =
         gaps_ms[i].empty()
             ? scenario.length
@@ -43,12 +44,12 @@ void SetKeepAlive(const Scenario& scenario, std::vector<FunctionSpec>* functions
   }
 }
 
-// Neighbours together: the models that take turns are on every node.
+// Neighbouring functions share a node, so that models that take turns are on every node.
 std::size_t NodeOf(std::size_t function, const Scenario& scenario) {
   return function * scenario.nodes / scenario.functions.size();
 }
 
-// Arrivals of which some were taken out.
+// A list of arrivals, such as the arrivals for some of the nodes.
 class ListedArrivals final : public workload::ArrivalStream {
  public:
   void Add(const workload::Arrival& arrival) { arrivals_.push_back(arrival); }
@@ -61,7 +62,7 @@ class ListedArrivals final : public workload::ArrivalStream {
   std::size_t next_ = 0;
 };
 
-// Neighbouring nodes with their functions.
+// Neighbouring nodes with their functions, on one thread. Merges arrivals and timers by time.
 class Simulation final : public SimulatedNode::Observer {
  public:
   Simulation(const Scenario& scenario, const std::vector<FunctionSpec>& functions,
@@ -76,7 +77,7 @@ class Simulation final : public SimulatedNode::Observer {
     }
   }
 
-  // `arrivals`: of functions on these nodes.
+  // Warms up, runs the load, drains. `arrivals`: only of functions on these nodes.
   void Run(workload::ArrivalStream& arrivals) {
     for (std::size_t i = 0; i < functions_.size(); ++i) AddFunction(i);
     if (!scenario_.system.starts_cold) WarmUp();

@@ -9,25 +9,26 @@
 
 namespace torpor::sim {
 
-// Something of a node that is due at some moment.
+// A future event of a node.
 struct Timer {
   enum class Kind : std::uint8_t {
-    kExecuted,      // the request of `place`, a GPU
-    kTransfersEnd,  // some of `place`, a PCIe switch
-    kPeerArrived,   // the image from another GPU on `place`, a GPU
-    kAllocated,     // the blocks on `place`, a GPU
-    kTurnedOver,    // `key`, a function whose request is over: its GPU is free for others
-    kLoaded,        // `key`, a function that was started cold
-    kWakeUp,        // of the scheduler
+    kExecuted,      // the request on GPU `place` ends
+    kTransfersEnd,  // a transfer through PCIe switch `place` ends
+    kPeerArrived,   // image `key` has come to GPU `place` from another GPU
+    kAllocated,     // the blocks of image `key` are allocated on GPU `place`
+    kTurnedOver,    // the lease of function `key` is over and the GPU free
+    kLoaded,        // the container of function `key` on GPU `place` can serve
+    kWakeUp,        // the scheduler asked for this
   };
   TimePoint at;
   Kind kind = Kind::kWakeUp;
   std::uint16_t node = 0;
   std::uint32_t place = 0;
-  std::uint64_t key = 0;  // which of several such timers; an old one is to be passed over
+  std::uint64_t key = 0;  // tells timers of a kind apart; a timer with an old key is void
 };
 
-// The timers that are set, the earliest first, those of one moment in the order of setting.
+// A queue of timers, the earliest first; timers of one moment come in the order of Set. Time is an
+// integer of nanoseconds, so the order is the same on every machine. Not thread-safe.
 class Timers {
  public:
   void Set(const Timer& timer) {
@@ -37,7 +38,7 @@ class Timers {
   std::optional<TimePoint> next() const {
     return heap_.empty() ? std::nullopt : std::optional(heap_.front().timer.at);
   }
-  // There must be one.
+  // Takes the first timer. There must be one.
   Timer Take() {
     std::pop_heap(heap_.begin(), heap_.end(), IsLater);
     const Timer timer = heap_.back().timer;

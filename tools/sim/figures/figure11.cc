@@ -7,6 +7,7 @@
 #include "tools/sim/figures/scenarios.h"
 #include "tools/sim/upper_bound.h"
 
+// Figure 11: share of compliant functions, with one policy at a time replaced.
 namespace torpor::sim {
 namespace {
 

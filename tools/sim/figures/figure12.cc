@@ -6,6 +6,7 @@
 #include "tools/sim/figures/measures.h"
 #include "tools/sim/figures/scenarios.h"
 
+// Figure 12: a mix of heavy and light models under two evictions.
 namespace torpor::sim {
 namespace {
 

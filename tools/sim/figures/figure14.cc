@@ -9,6 +9,7 @@
 #include "tools/sim/figures/measures.h"
 #include "tools/sim/figures/scenarios.h"
 
+// Figure 14: six nodes, functions spread by name, with letter values of the latencies.
 namespace torpor::sim {
 namespace {
 

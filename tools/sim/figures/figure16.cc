@@ -9,6 +9,7 @@
 #include "tools/sim/figures/measures.h"
 #include "tools/sim/figures/scenarios.h"
 
+// Figure 16: overload with three deadlines, under three queues.
 namespace torpor::sim {
 namespace {
 

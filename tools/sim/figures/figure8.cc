@@ -7,6 +7,7 @@
 #include "tools/sim/figures/measures.h"
 #include "tools/sim/figures/scenarios.h"
 
+// Figure 8: many functions on one GPU, each called seldom.
 namespace torpor::sim {
 namespace {
 

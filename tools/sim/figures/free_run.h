@@ -8,15 +8,16 @@
 
 namespace torpor::sim {
 
+// The command line of `torpor-sim run`.
 struct FreeRunOptions {
-  std::vector<std::string> models;  // that functions have in turn; none: all of the profiles
+  std::vector<std::string> models;  // of the functions in turn; empty: all models of the profiles
   double minutes = 31;
   std::size_t nodes = 1;
   std::string routing = "function";  // or "least"
 };
 
-// A scenario that is none of the paper's: a row for each system, number of functions, rate factor
-// and arrivals.
+// Makes a scenario outside of the paper: a row for each system, number of functions, rate factor
+// and arrivals. Returns InvalidArgument for an unknown model or system.
 absl::StatusOr<Figure> MakeFreeRun(const FigureOptions& options, const FreeRunOptions& run);
 
 }  // namespace torpor::sim

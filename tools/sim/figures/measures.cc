@@ -12,6 +12,7 @@ namespace torpor::sim {
 namespace {
 
 // What some functions have in common.
+// Outcomes summed over functions.
 struct Sum {
   std::size_t functions = 0;
   std::size_t ran = 0;

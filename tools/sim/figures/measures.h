@@ -8,16 +8,17 @@
 
 namespace torpor::sim {
 
-// Of all functions together: ran, compliant, ratio, attainment (share of the requests in time),
-// requests, late, refused, unserved, the percentiles of the latencies of those served, where images
-// came from, the GPUs' load, and the same for each model.
+// Measures of all functions together: ran, compliant, ratio, attainment (share of the requests in
+// time), requests, late, refused, unserved, percentiles of served requests' latencies in
+// milliseconds, shares of image sources, the GPUs' load; under "models", the same for each model.
 Json MeasuresOf(const Outcome& outcome, const Scenario& scenario);
+// Simulates the scenario and measures the outcome.
 Json SimulatedMeasures(const Scenario& scenario);
 
-// Percentiles of the latencies of the requests served on each GPU of the first node.
+// p98 latencies in milliseconds of the first node's GPUs, the worst, and the GPUs' loads.
 Json GpuMeasuresOf(const Outcome& outcome);
 
-// Of the loads of a node's GPUs over the highest of them.
+// Variance of the loads of a node's GPUs, each divided by the highest.
 double LoadVarianceOf(const Outcome& outcome, std::size_t node);
 
 // The column of a measure that several figures show, by key.

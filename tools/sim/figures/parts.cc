@@ -4,6 +4,7 @@
 #include "tools/sim/figures/measures.h"
 #include "tools/sim/figures/scenarios.h"
 
+// torpor-plus with one part at a time as torpor has it.
 namespace torpor::sim {
 namespace {
 

@@ -9,6 +9,7 @@
 #include "tools/sim/figures/scenarios.h"
 #include "tools/sim/pcie_switch.h"
 
+// Table 3: two models that swap through one PCIe switch, without a scheduler.
 namespace torpor::sim {
 namespace {
 
