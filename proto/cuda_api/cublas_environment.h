@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
+#include "proto/cuda_api/call_memory.h"
 #include "proto/cuda_api/cublas_functions.h"
-#include "proto/cuda_api/device_memory.h"
 
 namespace torpor::cuda_api {
 
 // The executor's services for generated cuBLAS calls. The calls pass arguments that are checked for
 // sense (blas_extents.h); implementations check ownership.
-class CublasEnvironment : public DeviceMemory {
+class CublasEnvironment : public CallMemory {
  public:
   // The real library's entry points.
   virtual const CublasFunctions& functions() const = 0;

@@ -7,14 +7,14 @@
 #include "nvidia/cudnn/descriptors.h"
 #include "nvidia/cudnn/recurrent.h"
 #include "nvidia/cudnn/spatial.h"
+#include "proto/cuda_api/call_memory.h"
 #include "proto/cuda_api/cudnn_functions.h"
-#include "proto/cuda_api/device_memory.h"
 
 namespace torpor::cuda_api {
 
 // The executor's services for generated cuDNN calls. The calls pass arguments that are checked for
 // sense (nvidia/cudnn/shapes.h); implementations check ownership.
-class CudnnEnvironment : public DeviceMemory {
+class CudnnEnvironment : public CallMemory {
  public:
   // The real library's entry points.
   virtual const CudnnFunctions& functions() const = 0;

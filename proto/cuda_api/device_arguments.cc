@@ -2,7 +2,7 @@
 
 namespace torpor::cuda_api {
 
-DeviceArgument::DeviceArgument(DeviceMemory& memory, std::uint64_t address, std::uint64_t bytes,
+DeviceArgument::DeviceArgument(CallMemory& memory, std::uint64_t address, std::uint64_t bytes,
                                Access access) {
   if (bytes == 0) return;
   pointer_ = memory.Resolve(address, bytes, access);

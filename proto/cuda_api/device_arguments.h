@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "proto/cuda_api/call_memory.h"
 #include "proto/cuda_api/cublas_scalar.h"
-#include "proto/cuda_api/device_memory.h"
 
 // Arguments of a real call of a library.
 namespace torpor::cuda_api {
@@ -14,7 +14,7 @@ namespace torpor::cuda_api {
 class ScalarArgument {
  public:
   template <std::size_t kBytes>
-  ScalarArgument(DeviceMemory& memory, const wire::CublasNumbers<kBytes>& numbers,
+  ScalarArgument(CallMemory& memory, const wire::CublasNumbers<kBytes>& numbers,
                  std::uint64_t bytes) {
     std::copy(numbers.value.begin(), numbers.value.end(), value_.begin());
     if (numbers.address == 0) return;
@@ -37,7 +37,7 @@ class ScalarArgument {
 class DeviceArgument {
  public:
   // Ignores the address if `bytes` is 0.
-  DeviceArgument(DeviceMemory& memory, std::uint64_t address, std::uint64_t bytes, Access access);
+  DeviceArgument(CallMemory& memory, std::uint64_t address, std::uint64_t bytes, Access access);
 
   bool ok() const { return ok_; }
   template <typename T>

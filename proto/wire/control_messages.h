@@ -65,13 +65,13 @@ struct Hello {
 // In place of Hello, opens a secondary session of a process.
 struct DeviceHello {
   Hello hello;
-  std::uint64_t first_session = 0;  // the process's primary session, with the key
-  std::array<std::uint8_t, 16> first_key{};
+  std::uint64_t primary_session = 0;  // the process's primary session, with the key
+  std::array<std::uint8_t, 16> primary_key{};
   std::int32_t device = 0;  // index in the primary session's HelloReply::devices; not 0
 
   template <typename V>
   void Visit(V& v) {
-    v(hello), v(first_session), v(first_key), v(device);
+    v(hello), v(primary_session), v(primary_key), v(device);
   }
 };
 

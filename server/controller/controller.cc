@@ -288,7 +288,7 @@ void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) {
   if (tables_.executors.At(gpu).epoch() == epoch) LoseExecutor(gpu, "its process has ended");
 }
 
-void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) {
+void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) {
   const GpuExecutor* const executor = tables_.executors.OfLink(link);
   if (!executor) return;
   // A process without its stream is useless, even if still running.
@@ -296,7 +296,7 @@ void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) {
   LoseExecutor(executor->gpu(), "its stream has ended");
 }
 
-void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link,
+void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
                                    const v1::ExecutorMessage& message) {
   if (message.has_register_()) return recovery_.Register(link, message.register_());
   GpuExecutor* const executor = tables_.executors.OfLink(link);

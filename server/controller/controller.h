@@ -52,9 +52,9 @@ class Controller {
   void OnSessionClosed(const std::shared_ptr<SessionLink>& link);
 
   // --- From the executors' streams ---
-  void OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link,
+  void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
                          const v1::ExecutorMessage& message);
-  void OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link);
+  void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link);
 
   // --- From the supervisor: before a process is started, and after it has gone ---
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch);

@@ -10,7 +10,7 @@
 
 namespace torpor::server {
 
-void ExecutorRecovery::Register(const std::shared_ptr<ExecutorLink>& link,
+void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                                 const v1::ExecutorMessage::Register& what) {
   GpuExecutor* const executor = executors_.Find(GpuIndex{what.gpu()});
   if (!executor || executor->state() != GpuExecutor::State::kStarting ||

@@ -33,7 +33,7 @@ class ExecutorRecovery {
         close_(std::move(close)) {}
 
   // The first message of an executor's stream; closes the stream of a stranger.
-  void Register(const std::shared_ptr<ExecutorLink>& link,
+  void Register(const std::shared_ptr<ExecutorChannel>& link,
                 const v1::ExecutorMessage::Register& what);
 
  private:

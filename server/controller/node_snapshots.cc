@@ -8,7 +8,7 @@
 namespace torpor::server {
 namespace {
 
-void Add(const DeviceMemory::Session& session, MemorySnapshot& memory) {
+void Add(const GpuMemoryUse::Session& session, MemorySnapshot& memory) {
   memory.used += session.used;
   memory.cached += session.held - session.used;
 }

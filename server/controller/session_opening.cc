@@ -89,11 +89,11 @@ absl::Status SessionOpening::JoinProcess(ClientSession& session,
                                          const wire::DeviceHello& hello) const {
   using State = ClientSession::State;
   const FunctionInstance& instance = instances_.Of(session);
-  const SessionPtr primary = sessions_.Find(SessionId{hello.first_session});
+  const SessionPtr primary = sessions_.Find(SessionId{hello.primary_session});
   // The primary session's HelloAck may still be on its way, by another stream.
   const bool is_known = primary && primary->instance == session.instance && primary->has_arena() &&
                         (primary->state == State::kOffered || primary->state == State::kOpen) &&
-                        SecretsEqual(primary->memory.key, hello.first_key);
+                        SecretsEqual(primary->memory.key, hello.primary_key);
   if (!is_known) {
     return absl::PermissionDeniedError("no open session of this function has that id and key");
   }
@@ -187,7 +187,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   what.set_host_base(memory.host_base);
   what.set_host_bytes(session.arena_bytes());
   what.set_window_bytes(options_.window_bytes);
-  if (session.primary != session.id) what.set_first_session_id(session.primary.value);
+  if (session.primary != session.id) what.set_primary_session_id(session.primary.value);
   what.set_peer_key(memory.peer_key.data(), memory.peer_key.size());
   return message;
 }

@@ -50,8 +50,9 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
         absl::StrCat("a session key has 16 bytes, not ", description.session_key().size()));
   }
   identity.id = {description.session_id()};
-  identity.first =
-      description.first_session_id() == 0 ? identity.id : SessionId{description.first_session_id()};
+  identity.first = description.primary_session_id() == 0
+                       ? identity.id
+                       : SessionId{description.primary_session_id()};
   std::copy(description.session_key().begin(), description.session_key().end(),
             identity.key.begin());
   // An empty key would be one that everybody knows.
@@ -72,7 +73,7 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
 absl::Status OpenSession(const OperationEnvironment& environment,
                          const DaemonMessage::OpenSession& operation) {
   TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
-  TORPOR_ASSIGN_OR_RETURN(SessionFiles files,
+  TORPOR_ASSIGN_OR_RETURN(MappedSessionFiles files,
                           OpenSessionFiles(environment.descriptor_socket, identity));
   TORPOR_ASSIGN_OR_RETURN(
       std::unique_ptr<SessionMemory> memory,

@@ -22,9 +22,9 @@ class SessionLink {
 };
 
 // A Node stream: the link to an executor. Thread-safe, never blocks.
-class ExecutorLink {
+class ExecutorChannel {
  public:
-  virtual ~ExecutorLink() = default;
+  virtual ~ExecutorChannel() = default;
 
   virtual void Send(const v1::DaemonMessage& message) = 0;
   // Ends the stream after the queued messages; OnExecutorClosed follows.
@@ -43,9 +43,9 @@ class LinkListener {
   virtual void OnSessionMessage(const std::shared_ptr<SessionLink>& link,
                                 wire::ClientMessage message, Done done) = 0;
   virtual void OnSessionClosed(const std::shared_ptr<SessionLink>& link) = 0;
-  virtual void OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link,
+  virtual void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
                                  v1::ExecutorMessage message, Done done) = 0;
-  virtual void OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) = 0;
+  virtual void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) = 0;
 };
 
 }  // namespace torpor::server

@@ -10,7 +10,7 @@ namespace {
 using Reactor = StreamReactor<v1::ExecutorMessage, v1::DaemonMessage>;
 
 class ExecutorStream final : public Reactor,
-                             public ExecutorLink,
+                             public ExecutorChannel,
                              public std::enable_shared_from_this<ExecutorStream> {
  public:
   explicit ExecutorStream(LinkListener& listener) : listener_(listener) {}

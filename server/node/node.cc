@@ -265,14 +265,14 @@ class LiveNode final : public Node,
   void OnSessionClosed(const std::shared_ptr<SessionLink>& link) override {
     loop_.Post([this, link] { controller_->OnSessionClosed(link); });
   }
-  void OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link, v1::ExecutorMessage message,
+  void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link, v1::ExecutorMessage message,
                          Done done) override {
     loop_.Post([this, link, message = std::move(message), done = std::move(done)] {
       controller_->OnExecutorMessage(link, message);
       done();
     });
   }
-  void OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) override {
+  void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) override {
     loop_.Post([this, link] { controller_->OnExecutorClosed(link); });
   }
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {

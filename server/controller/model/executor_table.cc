@@ -20,13 +20,13 @@ GpuExecutor* ExecutorTable::Find(GpuIndex gpu) {
   return executor == executors_.end() ? nullptr : &executor->second;
 }
 
-void ExecutorTable::Attach(GpuExecutor& executor, const std::shared_ptr<ExecutorLink>& link,
+void ExecutorTable::Attach(GpuExecutor& executor, const std::shared_ptr<ExecutorChannel>& link,
                            const v1::ExecutorMessage::Register& what) {
   by_link_[link.get()] = executor.gpu();
   executor.OnRegistered(link, what);
 }
 
-GpuExecutor* ExecutorTable::OfLink(const std::shared_ptr<ExecutorLink>& link) {
+GpuExecutor* ExecutorTable::OfLink(const std::shared_ptr<ExecutorChannel>& link) {
   const auto entry = by_link_.find(link.get());
   if (entry == by_link_.end()) return nullptr;
   GpuExecutor& executor = At(entry->second);

@@ -36,10 +36,10 @@ class ExecutorTable {
   auto end() const { return executors_.end(); }
 
   // --- Streams ---
-  void Attach(GpuExecutor& executor, const std::shared_ptr<ExecutorLink>& link,
+  void Attach(GpuExecutor& executor, const std::shared_ptr<ExecutorChannel>& link,
               const v1::ExecutorMessage::Register& what);
   // Returns null if the stream belongs to no attached executor.
-  GpuExecutor* OfLink(const std::shared_ptr<ExecutorLink>& link);
+  GpuExecutor* OfLink(const std::shared_ptr<ExecutorChannel>& link);
   // Forgets the stream. Returns unanswered operations; see GpuExecutor::OnLost.
   std::map<std::uint64_t, GpuExecutor::OnDone> Detach(GpuExecutor& executor);
 
@@ -79,7 +79,7 @@ class ExecutorTable {
   TaskLoop& loop_;
   ExecutorKiller& killer_;
   std::map<GpuIndex, GpuExecutor> executors_;
-  std::map<const ExecutorLink*, GpuIndex> by_link_;
+  std::map<const ExecutorChannel*, GpuIndex> by_link_;
 };
 
 }  // namespace torpor::server

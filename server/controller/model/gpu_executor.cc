@@ -10,7 +10,7 @@ void GpuExecutor::OnStarting(std::uint64_t epoch) {
   ++starts_;
 }
 
-void GpuExecutor::OnRegistered(std::shared_ptr<ExecutorLink> link,
+void GpuExecutor::OnRegistered(std::shared_ptr<ExecutorChannel> link,
                                const v1::ExecutorMessage::Register& what) {
   state_ = State::kRecovering;
   link_ = std::move(link);

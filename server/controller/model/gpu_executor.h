@@ -41,7 +41,7 @@ inline memory::MovedBytes ToMovedBytes(const v1::MovedBytes& message) {
 }
 
 // Device memory as last reported by an executor.
-struct DeviceMemory {
+struct GpuMemoryUse {
   struct Session {
     Bytes used = 0;  // bytes of resident allocations
     Bytes held = 0;  // physical memory reserved for the session
@@ -67,7 +67,8 @@ class GpuExecutor {
 
   // A process with this epoch is about to be started.
   void OnStarting(std::uint64_t epoch);
-  void OnRegistered(std::shared_ptr<ExecutorLink> link, const v1::ExecutorMessage::Register& what);
+  void OnRegistered(std::shared_ptr<ExecutorChannel> link,
+                    const v1::ExecutorMessage::Register& what);
   void OnRecovered() { state_ = State::kReady; }
 
   // Sends an operation with a fresh id. Calls `done` later, never from inside. Must be attached.
@@ -86,7 +87,7 @@ class GpuExecutor {
   GpuIndex gpu() const { return gpu_; }
   State state() const { return state_; }
   bool is_attached() const { return link_ != nullptr; }
-  const std::shared_ptr<ExecutorLink>& link() const { return link_; }
+  const std::shared_ptr<ExecutorChannel>& link() const { return link_; }
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t starts() const { return starts_; }
   // The registration of the present life, or of the last one.
@@ -94,7 +95,7 @@ class GpuExecutor {
   // Whether any life of the executor has registered.
   bool has_registered() const { return registration_.pool_bytes() > 0; }
   // The last report; empty while no process runs.
-  const DeviceMemory& memory() const { return memory_; }
+  const GpuMemoryUse& memory() const { return memory_; }
 
  private:
   struct Pending {
@@ -106,9 +107,9 @@ class GpuExecutor {
   State state_ = State::kAbsent;
   std::uint64_t epoch_ = 0;
   std::uint64_t starts_ = 0;
-  std::shared_ptr<ExecutorLink> link_;
+  std::shared_ptr<ExecutorChannel> link_;
   v1::ExecutorMessage::Register registration_;
-  DeviceMemory memory_;
+  GpuMemoryUse memory_;
   std::uint64_t next_operation_ = 1;
   std::map<std::uint64_t, Pending> pending_;
 };

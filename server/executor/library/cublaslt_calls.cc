@@ -43,7 +43,7 @@ bool BetaIsZero(const wire::CublasLtMatmul& c) {
 
 // The memory of a matmul's arguments, all of it the session's own.
 struct Memory {
-  Memory(cuda_api::DeviceMemory& memory, const wire::CublasLtMatmul& c)
+  Memory(cuda_api::CallMemory& memory, const wire::CublasLtMatmul& c)
       : matmul(c.problem.matmul),
         alpha(memory, c.alpha, wire::LtScalarBytes(matmul.scale_type)),
         beta(memory, c.beta, wire::LtScalarBytes(matmul.scale_type)),
@@ -70,7 +70,7 @@ struct Memory {
     ok = ok && argument.ok();
   }
   // Replaces an address of the descriptor by where the GPU finds it.
-  void Place(cuda_api::DeviceMemory& memory, std::uint64_t& address, std::uint64_t bytes,
+  void Place(cuda_api::CallMemory& memory, std::uint64_t& address, std::uint64_t bytes,
              Access access) {
     const DeviceArgument argument(memory, address, bytes, access);
     Check(argument);

@@ -31,7 +31,7 @@ cudnnForwardMode_t ModeOf(std::uint32_t is_training) {
 // States may have no address.
 class StatesArgument : public DeviceArgument {
  public:
-  StatesArgument(cuda_api::DeviceMemory& memory, std::uint64_t address, const DnnTensor& shape,
+  StatesArgument(cuda_api::CallMemory& memory, std::uint64_t address, const DnnTensor& shape,
                  Access access)
       : DeviceArgument(memory, address, address == 0 || shape.rank == 0 ? 0 : DnnBytes(shape),
                        access) {}
@@ -40,7 +40,7 @@ class StatesArgument : public DeviceArgument {
 // What all computations have beside their data.
 struct Spaces {
   template <typename Command>
-  Spaces(cuda_api::DeviceMemory& memory, const Command& command, Access of_weights)
+  Spaces(cuda_api::CallMemory& memory, const Command& command, Access of_weights)
       : weights(memory, command.weights, command.weights_bytes, of_weights),
         workspace(memory, command.workspace, command.workspace_bytes, Access::kWrite),
         reserve(memory, command.reserve, command.reserve_bytes, Access::kReadWrite) {}

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/units.h"
+#include "proto/cuda_api/call_memory.h"
 #include "proto/cuda_api/cudart_commands.h"
-#include "proto/cuda_api/device_memory.h"
 #include "server/executor/module/session_modules.h"
 #include "server/executor/session_memory/session_memory.h"
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "proto/cuda_api/device_memory.h"
+#include "proto/cuda_api/call_memory.h"
 #include "server/executor/session_memory/session_memory.h"
 
 namespace torpor::executor {
 
 // A session's memory as the calls of libraries ask for it. Of one thread at a time.
-class SessionDeviceMemory final : public cuda_api::DeviceMemory {
+class SessionDeviceMemory final : public cuda_api::CallMemory {
  public:
   // `memory` outlives this.
   explicit SessionDeviceMemory(SessionMemory& memory) : memory_(memory) {}

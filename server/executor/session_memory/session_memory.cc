@@ -15,15 +15,15 @@ constexpr Bytes kPageBytes = 4 * kKiB;
 
 }  // namespace
 
-absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
-                                              const SessionIdentity& identity) {
+absl::StatusOr<MappedSessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
+                                                    const SessionIdentity& identity) {
   const auto open = [&](wire::SharedMemory what, Bytes bytes,
                         std::uint64_t address) -> absl::StatusOr<SharedMapping> {
     TORPOR_ASSIGN_OR_RETURN(const UniqueFd file,
                             FetchDescriptor(descriptor_socket, identity.id, identity.key, what));
     return SharedMapping::Map(file, bytes, address);
   };
-  SessionFiles files;
+  MappedSessionFiles files;
   TORPOR_ASSIGN_OR_RETURN(files.window,
                           open(wire::SharedMemory::kWindow, identity.window_bytes, 0));
   if (identity.host_bytes > 0) {
@@ -42,7 +42,7 @@ absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_sock
 
 absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(
     const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher,
-    const SessionIdentity& identity, SessionFiles files, MemoryDirectory& directory,
+    const SessionIdentity& identity, MappedSessionFiles files, MemoryDirectory& directory,
     const SwapOptions& swap) {
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<SessionWindow> window,
                           SessionWindow::Open(device, std::move(files.window)));

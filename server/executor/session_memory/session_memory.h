@@ -12,7 +12,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
-#include "proto/cuda_api/device_memory.h"
+#include "proto/cuda_api/call_memory.h"
 #include "server/executor/gpu/pinned_memory.h"
 #include "server/executor/gpu/shared_mapping.h"
 #include "server/executor/image/device_image.h"
@@ -36,15 +36,15 @@ struct SessionIdentity {
 };
 
 // The memory files of a session, mapped.
-struct SessionFiles {
+struct MappedSessionFiles {
   SharedMapping window;
   SharedMapping arena;  // at host_base
   ImageFiles image;
 };
 
 // Fetches the files from torpord and maps them. Blocks.
-absl::StatusOr<SessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
-                                              const SessionIdentity& identity);
+absl::StatusOr<MappedSessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
+                                                    const SessionIdentity& identity);
 
 // A session's memory on this executor: device image, window and host arena. Parts say themselves
 // which threads may use them.
@@ -52,7 +52,7 @@ class SessionMemory {
  public:
   static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(
       const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher,
-      const SessionIdentity& identity, SessionFiles files, MemoryDirectory& directory,
+      const SessionIdentity& identity, MappedSessionFiles files, MemoryDirectory& directory,
       const SwapOptions& swap = {});
   ~SessionMemory();
   SessionMemory(const SessionMemory&) = delete;

@@ -203,8 +203,8 @@ ControllerHarness::Client ControllerHarness::HelloForDevice(const std::string& t
   client.link = std::make_shared<FakeSessionLink>();
   wire::DeviceHello hello;
   hello.hello.token = token;
-  hello.first_session = first.hello.session_id;
-  hello.first_key = first.hello.session_key;
+  hello.primary_session = first.hello.session_id;
+  hello.primary_key = first.hello.session_key;
   hello.device = device;
   Say(client, hello);
   return client;

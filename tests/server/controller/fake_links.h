@@ -38,7 +38,7 @@ class FakeSessionLink final : public SessionLink {
 
 // An executor as the controller sees it: keeps its operations until the test answers them, and
 // watches that they come in an order that a real one could obey.
-class FakeExecutorLink final : public ExecutorLink {
+class FakeExecutorLink final : public ExecutorChannel {
  public:
   void Send(const v1::DaemonMessage& message) override {
     operations.push_back(message);

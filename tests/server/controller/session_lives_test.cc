@@ -112,12 +112,12 @@ TEST_F(SessionLivesTest, ASecondarySessionShowsThePrimarysKey) {
   wire::DeviceHello hello;
   hello.hello = WithToken("token-pair");
   hello.hello.protocol_version = wire::kProtocolVersion;
-  hello.first_session = primary->id.value;
+  hello.primary_session = primary->id.value;
   hello.device = 1;
   const SessionPtr stranger = tables_.sessions.OfLink(std::make_shared<FakeSessionLink>());
   opening_.Greet(stranger, hello);
   EXPECT_EQ(LinkOf(stranger).Take<wire::HelloReply>()->error, kCudaErrorInvalidValue);
-  hello.first_key = primary->memory.key;
+  hello.primary_key = primary->memory.key;
   const SessionPtr secondary = tables_.sessions.OfLink(std::make_shared<FakeSessionLink>());
   opening_.Greet(secondary, hello);
   Settle();

@@ -17,7 +17,7 @@ class RecordingListener final : public LinkListener {
     Done done;
   };
   struct ExecutorEvent {
-    std::shared_ptr<ExecutorLink> link;
+    std::shared_ptr<ExecutorChannel> link;
     std::optional<v1::ExecutorMessage> message;
     Done done;
   };
@@ -29,11 +29,11 @@ class RecordingListener final : public LinkListener {
   void OnSessionClosed(const std::shared_ptr<SessionLink>& link) override {
     sessions_.Send({link, std::nullopt, nullptr});
   }
-  void OnExecutorMessage(const std::shared_ptr<ExecutorLink>& link, v1::ExecutorMessage message,
+  void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link, v1::ExecutorMessage message,
                          Done done) override {
     executors_.Send({link, std::move(message), std::move(done)});
   }
-  void OnExecutorClosed(const std::shared_ptr<ExecutorLink>& link) override {
+  void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) override {
     executors_.Send({link, std::nullopt, nullptr});
   }
 

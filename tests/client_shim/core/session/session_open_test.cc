@@ -84,8 +84,8 @@ TEST_F(SeveralDevicesTest, ASecondarySessionNamesThePrimaryAndItsKey) {
   EXPECT_EQ(session_->FindOpen(1), secondary);
   const auto hello = daemon_.Await<wire::DeviceHello>();
   EXPECT_EQ(hello.device, 1);
-  EXPECT_EQ(hello.first_session, session_->session().session_id);
-  EXPECT_EQ(hello.first_key, session_->session().session_key);
+  EXPECT_EQ(hello.primary_session, session_->session().session_id);
+  EXPECT_EQ(hello.primary_key, session_->session().session_key);
   EXPECT_NE(session_->MintHandle(HandleKind::kStream), secondary->MintHandle(HandleKind::kStream));
 }
 
@@ -105,7 +105,7 @@ TEST_F(SeveralDevicesTest, TheProgramsDevicesAreThoseThatAreVisible) {
   daemon_.Await<wire::Hello>();
   const auto secondary = daemon_.Await<wire::DeviceHello>();
   EXPECT_EQ(secondary.device, 2);
-  EXPECT_EQ(secondary.first_session, second->session().session_id);
+  EXPECT_EQ(secondary.primary_session, second->session().session_id);
   EXPECT_EQ(session_->FindOpen(0), second);
   EXPECT_EQ(session_->FindOpen(1), nullptr);
   EXPECT_EQ(session_->FindOpen(2), session_);

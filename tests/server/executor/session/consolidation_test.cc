@@ -30,7 +30,7 @@ class ConsolidationTest : public testing::Test {
   Session& Open(std::uint64_t number, Bytes chunks, const std::string& function = "") {
     SessionIdentity identity = MakeIdentity(number);
     if (!function.empty()) identity.function = function;
-    SessionFiles files = MakeSessionFiles(identity);
+    MappedSessionFiles files = MakeSessionFiles(identity);
     std::memset(files.image.image.data(), static_cast<int>(number), chunks * kChunk);
     auto memory =
         *SessionMemory::Open(*device_, *arena_, hasher_, identity, std::move(files), directory_);

@@ -42,7 +42,7 @@ class PeerFixture : public testing::Test {
 
   // Another session on the owner's GPU.
   std::unique_ptr<SessionMemory> Open(const SessionIdentity& identity, ImageFiles image) {
-    SessionFiles files;
+    MappedSessionFiles files;
     files.window = NewFile(kMiB);
     files.image = std::move(image);
     return *SessionMemory::Open(*device_, gpu_memory_, hasher_, identity, std::move(files),

@@ -30,7 +30,7 @@ inline SessionIdentity MakeIdentity(std::uint64_t number) {
 }
 
 // New memory files of a session, without a torpord.
-inline SessionFiles MakeSessionFiles(const SessionIdentity& identity) {
+inline MappedSessionFiles MakeSessionFiles(const SessionIdentity& identity) {
   const auto map = [](Bytes bytes, std::uint64_t address) {
     const UniqueFd file(memfd_create("session", MFD_CLOEXEC));
     EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);

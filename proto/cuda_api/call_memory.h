@@ -7,9 +7,9 @@ namespace torpor::cuda_api {
 enum class Access { kRead, kReadWrite, kWrite };
 
 // The device memory of a session, for calls.
-class DeviceMemory {
+class CallMemory {
  public:
-  virtual ~DeviceMemory() = default;
+  virtual ~CallMemory() = default;
 
   // Returns the GPU's address of the client's [address, address + bytes), bytes > 0; null unless
   // all bytes are the session's device memory.
