@@ -22,7 +22,7 @@ absl::Status Different(const std::string& where, const json& expected, const jso
 }
 
 bool Near(double expected, double answer, double tolerance) {
-  // Written so that a NaN is never near.
+  // A NaN is never near.
   return std::abs(answer - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 

@@ -26,10 +26,10 @@ std::string Lower(beast::string_view text) {
   return lower;
 }
 
-// One request on one connection, and then the next.
+// A connection, for a request at a time.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // Told with the connection when an exchange is over; it can take another if `reusable`.
+  // Called with the connection after an exchange. A `reusable` connection can take another request.
   using OnDone = std::function<void(const std::shared_ptr<Connection>&, bool reusable, HttpAnswer)>;
 
   explicit Connection(asio::io_context& loop) : resolver_(loop), stream_(loop) {}
@@ -144,7 +144,7 @@ class HttpClient::Impl {
             const std::shared_ptr<Connection>& done, bool reusable, HttpAnswer answer) mutable {
           --under_way_;
           if (reusable) PutBack(host, done);
-          // The server had closed the connection while it was idle: nobody's failure.
+          // The server had closed the idle connection: no failure, so try once more.
           const bool stale =
               reused && !done->received() && answer.status.code() == absl::StatusCode::kUnavailable;
           if (!stale) return on_answer(std::move(answer));
@@ -153,7 +153,8 @@ class HttpClient::Impl {
         });
   }
 
-  // An idle one, or a new one, for which an idle one of another host may have to go.
+  // Returns an idle connection to the host, or opens a connection, closing another host's idle
+  // connection at the limit.
   std::shared_ptr<Connection> Take(const std::string& host) {
     const auto idle = idle_.find(host);
     if (idle != idle_.end()) return TakeFrom(idle);
@@ -187,7 +188,7 @@ class HttpClient::Impl {
 
   const std::size_t max_connections_;
   asio::io_context loop_{1};
-  Idle idle_;  // by host, none of them empty
+  Idle idle_;  // by host; no empty entries
   std::size_t idle_count_ = 0;
   std::size_t under_way_ = 0;
 };

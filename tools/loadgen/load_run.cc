@@ -11,7 +11,7 @@
 namespace torpor::loadgen {
 namespace {
 
-// Requests are not sent before this, so that the first is not late already.
+// Time from the start of a run to the first request, so that the first request is not late.
 constexpr Duration kLead = std::chrono::milliseconds(50);
 
 const std::string& Header(const HttpAnswer& answer, const char* name) {
@@ -67,7 +67,7 @@ class Run {
   void AwaitNext() {
     if (!next_) return;
     client_.CallAt(start_ + next_->at, [this] {
-      // Also those whose time came meanwhile: a late generator must not thin the load.
+      // Send overdue requests, too: a late generator must not thin the load.
       while (next_ && start_ + next_->at <= clock_.Now() && CanSend()) {
         Send(*next_);
         next_ = schedule_.Next();
@@ -76,7 +76,7 @@ class Run {
     });
   }
 
-  // Whether the generator still makes the load; gives up if not.
+  // Returns whether the generator still keeps up with the load; gives up otherwise.
   bool CanSend() {
     const Duration lag = clock_.Now() - (start_ + next_->at);
     const std::size_t under_way = sent_ - result_.records.size();
@@ -145,7 +145,7 @@ class Run {
     if (!next_ && result_.records.size() == sent_) client_.Stop();
   }
 
-  // Says what is wrong, or nothing.
+  // Returns the error of an answer, or an empty string.
   static std::string Judge(const Exchange& exchange, const HttpAnswer& answer, Outcome* outcome) {
     if (!answer.status.ok()) {
       *outcome = answer.status.code() == absl::StatusCode::kDeadlineExceeded
@@ -182,7 +182,7 @@ class Run {
   HttpClient client_;
   const std::size_t planned_;
   Schedule schedule_;
-  std::optional<PlannedRequest> next_;  // nothing: all are sent
+  std::optional<PlannedRequest> next_;  // nullopt after the last
   std::vector<std::size_t> turns_;      // by function: requests sent
   TimePoint start_;                     // of the measured part
   std::size_t sent_ = 0;

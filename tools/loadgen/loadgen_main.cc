@@ -80,13 +80,13 @@ EXAMPLES
   torpor-loadgen workload.yaml --rates rates.csv --arrivals gamma --cv 2 --output report
   tools/dev/plot.py report/*.plot.json)";
 
-// Beyond this many the failures are counted but not told.
+// Number of failures printed; later failures are only counted.
 constexpr int kFailuresTold = 20;
 
 constexpr double kMaxSeconds = 1e9;
 constexpr double kMaxMilliseconds = 1e9;
 
-// Files that are not connections.
+// Descriptors reserved for files.
 constexpr std::size_t kOtherFiles = 32;
 
 struct Options {
@@ -107,7 +107,7 @@ struct Options {
   bool quiet = false;
 };
 
-// CLI11's own ranges let pass what is no number.
+// CLI11's own ranges accept text that is no number.
 CLI::Validator Within(double least, double most) {
   const auto check = [least, most](const std::string& text) {
     double value = 0;
@@ -180,7 +180,7 @@ absl::Status Apply(const Options& options, Workload* workload) {
   return absl::OkStatus();
 }
 
-// How many connections there may be; 0: any number.
+// Returns the limit of connections; 0 for none.
 std::size_t RaiseConnectionLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -191,7 +191,7 @@ std::size_t RaiseConnectionLimit() {
   return std::max<std::size_t>(limit.rlim_cur, kOtherFiles + 1) - kOtherFiles;
 }
 
-// One line that is rewritten on a terminal, a line every five seconds elsewhere.
+// Prints progress: a rewritten line on a terminal, a line every five seconds elsewhere.
 void PrintProgress(const Progress& progress) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto seconds = static_cast<long>(ToSeconds(progress.elapsed));
@@ -210,7 +210,7 @@ void PrintFailure(const std::string& failure) {
   if (told == kFailuresTold) std::fprintf(stderr, "further failures are only counted\n");
 }
 
-// Whether there will be a place for the report, before a load is made for it.
+// Checks the report's folder before the load begins.
 absl::Status PrepareOutput(const Options& options) {
   if (!options.json_file.empty() && !std::ofstream(options.json_file, std::ios::app)) {
     return absl::UnavailableError("--json: cannot write " + options.json_file);
@@ -238,7 +238,7 @@ absl::Status WriteFolder(const std::string& folder, const Report& report,
   return absl::OkStatus();
 }
 
-// All that can be written; the first error.
+// Writes as many files as possible. Returns the first error.
 absl::Status Write(const Options& options, const Report& report,
                    const std::vector<Record>& records) {
   absl::Status written;
@@ -249,7 +249,7 @@ absl::Status Write(const Options& options, const Report& report,
   return written;
 }
 
-// Says what is wrong with the command line, the workload or where the report goes.
+// Prints an error of the command line, the workload or the report's folder.
 int Refuse(const absl::Status& status) {
   std::fprintf(stderr, "torpor-loadgen: %s\n", std::string(status.message()).c_str());
   return 2;

@@ -29,7 +29,7 @@ void Count(const Record& record, Duration objective, Totals* totals) {
   totals->attained += attained ? 1 : 0;
 }
 
-// Requests before they are summed up.
+// Requests before their summary.
 class Gathered {
  public:
   void Add(const Record& record, Duration objective) {
@@ -62,7 +62,7 @@ class Gathered {
     return slice_.told == 0 ? 0 : ToMilliseconds(total) / static_cast<double>(slice_.told);
   }
 
-  Slice slice_;  // what is only counted of it
+  Slice slice_;  // the counts
   std::vector<Duration> latencies_;
   std::vector<Duration> from_sent_;
   Duration queue_{}, swap_{}, run_{};
@@ -174,7 +174,7 @@ double Totals::Attainment() const {
 }
 
 bool FunctionReport::Compliant() const {
-  // A rounding of the percentile must not decide.
+  // The rounding of a percentile must not decide.
   return requests.all.totals.Attainment() >= function.percentile / 100 - 1e-12;
 }
 

@@ -55,7 +55,7 @@ ordered_json Json(const FunctionReport& function) {
   return json;
 }
 
-// As in RFC 4180.
+// Quotes a cell by RFC 4180.
 std::string Quoted(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -82,8 +82,8 @@ constexpr const char* kCsvHeader =
     "sent_p50_ms,sent_p90_ms,sent_p95_ms,sent_p98_ms,sent_p99_ms,sent_p999_ms,sent_max_ms,"
     "sent_mean_ms,queue_ms,swap_ms,run_ms\n";
 
-// A cell is empty where there is nothing to tell. `function` holds the first cell and `objective`
-// the two after the path.
+// Writes a line. Unknown figures are empty cells. `function` holds the first cell, `objective` the
+// two cells after the path.
 std::string CsvLine(const std::string& function, std::string_view path,
                     const std::string& objective, const Slice& slice) {
   const Totals& totals = slice.totals;

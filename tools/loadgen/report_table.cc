@@ -49,7 +49,7 @@ std::string FunctionTable(const Report& report) {
   return table.Render();
 }
 
-// Of the paths that had requests.
+// Adds a row for each path with requests.
 std::string PathTable(const Report& report) {
   TextTable table = Table("path", {"requests", "in time", "p50 ms", "p98 ms", "p99 ms", "sent p98",
                                    "queue ms", "swap ms", "run ms"});

@@ -17,7 +17,7 @@ workload::MinuteRates FirstMinute(const workload::MinuteRates& rates) {
 
 Schedule::Schedule(const Workload& workload, const workload::MinuteRates& rates)
     : warm_up_(workload.warm_up),
-      // Draws of its own.
+      // The warm-up draws from a stream of its own.
       warm_up_arrivals_(
           MakeArrivals(workload.arrivals, FirstMinute(rates), warm_up_, ~workload.seed)),
       arrivals_(MakeArrivals(workload.arrivals, rates, MeasuredDuration(workload, rates),

@@ -32,7 +32,7 @@ absl::Status RefuseUnknownKeys(const YAML::Node& map, std::initializer_list<cons
   return absl::OkStatus();
 }
 
-// Leaves `value` alone when the key is absent.
+// Reads a key into `value`. Leaves `value` alone if the key is absent.
 template <typename T>
 absl::Status Read(const YAML::Node& map, const char* key, T* value) {
   const YAML::Node node = map[key];
@@ -135,7 +135,7 @@ class Reader {
     }
     TORPOR_RETURN_IF_ERROR(ReadDuration(node, "objective_ms", 1e-3, &function.objective));
     TORPOR_RETURN_IF_ERROR(Read(node, "percentile", &function.percentile));
-    // At most 1, it was meant as a share, as torpord's configuration has it.
+    // A percentile of at most 1 was meant as a share, like in torpord's configuration.
     if (!(function.percentile > 1 && function.percentile <= 100)) {
       return Invalid(node["percentile"],
                      "'percentile' is in percent, over 1 and at most 100, for example 98");

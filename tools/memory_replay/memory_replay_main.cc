@@ -1,4 +1,4 @@
-// torpor-memory-replay: what allocators do with a GPU's memory under a trace of allocations.
+// torpor-memory-replay: replays a trace of allocations over every allocator of GPU memory.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -50,7 +50,7 @@ struct Options {
   std::uint64_t idle_mib = 256;
 };
 
-// CLI11's ranges hold "nan" too.
+// CLI11's ranges accept "nan".
 const CLI::Validator& FiniteNumber() {
   static const auto* const validator = new CLI::Validator(
       [](std::string& text) {

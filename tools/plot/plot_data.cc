@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// More points than a plot has pixels tell nothing more; the tail gets its own.
+// Points of a curve: as many as a plot has pixels, and additional points for the tail.
 constexpr int kBodyPoints = 200;
 constexpr int kTailPoints = 100;
 
@@ -23,7 +23,7 @@ std::vector<double> Ranks() {
   return ranks;
 }
 
-// Of ascending samples.
+// Returns the quantile of ascending samples.
 double At(const std::vector<double>& samples, double rank) {
   if (samples.empty()) return 0;
   return samples[NearestRank(samples.size(), rank)];

@@ -12,8 +12,9 @@
 
 namespace torpor::torporctl {
 
-// One call of the daemon on its admin socket: `call(stub, context, response)` gives its status.
-// Unavailable, with what to do, where no daemon answers; else what the daemon says.
+// Calls the daemon on its admin socket. `call(stub, context, response)` makes the call and returns
+// its grpc::Status. Blocks up to `patience`. Returns Unavailable, with a remedy, if no daemon
+// answers, and otherwise the daemon's status.
 template <typename Response, typename Call>
 absl::StatusOr<Response> CallAdmin(const std::string& admin_socket, std::chrono::seconds patience,
                                    Call call) {

@@ -5,7 +5,7 @@
 namespace torpor::torporctl {
 namespace {
 
-// More than the daemon takes to give up.
+// Longer than the daemon's own time limit.
 constexpr std::chrono::seconds kPatience(40);
 
 template <typename Call>

@@ -48,8 +48,8 @@ std::string LinkageWarning(std::span<const std::uint8_t> elf) {
              ": build it with CUDA 13";
     }
   }
-  // Kernels registered, but no runtime to register them with: it must be inside the program. One
-  // that nvcc linked for the driver API has .nv_fatbin, but registers nothing.
+  // The program registers kernels without a shared runtime, so a runtime is linked inside. A
+  // program that nvcc linked for the driver API has .nv_fatbin, but registers nothing.
   if (HasSection(*file, ".nvFatBinSegment")) {
     return "it has the CUDA runtime inside, where Torpor cannot replace it: link it with `nvcc "
            "-cudart shared`";

@@ -6,12 +6,12 @@
 
 namespace torpor::torporctl {
 
-// Why a program's CUDA calls would not reach Torpor, or empty where nothing speaks against it:
-// the runtime linked statically (nvcc's default) or another version of it. A cheap look at an ELF
-// file; what a script or a plug-in loads later is not seen.
+// Returns the reason if a program's CUDA calls would miss Torpor: a statically linked runtime
+// (nvcc's default), or another version of the runtime. Returns an empty string otherwise. Looks
+// only at the ELF file `elf`; libraries loaded later, by a script or a plug-in, stay unknown.
 std::string LinkageWarning(std::span<const std::uint8_t> elf);
 
-// The same of a file; empty where it cannot be read.
+// Checks the file at `path`. Returns an empty string for an unreadable file.
 std::string LinkageWarningOfFile(const std::string& path);
 
 }  // namespace torpor::torporctl

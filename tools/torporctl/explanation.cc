@@ -21,7 +21,7 @@ std::string StandingRow(const v1::Explanation& explanation) {
 
 using Others = google::protobuf::RepeatedPtrField<v1::Explanation::Others>;
 
-// "2 of encoder, 1 of speech"
+// Returns, for example, "2 of encoder, 1 of speech".
 std::string OthersText(const Others& others) {
   std::vector<std::string> texts;
   for (const v1::Explanation::Others& row : others) {
@@ -38,7 +38,7 @@ Json ToJson(const Others& others) {
   return rows;
 }
 
-// Why it had no GPU at once, a row each.
+// Adds a row for each reason of the wait.
 std::string CauseRows(const v1::Explanation& explanation) {
   std::string text;
   const auto add = [&text](const std::string& cause) { text += "because    " + cause + "\n"; };

@@ -8,7 +8,8 @@
 
 namespace torpor::torporctl {
 
-// Changes settings of a function until the daemon on that socket ends; what is wrong, else.
+// Changes settings of `function`, until the daemon ends. Returns the daemon's error if any of the
+// settings is wrong, and then changes nothing.
 absl::Status SetFunction(const std::string& admin_socket, const std::string& function,
                          const std::vector<server::SettingText>& settings);
 

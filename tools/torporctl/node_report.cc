@@ -37,7 +37,7 @@ std::string PolicyText(const v1::NodeStatus& status) {
                             : OrDash(status.policy());
 }
 
-// "12 of 13, 92.3%"
+// Returns, for example, "12 of 13, 92.3%".
 std::string InTimeText(const v1::FunctionStatus& function) {
   if (function.finished() == 0) return "none yet";
   const double share =

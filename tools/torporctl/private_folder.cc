@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kPrefix = "torpor-run-";
 
 std::string TemporaryDirectory() {
-  // A socket's path holds 107 bytes; ours adds about 40.
+  // A socket's path holds 107 bytes; the names inside take about 40.
   constexpr std::size_t kMaxLength = 60;
   const char* const configured = std::getenv("TMPDIR");
   if (configured == nullptr || *configured != '/' || std::strlen(configured) > kMaxLength) {
@@ -34,7 +34,8 @@ UniqueFd OpenFolder(const std::string& path) {
   return UniqueFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Ours, not brand-new (its maker may not have locked it yet), and nobody holds its lock.
+// Returns whether a folder is abandoned: of this user, not brand-new (its maker may not have locked
+// it yet), and unlocked.
 bool IsAbandoned(const std::string& path) {
   constexpr std::time_t kNewSeconds = 60;
   const UniqueFd folder = OpenFolder(path);

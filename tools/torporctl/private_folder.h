@@ -7,10 +7,11 @@
 
 namespace torpor::torporctl {
 
-// A folder of our own (0700) under $TMPDIR or /tmp, removed with this object. Those that killed
-// processes of this user left behind are removed when the next one is made.
+// A private folder (mode 0700) under $TMPDIR or /tmp. The destructor removes the folder; Create()
+// removes folders left behind by killed processes of the same user.
 class PrivateFolder {
  public:
+  // Returns an error with the path if the folder cannot be made.
   static absl::StatusOr<PrivateFolder> Create();
   PrivateFolder(PrivateFolder&&) = default;
   PrivateFolder& operator=(PrivateFolder&&) = delete;
@@ -21,7 +22,7 @@ class PrivateFolder {
  private:
   PrivateFolder(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
-  std::string path_;  // moved from: empty
+  std::string path_;  // empty after a move
   UniqueFd lock_;     // held while the folder is in use
 };
 

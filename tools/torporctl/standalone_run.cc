@@ -35,7 +35,7 @@ int ExitStatusOf(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-// Signals as a descriptor: those that we forward, and the ends of our children.
+// A descriptor for signals: signals to forward, and the ends of child processes.
 class SignalSource {
  public:
   SignalSource() {
@@ -72,7 +72,7 @@ void DieWithParent(pid_t parent, int signal) {
   if (getppid() != parent) _exit(128 + signal);
 }
 
-// The socket on which the daemon says READY=1, as it would to systemd.
+// The socket for the daemon's READY=1, the protocol of systemd.
 absl::StatusOr<UniqueFd> OpenReadySocket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -118,12 +118,13 @@ class StandaloneRun {
       return absl::NotFoundError(
           fmt::format("{} is missing; it belongs beside torporctl", torpord));
     }
-    // Flags, because they go before whatever TORPOR_ variables the user has set.
+    // Flags override TORPOR_ variables set by the user.
     std::vector<std::string> arguments = {
         torpord, "--config-file=" + PathOf("config.yaml"), "--run-dir=" + folder_.path(),
         "--client-socket=" + PathOf("torpor.sock"), "--admin-socket=" + PathOf("admin.sock"),
         "--state-dir=" + PathOf("state"),
-        // An empty value stands alone: CLI11 takes "--flag=" to be a flag without one.
+        // An empty value is an argument of its own: CLI11 takes "--flag=" for a flag without a
+        // value.
         "--http-address", "", "--metrics-address", "",
         fmt::format("--anonymous-function={}", kFunction)};
     if (!options_.topology.empty()) {
@@ -140,15 +141,15 @@ class StandaloneRun {
   }
 
   std::string Configuration() const {
-    // One function, of which nothing is swapped: no link is worth measuring for it.
+    // A single function is never swapped, so measuring links is not worth the time.
     std::string text = "version: v1\nswap_group_bytes: 2MiB\n";
-    // An emulated driver needs little for itself, but arrays are in its part.
+    // An emulated driver needs little memory, but CUDA arrays lie in the driver's part.
     if (IsEmulated()) text += "driver_reserve: 512MiB\n";
     return text + fmt::format("functions:\n  - name: {}\n    memory_limit: 0\n    gpus: {}\n",
                               kFunction, options_.gpus);
   }
 
-  // What the daemon will find; where it finds nothing, it is the one to say so.
+  // Repeats the daemon's own search. After a failed search the daemon reports the error.
   bool IsEmulated() const {
     server::Config config;
     config.emulator_topology = options_.topology;
@@ -173,8 +174,8 @@ class StandaloneRun {
       dup2(log, STDOUT_FILENO);
       dup2(log, STDERR_FILENO);
     }
-    // An emulated node that nobody has described has as many as are asked for, which run what
-    // desks have: nvcc's default target, and PyTorch's wheels, which hold no PTX.
+    // An emulated node without a description has the requested number of GPUs, of a capability for
+    // common programs: nvcc's default target, and PyTorch's wheels, which hold no PTX.
     constexpr int kKeep = 0;
     setenv("TORPOR_EMULATOR_GPUS", fmt::format("{}", options_.gpus).c_str(), kKeep);
     setenv("TORPOR_EMULATOR_COMPUTE_CAPABILITY", "7.5", kKeep);
@@ -207,7 +208,7 @@ class StandaloneRun {
                             std::string_view::npos;
   }
 
-  // Until a signal has come, `other` (if any) is readable, or `give_up`.
+  // Blocks until a signal comes, `other` (if not -1) is readable, or `give_up`.
   void WaitForEvent(std::optional<TimePoint> give_up, int other = -1) {
     pollfd descriptors[] = {{signals_.descriptor(), POLLIN, 0}, {other, POLLIN, 0}};
     int timeout_ms = -1;
@@ -226,7 +227,7 @@ class StandaloneRun {
       } else if (program_pid_ == 0) {
         interrupted_by_ = number;
       } else if (info->ssi_code != SI_KERNEL) {
-        // The terminal's own signals reach the program without us: it is in the same group.
+        // The terminal's own signals reach the program directly, as a process of the same group.
         kill(program_pid_, number);
       }
     }
@@ -245,7 +246,7 @@ class StandaloneRun {
 
   void StartProgram() {
     auto environment = ClientEnvironment(ClientLibraryDirectory(), PathOf("torpor.sock"), "");
-    // The private daemon has only those GPUs, and to the program they are all there are.
+    // The variable chose the private daemon's GPUs; the program sees all of the daemon's.
     environment["CUDA_VISIBLE_DEVICES"] = "";
     const pid_t parent = getpid();
     program_pid_ = fork();
@@ -256,7 +257,7 @@ class StandaloneRun {
       return;
     }
     if (program_pid_ > 0) return;
-    // Whoever kills us without warning means the program.
+    // A SIGKILL of this process is meant for the program.
     DieWithParent(parent, SIGKILL);
     signals_.RestoreInChild();
     SetEnvironment(environment);
@@ -277,7 +278,7 @@ class StandaloneRun {
 
   void StopDaemon() {
     if (daemon_ == 0) return;
-    // Nobody is left whom a kernel that still runs could serve.
+    // No process is left to use the results of running kernels.
     constexpr std::chrono::seconds kPatience(2);
     const pid_t group = daemon_;
     kill(daemon_, SIGTERM);
@@ -287,7 +288,7 @@ class StandaloneRun {
       WaitForEvent(give_up);
       HandleSignals();
     }
-    // What is left of it, its executors too.
+    // Kill the rest of the daemon's process group, executors included.
     kill(-group, SIGKILL);
     if (daemon_ != 0) waitpid(daemon_, nullptr, 0);
     daemon_ = 0;
@@ -304,10 +305,10 @@ class StandaloneRun {
   SteadyClock clock_;
   SignalSource signals_;
   UniqueFd ready_;
-  pid_t daemon_ = 0;  // 0: not running
+  pid_t daemon_ = 0;  // 0 while no daemon runs
   pid_t program_pid_ = 0;
   int program_status_ = 0;
-  int interrupted_by_ = 0;  // a signal that came while there was no program
+  int interrupted_by_ = 0;  // a signal from before the program's start; 0 for none
 };
 
 }  // namespace

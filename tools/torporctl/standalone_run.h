@@ -6,15 +6,17 @@
 
 namespace torpor::torporctl {
 
+// The flags of `torporctl run --standalone`.
 struct StandaloneOptions {
   std::string topology;  // file of the emulated node; empty: the machine's GPU, or the default
-  int gpus = 1;          // that the program sees
-  bool verbose = false;  // the daemon's log goes to stderr; else it is shown after a failure
+  int gpus = 1;          // number of GPUs visible to the program
+  bool verbose = false;  // print the daemon's log on stderr, not only after a failure
 };
 
-// Runs the program against a torpord of its own, which lives in a temporary folder and ends with
-// us, however we end. Signals are forwarded to the program. The result is its exit status, 128
-// and the signal's number where it was killed, 125 where the daemon does not start.
+// Runs the program against a private torpord in a temporary folder. The daemon ends with this
+// process, however the process ends. Forwards signals to the program. Blocks until the program ends
+// and returns its exit status, 128 plus the number of a killing signal, or 125 if the daemon does
+// not start.
 int RunStandalone(const UserProgram& program, const StandaloneOptions& options);
 
 }  // namespace torpor::torporctl

@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-// Where a function stands in a queue by required request count, of messages that have
-// required_count and is_first_group.
+// A function's standing in the RRC queue, from messages with the fields required_count and
+// is_first_group.
 namespace torpor::torporctl {
 
-// "12.0 requests in time required, first group"; empty where the queue's order is another one.
+// Returns, for example, "12.0 requests in time required, first group"; empty under policies without
+// RRC.
 template <typename Message>
 std::string StandingText(const Message& message) {
   if (!message.has_required_count()) return {};
@@ -17,6 +18,7 @@ std::string StandingText(const Message& message) {
                      message.is_first_group() ? "first" : "second");
 }
 
+// Adds the two fields to `json`, under policies with RRC.
 template <typename Message>
 void AddStanding(const Message& message, nlohmann::ordered_json& json) {
   if (!message.has_required_count()) return;

@@ -68,11 +68,11 @@ constexpr const char* kRunFooter =
 
 struct Options {
   std::string config_file;
-  std::string socket;  // of the daemon, client's or admin's by command
+  std::string socket;  // the daemon's client socket or admin socket, by command
   std::string output = "table";
   std::string function;
   std::string request;
-  std::map<std::string, std::string, std::less<>> settings;  // to change, by name
+  std::map<std::string, std::string, std::less<>> settings;  // changed settings, by name
   std::optional<int> gpu;
   std::string token_file;
   bool is_standalone = false;
@@ -85,8 +85,7 @@ int Fail(const absl::Status& status, int exit_status) {
   return exit_status;
 }
 
-// The daemon's configuration. Without a file everything has its default, unless the user named
-// one.
+// Reads the daemon's configuration. A missing file means defaults, unless the user named the file.
 absl::StatusOr<server::Config> DaemonConfig(const Options& options) {
   server::ConfigSources sources;
   sources.environment = server::ProcessEnvironment;
@@ -165,7 +164,7 @@ absl::StatusOr<std::string> TokenOf(const Options& options, const server::Config
   return ReadToken(function->second.token_file);
 }
 
-// Becomes the program, connected to the node's daemon.
+// Replaces this process by the program, connected to the node's daemon.
 int RunOnNode(const UserProgram& program, const Options& options) {
   const bool needs_config = options.socket.empty() || options.token_file.empty();
   absl::StatusOr<server::Config> config =
@@ -235,7 +234,7 @@ FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
   return {show, set};
 }
 
-// Puts the file in the place of a preset's name; gives what is wrong.
+// Replaces a preset's name by the preset's file. Returns an error for an unknown name.
 std::string TakeTopology(std::string& text) {
   text = server::FindTopology(text, server::ProgramDirectory());
   return CLI::ExistingFile(text);
@@ -317,12 +316,12 @@ int Run(std::vector<std::string> arguments) {
   CLI::App& run = *app.add_subcommand("run", "Run a CUDA program on shared GPUs");
   AddRunOptions(run, options);
 
-  // What follows `--` is the program's, whatever it looks like.
+  // Arguments after `--` belong to the program, whatever they look like.
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   if (separator != arguments.end()) options.program.assign(separator + 1, arguments.end());
   arguments.erase(separator, arguments.end());
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+    std::reverse(arguments.begin(), arguments.end());  // CLI11's order of a vector
     app.parse(arguments);
     if (run.parsed() && options.program.empty()) {
       throw CLI::RequiredError("run: a program, as in `torporctl run -- ./program`,");

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kExitNotExecutable = 126;
 
-// What is preloaded where it exists. LD_LIBRARY_PATH alone loses against a DT_RPATH, which
-// programs of the toolkit's samples carry.
+// Libraries to preload if present. LD_LIBRARY_PATH alone loses against the DT_RPATH of programs
+// like the toolkit's samples.
 constexpr std::array<const char*, 7> kPreloaded = {
     "libcudart.so.13", "libcuda.so.1",   "libcublas.so.13",  "libcublasLt.so.13",
     "libcudnn.so.9",   "libnvrtc.so.13", "libnvidia-ml.so.1"};
@@ -40,7 +40,7 @@ std::string Prepended(const std::string& first, const std::string& rest) {
   return first + ":" + rest;
 }
 
-// The first file of that name in PATH that may be run, else the first at all.
+// Returns the first executable file of that name in PATH, else the first file.
 std::string SearchPath(const std::string& name) {
   std::string found;
   std::string path = FromEnvironment("PATH");
@@ -99,7 +99,7 @@ int Execute(const UserProgram& program) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
-  // execvp, because it also runs scripts without a first line that names their shell.
+  // execvp also runs scripts without a first line for their shell.
   execvp(program.path.c_str(), arguments.data());
   Say(fmt::format("cannot run {}: {}", program.path, std::strerror(errno)));
   return kExitNotExecutable;

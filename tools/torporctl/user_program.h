@@ -8,31 +8,32 @@
 
 namespace torpor::torporctl {
 
-// A program that a user wants to run, and what it needs to reach Torpor.
+// A program named on the command line of `torporctl run`.
 struct UserProgram {
-  std::vector<std::string> arguments;  // with the program's name first
-  std::string path;                    // found in PATH, as execvp would
+  std::vector<std::string> arguments;  // the program's name first
+  std::string path;                    // found in PATH, like execvp
 };
 
-// NotFound or PermissionDenied where it cannot be run.
+// Finds the program in PATH. Returns NotFound or PermissionDenied like a shell.
 absl::StatusOr<UserProgram> FindUserProgram(std::vector<std::string> arguments);
 
-// What the program's environment must say on top of ours: the daemon's socket, the function's
-// token, and the client libraries before any others.
+// Returns the variables to add to the program's environment: the daemon's socket, the function's
+// token, and the client libraries ahead of all others.
 std::map<std::string, std::string> ClientEnvironment(const std::string& client_dir,
                                                      const std::string& socket,
                                                      const std::string& token);
 
+// Sets the variables in this process.
 void SetEnvironment(const std::map<std::string, std::string>& variables);
 
-// Replaces this process by the program. Returns only where that fails, with the exit status that
-// a shell would give.
+// Replaces this process by the program. Returns only after a failure, with a shell's exit status
+// for the failure.
 int Execute(const UserProgram& program);
 
-// One line on stderr, prefixed by our name.
+// Prints a line on stderr, after "torporctl: ".
 void Say(const std::string& line);
 
-// The folder with the client libraries: ../lib/torpor/client from the running program.
+// Returns the folder of the client libraries: ../lib/torpor/client from the running program.
 std::string ClientLibraryDirectory();
 
 }  // namespace torpor::torporctl

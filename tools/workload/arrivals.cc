@@ -22,12 +22,12 @@ constexpr NamedProcess kProcesses[] = {{"constant", ArrivalProcess::kConstant},
                                        {"gamma", ArrivalProcess::kGamma},
                                        {"artifact", ArrivalProcess::kArtifact}};
 
-// Of the minute in which `at` lies; rates that never change make the whole load one minute.
+// Returns the minute of `at`. With constant rates the whole load is a single minute.
 Duration MinuteEnd(const MinuteRates& rates, Duration at, Duration length) {
   return rates.minutes() == 1 ? length : kMinute * (at / kMinute + 1);
 }
 
-// Every function for itself: gaps with a mean of 1, stretched by the rate.
+// Independent arrivals of every function: gaps with a mean of 1, stretched by the rate.
 class SeparateArrivals final : public ArrivalStream {
  public:
   SeparateArrivals(const ArrivalModel& model, MinuteRates rates, Duration length,
@@ -69,16 +69,16 @@ class SeparateArrivals final : public ArrivalStream {
     return random.Gamma(shape_) / shape_;
   }
 
-  // What is left of the gap in which the load begins. A long gap is the likelier to be that one:
-  // its density is that of a gap times its length, for Gamma the one with a shape greater by 1.
+  // Draws the rest of the gap around the load's beginning. A long gap is the likelier: the density
+  // is a gap's density times its length, for Gamma the density of a shape greater by 1.
   double FirstGap(Random& random) const {
     if (process_ == ArrivalProcess::kConstant) return random.Uniform();
     if (process_ == ArrivalProcess::kPoisson) return random.Exponential();
     return random.Uniform() * random.Gamma(shape_ + 1) / shape_;
   }
 
-  // Moves on to where `gap` requests more of the function have come on average. False if that is
-  // past the end.
+  // Moves on until `gap` more requests of the function have come on average. Returns false past the
+  // end.
   bool Advance(double gap, Arrival* arrival) const {
     Duration& at = arrival->at;
     while (at < length_) {
@@ -97,14 +97,14 @@ class SeparateArrivals final : public ArrivalStream {
   }
 
   const ArrivalProcess process_;
-  const double shape_;  // of kGamma's gaps
+  const double shape_;  // of the gaps, for kGamma
   const MinuteRates rates_;
   const Duration length_;
-  std::vector<Random> randoms_;  // a function's
-  std::vector<Arrival> due_;     // the next of each function that has one; a heap, earliest on top
+  std::vector<Random> randoms_;  // by function
+  std::vector<Arrival> due_;     // the next arrival of each function; a heap, earliest on top
 };
 
-// All functions together, in whole milliseconds.
+// Arrivals of all functions together, in whole milliseconds.
 class ArtifactArrivals final : public ArrivalStream {
  public:
   ArtifactArrivals(MinuteRates rates, Duration length, std::uint64_t seed)
@@ -117,18 +117,19 @@ class ArtifactArrivals final : public ArrivalStream {
 
   std::optional<Arrival> Next() override {
     if (!Advance()) return std::nullopt;
-    // Below the last sum, `requests_`, so that there is a function, and never one without requests.
+    // Below the last sum, `requests_`, so the search finds a function, and never one without
+    // requests.
     const double drawn = random_.Uniform() * requests_;
     const auto function = std::upper_bound(rate_up_to_.begin(), rate_up_to_.end(), drawn);
     return Arrival{at_, static_cast<std::size_t>(function - rate_up_to_.begin())};
   }
 
  private:
-  // Longer ones count as this long: 11 days.
+  // Bound of a gap: 11 days.
   static constexpr double kMaxMeanGapMs = 1e9;
 
-  // A gap that is not over with its minute goes on in the next that has requests, with its mean.
-  // False at the end of the load.
+  // Draws a gap. A gap beyond its minute goes on in the next minute with requests, with the new
+  // mean. Returns false at the end of the load.
   bool Advance() {
     if (!ReachRequests()) return false;
     auto gap_ms = static_cast<double>(random_.Poisson(mean_gap_ms_));
@@ -169,7 +170,7 @@ class ArtifactArrivals final : public ArrivalStream {
   const MinuteRates rates_;
   const Duration length_;
   Random random_;
-  Duration at_{};                   // of the last request, or the begin of the minute
+  Duration at_{};                   // time of the last request, or beginning of the minute
   std::vector<double> rate_up_to_;  // in this minute: sums over the functions up to each
   double requests_ = 0;             // in this minute
   double mean_gap_ms_ = 0;          // in this minute
@@ -193,7 +194,7 @@ std::string_view ArrivalProcessName(ArrivalProcess process) {
 std::unique_ptr<ArrivalStream> MakeArrivals(const ArrivalModel& model, MinuteRates rates,
                                             Duration length, std::uint64_t seed) {
   TORPOR_CHECK(model.variation >= kMinVariation && model.variation <= kMaxVariation);
-  // Beyond this a minute's end would not fit a Duration.
+  // Bound of minutes for a Duration.
   TORPOR_CHECK(length <= std::chrono::hours(24 * 365 * 200));
   if (model.process != ArrivalProcess::kArtifact) {
     return std::make_unique<SeparateArrivals>(model, std::move(rates), length, seed);

@@ -9,7 +9,7 @@ namespace torpor::workload {
 namespace {
 
 constexpr double kLn2 = 0.693147180559945309417;
-// ln 2 in two parts; the first has zeros at its end, so that small multiples of it are exact.
+// ln 2 in two parts. The first ends in zeros, so its small multiples are exact.
 constexpr double kLn2High = 6.93147180369123816490e-01;
 constexpr double kLn2Low = 1.90821492927058770002e-10;
 constexpr double kHalfLnTwoPi = 0.918938533204672741780;
@@ -21,7 +21,7 @@ std::uint64_t Scatter(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// k (>= 0): a product for small ones, else Stirling's series, good to 1e-10 from 10 on.
+// k (>= 0): a product for small k, else Stirling's series, good to 1e-10 from 10 on.
 double LogFactorial(double k) {
   if (k < 10) {
     double product = 1;
@@ -52,7 +52,7 @@ double PortableLog(double x) {
 }
 
 double PortableExp(double x) {
-  if (x < -745) return 0;  // less than the least double
+  if (x < -745) return 0;  // below the smallest double
   const double power = std::floor(x / kLn2 + 0.5);
   const double rest = (x - power * kLn2High) - power * kLn2Low;
   double series = 1;
@@ -96,7 +96,7 @@ std::uint64_t Random::Below(std::uint64_t bound) {
 double Random::Exponential() { return -PortableLog(PositiveUniform()); }
 
 double Random::Normal() {
-  // Marsaglia's polar method; its second number is not kept, so that a stream has no other state.
+  // Marsaglia's polar method. Discards the second number, so a stream has no other state.
   while (true) {
     const double x = 2 * Uniform() - 1;
     const double y = 2 * Uniform() - 1;
@@ -127,7 +127,7 @@ double Random::GammaOfLargeShape(double shape) {
 std::int64_t Random::Poisson(double mean) {
   TORPOR_CHECK(mean >= 0 && mean <= 1e9);
   if (mean >= 10) return PoissonOfLargeMean(mean);
-  // How many events with exponential gaps fall into a time of `mean`.
+  // Count events with exponential gaps within a time of `mean`.
   std::int64_t events = -1;
   double at = 0;
   do {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kShownCharacters = 40;
 
-// What stands between two commas, and the column in which it begins.
+// The text between two commas, and its first column.
 struct Cell {
   std::string_view text;
   std::size_t column = 1;
@@ -56,7 +56,7 @@ class Parser {
   }
 
  private:
-  // False at the end. A last line need not end; a line may end as in Windows.
+  // Reads the next line. Returns false at the end. The last line may lack an end; CRLF is accepted.
   bool NextLine() {
     if (rest_.empty()) return false;
     ++number_;
@@ -95,9 +95,9 @@ class Parser {
     double rate = 0;
     const char* const end = cell.text.data() + cell.text.size();
     const auto [stop, error] = std::from_chars(cell.text.data(), end, rate);
-    // Written so that a NaN is refused.
+    // The negation refuses a NaN.
     if (error == std::errc() && stop == end && rate >= 0 && rate <= kMaxRequestsPerMinute) {
-      return rate == 0 ? 0 : rate;  // a -0 would be written as it was read
+      return rate == 0 ? 0 : rate;  // a -0 would be written as -0
     }
     return Invalid(number_, cell.column,
                    absl::StrCat(MinuteName(minute), " is ", Quoted(cell.text),
@@ -106,7 +106,7 @@ class Parser {
 
   std::string_view rest_;
   std::string_view line_;
-  std::size_t number_ = 0;  // of `line_`, from 1
+  std::size_t number_ = 0;  // number of `line_`, from 1
   std::size_t minutes_ = 0;
   std::vector<double> rates_;
 };

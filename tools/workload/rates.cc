@@ -19,12 +19,12 @@ constexpr std::array kTraceMinutes = {
 constexpr double kLeastMean = 4.9;
 constexpr double kTraceMean = 9.79;
 constexpr double kGreatestMean = 14.4;
-// Of a cell, given the means of its function and its minute.
+// Returns a cell's mean, given the means of its function and its minute.
 constexpr double kVarianceOverMean = 1.8;
 
-// Uniform on either side of the trace's mean. Shares of 0.485 and 0.515 would give that mean, but
-// DrawTraceRow refuses more requests at the upper end than at the lower; measured, this makes up
-// for it.
+// Draws a function's mean, uniform on either side of the trace's mean. Shares of 0.485 and 0.515
+// would give the trace's mean, but DrawTraceRow refuses more requests at the upper end than at the
+// lower. The shares below, found by measurement, compensate.
 double DrawFunctionMean(Random& random) {
   constexpr double kShareBelow = 0.476;
   const bool below = random.Uniform() < kShareBelow;
@@ -32,7 +32,7 @@ double DrawFunctionMean(Random& random) {
   return from + random.Uniform() * ((below ? kTraceMean : kGreatestMean) - from);
 }
 
-// Negative binomial: a Poisson distribution whose mean is Gamma-distributed.
+// Draws from a negative binomial: a Poisson distribution with a Gamma-distributed mean.
 double DrawRequests(double mean, Random& random) {
   constexpr double kScale = kVarianceOverMean - 1;
   return static_cast<double>(random.Poisson(kScale * random.Gamma(mean / kScale)));
