@@ -17,6 +17,8 @@ BlockCache::BlockCache(Bytes capacity, std::vector<Kind> kinds)
   });
 }
 
+// A hit costs nothing. A miss allocates every block anew, after freeing images of the largest kinds
+// until the bytes fit; every block freed or allocated is a driver call.
 std::uint32_t BlockCache::Take(std::size_t kind) {
   if (cached_[kind] > 0) {
     --cached_[kind];

@@ -9,6 +9,8 @@
 
 #include "scheduler/event_fields.h"
 
+// Every field enters the hash as a word; lists add their sizes, and optional fields whether there
+// is a value.
 namespace torpor::sim {
 namespace {
 

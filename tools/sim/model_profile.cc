@@ -42,6 +42,7 @@ void ReadNative(const YAML::Node& node, ModelProfile* model, DocumentReader& rea
   model->cold_start = Milliseconds(reader.Number(node, "cold_start_s", kSeconds) * 1e3);
 }
 
+// Reads a model's entry. Errors go to the reader; the result counts only without them.
 ModelProfile ReadModel(const YAML::Node& node, DocumentReader& reader) {
   ModelProfile model;
   if (!reader.CheckKeys(node,
@@ -77,6 +78,7 @@ void CheckTimes(const ModelProfile& model, const Profiles& profiles, const YAML:
   }
 }
 
+// Reads the list of models, after the links, against which their times are checked.
 void ReadModels(const YAML::Node& root, Profiles* profiles, DocumentReader& reader) {
   if (!root["models"]) return reader.Fail(root, "needs a list 'models'");
   if (!reader.CheckList(root["models"], "models")) return;
@@ -91,6 +93,7 @@ void ReadModels(const YAML::Node& root, Profiles* profiles, DocumentReader& read
   }
 }
 
+// Reads a whole file. Errors go to the reader; the result counts only without them.
 Profiles ReadDocument(const YAML::Node& root, DocumentReader& reader) {
   Profiles profiles;
   if (!reader.CheckKeys(root, {"version", "reference", "reserved_gb", "percentile", "turnover_ms",

@@ -17,15 +17,18 @@ extern const char kUnlinkedTwoGpus[];
 
 namespace {
 
+// Bytes a second of a link without a rate in the topology: never the bottleneck.
 constexpr double kUnpaced = 1e12;
 
 double Rate(double gbps) { return gbps > 0 ? gbps * 1e9 : kUnpaced; }
 
+// A topology built into the program: a file of deploy/topologies.
 struct Preset {
   std::string_view name;
   const char* text;
 };
 
+// Returns null for an unknown name.
 const char* PresetNamed(std::string_view name) {
   static constexpr Preset kPresets[] = {{"paper-4gpu", kPaperFourGpus},
                                         {"paper-1gpu", kPaperOneGpu},
@@ -47,6 +50,8 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
                    "nvswitch-8gpu, unlinked-2gpu"));
 }
 
+// Fills in the bandwidths between GPUs, and sorts each GPU's sources by bandwidth; equal ones stay
+// in the order of their indices.
 void AddNvlinks(const emulator::Topology& topology, NodeModel* node) {
   const std::size_t count = node->gpus.size();
   for (std::size_t i = 0; i < count; ++i) {

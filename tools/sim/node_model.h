@@ -15,10 +15,10 @@ namespace torpor::sim {
 // A node's GPUs and links. Every GPU is behind a switch, alone if the topology names no switch.
 struct NodeModel {
   struct Gpu {
-    Bytes capacity = 0;  // for functions
-    double pcie_bytes_per_s = 0;
+    Bytes capacity = 0;           // for functions
+    double pcie_bytes_per_s = 0;  // of the GPU's own link
     std::size_t pcie_switch = 0;
-    std::size_t place_behind_switch = 0;
+    std::size_t place_behind_switch = 0;     // index in Switch::gpu_links
     std::vector<GpuIndex> sources;           // linked by NVLink, the fastest first
     std::vector<double> nvlink_bytes_per_s;  // from each GPU of the node; 0: no link
   };
@@ -30,12 +30,13 @@ struct NodeModel {
   std::vector<Switch> switches;
 };
 
-// `reserved` of each GPU's memory is not for functions. An unpaced link counts as one of 1 TB/s.
-// Fails where no memory is left.
+// Makes a node from a topology. `reserved` bytes of each GPU's memory are not for functions. A link
+// without a rate counts as 1 TB/s.
+// Returns InvalidArgument if a GPU has no memory left.
 absl::StatusOr<NodeModel> MakeNodeModel(const emulator::Topology& topology, Bytes reserved);
 
-// A topology file as of the emulator (docs/emulator.md), or the name of one that is shipped:
-// paper-4gpu, paper-1gpu, nvswitch-8gpu, unlinked-2gpu.
+// Reads a topology file (docs/emulator.md) or a built-in one: paper-4gpu, paper-1gpu,
+// nvswitch-8gpu, unlinked-2gpu. Returns NotFound or InvalidArgument with the file's name.
 absl::StatusOr<NodeModel> ReadNodeModel(const std::string& file_or_name, Bytes reserved);
 
 }  // namespace torpor::sim

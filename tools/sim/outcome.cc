@@ -40,6 +40,7 @@ PathCounts Outcome::Paths() const {
   return sum;
 }
 
+// Selects in linear time: outcomes have millions of latencies.
 std::uint32_t Percentile(std::vector<std::uint32_t>& values, double percentile) {
   if (values.empty()) return 0;
   const auto at =

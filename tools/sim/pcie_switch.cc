@@ -37,6 +37,7 @@ std::optional<PcieSwitch::End> PcieSwitch::NextEnd() const {
   return next;
 }
 
+// Counts what has come since the last change of shares.
 void PcieSwitch::AdvanceTo(TimePoint now) {
   const double seconds = ToSeconds(now - now_);
   for (Transfer& transfer : transfers_) {

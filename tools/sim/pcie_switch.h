@@ -40,7 +40,9 @@ class PcieSwitch {
     double bytes_per_s = 0;
   };
 
+  // Moves every transfer on to `now` at the present shares.
   void AdvanceTo(TimePoint now);
+  // Computes the shares anew. To be called after every change of the transfers.
   void Share();
 
   const std::vector<double> gpu_links_;

@@ -17,7 +17,7 @@ constexpr unsigned kGpuBits = 8;
 GpuIndex IndexOf(std::size_t gpu) { return GpuIndex{static_cast<std::int32_t>(gpu)}; }
 std::size_t PlaceOf(GpuIndex gpu) { return static_cast<std::size_t>(gpu.value); }
 
-// Zero is "none".
+// Ids count from 1: 0 is the invalid id.
 InstanceId InstanceOf(std::size_t function) { return InstanceId{function + 1}; }
 std::size_t FunctionOf(InstanceId instance) { return static_cast<std::size_t>(instance.value - 1); }
 
@@ -48,6 +48,7 @@ void SimulatedNode::AddModels() {
   }
 }
 
+// All GPUs are up from the start and never fail.
 void SimulatedNode::AddGpus(TimePoint now) {
   const std::vector<NodeModel::Gpu>& gpus = setting_.model->gpus;
   gpus_.resize(gpus.size());
@@ -66,6 +67,7 @@ void SimulatedNode::AddGpus(TimePoint now) {
   }
 }
 
+// The image has the full size before the first request.
 void SimulatedNode::AddFunction(std::size_t function, TimePoint now) {
   const FunctionSpec& spec = (*setting_.functions)[function];
   const FunctionId id{function + 1};
@@ -130,6 +132,8 @@ Duration SimulatedNode::BusyTime(std::size_t gpu, TimePoint now) const {
   return gpus_[gpu].busy + (execution.request ? now - execution.granted : Duration::zero());
 }
 
+// Not reentrant: an event that an action leads to waits in `untold_` until the actions before are
+// done.
 void SimulatedNode::Tell(Event event, TimePoint now) {
   untold_.push_back(std::move(event));
   if (is_telling_) return;
@@ -197,6 +201,8 @@ void SimulatedNode::SetSwitchTimer(std::size_t place, TimePoint now) {
   }
 }
 
+// The timer is of the transfer that ends first; transfers that end together have timers of their
+// own.
 void SimulatedNode::EndTransfer(std::size_t place, TimePoint now) {
   PcieSwitch& links = switches_[place].links;
   const PcieSwitch::TransferId key = links.NextEnd()->transfer;

@@ -98,6 +98,7 @@ class Simulation final : public SimulatedNode::Observer {
     TimePoint arrival;
   };
 
+  // Whether the function is on one of these nodes.
   bool IsHere(std::size_t function) const {
     if (scenario_.routing != Routing::kByFunction) return true;
     const std::size_t node = NodeOf(function, scenario_);
@@ -112,6 +113,7 @@ class Simulation final : public SimulatedNode::Observer {
     for (const auto& node : nodes_) node->AddFunction(function, now_);
   }
 
+  // Index in `nodes_` of the node for a request of the function.
   std::size_t Route(std::size_t function) const {
     if (scenario_.routing == Routing::kByFunction) {
       return NodeOf(function, scenario_) - first_node_;
@@ -122,7 +124,7 @@ class Simulation final : public SimulatedNode::Observer {
     return static_cast<std::size_t>(least - nodes_.begin());
   }
 
-  // Takes as long on every node.
+  // A request of each function, one after the other, at the same times on every node.
   void WarmUp() {
     for (std::size_t i = 0; i < functions_.size(); ++i) {
       if (IsHere(i)) Arrive(i, false);
@@ -131,6 +133,7 @@ class Simulation final : public SimulatedNode::Observer {
     AdvanceTo(now_ + kWarmUpRest);
   }
 
+  // The measured load: arrivals at their times, from `begin_` for the scenario's length.
   void Load(workload::ArrivalStream& arrivals) {
     while (const auto arrival = arrivals.Next()) {
       AdvanceTo(begin_ + arrival->at);
@@ -139,11 +142,13 @@ class Simulation final : public SimulatedNode::Observer {
     AdvanceTo(begin_ + scenario_.length);
   }
 
+  // Serves waiting requests for at most kDrain. Busy time is counted before.
   void Drain() {
     const TimePoint end = now_ + kDrain;
     while (!requests_.empty() && timers_.next() && *timers_.next() <= end) ExpireNext();
   }
 
+  // `counts`: whether the request is of the measured load.
   void Arrive(std::size_t function, bool counts) {
     const RequestId id{next_request_++};
     const std::size_t node = Route(function);
@@ -199,6 +204,7 @@ class Simulation final : public SimulatedNode::Observer {
     }
   }
 
+  // Adds the node's events and hash to the outcome; the order of nodes matters to the hash.
   void AddCounts(const SimulatedNode& node) {
     outcome_.scheduler_events += node.scheduler_events();
     DecisionHash hash;
@@ -213,15 +219,14 @@ class Simulation final : public SimulatedNode::Observer {
   Outcome& outcome_;
   Timers timers_;
   std::vector<std::unique_ptr<SimulatedNode>> nodes_;
-  absl::flat_hash_map<std::uint64_t, Request> requests_;  // that are not over
+  absl::flat_hash_map<std::uint64_t, Request> requests_;  // not over; by request id
   std::uint64_t next_request_ = 1;
   TimePoint now_{};
   TimePoint begin_{};
 };
 
-// Nodes that have nothing in common are simulated one after the other: what one needs fits a
-// processor's cache, and that of several does not (measured for six of 200 functions: 1.7 times as
-// long).
+// Simulates nodes without common functions one after the other: one node fits a processor's cache,
+// and several do not (measured for six nodes of 200 functions: together 1.7 times as long).
 void SimulateOneByOne(const Scenario& scenario, const std::vector<FunctionSpec>& functions,
                       workload::ArrivalStream& arrivals, Outcome* outcome) {
   std::vector<ListedArrivals> of_node(scenario.nodes);

@@ -24,15 +24,15 @@ enum class Routing {
 // Input of a simulation. Pointers must outlive the simulation.
 struct Scenario {
   const Profiles* profiles = nullptr;
-  const NodeModel* node = nullptr;
+  const NodeModel* node = nullptr;  // every node is alike
   std::size_t nodes = 1;
   Routing routing = Routing::kByFunction;
   System system;
   std::vector<FunctionSpec> functions;
   workload::ArrivalModel arrivals;
   workload::MinuteRates rates = workload::ConstantRates({});  // by function
-  Duration length{};
-  std::uint64_t seed = 1;
+  Duration length{};           // of the load; the rates repeat if shorter
+  std::uint64_t seed = 1;      // of arrivals and of policies that draw at random
   bool keeps_replicas = true;  // a peer swap leaves the source's copy in place
 };
 

@@ -13,6 +13,7 @@ namespace {
 
 using scheduler::Setup;
 
+// Gives a torpor-plus setup one part of the paper's.
 void ReplaceByPapers(Part part, Setup paper, Setup* setup) {
   switch (part) {
     case Part::kQueue:
@@ -36,12 +37,14 @@ void ReplaceByPapers(Part part, Setup paper, Setup* setup) {
   }
 }
 
+// The scheduler's setup of a name that must be known.
 Setup SetupNamed(const std::string& name, std::uint64_t seed) {
   auto setup = scheduler::MakeSetup(name, seed);
   TORPOR_CHECK(setup.has_value());
   return *std::move(setup);
 }
 
+// torpor-plus with `part` as torpor has it.
 System PlusWithout(const std::string& name, Part part) {
   return {
       .name = absl::StrCat("torpor-plus without ", name), .setup = "torpor-plus", .without = part};

@@ -13,14 +13,15 @@ using std::chrono::minutes;
 
 // GPU time, memory over time, bytes from the host; each as a share of what there is of it.
 constexpr std::size_t kResources = 3;
+// Units: GPU seconds; bytes in GPU memory times seconds; bytes over the links to the host.
 enum { kGpuTime, kMemory, kHostLinks };
 using Amounts = std::array<double, kResources>;
 
-// Stretches of the load, in minutes: of each length the one that asks for most.
+// Lengths of stretches of the load in minutes. Of each length the busiest stretch counts.
 constexpr int kStretches[] = {1, 2, 3, 5, 10};
 constexpr int kSteps = 400;
 
-// One request may run on its image as it lies there since the request before, or fetch it.
+// A request runs on the image kept since the request before, or fetches the image.
 struct Choice {
   Amounts resident{};
   Amounts fetched{};
@@ -28,12 +29,13 @@ struct Choice {
 
 // A function's demand within a stretch.
 struct Need {
-  std::size_t requests = 0;  // of them that must be in time if the function is to comply
+  std::size_t requests = 0;  // least number in time for compliance
   std::vector<Choice> choices;
 };
 
-using Times = std::vector<std::vector<TimePoint>>;  // of each function's requests
+using Times = std::vector<std::vector<TimePoint>>;  // arrivals by function
 
+// Draws the requests that a simulation of the scenario would have.
 Times ArrivalsOf(const Scenario& scenario) {
   Times times(scenario.functions.size());
   const auto arrivals =
@@ -44,6 +46,7 @@ Times ArrivalsOf(const Scenario& scenario) {
   return times;
 }
 
+// The linear program of one stretch, from `begin` to `end`.
 class Bound {
  public:
   Bound(const Scenario& scenario, const Times& times, TimePoint begin, TimePoint end)
@@ -57,9 +60,9 @@ class Bound {
     for (std::size_t i = 0; i < times.size(); ++i) AddNeed(i, times[i], end);
   }
 
-  // Any prices of the resources give a bound (weak duality): a function complies for what it is
-  // worth only if its requests cost less, and all that there is of the resources costs its price.
-  // The prices follow what is asked for.
+  // The bound. By weak duality any prices of the resources give one: a function is worth 1,
+  // complies only if the requests cost less, and the whole capacity costs the sum of the prices.
+  // The prices follow the demand, and the least bound of kSteps steps counts.
   double Value() {
     Amounts prices{};
     double best = static_cast<double>(needs_.size());

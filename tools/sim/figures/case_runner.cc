@@ -10,6 +10,7 @@
 namespace torpor::sim {
 namespace {
 
+// The element `key` of every measure.
 std::vector<Json> ElementsAt(const std::vector<Json>& measures, const auto& key) {
   std::vector<Json> elements;
   elements.reserve(measures.size());
@@ -17,7 +18,8 @@ std::vector<Json> ElementsAt(const std::vector<Json>& measures, const auto& key)
   return elements;
 }
 
-// Whoever has no work left takes the next.
+// Threads that take case after case and seed after seed from one counter. Measures keep the place
+// of case and seed, so results do not depend on the number of threads.
 class Workers {
  public:
   Workers(const std::vector<Case>& cases, const CaseRun& run)

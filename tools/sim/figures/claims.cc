@@ -21,6 +21,7 @@ std::optional<double> Claims::Of(const std::string& system, const Json& labels,
   return row == nullptr ? std::nullopt : MeasureIn(*row, key);
 }
 
+// The arrival process is part of the claim's text: each claim is checked for both.
 void Claims::Add(const std::string& claim, bool holds, const std::string& ours) {
   const std::string arrivals(workload::ArrivalProcessName(arrivals_));
   findings_.push_back({absl::StrCat(claim, ", ", arrivals, " arrivals"), holds, ours});

@@ -11,6 +11,7 @@
 namespace torpor::sim {
 namespace {
 
+// The upper bound as a row, without a simulation.
 Json MeasureBound(const Scenario& scenario) {
   const double compliant = CompliantBound(scenario);
   return {{"compliant", compliant},
@@ -29,6 +30,7 @@ void AddAtLeast(double least, std::size_t functions, Claims& claims) {
       [&](double ratio) { return ratio >= least; }, 3);
 }
 
+// Claims that one system's ratio is above another's.
 void AddAbove(const std::string& above, const std::string& below, std::size_t functions,
               Claims& claims) {
   const Json labels = {{"functions", functions}};

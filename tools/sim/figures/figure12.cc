@@ -33,6 +33,7 @@ Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed)
       TraceScenario(testbed, labels, MixedFunctions(*testbed.options.profiles), kLength, seed));
 }
 
+// The paper shows both tails under both evictions; the deadlines are the profiles'.
 void AddClaims(Claims& claims) {
   const auto tail = [&](const char* system, const char* model) {
     return claims.Of(system, Json::object(), absl::StrCat("models/", model, "/p98_ms"));

@@ -23,6 +23,7 @@ constexpr double kFactors[] = {1, 4};
 constexpr Duration kDeadline = std::chrono::milliseconds(150);
 constexpr Duration kLateDeadline = std::chrono::milliseconds(250);
 
+// All models in turn, with the cluster's deadlines in place of the profiles'.
 std::vector<FunctionSpec> ClusterFunctions(const Testbed& testbed, const Json& labels) {
   std::vector<FunctionSpec> functions = FunctionsOfAllModels(testbed, labels);
   for (FunctionSpec& function : functions) {
@@ -32,6 +33,7 @@ std::vector<FunctionSpec> ClusterFunctions(const Testbed& testbed, const Json& l
   return functions;
 }
 
+// Letter values as in the paper's plot.
 // Latencies over deadlines at 1/128, 1/64, ... 1/2, ... 63/64, 127/128.
 Json LetterValues(const Outcome& outcome, const std::vector<FunctionSpec>& functions) {
   std::vector<std::uint32_t> normalised;  // in millionths
@@ -72,6 +74,7 @@ Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed)
 // The keys of Json pointers have ~1 for a slash.
 constexpr const char* kTail = "over_deadline/127~1128";
 
+// The paper's claims, at a load of `factor` times the rates.
 void AddClaimsAt(double factor, Claims& claims) {
   const std::string where = absl::StrCat(" at ", factor, " times the rates");
   const auto measure = [&](const char* system, const char* key) {

@@ -20,6 +20,7 @@ constexpr int kDeadlinesMs[] = {60, 70, 80};
 constexpr double kFactors[] = {1.0, 1.2, 1.3, 1.4, 1.45, 1.5, 1.6};
 constexpr double kNamedFactor = 1.45;
 
+// The deadline replaces the profile's for all functions of a row.
 Axis DeadlineAxis() {
   Axis axis;
   for (const int ms : kDeadlinesMs) axis.push_back(Json::object({{"deadline_ms", ms}}));  // NOLINT

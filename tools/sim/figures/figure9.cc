@@ -10,6 +10,7 @@
 namespace torpor::sim {
 namespace {
 
+// The paper's setting: enough requests to load the four GPUs by half.
 constexpr std::size_t kMinutes = 5;
 constexpr double kRpm = 200;
 constexpr double kShape = 4;  // of each minute's rate of each function

@@ -71,6 +71,7 @@ plot::LinePlot Lines(const Figure& figure, const std::vector<Json>& rows) {
   return plot;
 }
 
+// A group of bars for each row, named by the labels that tell rows apart.
 plot::BarPlot Bars(const Figure& figure, const std::vector<Json>& rows) {
   plot::BarPlot plot{figure.title, figure.plot->y_label, figure.plot->log_y, {}, {}};
   for (const FigurePlot::Bar& bar : figure.plot->bars) plot.groups.push_back(bar.name);  // NOLINT
@@ -85,6 +86,7 @@ plot::BarPlot Bars(const Figure& figure, const std::vector<Json>& rows) {
   return plot;
 }
 
+// Runs the embedded plot script. Returns Unavailable if python3 or gnuplot is missing or fails.
 absl::Status Draw(const std::string& data_file) {
   const std::string quoted =
       absl::StrCat("'", absl::StrReplaceAll(data_file, {{"'", "'\\''"}}), "'");

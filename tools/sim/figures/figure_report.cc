@@ -12,6 +12,7 @@
 namespace torpor::sim {
 namespace {
 
+// A measure as text; a list as numbers with blanks between. Empty if the row lacks the measure.
 std::string Cell(const Json& row, const Column& column) {
   const Json::json_pointer pointer(absl::StrCat("/", column.key));
   if (!row.contains(pointer)) return "";
@@ -39,6 +40,7 @@ std::vector<Label> LabelsOf(const Figure& figure) {
   return labels;
 }
 
+// The first of the paper's numbers whose labels the row has; empty without one.
 std::string PaperNumberFor(const Figure& figure, const Json& row) {
   for (const PaperNumber& paper : figure.paper) {
     if (HasLabels(row, paper.labels)) return paper.text;
@@ -77,6 +79,7 @@ std::vector<Finding> FindingsIn(const Figure& figure, const std::vector<Json>& r
 
 }  // namespace
 
+// The title, the table, and a line for each claim.
 std::string FigureText(const Figure& figure, const std::vector<Json>& rows) {
   std::string text = absl::StrCat(figure.name, ": ", figure.title, "\n", figure.setting, "\n\n",
                                   Table(figure, rows));
@@ -105,6 +108,8 @@ std::string FigureJson(const Figure& figure, const std::vector<Json>& rows) {
   return json.dump() + "\n";
 }
 
+// Columns are all measures of any row, in order of appearance; a row without a measure has an empty
+// cell.
 std::string FigureCsv(const std::vector<Json>& rows) {
   std::vector<std::string> columns;
   for (const Json& row : rows) {

@@ -25,6 +25,7 @@ absl::StatusOr<std::vector<std::size_t>> ModelsOf(const Profiles& profiles,
   return models;
 }
 
+// Simulates one seed with the labels' system, functions, rate factor and arrivals.
 Json MeasureSeed(const FreeRunOptions& run, const std::vector<std::size_t>& models,
                  const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Scenario scenario = TraceScenario(

@@ -19,6 +19,7 @@ Axis AxisOf(const std::string& key, const std::vector<Value>& asked,
   return axis;
 }
 
+// Every point with every value of the axis, the axis changing fastest.
 std::vector<Json> Combine(const std::vector<Json>& points, const Axis& axis) {
   std::vector<Json> combined;
   combined.reserve(points.size() * axis.size());

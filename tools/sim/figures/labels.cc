@@ -7,6 +7,7 @@
 
 namespace torpor::sim {
 
+// The order of columns in every table and file.
 const std::vector<Label>& AllLabels() {
   static const auto* const labels =
       new std::vector<Label>{{.key = "system", .is_text = true},

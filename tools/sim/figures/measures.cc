@@ -40,6 +40,7 @@ struct Sum {
   }
 };
 
+// part / all; 0 of nothing.
 double Share(std::uint64_t part, std::uint64_t all) {
   return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
 }
@@ -54,6 +55,7 @@ void PutLatencies(std::vector<std::uint32_t>& latencies_us, Json* json) {
   (*json)["p98_ms"] = Milliseconds(latencies_us, 0.98);
 }
 
+// Shares of served requests by source of the image, and gigabytes moved.
 void PutPaths(const PathCounts& paths, Json* json) {
   const auto served = paths.requests[0] + paths.requests[1] + paths.requests[2];
   (*json)["resident_share"] = Share(paths.requests[0], served);

@@ -28,6 +28,7 @@ Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed)
 
 }  // namespace
 
+// The variants are systems of their own, "torpor-plus without PART".
 Figure MakeParts(const FigureOptions& options) {
   Figure figure;
   figure.name = "figure parts";

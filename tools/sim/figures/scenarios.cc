@@ -15,6 +15,7 @@ std::size_t CountOf(const Json& labels) { return labels.at("functions").get<std:
 
 }  // namespace
 
+// The labels were made from known systems and processes, so both are found.
 Scenario ScenarioOf(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Scenario scenario;
   scenario.profiles = testbed.options.profiles;

@@ -90,6 +90,8 @@ double Run(std::vector<Loop>& loops, PcieSwitch& links) {
   return loops.front().mean_ms();
 }
 
+// Measures the model of label "model" while the model of label "beside", if any, runs on the second
+// GPU.
 Json MeasureAny(const Testbed& testbed, const Json& labels, std::uint64_t) {
   const Profiles& profiles = *testbed.options.profiles;
   const NodeModel::Switch& entry = testbed.node.switches[testbed.node.gpus.front().pcie_switch];
