@@ -10,24 +10,23 @@
 
 namespace torpor::executor {
 
-// Bytes of an image that lie side by side on the GPU, too.
+// Bytes of an image that are contiguous on the GPU, too.
 struct BackedPart {
   memory::Extent extent;
   CUdeviceptr address = 0;
 };
 
-// Where the blocks of an image lay on the GPU at one time, to translate pointers by. It does not
-// change: any thread may read it.
+// The places of an image's blocks on the GPU at one time, for translating pointers. Immutable, so
+// any thread may read a table.
 class AddressTable {
  public:
-  // `blocks` are ascending and apart. Of two tables of one image those with the same version are
-  // the same.
+  // `blocks` are ascending and disjoint. Tables of one image with the same version are equal.
   AddressTable(std::uint64_t version, const std::vector<BackedPart>& blocks);
 
   std::uint64_t version() const { return version_; }
 
-  // Where the GPU finds what the client's pointer to `offset` points to; 0 where there is no
-  // allocation. A pointer may point behind the last byte of an allocation, and a little further.
+  // Returns the GPU's address for the client's pointer to `offset`; 0 outside of allocations. A
+  // pointer may point behind the last byte of an allocation, and a little further.
   CUdeviceptr Translate(Bytes offset) const;
 
  private:

@@ -23,63 +23,63 @@ namespace torpor::executor {
 // `address_mode: translate`: one range of the GPU's addresses, the arena, with all of the pool's
 // memory behind it, in which blocks of images lie anywhere. The driver maps it once, at start.
 //
-// A block for which the arena has no place in one piece, though there is enough memory, is pieced
-// together: chunks that are free here and there are mapped once more, side by side, behind the
-// arena. That costs what mapping does (docs/memory.md), but nobody is refused for it.
+// If the arena has enough free memory for a block but no single piece, the block is pieced
+// together: scattered free chunks are mapped once more, side by side, behind the arena. That costs
+// a mapping (docs/memory.md), but no request is refused for fragmentation.
 //
 // Thread-safe.
 class ArenaMemory final : public ImageMemory {
  public:
-  // A block's place; its bytes lie side by side from `address` on.
+  // A block's place: contiguous bytes from `address` on.
   struct Place {
     CUdeviceptr address = 0;
     Bytes bytes = 0;
-    std::vector<Bytes> pieces;  // begins of arena blocks; more than one: pieced together
+    std::vector<Bytes> pieces;  // begins of arena blocks; several if pieced together
   };
 
-  // Takes all of `pool`, whose chunks are a power of two. Both outlive it. Partitions have slots of
-  // these sizes besides buddies; of none that are named: of those of memory::PartitionSizes that
-  // fit. InvalidArgument if one that is named does not.
+  // Takes all of `pool`, whose chunk size is a power of two. `device` and `pool` must outlive this.
+  // Partitions have slots of `slot_sizes` besides buddies; by default the sizes of
+  // memory::PartitionSizes that fit. InvalidArgument if a given size does not fit.
   static absl::StatusOr<std::unique_ptr<ArenaMemory>> Create(
       const Device& device, PhysicalPool& pool,
       const std::optional<std::vector<Bytes>>& slot_sizes = std::nullopt);
-  // All backings are gone.
+  // All backings must be gone.
   ~ArenaMemory() override;
   ArenaMemory(const ArenaMemory&) = delete;
   ArenaMemory& operator=(const ArenaMemory&) = delete;
 
-  // Maps the arena on a thread of its own from now on; else a place is mapped when it is taken.
+  // Maps the arena on a separate thread from now on; without this, Take maps each place.
   void StartMapping();
 
   absl::StatusOr<std::unique_ptr<ImageBacking>> Open(SessionId session, std::uint64_t base,
                                                      Bytes bytes) override;
-  // All but what slots may leave over at their partitions' ends.
+  // Returns all memory except for the possible remainders behind the last slots of partitions.
   Bytes capacity() const override { return capacity_; }
   Bytes free_bytes() const override;
   Bytes fragmented_bytes() const override;
   Bytes chunk_bytes() const { return pool_.chunk_bytes(); }
   memory::ArenaUse use() const;
 
-  // A place for `bytes`, whole chunks, with anybody's bytes in it. ResourceExhausted if there is
-  // none; waits only for memory that is not mapped yet.
+  // Takes a place for `bytes`, whole chunks, with bytes of former users. ResourceExhausted if there
+  // is no such place; waits only for memory that is not mapped yet.
   absl::StatusOr<Place> Take(SessionId session, Bytes bytes);
-  // Nothing uses it any more.
+  // Gives a place back; no work uses the place.
   absl::Status Give(const Place& place);
 
-  // What is pieced together stays where it is.
+  // Plans moves; blocks in pieces stay in place.
   std::vector<memory::Move> PlanMoves(const std::set<SessionId>& sessions,
                                       Bytes max_bytes) override;
-  // Holds the place to which `move` leads, and copies the bytes there; waits for that. Nothing if
-  // what the plan was made of has changed, or there is no memory behind that place yet.
+  // Holds the target of `move`, copies the bytes there and waits for the copy. Returns nullopt if
+  // the plan is out of date, or if the target is not mapped yet.
   absl::StatusOr<std::optional<Place>> BeginMove(const memory::Move& move, CUstream stream);
-  // The block is at its new place: the old one is anybody's.
+  // Ends a move: the block is at the new place, and the old place is free.
   void CommitMove(const memory::Move& move);
 
-  // A descriptor of the chunk at `address`, which is in a place that was taken; NotFound where that
-  // is pieced together.
+  // Returns a descriptor of the chunk at `address`, in a taken place; NotFound if the place is
+  // pieced together.
   absl::StatusOr<UniqueFd> Export(CUdeviceptr address) const;
 
-  // Of the arena and of what is behind it.
+  // Returns the range of the arena and of the addresses behind the arena.
   AddressRange addresses() const { return {base_, 2 * arena_bytes_}; }
 
  private:
@@ -102,7 +102,7 @@ class ArenaMemory final : public ImageMemory {
   const Device& device_;
   PhysicalPool& pool_;
   const Bytes chunk_bytes_;
-  CUdeviceptr base_ = 0;  // of the arena and, behind it, as much for what is pieced together
+  CUdeviceptr base_ = 0;  // of the arena and, behind that, as much for blocks in pieces
   Bytes arena_bytes_ = 0;
   Bytes capacity_ = 0;
 
@@ -111,7 +111,7 @@ class ArenaMemory final : public ImageMemory {
   memory::FreeBlocks behind_ ABSL_GUARDED_BY(mutex_);  // free addresses behind the arena
   // Of the chunks that are mapped, from the arena's begin.
   std::vector<CUmemGenericAllocationHandle> chunks_ ABSL_GUARDED_BY(mutex_);
-  std::set<Bytes> pieces_ ABSL_GUARDED_BY(mutex_);  // blocks of what is pieced together
+  std::set<Bytes> pieces_ ABSL_GUARDED_BY(mutex_);  // arena blocks of places in pieces
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread mapper_;
 };

@@ -30,13 +30,13 @@
 
 namespace torpor::executor {
 
-// A session's memory files of its image, mapped.
+// A session's memory files behind the image, mapped.
 struct ImageFiles {
   SharedMapping image;
   SharedMapping block_states;
 };
 
-// What a swap-in has copied.
+// Bytes that a swap-in has copied.
 struct ArrivedBytes {
   memory::MovedBytes from_host;
   memory::MovedBytes from_peer;
@@ -47,122 +47,122 @@ struct ArrivedBytes {
 // How much of the GPU's memory an image takes.
 struct ImageUse {
   Bytes used = 0;  // its allocations
-  Bytes held = 0;  // the physical memory that is kept for them
+  Bytes held = 0;  // the physical memory behind the allocations
 };
 
 // A session's device memory on this GPU: its range of addresses, the memory behind them, and the
 // host image to copy from and back to. Extents are bytes from the range's begin; addresses are the
 // client's.
 //
-// Swapping, growing and shrinking come from one thread at a time and block, but for a swap-in's
-// copies, which go on after it; `Resolve`, `Contains`, `RefreshAddresses`, `Translate`,
-// `MarkDirty`, `SaveRange`, touches() and what notes uploads may be called meanwhile by the thread
-// that executes the session's calls, `Export` and `TranslateForSibling` by any.
+// Swapping, growing and shrinking come from one thread at a time and block, except that a swap-in's
+// copies go on after the call. Meanwhile the thread that executes the session's calls may call
+// `Resolve`, `Contains`, `RefreshAddresses`, `Translate`, `MarkDirty`, `SaveRange`, touches() and
+// NoteUpload; any thread may call `Export` and `TranslateForSibling`.
 class DeviceImage {
  public:
   static constexpr Bytes kAll = memory::WriteBackPart::kEndOfAll;
 
-  // Of the client's addresses [base, base + bytes), which `backing` is for; `files` are as large.
+  // For the client's addresses [base, base + bytes); `backing` and `files` cover the same range.
   DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing, BlockHasher& hasher,
               std::uint64_t base, Bytes bytes, ImageFiles files, const SwapOptions& options = {});
-  // Nothing of the session runs any more; what was not written back is lost.
+  // No work of the session runs. Changes that were not written back are lost.
   ~DeviceImage();
   DeviceImage(const DeviceImage&) = delete;
   DeviceImage& operator=(const DeviceImage&) = delete;
 
-  // What else a swap-in does. Either may be empty.
+  // Further steps of a swap-in. Either may be empty.
   struct ArrivalSteps {
-    // Enqueues, with `live` resident, what is to follow the copies on their stream.
+    // Enqueues work behind the copies, on the copies' stream, with `live` resident.
     std::function<absl::Status(CUstream)> enqueue_last;
-    // Gets the bytes that were copied; see ImageArrival::Finish.
+    // Called with the copied bytes; see ImageArrival::Finish.
     std::function<void(const ArrivedBytes&)> on_complete;
   };
-  // Makes exactly `live` (apart) resident: what is not there yet is copied from the host, in this
-  // order. Returns as soon as the copies are enqueued: from then on work must say what it uses
-  // (touches()) before it is enqueued. Nothing of the session runs. Gives what is copied.
-  // With a `source`, another GPU's copy that equals the host image, it is copied from there as far
-  // as that gives its memory, which it keeps until ReleaseSource.
-  // Any error leaves everything as it was, ResourceExhausted for example;
-  // FailedPrecondition: it is reachable as another GPU's.
+  // Makes exactly `live` (disjoint) resident: copies missing allocations from the host, in this
+  // order. Returns the bytes to copy as soon as the copies are enqueued; from then on work must
+  // announce the memory to use (touches()) before being enqueued. No work of the session runs.
+  // A `source` is another GPU's copy, equal to the host image: chunks come from there as far as the
+  // source gives descriptors, and the source keeps the memory until ReleaseSource.
+  // An error (ResourceExhausted, for example) leaves everything unchanged. FailedPrecondition: the
+  // image is resident on another GPU and imported here.
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
                                       const ArrivalSteps& steps = {}, ChunkOwner* source = nullptr);
-  // Waits for the copies and lets go of the source's memory.
+  // Waits for the copies and unmaps the source's memory.
   absl::Status ReleaseSource();
-  // What a write-back has copied.
+  // Bytes and extents that a write-back has copied.
   struct WrittenBack {
     memory::MovedBytes bytes;
     memory::ExtentSet extents;
   };
-  // Makes the host image equal to the device's if that may have changed: copies the blocks that
-  // have. Looks at `max_bytes` at most, rounded up to blocks (of an image that is reachable from
-  // elsewhere, at all): the next one goes on there, and the image stays dirty until one has come to
-  // the end.
+  // Makes the host image equal to the device's: copies the blocks that have changed, if any may
+  // have. Looks at `max_bytes` at most, rounded up to blocks, or at all of an exported image. The
+  // next write-back goes on from there; the image stays dirty until a write-back reaches the end.
   absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll);
-  // Those of the allocations, by offset, in whose host image there are addresses of the session's
-  // memory, be it as the client or as the GPU knows it, `where` they are looked for.
+  // Returns the offsets of allocations whose host image holds addresses of the session's memory,
+  // the client's or the GPU's. Looks only into the extents `where`.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
-  // Gives all memory back. No work on the session's addresses is pending.
+  // Gives back all memory. No work on the session's addresses is pending.
   absl::Status Drop();
 
-  // Its memory holds addresses of the session's memory, which a move would make stale.
+  // Forbids moves: the memory holds addresses of the session's memory, which would go stale.
   void KeepInPlace() { is_kept_in_place_.store(true, std::memory_order_relaxed); }
-  // Whether its blocks may be moved on this GPU while no work is pending: all of it has been looked
-  // through, and none of it holds addresses.
+  // Whether blocks may be moved on this GPU while no work is pending: the whole image has been
+  // scanned, and no address was found.
   bool may_be_moved() const;
-  // Moves one of them; see ImageBacking::Move.
+  // Moves a block; see ImageBacking::Move.
   absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream) {
     return backing_->Move(move, stream);
   }
 
-  // A new allocation, zeroed.
+  // Adds a new allocation, zeroed.
   absl::Status Grow(memory::Extent extent, CUstream stream);
-  // The image is resident on another GPU: makes the chunks of exactly `live` reachable from this
-  // one, where their owner has them yet. With nothing live lets go of all; then `owner` is not
-  // asked. FailedPrecondition if it is resident here.
+  // For an image that is resident on another GPU: maps the chunks of exactly `live` here, as far as
+  // `owner` has backed them. An empty `live` unmaps all, without asking `owner`. FailedPrecondition
+  // if the image is resident here.
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
-  // A descriptor of the chunk for another executor, the caller's; NotFound if it is not resident.
-  // Any thread. From now on others may change the image.
+  // Returns a descriptor of the chunk for another executor, which may change the image from now on.
+  // NotFound if the chunk is not resident. Any thread.
   absl::StatusOr<UniqueFd> Export(std::uint64_t chunk);
-  // Until it is dropped, other GPUs may copy from it, and it stays where it is.
+  // Lets other GPUs copy from this image, which is not moved from now on, until Drop.
   void BecomeSource() { is_source_.store(true); }
-  // As Export, for one that only reads it until this image is dropped; FailedPrecondition if it is
-  // no source, or may differ from the host image.
+  // As Export, for an executor that only reads the chunk, until Drop. FailedPrecondition if the
+  // image is no source, or may differ from the host image.
   absl::StatusOr<UniqueFd> ExportForCopy(std::uint64_t chunk);
 
-  // An allocation is gone; chunks that hold nothing of `live` are given back.
+  // Removes an allocation, and gives back chunks without bytes of `live`.
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
 
-  // The host image's bytes there, whole chunks that hold nothing live, are about to leave the file:
-  // nothing here keeps their pages any more. No copy of the session is pending.
+  // Unpins the host image's pages of an extent (whole chunks without live bytes), which are about
+  // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
 
-  // Where the GPU finds [address, address + bytes); 0 if that is not resident memory of the
-  // session. For any numbers.
+  // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
+  // of the session. Takes any numbers.
   CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
   bool Contains(std::uint64_t address, Bytes bytes) const { return Resolve(address, bytes) != 0; }
-  // The double word at `address`, all of it inside the range, as the host image has it: 0 where
-  // nobody has written.
+  // Returns the host image's double word at `address`, which lies inside the range; 0 if never
+  // written.
   std::uint64_t HostWord(std::uint64_t address) const;
-  // The device may now differ from the host image.
+  // Notes that the device may now differ from the host image.
   void MarkDirty() { unsaved_from_.store(0, std::memory_order_relaxed); }
-  // Whatever it has changed does not matter.
+  // Drops the device's changes: the next write-back copies nothing.
   void ForgetChanges() { unsaved_from_.store(kAll, std::memory_order_relaxed); }
-  // `bytes` are about to be uploaded there, or at another place than in the image. Whether they are
-  // known to hold addresses of the session's memory: looked for where that matters.
+  // Notes that `bytes` are about to be uploaded to `address`, in the image or elsewhere. Returns
+  // whether the bytes are known to hold addresses of the session's memory; scans only if that
+  // matters.
   bool NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
-  // The same of an upload at which nobody looks: `bytes` from `address` on.
+  // Notes an upload of `bytes` from `address` on without a scan.
   void NoteUnseenUpload(std::uint64_t address, Bytes bytes);
-  // Enqueues a copy of [address, address + bytes), which the stream has just written, to the host
-  // image, so that uploaded bytes survive this process.
+  // Enqueues a copy of [address, address + bytes), just written by the stream, to the host image,
+  // so that uploads survive this process.
   absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
 
-  // Whether the GPU knows the memory by other addresses than the client; then where it found, when
-  // RefreshAddresses was called last, what the client's pointer points to, 0 if that is none to
-  // memory here; see AddressTable. For the thread that executes the session's calls.
+  // Whether the GPU's addresses differ from the client's. If so, Translate returns the GPU's
+  // address of a client's pointer, as of the last RefreshAddresses, or 0 for other numbers; see
+  // AddressTable. For the thread that executes the session's calls.
   bool is_translating() const { return is_translating_; }
   void RefreshAddresses();
   CUdeviceptr Translate(std::uint64_t address) const { return TranslateBy(*addresses_, address); }
-  // The same as it is now, for any thread.
+  // As Translate, with the present addresses, for any thread.
   CUdeviceptr TranslateForSibling(std::uint64_t address) const {
     return TranslateBy(*backing_->Addresses(), address);
   }
@@ -170,7 +170,7 @@ class DeviceImage {
   std::uint64_t base() const { return base_; }
   Bytes bytes() const { return bytes_; }
   memory::ExtentSet resident() const;
-  // What it takes of this GPU; nothing of what it reaches of another's. Any thread.
+  // Returns the memory in use on this GPU, without imported memory of another GPU. Any thread.
   ImageUse use() const;
   ImageArrival& arrival() { return arrival_; }
   ImageTouches& touches() { return touches_; }
@@ -180,7 +180,7 @@ class DeviceImage {
   bool is_partly_saved() const { return dirty() && unsaved_from() > 0; }
 
  private:
-  // Others may write at any time to what is exported.
+  // Other executors may write to exported memory at any time.
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
@@ -189,27 +189,27 @@ class DeviceImage {
     return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
   }
   absl::Status CheckInside(memory::Extent extent) const;
-  // Zeroes what `keep` does not cover of the extents: they may hold another function's bytes.
+  // Zeroes the extents except for `keep`: chunks may hold another function's bytes.
   absl::Status ClearOutside(const std::vector<memory::Extent>& extents,
                             const memory::ExtentSet& keep, CUstream stream);
-  // What was backed for nothing.
+  // Gives back `fresh` after an error, newly backed in vain.
   void Undo(const std::vector<memory::Extent>& fresh);
-  // Groups of what is not there yet.
+  // Plans groups of the missing allocations.
   std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
                                           const memory::ExtentSet& resident_before) const;
-  // Gives what is copied.
+  // Returns the bytes to copy.
   absl::StatusOr<ArrivedBytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
                                               const std::vector<memory::Extent>& fresh,
                                               const memory::ExtentSet& live,
                                               const ArrivalSteps& steps);
-  // Those with bytes that somebody has written, in the order in which they come.
+  // Returns the chunks with written bytes, in the order of arrival.
   std::vector<std::uint64_t> WrittenChunks(const std::vector<memory::SwapGroup>& groups) const;
-  // Where that fails all comes from the host.
+  // Opens source_; on failure all chunks come from the host.
   void OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGroup>& groups);
-  // Adds what is copied to `arrived`; what nobody has written is cleared instead.
+  // Adds the copied bytes to `arrived`; never-written parts are cleared instead.
   absl::Status Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived);
   absl::Status CopyIn(memory::Extent extent, CUstream stream);
-  // From where the GPU has the bytes of `extent` a second time.
+  // Enqueues a copy of `extent` from `source`, the GPU's address of the same bytes elsewhere.
   absl::Status CopyFrom(CUdeviceptr source, memory::Extent extent, CUstream stream);
   absl::Status Clear(memory::Extent extent, CUstream stream);
   absl::Status CopyOut(memory::Extent extent, CUstream stream);
@@ -225,11 +225,11 @@ class DeviceImage {
   const SwapOptions options_;
   PinnedMemory pinned_;
   ImageBlocks blocks_;
-  std::atomic<Bytes> unsaved_from_{kAll};  // from there on the device may differ from the host
+  std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_kept_in_place_{false};
-  std::atomic<bool> is_source_{false};  // another GPU may be copying from it
-  std::atomic<bool> is_peer_{false};    // what is reachable is another GPU's
+  std::atomic<bool> is_source_{false};  // another GPU may be copying from here
+  std::atomic<bool> is_peer_{false};    // the mapped memory is another GPU's
 
   mutable Mutex mutex_;
   memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);

@@ -17,53 +17,53 @@
 
 namespace torpor::executor {
 
-// A swap-in of one session whose copies are still under way, group after group on a stream of its
-// own with an event after each, and what the session's work must wait for meanwhile. Since groups
-// arrive in order, a stream that waits for one has waited for those before it.
+// A swap-in of one session with copies under way, group after group on a separate stream with an
+// event after each group; makes the session's work wait for the groups in use. Groups arrive in
+// order, so a stream that waits for a group has waited for all earlier groups.
 //
-// Begin, EndStep and Finish come from the thread that swaps while none of the session's commands
-// is executed; Need... and Pass from the thread that executes them. Offsets are bytes from the
+// Begin, EndStep and Finish come from the thread that swaps, while no command of the session is
+// executed; Need... and Pass from the thread that executes commands. Offsets are bytes from the
 // begin of the session's range.
 class ImageArrival {
  public:
   explicit ImageArrival(const Device& device) : device_(device) {}
-  // Waits for what is still copied.
+  // Waits for the copies under way.
   ~ImageArrival();
   ImageArrival(const ImageArrival&) = delete;
   ImageArrival& operator=(const ImageArrival&) = delete;
 
-  // Another swap-in; the last one's copies are done. `allocations`, which do not overlap, come in
-  // `groups`, whose pieces they are.
+  // Begins a swap-in; the copies of the previous swap-in are done. `allocations` do not overlap and
+  // consist of the pieces of `groups`.
   absl::Status Begin(const std::vector<memory::SwapAllocation>& allocations,
                      const std::vector<memory::SwapGroup>& groups);
-  // Where to enqueue the copies; from Begin on.
+  // Returns the stream for the copies, from Begin on.
   CUstream stream() const { return stream_.load(std::memory_order_acquire); }
-  // What was enqueued up to now has arrived when the next event has: first what prepares the
-  // memory, then group after group.
+  // Records the next event behind the work enqueued so far: the preparation of the memory first,
+  // then group after group.
   absl::Status EndStep();
-  // All is enqueued. When it has arrived `on_complete` is called by a thread of the driver, which
-  // may not call the driver; it is not called if the context is lost before.
+  // Ends the enqueueing. A thread of the driver, which may not call the driver, calls `on_complete`
+  // after the last copy, unless the context is lost before.
   absl::Status Finish(std::function<void()> on_complete);
 
-  // Waits until all that was enqueued is done. Any thread.
+  // Waits until all enqueued work is done. Any thread.
   absl::Status Wait() const;
   // Makes later work of `stream` wait until the memory is prepared.
   absl::Status AwaitPreparation(CUstream stream) const;
   // Whether the copies may still be under way. Any thread.
   bool is_pending() const { return pending_.load(std::memory_order_relaxed); }
 
-  // What the next work to be enqueued uses, while is_pending(): exactly these bytes; what a pointer
-  // to `offset` may lead to; everything. Of bytes that are `read` and hold addresses everything is
-  // used.
+  // Announce, while is_pending(), the memory that the next work uses: exactly these bytes; the
+  // memory within reach of a pointer to `offset`; everything. Reading (`read`) bytes with addresses
+  // counts as using everything.
   void Need(memory::Extent bytes, bool read);
   void NeedPointee(std::uint64_t offset, SwapWait wait);
   void NeedAll() { needed_ = events_.size(); }
-  // These bytes hold addresses from now on.
+  // Notes that these bytes hold addresses from now on.
   void NoteAddresses(memory::Extent bytes);
 
-  // Makes later work of `stream` wait for what was needed since the last call.
+  // Makes later work of `stream` wait for the memory announced since the last call.
   CUresult Pass(CUstream stream) { return needed_ == 0 ? CUDA_SUCCESS : PassNeeded(stream); }
-  // The stream is no more; another may get its handle.
+  // Forgets a destroyed stream, whose handle another stream may get.
   void Forget(CUstream stream) { passed_.erase(stream); }
 
  private:
@@ -88,7 +88,7 @@ class ImageArrival {
   const Device& device_;
   std::atomic<CUstream> stream_{nullptr};
   std::vector<CUevent> events_;          // of this arrival
-  std::vector<CUevent> unused_;          // of earlier ones
+  std::vector<CUevent> unused_;          // of earlier arrivals
   std::vector<Piece> pieces_;            // ascending
   std::vector<Allocation> allocations_;  // ascending
   std::function<void()> on_complete_;
@@ -97,7 +97,7 @@ class ImageArrival {
   // Of the thread that executes commands.
   Step needed_ = 0;
   bool leads_anywhere_ = false;  // memory that is not among `allocations_` holds addresses
-  absl::flat_hash_map<CUstream, Step> passed_;  // what each stream waits for already
+  absl::flat_hash_map<CUstream, Step> passed_;  // the latest step that each stream waits for
 };
 
 }  // namespace torpor::executor

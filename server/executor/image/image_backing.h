@@ -27,7 +27,7 @@ using server::AddressMode;
 class ChunkOwner {
  public:
   virtual ~ChunkOwner() = default;
-  // Descriptors of those of the chunks (ascending) that it has.
+  // Returns descriptors of the chunks (ascending) that the owner has backed, by chunk.
   virtual absl::StatusOr<std::map<std::uint64_t, UniqueFd>> Fetch(
       const std::vector<std::uint64_t>& chunks) = 0;
 };
@@ -38,72 +38,72 @@ struct AddressRange {
 };
 
 // The GPU's memory behind one session's addresses. Extents and offsets are bytes from the begin of
-// the session's range. Memory comes and goes in units, of whole chunks, that may hold more than was
-// asked for. Of the thread that swaps; held_bytes, AddressOf, PartsOf, Addresses and Export may be
-// called by others meanwhile.
+// the session's range. Memory comes and goes in units of whole chunks, which may exceed the
+// request. For the thread that swaps; other threads may call held_bytes, AddressOf, PartsOf,
+// Addresses and Export meanwhile.
 class ImageBacking {
  public:
   virtual ~ImageBacking() = default;
 
-  // Has memory behind the allocations (ascending, apart). Gives, ascending, what had none before:
-  // anybody's bytes are there. All or nothing; ResourceExhausted if there is not as much.
+  // Backs the allocations (ascending, disjoint). Returns, ascending, the newly backed extents,
+  // which hold bytes of former users. All or nothing; ResourceExhausted if the memory does not
+  // suffice.
   virtual absl::StatusOr<std::vector<memory::Extent>> Back(
       std::span<const memory::Extent> allocations) = 0;
-  // Gives back the units with bytes of `extent` that hold nothing of `live`. Nothing uses them.
+  // Gives back the units with bytes of `extent` and without bytes of `live`. No work uses these.
   virtual absl::Status Release(memory::Extent extent, const memory::ExtentSet& live) = 0;
   virtual bool empty() const = 0;
-  // Memory that is backed here and nobody else's.
+  // Returns the memory backed here, without imported units.
   virtual Bytes held_bytes() const = 0;
   virtual Bytes chunk_bytes() const = 0;
 
-  // Where the GPU finds the byte at `offset`, which is backed.
+  // Returns the GPU's address of the byte at `offset`, which is backed.
   virtual CUdeviceptr AddressOf(Bytes offset) const = 0;
-  // `extent`, which is backed, cut where its bytes are not side by side on the GPU.
+  // Returns the backed `extent` in parts that are contiguous on the GPU.
   virtual std::vector<BackedPart> PartsOf(memory::Extent extent) const = 0;
 
-  // Whether the GPU knows the bytes by other addresses than the client.
+  // Whether the GPU's addresses differ from the client's.
   virtual bool is_translating() const = 0;
-  // Then what the client's pointers are translated by, as it is now. It is another table as soon as
-  // a block has come, gone or moved; `addresses_version`, which costs no lock, is then another
-  // number than the earlier table's.
+  // If so, returns the present table for the client's pointers. Every change of a block makes a new
+  // table with a new version; `addresses_version` takes no lock.
   virtual std::shared_ptr<const AddressTable> Addresses() const { return nullptr; }
   virtual std::uint64_t addresses_version() const { return 0; }
 
-  // Carries out one of ImageMemory's moves, of one of its blocks: copies the bytes on `stream`,
-  // waits for that, and from then on they are there. Nothing uses the memory meanwhile. False, and
-  // all is as before, if what the plan was made of has changed; so it is after an error.
+  // Carries out one of ImageMemory's moves: copies the block's bytes on `stream`, waits for the
+  // copy, and uses the new place from then on. No work uses the memory meanwhile. Returns false if
+  // the plan is out of date. After false or an error everything is as before.
   virtual absl::StatusOr<bool> Move(const memory::Move& /*move*/, CUstream /*stream*/) {
     return false;
   }
 
-  // The addresses by which the GPU knows images, whosever; nothing unless is_translating().
+  // Returns the range of the GPU's addresses of all images; empty unless is_translating().
   virtual AddressRange gpu_addresses() const = 0;
 
-  // The image is another GPU's: makes the units of exactly `live` reachable that their owner has.
-  // With nothing live lets go of all. Gives what is reachable now.
+  // For an image on another GPU: maps the units of exactly `live` here, as far as `owner` has
+  // backed them. An empty `live` unmaps all. Returns the extents mapped now.
   virtual absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
                                                    ChunkOwner& owner) = 0;
-  // A descriptor of the chunk for another executor; NotFound if it is not backed, or cannot be
-  // given.
+  // Returns a descriptor of the chunk for another executor; NotFound if the chunk is not backed or
+  // cannot be exported.
   virtual absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) = 0;
 };
 
-// A GPU's memory for images, of which each session gets its part. Thread-safe.
+// A GPU's memory for images, shared by all sessions. Thread-safe.
 class ImageMemory {
  public:
   virtual ~ImageMemory() = default;
 
-  // What is behind [base, base + bytes), which are the session's addresses.
+  // Opens the backing of the session's addresses, [base, base + bytes).
   virtual absl::StatusOr<std::unique_ptr<ImageBacking>> Open(SessionId session, std::uint64_t base,
                                                              Bytes bytes) = 0;
-  // What images may occupy together; what of it none does.
+  // Return the memory for all images together, and the unoccupied part of capacity().
   virtual Bytes capacity() const = 0;
   virtual Bytes free_bytes() const = 0;
-  // Of it what one block of all of it would not get; 0 where any free memory serves.
+  // Returns the part of free_bytes() outside the largest possible block; 0 if blocks may be split.
   virtual Bytes fragmented_bytes() const { return 0; }
 
-  // Moves, of at most `max_bytes` together, of blocks of these sessions that bring free memory
-  // together. None where any free memory serves.
+  // Plans moves of these sessions' blocks, of at most `max_bytes` together, that join free memory.
+  // Returns no move if blocks may be split.
   virtual std::vector<memory::Move> PlanMoves(const std::set<SessionId>& /*sessions*/,
                                               Bytes /*max_bytes*/) {
     return {};

@@ -13,31 +13,30 @@
 
 namespace torpor::executor {
 
-// What this executor finds out, and all executors know, of a session's host image, block by block:
-// whether it equals the GPU's memory, and which blocks nobody has written. Extents are bytes from
-// the begin of the session's range. Forget comes from the
-// thread that swaps, OnUpload from the one that executes commands, at any time; the rest from one
-// thread at a time.
+// Block by block, whether a session's host image equals this GPU's memory, and which blocks were
+// never written; all executors share the second part. Extents are bytes from the begin of the
+// session's range. Forget comes from the thread that swaps, OnUpload from the thread that executes
+// commands, at any time; all other calls from one thread at a time.
 class ImageBlocks {
  public:
-  // `states`: the session's file of block states. The others outlive this.
+  // `states` is the session's file of block states. All other parameters must outlive this.
   ImageBlocks(SharedMapping states, const ImageBacking& backing, BlockHasher& hasher);
 
-  // What to copy so that the image equals the GPU's memory, of which `resident` is live and whole
-  // chunks are backed. Waits for the work of `stream`.
+  // Plans the copies that make the image equal to the GPU's memory; `resident` is live there, and
+  // whole chunks are backed. Waits for the work of `stream`.
   absl::StatusOr<memory::WriteBackPlan> PlanWriteBack(const memory::ExtentSet& resident,
                                                       CUstream stream);
-  // Its copies have arrived.
+  // Notes that the plan's copies have arrived.
   void OnWrittenBack(const memory::WriteBackPlan& plan);
 
-  // The client's bytes are about to be copied there.
+  // Notes that the client's bytes are about to be copied to the extent.
   void OnUpload(memory::Extent extent) { states_.NoteUpload(extent); }
-  // The GPU's memory there is another than what hashes were made of.
+  // Forgets hashes: other memory than the hashed memory backs the extent now.
   void Forget(memory::Extent extent) { states_.Forget(extent); }
 
-  // How many of the extent's bytes somebody has written, and who.
+  // Returns the written bytes of the extent by origin.
   memory::MovedBytes ByOrigin(memory::Extent extent) const { return states_.ByOrigin(extent); }
-  // Parts of `extent`, ascending, that somebody has written; the rest is zeros.
+  // Returns the written parts of `extent`, ascending; all other bytes are zero.
   std::vector<memory::Extent> Written(memory::Extent extent) const;
 
  private:

@@ -14,39 +14,39 @@
 
 namespace torpor::executor {
 
-// What a session's commands use of its image: makes them wait for what a swap-in still brings, and
-// notes in which order allocations are used first. Where neither is going on, asking costs two
-// loads. Offsets are bytes from the begin of the session's range.
+// The use of an image by the session's commands: makes commands wait for memory that a swap-in
+// still brings, and notes the order in which allocations are first used. With neither under way, a
+// check costs two loads. Offsets are bytes from the begin of the session's range.
 class ImageTouches {
  public:
   ImageTouches(ImageArrival& arrival, SwapWait wait) : arrival_(arrival), wait_(wait) {}
 
-  // The thread that executes the session's commands: whether it is to say what they use, and,
-  // before a command is enqueued, what it uses.
+  // For the thread that executes the session's commands: is_watching tells whether to announce the
+  // memory that a command uses, before the command is enqueued, by the calls below.
   bool is_watching() const {
     return arrival_.is_pending() || is_recording_.load(std::memory_order_relaxed);
   }
-  // Exactly these bytes, of which some are `read`.
+  // Uses exactly these bytes; `read`: the command reads some.
   void Use(memory::Extent bytes, bool read) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What a kernel that has a pointer to `offset` may use.
+  // Uses the memory within a kernel's reach by a pointer to `offset`.
   void UsePointee(std::uint64_t offset) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whatever the image has, but there is no telling what.
+  // May use any memory of the image.
   void UseAll() {
     if (arrival_.is_pending()) arrival_.NeedAll();
   }
-  // These bytes are uploaded.
+  // Uploads these bytes.
   void Upload(memory::Extent bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The thread that swaps: which allocations there are.
+  // For the thread that swaps: the image's allocations.
   void Reset(std::span<const memory::Extent> allocations) ABSL_LOCKS_EXCLUDED(mutex_);
   void Add(memory::Extent allocation) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(memory::Extent extent) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<memory::Extent> allocations() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on all counts as unused; with `record` first uses are noted even when nothing is
-  // swapped in any more.
+  // Counts all allocations as unused from now on; with `record`, notes first uses even after the
+  // swap-in.
   void Begin(bool record) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends that; gives the allocations in the order of their first use.
+  // Ends the recording; returns the allocations in the order of first use.
   std::vector<Bytes> End() ABSL_LOCKS_EXCLUDED(mutex_);
   // As TouchLog's.
   std::vector<memory::Extent> TakeUploaded(Bytes max_bytes) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -14,25 +14,25 @@
 
 namespace torpor::executor {
 
-// Another GPU's copy of an image, from which this GPU copies it: the copy's chunks, mapped here at
-// addresses of their own. They are fetched as they are needed, and more at a time the longer it
-// goes on, so that the first bytes do not wait for the descriptors of the last.
+// Another GPU's copy of an image, as this GPU's source: the copy's chunks, mapped here at separate
+// addresses. Chunks are fetched on demand, more at a time as copying goes on, so that the first
+// bytes do not wait for the descriptors of the last.
 //
-// Of one thread at a time. Extents are bytes from the begin of the session's range.
+// Not thread-safe. Extents are bytes from the begin of the session's range.
 class PeerSource {
  public:
-  // Of `chunks`, at least one, which are wanted in this order. `device` outlives it, `owner` the
-  // last call of Reach.
+  // `chunks`, at least one, are in the order of use. `device` must outlive this, `owner` the last
+  // call of Reach.
   static absl::StatusOr<std::unique_ptr<PeerSource>> Open(const Device& device, ChunkOwner& owner,
                                                           std::vector<std::uint64_t> chunks,
                                                           Bytes chunk_bytes);
-  // No copy from it is pending.
+  // No copy from this source is pending.
   ~PeerSource();
   PeerSource(const PeerSource&) = delete;
   PeerSource& operator=(const PeerSource&) = delete;
 
-  // Where this GPU finds the bytes of `extent`, which lies in the chunks, side by side. 0 if the
-  // owner does not give them: then it is asked for nothing more.
+  // Returns this GPU's address of the contiguous bytes of `extent`, which lies in the chunks.
+  // Returns 0 if the owner does not give the chunks, and asks for no more.
   CUdeviceptr Reach(memory::Extent extent);
 
  private:
