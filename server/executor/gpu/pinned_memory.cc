@@ -41,12 +41,12 @@ absl::Status PinnedMemory::RegisterLocked(memory::Extent piece) {
 }
 
 absl::Status PinnedMemory::Register(memory::Extent piece) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   return RegisterLocked(piece);
 }
 
 absl::Status PinnedMemory::Unregister(memory::Extent piece) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   const auto found = pieces_.find(piece.begin);
   if (found == pieces_.end() || found->second != piece.end) {
     return absl::NotFoundError(
@@ -65,7 +65,7 @@ absl::Status PinnedMemory::UnregisterLocked(Pieces::const_iterator piece) {
 }
 
 absl::Status PinnedMemory::UnregisterOverlapping(memory::Extent extent) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   auto next = pieces_.upper_bound(extent.begin);
   if (next != pieces_.begin() && std::prev(next)->second > extent.begin) --next;
   while (next != pieces_.end() && next->first < extent.end) {
@@ -76,13 +76,13 @@ absl::Status PinnedMemory::UnregisterOverlapping(memory::Extent extent) {
 }
 
 bool PinnedMemory::Contains(memory::Extent extent) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   const auto after = pieces_.upper_bound(extent.begin);
   return after != pieces_.begin() && extent.end <= std::prev(after)->second;
 }
 
 absl::Status PinnedMemory::Ensure(memory::Extent extent) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   if (pinned_.Contains(extent)) return absl::OkStatus();
   const memory::Extent whole{RoundDown(extent.begin, unit_),
                              std::min(RoundUp(extent.end, unit_), bytes_)};
@@ -95,7 +95,7 @@ absl::Status PinnedMemory::Ensure(memory::Extent extent) {
 }
 
 std::vector<memory::Extent> PinnedMemory::Split(memory::Extent extent) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   std::vector<memory::Extent> parts;
   Bytes begin = extent.begin;
   auto next = pieces_.upper_bound(begin);

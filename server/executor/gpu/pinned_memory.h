@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
 #include "server/executor/gpu/device.h"
@@ -46,16 +46,16 @@ class PinnedMemory {
  private:
   using Pieces = std::map<Bytes, Bytes>;  // begin -> end
 
-  absl::Status RegisterLocked(memory::Extent piece);
-  absl::Status UnregisterLocked(Pieces::const_iterator piece);
+  absl::Status RegisterLocked(memory::Extent piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status UnregisterLocked(Pieces::const_iterator piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Device& device_;
   std::uint8_t* const base_;
   const Bytes bytes_;
   const Bytes unit_;
-  mutable std::mutex mutex_;
-  Pieces pieces_;             // guarded by mutex_
-  memory::ExtentSet pinned_;  // their union; guarded by mutex_
+  mutable Mutex mutex_;
+  Pieces pieces_ ABSL_GUARDED_BY(mutex_);
+  memory::ExtentSet pinned_ ABSL_GUARDED_BY(mutex_);  // the union of pieces_
 };
 
 }  // namespace torpor::executor

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace torpor::executor {
 
@@ -25,7 +26,7 @@ class LibraryHandlePool {
   // the library creates none.
   Handle Take() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(&mutex_);
       if (!free_.empty()) {
         const Handle handle = free_.back();
         free_.pop_back();
@@ -39,14 +40,14 @@ class LibraryHandlePool {
 
   // No work runs on the handle any more.
   void Return(Handle handle) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(&mutex_);
     free_.push_back(handle);
   }
 
  private:
   const Functions functions_;
-  std::mutex mutex_;
-  std::vector<Handle> free_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Handle> free_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace torpor::executor

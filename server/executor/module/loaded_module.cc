@@ -100,7 +100,7 @@ LoadedKernel* LoadedModule::FindKernel(std::string_view name) {
 }
 
 CUresult LoadedModule::RaiseSharedLimit(LoadedKernel& kernel, int bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   if (bytes >= 0 && bytes <= kernel.max_dynamic_shared) return CUDA_SUCCESS;
   const CUresult result = device_.driver().FuncSetAttribute(
       kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
@@ -125,7 +125,7 @@ absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::Load(const Sha256Digest& di
 }
 
 std::shared_ptr<ModuleLibrary::Slot> ModuleLibrary::SlotOf(const Request& request) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   if (unshareable_.contains(request.digest)) return nullptr;
   std::erase_if(slots_, [](const auto& entry) {
     return entry.second.use_count() == 1 && entry.second->module.expired();
@@ -136,15 +136,15 @@ std::shared_ptr<ModuleLibrary::Slot> ModuleLibrary::SlotOf(const Request& reques
 }
 
 absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::LoadInto(Slot& slot, const Request& request) {
-  std::lock_guard loading(slot.loading);
+  MutexLock loading(&slot.loading);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(&mutex_);
     if (std::shared_ptr<LoadedModule> module = slot.module.lock()) return Loaded{module, true};
   }
   TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(request.digest));
   TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadImage(request, image));
   const bool is_shared = !CodeMayUseVariables(image, device_.compute_capability());
-  std::lock_guard lock(mutex_);
+  MutexLock lock(&mutex_);
   if (is_shared) {
     slot.module = module;
   } else {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "base/sha256.h"
 #include "proto/cuda_api/cudart_commands.h"
 #include "server/executor/gpu/device.h"
@@ -71,7 +71,7 @@ class LoadedModule {
   const CUmodule module_;
   std::map<std::string, LoadedKernel, std::less<>> kernels_;
   std::map<std::string, LoadedVariable, std::less<>> variables_;
-  std::mutex mutex_;  // of the kernels' max_dynamic_shared
+  Mutex mutex_;  // guards the kernels' max_dynamic_shared
 };
 
 // The executor's modules. What cannot differ between sessions is loaded once for all of them: a
@@ -109,7 +109,7 @@ class ModuleLibrary {
   };
   // What sessions ask for alike.
   struct Slot {
-    std::mutex loading;                  // others who ask for the same wait, and nobody else
+    Mutex loading;                       // held while loading: only equal requests wait
     std::weak_ptr<LoadedModule> module;  // guarded by the library's mutex
   };
 
@@ -121,9 +121,9 @@ class ModuleLibrary {
 
   const Device& device_;
   const ModuleStore& store_;
-  std::mutex mutex_;
-  std::map<Request, std::shared_ptr<Slot>> slots_;  // guarded by mutex_
-  std::set<Sha256Digest> unshareable_;              // those that were loaded; guarded by mutex_
+  Mutex mutex_;
+  std::map<Request, std::shared_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
+  std::set<Sha256Digest> unshareable_ ABSL_GUARDED_BY(mutex_);  // known after loading
 };
 
 }  // namespace torpor::executor
