@@ -14,7 +14,7 @@
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
 #include "server/controller/implicit_requests.h"
-#include "server/controller/leases.h"
+#include "server/controller/lease_service.h"
 #include "server/controller/node_snapshots.h"
 #include "server/controller/placement_log.h"
 #include "server/controller/request_broker.h"
@@ -136,7 +136,7 @@ class Controller {
   MemoryServices memory_;
   SessionStorage storage_;
   ImplicitRequests implicit_;
-  Leases leases_;
+  LeaseService leases_;
   RequestTraces traces_;
   Requests requests_;
   AdminRequests admin_;

@@ -15,7 +15,7 @@ void ExecutorLosses::Lose(GpuExecutor& executor) {
   std::vector<RequestId> waiting;
   for (auto& [id, instance] : instances_) {
     if (!instance.lease || !instance.lease->IsOn(gpu)) continue;
-    const Leases::Lost lost = leases_.Lose(instance);
+    const LeaseService::Lost lost = leases_.Lose(instance);
     for (const RequestId request : requests_.OnLeaseLost(lost)) waiting.push_back(request);
     for (const RequestId request : lost.lease.requests) {
       if (implicit_.Has(request)) waiting.push_back(request);

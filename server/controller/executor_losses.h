@@ -5,7 +5,7 @@
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/images/peer_access.h"
 #include "server/controller/implicit_requests.h"
-#include "server/controller/leases.h"
+#include "server/controller/lease_service.h"
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/requests.h"
@@ -18,8 +18,8 @@ class ExecutorLosses {
  public:
   // The arguments must outlive the object.
   ExecutorLosses(ExecutorTable& executors, InstanceTable& instances, const SessionTable& sessions,
-                 ImageSwaps& swaps, PeerAccess& peers, Leases& leases, ImplicitRequests& implicit,
-                 Requests& requests, EventSink& events)
+                 ImageSwaps& swaps, PeerAccess& peers, LeaseService& leases,
+                 ImplicitRequests& implicit, Requests& requests, EventSink& events)
       : executors_(executors),
         instances_(instances),
         sessions_(sessions),
@@ -44,7 +44,7 @@ class ExecutorLosses {
   const SessionTable& sessions_;
   ImageSwaps& swaps_;
   PeerAccess& peers_;
-  Leases& leases_;
+  LeaseService& leases_;
   ImplicitRequests& implicit_;
   Requests& requests_;
   EventSink& events_;

@@ -2,7 +2,7 @@
 
 #include "scheduler/scheduler.h"
 #include "server/controller/images/shard_swaps.h"
-#include "server/controller/leases.h"
+#include "server/controller/lease_service.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
@@ -18,7 +18,7 @@ class NodeSnapshots {
  public:
   // The arguments must outlive the object.
   NodeSnapshots(const ExecutorTable& executors, const InstanceTable& instances,
-                const SessionTable& sessions, const Leases& leases, const Requests& requests,
+                const SessionTable& sessions, const LeaseService& leases, const Requests& requests,
                 const ShardSwaps& swaps, const scheduler::Scheduler& scheduler,
                 const Repository& repository, const TaskLoop& loop)
       : executors_(executors),
@@ -44,7 +44,7 @@ class NodeSnapshots {
   const ExecutorTable& executors_;
   const InstanceTable& instances_;
   const SessionTable& sessions_;
-  const Leases& leases_;
+  const LeaseService& leases_;
   const Requests& requests_;
   const ShardSwaps& swaps_;
   const scheduler::Scheduler& scheduler_;

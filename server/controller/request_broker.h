@@ -13,7 +13,7 @@ namespace torpor::server {
 
 // The right of a request to run: its instance holds a lease, all images of its sessions are
 // resident, and all clients have acknowledged.
-struct Grant {
+struct RequestGrant {
   RequestId request;
   LeaseId lease;
   GpuIndex gpu;
@@ -28,7 +28,7 @@ class RequestBroker {
  public:
   virtual ~RequestBroker() = default;
 
-  using OnGrant = std::function<void(absl::StatusOr<Grant>)>;
+  using OnGrant = std::function<void(absl::StatusOr<RequestGrant>)>;
   // The lease was lost during the request (its executor died). Called at most once, after OnGrant
   // gave a lease and before Release.
   using OnLost = std::function<void(absl::Status)>;

@@ -73,7 +73,7 @@ void Requests::Release(RequestId request, scheduler::Ending ending) {
 void Requests::ConfirmLease(RequestId request, const std::function<void()>& done) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return done();
-  const std::optional<Lease>& lease = instances_.At(found->second.instance).lease;
+  const std::optional<InstanceLease>& lease = instances_.At(found->second.instance).lease;
   if (!lease || lease->requests.count(request) == 0) return done();
   // Either the executors answer, or their death is noticed first; a hanging executor is not waited
   // for.
@@ -105,12 +105,12 @@ void Requests::RunTaken(FunctionInstance& instance) {
     Request& request = found->second;
     request.state = Request::State::kRunning;
     const TimePoint decided = traces_.Grant(id);
-    const Grant grant = {.request = id,
-                         .lease = instance.lease->id,
-                         .gpu = instance.lease->gpus.front(),
-                         .source = instance.lease->source,
-                         .queue = decided - request.arrival,
-                         .swap = loop_.Now() - decided};
+    const RequestGrant grant = {.request = id,
+                                .lease = instance.lease->id,
+                                .gpu = instance.lease->gpus.front(),
+                                .source = instance.lease->source,
+                                .queue = decided - request.arrival,
+                                .swap = loop_.Now() - decided};
     request.on_grant(grant);
   }
 }
@@ -130,7 +130,7 @@ void Requests::Finish(RequestId request, scheduler::Ending ending, const std::st
   traces_.End(request, ending, why);
   const auto entry = requests_.extract(request);
   const Request& finished = entry.mapped();
-  std::optional<Lease>& lease = instances_.At(finished.instance).lease;
+  std::optional<InstanceLease>& lease = instances_.At(finished.instance).lease;
   if (lease) lease->requests.erase(request);
   // Until now all calls of the request had to fail.
   for (const SessionId id : finished.lost_sessions) {
@@ -142,7 +142,7 @@ void Requests::Finish(RequestId request, scheduler::Ending ending, const std::st
   CheckIdle();
 }
 
-void Requests::OnLeaseEnded(const Lease& lease) {
+void Requests::OnLeaseEnded(const InstanceLease& lease) {
   for (const RequestId request : lease.requests) {
     const auto found = requests_.find(request);
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
@@ -150,7 +150,7 @@ void Requests::OnLeaseEnded(const Lease& lease) {
   }
 }
 
-std::vector<RequestId> Requests::OnLeaseLost(const Leases::Lost& lost) {
+std::vector<RequestId> Requests::OnLeaseLost(const LeaseService::Lost& lost) {
   std::vector<RequestId> waiting;
   for (const RequestId id : lost.lease.requests) {
     const auto found = requests_.find(id);

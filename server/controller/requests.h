@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/controller/leases.h"
+#include "server/controller/lease_service.h"
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
@@ -44,10 +44,10 @@ class Requests {
   // Answers a request that does not run. Ignores unknown requests.
   void Fail(RequestId request, const absl::Status& status);
   // Fails requests of the lease that do not run.
-  void OnLeaseEnded(const Lease& lease);
+  void OnLeaseEnded(const InstanceLease& lease);
   // Tells callers of running requests. Returns the lease's other requests, to be queued again once
   // the scheduler knows of the loss.
-  std::vector<RequestId> OnLeaseLost(const Leases::Lost& lost);
+  std::vector<RequestId> OnLeaseLost(const LeaseService::Lost& lost);
   // Queues a request again whose granted lease was lost.
   void Requeue(RequestId request);
 

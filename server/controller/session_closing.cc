@@ -42,7 +42,7 @@ void SessionClosing::Quiesce(const SessionPtr& session, const TaskLoop::Task& th
   std::vector<SessionPtr> ended = sessions_.SiblingsOf(*session);
   if (!ended.empty() || session->shared.is_open()) ended.push_back(session);
   for (const SessionPtr& member : ended) {
-    const Lease* const lease = leases_.LeaseOf(*member, member->lease.id);
+    const InstanceLease* const lease = leases_.LeaseOf(*member, member->lease.id);
     if (!lease) continue;
     const GpuIndex gpu = GpuOf(*lease, *member);
     v1::DaemonMessage message;

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "server/controller/images/image_swaps.h"
-#include "server/controller/leases.h"
+#include "server/controller/lease_service.h"
 #include "server/controller/memory/shared_allocations.h"
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
@@ -18,7 +18,7 @@ class SessionClosing {
  public:
   // The arguments must outlive the object.
   SessionClosing(InstanceTable& instances, SessionTable& sessions, ExecutorTable& executors,
-                 ImageSwaps& swaps, Leases& leases, ImplicitRequests& implicit,
+                 ImageSwaps& swaps, LeaseService& leases, ImplicitRequests& implicit,
                  SharedAllocations& shared, SessionStorage& storage, EventSink& events,
                  TaskLoop& loop)
       : instances_(instances),
@@ -50,7 +50,7 @@ class SessionClosing {
   SessionTable& sessions_;
   ExecutorTable& executors_;
   ImageSwaps& swaps_;
-  Leases& leases_;
+  LeaseService& leases_;
   ImplicitRequests& implicit_;
   SharedAllocations& shared_;
   SessionStorage& storage_;

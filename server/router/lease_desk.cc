@@ -32,7 +32,7 @@ LeaseDesk::~LeaseDesk() {
 
 LeaseDesk::Ticket LeaseDesk::Ask(const RequestBroker::Demand& demand, Listener& listener) {
   const Ticket ticket = ++last_ticket_;
-  auto on_grant = [this, ticket, link = link_](absl::StatusOr<Grant> grant) {
+  auto on_grant = [this, ticket, link = link_](absl::StatusOr<RequestGrant> grant) {
     link->Post([this, ticket, grant = std::move(grant)]() mutable {
       if (Listener* const found = Find(ticket)) found->OnGrant(std::move(grant));
     });

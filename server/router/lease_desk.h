@@ -18,7 +18,7 @@ class LeaseDesk {
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void OnGrant(absl::StatusOr<Grant> grant) = 0;
+    virtual void OnGrant(absl::StatusOr<RequestGrant> grant) = 0;
     virtual void OnLeaseLost(const absl::Status& status) = 0;
     virtual void OnLeaseConfirmed() = 0;
   };

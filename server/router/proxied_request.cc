@@ -122,7 +122,7 @@ std::optional<Refusal> ProxiedRequest::FindRefusal() const {
 }
 
 void ProxiedRequest::AddTimings(std::vector<std::pair<std::string, std::string>>& fields) const {
-  const std::optional<Grant>& grant = lease_.grant();
+  const std::optional<RequestGrant>& grant = lease_.grant();
   if (!grant) return;
   const TimePoint end = response_.EndOr(SteadyClock().Now());
   fields.emplace_back("X-Torpor-Gpu", std::to_string(grant->gpu.value));
@@ -237,7 +237,7 @@ asio::awaitable<bool> ProxiedRequest::Refuse(Refusal refusal) {
 void ProxiedRequest::Record(unsigned status) {
   if (std::exchange(is_recorded_, true)) return;
   const TimePoint now = SteadyClock().Now();
-  const std::optional<Grant>& grant = lease_.grant();
+  const std::optional<RequestGrant>& grant = lease_.grant();
   RequestRecord record;
   record.function = function_.name;
   record.outcome = failure_.OutcomeOf(status);

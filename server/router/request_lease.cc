@@ -22,7 +22,7 @@ void RequestLease::Release(scheduler::Ending ending) {
   ticket_.reset();
 }
 
-void RequestLease::OnGrant(absl::StatusOr<Grant> grant) {
+void RequestLease::OnGrant(absl::StatusOr<RequestGrant> grant) {
   if (grant.ok()) {
     grant_ = *std::move(grant);
     granted_at_ = SteadyClock().Now();

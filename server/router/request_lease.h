@@ -36,11 +36,11 @@ class RequestLease final : private LeaseDesk::Listener {
   void Wake() { changed_.Notify(); }
 
   // nullopt before the grant; stays after Release.
-  const std::optional<Grant>& grant() const { return grant_; }
+  const std::optional<RequestGrant>& grant() const { return grant_; }
   TimePoint granted_at() const { return granted_at_; }
 
  private:
-  void OnGrant(absl::StatusOr<Grant> grant) override;
+  void OnGrant(absl::StatusOr<RequestGrant> grant) override;
   void OnLeaseLost(const absl::Status& status) override;
   void OnLeaseConfirmed() override;
 
@@ -48,7 +48,7 @@ class RequestLease final : private LeaseDesk::Listener {
   RequestFailure& failure_;
   LoopEvent changed_;
   std::optional<LeaseDesk::Ticket> ticket_;
-  std::optional<Grant> grant_;
+  std::optional<RequestGrant> grant_;
   TimePoint granted_at_{};
   bool is_confirmed_ = false;
 };

@@ -22,7 +22,7 @@ bool IsDrop(WriteBackReason reason) {
 
 }  // namespace
 
-GpuIndex GpuOf(const Lease& lease, const ClientSession& session) {
+GpuIndex GpuOf(const InstanceLease& lease, const ClientSession& session) {
   return lease.gpus.at(static_cast<std::size_t>(session.device_index));
 }
 
@@ -91,7 +91,8 @@ v1::DaemonMessage ImageSwaps::SwapInMessage(ClientSession& session) const {
   return message;
 }
 
-void ImageSwaps::SwapInWithPeers(const SessionPtr& session, const Lease& lease, const Task& then) {
+void ImageSwaps::SwapInWithPeers(const SessionPtr& session, const InstanceLease& lease,
+                                 const Task& then) {
   Join join([then](const absl::Status&) { then(); });
   std::vector<SessionPtr> peers = sessions_.PeersOf(*session);
   peers.push_back(session);

@@ -35,7 +35,7 @@ class ImageSwaps {
   // dies.
   void SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& then);
   // Does SwapIn for the session and all its peers, each to its own GPU of `lease`.
-  void SwapInWithPeers(const SessionPtr& session, const Lease& lease, const Task& then);
+  void SwapInWithPeers(const SessionPtr& session, const InstanceLease& lease, const Task& then);
   // Writes changes made on `gpu` back: all, or a small part for kIdle (has_more of the result tells
   // whether changes are left). The image leaves the GPU if `reason` is kEviction or kMove. OK
   // without an operation if the image is not on `gpu`.
@@ -77,6 +77,6 @@ class ImageSwaps {
 };
 
 // Returns the GPU of `lease` for the session's device.
-GpuIndex GpuOf(const Lease& lease, const ClientSession& session);
+GpuIndex GpuOf(const InstanceLease& lease, const ClientSession& session);
 
 }  // namespace torpor::server

@@ -69,7 +69,7 @@ void SharedAllocations::Open(const SessionPtr& session, const wire::OpenMemory& 
 
 void SharedAllocations::MakeReachable(const SessionPtr& owner,
                                       const std::function<void(absl::Status)>& then) {
-  const std::optional<Lease>& lease = instances_.Of(*owner).lease;
+  const std::optional<InstanceLease>& lease = instances_.Of(*owner).lease;
   if (!lease) return then(absl::OkStatus());
   // The opener may be at work.
   owner->image.NoteLease(lease->id, lease->is_explicit);

@@ -8,8 +8,8 @@
 #include "base/ids.h"
 #include "scheduler/events.h"
 #include "server/config/config.h"
+#include "server/controller/model/instance_lease.h"
 #include "server/controller/model/instance_placement.h"
-#include "server/controller/model/lease.h"
 
 namespace torpor::server {
 
@@ -34,7 +34,7 @@ struct FunctionInstance {
   std::set<SessionId> sessions;  // with memory, closing sessions included
   // Whether processes share memory: then all their images must be on the GPU for one to run.
   bool is_sharing = false;
-  std::optional<Lease> lease;
+  std::optional<InstanceLease> lease;
   InstancePlacement placement;  // of the last GPUs
   InstanceTotals totals;
 

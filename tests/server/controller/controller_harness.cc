@@ -240,7 +240,7 @@ RequestId ControllerHarness::Acquire(const std::string& function, Duration patie
       {.function = function,
        .id = absl::StrCat("request-", request.value),
        .give_up = loop_.Now() + patience},
-      [this, request](absl::StatusOr<Grant> grant) {
+      [this, request](absl::StatusOr<RequestGrant> grant) {
         EXPECT_FALSE(outcomes_[request].grant) << "answered twice";
         outcomes_[request].grant = std::move(grant);
       },

@@ -40,7 +40,7 @@ class ControllerHarness : public testing::Test {
     std::uint64_t next_request = 1;
   };
   struct Outcome {
-    std::optional<absl::StatusOr<Grant>> grant;
+    std::optional<absl::StatusOr<RequestGrant>> grant;
     std::optional<absl::Status> lost;
   };
   struct Killer final : ExecutorKiller {

@@ -71,9 +71,9 @@ SessionPtr NodeWorld::AddSession(const std::string& function, int device, Sessio
   return session;
 }
 
-Lease& NodeWorld::GiveLease(const std::string& function, bool is_explicit) {
+InstanceLease& NodeWorld::GiveLease(const std::string& function, bool is_explicit) {
   FunctionInstance& instance = InstanceOf(function);
-  Lease& lease = instance.lease.emplace();
+  InstanceLease& lease = instance.lease.emplace();
   lease.id = LeaseId{7};
   lease.is_explicit = is_explicit;
   lease.since = loop_.Now();

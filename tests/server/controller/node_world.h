@@ -59,7 +59,7 @@ class NodeWorld : public testing::Test {
     return *tables_.instances.Find(function);
   }
   // Gives the instance a lease that all its sessions have acknowledged.
-  Lease& GiveLease(const std::string& function, bool is_explicit = true);
+  InstanceLease& GiveLease(const std::string& function, bool is_explicit = true);
   // The image is resident on `gpu`, as after a swap-in that is complete.
   static void Land(const SessionPtr& session, int gpu);
 

@@ -13,7 +13,7 @@ class RequestsTest : public NodeWorld {
     requests_.Acquire(
         request,
         {.function = function, .id = "r", .give_up = loop_.Now() + std::chrono::seconds(5)},
-        [this](absl::StatusOr<Grant> grant) { grant_ = std::move(grant); },
+        [this](absl::StatusOr<RequestGrant> grant) { grant_ = std::move(grant); },
         [this](const absl::Status& status) { lost_ = status; });
   }
   // The request runs under a lease that nobody takes part in.
@@ -29,7 +29,7 @@ class RequestsTest : public NodeWorld {
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
   Requests requests_{tables_.instances, tables_.sessions, tables_.executors,
                      traces_,           events_,          loop_};
-  std::optional<absl::StatusOr<Grant>> grant_;
+  std::optional<absl::StatusOr<RequestGrant>> grant_;
   std::optional<absl::Status> lost_;
 };
 
@@ -38,7 +38,7 @@ TEST_F(RequestsTest, ARequestRunsOnceItsLeaseIsTaken) {
   Acquire();
   EXPECT_EQ(events_.Of<scheduler::RequestArrived>().at(0).request, kRequest);
   EXPECT_TRUE(requests_.HasQueued(InstanceOf("a").id));
-  Lease& lease = GiveLease("a");
+  InstanceLease& lease = GiveLease("a");
   lease.requests = {kRequest};
   requests_.NoteLeased(kRequest);
   EXPECT_EQ(requests_.queued(), 0u);
@@ -77,7 +77,7 @@ TEST_F(RequestsTest, AReleasedRequestThatWaitsIsCancelled) {
 TEST_F(RequestsTest, RequestsThatDoNotRunFailWithTheirLease) {
   Acquire();
   requests_.NoteLeased(kRequest);
-  Lease lease;
+  InstanceLease lease;
   lease.requests = {kRequest};
   requests_.OnLeaseEnded(lease);
   EXPECT_TRUE(absl::IsUnavailable(grant_->status()));
@@ -85,7 +85,7 @@ TEST_F(RequestsTest, RequestsThatDoNotRunFailWithTheirLease) {
 
 TEST_F(RequestsTest, OfALostLeaseOnlyHarmedRequestsHear) {
   Run();
-  Leases::Lost lost;
+  LeaseService::Lost lost;
   lost.lease.requests = {kRequest};
   EXPECT_TRUE(requests_.OnLeaseLost(lost).empty());
   EXPECT_FALSE(lost_) << "its function had not used the GPU";
@@ -101,7 +101,7 @@ TEST_F(RequestsTest, OfALostLeaseOnlyHarmedRequestsHear) {
 TEST_F(RequestsTest, ALeasedRequestIsQueuedAgain) {
   Acquire();
   requests_.NoteLeased(kRequest);
-  Leases::Lost lost;
+  LeaseService::Lost lost;
   lost.lease.requests = {kRequest, RequestId{std::uint64_t{1} << 63}};
   EXPECT_EQ(requests_.OnLeaseLost(lost), std::vector{kRequest});
   requests_.Requeue(kRequest);

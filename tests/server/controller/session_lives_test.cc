@@ -36,17 +36,17 @@ class SessionLivesTest : public NodeWorld {
                            closing_.Finish(session, finish);
                          }};
   ImplicitRequests implicit_{tables_.sessions, events_};
-  Leases leases_{tables_.instances,
-                 tables_.sessions,
-                 tables_.executors,
-                 images_.swaps,
-                 implicit_,
-                 events_,
-                 telemetry_,
-                 loop_,
-                 {.taken = [](FunctionInstance&) {},
-                  .ended = [](const Lease&) {},
-                  .close = [](const SessionPtr&, const std::string&) {}}};
+  LeaseService leases_{tables_.instances,
+                       tables_.sessions,
+                       tables_.executors,
+                       images_.swaps,
+                       implicit_,
+                       events_,
+                       telemetry_,
+                       loop_,
+                       {.taken = [](FunctionInstance&) {},
+                        .ended = [](const InstanceLease&) {},
+                        .close = [](const SessionPtr&, const std::string&) {}}};
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
   Requests requests_{tables_.instances, tables_.sessions, tables_.executors,
                      traces_,           events_,          loop_};

@@ -157,12 +157,12 @@ TEST_F(NodeTest, ExecutorsDivideTheirMemoryAsTheConfigurationSays) {
 
 TEST_F(NodeTest, AnExecutorThatDiesIsReplaced) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  std::promise<absl::StatusOr<Grant>> granted;
+  std::promise<absl::StatusOr<RequestGrant>> granted;
   const RequestId request = node_->broker().Acquire(
       {.function = "f", .id = "r1", .give_up = TimePoint::max()},
-      [&](const absl::StatusOr<Grant>& grant) { granted.set_value(grant); },
+      [&](const absl::StatusOr<RequestGrant>& grant) { granted.set_value(grant); },
       [](const absl::Status&) {});
-  const absl::StatusOr<Grant> grant = granted.get_future().get();
+  const absl::StatusOr<RequestGrant> grant = granted.get_future().get();
   ASSERT_TRUE(grant.ok()) << grant.status();
   std::promise<void> confirmed;
   node_->broker().ConfirmLease(request, [&] { confirmed.set_value(); });

@@ -14,12 +14,12 @@ namespace torpor::server {
 class FakeBroker final : public RequestBroker {
  public:
   // What Acquire answers right away; nothing: the test calls Answer.
-  std::function<absl::StatusOr<Grant>(const std::string&)> answer = [](const std::string&) {
+  std::function<absl::StatusOr<RequestGrant>(const std::string&)> answer = [](const std::string&) {
     return SomeGrant();
   };
 
   static Grant SomeGrant() {
-    Grant grant;
+    RequestGrant grant;
     grant.gpu = GpuIndex{1};
     grant.source = SwapSource::kHost;
     grant.queue = std::chrono::microseconds(1500);
@@ -58,7 +58,7 @@ class FakeBroker final : public RequestBroker {
     changed_.notify_all();
   }
 
-  void Answer(std::uint64_t request, absl::StatusOr<Grant> grant) {
+  void Answer(std::uint64_t request, absl::StatusOr<RequestGrant> grant) {
     Take(on_grant_, request)(std::move(grant));
   }
   void Lose(std::uint64_t request, absl::Status status) {

@@ -120,7 +120,7 @@ TEST_F(ImageSwapsTest, AStatelessFunctionForgetsWhatRequestsHaveChanged) {
 TEST_F(ImageSwapsTest, PeersComeTogetherAndReachEachOther) {
   const SessionPtr primary = AddSession("pair");
   const SessionPtr secondary = AddSession("pair", 1, primary);
-  const Lease lease = GiveLease("pair");
+  const InstanceLease lease = GiveLease("pair");
   bool is_done = false;
   swaps_.SwapInWithPeers(primary, lease, [&] { is_done = true; });
   EXPECT_TRUE(Operation(0).swap_in().is_whole());

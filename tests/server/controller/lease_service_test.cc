@@ -1,4 +1,4 @@
-#include "server/controller/leases.h"
+#include "server/controller/lease_service.h"
 
 #include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/node_world.h"
@@ -23,16 +23,16 @@ class LeasesTest : public NodeWorld {
     leases_.Acknowledge(session, {grant->lease_id});
     return LeaseId{grant->lease_id};
   }
-  std::optional<Lease>& lease() { return InstanceOf("a").lease; }
+  std::optional<InstanceLease>& lease() { return InstanceOf("a").lease; }
 
   int taken_ = 0;
-  std::vector<Lease> ended_;
+  std::vector<InstanceLease> ended_;
   std::vector<std::string> closed_;
   PeerAccess peers_{tables_.executors, tables_.sessions};
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
   ImplicitRequests implicit_{tables_.sessions, events_};
-  Leases leases_{
+  LeaseService leases_{
       tables_.instances,
       tables_.sessions,
       tables_.executors,
@@ -42,7 +42,7 @@ class LeasesTest : public NodeWorld {
       telemetry_,
       loop_,
       {.taken = [this](FunctionInstance&) { ++taken_; },
-       .ended = [this](const Lease& lease) { ended_.push_back(lease); },
+       .ended = [this](const InstanceLease& lease) { ended_.push_back(lease); },
        .close = [this](const SessionPtr&, const std::string& why) { closed_.push_back(why); }}};
   const SessionPtr session_ = AddSession("a");
 };
@@ -131,7 +131,7 @@ TEST_F(LeasesTest, ASessionThatDoesNotTakeItsLeaseIsClosed) {
 TEST_F(LeasesTest, AfterALossALaterRequestMayGoOn) {
   session_->image.NoteSaved({});  // it had been set up and saved before
   Take(session_);
-  const Leases::Lost lost = leases_.Lose(InstanceOf("a"));
+  const LeaseService::Lost lost = leases_.Lose(InstanceOf("a"));
   EXPECT_EQ(lost.harmed, std::vector{session_->id});
   EXPECT_FALSE(lost.is_own_fault);
   const auto told = LinkOf(session_).Take<wire::LeaseLost>();

@@ -1,4 +1,4 @@
-#include "server/controller/leases.h"
+#include "server/controller/lease_service.h"
 
 #include <spdlog/spdlog.h>
 
@@ -25,9 +25,10 @@ v1::DaemonMessage EndLeaseMessage(const ClientSession& session, LeaseId lease) {
 
 }  // namespace
 
-Leases::Leases(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
-               ImageSwaps& swaps, ImplicitRequests& implicit, EventSink& events,
-               Telemetry& telemetry, TaskLoop& loop, Handlers handlers)
+LeaseService::LeaseService(InstanceTable& instances, const SessionTable& sessions,
+                           ExecutorTable& executors, ImageSwaps& swaps, ImplicitRequests& implicit,
+                           EventSink& events, Telemetry& telemetry, TaskLoop& loop,
+                           Handlers handlers)
     : instances_(instances),
       sessions_(sessions),
       executors_(executors),
@@ -38,14 +39,14 @@ Leases::Leases(InstanceTable& instances, const SessionTable& sessions, ExecutorT
       loop_(loop),
       handlers_(std::move(handlers)) {}
 
-void Leases::Request(const SessionPtr& session) {
+void LeaseService::Request(const SessionPtr& session) {
   if (session->lease.implicit_request || session->is_lost) return;
   // The last lease may still be on its way back, or a grant on its way to the client.
   session->lease.is_wanted = static_cast<bool>(session->lease.id);
   if (!session->lease.id) RequestImplicitly(session);
 }
 
-void Leases::RequestImplicitly(const SessionPtr& session) {
+void LeaseService::RequestImplicitly(const SessionPtr& session) {
   session->lease.is_wanted = false;
   FunctionInstance& instance = instances_.Of(*session);
   // A process that started to use CUDA during the request, or another device of the present lease,
@@ -60,32 +61,32 @@ void Leases::RequestImplicitly(const SessionPtr& session) {
   implicit_.Add(*session);
 }
 
-void Leases::RequestAgain(const SessionPtr& session) {
+void LeaseService::RequestAgain(const SessionPtr& session) {
   if (session->lease.is_wanted && session->is_able() && !session->lease.id) {
     RequestImplicitly(session);
   }
 }
 
-void Leases::Deny(const SessionPtr& session, const std::string& why) {
+void LeaseService::Deny(const SessionPtr& session, const std::string& why) {
   LoseSession(session, {0, kCudaErrorMemoryAllocation, true, why});
 }
 
-void Leases::LoseSession(const SessionPtr& session, const wire::LeaseLost& lost) {
+void LeaseService::LoseSession(const SessionPtr& session, const wire::LeaseLost& lost) {
   session->is_lost = true;
   session->link->Send(lost);
   // Once the scheduler knows the cause, too.
   loop_.Post([this, session] { implicit_.Withdraw(*session); });
 }
 
-bool Leases::LosesState(const ClientSession& session) const {
+bool LeaseService::LosesState(const ClientSession& session) const {
   return session.image.has_changes() && instances_.Of(session).config.keeps_state;
 }
 
-void Leases::Begin(const scheduler::Grant& action, bool is_explicit,
-                   const std::vector<SessionPtr>& participants) {
+void LeaseService::Begin(const scheduler::Grant& action, bool is_explicit,
+                         const std::vector<SessionPtr>& participants) {
   FunctionInstance& instance = instances_.At(action.instance);
   TORPOR_CHECK(!instance.lease);
-  Lease& lease = instance.lease.emplace();
+  InstanceLease& lease = instance.lease.emplace();
   lease.id = LeaseId{next_lease_++};
   lease.gpus = action.secondary_gpus;
   lease.gpus.insert(lease.gpus.begin(), action.gpu);
@@ -99,8 +100,8 @@ void Leases::Begin(const scheduler::Grant& action, bool is_explicit,
   for (const SessionPtr& session : participants) AddParticipant(instance, session);
 }
 
-void Leases::AddParticipant(FunctionInstance& instance, const SessionPtr& session) {
-  Lease& lease = *instance.lease;
+void LeaseService::AddParticipant(FunctionInstance& instance, const SessionPtr& session) {
+  InstanceLease& lease = *instance.lease;
   session->lease.id = lease.id;
   const GpuIndex gpu = GpuOf(lease, *session);
   const auto prepare = [this, session, id = lease.id, gpu] {
@@ -116,7 +117,7 @@ void Leases::AddParticipant(FunctionInstance& instance, const SessionPtr& sessio
   prepare();
 }
 
-bool Leases::HasItsMemory(const ClientSession& session, const Lease& lease) const {
+bool LeaseService::HasItsMemory(const ClientSession& session, const InstanceLease& lease) const {
   const std::vector<SessionPtr> owners = sessions_.OwnersOpenedBy(session);
   return session.image.IsOn(GpuOf(lease, session)) &&
          std::all_of(owners.begin(), owners.end(), [&](const SessionPtr& owner) {
@@ -124,9 +125,9 @@ bool Leases::HasItsMemory(const ClientSession& session, const Lease& lease) cons
          });
 }
 
-void Leases::Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
-                     const StepQueue::Finish& finish) {
-  const Lease* const held = LeaseOf(*session, lease);
+void LeaseService::Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+                           const StepQueue::Finish& finish) {
+  const InstanceLease* const held = LeaseOf(*session, lease);
   if (!held) return finish();
   if (!session->is_able() || !HasItsMemory(*session, *held)) {
     if (session->is_able()) Deny(session, "its memory could not be brought to the GPU");
@@ -138,7 +139,7 @@ void Leases::Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
   message.mutable_begin_lease()->set_session_id(session->id.value);
   message.mutable_begin_lease()->set_learn(session->learning.BeginLease());
   executors_.Run(gpu, message, [this, session, lease, finish](const OperationResult& result) {
-    Lease* const begun = LeaseOf(*session, lease);
+    InstanceLease* const begun = LeaseOf(*session, lease);
     if (begun && result.status.ok()) {
       Offer(session, *begun);
     } else if (begun && !result.is_executor_lost) {
@@ -150,7 +151,7 @@ void Leases::Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
   });
 }
 
-void Leases::Offer(const SessionPtr& session, Lease& lease) {
+void LeaseService::Offer(const SessionPtr& session, InstanceLease& lease) {
   const GpuIndex gpu = GpuOf(lease, *session);
   const GpuExecutor& executor = executors_.At(gpu);
   // With any lease, the session's request is settled.
@@ -171,7 +172,7 @@ void Leases::Offer(const SessionPtr& session, Lease& lease) {
   if (waiting && lease.requests.count(waiting) == 0) events_.Feed(scheduler::RequestGone{waiting});
 }
 
-void Leases::Revoke(FunctionInstance& instance) {
+void LeaseService::Revoke(FunctionInstance& instance) {
   if (!instance.lease) return;
   instance.lease->is_revoked = true;
   if (instance.lease->participants.empty()) return End(instance);
@@ -182,7 +183,7 @@ void Leases::Revoke(FunctionInstance& instance) {
   }
 }
 
-void Leases::RevokeParticipant(const SessionPtr& session, Lease& lease) {
+void LeaseService::RevokeParticipant(const SessionPtr& session, InstanceLease& lease) {
   const ParticipantState state = lease.participants.at(session->id);
   // A participant in preparation is revoked right after the offer.
   if (state != ParticipantState::kOffered && state != ParticipantState::kAcked) return;
@@ -193,23 +194,23 @@ void Leases::RevokeParticipant(const SessionPtr& session, Lease& lease) {
   });
 }
 
-void Leases::CloseUnless(SessionId session, LeaseId lease, ParticipantState passed,
-                         const char* reason) {
+void LeaseService::CloseUnless(SessionId session, LeaseId lease, ParticipantState passed,
+                               const char* reason) {
   const SessionPtr found = sessions_.Find(session);
-  const Lease* const current = found ? LeaseOf(*found, lease) : nullptr;
+  const InstanceLease* const current = found ? LeaseOf(*found, lease) : nullptr;
   if (current && current->participants.at(session) < passed) handlers_.close(found, reason);
 }
 
-void Leases::Acknowledge(const SessionPtr& session, const wire::LeaseAck& ack) {
-  Lease* const lease = LeaseOf(*session, LeaseId{ack.lease_id});
+void LeaseService::Acknowledge(const SessionPtr& session, const wire::LeaseAck& ack) {
+  InstanceLease* const lease = LeaseOf(*session, LeaseId{ack.lease_id});
   if (!lease || lease->participants.at(session->id) != ParticipantState::kOffered) return;
   lease->participants[session->id] = ParticipantState::kAcked;
   handlers_.taken(instances_.Of(*session));
 }
 
-void Leases::Return(const SessionPtr& session, const wire::LeaseReturned& returned) {
+void LeaseService::Return(const SessionPtr& session, const wire::LeaseReturned& returned) {
   const LeaseId id{returned.lease_id};
-  Lease* const lease = LeaseOf(*session, id);
+  InstanceLease* const lease = LeaseOf(*session, id);
   if (!lease) return;
   ParticipantState& state = lease->participants.at(session->id);
   if (state != ParticipantState::kOffered && state != ParticipantState::kAcked) return;
@@ -221,8 +222,8 @@ void Leases::Return(const SessionPtr& session, const wire::LeaseReturned& return
   });
 }
 
-void Leases::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
-                           const StepQueue::Finish& finish) {
+void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
+                                 const StepQueue::Finish& finish) {
   executors_.Run(gpu, EndLeaseMessage(*session, lease),
                  [this, session, lease, gpu, finish](const OperationResult& result) {
                    if (!result.status_unless_lost().ok()) {
@@ -232,7 +233,7 @@ void Leases::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gp
                          gpu, absl::StrCat("a lease did not end: ", result.status.ToString()));
                    }
                    if (result.status.ok()) {
-                     if (const Lease* const ended = LeaseOf(*session, lease)) {
+                     if (const InstanceLease* const ended = LeaseOf(*session, lease)) {
                        session->learning.EndLease(result.learned, ended->is_explicit);
                      }
                      EndParticipant(session, lease);
@@ -241,14 +242,14 @@ void Leases::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gp
                  });
 }
 
-Lease* Leases::LeaseOf(const ClientSession& session, LeaseId lease) const {
+InstanceLease* LeaseService::LeaseOf(const ClientSession& session, LeaseId lease) const {
   if (!session.lease.id || session.lease.id != lease) return nullptr;
-  std::optional<Lease>& held = instances_.Of(session).lease;
+  std::optional<InstanceLease>& held = instances_.Of(session).lease;
   return held && held->id == lease ? &*held : nullptr;
 }
 
-void Leases::EndParticipant(const SessionPtr& session, LeaseId lease) {
-  Lease* const ended = LeaseOf(*session, lease);
+void LeaseService::EndParticipant(const SessionPtr& session, LeaseId lease) {
+  InstanceLease* const ended = LeaseOf(*session, lease);
   session->lease.id = {};
   if (!ended) return;
   ended->participants.erase(session->id);
@@ -261,7 +262,7 @@ void Leases::EndParticipant(const SessionPtr& session, LeaseId lease) {
   RequestAgain(session);
 }
 
-void Leases::Account(FunctionInstance& instance, const Lease& lease) {
+void LeaseService::Account(FunctionInstance& instance, const InstanceLease& lease) {
   const Duration held = loop_.Now() - lease.since;
   for (const GpuIndex gpu : lease.gpus) {
     instance.totals.gpu_seconds += ToSeconds(held);
@@ -270,13 +271,13 @@ void Leases::Account(FunctionInstance& instance, const Lease& lease) {
   }
 }
 
-double Leases::BusySecondsOf(GpuIndex gpu) const {
+double LeaseService::BusySecondsOf(GpuIndex gpu) const {
   const auto busy = busy_seconds_.find(gpu);
   return busy == busy_seconds_.end() ? 0 : busy->second;
 }
 
-void Leases::End(FunctionInstance& instance) {
-  const Lease lease = *std::exchange(instance.lease, std::nullopt);
+void LeaseService::End(FunctionInstance& instance) {
+  const InstanceLease lease = *std::exchange(instance.lease, std::nullopt);
   Account(instance, lease);
   // Before any action that the scheduler may decide now for the same session.
   for (const SessionPtr& session : sessions_.AbleOf(instance)) {
@@ -289,7 +290,7 @@ void Leases::End(FunctionInstance& instance) {
   handlers_.ended(lease);
 }
 
-Leases::Lost Leases::Lose(FunctionInstance& instance) {
+LeaseService::Lost LeaseService::Lose(FunctionInstance& instance) {
   Lost lost = {*std::exchange(instance.lease, std::nullopt), {}, false};
   Account(instance, lost.lease);
   for (const auto& [id, state] : lost.lease.participants) {
@@ -302,7 +303,7 @@ Leases::Lost Leases::Lose(FunctionInstance& instance) {
   return lost;
 }
 
-void Leases::EndOnSurvivors(const FunctionInstance& instance, const Lease& lease) {
+void LeaseService::EndOnSurvivors(const FunctionInstance& instance, const InstanceLease& lease) {
   for (const auto& [id, state] : lease.participants) {
     const SessionPtr session = sessions_.Find(id);
     const GpuIndex gpu = GpuOf(lease, *session);
@@ -319,8 +320,8 @@ void Leases::EndOnSurvivors(const FunctionInstance& instance, const Lease& lease
   }
 }
 
-void Leases::LoseParticipant(const SessionPtr& session, ParticipantState state,
-                             const Lease& lease) {
+void LeaseService::LoseParticipant(const SessionPtr& session, ParticipantState state,
+                                   const InstanceLease& lease) {
   session->lease.id = {};
   if (state == ParticipantState::kPreparing) {
     // Once the scheduler knows, too, that the executor has gone.

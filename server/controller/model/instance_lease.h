@@ -20,7 +20,7 @@ enum class ParticipantState {
 };
 
 // The lease of an instance and its participants. A plain record.
-struct Lease {
+struct InstanceLease {
   LeaseId id;
   std::vector<GpuIndex> gpus;  // by device index of the sessions
   bool is_explicit = false;    // for requests of the router, not for a program outside of requests

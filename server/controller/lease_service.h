@@ -18,21 +18,21 @@ namespace torpor::server {
 
 // Leases, from the scheduler's grant until all participants have given them back or an executor has
 // died. On the controller's thread.
-class Leases {
+class LeaseService {
  public:
   struct Handlers {
     // A participant has acknowledged or has gone: requests may run once all have acknowledged.
     std::function<void(FunctionInstance&)> taken;
     // The lease has ended, as the scheduler knows. Its requests that do not run yet never will.
-    std::function<void(const Lease&)> ended;
+    std::function<void(const InstanceLease&)> ended;
     // Closes a session that breaks the protocol.
     std::function<void(const SessionPtr&, const std::string& reason)> close;
   };
 
   // The arguments must outlive the object.
-  Leases(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
-         ImageSwaps& swaps, ImplicitRequests& implicit, EventSink& events, Telemetry& telemetry,
-         TaskLoop& loop, Handlers handlers);
+  LeaseService(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
+               ImageSwaps& swaps, ImplicitRequests& implicit, EventSink& events,
+               Telemetry& telemetry, TaskLoop& loop, Handlers handlers);
 
   // --- Messages of sessions ---
   void Request(const SessionPtr& session);
@@ -52,7 +52,7 @@ class Leases {
   // Ends the instance's lease, which must have no participants.
   void End(FunctionInstance& instance);
   struct Lost {
-    Lease lease;
+    InstanceLease lease;
     std::vector<SessionId> harmed;  // participants already told of the lease
     bool is_own_fault = false;      // a participant broke the GPU, and knows
   };
@@ -71,7 +71,7 @@ class Leases {
   bool LosesState(const ClientSession& session) const;
 
   // Returns the session's present lease if `lease` is its id, else null.
-  Lease* LeaseOf(const ClientSession& session, LeaseId lease) const;
+  InstanceLease* LeaseOf(const ClientSession& session, LeaseId lease) const;
 
   // Returns the seconds of ended leases on `gpu`.
   double BusySecondsOf(GpuIndex gpu) const;
@@ -82,19 +82,20 @@ class Leases {
   void RequestAgain(const SessionPtr& session);
   void AddParticipant(FunctionInstance& instance, const SessionPtr& session);
   // Whether the session's image, and all images open in its process, are on the lease's GPUs.
-  bool HasItsMemory(const ClientSession& session, const Lease& lease) const;
+  bool HasItsMemory(const ClientSession& session, const InstanceLease& lease) const;
   void Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
                const StepQueue::Finish& finish);
-  void Offer(const SessionPtr& session, Lease& lease);
-  void RevokeParticipant(const SessionPtr& session, Lease& lease);
+  void Offer(const SessionPtr& session, InstanceLease& lease);
+  void RevokeParticipant(const SessionPtr& session, InstanceLease& lease);
   // Closes the session if its state in the lease is before `passed`.
   void CloseUnless(SessionId session, LeaseId lease, ParticipantState passed, const char* reason);
   void EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
                      const StepQueue::Finish& finish);
-  void LoseParticipant(const SessionPtr& session, ParticipantState state, const Lease& lease);
+  void LoseParticipant(const SessionPtr& session, ParticipantState state,
+                       const InstanceLease& lease);
   // Ends the lost lease on the executors that are still alive.
-  void EndOnSurvivors(const FunctionInstance& instance, const Lease& lease);
-  void Account(FunctionInstance& instance, const Lease& lease);
+  void EndOnSurvivors(const FunctionInstance& instance, const InstanceLease& lease);
+  void Account(FunctionInstance& instance, const InstanceLease& lease);
 
   InstanceTable& instances_;
   const SessionTable& sessions_;
