@@ -139,7 +139,7 @@ std::optional<absl::Status> AdminRequests::OutcomeOfLoad(const FunctionInstance&
     const bool is_placing = placed.tenancy.phase == scheduler::Phase::kPlacing;
     is_coming |=
         scheduler_.IsLoadWanted(shard) || (is_placing && (!gpu || placed.tenancy.gpu == *gpu));
-    // A moving image counts as loaded once it has left its old GPU.
+    // A moving image counts as loaded only after leaving the old GPU.
     const bool is_leaving = HasCopy(placed, CopyState::kLeaving);
     is_coming |= is_leaving;
     if (is_leaving) return false;

@@ -47,7 +47,7 @@ class RequestTraces {
   // Notes the request's delays until the scheduler's decision, or until now.
   void NoteDelay(RequestId request, Live& live) const;
   Duration WaitForOwnLease(const Live& live, const scheduler::Wait& wait, TimePoint until) const;
-  // Adds the requests that got GPUs before this request.
+  // Adds the counts of requests that got GPUs first.
   RequestTrace WithOthers(RequestTrace trace) const;
 
   const InstanceTable& instances_;

@@ -12,7 +12,7 @@
 
 namespace torpor::server {
 
-// Closes sessions: ends their work, makes executors let go of them, and forgets them. On the
+// Closes sessions: ends the work, lets executors drop their parts, and forgets the session. On the
 // controller's thread.
 class SessionClosing {
  public:

@@ -39,7 +39,7 @@ class SessionOpening {
   void Greet(const SessionPtr& session, const wire::Hello& hello);
   void Greet(const SessionPtr& session, const wire::DeviceHello& hello);
   void Greet(const SessionPtr& session, const wire::Inquiry& inquiry);
-  // The client has accepted its session, or failed to open it.
+  // The client has accepted the session, or failed to open it.
   void Acknowledge(const SessionPtr& session, const wire::HelloAck& ack);
 
   // Opens all waiting sessions that can be opened now. Call when an executor has become ready.

@@ -7,9 +7,9 @@
 
 namespace torpor::server {
 
-// Returns the folder of libcuda.so.1 and libcublas.so.13: the configured one, else NVIDIA's (empty:
-// found by the dynamic linker) if this machine has a GPU and a working driver, else the emulator's,
-// `../lib/torpor/emulator` from `program_dir`. NotFound if none exists.
+// Returns the folder of libcuda.so.1 and libcublas.so.13: the configured folder, else NVIDIA's
+// (empty: found by the dynamic linker) if this machine has a GPU and a working driver, else the
+// emulator's, `../lib/torpor/emulator` from `program_dir`. NotFound if no folder has the libraries.
 struct CudaLibraries {
   std::string folder;
   bool is_emulated = false;

@@ -45,7 +45,7 @@ void ImageSwaps::SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& t
 void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
                            const StepQueue::Finish& finish) {
   ImageState& image = session->image;
-  // Openers of its memory cannot tell which copies to wait for.
+  // Openers of the image's memory cannot tell on which copies their work depends.
   if (image.IsOn(gpu) && image.is_arriving() && !sessions_.PeersOf(*session).empty()) {
     return image.AfterArrival([session, gpu, then, finish] {
       then(session->image.IsOn(gpu) ? OperationResult() : OperationResult::Lost());

@@ -48,7 +48,7 @@ class ImageSwaps {
   // The rest of a step: SwapOut of an image on `gpu`. Without `drop` the image stays.
   void WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason, bool drop,
                  const OnDone& then, const StepQueue::Finish& finish);
-  // The rest of a step in which the image leaves `gpu`: withdraws it from peers, then drops it.
+  // The rest of a step: withdraws the image from peers, then drops it from `gpu`.
   void Leave(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason, const OnDone& then,
              const StepQueue::Finish& finish);
 

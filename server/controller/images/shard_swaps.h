@@ -45,7 +45,7 @@ class ShardSwaps {
 
  private:
   void OnSwapInDone(const scheduler::SwapIn& action, const absl::Status& status);
-  // Returns a callback that feeds SwapOutDone at its `count`th success.
+  // Returns a callback to be called `count` times; the last success feeds SwapOutDone.
   GpuExecutor::OnDone WhenLeft(InstanceId shard, GpuIndex gpu, std::size_t count);
   // Feeds ImageArrived if the scheduler waits for it and no copy of the shard is under way.
   void NoteArrival(InstanceId shard, GpuIndex gpu);

@@ -28,7 +28,7 @@ struct FunctionInstance {
   // The scheduler's ids of the instance's shards, by device index. The first is `id`.
   std::vector<InstanceId> shards;
   FunctionConfig config;
-  // GPUs whose properties every process of this function sees (fixed by the first GPUs that became
+  // GPUs whose properties every process of the function sees (fixed by the first GPUs that became
   // ready).
   std::vector<GpuIndex> described_as;
   std::set<SessionId> sessions;  // with memory, closing sessions included

@@ -9,9 +9,8 @@
 
 namespace torpor::server {
 
-// The state of one session's image: its GPU, its source, its arrival, the executors that reach it,
-// and changes that the host's copy lacks. Pure bookkeeping, without messages; on the controller's
-// thread.
+// State of one session's image: resident GPU, source, arrival, executors with access, and changes
+// missing from the host's copy. Pure bookkeeping, without messages; on the controller's thread.
 class ImageState {
  public:
   using Task = std::function<void()>;
@@ -57,7 +56,8 @@ class ImageState {
   [[nodiscard]] std::vector<Task> EndArrival();
 
   // --- Executors that keep something of it ---
-  // Executors that have had the image in their present life, and so keep pages of its file mapped.
+  // Executors that have had the image in their present life, and so keep pages of the image file
+  // mapped.
   const std::set<GpuIndex>& file_holders() const { return file_holders_; }
   // Executors of other GPUs that map the image.
   const std::set<GpuIndex>& peer_holders() const { return peer_holders_; }
@@ -71,7 +71,7 @@ class ImageState {
   bool LoseExecutor(GpuIndex gpu);
 
   // --- Changes that the host's image lacks ---
-  // The image may change under this lease, by its session or by an opener of its memory.
+  // The image may change under `lease`, by its session or by an opener of its memory.
   void NoteLease(LeaseId lease, bool is_explicit);
   // All changes of leases up to `unsaved_before`, as unsaved_lease() was then, have been written
   // back.
