@@ -18,7 +18,7 @@ class FakeBroker final : public RequestBroker {
     return SomeGrant();
   };
 
-  static Grant SomeGrant() {
+  static RequestGrant SomeGrant() {
     RequestGrant grant;
     grant.gpu = GpuIndex{1};
     grant.source = SwapSource::kHost;
