@@ -7,8 +7,8 @@
 
 namespace torpor::executor {
 
-// Whether an aligned word of `bytes`, which lie at `address` on the device, is in
-// [base, base + range). Reads about as fast as memory is.
+// Returns whether an aligned word of `bytes`, located at device address `address`, lies in [base,
+// base + range). Runs at about memory speed.
 bool HoldsAddress(std::span<const std::uint8_t> bytes, std::uint64_t address, std::uint64_t base,
                   Bytes range);
 

@@ -13,14 +13,14 @@
 
 namespace torpor::executor {
 
-// `address_mode: translate`: the whole chunks of addresses that an allocation touches are one
-// block, which lies anywhere in the arena. Allocations that share a chunk, which only small ones
-// do, lie inside of it (memory/range_allocator.h, Layout::kApart).
+// Backing for `address_mode: translate`: the chunks of client addresses that an allocation touches
+// form one block, placed anywhere in the arena. Allocations that share a chunk, always small ones,
+// share the block (memory/range_allocator.h, Layout::kApart).
 class ArenaBacking final : public ImageBacking {
  public:
-  // `memory` outlives it.
+  // `memory` must outlive the backing.
   ArenaBacking(ArenaMemory& memory, SessionId session) : memory_(memory), session_(session) {}
-  // Nothing uses the memory any more.
+  // Requires that no work uses the memory.
   ~ArenaBacking() override;
   ArenaBacking(const ArenaBacking&) = delete;
   ArenaBacking& operator=(const ArenaBacking&) = delete;
@@ -44,7 +44,7 @@ class ArenaBacking final : public ImageBacking {
 
   AddressRange gpu_addresses() const override { return memory_.addresses(); }
 
-  // FailedPrecondition: what another GPU reaches must lie at the client's addresses.
+  // FailedPrecondition: memory of another GPU must be mapped at the client's addresses.
   absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
                                            ChunkOwner& owner) override;
   absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) override;
@@ -57,14 +57,14 @@ class ArenaBacking final : public ImageBacking {
   using Units = std::map<Bytes, Unit>;  // by begin
 
   memory::Extent UnitOf(memory::Extent allocation) const;
-  // The unit in which `offset` is, else the end.
+  // Returns the unit that contains `offset`, or the end.
   Units::const_iterator Find(Bytes offset) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // The unit that is the arena's block at `place`, else the end.
+  // Returns the unit with the arena's block at `place`, or the end.
   Units::iterator FindAt(Bytes place) ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // False if the extent has none yet; FailedPrecondition if part of it does.
+  // Returns false if `extent` is not backed at all; FailedPrecondition if backed in part.
   absl::StatusOr<bool> IsBacked(memory::Extent extent) const;
   absl::Status Add(memory::Extent extent);
-  // A unit has come, gone or moved.
+  // Records that a unit was added, released or moved.
   void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ArenaMemory& memory_;
@@ -72,9 +72,9 @@ class ArenaBacking final : public ImageBacking {
 
   mutable Mutex mutex_;
   Units units_ ABSL_GUARDED_BY(mutex_);
-  // Of the units as they are; null until somebody asks.
+  // Table of the current units; null until requested.
   mutable std::shared_ptr<const AddressTable> addresses_ ABSL_GUARDED_BY(mutex_);
-  // Changes with the mutex held.
+  // Changes only with mutex_ held.
   std::atomic<std::uint64_t> version_{0};
 };
 

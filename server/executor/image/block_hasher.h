@@ -20,21 +20,21 @@ struct BlockRun {
   std::size_t blocks = 0;
 };
 
-// Hashes blocks of the GPU's memory where they are. Thread-safe.
+// Hashes blocks of GPU memory on the GPU. Thread-safe.
 class BlockHasher {
  public:
   virtual ~BlockHasher() = default;
 
-  // The hashes of all blocks of `runs`, in their order; the same bytes have the same hash on every
+  // Returns the hashes of all blocks of `runs`, in order. Equal bytes have equal hashes on every
   // GPU. Waits for `stream`.
   virtual absl::StatusOr<std::vector<std::uint64_t>> Hash(std::span<const BlockRun> runs,
                                                           CUstream stream) = 0;
 
-  // That of a block of zeros.
+  // Hash of a block of zeros.
   virtual std::uint64_t zero_hash() const = 0;
 };
 
-// By a kernel, which the driver compiles in Open. `device` must outlive the hasher.
+// Hashes with a kernel that the driver compiles in Open. `device` must outlive the hasher.
 class KernelBlockHasher final : public BlockHasher {
  public:
   static absl::StatusOr<std::unique_ptr<KernelBlockHasher>> Open(const Device& device);
@@ -51,7 +51,8 @@ class KernelBlockHasher final : public BlockHasher {
 
   absl::Status Load();
   absl::Status HashZeros();
-  // Has the first blocks of `run`, as many as there is room, hashed into results_ from `first` on.
+  // Enqueues hashing of the first blocks of `run` into results_ from `first` on, as far as results_
+  // has room. Returns the number of blocks.
   absl::StatusOr<std::size_t> Enqueue(const BlockRun& run, std::size_t first, CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -61,7 +62,7 @@ class KernelBlockHasher final : public BlockHasher {
   std::uint64_t zero_hash_ = 0;
 
   Mutex mutex_;
-  // Host memory that the kernel writes to.
+  // Host memory written by the kernel.
   std::uint64_t* results_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 

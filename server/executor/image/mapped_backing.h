@@ -13,15 +13,15 @@
 
 namespace torpor::executor {
 
-// `address_mode: map`: chunks of the pool mapped at the client's own addresses.
+// Backing for `address_mode: map`: chunks of the pool, mapped at the client's own addresses.
 class MappedBacking final : public ImageBacking {
  public:
-  // Reserves [base, base + bytes); AlreadyExists if the driver gives other addresses. `device` and
-  // `pool` must outlive it.
+  // Reserves [base, base + bytes). AlreadyExists if the driver returns other addresses. `device`
+  // and `pool` must outlive the backing.
   static absl::StatusOr<std::unique_ptr<ImageBacking>> Open(const Device& device,
                                                             PhysicalPool& pool, std::uint64_t base,
                                                             Bytes bytes);
-  // Nothing uses the memory any more.
+  // Requires that no work uses the memory.
   ~MappedBacking() override;
   MappedBacking(const MappedBacking&) = delete;
   MappedBacking& operator=(const MappedBacking&) = delete;
@@ -50,7 +50,7 @@ class MappedBacking final : public ImageBacking {
 
  private:
   using Index = std::uint64_t;
-  // An imported one has no handle: its mapping is all that keeps it.
+  // An imported chunk has no handle: the mapping alone keeps the memory.
   using Chunks = std::map<Index, CUmemGenericAllocationHandle>;
   static constexpr CUmemGenericAllocationHandle kImported = 0;
 
@@ -65,7 +65,7 @@ class MappedBacking final : public ImageBacking {
     return {first * chunk_bytes_, (last + 1) * chunk_bytes_};
   }
   std::vector<Index> MissingChunks(std::span<const memory::Extent> extents) const;
-  // Maps new chunks at `indices` (ascending); all or none.
+  // Maps new chunks at `indices` (ascending); an error leaves nothing mapped.
   absl::Status MapChunks(const std::vector<Index>& indices);
   absl::Status AllowAccess(const std::vector<Index>& indices);
   absl::Status ImportChunk(Index index, const UniqueFd& chunk);
@@ -78,14 +78,14 @@ class MappedBacking final : public ImageBacking {
   const Bytes chunk_bytes_;
 
   mutable Mutex mutex_;
-  // Written by the swapping thread only and with the mutex; that thread reads without.
+  // Written by the swapping thread with the mutex held; the swapping thread reads without.
   Chunks chunks_;
 };
 
-// The pool's chunks, mapped wherever they are needed.
+// Image memory for `address_mode: map`: chunks of the pool, mapped wherever needed.
 class MappedMemory final : public ImageMemory {
  public:
-  // Both outlive it.
+  // `device` and `pool` must outlive the object.
   MappedMemory(const Device& device, PhysicalPool& pool) : device_(device), pool_(pool) {}
 
   absl::StatusOr<std::unique_ptr<ImageBacking>> Open(SessionId, std::uint64_t base,

@@ -16,10 +16,10 @@
 
 namespace torpor::executor {
 
-// All of the GPU's memory that images may occupy, as physical handles of one size: chunks. A thread
-// of the pool creates the chunks from the start on: a driver takes about 0.2 ms for each, which is
-// 13 s for a large GPU in chunks of 2 MiB, and the first images need only the first few. A taken
-// chunk still holds the bytes of its last user; the taker clears them. Thread-safe.
+// All GPU memory that images may occupy, as physical handles of one size: chunks. A thread of the
+// pool creates the chunks in the background, because a driver takes about 0.2 ms for each: 13 s for
+// a large GPU in chunks of 2 MiB, of which the first images need only a few. A taken chunk still
+// holds the bytes of its last user; the taker clears them. Thread-safe.
 class PhysicalPool {
  public:
   // `chunk_bytes` is a multiple of the driver's granularity; `pool_bytes` is rounded down to
@@ -40,9 +40,9 @@ class PhysicalPool {
   absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> Take(std::size_t count);
   void Return(std::span<const CUmemGenericAllocationHandle> chunks);
 
-  // What Take would give at once.
+  // Chunks that Take would return without waiting.
   std::size_t free_chunks() const;
-  // What Take would give at once or after waiting.
+  // Bytes that Take would return, at once or after waiting.
   Bytes free_bytes() const;
 
  private:

@@ -9,7 +9,7 @@ using server::kMinGroupBytes;
 using server::SwapPipeline;
 using server::SwapWait;
 
-// How images are swapped in; as the settings, with the size of a group chosen.
+// Settings of swap-ins, as configured, except that the group size is chosen.
 struct SwapOptions {
   bool pinned = true;  // images are registered with the driver for copies
   SwapPipeline pipeline = SwapPipeline::kGroup;
