@@ -7,10 +7,9 @@ namespace torpor::executor {
 
 inline constexpr std::size_t kMaxCompilerConstantPrefix = 16;
 
-// Whether nvcc calls a constant of its own so, which lies among variables: texts of a program
-// ("$str"), names of its functions ("__unnamed_1", for assert), or tables of CUDA's mathematical
-// functions. Code uses them and never writes to them. The first kMaxCompilerConstantPrefix
-// characters tell.
+// Whether `name` is nvcc's name of a constant among a module's variables: texts of a program
+// ("$str"), names of functions ("__unnamed_1", for assert), or tables of CUDA's mathematical
+// functions. Code never writes to these. The first kMaxCompilerConstantPrefix characters decide.
 constexpr bool IsCompilerConstant(std::string_view name) {
   return name.starts_with('$') || name.starts_with("__unnamed_") || name.starts_with("__cudart_");
 }

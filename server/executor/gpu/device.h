@@ -13,12 +13,12 @@
 
 namespace torpor::executor {
 
-// What a device says of itself.
+// A device's description of itself.
 struct DeviceProperties {
   std::string name;
   std::array<std::uint8_t, 16> uuid{};
   Bytes total_bytes = 0;
-  std::vector<std::int32_t> attributes;  // by CUdevice_attribute, 0 where it is unknown
+  std::vector<std::int32_t> attributes;  // by CUdevice_attribute, 0 if unknown
   std::int32_t driver_version = 0;
   std::string pci_bus_id;
 };
@@ -43,16 +43,16 @@ class Device {
   // Where a physical chunk of this device lies, for cuMemCreate and cuMemSetAccess.
   CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, handle_}; }
 
-  // The other GPUs of the machine, by index, whose memory kernels of this one can reach when their
-  // processes export it.
+  // Returns the other GPUs of the machine, by index, whose exported memory kernels of this GPU can
+  // reach.
   std::vector<int> ReachablePeers() const;
-  // Those of them whose memory is reached over NVLinks, as the driver ranks them.
+  // Returns the peers over NVLinks, in the driver's ranking.
   std::vector<int> FastPeers() const;
 
   // Every thread calls this before its first call of the driver.
   absl::Status MakeCurrent() const;
 
-  // A stream of our own, that waits for nobody.
+  // Creates a non-blocking stream.
   absl::StatusOr<CUstream> CreateStream() const;
 
   absl::Status Status(CUresult result, std::string_view what) const;

@@ -8,8 +8,8 @@
 
 namespace torpor::executor {
 
-// The GPUs that the driver in `cuda_library_dir` (empty: the system's) counts, in its order. No
-// context is made.
+// Lists the GPUs of the driver in `cuda_library_dir` (empty: the system's), in the driver's order,
+// without making a context.
 absl::StatusOr<std::vector<DeviceProperties>> ListDevices(const std::string& cuda_library_dir);
 
 }  // namespace torpor::executor

@@ -19,10 +19,10 @@ struct Symbol {
 };
 
 // Opens `file` in `directory` (empty: where the system's loader finds it), privately and for the
-// rest of the process's life. Gives dlopen's handle; NotFound says why there is none.
+// rest of the process's life. Returns dlopen's handle; NotFound gives the loader's reason.
 absl::StatusOr<void*> OpenLibrary(const std::string& directory, const std::string& file);
 
-// Opens it and fills every symbol. NotFound names what is missing.
+// Opens the library and fills every symbol. NotFound names the missing library or symbol.
 absl::Status LoadSymbols(const std::string& directory, const std::string& file,
                          std::span<const Symbol> symbols);
 

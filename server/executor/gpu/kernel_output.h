@@ -12,24 +12,24 @@
 
 namespace torpor::executor {
 
-// What kernels print, which a driver writes to the standard output of its process, and what the
-// driver says of their failures. One lease at a time, each ending drained, makes it the output of
-// the session that runs. Thread-safe.
+// The output of kernels, which a driver writes to the process's standard output, and the driver's
+// messages about failures. Leases run one at a time and end drained, so the output belongs to the
+// running session. Thread-safe.
 class KernelOutput {
  public:
-  // Until TakeOver there is nothing to take.
+  // Take returns nothing before TakeOver.
   KernelOutput() = default;
   KernelOutput(const KernelOutput&) = delete;
   KernelOutput& operator=(const KernelOutput&) = delete;
 
-  // Makes this process's standard output, whose former use ends, and the driver's log ours. Once;
-  // `this` must live as long as the process.
+  // Redirects the process's standard output and the driver's log to this object, which must live as
+  // long as the process. Call once.
   absl::Status TakeOver(const CudaDriver& driver);
 
-  // The next part of what has come since, in place of `printed` and `said` (lines without the last
-  // newline); false: no more.
+  // Replaces `printed` and `said` (lines without the last newline) by the next part of the output;
+  // returns false if there is no more.
   bool Take(std::vector<std::uint8_t>& printed, std::string& said);
-  // Of that only the driver's lines.
+  // As Take, for the driver's lines only.
   std::string TakeSaid();
   // Forgets what has come.
   void Discard();

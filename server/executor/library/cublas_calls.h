@@ -11,17 +11,17 @@
 
 namespace torpor::executor {
 
-// The cuBLAS handles of one session: their settings, and a real handle while one is in use. The
-// calls themselves are generated. Of one thread at a time, on which the device is current.
+// The cuBLAS handles of one session: settings, and a real handle for each handle in use. The calls
+// themselves are generated. Not thread-safe; call with the device current.
 class CublasCalls final : public cuda_api::CublasHandler {
  public:
-  // All outlive this.
+  // All must outlive this.
   CublasCalls(CublasPool& pool, StreamSet& streams, SessionMemory& memory)
       : pool_(pool), streams_(streams), memory_(memory), device_memory_(memory) {}
-  // The session's work is done.
+  // All of the session's work must be done.
   ~CublasCalls() override { ReleaseHandles(); }
 
-  // Gives the real handles back. The session's work is done; settings are kept.
+  // Gives the real handles back and keeps the settings. The session's work must be done.
   void ReleaseHandles();
 
   cuda_api::CallStatus CublasCreate(const wire::CublasCreate& command) override;
@@ -55,12 +55,12 @@ class CublasCalls final : public cuda_api::CublasHandler {
     std::optional<cublasPointerMode_t> real_mode;
   };
 
-  // Null if there is none.
+  // Returns null if there is no such handle.
   Handle* Find(std::uint64_t id);
-  // The client's workspace, if it has set one and it is still its memory: cuBLAS would write into
-  // what a freed one has become. 0: none.
+  // Returns the client's workspace if set and still the client's memory, else 0: cuBLAS would write
+  // into the new use of freed memory.
   CUdeviceptr OwnWorkspace(const Handle& handle);
-  // Gives the real handle all settings; false if cuBLAS refuses one.
+  // Gives the real handle all settings; false if cuBLAS refuses a setting.
   bool Configure(Handle& handle, CUstream stream, CUdeviceptr workspace);
   template <typename Change>
   cuda_api::CallStatus Set(std::uint64_t id, Change change);

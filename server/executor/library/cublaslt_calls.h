@@ -11,10 +11,10 @@
 
 namespace torpor::executor {
 
-// The cuBLASLt calls of one session. Of one thread at a time, on which the device is current.
+// The cuBLASLt calls of one session. Not thread-safe; call with the device current.
 class CublasLtCalls final : public cuda_api::CublasLtHandler {
  public:
-  // All outlive this.
+  // All must outlive this.
   CublasLtCalls(CublasLtLibrary& library, StreamSet& streams, SessionMemory& memory)
       : library_(library), streams_(streams), memory_(memory) {}
 
@@ -26,9 +26,9 @@ class CublasLtCalls final : public cuda_api::CublasLtHandler {
  private:
   using Answers = std::vector<cublasLtMatmulHeuristicResult_t>;
 
-  // The library's answers to a question, asked once.
+  // Returns the library's answers to a question, asking once.
   cublasStatus_t Ask(const wire::CublasLtMatmulHeuristic& question, const Answers*& answers);
-  // What a command's algorithm is for its problem; null: the library's own choice.
+  // Returns a command's algorithm for the problem; null leaves the choice to the library.
   const cublasLtMatmulAlgo_t* Find(const wire::CublasLtMatmul& command);
 
   CublasLtLibrary& library_;

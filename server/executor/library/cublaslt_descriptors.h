@@ -7,17 +7,17 @@
 
 namespace torpor::executor {
 
-// The real descriptors of one matmul, for as long as this lives. Making them is a dozen small
-// allocations in the library, about what a look-up by value would cost.
+// The real descriptors of one matmul, destroyed with this. Making descriptors takes a dozen small
+// allocations in the library, about the cost of a look-up by value.
 class CublasLtDescriptors {
  public:
-  // `functions` outlives this and is complete.
+  // `functions` must outlive this and be complete.
   CublasLtDescriptors(const CublasLtFunctions& functions, const wire::CublasLtProblem& problem);
   ~CublasLtDescriptors();
   CublasLtDescriptors(const CublasLtDescriptors&) = delete;
   CublasLtDescriptors& operator=(const CublasLtDescriptors&) = delete;
 
-  // False if the library refused one.
+  // False if the library refused a descriptor.
   bool ok() const { return ok_; }
   cublasLtMatmulDesc_t matmul() const { return matmul_; }
   cublasLtMatrixLayout_t a() const { return a_; }
@@ -39,7 +39,7 @@ class CublasLtDescriptors {
   cublasLtMatrixLayout_t d_ = nullptr;
 };
 
-// The same of a preference.
+// The real descriptor of a preference.
 class CublasLtPreference {
  public:
   CublasLtPreference(const CublasLtFunctions& functions, const LtMatmulPreference& value);

@@ -9,7 +9,7 @@
 
 namespace torpor::executor {
 
-// cuBLASLt as it was found at run time; all of it, or nothing.
+// cuBLASLt's functions, found at run time; complete or empty.
 struct CublasLtFunctions {
   decltype(&::cublasLtCreate) create = nullptr;
   decltype(&::cublasLtDestroy) destroy = nullptr;
@@ -27,13 +27,13 @@ struct CublasLtFunctions {
 };
 
 // Opens libcublasLt.so.13 in `directory` (empty: where the system's loader finds it) for the rest
-// of the process's life. NotFound if it is not there, or lacks a function.
+// of the process's life. NotFound if the library or a function is missing.
 absl::StatusOr<CublasLtFunctions> LoadCublasLt(const std::string& directory);
 
-// The library and the one handle that all sessions share: nothing is set on it. Thread-safe.
+// The library, and the handle that all sessions share, without settings. Thread-safe.
 class CublasLtLibrary {
  public:
-  // Empty functions: there is no cuBLASLt.
+  // Empty functions mean that there is no cuBLASLt.
   explicit CublasLtLibrary(const CublasLtFunctions& functions) : functions_(functions) {}
   ~CublasLtLibrary();
   CublasLtLibrary(const CublasLtLibrary&) = delete;
@@ -41,7 +41,7 @@ class CublasLtLibrary {
 
   const CublasLtFunctions& functions() const { return functions_; }
 
-  // Made by the first thread that asks, on its context; null if there is none.
+  // Returns the handle, made by the first caller on that thread's context; null without a library.
   cublasLtHandle_t Handle();
 
  private:

@@ -14,7 +14,7 @@ namespace torpor::executor {
 // A descriptor of the library's backend API.
 class BackendDescriptor {
  public:
-  // `functions` outlives this and has the backend API.
+  // `functions` must outlive this and have the backend API.
   BackendDescriptor(const cuda_api::CudnnFunctions& functions, cudnnBackendDescriptorType_t kind);
   ~BackendDescriptor();
   BackendDescriptor(BackendDescriptor&& other) noexcept
@@ -24,7 +24,7 @@ class BackendDescriptor {
   BackendDescriptor& operator=(BackendDescriptor&&) = delete;
 
   cudnnBackendDescriptor_t real() const { return real_; }
-  // The first failure of what was done with it.
+  // Returns the first failure of all operations on the descriptor.
   cudnnStatus_t status() const { return status_; }
 
   template <typename T>
@@ -49,7 +49,7 @@ class BackendDescriptor {
     elements.resize(GetElements(name, type, most, elements.data()));
     return elements;
   }
-  // Those that are descriptors of a kind.
+  // Returns the elements that are descriptors of a kind.
   std::vector<BackendDescriptor> Descriptors(cudnnBackendAttributeName_t name,
                                              cudnnBackendDescriptorType_t kind,
                                              std::size_t most) const;
@@ -86,14 +86,14 @@ class RealGraph {
                                         std::span<const BackendDescriptor* const> tensors);
 
   const cuda_api::CudnnFunctions& functions_;
-  std::deque<BackendDescriptor> parts_;  // stay where they are
+  std::deque<BackendDescriptor> parts_;  // addresses stay valid
   BackendDescriptor graph_;
 };
 
 // A real plan that executes a graph by an engine, or why the library refuses it.
 class RealPlan {
  public:
-  // `graph` outlives this and is not refused.
+  // `graph` must outlive this and be accepted by the library.
   RealPlan(const cuda_api::CudnnFunctions& functions, const RealGraph& graph,
            const DnnEngineConfig& config);
 
@@ -109,11 +109,10 @@ class RealPlan {
   std::uint64_t workspace_bytes_ = 0;
 };
 
-// What the library says of an engine, which is finalised.
+// Returns the library's description of a finalised engine.
 DnnEngine DescriptionOf(const BackendDescriptor& engine);
 
-// The configuration that an engine configuration of the library's stands for; false if the library
-// does not tell.
+// Reads the library's engine configuration; false if the library does not tell.
 bool ReadChoice(const BackendDescriptor& config, DnnEngineChoice& choice);
 
 }  // namespace torpor::executor

@@ -11,11 +11,11 @@
 
 namespace torpor::executor {
 
-// The cuDNN calls of one session, all on one real handle, which it has while it runs. The calls
-// themselves are generated. Of one thread at a time, on which the device is current.
+// The cuDNN calls of one session, all on one real handle, which the session has while running. The
+// calls themselves are generated. Not thread-safe; call with the device current.
 class CudnnCalls final : public cuda_api::CudnnHandler {
  public:
-  // All outlive this.
+  // All must outlive this.
   CudnnCalls(CudnnPool& pool, StreamSet& streams, SessionMemory& memory)
       : pool_(pool),
         streams_(streams),
@@ -25,7 +25,7 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   // The session's work is done.
   ~CudnnCalls() override { ReleaseHandle(); }
 
-  // Gives the real handle back. The session's work is done.
+  // Gives the real handle back. The session's work must be done.
   void ReleaseHandle();
 
   cuda_api::CallStatus CudnnConvolutionAlgorithms(
@@ -81,7 +81,7 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   }
 
  private:
-  // Asks the library about a graph, on the real handle; `ask` is called with that.
+  // Asks the library about a graph; calls `ask` with the real handle.
   template <typename Ask>
   cuda_api::CallStatus AboutGraph(const char* symbol, const DnnGraph& graph, Ask ask);
 
@@ -91,7 +91,7 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   CudnnDescriptors descriptors_;
   CudnnGraphs graphs_;
   cudnnHandle_t handle_ = nullptr;
-  CUstream handle_stream_ = nullptr;  // that is set on it
+  CUstream handle_stream_ = nullptr;  // set on the real handle
 };
 
 }  // namespace torpor::executor

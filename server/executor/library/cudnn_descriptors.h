@@ -10,16 +10,16 @@
 
 namespace torpor::executor {
 
-// Real descriptors of values, made once each. Of one thread at a time.
+// Real descriptors of values, made once each. Not thread-safe.
 class CudnnDescriptors {
  public:
-  // `functions` outlives this.
+  // `functions` must outlive this.
   explicit CudnnDescriptors(const cuda_api::CudnnFunctions& functions) : functions_(functions) {}
   ~CudnnDescriptors() { Clear(); }
   CudnnDescriptors(const CudnnDescriptors&) = delete;
   CudnnDescriptors& operator=(const CudnnDescriptors&) = delete;
 
-  // Null if the library refuses it, or lacks such descriptors. Good until Trim.
+  // Returns null if the library refuses the value, or lacks such descriptors. Valid until Trim.
   cudnnTensorDescriptor_t Get(const DnnTensor& value);
   cudnnFilterDescriptor_t Get(const DnnFilter& value);
   cudnnConvolutionDescriptor_t Get(const DnnConvolution& value);
@@ -30,10 +30,10 @@ class CudnnDescriptors {
   cudnnReduceTensorDescriptor_t Get(const DnnReduceTensor& value);
   cudnnLRNDescriptor_t Get(const DnnLrn& value);
   cudnnRNNDataDescriptor_t Get(const DnnRnnData& value);
-  // The states of the dropout are where the GPU has them. The handle only has to live now.
+  // The dropout's states are the GPU's address. The handle is used during the call only.
   cudnnRNNDescriptor_t Get(const DnnRnn& value, cudnnHandle_t handle);
 
-  // Destroys all if there are too many; between calls.
+  // Destroys all descriptors if there are too many; call between calls of cuDNN.
   void Trim();
 
  private:
@@ -58,7 +58,7 @@ class CudnnDescriptors {
   ByValue<cudnnReduceTensorDescriptor_t> reductions_;
   ByValue<cudnnLRNDescriptor_t> lrns_;
   ByValue<cudnnRNNDataDescriptor_t> sequences_;
-  ByValue<cudnnRNNDescriptor_t> rnns_;  // they refer to dropouts
+  ByValue<cudnnRNNDescriptor_t> rnns_;  // refer to dropouts
   ByValue<cudnnDropoutDescriptor_t> dropouts_;
 };
 

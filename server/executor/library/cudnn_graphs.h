@@ -13,29 +13,29 @@
 
 namespace torpor::executor {
 
-// The operation graphs of one session and the plans that execute them, made when they are first
-// asked for. Of one thread at a time. Graphs and configurations are valid, `handle` is real.
+// The operation graphs of one session and the plans that execute graphs, made at first use. Not
+// thread-safe. Graphs and configurations must be valid, and `handle` must be real.
 class CudnnGraphs {
  public:
-  // `functions` outlives this.
+  // `functions` must outlive this.
   explicit CudnnGraphs(const cuda_api::CudnnFunctions& functions) : functions_(functions) {}
 
   // Whether the library has the backend API.
   bool exist() const;
-  // Destroys all if there are too many; between calls.
+  // Destroys all graphs and plans if there are too many; call between calls of cuDNN.
   void Trim();
 
   cudnnStatus_t Choices(cudnnHandle_t handle, const DnnGraph& graph, cudnnBackendHeurMode_t mode,
                         std::vector<DnnEngineChoice>& choices);
   cudnnStatus_t Describe(cudnnHandle_t handle, const DnnGraph& graph, std::int64_t engine,
                          DnnEngine& description);
-  // Whether the graph can be executed so, and how much workspace that takes.
+  // Tells whether the configuration can execute the graph, and the bytes of workspace.
   cudnnStatus_t WorkspaceOf(cudnnHandle_t handle, const DnnGraph& graph,
                             const DnnEngineConfig& config, std::uint64_t& bytes);
 
-  // Addresses of the graph's tensors in their order. A configuration that this GPU's library does
-  // not know, as after a move from another kind of GPU, or that wants more workspace, gives way to
-  // the best recommended one that can be.
+  // Executes the graph; `addresses` are of the graph's tensors, in order. If this GPU's library
+  // does not know the configuration (after a move from another kind of GPU, for example) or needs
+  // more workspace, the best possible recommended configuration is used.
   cudnnStatus_t Execute(cudnnHandle_t handle, const DnnGraph& graph, const DnnEngineConfig& config,
                         std::span<void* const> addresses, void* workspace,
                         std::uint64_t workspace_bytes);
@@ -43,12 +43,12 @@ class CudnnGraphs {
  private:
   struct Plan {
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    const RealPlan* real = nullptr;  // of success
+    const RealPlan* real = nullptr;  // on success
   };
 
   const RealGraph& Real(cudnnHandle_t handle, const DnnGraph& graph);
   Plan Planned(cudnnHandle_t handle, const DnnGraph& graph, const DnnEngineConfig& config);
-  // Null if there is none.
+  // Returns null if there is no such plan.
   const RealPlan* AnyThatFits(cudnnHandle_t handle, const DnnGraph& graph,
                               std::uint64_t workspace_bytes);
 

@@ -6,8 +6,8 @@
 
 namespace torpor::executor {
 
-// The libraries beside the driver, as far as this executor has found them: a node whose functions
-// use none needs none.
+// The mathematical libraries that this executor has found. A node needs only the libraries that its
+// functions use.
 struct MathLibraries {
   CublasPool cublas{cuda_api::CublasFunctions()};
   CublasLtLibrary cublaslt{CublasLtFunctions()};

@@ -5,7 +5,7 @@
 
 namespace torpor::executor {
 
-// CodeMayUseVariables of a cubin. The bytes may be anything.
+// CodeMayUseVariables for a cubin. Accepts any bytes.
 bool CubinMayUseVariables(std::span<const std::byte> bytes);
 
 }  // namespace torpor::executor

@@ -7,8 +7,7 @@
 
 namespace torpor::executor {
 
-// The variables of a cubin, linked or relocatable, as VariablesOf wants them. The bytes may be
-// anything.
+// Finds the variables of a cubin, linked or relocatable, for VariablesOf. Accepts any bytes.
 void FindCubinVariables(std::span<const std::byte> bytes, VariableNames& names);
 
 }  // namespace torpor::executor

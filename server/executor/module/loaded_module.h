@@ -25,8 +25,8 @@ struct LoadedKernel {
   CUfunction function = nullptr;
   wire::KernelEntry entry;
   Bytes parameter_bytes = 0;       // of the packed buffer
-  int default_dynamic_shared = 0;  // bytes; the limit before anybody set another
-  int max_dynamic_shared = 0;      // that was asked for; guarded by the module's mutex
+  int default_dynamic_shared = 0;  // bytes; the limit before any session set another
+  int max_dynamic_shared = 0;      // of all sessions' limits; guarded by the module's mutex
 };
 
 // A variable of a loaded module.
@@ -35,7 +35,7 @@ struct LoadedVariable {
   Bytes bytes = 0;
 };
 
-// One CUmodule and what is in it. Unchanging after Load but for function attributes.
+// One CUmodule with kernels and variables. Immutable after Load except for function attributes.
 class LoadedModule {
  public:
   // `image` as LoadModuleCode takes it. `variables`: those to look up; a name that the module does
@@ -43,22 +43,22 @@ class LoadedModule {
   static absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Device& device,
                                                             std::span<const std::uint8_t> image,
                                                             std::span<const std::string> variables);
-  // With the variables that VariablesOf finds.
+  // Loads with the variables that VariablesOf finds.
   static absl::StatusOr<std::shared_ptr<LoadedModule>> LoadFindingVariables(
       const Device& device, std::span<const std::uint8_t> image);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;
 
-  // Null if there is none.
+  // Returns null if there is no such kernel or variable.
   LoadedKernel* FindKernel(std::string_view name);
   const std::map<std::string, LoadedKernel, std::less<>>& kernels() const { return kernels_; }
   const std::map<std::string, LoadedVariable, std::less<>>& variables() const { return variables_; }
 
-  // The kernel's limit of dynamic shared memory. Sessions that share the module must not shrink
-  // each other's: it only grows.
+  // Raises the kernel's limit of dynamic shared memory. The limit only grows, since sessions that
+  // share the module must not lower each other's limits.
   CUresult RaiseSharedLimit(LoadedKernel& kernel, int bytes);
-  // Another CUfunction_attribute, of a module that is not shared.
+  // Sets another CUfunction_attribute; the module must not be shared.
   CUresult SetAttribute(const LoadedKernel& kernel, CUfunction_attribute attribute, int value);
 
  private:
@@ -74,21 +74,21 @@ class LoadedModule {
   Mutex mutex_;  // guards the kernels' max_dynamic_shared
 };
 
-// The executor's modules. What cannot differ between sessions is loaded once for all of them: a
-// module whose code uses none of its variables (CodeMayUseVariables). Thread-safe; loading blocks.
+// The executor's modules. A module whose code uses none of its variables (CodeMayUseVariables)
+// cannot differ between sessions and is loaded once for all. Thread-safe; loading blocks.
 class ModuleLibrary {
  public:
   ModuleLibrary(const Device& device, const ModuleStore& store) : device_(device), store_(store) {}
 
   struct Loaded {
     std::shared_ptr<LoadedModule> module;
-    bool is_shared = false;  // its variables have their first values, and nobody may change them
+    bool is_shared = false;  // variables have their first values, and no session may change these
   };
-  // With the variables that are named or, with `finds_variables`, with all that it has; then
-  // `variables` are not looked at. NotFound: the node lacks the bytes.
+  // Loads a module with the given variables or, with `finds_variables`, with all variables; then
+  // `variables` is ignored. NotFound: the node lacks the bytes.
   absl::StatusOr<Loaded> Load(const Sha256Digest& digest, std::span<const std::string> variables,
                               bool finds_variables);
-  // One that nobody shares, with the same variables as `like`, which is of the same bytes.
+  // Loads a module for one session alone, with the variables of `like`, a module of the same bytes.
   absl::StatusOr<std::shared_ptr<LoadedModule>> LoadUnshared(const Sha256Digest& digest,
                                                              const LoadedModule& like) const;
 
@@ -107,13 +107,13 @@ class ModuleLibrary {
              std::tie(other.digest, other.finds_variables, other.variables);
     }
   };
-  // What sessions ask for alike.
+  // The key under which sessions share a module.
   struct Slot {
     Mutex loading;                       // held while loading: only equal requests wait
     std::weak_ptr<LoadedModule> module;  // guarded by the library's mutex
   };
 
-  // Null if it is known not to be shared.
+  // Returns null if the module is known to be unshareable.
   std::shared_ptr<Slot> SlotOf(const Request& request);
   absl::StatusOr<std::shared_ptr<LoadedModule>> LoadImage(
       const Request& request, std::span<const std::uint8_t> image) const;

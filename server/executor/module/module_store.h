@@ -17,9 +17,9 @@ class ModuleStore {
  public:
   explicit ModuleStore(std::string directory) : directory_(std::move(directory)) {}
 
-  // NotFound: the node does not have it (or has a broken copy, which is then removed).
+  // NotFound if the node lacks the module, or has a broken copy, which is then removed.
   absl::StatusOr<std::vector<std::uint8_t>> Read(const Sha256Digest& digest) const;
-  // InvalidArgument if the bytes do not have that digest.
+  // InvalidArgument if the bytes have another digest.
   absl::Status Write(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const;
 
  private:
@@ -33,8 +33,8 @@ class ModuleUploadBuffer {
  public:
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{2} << 30;
 
-  // True once the module is whole; `bytes()` has it then. InvalidArgument for a piece that does
-  // not continue what is there; piece 0 starts anew.
+  // Adds a piece; returns true once bytes() is the whole module. InvalidArgument if the piece does
+  // not continue the earlier pieces; a piece at 0 starts anew.
   absl::StatusOr<bool> Add(const Sha256Digest& digest, std::uint64_t total_bytes, std::uint64_t at,
                            std::span<const std::uint8_t> piece);
   std::span<const std::uint8_t> bytes() const { return bytes_; }

@@ -6,10 +6,10 @@
 
 namespace torpor::executor {
 
-// The variables of PTX text, which may be anything, as VariablesOf wants them. Reads it once.
+// Finds the variables of PTX text for VariablesOf, in one pass. Accepts any bytes.
 void FindPtxVariables(std::string_view text, VariableNames& names);
 
-// CodeMayUseVariables of PTX text, which may be anything.
+// CodeMayUseVariables for PTX text. Accepts any bytes.
 bool PtxMayUseVariables(std::string_view text);
 
 }  // namespace torpor::executor

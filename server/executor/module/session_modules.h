@@ -17,7 +17,7 @@
 
 namespace torpor::executor {
 
-// A kernel as a session launches it.
+// A kernel with the session's own settings.
 struct SessionKernel {
   LoadedKernel* kernel = nullptr;
   std::shared_ptr<LoadedModule> module;
@@ -26,67 +26,66 @@ struct SessionKernel {
   bool reads_variables = false;  // whose values may be the session's own
 };
 
-// The modules and kernels of one session, and the values of its modules' variables. A module that
-// is shared with other sessions has the first values, which nobody changes: before a session names
-// a variable it takes a copy of its own (TakeOwn). While the session is not on this GPU the values
-// live in its image: each module with variables has a block there that the client allocated
-// (ModuleBindGlobals). A word at the block's begin, zero in new memory, tells whether the block has
-// values: then the module is the session's own, on whichever GPU. Of one thread at a time.
+// The modules and kernels of one session, and the values of modules' variables. A module shared
+// with other sessions keeps the first values: a session takes a copy of its own (TakeOwn) before
+// naming a variable. While the session is not on this GPU the values live in the image: each module
+// with variables has a block there that the client allocated (ModuleBindGlobals). A word at the
+// block's begin, zero in new memory, tells whether the block has values; if so, the module is the
+// session's own on every GPU. Not thread-safe.
 class SessionModules {
  public:
   SessionModules(const Device& device, ModuleLibrary& library, DeviceImage& image)
       : device_(device), library_(library), image_(image) {}
 
-  // NotFound: the node lacks the bytes. `result` has all but `found`.
+  // NotFound: the node lacks the bytes. Fills in all of `result` but `found`.
   absl::Status Load(std::uint64_t id, const Sha256Digest& digest,
                     const std::vector<std::string>& variables, bool finds_variables,
                     wire::ModuleLoadResult* result);
-  // Forgets the module and its kernels; nothing of them runs.
+  // Forgets the module and the module's kernels, of which none runs.
   absl::Status Unload(std::uint64_t id);
-  // Whether the session is to take its own module now: the block has values. One that it does not
-  // share gets them, or the block gets its values.
+  // Returns whether the session is to take its own module now, because the block has values. An
+  // unshared module gets the block's values, or gives an empty block its values.
   absl::StatusOr<bool> BindGlobals(std::uint64_t id, std::uint64_t address, CUstream stream);
 
-  // Whether others use the module, too. False if there is none.
+  // Whether other sessions may use the module, too. False if there is no such module.
   bool IsShared(std::uint64_t id) const;
-  // Exchanges a module that is shared for the session's own, whose variables have the block's
-  // values, else their first ones. Nothing of the session runs.
+  // Replaces a shared module by the session's own, whose variables have the block's values, else
+  // the first values. No work of the session runs.
   absl::Status TakeOwn(std::uint64_t id, CUstream stream);
 
   absl::Status CreateKernel(std::uint64_t id, std::uint64_t module_id, std::string_view name);
-  // Null if there is none. Valid until its module is unloaded or a kernel is created.
+  // Returns null if there is no such kernel. Valid until a module is unloaded or a kernel created.
   const SessionKernel* FindKernel(std::uint64_t id) const {
     const auto found = kernels_.find(id);
     return found == kernels_.end() ? nullptr : &found->second;
   }
-  // Sets a CUfunction_attribute for this session alone: those that NeedsOwnModule names only in a
-  // module that is not shared. NotFound if there is no such kernel.
+  // Sets a CUfunction_attribute for this session alone; an attribute with NeedsOwnModule requires
+  // an unshared module. NotFound if there is no such kernel.
   absl::Status SetAttribute(std::uint64_t kernel, CUfunction_attribute attribute, int value);
-  // All but the limit of dynamic shared memory.
+  // True for all attributes but the limit of dynamic shared memory.
   static bool NeedsOwnModule(CUfunction_attribute attribute) {
     return attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
   }
 
-  // Null if there is no such module or variable.
+  // Returns null if there is no such module or variable.
   const LoadedVariable* FindVariable(std::uint64_t module_id, std::string_view name) const;
   // Whether [address, address + bytes) lies in a variable of the session's own modules.
   bool OwnsVariable(std::uint64_t address, Bytes bytes) const;
 
-  // Whether an aligned word of `parameters` is an address in such a variable, where it is here or
-  // where the client knows it.
+  // Whether an aligned word of `parameters` is an address in such a variable, by this GPU's address
+  // or by the client's.
   bool PointToVariable(std::span<const std::uint8_t> parameters) const;
 
-  // The client knows the variable, of a module that is not shared, as `address`, which is where it
-  // was on the GPU that was asked.
+  // Tells by which address, from an earlier GPU, the client knows a variable of an unshared module.
   absl::Status Publish(std::uint64_t module_id, std::string_view name, std::uint64_t address);
-  // Whether some published address is not the variable's on this GPU.
+  // Whether a published address differs from the variable's address on this GPU.
   bool has_moved() const { return !moved_.empty(); }
-  // Where a published address lies on this GPU; any other number is given back as it is.
+  // Returns this GPU's address for a published address; returns any other number unchanged.
   std::uint64_t Translate(std::uint64_t address) const;
 
-  // Variables to blocks, before the image leaves the GPU; and back, for blocks that have come
-  // since only `resident_before` was resident. Where a block has got values elsewhere the session
-  // takes its own module.
+  // SaveVariables enqueues copies of variables to blocks, before the image leaves the GPU.
+  // RestoreVariables enqueues copies back for blocks outside of `resident_before`; if a block has
+  // got values elsewhere, the session takes its own module.
   absl::Status SaveVariables(CUstream stream) const;
   absl::Status RestoreVariables(const memory::ExtentSet& resident_before, CUstream stream);
 
@@ -99,7 +98,7 @@ class SessionModules {
     std::uint64_t block = 0;       // address; 0: not bound
   };
 
-  // A variable that has another address here than the client knows.
+  // A variable whose address here differs from the client's.
   struct Moved {
     std::uint64_t module_id = 0;
     std::uint64_t published = 0;

@@ -15,9 +15,9 @@ namespace torpor::executor {
 
 class SessionMemory;
 
-// The memory of all sessions of this executor, for those that may reach another's: the sessions of
-// one function, and executors that show the session's peer key. Thread-safe; a memory is used only
-// inside of `use`, and is not removed meanwhile.
+// The memory of all sessions of this executor, for sharing among the sessions of a function, and
+// with executors that show a session's peer key. Thread-safe; a memory is used only inside of
+// `use`, and is not removed meanwhile.
 class MemoryDirectory {
  public:
   using Key = std::array<std::uint8_t, 16>;
@@ -27,17 +27,18 @@ class MemoryDirectory {
            SessionMemory& memory);
   void Remove(SessionId session);
 
-  // Whether an address may be one of some session's, now or earlier. Costs two loads.
+  // Whether an address may belong to a session, now or earlier. Costs two loads.
   bool MayHold(std::uint64_t address) const {
     return lowest_.load(std::memory_order_relaxed) <= address &&
            address < end_.load(std::memory_order_relaxed);
   }
 
-  // Calls `use` for the function's sessions, but `except`, until it gives true. Whether it did.
+  // Calls `use` for the function's sessions but `except` until a call returns true. Returns whether
+  // a call did.
   bool UseSiblings(const std::string& function, SessionId except, const Use& use) const;
-  // What `use` gives; false if the function has no such session.
+  // Returns the result of `use`; false if the function has no such session.
   bool UseSibling(const std::string& function, SessionId session, const Use& use) const;
-  // The same for who shows the session's peer key.
+  // As UseSibling, for a caller with the session's peer key.
   bool UseAsPeer(SessionId session, const Key& peer_key, const Use& use) const;
 
  private:

@@ -9,10 +9,10 @@
 
 namespace torpor::executor {
 
-// What chunks of another executor's image are wanted for.
+// The use of another executor's chunks.
 enum class PeerUse {
   kShare,  // to use the image together
-  kCopy,   // to copy what equals the host image
+  kCopy,   // to copy an image that equals the host image
 };
 
 // Fetches chunks of a session's image from the executor that serves `socket_path`.

@@ -13,8 +13,8 @@
 
 namespace torpor::executor {
 
-// Gives chunks of resident images to the executors of other GPUs, on a thread of its own. Who asks
-// shows the session's peer key, which torpord tells to executors only.
+// Gives chunks of resident images to the executors of other GPUs, on a separate thread. A request
+// must show the session's peer key, which torpord tells to executors only.
 class PeerServer {
  public:
   // `device` and `directory` must outlive the server.
@@ -30,9 +30,9 @@ class PeerServer {
              const MemoryDirectory& directory);
 
   void Serve();
-  // False: the connection is to be closed.
+  // Returns false if the connection is to be closed.
   bool Answer(int connection) const;
-  // Fills in the reply, and gives the descriptors that go with it.
+  // Fills in the reply, and returns the reply's descriptors.
   std::vector<UniqueFd> Export(const ChunkRequest& request, ChunkReply& reply) const;
 
   const UniqueFd listener_;

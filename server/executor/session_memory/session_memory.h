@@ -65,30 +65,30 @@ class SessionMemory {
   absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
 
-  // Where the device finds [address, address + bytes): memory of the image of a session of the
-  // function, be it this one, that is resident or reachable; or pinned memory of its arena, which
-  // kernels reach at its own address. 0 if it is neither. For any numbers.
+  // Returns the device's address of [address, address + bytes): resident or imported memory of an
+  // image of the function's sessions, or pinned memory of the host arena, which has the same
+  // address in kernels. Returns 0 for anything else. Takes any numbers.
   CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
 
-  // The same, for the command whose work is enqueued next (StreamSet::Use): that work waits for
-  // what of these bytes a swap-in still brings.
+  // As Resolve, for the command whose work is enqueued next (StreamSet::Use): that work waits until
+  // a swap-in has brought these bytes.
   CUdeviceptr Use(std::uint64_t address, Bytes bytes, cuda_api::Access access);
-  // The same for a kernel: its packed parameters, in which every aligned word may be a pointer to
-  // what it uses. A pointer to pinned memory may lead to others.
+  // Announces a kernel's memory by the packed parameters, in which every aligned word may be a
+  // pointer. A pointer to pinned memory may lead to further pointers.
   void UseParameters(std::span<const std::uint8_t> parameters);
 
-  // `bytes` are about to be uploaded there.
+  // Notes that `bytes` are about to be uploaded to `address`.
   void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
-  // The allocation at `address` holds addresses of the session's memory: where these do not stay
-  // the GPU's, that is said once.
+  // Notes that the allocation at `address` holds addresses of the session's memory; logs a warning
+  // once if addresses are translated.
   void NoteAddressesAt(std::uint64_t address);
 
-  // Whether other sessions of the function may use its memory.
+  // Whether other sessions of the function may use this session's memory.
   bool has_siblings() const;
 
-  // Whether kernels are to be given other addresses than the client's; then that of what `word`
-  // points to. Any other number is given back as it is. Of the session's own memory that is as it
-  // was at the last RefreshAddresses. For the thread that executes the session's calls.
+  // Whether the GPU's addresses differ from the client's. If so, Translate returns the GPU's
+  // address for a pointer `word`, and any other number unchanged; for the session's own memory as
+  // of the last RefreshAddresses. For the thread that executes the session's calls.
   bool is_translating() const { return image_->is_translating(); }
   void RefreshAddresses() { image_->RefreshAddresses(); }
   std::uint64_t Translate(std::uint64_t word) const {
@@ -97,13 +97,14 @@ class SessionMemory {
     return directory_.MayHold(word) ? TranslateSiblings(word) : word;
   }
 
-  // The arena's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
+  // Returns the arena's bytes [offset, offset + bytes); null unless all lie inside. Takes any
+  // numbers.
   std::uint8_t* Arena(std::uint64_t offset, Bytes bytes) const;
-  // The same by address, which is the client's own.
+  // As Arena, by the client's address.
   std::uint8_t* ArenaAt(std::uint64_t address, Bytes bytes) const;
 
-  // The window of a session of the same function, be it this one; null if there is no such session.
-  // Work that names it keeps it until that work is done.
+  // Returns the window of a session of the same function, possibly this session; null if there is
+  // no such session. Keep the pointer until work that names the window is done.
   std::shared_ptr<SessionWindow> WindowOf(SessionId session) const;
 
  private:
@@ -112,7 +113,7 @@ class SessionMemory {
                 MemoryDirectory& directory);
 
   std::uint64_t TranslateSiblings(std::uint64_t word) const;
-  // The same of memory of this very session.
+  // As Resolve, for this session's own memory.
   CUdeviceptr ResolveOwn(std::uint64_t address, Bytes bytes) const;
 
   const SessionId id_;

@@ -20,24 +20,25 @@ class SessionWindow {
   static absl::StatusOr<std::unique_ptr<SessionWindow>> Open(const Device& device,
                                                              SharedMapping mapping);
 
-  // Writes `value` to the slot when all earlier work of `stream` is complete; with no stream at
-  // once. `value` 0 asks for nothing. CUDA_ERROR_INVALID_VALUE: there is no such slot.
+  // Has `value` written to the slot after all earlier work of `stream`; at once if `stream` is
+  // null. A `value` of 0 writes nothing. CUDA_ERROR_INVALID_VALUE: there is no such slot.
   CUresult Mark(CUstream stream, std::uint32_t slot, std::uint64_t value);
 
   // Later work of `stream` waits until the slot has come to `value`. CUDA_ERROR_NOT_SUPPORTED where
   // the device cannot wait for values in stream order.
   CUresult Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const;
 
-  // The slot itself; null if there is no such.
+  // Returns the slot; null if there is no such slot.
   std::atomic<std::uint64_t>* Slot(std::uint32_t slot) const;
 
-  // Nobody waits for a value any more, on whatever device: whoever would have written it is gone.
+  // Ends all waits for values, on every device: the writers are gone.
   void ReachAll();
 
-  // The client sees it without asking.
+  // Shows the error on the completion page, which the client reads without a call.
   void SetStickyError(std::uint32_t cuda_error);
 
-  // The ring's bytes [offset, offset + bytes); null if they are not all inside. For any numbers.
+  // Returns the bytes [offset, offset + bytes) of the window; null unless all lie in the payload
+  // ring. Takes any numbers.
   std::uint8_t* Payload(std::uint64_t offset, Bytes bytes) const;
 
  private:
