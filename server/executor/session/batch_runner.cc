@@ -128,7 +128,7 @@ void BatchRunner::RunDrain() {
   if (!outcome_.status.ok()) return;
   runtime_.ForgetWork();
   ReleaseLibraryHandles();
-  // An event whose time the driver does not tell is left out; the work is done all the same.
+  // Events without a time from the driver are left out; the work is done all the same.
   runtime_.events().TakeCompleted(drained.events);
   wire::Writer writer(outcome_.result);
   writer(drained);
@@ -141,8 +141,8 @@ void BatchRunner::ReleaseLibraryHandles() {
 
 CUresult BatchRunner::Drain(TimePoint deadline) {
   CUresult result = runtime_.streams().SynchronizeUntil(deadline);
-  // All is done; but what kernels printed is written by calls that synchronise only, and must not
-  // come out in another session.
+  // All work is done, but the driver writes printed text only in synchronizing calls, and the text
+  // must not appear in another session.
   if (result == CUDA_SUCCESS) result = runtime_.streams().Synchronize();
   if (result == CUDA_SUCCESS) {
     runtime_.ForgetWork();
@@ -176,7 +176,8 @@ void BatchRunner::Answer(std::uint32_t call_id, ReplySink& replies) {
 void BatchRunner::PassOutputOn(ReplySink& replies) {
   wire::Reply output;
   output.call_id = static_cast<std::uint32_t>(wire::ProtocolCall::kOutput);
-  // A kernel that goes on printing keeps no reply back: the rest comes with the next one.
+  // Bounds the parts, so that a kernel that prints without end delays no reply: the rest follows
+  // with the next reply.
   constexpr int kMaxParts = 64;
   for (int part = 0; part < kMaxParts && output_.Take(output.result, output.message); ++part) {
     Send(output, replies);

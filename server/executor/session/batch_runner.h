@@ -18,14 +18,15 @@
 
 namespace torpor::executor {
 
-// Where replies go, one encoded wire::Reply a call.
+// Destination of replies: one encoded wire::Reply for each call that has a reply.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
   virtual void Send(std::span<const std::uint8_t> reply) = 0;
 };
 
-// A batch's header and commands. InvalidArgument if the frame has no header.
+// Splits a batch's frame into header and commands, which point into `frame`. InvalidArgument if the
+// frame has no header.
 struct ReceivedBatch {
   wire::BatchHeader header;
   std::span<const std::uint8_t> commands;
@@ -50,9 +51,9 @@ class BatchRunner {
         cublaslt_(libraries.cublaslt, runtime_.streams(), memory),
         cudnn_(libraries.cudnn, runtime_.streams(), memory) {}
 
-  // Executes the batch's commands in order. An error means that the client is broken or hostile:
-  // the commands before the bad one were executed. How calls went is in replies; a sticky error is
-  // in `lost()` from then on.
+  // Executes the batch's commands in order. An error means that the client is broken or hostile;
+  // the commands before the bad command were executed. Results of calls go to `replies`; a sticky
+  // error stays in `lost()`.
   absl::Status Run(const ReceivedBatch& batch, ReplySink& replies);
 
   // Returns the first sticky error; nullopt while the context is intact.
@@ -60,7 +61,7 @@ class BatchRunner {
 
   SessionModules& modules() { return runtime_.modules(); }
   SessionArrays& arrays() { return runtime_.arrays(); }
-  // Makes textures again after the session's memory has moved on this GPU. No work runs.
+  // Recreates textures after a move of the session's memory on the GPU. Requires that no work runs.
   absl::Status RebindTextures() { return runtime_.RebindTextures(); }
   // Whether a texture reads the session's memory.
   bool has_memory_textures() const { return runtime_.has_memory_textures(); }
@@ -76,8 +77,10 @@ class BatchRunner {
                         cuda_api::CallOutcome& outcome);
   cuda_api::CallStatus RunInGraph(const wire::GraphCommand& command);
   void RunDrain();
-  // Gives library handles back, which sessions have only while running. All work is done.
+  // Returns library handles to their pools; sessions hold handles only while running. Requires that
+  // all work is done.
   void ReleaseLibraryHandles();
+  // Keeps the first error of an asynchronous call for the next reply.
   void Remember(cudaError_t error, const std::string& message);
   void Answer(std::uint32_t call_id, ReplySink& replies);
   void PassOutputOn(ReplySink& replies);

@@ -9,14 +9,13 @@
 
 namespace torpor::executor {
 
-// Copied at most by one step of consolidation: who comes meanwhile waits for as much. A partition
-// of the arena, and 0.1 ms on a GPU that copies 1 TB/s.
+// Most bytes that one step of consolidation copies: an operation that arrives meanwhile waits for
+// as long. Equals a partition of the arena; 0.1 ms on a GPU that copies 1 TB/s.
 inline constexpr Bytes kMaxMoved = 64 * kMiB;
 
-// A step of consolidation: moves blocks of sessions without work on the GPU so that its free memory
-// comes together, until `is_wanted`, but for the one block that is being copied then. No operation
-// runs meanwhile. Gives how much was moved; 0 if there is nothing to gain, or nothing of it can be
-// had now.
+// Runs one step of consolidation: joins free GPU memory by moving blocks of sessions without work,
+// until `is_wanted` is set (the block in copy is still finished). Requires that no operation runs
+// meanwhile. Returns the moved bytes; 0 if nothing can be gained at the moment.
 absl::StatusOr<Bytes> Consolidate(SessionRegistry& registry, ImageMemory& gpu_memory,
                                   const std::atomic<bool>& is_wanted, CUstream stream);
 

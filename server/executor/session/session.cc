@@ -12,7 +12,7 @@
 namespace torpor::executor {
 namespace {
 
-// For the work of a stream that broke, when its client comes again.
+// Time for the work of a broken stream to end when the client reconnects.
 constexpr Duration kResetPatience = std::chrono::seconds(10);
 
 }  // namespace
@@ -93,7 +93,7 @@ absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes max_bytes, CUs
   DeviceImage& image = memory_->image();
   // Variables and arrays are not saved before they have been restored.
   TORPOR_RETURN_IF_ERROR(image.arrival().Wait());
-  // They have been where a part has: nothing has run since.
+  // Already saved with an earlier part: no work has run since.
   if (!image.is_partly_saved()) {
     TORPOR_RETURN_IF_ERROR(runner_->modules().SaveVariables(stream));
     TORPOR_RETURN_IF_ERROR(runner_->arrays().Save(stream));
@@ -129,8 +129,8 @@ absl::StatusOr<bool> Session::Move(const memory::Move& move, CUstream stream) {
 }
 
 bool Session::IsMovable() {
-  // A texture that gets another value at the new place would be lost; siblings may have kept
-  // addresses of the memory in theirs.
+  // Recreating a texture at the new place may yield another handle, which would lose the texture;
+  // siblings may hold addresses of the memory in their own memory.
   return !is_active() && memory_->image().may_be_moved() && !memory_->has_siblings() &&
          !runner_->has_memory_textures();
 }
@@ -150,7 +150,8 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) 
   }
   lease_.store(0, std::memory_order_release);
   if (!is_last) return Drain(deadline);
-  // What waits may be what is drained; and a mark that was on its way may have undone the first.
+  // The wait may be part of the work to drain; and a mark in flight may have undone the first
+  // ReachAll.
   memory_->window().ReachAll();
   absl::Status drained = Drain(deadline);
   memory_->window().ReachAll();

@@ -20,7 +20,7 @@
 
 namespace torpor::executor {
 
-// What was seen of a session's memory; see Learned of node.proto.
+// Observations on a session's memory, as offsets of allocations; see Learned of node.proto.
 struct SeenOfMemory {
   std::vector<Bytes> touched;
   std::vector<Bytes> uploaded;
@@ -29,32 +29,34 @@ struct SeenOfMemory {
   bool too_many_holders = false;
 };
 
+// How to write an image back, and whether to leave the GPU.
 struct SwapOutOptions {
-  bool drop = false;             // gives the memory back afterwards
-  bool is_shared = false;        // other sessions have had it open, and may have changed it
-  bool forgets_changes = false;  // copies nothing; what is there counts as the image's
-  bool becomes_source = false;   // stays as it is until it is dropped; see DeviceImage
-  bool look_at_all = false;      // for addresses, not only at what has changed since the last time
-  Bytes max_bytes = DeviceImage::kAll;  // to look at, without `drop`
+  bool drop = false;       // releases the GPU memory afterwards
+  bool is_shared = false;  // other sessions have mapped the image, and may have changed memory
+  bool forgets_changes = false;  // copies nothing; the host image counts as current
+  bool becomes_source = false;   // stays in place as source until dropped; see DeviceImage
+  bool look_at_all = false;      // searches the whole image for addresses, not only recent changes
+  Bytes max_bytes = DeviceImage::kAll;  // to examine; ignored with `drop`
 };
 
+// Result of Session::SwapOut.
 struct SwappedOut {
-  memory::MovedBytes bytes;  // that were copied
-  bool has_more = false;     // that may have changed, beyond SwapOutOptions::max_bytes
+  memory::MovedBytes bytes;  // copied bytes
+  bool has_more = false;     // bytes beyond SwapOutOptions::max_bytes may have changed
 };
 
-// Told of what happens in sessions outside of torpord's operations. Called by any thread, which may
-// be one that may not call the driver.
+// Receives events of sessions that are no results of torpord's operations. Thread-safe; may be
+// called on a thread that must not call the driver.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
   // A session's work has cost the CUDA context.
   virtual void OnContextLost(SessionId session, const cuda_api::CallStatus& error) = 0;
-  // All that a swap-in copies is there, `duration` after the swap-in began.
+  // All bytes of a swap-in have arrived, `duration` after the swap-in began.
   virtual void OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) = 0;
 };
 
-// What the sessions of an executor share. All outlive the sessions.
+// Objects shared by the sessions of an executor. All must outlive the sessions.
 struct SessionEnvironment {
   const Device& device;
   ImageMemory& gpu_memory;
@@ -65,8 +67,9 @@ struct SessionEnvironment {
   SessionListener& listener;
 };
 
-// One client process as this executor knows it. torpord's operations come from one thread at a
-// time and block; batches come from the session's stream; both may come at once.
+// One client session on the executor: its memory, CUDA objects, lease and stream. torpord's
+// operations come from one thread at a time and block; batches come from the session's stream;
+// operations and batches may overlap.
 class Session {
  public:
   Session(const SessionEnvironment& environment, SessionIdentity identity,
@@ -78,10 +81,10 @@ class Session {
   // Whether a swap-in still copies, or a lease's work may run.
   bool is_active() const { return has_lease() || memory_->image().arrival().is_pending(); }
 
-  // torpord's operations. FailedPrecondition: not in this state of the lease.
-  // Brings the image in this order; the copies may still be under way afterwards, but for
-  // `is_whole`. A swap-in of a session that has nothing on the GPU leaves nothing there when it
-  // fails. `source`, and what is given: see DeviceImage::SwapIn.
+  // torpord's operations. FailedPrecondition if the state of the lease does not allow the
+  // operation. Brings the image to the GPU in the order of `live`; copies may still be in flight on
+  // return, unless `is_whole`. If the session had nothing on the GPU, a failed swap-in leaves
+  // nothing there. For `source` and the result see DeviceImage::SwapIn.
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
                                       bool is_whole, ChunkOwner* source = nullptr);
   absl::Status ReleaseSource() { return memory_->image().ReleaseSource(); }
@@ -90,55 +93,56 @@ class Session {
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
-  // Host memory of the image that is about to leave its file. Waits until all work is done;
-  // DeadlineExceeded if it is not.
+  // Prepares for host memory of the image to leave the file. Waits until all work is done;
+  // DeadlineExceeded otherwise.
   absl::Status ReleaseImage(memory::Extent extent, TimePoint deadline);
-  // Whether blocks of its memory may be moved, as far as that can be told before.
+  // Whether blocks of the session's memory may be moved, as far as known in advance.
   bool may_be_moved();
-  // Moves one, if it may; see ImageBacking::Move. No operation of any session runs meanwhile.
+  // Moves one block if allowed; see ImageBacking::Move. Requires that no operation of any session
+  // runs meanwhile.
   absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream);
   absl::Status MapHost(memory::Extent extent) { return memory_->MapHost(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
-  // `learn`: EndLease is to tell of all allocations that are used.
+  // `learn` makes TakeTouched report all used allocations.
   absl::Status BeginLease(LeaseId lease, bool learn = false);
-  // Refuses batches from now on and waits until all work is done; DeadlineExceeded if it is not.
-  // `is_last`: nobody waits any more for marks that its work would have set; and the lease may have
-  // ended already.
+  // Refuses batches from now on and waits until all work is done; DeadlineExceeded otherwise.
+  // `is_last` releases every wait for marks of the session's window, and accepts a lease that has
+  // already ended.
   absl::Status EndLease(LeaseId lease, TimePoint deadline, bool is_last = false);
-  // What the session has on the device.
+  // Memory of the session on the GPU.
   ImageUse device_memory() const { return memory_->image().use(); }
-  // What the last lease used, in order.
+  // Returns the allocations used in the last lease, in the order of first use.
   std::vector<Bytes> TakeTouched() { return memory_->image().touches().End(); }
-  // Ends whatever lease there is, closes the stream, and gives the device memory back.
+  // Ends the lease if there is a lease, closes the stream, and releases the GPU memory.
   absl::Status Close(TimePoint deadline);
 
-  // The stream. One at a time is attached: PermissionDenied for a wrong key, AlreadyExists while
-  // another is. `cancel` ends the stream from another thread. After Detach the caller does not
-  // touch the session again.
+  // The stream, attached one at a time. PermissionDenied for a wrong key; AlreadyExists while
+  // another stream is attached. `cancel` ends the stream from another thread. The caller must not
+  // use the session after Detach.
   absl::Status Attach(const wire::Attach& attach, std::function<void()> cancel);
   void Detach();
-  // Before the stream's first batch: forgets the objects of an earlier stream, whose values of
-  // variables go to the image. The client makes its objects again.
+  // Call before the stream's first batch: drops the objects of an earlier stream, after saving
+  // values of variables to the image. The client creates its objects again.
   absl::Status ResetObjects();
-  // Executes a frame. An error means that the stream must end.
+  // Executes a frame. After an error the stream must end.
   absl::Status RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies);
 
-  // The client sees the error at once.
+  // Shows the error to the client without a reply.
   void SetStickyError(std::uint32_t cuda_error) { memory_->window().SetStickyError(cuda_error); }
 
  private:
   bool IsMovable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   absl::Status CheckNoLease(const char* operation) const;
-  // Makes the host image equal to what the device has changed, objects included.
+  // Makes the host image equal to the device's memory, values of objects included.
   absl::StatusOr<DeviceImage::WrittenBack> WriteBack(Bytes max_bytes, CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
-  // Enqueues copies of values of variables and texels from an image that comes where only
-  // `resident_before` was.
+  // Enqueues copies of variables' values and texels from an image of which only `resident_before`
+  // was resident.
   absl::Status RestoreObjects(const memory::ExtentSet& resident_before, CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
-  // Waits for the batch that runs, if one does, and for the GPU.
+  // Waits for the running batch, if any, and for the GPU.
   absl::Status Drain(TimePoint deadline);
-  // The same; then does `work` before another batch can run.
+  // Like Drain, then runs `work` before another batch can run.
   absl::Status AtRest(TimePoint deadline, const std::function<absl::Status()>& work);
 
   const SessionEnvironment environment_;
@@ -154,7 +158,7 @@ class Session {
   // Held while a batch runs.
   Mutex run_mutex_;
   std::unique_ptr<BatchRunner> runner_ ABSL_GUARDED_BY(run_mutex_);
-  bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has come to runner_ yet
+  bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has reached runner_ yet
 };
 
 }  // namespace torpor::executor

@@ -52,7 +52,7 @@ absl::StatusOr<Session*> SessionRegistry::Attach(const wire::Attach& attach,
                                                  std::function<void()> cancel) {
   MutexLock lock(&mutex_);
   const auto found = sessions_.find(SessionId{attach.session_id});
-  // The same answer as for a wrong key: nobody learns which sessions there are.
+  // The same answer as for a wrong key, so that clients cannot probe for sessions.
   if (found == sessions_.end()) {
     return absl::PermissionDeniedError("no session has this id and key");
   }

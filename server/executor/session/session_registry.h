@@ -19,24 +19,27 @@ class SessionRegistry {
  public:
   // AlreadyExists if the id is taken.
   absl::Status Add(std::unique_ptr<Session> session);
-  // NotFound if there is none. The session is the caller's alone once its stream has ended.
+  // Hands the session to the caller, exclusively once the session's stream has ended. NotFound if
+  // the id is unknown.
   absl::StatusOr<std::unique_ptr<Session>> Remove(SessionId id);
 
-  // For torpord's operations, of which one a session runs at a time: the pointer stays good until
-  // the operation that removes the session. NotFound if there is none.
+  // For torpord's operations, of which a session runs one at a time: the pointer is valid until the
+  // operation that removes the session. NotFound if the id is unknown.
   absl::StatusOr<Session*> Find(SessionId id);
 
-  // All, each as good as from Find.
+  // Returns all sessions; the pointers are as valid as those of Find.
   std::vector<Session*> All();
 
-  // For the stream of `attach`; good until the caller detaches. See Session::Attach.
+  // Attaches the stream of `attach`; the pointer is valid until the caller detaches. See
+  // Session::Attach for errors.
   absl::StatusOr<Session*> Attach(const wire::Attach& attach, std::function<void()> cancel);
 
-  // Whether one is active.
+  // Whether any session is active.
   bool any_active();
 
-  // Whose work may have cost the context: `suspect` if it has a lease, else any session that has
-  // one, else `suspect`. The client of that session learns of `cuda_error`.
+  // Returns the session whose work may have lost the context: `suspect` if `suspect` has a lease,
+  // else any session with a lease, else `suspect`. Reports `cuda_error` to the client of the
+  // returned session.
   SessionId Blame(SessionId suspect, std::uint32_t cuda_error);
 
  private:

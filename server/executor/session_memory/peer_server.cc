@@ -16,7 +16,7 @@
 namespace torpor::executor {
 namespace {
 
-// Of torpord's own user: functions run as others, or show no key.
+// Only torpord's user may connect: functions run as other users, or present no key.
 constexpr mode_t kSocketMode = 0600;
 constexpr std::size_t kMaxConnections = 64;
 

@@ -5,10 +5,10 @@
 
 namespace torpor::executor {
 
-// A session's memory as the calls of libraries ask for it. Of one thread at a time.
+// Resolves addresses in a session's memory for calls of libraries. Not thread-safe.
 class SessionDeviceMemory final : public cuda_api::CallMemory {
  public:
-  // `memory` outlives this.
+  // `memory` must outlive the object.
   explicit SessionDeviceMemory(SessionMemory& memory) : memory_(memory) {}
 
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {

@@ -143,7 +143,7 @@ CUdeviceptr SessionMemory::ResolveOwn(std::uint64_t address, Bytes bytes) const 
 
 std::uint8_t* SessionMemory::Arena(std::uint64_t offset, Bytes bytes) const {
   if (id_ == first_) return arena_.Holds(offset, bytes) ? arena_.data() + offset : nullptr;
-  // The family's sessions are closed together, when none of them has work left.
+  // The sessions of a process are closed together, after all work has ended.
   std::uint8_t* found = nullptr;
   directory_.UseSibling(function_, first_, [&](const SessionMemory& first) {
     found = first.Arena(offset, bytes);

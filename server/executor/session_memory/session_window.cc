@@ -10,7 +10,7 @@
 namespace torpor::executor {
 namespace {
 
-// A mark for a device that cannot write it by itself.
+// A mark written by a host function, for a device without stream-ordered writes.
 struct HostMark {
   std::atomic<std::uint64_t>* slot;
   std::uint64_t value;
