@@ -26,7 +26,7 @@ class StreamReplies final : public ReplySink {
 
   void Send(std::span<const std::uint8_t> reply) override {
     frame_.set_payload(reply.data(), reply.size());
-    // A stream that broke ends with the next read.
+    // A broken stream ends with the next read.
     stream_.Write(frame_);
   }
 

@@ -10,11 +10,11 @@
 
 namespace torpor::executor {
 
-// The streams of the sessions. Each has a thread of its own, which executes its batches and
-// writes the replies: a synchronous call waits for no other thread.
+// Serves the sessions' streams. Each stream has its own thread, which executes the session's
+// batches and writes the replies, so that a synchronous call waits for no other thread.
 class ExecutionService final : public v1::Execution::Service {
  public:
-  // Both outlive the server.
+  // `device` and `registry` must outlive the server.
   ExecutionService(const Device& device, SessionRegistry& registry)
       : device_(device), registry_(registry) {}
 
@@ -26,7 +26,8 @@ class ExecutionService final : public v1::Execution::Service {
   SessionRegistry& registry_;
 };
 
-// Serves `service` on a Unix socket at `path`, which must be ours to replace.
+// Serves `service` on a Unix socket at `path`, replacing an existing file. Returns an error if the
+// server cannot listen.
 absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
                                                     const std::string& path, mode_t mode);
 

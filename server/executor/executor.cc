@@ -25,23 +25,23 @@ namespace {
 
 using server::ExecutorSettings;
 
-// For replies that are still on their way when the executor ends.
+// Time for replies in flight when the executor ends.
 constexpr auto kFarewell = std::chrono::milliseconds(200);
 
-// For the work of a session to end, with its lease or altogether. A client gives its lease back
-// only when its work is done, so that nobody waits as long for an honest one.
+// Time for a session's work to end, at the end of the lease or of the session. An honest client
+// gives back a lease only after all work is done, so only faulty clients use up the time.
 constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
 
 std::string PeerSocket(const ExecutorSettings& settings) { return settings.socket + ".peers"; }
 
-// How images are swapped in over the links as they are.
+// How to swap in over the measured links.
 struct SwapPlan {
   SwapOptions options;
   double link_rate = 0;      // bytes a second; 0: not measured
   std::vector<int> sources;  // other GPUs, the fastest first
 };
 
-// Whether groups get the size at which the GPU's link is fast.
+// Whether the group size is chosen by measuring the GPU's link.
 bool MeasuresLink(const ExecutorSettings& settings) {
   return settings.device.swap_group_bytes == 0;
 }
@@ -72,7 +72,7 @@ SwapPlan PlanGroups(const ExecutorSettings& settings, const Device& device) {
   return plan;
 }
 
-// The GPUs from which images are to come, the fastest first.
+// Returns the GPUs to copy images from, fastest first.
 std::vector<int> RankSources(const ExecutorSettings& settings, const Device& device) {
   std::vector<int> peers = device.FastPeers();
   if (!MeasuresLink(settings) || peers.size() < 2) return peers;
@@ -107,7 +107,7 @@ v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device&
   registration.set_link_bytes_per_second(swap.link_rate);
   registration.set_socket_path(settings.socket);
   registration.set_peer_socket_path(PeerSocket(settings));
-  // What another GPU reaches lies at the client's own addresses.
+  // Memory shared with another GPU must lie at the client's own addresses.
   if (settings.device.address_mode == AddressMode::kMap) {
     for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
   }
@@ -124,7 +124,7 @@ v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device&
   return message;
 }
 
-// Of a small GPU the driver gets at most one part in so many.
+// On a small GPU at most one part in kDriverShare is left to the driver.
 constexpr Bytes kDriverShare = 4;
 
 Bytes PoolBytes(const ExecutorSettings& settings, const Device& device) {
@@ -144,7 +144,8 @@ absl::StatusOr<std::unique_ptr<ImageMemory>> OpenMemory(const ExecutorSettings& 
   return arena;
 }
 
-// What `load` finds in `directory`; nothing, said once, if it is not there.
+// Returns the functions that `load` finds in `directory`; logs a missing library and returns an
+// empty table.
 template <typename Functions>
 Functions Find(absl::StatusOr<Functions> (*load)(const std::string&), const char* library,
                const std::string& directory) {
@@ -154,7 +155,8 @@ Functions Find(absl::StatusOr<Functions> (*load)(const std::string&), const char
   return {};
 }
 
-// Breaks the circle between the loop, which is told of what happens in sessions, and what tells.
+// Breaks the cycle between the loop, which listens to sessions, and the sessions, which need a
+// listener when made.
 class SessionRelay final : public SessionListener {
  public:
   void Connect(SessionListener& listener) { listener_ = &listener; }
@@ -216,10 +218,10 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
                settings.socket);
   const ExitStatus end = loop.Run();
   link.Finish();
-  // Streams end now; a thread that waits for the GPU for ever must not keep us.
+  // Streams end now; a thread blocked on the GPU must not delay the exit.
   server->Shutdown(std::chrono::system_clock::now() + kFarewell);
-  // Not exit(): a driver whose context is lost may take seconds to say good-bye, and threads that
-  // wait for it would be torn down under it.
+  // Not exit(): a driver with a lost context may take seconds to shut down, and exit() would
+  // destroy objects in use by threads that wait for the driver.
   _exit(static_cast<int>(end));
 }
 

@@ -6,7 +6,7 @@
 
 namespace torpor::executor {
 
-// Owns the GPU until there is a reason to end, and then ends the process with an ExitStatus.
+// Owns the GPU and runs until the executor must end, then exits the process with an ExitStatus.
 // Returns only if the executor could not start.
 absl::Status RunExecutor(const server::ExecutorSettings& settings);
 

@@ -12,15 +12,14 @@
 namespace torpor::executor {
 namespace {
 
-// Enough that a session that ends slowly does not hold up the swaps of others.
+// Enough workers that a slowly ending session does not delay the swaps of other sessions.
 constexpr int kWorkers = 4;
 
-// How often the driver is asked, while a session is active, whether the context still lives: a
-// client that only polls its completion page would never hear of it otherwise.
+// Interval at which the driver is asked, while a session is active, whether the context is intact:
+// a client that only polls the completion page would otherwise never learn of a loss.
 constexpr Duration kWatchInterval = std::chrono::milliseconds(5);
 
-// So long there has been no work before memory is consolidated: requests that follow each other at
-// once find the GPU's links free.
+// Idle time before memory is consolidated, so that back-to-back requests find the GPU's links free.
 constexpr Duration kQuietTime = std::chrono::milliseconds(200);
 
 void SetMoved(v1::MovedBytes& message, const memory::MovedBytes& moved) {
@@ -111,7 +110,8 @@ std::optional<LoopMessage> ExecutorLoop::AwaitMessage() {
 
 std::optional<ExitStatus> ExecutorLoop::OnSilence() {
   if (environment_.registry.any_active()) return Watch();
-  // A lease may just have ended: then this is the watch's silence, and what ends it still runs.
+  // If a lease has just ended, the silence is the watch's, and the operation that ends the lease
+  // still runs.
   const bool is_quiet = clock_.Now() >= busy_until_ + kQuietTime && running_ == 0;
   if (!is_quiet || !may_consolidate_) return std::nullopt;
   is_consolidating_ = true;
@@ -217,7 +217,7 @@ void ExecutorLoop::Answer(const OperationResult& result) {
 }
 
 void ExecutorLoop::SetFree(v1::MemoryUse& memory) const {
-  // Asked here, answer after answer, so that the last one is right whoever was first.
+  // Set here for each answer, so that the last answer is correct whatever the order of the workers.
   memory.set_free_bytes(environment_.session.gpu_memory.free_bytes());
   memory.set_fragmented_bytes(environment_.session.gpu_memory.fragmented_bytes());
 }
@@ -238,7 +238,7 @@ std::optional<ExitStatus> ExecutorLoop::OnLost(const ContextLost& lost) {
   v1::ExecutorMessage::ContextLost& report = *message.mutable_context_lost();
   report.set_session_id(session.value);
   report.set_cuda_error(lost.error.code);
-  // Where no call has waited for the kernel the program hears only this of it.
+  // If no call has waited for the kernel, the program learns of the failure only here.
   std::string text = lost.error.message;
   const std::string said = environment_.session.output.TakeSaid();
   if (!said.empty()) text += "\n" + said;

@@ -18,7 +18,7 @@
 
 namespace torpor::executor {
 
-// How an executor ends; the supervisor tells by it what to do.
+// How an executor ended; the supervisor chooses the next step by the exit status.
 enum class ExitStatus : int {
   kShutdown = 0,
   kFailure = 1,      // could not start
@@ -27,15 +27,16 @@ enum class ExitStatus : int {
   kDaemonLost = 4,   // torpord has gone
 };
 
-// What the loop learns.
+// Messages to the loop: the stream to torpord has ended.
 struct DaemonGone {
   std::string reason;
 };
+// The CUDA context is lost.
 struct ContextLost {
-  SessionId session;  // whose call showed it; may be none
+  SessionId session;  // whose call showed the loss; may be empty
   cuda_api::CallStatus error;
 };
-// All of a swap-in is there.
+// All bytes of a swap-in have arrived.
 struct LoopArrival {
   SessionId session;
   ArrivedBytes bytes;
@@ -48,48 +49,49 @@ struct Consolidated {
 using LoopMessage = std::variant<v1::DaemonMessage, OperationResult, ContextLost, LoopArrival,
                                  Consolidated, DaemonGone>;
 
-// Where the loop's words to torpord go. Called by the loop's thread only.
+// Sends the loop's messages to torpord. Called by the loop's thread only.
 class DaemonUplink {
  public:
   virtual ~DaemonUplink() = default;
   virtual void Send(const v1::ExecutorMessage& message) = 0;
 };
 
-// The thread that decides: which of torpord's operations runs next on which worker (one at a time
-// a session, in the order they came), when memory is consolidated, when the context is lost, when
-// to end. It never blocks on the GPU; the workers do.
+// The deciding thread of an executor: chooses the worker and the order of torpord's operations (one
+// at a time for each session, in order of arrival), when to consolidate memory, and when to end;
+// detects a lost context. Never blocks on the GPU; only the workers do.
 class ExecutorLoop final : public SessionListener {
  public:
   static constexpr std::size_t kMailboxCapacity = 4096;
 
-  // `environment` must name this loop as listener of sessions. All outlive the loop. `clock` is
-  // read by Run's thread only.
+  // `environment` must name the loop as listener of sessions. `environment`'s references, `uplink`
+  // and `clock` must outlive the loop. Only the thread of Run reads `clock`.
   ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink, const Clock& clock);
   ~ExecutorLoop() override;
 
-  // Any thread. Waits while the loop is behind.
+  // Thread-safe. Blocks while the mailbox is full.
   void Post(LoopMessage message) { mailbox_.Send(std::move(message)); }
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override;
   void OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) override;
 
-  // Runs until there is a reason to end. The device is current on the calling thread.
+  // Runs until the executor must end; returns the exit status. Call with the device current.
   ExitStatus Run();
 
  private:
+  // A session's operations: the running one is counted by `busy`, later operations wait.
   struct Lane {
     bool busy = false;
     std::deque<v1::DaemonMessage> waiting;
   };
 
-  // What workers do: operations and steps of consolidation.
+  // Work for the workers: operations and steps of consolidation.
   struct Consolidation {};
   using Work = std::variant<v1::DaemonMessage, Consolidation>;
 
   void DoWork();
   LoopMessage Do(const Work& work, const absl::StatusOr<CUstream>& stream);
-  // The next message; nothing if it is time to do something without one.
+  // Returns the next message; nullopt when periodic work is due.
   std::optional<LoopMessage> AwaitMessage();
-  // Each gives the status to end with, if it is the end.
+  // Each handler returns the exit status if the executor must end.
   std::optional<ExitStatus> Handle(LoopMessage message);
   std::optional<ExitStatus> OnOperation(v1::DaemonMessage operation);
   std::optional<ExitStatus> OnResult(const OperationResult& result);
@@ -97,7 +99,7 @@ class ExecutorLoop final : public SessionListener {
   std::optional<ExitStatus> OnArrived(const LoopArrival& arrival);
   std::optional<ExitStatus> OnConsolidated(const Consolidated& step);
   std::optional<ExitStatus> OnSilence();
-  // Asks the driver whether the context is still there.
+  // Asks the driver whether the context is intact.
   std::optional<ExitStatus> Watch();
   std::optional<ExitStatus> EndIfShutDown();
   void Dispatch(Lane& lane, v1::DaemonMessage operation);
@@ -112,13 +114,13 @@ class ExecutorLoop final : public SessionListener {
   std::atomic<bool> is_wanted_{false};  // an operation waits for the step of consolidation
   std::vector<std::thread> workers_;
 
-  // Of the loop's thread.
+  // Used only by the loop's thread.
   std::map<SessionId, Lane> lanes_;
   std::size_t running_ = 0;
-  TimePoint busy_until_{};       // when there was something to do the last time
-  bool may_consolidate_ = true;  // there may be something to gain
+  TimePoint busy_until_{};       // last time with work to do
+  bool may_consolidate_ = true;  // consolidation may gain something
   bool is_consolidating_ = false;
-  std::vector<v1::DaemonMessage> held_;  // until the step has ended
+  std::vector<v1::DaemonMessage> held_;  // operations held until the step has ended
   std::optional<std::uint64_t> shutdown_operation_;
   CUstream watch_stream_ = nullptr;
 };

@@ -42,7 +42,7 @@ struct CommandLine {
   std::string cuda_library_dir;
 };
 
-// Lists the keys of the settings, each with its values, default and meaning.
+// Lists the settings with values, default and meaning.
 std::string SettingsHelp() {
   std::string help =
       "Settings are one JSON object with a text for every key, as in {\"gpu\": \"0\"}:\n";

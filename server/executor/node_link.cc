@@ -36,7 +36,8 @@ void NodeLink::Send(const v1::ExecutorMessage& message) { stream_->Write(message
 
 void NodeLink::Finish() {
   stream_->WritesDone();
-  // torpord answers our end with its own; should it not, cancelling ends the wait.
+  // torpord answers the end of the stream with an end; if torpord does not, cancelling ends the
+  // wait.
   std::thread impatient([this] {
     const auto deadline = std::chrono::steady_clock::now() + kFarewell;
     while (!ended_ && std::chrono::steady_clock::now() < deadline) {

@@ -10,20 +10,21 @@
 
 namespace torpor::executor {
 
-// The executor's stream to torpord. Register goes first; what torpord says is posted to the loop,
-// and so is the end of the stream.
+// The executor's stream to torpord. Sends Register first; posts torpord's messages and the end of
+// the stream to the loop, from a listener thread.
 class NodeLink final : public DaemonUplink {
  public:
-  // Dials torpord's node socket. The stream is not open yet: the loop hears whether it opens.
+  // Dials torpord's node socket without opening the stream; the loop learns whether opening
+  // succeeds.
   explicit NodeLink(const std::string& socket_path);
   ~NodeLink() override;
 
-  // Opens the stream with `registration` and starts to listen. Once, before the first Send.
+  // Opens the stream with `registration` and starts the listener. Call once, before the first Send.
   void Start(const v1::ExecutorMessage& registration, ExecutorLoop& loop);
 
   void Send(const v1::ExecutorMessage& message) override;
 
-  // Waits, for a moment at most, until torpord has read what was sent; then ends the stream.
+  // Waits briefly until torpord has read all sent messages, then ends the stream.
   void Finish();
 
  private:

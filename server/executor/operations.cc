@@ -55,7 +55,7 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
                        : SessionId{description.primary_session_id()};
   std::copy(description.session_key().begin(), description.session_key().end(),
             identity.key.begin());
-  // An empty key would be one that everybody knows.
+  // Anybody could present an empty key.
   if (description.peer_key().size() != identity.peer_key.size()) {
     return absl::InvalidArgumentError("a session needs a peer key of 16 bytes");
   }
@@ -87,7 +87,7 @@ absl::Status OpenSession(const OperationEnvironment& environment,
 absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
                           TimePoint deadline) {
   TORPOR_ASSIGN_OR_RETURN(Session * session, environment.registry.Find(id));
-  // A session that does not come to rest stays: its kernels still use its memory.
+  // A session whose work does not end stays registered: kernels still use the session's memory.
   TORPOR_RETURN_IF_ERROR(session->Close(deadline));
   return environment.registry.Remove(id).status();
 }
@@ -97,7 +97,7 @@ Bytes MostBytesOf(const DaemonMessage::SwapOut& operation) {
   return is_bounded ? operation.max_bytes() : DeviceImage::kAll;
 }
 
-// Gives what comes from its source.
+// Swaps in from the host or from the given source.
 absl::StatusOr<memory::MovedBytes> SwapIn(Session& session, const DaemonMessage::SwapIn& what) {
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::SwapAllocation> live,
                           ToAllocations(what.live()));
@@ -108,7 +108,7 @@ absl::StatusOr<memory::MovedBytes> SwapIn(Session& session, const DaemonMessage:
   return copied.from_peer;
 }
 
-// The operations on a session that is open; fills in what `result` has beside its status.
+// Runs an operation on an open session; fills in the parts of `result` besides the status.
 absl::Status RunOnSession(Session& session, const DaemonMessage& operation, TimePoint deadline,
                           CUstream stream, OperationResult& result) {
   switch (operation.kind_case()) {

@@ -11,20 +11,20 @@
 
 namespace torpor::executor {
 
-// What torpord's operations need besides the sessions.
+// The executor's objects that operations use. All references must outlive the operations.
 struct OperationEnvironment {
   SessionEnvironment session;
   SessionRegistry& registry;
   MemoryDirectory& directory;
   std::string descriptor_socket;
-  Duration lease_end_patience{};  // for a session's work to end
+  Duration lease_end_patience{};  // limit for a session's work to end
   SwapOptions swap;
 };
 
-// The session that an operation is about; none for Shutdown.
+// Returns the session of an operation; an empty id for Shutdown.
 SessionId SessionOf(const v1::DaemonMessage& operation);
 
-// How an operation went.
+// Result of one operation, for the answer to torpord.
 struct OperationResult {
   std::uint64_t operation_id = 0;
   SessionId session;
@@ -32,13 +32,13 @@ struct OperationResult {
   memory::MovedBytes to_host;
   bool has_more = false;  // SwappedOut
   memory::MovedBytes from_peer;
-  ImageUse memory;  // of the session, afterwards
+  ImageUse memory;  // of the session after the operation
   SeenOfMemory seen;
   Duration duration{};
 };
 
-// Carries out one operation on a session; blocks. `stream` is the calling thread's own, and the
-// device is current on it.
+// Carries out one operation on a session. Blocks. `stream` must belong to the calling thread, with
+// the device current.
 OperationResult RunOperation(const OperationEnvironment& environment,
                              const v1::DaemonMessage& operation, CUstream stream);
 

@@ -11,13 +11,13 @@
 // Results of the runtime's calls, for the client.
 namespace torpor::executor {
 
-// `what` is the call, for the message.
+// `what` names the call for the message.
 cuda_api::CallStatus ToCallStatus(const CudaDriver& driver, CUresult result, std::string_view what);
 
-// A driver's error keeps its number; any other error gets the runtime's nearest.
+// Keeps the number of a driver's error; any other error gets the nearest error of the runtime.
 cuda_api::CallStatus ToCallStatus(const absl::Status& status, std::string_view what);
 
-// The result of a call whose memory or array does not belong, in whole, to the session.
+// Returns the status of a call whose memory or array does not belong, in whole, to the session.
 cuda_api::CallStatus NotOwned(std::string_view what);
 
 }  // namespace torpor::executor

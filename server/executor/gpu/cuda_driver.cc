@@ -7,7 +7,7 @@ namespace torpor::executor {
 
 absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
   CudaDriver driver;
-  // The versioned names: those that cuda.h's plain names stand for.
+  // The versioned names behind cuda.h's plain names.
   const Symbol symbols[] = {
       {"cuInit", driver.Init},
       {"cuDriverGetVersion", driver.DriverGetVersion},

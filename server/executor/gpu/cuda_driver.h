@@ -8,8 +8,8 @@
 
 namespace torpor::executor {
 
-// The entry points of the CUDA driver that an executor uses, NVIDIA's or the emulator's, opened
-// at run time. Tests fill the table with functions of their own.
+// Entry points of the CUDA driver (NVIDIA's or the emulator's) for an executor, resolved at run
+// time. Tests fill the table with fake functions. Copyable; the functions are thread-safe.
 struct CudaDriver {
   decltype(&::cuInit) Init = nullptr;
   decltype(&::cuDriverGetVersion) DriverGetVersion = nullptr;
@@ -103,8 +103,8 @@ struct CudaDriver {
   decltype(&::cuLaunchCooperativeKernel) LaunchCooperativeKernel = nullptr;
 };
 
-// Opens libcuda.so.1 in `directory` (empty: where the system's loader finds it) for the rest of
-// the process's life. NotFound names the library or the symbol that is missing.
+// Opens libcuda.so.1 in `directory` (empty: the system's search path) for the rest of the process's
+// life. NotFound names the missing library or symbol.
 absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory);
 
 }  // namespace torpor::executor

@@ -8,22 +8,22 @@
 #include "absl/status/status.h"
 #include "server/executor/gpu/cuda_driver.h"
 
-// The one place that translates between the driver's errors, the runtime's and Status.
+// Translation between errors of the driver, errors of the runtime, and Status.
 namespace torpor::executor {
 
-// The runtime numbers its errors as the driver does.
+// The runtime uses the driver's error numbers.
 constexpr cudaError_t ToRuntimeError(CUresult result) { return static_cast<cudaError_t>(result); }
 
-// Whether the context is lost: from then on every call of the process gives this error.
+// Whether the error means a lost context: every later call of the process returns the same error.
 bool IsSticky(CUresult result);
 bool IsSticky(cudaError_t error);
 
-// `what` names the driver's call and its subject. Success gives OkStatus. The result itself can
-// be asked back with ResultOf.
+// `what` names the driver's call and the subject. CUDA_SUCCESS becomes OkStatus. ResultOf returns
+// the driver's result of the status.
 absl::Status ToStatus(const CudaDriver& driver, CUresult result, std::string_view what);
 
-// The driver's result behind a status; CUDA_ERROR_UNKNOWN for a failure that is not the driver's,
-// CUDA_SUCCESS for OkStatus.
+// Returns the driver's result behind `status`: CUDA_SUCCESS for OkStatus, CUDA_ERROR_UNKNOWN for an
+// error that did not come from the driver.
 CUresult ResultOf(const absl::Status& status);
 
 }  // namespace torpor::executor

@@ -26,8 +26,8 @@ struct DeviceProperties {
 absl::StatusOr<int> CountDevices(const CudaDriver& driver);
 absl::StatusOr<DeviceProperties> DescribeDevice(const CudaDriver& driver, int index);
 
-// One GPU and the process's context on it. Lives as long as the process works with the GPU;
-// thread-safe after Open.
+// One GPU and the process's context on the GPU, held as long as the process uses the GPU.
+// Thread-safe after Open.
 class Device {
  public:
   static absl::StatusOr<std::unique_ptr<Device>> Open(const CudaDriver& driver, int index);
@@ -40,7 +40,7 @@ class Device {
   std::int32_t attribute(CUdevice_attribute which) const;
   unsigned compute_capability() const;  // 10 * major + minor
 
-  // Where a physical chunk of this device lies, for cuMemCreate and cuMemSetAccess.
+  // Location of the device's physical chunks, for cuMemCreate and cuMemSetAccess.
   CUmemLocation location() const { return {CU_MEM_LOCATION_TYPE_DEVICE, handle_}; }
 
   // Returns the other GPUs of the machine, by index, whose exported memory kernels of this GPU can
@@ -49,7 +49,7 @@ class Device {
   // Returns the peers over NVLinks, in the driver's ranking.
   std::vector<int> FastPeers() const;
 
-  // Every thread calls this before its first call of the driver.
+  // Makes the context current; every thread must call MakeCurrent before any call of the driver.
   absl::Status MakeCurrent() const;
 
   // Creates a non-blocking stream.

@@ -25,7 +25,7 @@ absl::StatusOr<UniqueFd> ExportMemory(const Device& device, CUmemGenericAllocati
 absl::Status MapImported(const Device& device, const UniqueFd& descriptor, CUdeviceptr address,
                          Bytes bytes) {
   const CudaDriver& driver = device.driver();
-  // The driver takes the descriptor as if it were a pointer.
+  // The driver takes the descriptor's number as a pointer.
   void* const source = reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor.get()));
   CUmemGenericAllocationHandle handle = 0;
   TORPOR_RETURN_IF_ERROR(

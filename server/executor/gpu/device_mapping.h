@@ -10,14 +10,14 @@
 
 namespace torpor::executor {
 
-// Lets the device read and write [address, address + bytes), which consists of whole mappings.
+// Lets the device read and write [address, address + bytes), which must consist of whole mappings.
 absl::Status AllowAccess(const Device& device, CUdeviceptr address, Bytes bytes);
 
-// A descriptor by which other processes map the memory.
+// Returns a descriptor by which other processes can map the memory.
 absl::StatusOr<UniqueFd> ExportMemory(const Device& device, CUmemGenericAllocationHandle memory);
 
-// Maps physical memory of `bytes` that another process has exported; only the mapping keeps the
-// memory here. The device has no access yet.
+// Maps `bytes` of physical memory exported by another process; only the mapping keeps the memory
+// alive. Call AllowAccess before the device uses the mapping.
 absl::Status MapImported(const Device& device, const UniqueFd& descriptor, CUdeviceptr address,
                          Bytes bytes);
 

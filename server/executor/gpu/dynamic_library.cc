@@ -9,7 +9,7 @@ namespace torpor::executor {
 
 absl::StatusOr<void*> OpenLibrary(const std::string& directory, const std::string& file) {
   const std::string path = directory.empty() ? file : absl::StrCat(directory, "/", file);
-  // Never closed: a driver keeps threads of its own that outlive any owner we could give it.
+  // Never closed: a driver has threads that outlive any possible owner of the handle.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();

@@ -15,7 +15,7 @@
 namespace torpor::executor {
 namespace {
 
-// A quarter of a frame, and the room that a hostile program's messages get.
+// A quarter of a frame; also the limit for a hostile program's messages.
 constexpr std::size_t kMaxPrinted = std::size_t{1} << 20;
 constexpr std::size_t kMaxSaid = std::size_t{64} << 10;
 
@@ -24,7 +24,7 @@ constexpr std::size_t kMaxSaid = std::size_t{64} << 10;
 absl::Status KernelOutput::TakeOver(const CudaDriver& driver) {
   {
     const MutexLock lock(&mutex_);
-    // A file, not a pipe: a pipe that is full would stop a kernel that nobody waits for yet.
+    // A file, not a pipe: a full pipe would block a kernel before anybody waits for the kernel.
     file_.Reset(memfd_create("kernel output", MFD_CLOEXEC));
     if (file_.get() < 0 || fcntl(file_.get(), F_SETFL, O_APPEND) != 0 ||
         dup2(file_.get(), STDOUT_FILENO) < 0) {
@@ -81,7 +81,7 @@ void KernelOutput::TakePrinted(std::vector<std::uint8_t>& printed) {
       pread(file_.get(), printed.data(), printed.size(), static_cast<off_t>(taken_));
   printed.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   taken_ += printed.size();
-  // The file's name for a byte only grows; its memory need not.
+  // File offsets only grow; punching holes keeps the memory small.
   fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(taken_));
 }
 

@@ -22,7 +22,7 @@ class KernelOutput {
   KernelOutput(const KernelOutput&) = delete;
   KernelOutput& operator=(const KernelOutput&) = delete;
 
-  // Redirects the process's standard output and the driver's log to this object, which must live as
+  // Redirects the process's standard output and the driver's log to the object, which must live as
   // long as the process. Call once.
   absl::Status TakeOver(const CudaDriver& driver);
 
@@ -31,7 +31,7 @@ class KernelOutput {
   bool Take(std::vector<std::uint8_t>& printed, std::string& said);
   // As Take, for the driver's lines only.
   std::string TakeSaid();
-  // Forgets what has come.
+  // Drops all output so far.
   void Discard();
 
  private:

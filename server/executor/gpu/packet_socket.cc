@@ -15,7 +15,7 @@ namespace {
 
 constexpr timeval kPatience{5, 0};
 
-// Whoever does not take them closes them.
+// Returns ownership of the message's descriptors.
 std::vector<UniqueFd> DescriptorsOf(msghdr& message) {
   std::vector<UniqueFd> descriptors;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;

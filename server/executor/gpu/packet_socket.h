@@ -11,15 +11,15 @@
 
 namespace torpor::executor {
 
-// A connection to a Unix socket of type SOCK_SEQPACKET, on which neither side waits longer than a
-// few seconds for the other.
+// Connects to a Unix socket of type SOCK_SEQPACKET. Sends and receives on the connection fail after
+// a few seconds without progress.
 absl::StatusOr<UniqueFd> DialPacketSocket(const std::string& path);
 
-// At most so many descriptors come with an answer.
+// Most descriptors in one answer.
 inline constexpr std::size_t kMaxDescriptors = 128;
 
-// Sends `question` and receives an answer of exactly the size of `answer`, with the descriptors
-// that come with it. Errors name `who` is asked.
+// Sends `question` and receives an answer of exactly the size of `answer` with the attached
+// descriptors. Blocks. Errors name the peer, `who`.
 absl::StatusOr<std::vector<UniqueFd>> Ask(const UniqueFd& connection, absl::string_view who,
                                           std::span<const std::byte> question,
                                           std::span<std::byte> answer);

@@ -9,8 +9,8 @@
 namespace torpor::executor {
 namespace {
 
-// One registration blocks the machine's other CUDA calls for about 0.1 s per GiB; pieces of this
-// size keep the pauses short.
+// Registering blocks the machine's other CUDA calls for about 0.1 s per GiB; pieces of 64 MiB keep
+// the pauses short.
 constexpr Bytes kLargestPiece = 64 * kMiB;
 
 }  // namespace
@@ -101,7 +101,7 @@ std::vector<memory::Extent> PinnedMemory::Split(memory::Extent extent) const {
   auto next = pieces_.upper_bound(begin);
   if (next != pieces_.begin()) --next;
   while (begin < extent.end) {
-    // Past every registration that ends at or before `begin`; what lies between is one part.
+    // Skips all registrations that end at or before `begin`; the bytes in between are one part.
     while (next != pieces_.end() && next->second <= begin) ++next;
     Bytes end = extent.end;
     if (next != pieces_.end()) {

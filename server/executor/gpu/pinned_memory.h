@@ -12,33 +12,33 @@
 
 namespace torpor::executor {
 
-// Which pieces of a host mapping the driver knows, so that copies to and from them are
-// asynchronous and kernels reach them. Pieces are whole pages and do not overlap. Thread-safe.
+// The pieces of a host mapping that are registered with the driver, so that copies are asynchronous
+// and kernels can reach the memory. Pieces are whole pages and do not overlap. Thread-safe.
 class PinnedMemory {
  public:
-  // Registers nothing yet. `base` is mapped and stays so until this is gone; `unit` (a multiple of
-  // the page size) is what Ensure rounds to.
+  // Starts without registrations. `base` must stay mapped until the object is destroyed; Ensure
+  // rounds to `unit`, a multiple of the page size.
   PinnedMemory(const Device& device, std::uint8_t* base, Bytes bytes, Bytes unit);
-  // Nothing uses the memory any more.
+  // Requires that no work uses the memory.
   ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
-  // Exactly this piece. AlreadyExists if some of it is registered.
+  // Registers exactly `piece`. AlreadyExists if a part is registered.
   absl::Status Register(memory::Extent piece);
-  // NotFound if it was not registered as exactly this piece.
+  // Unregisters exactly `piece`. NotFound if `piece` was not registered as one piece.
   absl::Status Unregister(memory::Extent piece);
-  // Unregisters every piece that overlaps `extent`; nothing uses them now.
+  // Unregisters every piece that overlaps `extent`. Requires that no work uses the pieces.
   absl::Status UnregisterOverlapping(memory::Extent extent);
 
   // Whether `extent` lies in one registered piece.
   bool Contains(memory::Extent extent) const;
 
-  // Registers whatever of `extent` is not yet registered.
+  // Registers the unregistered parts of `extent`.
   absl::Status Ensure(memory::Extent extent);
 
-  // `extent` cut where one registration ends and the next begins: the driver refuses a copy
-  // that spans two.
+  // Splits `extent` at the borders of registrations, because the driver refuses a copy that spans
+  // two.
   std::vector<memory::Extent> Split(memory::Extent extent) const;
 
   std::uint8_t* at(Bytes offset) const { return base_ + offset; }

@@ -9,11 +9,12 @@
 
 namespace torpor::executor {
 
-// A memory file mapped into this process, readable and writable.
+// A memory file mapped into the process, readable and writable; unmapped by the destructor.
 class SharedMapping {
  public:
   SharedMapping() = default;
-  // Anywhere, or with `address` exactly there: AlreadyExists if something else is there already.
+  // Maps `bytes` of `file` at any address or, if `address` is not 0, exactly there. AlreadyExists
+  // if `address` is in use.
   static absl::StatusOr<SharedMapping> Map(const UniqueFd& file, Bytes bytes,
                                            std::uint64_t address = 0);
   SharedMapping(SharedMapping&& other) noexcept
@@ -27,7 +28,7 @@ class SharedMapping {
 
   std::uint8_t* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
-  // Whether [offset, offset + bytes) lies inside; safe for any numbers.
+  // Whether [offset, offset + bytes) lies inside the mapping. Safe for untrusted numbers.
   bool Holds(std::uint64_t offset, Bytes bytes) const {
     return offset <= bytes_ && bytes <= bytes_ - offset;
   }
