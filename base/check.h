@@ -4,8 +4,8 @@
 
 namespace torpor {
 
-// Logs the broken invariant and aborts. Only for bugs of ours: whatever a client or a file can
-// cause is a Status.
+// Logs the broken invariant and aborts. For bugs of this code only: errors caused by a
+// client or a file are reported by a Status.
 [[noreturn]] void CheckFailed(std::string_view condition, const char* file, int line);
 
 }  // namespace torpor

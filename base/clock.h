@@ -7,7 +7,7 @@ namespace torpor {
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
-// Where the time comes from; tests and the simulator bring their own.
+// A source of time. Tests and the simulator supply fakes.
 class Clock {
  public:
   virtual ~Clock() = default;

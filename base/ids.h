@@ -8,7 +8,7 @@ namespace torpor {
 
 // NOLINT below: clang-tidy 14 takes the 0 of a defaulted <=> for a null pointer.
 
-// A 64-bit identifier of one kind of thing; different kinds do not mix. Zero is "none".
+// A 64-bit identifier. `Tag` keeps identifiers of different kinds from mixing. Zero is invalid.
 template <typename Tag>
 struct Id {
   std::uint64_t value = 0;
@@ -22,7 +22,7 @@ using InstanceId = Id<struct InstanceTag>;  // all sessions under one token
 using LeaseId = Id<struct LeaseTag>;        // never reused while the node is up
 using RequestId = Id<struct RequestTag>;    // one HTTP request
 
-// A GPU of this node by its index, as in torpor-executor --gpu N.
+// Index of a GPU of this node, as in torpor-executor --gpu N; -1 if unset.
 struct GpuIndex {
   std::int32_t value = -1;
   friend constexpr auto operator<=>(const GpuIndex&, const GpuIndex&) = default;  // NOLINT

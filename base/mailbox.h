@@ -11,7 +11,7 @@
 
 namespace torpor {
 
-// A bounded queue by which threads meet. Any number of senders and receivers.
+// A bounded FIFO queue between threads, for any number of senders and receivers. Thread-safe.
 template <typename T>
 class Mailbox {
  public:
@@ -19,7 +19,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Waits while the mailbox is full. False, and `message` is dropped, once it is closed.
+  // Waits while the mailbox is full. Returns false and drops `message` once the mailbox is closed.
   bool Send(T message) {
     std::unique_lock lock(mutex_);
     not_full_.wait(lock, [this] { return closed_ || messages_.size() < capacity_; });
@@ -30,21 +30,21 @@ class Mailbox {
     return true;
   }
 
-  // Waits for a message. Nothing once the mailbox is closed and empty.
+  // Waits for a message. Returns nullopt once the mailbox is closed and empty.
   std::optional<T> Receive() {
     std::unique_lock lock(mutex_);
     not_empty_.wait(lock, [this] { return closed_ || !messages_.empty(); });
     return TakeLocked(lock);
   }
 
-  // Like Receive, but gives up at `deadline`.
+  // Like Receive, but returns nullopt at `deadline`.
   std::optional<T> ReceiveUntil(TimePoint deadline) {
     std::unique_lock lock(mutex_);
     not_empty_.wait_until(lock, deadline, [this] { return closed_ || !messages_.empty(); });
     return TakeLocked(lock);
   }
 
-  // No further message is taken in; those inside are still handed out.
+  // Refuses new messages and wakes all waiting threads; queued messages can still be received.
   void Close() {
     {
       std::lock_guard lock(mutex_);

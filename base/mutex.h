@@ -9,8 +9,8 @@
 
 namespace torpor {
 
-// absl::Mutex, in a form that ThreadSanitizer sees: the system's Abseil is built without the
-// sanitizer, so that to it nothing would be ordered by its locks. In other builds nothing is added.
+// Wraps absl::Mutex for ThreadSanitizer builds: the system's Abseil is built without the sanitizer,
+// which therefore sees no ordering by Abseil's locks. Adds no code to other builds.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
@@ -34,14 +34,16 @@ class ABSL_LOCKABLE Mutex {
     Releasing();
     mutex_.ReaderUnlock();
   }
-  // The mutex is held afterwards, whether the condition came true (the result) or not.
+  // Waits until `condition` is true or `timeout` has passed, then returns whether `condition` is
+  // true. Acquires the mutex in both cases.
   bool LockWhenWithTimeout(const absl::Condition& condition, absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCK_FUNCTION() {
     const bool is_true = mutex_.LockWhenWithTimeout(condition, timeout);
     Acquired();
     return is_true;
   }
-  // Of a thread that holds the mutex, and holds it afterwards.
+  // Like LockWhenWithTimeout, for a thread that holds the mutex: releases the mutex while waiting
+  // and holds the mutex again on return.
   bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout)
       ABSL_SHARED_LOCKS_REQUIRED(this) {
     Releasing();
@@ -62,7 +64,7 @@ class ABSL_LOCKABLE Mutex {
   absl::Mutex mutex_;
 };
 
-// Holds the mutex while it lives.
+// Holds a mutex exclusively from construction to destruction.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(*mutex) {
@@ -76,7 +78,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex& mutex_;
 };
 
-// Shares the mutex with other readers while it lives.
+// Holds a mutex shared with other readers from construction to destruction.
 class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
  public:
   explicit ReaderMutexLock(Mutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(*mutex) {

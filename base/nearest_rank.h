@@ -6,8 +6,8 @@
 
 namespace torpor {
 
-// Where, in ascending order, the least of `count` values stands that at least the share `rank` (0
-// to 1) of them do not exceed: their percentile by the nearest rank. There is a value.
+// Returns the index of the nearest-rank percentile among `count` (> 0) ascending values: the
+// smallest value not exceeded by at least the share `rank` (0 to 1) of the values.
 inline std::size_t NearestRank(std::size_t count, double rank) {
   // A share like 0.98 is not exact: 0.98 * 50 must not round up to another value.
   const double values = std::ceil(rank * static_cast<double>(count) - 1e-9);

@@ -7,15 +7,16 @@
 
 namespace torpor {
 
-// Why something failed, for code that may not use Abseil (client shim, emulator).
+// The reason for an error, for code that may not use Abseil (client shim, emulator).
 // `Code` is the caller's own enumeration: cudaError_t, CUresult, ...
 template <typename Code>
 struct Failure {
   Code code;
-  std::string message;  // says what, where and how to mend it
+  std::string message;  // the problem, the place and the remedy
 };
 
-// A value or a Failure. The standard library's std::expected of C++23, as far as it is needed.
+// A value or a Failure: the subset of C++23's std::expected in use here. Calling value() without a
+// value throws std::bad_variant_access.
 template <typename T, typename Code>
 class [[nodiscard]] Result {
  public:

@@ -7,8 +7,8 @@
 
 namespace torpor {
 
-// Takes equally long wherever two secrets of one length differ, so that nobody can find a secret
-// byte by byte.
+// Compares two secrets. For secrets of equal length the time is independent of the contents, so an
+// attacker cannot guess a secret byte by byte. The length is not protected.
 inline bool SecretsEqual(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile std::uint8_t difference = 0;

@@ -63,7 +63,7 @@ Sha256Digest Sha256(const void* data, std::size_t size_bytes) {
   const std::size_t whole_bytes = size_bytes / kBlockBytes * kBlockBytes;
   for (std::size_t i = 0; i < whole_bytes; i += kBlockBytes) Compress(state, bytes + i);
 
-  // The tail: the rest, a one bit, zeros, and the length in bits, in one or two blocks.
+  // Pads the remaining bytes with a 1 bit, zeros and the length in bits, to one or two blocks.
   std::array<std::uint8_t, 2 * kBlockBytes> tail{};
   const std::size_t rest_bytes = size_bytes - whole_bytes;
   if (rest_bytes > 0) std::memcpy(tail.data(), bytes + whole_bytes, rest_bytes);

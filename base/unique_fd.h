@@ -4,7 +4,7 @@
 
 namespace torpor {
 
-// Owns a file descriptor and closes it. -1 is "none".
+// Owns a file descriptor and closes the descriptor on destruction; -1 if empty. Not thread-safe.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -20,7 +20,9 @@ class UniqueFd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  // Returns the descriptor without closing; the caller owns the result.
   int Release() { return std::exchange(fd_, -1); }
+  // Closes the descriptor, if any, and takes over `fd`.
   void Reset(int fd = -1);
 
  private:

@@ -5,7 +5,7 @@
 
 namespace torpor {
 
-// A GPU's UUID of 16 bytes as nvidia-smi prints it; empty for any other number of bytes.
+// Formats the 16 bytes of a GPU's UUID like nvidia-smi; returns "" for any other number of bytes.
 std::string FormatUuid(std::string_view bytes);
 
 }  // namespace torpor

@@ -7,8 +7,8 @@
 
 namespace torpor {
 
-// Writes a file with these contents, in place of one that is there. Blocks. An error names the path
-// and the reason; the file may then have a part of the contents.
+// Replaces or creates the file `path` with `contents`. Blocks. Errors name the path and the reason;
+// after an error the file may hold a part of the contents.
 absl::Status WriteFile(const std::string& path, std::string_view contents);
 
 }  // namespace torpor
