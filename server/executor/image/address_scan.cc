@@ -7,7 +7,7 @@
 namespace torpor::executor {
 namespace {
 
-// Words at a time: enough for the compiler to compare them side by side.
+// Compares so many words at a time that the compiler vectorizes the loop.
 constexpr std::size_t kBlockWords = 64;
 using Block = std::array<std::uint64_t, kBlockWords>;
 
@@ -25,7 +25,7 @@ bool HoldsAddress(std::span<const std::uint8_t> bytes, std::uint64_t address, st
   bytes = bytes.subspan(std::min(before_first_word, bytes.size()));
   while (bytes.size() >= sizeof(std::uint64_t)) {
     Block block;
-    // The last one is filled up with a word that is no such address.
+    // Fills the last block with a word outside the range.
     block.fill(base - 1);
     const std::size_t taken =
         std::min(bytes.size() / sizeof(std::uint64_t), kBlockWords) * sizeof(std::uint64_t);

@@ -16,8 +16,8 @@ AddressTable::AddressTable(std::uint64_t version, const std::vector<BackedPart>&
 
 CUdeviceptr AddressTable::Translate(Bytes offset) const {
   if (begins_.empty()) return 0;
-  // The last that begins at or before `offset`, else the first. Which way a step goes is anybody's
-  // guess, so that it is no branch.
+  // Finds the last block that begins at or before `offset`, else the first. Branch-free, because
+  // the direction of each step is unpredictable.
   const Bytes* found = begins_.data();
   for (std::size_t left = begins_.size(); left > 1;) {
     const std::size_t half = left / 2;

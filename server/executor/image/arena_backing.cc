@@ -108,7 +108,8 @@ void ArenaBacking::NoteChange() {
   version_.fetch_add(1, std::memory_order_release);
 }
 
-// A table for one address would cost all blocks after each change of them.
+// Does not use a table: for a single address, rebuilding the table after each change would cost a
+// pass over all blocks.
 CUdeviceptr ArenaBacking::AddressOf(Bytes offset) const {
   ReaderMutexLock lock(&mutex_);
   const auto unit = Find(offset);

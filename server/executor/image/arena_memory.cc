@@ -17,7 +17,7 @@
 namespace torpor::executor {
 namespace {
 
-// As much as the thread maps before others get a turn.
+// Bytes that the thread maps between pauses for other users of the mutex.
 constexpr Bytes kStep = 64 * kMiB;
 // A small GPU has at least so many partitions.
 constexpr Bytes kLeastPartitions = 16;
@@ -203,7 +203,7 @@ void ArenaMemory::FreePieces(const std::vector<memory::Block>& pieces) {
 absl::Status ArenaMemory::Give(const Place& place) {
   MutexLock lock(&mutex_);
   if (IsBehindArena(place.address)) {
-    // What stays mapped there must not become another's.
+    // Unmap before freeing the addresses for the next block.
     TORPOR_RETURN_IF_ERROR(
         device_.Status(device_.driver().MemUnmap(place.address, place.bytes), "cuMemUnmap"));
     behind_.Add({place.address - base_, place.bytes});
@@ -229,7 +229,7 @@ absl::StatusOr<std::optional<ArenaMemory::Place>> ArenaMemory::BeginMove(const m
                                                                          CUstream stream) {
   {
     MutexLock lock(&mutex_);
-    // To map it would take longer than the copy.
+    // Mapping would take longer than the copy.
     const bool is_mapped = move.to + move.bytes <= chunks_.size() * chunk_bytes_;
     if (!is_mapped || !allocator_.BeginMove(move)) return std::nullopt;
   }

@@ -1,9 +1,9 @@
-// The hash by which an executor finds what the GPU has changed. A thread block hashes one block of
-// memory: each thread a column of it, read so that a warp reads consecutive bytes.
+// The hash by which an executor finds memory changed by the GPU. A thread block hashes one block of
+// memory; each thread hashes a column, so that a warp reads consecutive bytes.
 //
-// Each step of a column maps its 64 bits of state one to one, so that a single changed word always
-// shows, and any other change stays hidden once in 2^61 times. Products of 32 bits, because that is
-// what GPUs multiply fast, and the emulator's vectors too.
+// Each step of a column is a bijection of 64 bits of state: a single changed word always changes
+// the hash, and any other change is missed once in 2^61 times. Uses 32-bit products, which are fast
+// on GPUs and in the emulator's vectors.
 namespace {
 
 constexpr unsigned kThreads = 256;

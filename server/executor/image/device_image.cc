@@ -24,8 +24,8 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       bytes_(bytes),
       host_image_(std::move(files.image)),
       options_(options),
-      // Pinned as it is needed, chunk by chunk: pages that are pinned must stay the file's, and
-      // only whole chunks without a live byte ever leave it.
+      // Pins chunk by chunk on demand: pinned pages must stay in the file, and only whole chunks
+      // without live bytes leave the file.
       pinned_(device, host_image_.data(), host_image_.bytes(), backing_->chunk_bytes()),
       blocks_(std::move(files.block_states), *backing_, hasher),
       arrival_(device),
@@ -172,11 +172,11 @@ std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) c
 }
 
 bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
-  // To look at what nobody has written would make the system give it memory.
+  // Reading unwritten pages would make the system allocate memory.
   return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
     const std::span<const std::uint8_t> bytes(host_image_.data() + part.begin, part.bytes());
     if (HoldsAddress(bytes, part.begin, base_, bytes_)) return true;
-    // What kernels have written is as the GPU knows it.
+    // Memory written by kernels may hold the GPU's addresses.
     const AddressRange gpu = backing_->gpu_addresses();
     return is_translating_ && HoldsAddress(bytes, part.begin, gpu.begin, gpu.bytes);
   });
@@ -185,7 +185,7 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
 std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
   std::uint64_t word = 0;
   const Bytes begin = address - base_;
-  // To look at what nobody has written would make the system give it memory.
+  // Reading unwritten pages would make the system allocate memory.
   if (blocks_.Written({begin, begin + sizeof word}).empty()) return 0;
   std::memcpy(&word, host_image_.data() + begin, sizeof word);
   return word;
@@ -197,7 +197,7 @@ bool DeviceImage::may_be_moved() const {
 }
 
 absl::Status DeviceImage::Drop() {
-  // A copy into memory that is unmapped would cost the context.
+  // A copy into unmapped memory would lose the context.
   absl::Status status = ReleaseSource();
   SetResident({});
   is_peer_ = false;
@@ -208,14 +208,14 @@ absl::Status DeviceImage::Drop() {
 
 absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent));
-  // What is swapped in may, where it was told of whole chunks, lie over the new allocation, and
-  // what is cleared around it does.
+  // Copies of whole chunks that still arrive may overlap the new allocation, and clearing around
+  // the copies does.
   TORPOR_RETURN_IF_ERROR(resident().Within(extent).empty() ? arrival_.AwaitPreparation(stream)
                                                            : arrival_.Wait());
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back({&extent, 1}));
   blocks_.Forget(extent);
   absl::Status status = ClearOutside(fresh, {}, stream);
-  // What lies in units that were there already: another allocation may have left bytes there.
+  // Clears the parts in units that existed before, where an earlier allocation may have left bytes.
   memory::ExtentSet cleared;
   for (const memory::Extent& unit : fresh) cleared.Add(unit);
   for (const memory::Extent& old : cleared.Gaps(extent)) {
@@ -250,7 +250,7 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
 }
 
 absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
-  // Others know nothing of what has not arrived yet.
+  // Other executors do not know which bytes are still in flight.
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor, backing_->Export(chunk));
   is_exported_ = true;
@@ -289,13 +289,15 @@ CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
 }
 
 void DeviceImage::RefreshAddresses() {
-  // Launches have many pointers, and a lock for each costs more than the launch. A table that is
-  // this thread's own and still says how things are needs none:
-  // - Swaps and moves of consolidation change them only while no batch runs (Session::run_mutex_):
-  //   the next batch sees another version.
-  // - Growing and shrinking may come during a batch. But the client names new memory only when it
-  //   has heard of it, which is after the version has changed, and names none that it has freed.
-  //   One that does gets what was there or nothing, as it might with a lock.
+  // A launch translates many pointers, and one lock for each pointer would cost more than the
+  // launch. A current table owned by the calling thread needs no lock:
+  //
+  // - Swaps and moves change addresses only while no batch runs (Session::run_mutex_), so that the
+  // next batch sees another version.
+  //
+  // - Growing and shrinking may overlap a batch, but the client names new memory only after the
+  // call has returned, hence after the version has changed, and never names freed memory. A client
+  // that breaks the rule gets the old address or 0, as with a lock.
   if (addresses_->version() != backing_->addresses_version()) addresses_ = backing_->Addresses();
 }
 
@@ -304,7 +306,7 @@ bool DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t
   const Bytes begin = address - base_;
   const memory::Extent extent{begin, begin + bytes.size()};
   touches_.Upload(extent);
-  // Later it is looked for when the image leaves (AddressHolders).
+  // Otherwise AddressHolders searches when the image leaves the GPU.
   if (!arrival_.is_pending() && !is_translating_) return false;
   const bool holds_addresses = HoldsAddress(bytes, address, base_, bytes_);
   if (holds_addresses && arrival_.is_pending()) arrival_.NoteAddresses(extent);

@@ -8,7 +8,7 @@
 namespace torpor::executor {
 namespace {
 
-// The first of `items` (ascending, apart) that ends beyond `offset`.
+// Returns the first of `items` (ascending, disjoint) that ends beyond `offset`.
 template <typename Items>
 auto FirstBeyond(Items& items, Bytes offset) {
   return std::ranges::upper_bound(items, offset, {},

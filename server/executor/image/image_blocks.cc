@@ -14,7 +14,7 @@ std::span<std::uint64_t> Words(const SharedMapping& mapping) {
           mapping.bytes() / memory::BlockStates::kBytesPerBlock};
 }
 
-// The blocks that hold bytes of the extents (ascending), each once.
+// Returns the blocks that overlap the extents (ascending), each once.
 std::vector<memory::HashedBlock> BlocksOf(const std::vector<memory::Extent>& extents) {
   std::vector<memory::HashedBlock> blocks;
   for (const memory::Extent& extent : extents) {

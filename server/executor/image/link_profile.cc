@@ -36,7 +36,7 @@ constexpr std::size_t kMaxFileBytes = 64 * kKiB;
 constexpr std::size_t kMaxPoints = 64;
 constexpr double kMaxRate = 1e15;  // bytes a second
 
-// How long an executor waits for others that measure, and how often it looks.
+// Limit and interval of waiting for other executors that measure.
 constexpr Duration kTurnPatience = std::chrono::seconds(5);
 constexpr Duration kTurnLook = std::chrono::milliseconds(10);
 
@@ -57,7 +57,7 @@ absl::StatusOr<memory::BandwidthPoint> DecodePoint(const Json& pair) {
   return point;
 }
 
-// Memory of a GPU, this one's or a peer's, at an address of this one's.
+// Owns memory of the GPU or of a peer, mapped at an address of the GPU.
 class DeviceBuffer {
  public:
   DeviceBuffer(const Device& device, Bytes bytes) : device_(device), bytes_(bytes) {}
@@ -99,7 +99,7 @@ absl::Status DeviceBuffer::Map(CUmemLocation location) {
   return AllowAccess(device_, address_, bytes_);
 }
 
-// The driver's calls that measuring makes, and what they leave behind.
+// Performs copies for a measurement and releases all driver objects afterwards.
 class Measurement {
  public:
   Measurement(const Device& device, Bytes bytes)
@@ -110,11 +110,12 @@ class Measurement {
 
   // From `peer`, or from the host.
   absl::Status Prepare(std::optional<CUmemLocation> peer);
-  // The best rate of each size up to that of the memory, as far as the time suffices.
+  // Returns the best rate for each size up to the size of the memory, as far as the time suffices.
   absl::StatusOr<BandwidthCurve> Run(Duration time);
 
  private:
-  // So many copies of that size, one after another, each with an event behind it as groups have it.
+  // Times `copies` copies of `bytes`, one after another, with an event behind each as in swap
+  // groups.
   absl::StatusOr<Duration> Copy(Bytes bytes, std::size_t copies);
   CUresult CopyOne(Bytes offset, Bytes bytes);
   absl::Status Check(CUresult result) const { return device_.Status(result, "measuring the link"); }
@@ -146,7 +147,7 @@ absl::Status Measurement::Prepare(std::optional<CUmemLocation> peer) {
     TORPOR_RETURN_IF_ERROR(Check(driver.MemHostAlloc(&host_, bytes_, 0)));
     std::memset(host_, 1, bytes_);
   }
-  return Copy(kMinGroupBytes, 1).status();  // whatever happens once happens now
+  return Copy(kMinGroupBytes, 1).status();  // pays one-time costs now
 }
 
 CUresult Measurement::CopyOne(Bytes offset, Bytes bytes) {
@@ -161,7 +162,7 @@ absl::StatusOr<Duration> Measurement::Copy(Bytes bytes, std::size_t copies) {
   const CudaDriver& driver = device_.driver();
   const TimePoint begin = SteadyClock().Now();
   for (std::size_t i = 0; i < copies; ++i) {
-    // Not the same bytes again: a cache would serve them.
+    // Different bytes each time, because a cache would serve repeated bytes.
     TORPOR_RETURN_IF_ERROR(Check(CopyOne(bytes * (i % (bytes_ / bytes)), bytes)));
     TORPOR_RETURN_IF_ERROR(Check(driver.EventRecord(event_, stream_)));
   }
@@ -170,14 +171,14 @@ absl::StatusOr<Duration> Measurement::Copy(Bytes bytes, std::size_t copies) {
 }
 
 constexpr Bytes kLargestCopy = 64 * kMiB;
-// Of another GPU, which has little besides its pool, and only for a rate.
+// Kept small, because another GPU has little memory besides the pool; sufficient for a rate.
 constexpr Bytes kLargestPeerCopy = 8 * kMiB;
-constexpr Bytes kBytesOfSize = 16 * kMiB;  // in one round, where copies are smaller
+constexpr Bytes kBytesOfSize = 16 * kMiB;  // bytes in one round of smaller copies
 constexpr std::size_t kMaxCopies = 16;
 constexpr int kRounds = 3;
 constexpr Duration kMeasuringTime = std::chrono::milliseconds(200);
 constexpr Duration kPeerMeasuringTime = std::chrono::milliseconds(100);
-// Links that differ by less than this share count as equally fast.
+// Links whose rates differ by less than kAboutAsFast count as equally fast.
 constexpr double kAboutAsFast = 0.2;
 
 absl::StatusOr<BandwidthCurve> Measurement::Run(Duration time) {
@@ -198,7 +199,7 @@ absl::StatusOr<BandwidthCurve> Measurement::Run(Duration time) {
   return curve;
 }
 
-// One part in `parts` of a small GPU, in whole chunks of the driver's.
+// Returns one part in `parts` of a small GPU, in whole chunks of the driver.
 Bytes PartOf(const DeviceProperties& device, Bytes parts) {
   return RoundDown(device.total_bytes / parts, 2 * kMiB);
 }
@@ -213,7 +214,8 @@ absl::StatusOr<BandwidthCurve> Measure(const Device& device, Bytes largest,
   return measurement.Run(time);
 }
 
-// A file that others lock, too, to take turns. Whoever has it has the lock.
+// Waits for the lock on the file at `path`, by which executors take turns. The returned descriptor
+// holds the lock.
 absl::StatusOr<UniqueFd> AwaitTurn(const std::string& path) {
   UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
@@ -240,7 +242,7 @@ absl::StatusOr<BandwidthCurve> Read(const std::string& path, const LinkIdentity&
 }
 
 absl::Status Write(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".new";  // under the lock there is one writer
+  const std::string temporary = path + ".new";  // the lock admits one writer
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
@@ -255,7 +257,7 @@ std::string PathOf(const LinkIdentity& link, const std::string& folder) {
   return absl::StrCat(folder, "/", link.uuid, source, ".json");
 }
 
-// The link's curve from its file, else by `measure`.
+// Reads the link's curve from the file, or calls `measure`.
 absl::StatusOr<BandwidthCurve> Profile(
     const LinkIdentity& link, const std::string& folder,
     const std::function<absl::StatusOr<BandwidthCurve>()>& measure) {
@@ -277,7 +279,7 @@ absl::StatusOr<BandwidthCurve> ProfilePeerLink(const Device& device, int peer,
   TORPOR_RETURN_IF_ERROR(
       device.Status(device.driver().DeviceGet(&handle, peer), "cuDeviceGet of a peer"));
   const DeviceProperties& target = device.properties();
-  // A quarter of a small GPU is not its pool's: this is a part of that.
+  // At most a part of the quarter of a small GPU that does not belong to the pool.
   const Bytes largest = std::min({kLargestPeerCopy, PartOf(source, 16), PartOf(target, 16)});
   return Profile(LinkBetween(source, target), folder, [&] {
     return Measure(device, largest, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, handle},

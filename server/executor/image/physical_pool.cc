@@ -15,7 +15,7 @@ CUmemAllocationProp HandleProperties(const Device& device) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = device.location();
-  // For the executors of other GPUs that a function uses at the same time.
+  // Allows sharing with executors of other GPUs that a function uses at the same time.
   if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0) {
     properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   }

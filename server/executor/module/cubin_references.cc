@@ -15,7 +15,7 @@
 namespace torpor::executor {
 namespace {
 
-// What the relocations of a linked cubin say about its variables.
+// Evaluates a linked cubin's relocations of variables' addresses.
 class References {
  public:
   References(const ElfFile& cubin, Bytes file_bytes) : cubin_(cubin), bytes_left_(file_bytes) {
@@ -25,16 +25,17 @@ class References {
     std::ranges::sort(bank_places_);
   }
 
-  // Code or data has the address of one, or that cannot be told.
+  // Whether code or data holds a variable's address, or the cubin is too unclear to exclude a
+  // reference.
   bool any() const { return any_; }
-  // The other places where addresses of variables are: those in the bank of addresses, ascending.
+  // Offsets of variables' addresses in the bank of addresses, ascending.
   const std::vector<std::uint64_t>& bank_places() const { return bank_places_; }
 
  private:
   void Read(const Elf64_Shdr& section) {
     const Elf64_Shdr* const place = cubin_.Section(section.sh_info);
     const Elf64_Shdr* const symbols = cubin_.Section(section.sh_link);
-    // In an honest file they lie beside each other.
+    // Sections of an honest file do not overlap.
     any_ |= place == nullptr || symbols == nullptr || section.sh_size > bytes_left_;
     if (any_ || sass::CubinSectionOf(cubin_.NameOf(*place)) == sass::CubinSection::kDebug) return;
     bytes_left_ -= section.sh_size;
@@ -42,7 +43,7 @@ class References {
     const std::uint64_t count = sass::RelocationCount(section);
     for (std::uint64_t i = 0; !any_ && i < count; ++i) {
       const auto relocation = sass::ReadRelocation(cubin_, section, i);
-      // Past the end of the file: what is missing cannot be told.
+      // A relocation beyond the end of the file is unreadable and counts as a reference.
       any_ = !relocation;
       if (any_ || !IsToVariable(*symbols, ELF64_R_SYM(relocation->r_info))) continue;
       any_ = !is_bank;
@@ -53,7 +54,7 @@ class References {
   bool IsToVariable(const Elf64_Shdr& symbols, std::uint64_t index) const {
     Elf64_Sym symbol;
     if (!cubin_.Read(symbols, index, symbol)) return true;
-    // Functions of the system are not in the file; a variable that is not has no memory.
+    // An undefined symbol is a system function, or a variable without memory.
     if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) return false;
     const Elf64_Shdr* const home = cubin_.Section(symbol.st_shndx);
     if (home == nullptr) return true;
@@ -88,7 +89,7 @@ bool CubinMayUseVariables(std::span<const std::byte> bytes) {
   const std::optional<ElfFile> cubin = ElfFile::Open(bytes);
   if (!cubin) return true;
   const sass::CubinHeader header = sass::ReadCubinHeader(bytes);
-  // What others are linked with may have the addresses.
+  // Code linked later may use the addresses.
   if (!header.is_linked) return true;
   const References references(*cubin, bytes.size());
   if (references.any()) return true;

@@ -18,15 +18,15 @@ bool HoldsVariables(const ElfFile& cubin, const Elf64_Shdr* section) {
   return section != nullptr && sass::HoldsVariables(sass::CubinSectionOf(cubin.NameOf(*section)));
 }
 
-// The places, (section, offset) ascending, in variables' sections where the driver writes addresses
-// when it loads the cubin.
+// Places inside variables' sections, ascending by (section, offset), to which the driver writes
+// addresses at load time.
 class AddressPlaces {
  public:
   AddressPlaces(const ElfFile& cubin, Bytes file_bytes) {
     for (const Elf64_Shdr& section : cubin.sections()) {
       if (section.sh_type != SHT_RELA || !HoldsVariables(cubin, cubin.Section(section.sh_info)))
         continue;
-      // In an honest file they lie beside each other.
+      // Sections of an honest file do not overlap.
       if (section.sh_size > file_bytes) break;
       file_bytes -= section.sh_size;
       Elf64_Rela relocation;
@@ -59,7 +59,8 @@ bool IsVariable(const ElfFile& cubin, const Elf64_Sym& symbol) {
 void FindCubinVariables(std::span<const std::byte> bytes, VariableNames& names) {
   const std::optional<ElfFile> cubin = ElfFile::Open(bytes);
   if (!cubin) return;
-  // A file has one; a hostile one may have thousands, all at one place.
+  // A valid file has one symbol table; a hostile file may have thousands of headers for the same
+  // bytes.
   const auto table = std::ranges::find(cubin->sections(), Elf64_Word{SHT_SYMTAB},
                                        [](const Elf64_Shdr& section) { return section.sh_type; });
   if (table == cubin->sections().end()) return;

@@ -11,7 +11,7 @@
 namespace torpor::executor {
 namespace {
 
-// More than any kernel has; a driver that never says "no more" must not keep us for ever.
+// More parameters than any kernel has; bounds the loop for a driver that never ends the list.
 constexpr std::size_t kMaxParameters = 8192;
 
 }  // namespace
@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::LoadFindingVariables(
     const Device& device, std::span<const std::uint8_t> image) {
-  // Loaded first: what the driver may not see is not worth a search.
+  // Load first: a search is wasted on an image that the driver rejects.
   TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, Load(device, image, {}));
   TORPOR_ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(image));
   for (const std::string& name : names) TORPOR_RETURN_IF_ERROR(module->ReadVariable(name));
@@ -86,7 +86,7 @@ absl::Status LoadedModule::ReadVariable(const std::string& name) {
   std::size_t bytes = 0;
   const CUresult result =
       device_.driver().ModuleGetGlobal(&variable.address, &bytes, module_, name.c_str());
-  // A variable that no kernel uses is dropped by the compiler though the host registers it.
+  // The compiler drops unused variables, although the host code registers them.
   if (result == CUDA_ERROR_NOT_FOUND) return absl::OkStatus();
   TORPOR_RETURN_IF_ERROR(device_.Status(result, "cuModuleGetGlobal"));
   variable.bytes = bytes;

@@ -38,8 +38,8 @@ struct LoadedVariable {
 // One CUmodule with kernels and variables. Immutable after Load except for function attributes.
 class LoadedModule {
  public:
-  // `image` as LoadModuleCode takes it. `variables`: those to look up; a name that the module does
-  // not have is left out.
+  // Loads `image` (see LoadModuleCode), which may be hostile, and looks up `variables`; omits names
+  // that the module lacks. Blocks.
   static absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Device& device,
                                                             std::span<const std::uint8_t> image,
                                                             std::span<const std::string> variables);
@@ -74,8 +74,9 @@ class LoadedModule {
   Mutex mutex_;  // guards the kernels' max_dynamic_shared
 };
 
-// The executor's modules. A module whose code uses none of its variables (CodeMayUseVariables)
-// cannot differ between sessions and is loaded once for all. Thread-safe; loading blocks.
+// The executor's modules. A module whose code uses none of the module's variables
+// (CodeMayUseVariables) behaves the same in every session and is loaded once for all sessions.
+// Thread-safe; loading blocks. `device` and `store` must outlive the library.
 class ModuleLibrary {
  public:
   ModuleLibrary(const Device& device, const ModuleStore& store) : device_(device), store_(store) {}

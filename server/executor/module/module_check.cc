@@ -16,7 +16,7 @@
 namespace torpor::executor {
 namespace {
 
-// What the entries of a fatbin hold, decompressed: several times the most that PyTorch has in one.
+// Limit for the decompressed entries of a fatbin: several times the largest fatbin of PyTorch.
 constexpr Bytes kMaxDecompressed = 1 * kGiB;
 
 absl::Status CheckCubin(std::span<const std::byte> image) {
@@ -37,8 +37,8 @@ absl::Status CheckEntry(const FatbinEntry& entry) {
   return cubin.ok() ? CheckCubin(*cubin) : ToStatus(cubin.failure());
 }
 
-// PTX begins with a directive, after blanks and comments: nothing else that a driver loads does. A
-// driver follows the pointers and lengths of some of those others.
+// PTX begins with a directive, after blanks and comments. No other loadable format begins so; a
+// driver would follow pointers and lengths in some of the other formats.
 bool CanBeginPtx(std::uint8_t c) {
   return c == '.' || c == '/' || c == ' ' || (c >= '\t' && c <= '\r');
 }

@@ -7,12 +7,13 @@
 
 namespace torpor::executor {
 
-// Whether `image` is a fatbin, a cubin, or PTX text with a NUL behind it, and the lengths in it, in
-// a fatbin's entries and their cubins too, stay inside its bytes: the driver, who is told no size,
-// trusts them. What else cuModuleLoadData takes (a wrapper of a fatbin) holds pointers.
+// Checks that `image` is a fatbin, a cubin, or NUL-terminated PTX text, and that all lengths,
+// including those in a fatbin's entries and their cubins, stay inside the image: the driver gets no
+// size and trusts the lengths. Rejects the fatbin wrapper, which cuModuleLoadData also accepts,
+// because a wrapper holds pointers. Accepts any bytes.
 absl::Status CheckModule(std::span<const std::uint8_t> image);
 
-// The same of a fatbin only.
+// Like CheckModule, for fatbins only.
 absl::Status CheckFatbin(std::span<const std::uint8_t> image);
 
 }  // namespace torpor::executor

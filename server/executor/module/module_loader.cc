@@ -12,7 +12,7 @@
 namespace torpor::executor {
 namespace {
 
-// A CUlinkState.
+// Owns a CUlinkState.
 class LinkState {
  public:
   explicit LinkState(const Device& device) : device_(device) {}
@@ -35,7 +35,7 @@ class LinkState {
         "linking " + name);
   }
 
-  // The image lives as long as this.
+  // The returned image lives as long as the LinkState.
   absl::StatusOr<const void*> Complete() {
     void* image = nullptr;
     std::size_t bytes = 0;
@@ -67,7 +67,7 @@ absl::StatusOr<CUmodule> LinkParts(const Device& device,
   return LoadImage(device, image);
 }
 
-// Null if it holds none for the device, of which nobody is told.
+// Returns null, without logging, if the fatbin has no code for the device.
 absl::StatusOr<CUmodule> LoadLinked(const Device& device, std::span<const std::uint8_t> fatbin) {
   std::array<char, 256> log{};
   std::array<CUjit_option, 2> options = {CU_JIT_ERROR_LOG_BUFFER,

@@ -8,9 +8,9 @@
 
 namespace torpor::executor {
 
-// A module from what a client sent, which may be anything: what CheckModule allows, or a
-// wire::RelocatableModule, whose machine code is taken where there is some for the device and whose
-// parts are linked elsewhere.
+// Loads a module from untrusted bytes of a client: an image that passes CheckModule, or a
+// wire::RelocatableModule. Of a RelocatableModule, uses the linked machine code if present for the
+// device, and links the parts otherwise. Blocks. The caller unloads the module.
 absl::StatusOr<CUmodule> LoadModuleCode(const Device& device, std::span<const std::uint8_t> image);
 
 }  // namespace torpor::executor

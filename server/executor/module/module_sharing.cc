@@ -28,7 +28,7 @@ bool CubinEntryMayUseVariables(const FatbinEntry& entry, unsigned compute_capabi
   return !cubin.ok() || CubinMayUseVariables(*cubin);
 }
 
-// The driver chooses among those that run on the device.
+// Examines all entries that run on the device, because the driver may choose any of them.
 bool FatbinMayUseVariables(std::span<const std::byte> image, unsigned compute_capability) {
   const auto entries = ReadFatbin(image);
   if (!entries.ok()) return true;

@@ -6,9 +6,9 @@
 namespace torpor::executor {
 
 // Whether code of a module, on a device of `compute_capability` (10 * major + minor), may write to
-// a variable of the module or tell others where it is: then its sessions must not share it.
-// Constants count in machine code where it has their addresses. That of what cannot be read or told
-// is true, as it is of what is linked when it is loaded. `image` may hold anything.
+// a variable of the module or disclose a variable's address, in which case sessions must not share
+// the module. In machine code a constant counts if code has the constant's address. Returns true
+// for anything unreadable or undecidable, and for modules linked at load time. Accepts any bytes.
 bool CodeMayUseVariables(std::span<const std::uint8_t> image, unsigned compute_capability);
 
 }  // namespace torpor::executor

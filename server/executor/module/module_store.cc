@@ -72,7 +72,8 @@ absl::Status ModuleStore::Write(const Sha256Digest& digest,
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write a module to ", directory_));
   }
   absl::Status status = WriteAll(file.get(), bytes);
-  // Whoever sees the name sees the whole module, also after a crash.
+  // Sync before renaming, so that a visible name always means a complete module, even after a
+  // crash.
   if (status.ok() && fsync(file.get()) != 0) status = absl::ErrnoToStatus(errno, "fsync");
   if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
     status = absl::ErrnoToStatus(errno, "rename");

@@ -11,8 +11,8 @@
 
 namespace torpor::executor {
 
-// The node's modules by content: a file each, named by the SHA-256 of its bytes in hexadecimal.
-// Several processes may use one directory at once. Thread-safe.
+// The node's modules by content: one file for each module, named by the SHA-256 of the content in
+// hexadecimal. Processes may share the directory. Thread-safe.
 class ModuleStore {
  public:
   explicit ModuleStore(std::string directory) : directory_(std::move(directory)) {}
@@ -28,7 +28,7 @@ class ModuleStore {
   const std::string directory_;
 };
 
-// A module on its way from a client: pieces come in order.
+// Assembles a module that a client uploads in consecutive pieces. Not thread-safe.
 class ModuleUploadBuffer {
  public:
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{2} << 30;

@@ -9,10 +9,10 @@
 
 namespace torpor::executor {
 
-// The names of a module's variables, where nothing registers them: the driver cannot list them.
-// `image` may hold anything; what cannot be read has none. The driver may know fewer. Left out are
-// variables whose first value is an address: on another GPU it would be another.
-// ResourceExhausted: more names, or more PTX to look for them in, than any module has.
+// Returns the names of a module's variables, for modules without registration: the driver cannot
+// list variables. Accepts any bytes; an unreadable image has no variables. The driver may know
+// fewer names. Omits variables with an address as first value, because the address would differ on
+// another GPU. ResourceExhausted if names or PTX text exceed the limits of VariableNames.
 absl::StatusOr<std::set<std::string>> VariablesOf(std::span<const std::uint8_t> image);
 
 }  // namespace torpor::executor

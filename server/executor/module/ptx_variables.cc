@@ -21,7 +21,8 @@ void SkipBehind(std::string_view end, std::string_view& rest) {
   rest.remove_prefix(at == std::string_view::npos ? rest.size() : at + end.size());
 }
 
-// Of a text that is not empty its comment or string, if it begins with one.
+// Skips a comment or string at the begin of `rest`, which must not be empty; returns whether there
+// was one.
 bool SkipComment(std::string_view& rest) {
   if (rest.starts_with("//")) return SkipBehind("\n", rest), true;
   if (rest.starts_with("/*")) return SkipBehind("*/", rest), true;
@@ -29,12 +30,12 @@ bool SkipComment(std::string_view& rest) {
   return false;
 }
 
-// Splits PTX into what lies outside function bodies, comments and strings.
+// Splits PTX into statements outside function bodies, comments and strings.
 class Statements {
  public:
   explicit Statements(std::string_view text) : rest_(text) {}
 
-  // The next statement without its semicolon; false at the end.
+  // Reads the next statement, without semicolon; returns false at the end.
   bool Next(std::string& statement) {
     statement.clear();
     bool has_value = false;
@@ -63,7 +64,7 @@ class Statements {
     if (std::isspace(static_cast<unsigned char>(rest_.front())) == 0) return false;
     return rest_.remove_prefix(1), true;
   }
-  // .version, .target and the like end with their line.
+  // Directives like .version and .target end with the line.
   bool SkipDirective() {
     for (const std::string_view directive :
          {".version", ".target", ".address_size", ".file", ".loc", ".pragma"}) {
@@ -107,7 +108,7 @@ bool HoldsAddress(std::string_view initializer) {
   return false;
 }
 
-// Of a declaration of a variable its name; of any other statement nothing.
+// Returns the variable's name in a declaration; empty for any other statement.
 std::string_view VariableOf(std::string_view statement) {
   std::string_view rest = statement;
   std::string_view word = NextWord(rest);
@@ -124,7 +125,7 @@ std::string_view VariableOf(std::string_view statement) {
   return holds_address || word.starts_with('$') ? std::string_view() : word;
 }
 
-// All words of PTX, as NextWord has them, but those in comments and strings.
+// Splits PTX into words (see NextWord), without comments and strings.
 class Words {
  public:
   explicit Words(std::string_view text) : rest_(text) {}
@@ -145,8 +146,8 @@ class Words {
   std::string_view rest_;
 };
 
-// The name in a declaration, of which `words` come next, up to its value or end. Empty if it has
-// several.
+// Reads a declaration up to the value or end; returns the declared name, or an empty string for
+// several names.
 std::string_view DeclaredName(Words& words) {
   std::string_view word = words.Next();
   bool in_attribute = false;
@@ -158,8 +159,8 @@ std::string_view DeclaredName(Words& words) {
   return word == "," ? std::string_view() : name;
 }
 
-// The variables in global memory, as often as they are declared; nothing if that is said in a way
-// that is not nvcc's.
+// Returns the variables in global memory, each as often as declared; nullopt if the text deviates
+// from nvcc's style of declarations.
 std::optional<std::multiset<std::string_view>> GlobalsOf(std::string_view text) {
   std::multiset<std::string_view> globals;
   Words words(text);
@@ -171,7 +172,7 @@ std::optional<std::multiset<std::string_view>> GlobalsOf(std::string_view text) 
     parentheses += word == "(" ? 1 : word == ")" ? -1 : 0;
     const bool begins = last == ";" || last == "{" || last == "}" || last == ":";
     last = word;
-    // Elsewhere it says to what a pointer points, or an instruction.
+    // Elsewhere `.global` qualifies a pointer or an instruction.
     if (word != ".global" || parentheses > 0 || (braces > 0 && !begins)) continue;
     const std::string_view name = DeclaredName(words);
     if (braces > 0 || name.empty()) return std::nullopt;

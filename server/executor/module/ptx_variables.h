@@ -6,7 +6,7 @@
 
 namespace torpor::executor {
 
-// Finds the variables of PTX text for VariablesOf, in one pass. Accepts any bytes.
+// Adds the variables of PTX text to `names`, in one pass, for VariablesOf. Accepts any bytes.
 void FindPtxVariables(std::string_view text, VariableNames& names);
 
 // CodeMayUseVariables for PTX text. Accepts any bytes.

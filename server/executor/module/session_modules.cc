@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxModules = 1u << 16;
 constexpr std::size_t kMaxKernels = 1u << 20;
 constexpr std::size_t kMaxMoved = 1u << 12;
-// Alignment of a variable's place in the block, and the block's first bytes, which are ours.
+// Alignment of a variable's place in the block; the block's first kAlignment bytes hold the mark.
 constexpr Bytes kAlignment = 16;
 constexpr std::uint64_t kBlockHasValues = 0x7365'756c'6176;  // "values"
 
@@ -124,7 +124,7 @@ absl::Status SessionModules::TakeOwn(std::uint64_t id, CUstream stream) {
 absl::Status SessionModules::Exchange(std::uint64_t id, Module& module) {
   TORPOR_ASSIGN_OR_RETURN(const std::shared_ptr<LoadedModule> own,
                           library_.LoadUnshared(module.digest, *module.loaded));
-  // All or none: what could fail comes first.
+  // All checks precede the exchange, so that an error changes nothing.
   for (const auto& [kernel_id, kernel] : kernels_) {
     if (kernel.module_id != id) continue;
     LoadedKernel* const same = own->FindKernel(kernel.kernel->entry.name);
@@ -276,7 +276,8 @@ absl::Status SessionModules::RestoreVariables(const memory::ExtentSet& resident_
     const Bytes begin = module.block - image_.base();
     if (resident_before.Contains({begin, begin + BlockBytes(*module.loaded)})) continue;
     if (module.is_shared) {
-      // What comes is what the host has. On another GPU the session may have named a variable.
+      // Arriving blocks have the host image's content. On another GPU the session may have named a
+      // variable.
       if (image_.HostWord(module.block) != kBlockHasValues) continue;
       TORPOR_RETURN_IF_ERROR(Exchange(id, module));
     }

@@ -22,8 +22,8 @@ struct SessionKernel {
   LoadedKernel* kernel = nullptr;
   std::shared_ptr<LoadedModule> module;
   std::uint64_t module_id = 0;
-  int dynamic_shared = 0;        // bytes; the session's limit, which a shared module's may exceed
-  bool reads_variables = false;  // whose values may be the session's own
+  int dynamic_shared = 0;        // bytes; the session's limit, which may be below a shared module's
+  bool reads_variables = false;  // variables may have values of the session
 };
 
 // The modules and kernels of one session, and the values of modules' variables. A module shared
@@ -41,46 +41,50 @@ class SessionModules {
   absl::Status Load(std::uint64_t id, const Sha256Digest& digest,
                     const std::vector<std::string>& variables, bool finds_variables,
                     wire::ModuleLoadResult* result);
-  // Forgets the module and the module's kernels, of which none runs.
+  // Unloads the module and the module's kernels. Requires that none of the kernels runs.
   absl::Status Unload(std::uint64_t id);
-  // Returns whether the session is to take its own module now, because the block has values. An
-  // unshared module gets the block's values, or gives an empty block its values.
+  // Assigns the block at `address` to the module. Returns whether the block has values although the
+  // module is shared; the session must then call TakeOwn. InvalidArgument if the block is not the
+  // session's memory. An unshared module gets the block's values, or initializes a block without
+  // values. Waits for `stream`.
   absl::StatusOr<bool> BindGlobals(std::uint64_t id, std::uint64_t address, CUstream stream);
 
-  // Whether other sessions may use the module, too. False if there is no such module.
+  // Whether the module may be in use by other sessions; false for an unknown module.
   bool IsShared(std::uint64_t id) const;
-  // Replaces a shared module by the session's own, whose variables have the block's values, else
-  // the first values. No work of the session runs.
+  // Replaces a shared module by a module of the session's own, whose variables have the block's
+  // values, or the first values without a block. Requires that no work of the session runs.
   absl::Status TakeOwn(std::uint64_t id, CUstream stream);
 
   absl::Status CreateKernel(std::uint64_t id, std::uint64_t module_id, std::string_view name);
-  // Returns null if there is no such kernel. Valid until a module is unloaded or a kernel created.
+  // Returns null for an unknown kernel. Valid until a module is unloaded or a kernel is created.
   const SessionKernel* FindKernel(std::uint64_t id) const {
     const auto found = kernels_.find(id);
     return found == kernels_.end() ? nullptr : &found->second;
   }
-  // Sets a CUfunction_attribute for this session alone; an attribute with NeedsOwnModule requires
-  // an unshared module. NotFound if there is no such kernel.
+  // Sets a CUfunction_attribute for the session alone; an attribute with NeedsOwnModule requires an
+  // unshared module. NotFound for an unknown kernel.
   absl::Status SetAttribute(std::uint64_t kernel, CUfunction_attribute attribute, int value);
   // True for all attributes but the limit of dynamic shared memory.
   static bool NeedsOwnModule(CUfunction_attribute attribute) {
     return attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
   }
 
-  // Returns null if there is no such module or variable.
+  // Returns null for an unknown module or variable.
   const LoadedVariable* FindVariable(std::uint64_t module_id, std::string_view name) const;
   // Whether [address, address + bytes) lies in a variable of the session's own modules.
   bool OwnsVariable(std::uint64_t address, Bytes bytes) const;
 
-  // Whether an aligned word of `parameters` is an address in such a variable, by this GPU's address
-  // or by the client's.
+  // Whether an aligned word of `parameters` is the address of a variable of the session's own
+  // modules, as known to the GPU or to the client.
   bool PointToVariable(std::span<const std::uint8_t> parameters) const;
 
-  // Tells by which address, from an earlier GPU, the client knows a variable of an unshared module.
+  // Records `address` as the client's address of a variable of an unshared module. `address` was
+  // valid on the GPU that answered the client's query, possibly an earlier GPU.
   absl::Status Publish(std::uint64_t module_id, std::string_view name, std::uint64_t address);
   // Whether a published address differs from the variable's address on this GPU.
   bool has_moved() const { return !moved_.empty(); }
-  // Returns this GPU's address for a published address; returns any other number unchanged.
+  // Translates a published address to the variable's address on the current GPU; returns any other
+  // number unchanged.
   std::uint64_t Translate(std::uint64_t address) const;
 
   // SaveVariables enqueues copies of variables to blocks, before the image leaves the GPU.
@@ -94,7 +98,7 @@ class SessionModules {
     std::shared_ptr<LoadedModule> loaded;
     Sha256Digest digest{};
     bool is_shared = false;        // with other sessions
-    bool reads_variables = false;  // its kernels do
+    bool reads_variables = false;  // whether kernels read variables
     std::uint64_t block = 0;       // address; 0: not bound
   };
 
@@ -112,7 +116,7 @@ class SessionModules {
   // The block gets the variables' values.
   absl::Status FillBlock(const Module& module, CUstream stream);
   bool BlockIsResident(const Module& module) const;
-  // Enqueues one copy a variable.
+  // Enqueues one copy for each variable.
   absl::Status CopyVariables(const Module& module, bool to_block, CUstream stream) const;
 
   const Device& device_;

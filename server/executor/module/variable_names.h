@@ -13,15 +13,14 @@
 
 namespace torpor::executor {
 
-// The names of variables that are found in one module. A hostile module may have a table of nearly
-// as many long names as it has bytes, and entries that are a thousand times as long as their
-// compressed form: what is found and what is read is bounded, and behind the bound nothing is
-// taken.
+// Collects the names of variables of one module, within limits on names and on bytes read. Without
+// limits a hostile module could have nearly as many long names as bytes, and compressed entries
+// that expand a thousandfold. After a limit is exceeded no further name is added.
 class VariableNames {
  public:
   static constexpr std::size_t kMaxNames = 1u << 16;
-  static constexpr Bytes kMaxNameBytes = 16 * kMiB;   // those that are there twice count twice
-  static constexpr Bytes kMaxReadBytes = 512 * kMiB;  // of PTX and of what is decompressed
+  static constexpr Bytes kMaxNameBytes = 16 * kMiB;   // counting duplicates
+  static constexpr Bytes kMaxReadBytes = 512 * kMiB;  // of PTX and decompressed cubins
 
   bool is_full() const { return is_full_; }
 
@@ -30,10 +29,10 @@ class VariableNames {
     names_.emplace(name);
     is_full_ = names_.size() > kMaxNames;
   }
-  // Whether `bytes` more of the module may be read.
+  // Whether `bytes` more of the module may be read; counts the bytes.
   bool MayRead(Bytes bytes) { return !is_full_ && Take(bytes, read_bytes_left_); }
 
-  // ResourceExhausted if it was too much.
+  // Returns the names; ResourceExhausted if a limit was exceeded.
   absl::StatusOr<std::set<std::string>> Finish() && {
     if (!is_full_) return std::move(names_);
     return absl::ResourceExhaustedError(absl::StrCat(
