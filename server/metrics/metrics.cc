@@ -34,7 +34,7 @@ Metrics::~Metrics() = default;
 void Metrics::OnSwapIn(const SwapRecord& swap) { series_->swaps.CountSwapIn(swap); }
 
 void Metrics::OnSwapOut(const SwapRecord& swap, WriteBackReason reason) {
-  // An idle write-back is only a part of an image, for which no request waits.
+  // An idle write-back is a part of an image, and no request waits.
   series_->swaps.CountSwapOut(swap, reason != WriteBackReason::kIdle);
   series_->node.CountWriteBack(reason, swap.bytes.total());
 }

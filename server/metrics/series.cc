@@ -37,7 +37,7 @@ std::string HostName() {
   return name;
 }
 
-// Raises a counter to a total that is counted elsewhere and read at a scrape.
+// Raises a counter to a total counted elsewhere and read at a scrape.
 void RaiseTo(Counter& counter, double value) {
   if (value > counter.Value()) counter.Increment(value - counter.Value());
 }

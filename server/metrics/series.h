@@ -51,7 +51,7 @@ class SwapSeries {
   explicit SwapSeries(prometheus::Registry& registry);
 
   void CountSwapIn(const SwapRecord& swap);
-  // `has_duration` is false for a part of an image that no request waits for.
+  // `has_duration` is false for a part of an image without a waiting request.
   void CountSwapOut(const SwapRecord& swap, bool has_duration);
 
  private:
@@ -88,8 +88,7 @@ class GpuSeries {
   prometheus::Family<prometheus::Counter>& busy_seconds_;
 };
 
-// Counts of one function's requests. A plain record; pointers are never null after construction of
-// FunctionSeries.
+// Counts of a function's requests. A plain record; FunctionSeries' constructor fills all pointers.
 struct FunctionCounts {
   void SetObjective(Duration new_deadline, double new_percentile);
 

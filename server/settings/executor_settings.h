@@ -37,9 +37,8 @@ const Settings<ExecutorSettings>& ExecutorSettingTable();
 // one line.
 std::string FormatExecutorSettings(const ExecutorSettings& settings);
 
-// Reads such an object; keys may be missing unless they are required. InvalidArgument for text that
-// is no JSON object, an unknown or missing key or a bad value; the message holds one line for
-// everything that is wrong.
+// Reads such an object; only required keys must be present. InvalidArgument for other text than a
+// JSON object, an unknown key, a missing key or a bad value; the message has one line per mistake.
 absl::StatusOr<ExecutorSettings> ParseExecutorSettings(std::string_view document);
 
 }  // namespace torpor::server

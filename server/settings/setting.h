@@ -11,9 +11,9 @@
 
 namespace torpor::server {
 
-// One key of a record of settings. A record's table of these is the only place that knows the key:
-// the configuration file, the environment, the command line, --help, the test of the documentation
-// and the document for executors all follow from the table. The default is the record's own.
+// A key of a record of settings. Only the record's table knows the key: the configuration file, the
+// environment, the command line, --help, the test of the documentation and the document for
+// executors all follow from the table. The record's initializers are the defaults.
 template <typename Target>
 struct Setting {
   std::string_view key;    // http_address: TORPOR_HTTP_ADDRESS, --http-address
@@ -21,10 +21,10 @@ struct Setting {
   std::string_view help;
   bool is_path = false;      // relative paths in a file are relative to the file's folder
   bool is_required = false;  // has no default
-  // Reads the text into the target. An error (InvalidArgument) says what is wrong with the text and
+  // Reads the text into the target. An error (InvalidArgument) tells the mistake in the text and
   // leaves the target unchanged.
   std::function<absl::Status(Target&, std::string_view text)> set;
-  // The target's value as text that `set` reads.
+  // Writes the target's value as text for `set`.
   std::function<std::string(const Target&)> text;
 
   // Empty if the setting is required or unset by default.
