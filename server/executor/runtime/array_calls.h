@@ -13,11 +13,11 @@
 
 namespace torpor::executor {
 
-// Carries out the commands about CUDA arrays of one session, and copies of three dimensions between
+// Carries out the commands about CUDA arrays of a session, and copies of three dimensions between
 // arrays, device memory and pinned memory. Not thread-safe; call with the device current.
 class ArrayCalls final : public cuda_api::CudartArrayHandler {
  public:
-  // One side of a copy as the command has it.
+  // A side of a copy in the command's terms.
   struct CopySide {
     wire::MemorySide kind;
     std::uint64_t what;  // an address, or an array's id

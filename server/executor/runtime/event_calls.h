@@ -8,7 +8,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands about events of one session. Not thread-safe; call with the device
+// Carries out the commands about events of a session. Not thread-safe; call with the device
 // current.
 class EventCalls final : public cuda_api::CudartEventHandler {
  public:

@@ -9,7 +9,7 @@
 
 namespace torpor::executor {
 
-// The events of one session. An event that completed on another GPU is known here by the time of
+// The events of a session. An event that completed on another GPU is known here by the time of
 // completion (CLOCK_MONOTONIC). Not thread-safe; call on the thread that executes the session's
 // calls. CUDA_ERROR_INVALID_HANDLE: the session has no such event.
 class EventSet {

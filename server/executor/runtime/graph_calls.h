@@ -9,7 +9,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands about graphs of one session, and owns the graphs. Not thread-safe; call
+// Carries out the commands about graphs of a session, and owns the graphs. Not thread-safe; call
 // with the device current.
 class GraphCalls final : public cuda_api::CudartGraphHandler {
  public:

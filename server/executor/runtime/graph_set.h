@@ -12,7 +12,7 @@
 
 namespace torpor::executor {
 
-// The graphs of one session, and the streams on which branches run. Not thread-safe; call on the
+// The graphs of a session, and the streams on which branches run. Not thread-safe; call on the
 // thread that executes the session's calls.
 class GraphSet {
  public:

@@ -21,7 +21,7 @@ class KernelParameters {
                    const SessionTextures& textures)
       : memory_(memory), modules_(modules), textures_(textures) {}
 
-  // Tells a swap-in under way what the launch that is enqueued next uses.
+  // Announces to a swap-in under way the memory that the next launch uses.
   void NoteUse(const SessionKernel& kernel, std::span<const std::uint8_t> parameters) const;
 
   // Returns the parameters as this GPU is to have them: `parameters` itself if all numbers mean the
@@ -36,7 +36,7 @@ class KernelParameters {
   }
 
  private:
-  // Whether variables, textures or surfaces are known by other numbers than those of this GPU.
+  // Whether the client knows variables, textures or surfaces by other numbers than this GPU's.
   bool has_moved_objects() const { return modules_.has_moved() || textures_.has_moved(); }
   std::uint8_t* Translate(const std::vector<wire::KernelParameter>& layout,
                           std::span<const std::uint8_t> parameters);

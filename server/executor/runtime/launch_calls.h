@@ -11,7 +11,7 @@
 
 namespace torpor::executor {
 
-// Launches kernels of one session. Not thread-safe; call with the device current.
+// Launches kernels of a session. Not thread-safe; call with the device current.
 class LaunchCalls final : public cuda_api::CudartLaunchHandler {
  public:
   // All must outlive this.

@@ -8,7 +8,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands about cudaLimits of one session. All sessions share the context, so a
+// Carries out the commands about cudaLimits of a session. All sessions share the context, so a
 // limit is raised for all and never lowered under another session. Not thread-safe; call with the
 // device current.
 class LimitCalls final : public cuda_api::CudartLimitHandler {

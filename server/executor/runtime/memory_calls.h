@@ -10,7 +10,7 @@
 
 namespace torpor::executor {
 
-// Carries out copies and fills of one session's memory of one and two dimensions. Not thread-safe;
+// Carries out copies and fills of a session's memory of one and two dimensions. Not thread-safe;
 // call with the device current.
 class MemoryCalls final : public cuda_api::CudartMemoryHandler {
  public:

@@ -11,7 +11,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands of one session that load modules and that ask or set attributes of
+// Carries out the commands of a session that load modules and that ask or set attributes of
 // their kernels. Not thread-safe; call with the device current.
 class ModuleCalls final : public cuda_api::CudartModuleHandler {
  public:

@@ -13,7 +13,7 @@
 
 namespace torpor::executor {
 
-// The CUDA arrays of one session on this GPU. Arrays are the driver's own memory, outside of the
+// The CUDA arrays of a session on this GPU. Arrays are the driver's own memory, outside of the
 // pool and of the session's image: while the session is elsewhere, texels are in blocks of the
 // image that the client allocated. Not thread-safe; call with the device current.
 class SessionArrays {

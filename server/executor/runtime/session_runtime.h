@@ -16,7 +16,7 @@
 
 namespace torpor::executor {
 
-// The CUDA objects of one session on this GPU.
+// The CUDA objects of a session on this GPU.
 struct RuntimeObjects {
   RuntimeObjects(const Device& device, ModuleLibrary& library, SessionMemory& memory)
       : windows(memory),
@@ -36,7 +36,7 @@ struct RuntimeObjects {
   StreamSet streams;
 };
 
-// The CUDA runtime of one session: the session's objects, and a handler for each subject of calls.
+// The CUDA runtime of a session: the session's objects, and a handler for each subject of calls.
 // Handlers look up every id among the session's objects and every range in the session's memory
 // before they call the driver. Not thread-safe; call with the device current.
 class SessionRuntime {

@@ -14,7 +14,7 @@
 
 namespace torpor::executor {
 
-// The texture and surface objects of one session on this GPU. The program knows an object by the
+// The texture and surface objects of a session on this GPU. The program knows an object by the
 // driver's value on the GPU where the object was first made. If this GPU's driver gives another
 // value, kernel parameters are translated, provided that no plain number can be mistaken for the
 // value; else the object is made again until the driver gives that value. Not thread-safe; call

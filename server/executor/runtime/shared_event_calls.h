@@ -9,7 +9,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands of one session that wait for, or tell, other sessions of the function:
+// Carries out the commands of a session that wait for, or tell, other sessions of the function:
 // through words of their windows' completion pages. Not thread-safe; call with the device current.
 class SharedEventCalls final : public cuda_api::CudartSharedEventHandler {
  public:
@@ -29,10 +29,10 @@ class SharedEventCalls final : public cuda_api::CudartSharedEventHandler {
                                         wire::SharedEventQueryResult& result) override;
 
  private:
-  // Returns what `use` makes of the event that a command names.
+  // Returns the result of `use` with a command's event.
   template <typename Command, typename Use>
   CUresult OnSharedEvent(const Command& command, const Use& use);
-  // Enqueues `work` of that event on the stream that the command names.
+  // Enqueues `work` of a command's event on the command's stream.
   template <typename Command>
   CUresult Enqueue(const Command& command, CUresult (SharedEvent::*work)(CUstream) const);
 

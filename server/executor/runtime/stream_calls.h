@@ -8,7 +8,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands about streams of one session. Not thread-safe; call with the device
+// Carries out the commands about streams of a session. Not thread-safe; call with the device
 // current.
 class StreamCalls final : public cuda_api::CudartStreamHandler {
  public:

@@ -10,7 +10,7 @@
 
 namespace torpor::executor {
 
-// The streams of one session. All are non-blocking to the driver, so that sessions never wait for
+// The streams of a session. All are non-blocking to the driver, so that sessions never wait for
 // each other. CUDA's order of a process's legacy default stream (work there waits for the earlier
 // work of all blocking streams, and blocking streams for the legacy stream's) is built here with
 // events, and costs nothing while only one stream is used. Not thread-safe; call on the thread that

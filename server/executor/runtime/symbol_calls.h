@@ -12,7 +12,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands of one session that name variables of modules. Not thread-safe; call
+// Carries out the commands of a session that name variables of modules. Not thread-safe; call
 // with the device current.
 class SymbolCalls final : public cuda_api::CudartSymbolHandler {
  public:

@@ -43,7 +43,7 @@ Bytes TexelBytes(const wire::TextureCreate& command) {
   return SessionArrays::ChannelBytes(command.format) * command.channels;
 }
 
-// Bytes that a texture of linear or pitched memory reads; false if that is no number.
+// Bytes that a texture of linear or pitched memory reads; false on overflow.
 bool TextureBytes(const wire::TextureCreate& command, Bytes& bytes) {
   if (command.resource == wire::TextureResource::kLinear) {
     bytes = command.width;
@@ -144,7 +144,7 @@ CallStatus TextureCalls::SurfaceCreate(const wire::SurfaceCreate& command) {
   return {};
 }
 
-// Kernels that were launched before may still use the object, as they may on a GPU in practice.
+// Earlier kernels may still use the object, as on a real GPU.
 CallStatus TextureCalls::ImageObjectDestroy(const wire::ImageObjectDestroy& command) {
   const CUresult drained = parts_.streams.Synchronize();
   if (drained != CUDA_SUCCESS)

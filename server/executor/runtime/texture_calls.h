@@ -13,7 +13,7 @@
 
 namespace torpor::executor {
 
-// Carries out the commands about texture and surface objects of one session. Not thread-safe; call
+// Carries out the commands about texture and surface objects of a session. Not thread-safe; call
 // with the device current.
 class TextureCalls final : public cuda_api::CudartTextureHandler {
  public:
@@ -40,7 +40,7 @@ class TextureCalls final : public cuda_api::CudartTextureHandler {
   absl::Status Rebind();
 
  private:
-  // Describe what a texture or surface reads; false if that is not the session's.
+  // Describe the memory or array behind a texture or surface; false if not the session's.
   bool ArrayResource(std::uint64_t id, std::uint32_t level, CUDA_RESOURCE_DESC& resource) const;
   bool MemoryResource(const wire::TextureCreate& command, CUDA_RESOURCE_DESC& resource,
                       SessionTextures::Memory& memory) const;

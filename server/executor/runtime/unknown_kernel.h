@@ -9,7 +9,7 @@
 
 namespace torpor::executor {
 
-// The answer to a command that names a kernel which the session has not created.
+// The answer to a command with a kernel that the session has not created.
 inline cuda_api::CallStatus UnknownKernel(std::uint64_t kernel) {
   return cuda_api::CallFailed(cudaErrorInvalidDeviceFunction,
                               absl::StrCat("the session has no kernel ", kernel));
