@@ -4,16 +4,6 @@
 
 namespace torpor::scheduler {
 
-bool Image::is_present_on(GpuIndex at) const {
-  const auto copy = copies.find(at);
-  return copy != copies.end() && copy->second.state == Copy::State::kPresent;
-}
-
-bool Image::is_present() const {
-  return std::any_of(copies.begin(), copies.end(),
-                     [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
-}
-
 void Image::NoteUse(TimePoint now) {
   last_used = now;
   // log(e^old + e^now) without an overflow.

@@ -146,8 +146,16 @@ struct Image {
   // for time zero, so that it changes with uses only.
   double log_use = -1e300;
 
-  bool is_present_on(GpuIndex at) const;
-  bool is_present() const;  // on any GPU
+  // Inline: policies ask for every GPU and waiting instance.
+  bool is_present_on(GpuIndex at) const {
+    const auto copy = copies.find(at);
+    return copy != copies.end() && copy->second.state == Copy::State::kPresent;
+  }
+  // On any GPU.
+  bool is_present() const {
+    return std::any_of(copies.begin(), copies.end(),
+                       [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
+  }
   // Counts a use; `now` is not before the last one.
   void NoteUse(TimePoint now);
 };
