@@ -23,13 +23,17 @@ struct DeviceProperties {
   std::string pci_bus_id;
 };
 
+// Returns the number of the driver's devices; 0 if the driver reports CUDA_ERROR_NO_DEVICE.
 absl::StatusOr<int> CountDevices(const CudaDriver& driver);
+// Reads the properties of device `index` without making a context. Call CountDevices first.
 absl::StatusOr<DeviceProperties> DescribeDevice(const CudaDriver& driver, int index);
 
 // One GPU and the process's context on the GPU, held as long as the process uses the GPU.
 // Thread-safe after Open.
 class Device {
  public:
+  // Opens device `index` and retains the primary context until destruction. Copies the driver's
+  // table. NotFound if the driver has no device `index`.
   static absl::StatusOr<std::unique_ptr<Device>> Open(const CudaDriver& driver, int index);
   ~Device();
   Device(const Device&) = delete;
@@ -37,6 +41,7 @@ class Device {
 
   const CudaDriver& driver() const { return driver_; }
   const DeviceProperties& properties() const { return properties_; }
+  // Returns an attribute's value as read at Open; 0 if unknown to the driver.
   std::int32_t attribute(CUdevice_attribute which) const;
   unsigned compute_capability() const;  // 10 * major + minor
 
@@ -55,6 +60,7 @@ class Device {
   // Creates a non-blocking stream.
   absl::StatusOr<CUstream> CreateStream() const;
 
+  // Converts a driver's result; see ToStatus.
   absl::Status Status(CUresult result, std::string_view what) const;
 
  private:

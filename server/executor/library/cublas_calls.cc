@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxHandles = 1024;
 
-// Every mode's bits; one of them is a flag on top of a mode.
+// The bits of all modes; one mode is a flag on top of another.
 constexpr int kAllMathModes = CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION | 0xf;
 
 }  // namespace
@@ -49,8 +49,8 @@ CallStatus CublasCalls::CublasDestroy(const wire::CublasDestroy& command) {
                       absl::StrCat("the session has no cuBLAS handle ", command.handle));
   }
   if (handle->real != nullptr) {
-    // The next user's work is ordered by streams of its own: ours must be done. cublasDestroy
-    // waits for the device too.
+    // The next user orders work by other streams, so the session's work must be done first.
+    // cublasDestroy waits for the device too.
     if (streams_.Synchronize() != CUDA_SUCCESS) {
       return CallFailed(CUBLAS_STATUS_INTERNAL_ERROR, "the work of a cuBLAS handle failed");
     }
@@ -75,15 +75,15 @@ CallStatus CublasCalls::Set(std::uint64_t id, Change change) {
 CallStatus CublasCalls::CublasSetStream(const wire::CublasSetStream& command) {
   return Set(command.handle, [&](Handle& handle) {
     handle.stream = command.stream;
-    // As cuBLAS itself: back to its own workspace.
+    // Like cuBLAS, go back to the library's own workspace.
     handle.workspace = 0;
     handle.workspace_bytes = 0;
   });
 }
 
 CallStatus CublasCalls::CublasSetWorkspace(const wire::CublasSetWorkspace& command) {
-  // Whether it is the session's memory is asked when a call needs it: the journal may hold a
-  // setting that outlived its block.
+  // Ownership of the memory is checked at each use: the journal may hold a setting that outlived
+  // the block.
   return Set(command.handle, [&](Handle& handle) {
     handle.workspace = command.address;
     handle.workspace_bytes = command.bytes;
@@ -91,7 +91,7 @@ CallStatus CublasCalls::CublasSetWorkspace(const wire::CublasSetWorkspace& comma
 }
 
 CallStatus CublasCalls::CublasSetMathMode(const wire::CublasSetMathMode& command) {
-  // What the library does not know it refuses itself, but it is only ever given an enumerator.
+  // cuBLAS refuses unknown modes, but may only be given an enumerator's value.
   if (command.mode < 0 || command.mode > kAllMathModes) {
     return CallFailed(CUBLAS_STATUS_INVALID_VALUE, "no such math mode");
   }
@@ -137,7 +137,7 @@ CUdeviceptr CublasCalls::OwnWorkspace(const Handle& handle) {
 bool CublasCalls::Configure(Handle& handle, CUstream stream, CUdeviceptr workspace) {
   const cuda_api::CublasFunctions& cublas = functions();
   const auto done = [](cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; };
-  // Setting the stream also goes back to cuBLAS's own workspace.
+  // Setting the stream also restores cuBLAS's own workspace.
   bool ok = done(cublas.cublasSetStream_v2(handle.real, stream));
   if (workspace != 0) {
     ok = ok && done(cublas.cublasSetWorkspace_v2(handle.real, reinterpret_cast<void*>(workspace),

@@ -8,10 +8,11 @@
 
 namespace torpor::executor {
 
-// Opens libcublas.so.13 in `directory` (empty: where the system's loader finds it) for the rest
-// of the process's life. Functions that the library lacks stay null. NotFound if there is none.
+// Opens libcublas.so.13 in `directory` (empty: the system's search path) for the rest of the
+// process's life. Functions missing in the library stay null. NotFound if the library is missing.
 absl::StatusOr<cuda_api::CublasFunctions> LoadCublas(const std::string& directory);
 
+// Idle cuBLAS handles, shared by the sessions of an executor.
 using CublasPool = LibraryHandlePool<cuda_api::CublasFunctions, cublasHandle_t,
                                      &cuda_api::CublasFunctions::cublasCreate_v2,
                                      &cuda_api::CublasFunctions::cublasDestroy_v2>;

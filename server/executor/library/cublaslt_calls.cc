@@ -35,13 +35,13 @@ bool ScalarsAreWherePointerModeSays(const wire::CublasLtMatmul& c) {
   return (c.alpha.address != 0) == on_device && (c.beta.address != 0) == on_device;
 }
 
-// Then the library does not look at C.
+// With a zero beta the library does not read C.
 bool BetaIsZero(const wire::CublasLtMatmul& c) {
   return c.beta.address == 0 && std::all_of(c.beta.value.begin(), c.beta.value.end(),
                                             [](std::uint8_t byte) { return byte == 0; });
 }
 
-// The memory of a matmul's arguments, all of it the session's own.
+// The memory of a matmul's arguments, all checked to be the session's.
 struct Memory {
   Memory(cuda_api::CallMemory& memory, const wire::CublasLtMatmul& c)
       : matmul(c.problem.matmul),
@@ -69,7 +69,7 @@ struct Memory {
   void Check(const Argument& argument) {
     ok = ok && argument.ok();
   }
-  // Replaces an address of the descriptor by where the GPU finds it.
+  // Replaces an address of the descriptor by the GPU's address.
   void Place(cuda_api::CallMemory& memory, std::uint64_t& address, std::uint64_t bytes,
              Access access) {
     const DeviceArgument argument(memory, address, bytes, access);
@@ -78,7 +78,7 @@ struct Memory {
   }
 
   bool ok = true;
-  LtMatmulDescriptor matmul;  // with the addresses that the library is given
+  LtMatmulDescriptor matmul;  // with the GPU's addresses
   ScalarArgument alpha;
   ScalarArgument beta;
   DeviceArgument a;
@@ -164,7 +164,7 @@ const cublasLtMatmulAlgo_t* CublasLtCalls::Find(const wire::CublasLtMatmul& comm
   question.preference = chosen.preference;
   question.requested = chosen.requested;
   const Answers* answers = nullptr;
-  // A program may have asked about another problem: then the library chooses.
+  // A program may refer to an algorithm of another problem; the library then chooses.
   if (Ask(question, answers) != CUBLAS_STATUS_SUCCESS || chosen.place >= answers->size()) {
     return nullptr;
   }

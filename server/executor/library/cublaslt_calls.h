@@ -11,24 +11,27 @@
 
 namespace torpor::executor {
 
-// The cuBLASLt calls of one session. Not thread-safe; call with the device current.
+// Executes one session's cuBLASLt calls. Not thread-safe; call with the device current.
 class CublasLtCalls final : public cuda_api::CublasLtHandler {
  public:
-  // All must outlive this.
+  // `library`, `streams` and `memory` must outlive the object.
   CublasLtCalls(CublasLtLibrary& library, StreamSet& streams, SessionMemory& memory)
       : library_(library), streams_(streams), memory_(memory) {}
 
+  // Handlers of the client's calls. All addresses must lie in the session's memory.
   cuda_api::CallStatus CublasLtMatmul(const wire::CublasLtMatmul& command) override;
   cuda_api::CallStatus CublasLtMatmulHeuristic(
       const wire::CublasLtMatmulHeuristic& command,
       wire::CublasLtMatmulHeuristicResult& result) override;
 
  private:
+  // Algorithms for one problem, best first.
   using Answers = std::vector<cublasLtMatmulHeuristicResult_t>;
 
-  // Returns the library's answers to a question, asking once.
+  // Returns the library's algorithms for a problem, from the cache if possible. `answers` is valid
+  // until the next call of Ask.
   cublasStatus_t Ask(const wire::CublasLtMatmulHeuristic& question, const Answers*& answers);
-  // Returns a command's algorithm for the problem; null leaves the choice to the library.
+  // Returns the algorithm that the command refers to, or null to leave the choice to the library.
   const cublasLtMatmulAlgo_t* Find(const wire::CublasLtMatmul& command);
 
   CublasLtLibrary& library_;

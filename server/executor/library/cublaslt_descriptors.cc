@@ -23,7 +23,8 @@ void CublasLtDescriptors::MakeMatmul(const LtMatmulDescriptor& value) {
   const LtMatmulDescriptor untouched;
   Check(functions_.matmul_create(&matmul_, static_cast<cublasComputeType_t>(value.compute_type),
                                  static_cast<cudaDataType_t>(value.scale_type)));
-  // What has its first value is left to the library, which may know a newer one.
+  // Attributes with default values stay unset, because the library may be newer and know a better
+  // default.
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, auto member) {
     if (!ok_ || value.*member == untouched.*member) return;
     Check(functions_.matmul_set(matmul_, attribute, &(value.*member), sizeof(value.*member)));

@@ -7,11 +7,11 @@
 
 namespace torpor::executor {
 
-// The real descriptors of one matmul, destroyed with this. Making descriptors takes a dozen small
-// allocations in the library, about the cost of a look-up by value.
+// The real descriptors of one matmul, destroyed with the object. Making descriptors takes a dozen
+// small allocations in the library, about the cost of a look-up by value.
 class CublasLtDescriptors {
  public:
-  // `functions` must outlive this and be complete.
+  // `functions` must be complete and outlive the object.
   CublasLtDescriptors(const CublasLtFunctions& functions, const wire::CublasLtProblem& problem);
   ~CublasLtDescriptors();
   CublasLtDescriptors(const CublasLtDescriptors&) = delete;
@@ -19,6 +19,7 @@ class CublasLtDescriptors {
 
   // False if the library refused a descriptor.
   bool ok() const { return ok_; }
+  // The descriptors, owned by the object; valid if ok().
   cublasLtMatmulDesc_t matmul() const { return matmul_; }
   cublasLtMatrixLayout_t a() const { return a_; }
   cublasLtMatrixLayout_t b() const { return b_; }
@@ -42,11 +43,13 @@ class CublasLtDescriptors {
 // The real descriptor of a preference.
 class CublasLtPreference {
  public:
+  // `functions` must be complete and outlive the object.
   CublasLtPreference(const CublasLtFunctions& functions, const LtMatmulPreference& value);
   ~CublasLtPreference();
   CublasLtPreference(const CublasLtPreference&) = delete;
   CublasLtPreference& operator=(const CublasLtPreference&) = delete;
 
+  // False if the library refused the preference.
   bool ok() const { return ok_; }
   cublasLtMatmulPreference_t get() const { return preference_; }
 

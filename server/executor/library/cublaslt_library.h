@@ -26,14 +26,14 @@ struct CublasLtFunctions {
   decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
 };
 
-// Opens libcublasLt.so.13 in `directory` (empty: where the system's loader finds it) for the rest
-// of the process's life. NotFound if the library or a function is missing.
+// Opens libcublasLt.so.13 in `directory` (empty: the system's search path) for the rest of the
+// process's life. NotFound if the library or a function is missing.
 absl::StatusOr<CublasLtFunctions> LoadCublasLt(const std::string& directory);
 
-// The library, and the handle that all sessions share, without settings. Thread-safe.
+// The library with one handle, which all sessions share and which never gets settings. Thread-safe.
 class CublasLtLibrary {
  public:
-  // Empty functions mean that there is no cuBLASLt.
+  // Empty functions mean a missing library.
   explicit CublasLtLibrary(const CublasLtFunctions& functions) : functions_(functions) {}
   ~CublasLtLibrary();
   CublasLtLibrary(const CublasLtLibrary&) = delete;
@@ -41,7 +41,8 @@ class CublasLtLibrary {
 
   const CublasLtFunctions& functions() const { return functions_; }
 
-  // Returns the handle, made by the first caller on that thread's context; null without a library.
+  // Returns the handle, created by the first caller on the calling thread's context; null if the
+  // library is missing or creates no handle.
   cublasLtHandle_t Handle();
 
  private:

@@ -8,11 +8,11 @@
 namespace torpor::executor {
 namespace {
 
-// More than there are kinds of either.
+// More than the kinds of notes and knobs.
 constexpr std::size_t kMaxNotes = 64;
 constexpr std::size_t kMaxKnobs = 128;
 
-// The first `rank` numbers, as the backend API wants them.
+// Converts the first `rank` numbers to the type of the backend API.
 std::vector<std::int64_t> Wide(const DnnDims& dims, std::int32_t rank) {
   return {dims.begin(), dims.begin() + rank};
 }
@@ -56,7 +56,7 @@ std::vector<BackendDescriptor> BackendDescriptor::Descriptors(cudnnBackendAttrib
   std::int64_t there = 0;
   const cudnnStatus_t status = functions_->cudnnBackendGetAttribute(
       real_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &there, nullptr);
-  // A library that does not tell how many there are gets room for the most.
+  // If the library does not report the number, make room for the maximum.
   const std::size_t count =
       status == CUDNN_STATUS_SUCCESS
           ? std::min(static_cast<std::size_t>(std::max<std::int64_t>(there, 0)), most)
@@ -84,7 +84,7 @@ RealGraph::RealGraph(const cuda_api::CudnnFunctions& functions, cudnnHandle_t ha
   for (const DnnGraphOperation& operation : graph.operations)
     operations.push_back(AddOperation(operation, tensors).real());
   if (status() != CUDNN_STATUS_SUCCESS) return;
-  // Newer libraries do without; older ones need it.
+  // Older libraries need the handle; newer ones do not.
   graph_.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
   graph_.Set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
              std::span<const cudnnBackendDescriptor_t>(operations));
@@ -139,7 +139,8 @@ const BackendDescriptor& RealGraph::AddPointwise(const DnnPointwise& pointwise) 
   const DnnPointwise untouched;
   real.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, pointwise.mode);
   real.Set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, pointwise.compute_type);
-  // What has its first value is left to the library: functions have only parameters of their own.
+  // Attributes with default values stay unset: each pointwise function accepts only its own
+  // parameters.
   const auto set = [&](cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                        auto member) {
     if (pointwise.*member != untouched.*member) real.Set(name, type, pointwise.*member);

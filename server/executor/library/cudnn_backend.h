@@ -11,10 +11,10 @@
 
 namespace torpor::executor {
 
-// A descriptor of the library's backend API.
+// Owns a descriptor of the library's backend API. Errors are sticky: see status(). Not thread-safe.
 class BackendDescriptor {
  public:
-  // `functions` must outlive this and have the backend API.
+  // `functions` must have the backend API and outlive the descriptor.
   BackendDescriptor(const cuda_api::CudnnFunctions& functions, cudnnBackendDescriptorType_t kind);
   ~BackendDescriptor();
   BackendDescriptor(BackendDescriptor&& other) noexcept
@@ -27,6 +27,7 @@ class BackendDescriptor {
   // Returns the first failure of all operations on the descriptor.
   cudnnStatus_t status() const { return status_; }
 
+  // Set an attribute to one element, several elements, or another descriptor.
   template <typename T>
   void Set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& element) {
     Set(name, type, std::span<const T>(&element, 1));
@@ -39,9 +40,10 @@ class BackendDescriptor {
   void Set(cudnnBackendAttributeName_t name, const BackendDescriptor& other) {
     Set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, other.real());
   }
+  // Ends the setting of attributes; required before other descriptors use the descriptor.
   void Finalize();
 
-  // The elements of an attribute that are numbers, `most` at the most; none if it has none.
+  // Returns the numbers of an attribute, at most `most`; empty if the attribute is not set.
   template <typename T>
   std::vector<T> Numbers(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                          std::size_t most) const {
@@ -49,7 +51,7 @@ class BackendDescriptor {
     elements.resize(GetElements(name, type, most, elements.data()));
     return elements;
   }
-  // Returns the elements that are descriptors of a kind.
+  // Returns the descriptors of an attribute, at most `most`, each of the given kind.
   std::vector<BackendDescriptor> Descriptors(cudnnBackendAttributeName_t name,
                                              cudnnBackendDescriptorType_t kind,
                                              std::size_t most) const;
@@ -68,12 +70,13 @@ class BackendDescriptor {
   cudnnBackendDescriptor_t real_ = nullptr;
 };
 
-// A real operation graph, or why the library refuses it.
+// Builds the library's operation graph for a DnnGraph. Not thread-safe.
 class RealGraph {
  public:
-  // `graph` is valid (nvidia/cudnn/graph_checks.h).
+  // `graph` must be valid (nvidia/cudnn/graph_checks.h).
   RealGraph(const cuda_api::CudnnFunctions& functions, cudnnHandle_t handle, const DnnGraph& graph);
 
+  // CUDNN_STATUS_SUCCESS, or the library's reason for refusing the graph.
   cudnnStatus_t status() const;
   const BackendDescriptor& descriptor() const { return graph_; }
 
@@ -90,14 +93,16 @@ class RealGraph {
   BackendDescriptor graph_;
 };
 
-// A real plan that executes a graph by an engine, or why the library refuses it.
+// Builds the library's plan for executing a graph with a given engine. Not thread-safe.
 class RealPlan {
  public:
-  // `graph` must outlive this and be accepted by the library.
+  // `graph` must have the status CUDNN_STATUS_SUCCESS and outlive the plan.
   RealPlan(const cuda_api::CudnnFunctions& functions, const RealGraph& graph,
            const DnnEngineConfig& config);
 
+  // CUDNN_STATUS_SUCCESS, or the library's reason for refusing the configuration.
   cudnnStatus_t status() const;
+  // Bytes of device memory needed as workspace by an execution.
   std::uint64_t workspace_bytes() const { return workspace_bytes_; }
   const BackendDescriptor& descriptor() const { return plan_; }
 
@@ -112,7 +117,8 @@ class RealPlan {
 // Returns the library's description of a finalised engine.
 DnnEngine DescriptionOf(const BackendDescriptor& engine);
 
-// Reads the library's engine configuration; false if the library does not tell.
+// Reads the library's engine configuration into `choice`; returns false if the library does not
+// report the configuration.
 bool ReadChoice(const BackendDescriptor& config, DnnEngineChoice& choice);
 
 }  // namespace torpor::executor

@@ -21,8 +21,8 @@ constexpr char kFinalize[] = "cudnnBackendFinalize";
 constexpr char kExecute[] = "cudnnBackendExecute";
 constexpr char kAlgorithms[] = "cudnnGetConvolution...Algorithm_v7";
 
-// Asks one of the six functions, which differ in the order of their descriptors and in the type of
-// their answers; `ask` passes the descriptors, then what it is given.
+// Asks one of six functions, which differ in the order of descriptors and the type of answers;
+// `ask` passes the descriptors, then the given arguments.
 template <typename Performance, typename Ask>
 CallStatus Answers(const CudnnInvocation& invocation, std::uint32_t requested, Ask ask,
                    wire::CudnnConvolutionAlgorithmsResult& result) {

@@ -11,23 +11,25 @@
 
 namespace torpor::executor {
 
-// The cuDNN calls of one session, all on one real handle, which the session has while running. The
-// calls themselves are generated. Not thread-safe; call with the device current.
+// Executes one session's cuDNN calls, all on one real handle, which the session holds only while
+// running. The individual computations are generated. Not thread-safe; call with the device
+// current.
 class CudnnCalls final : public cuda_api::CudnnHandler {
  public:
-  // All must outlive this.
+  // `pool`, `streams` and `memory` must outlive the object.
   CudnnCalls(CudnnPool& pool, StreamSet& streams, SessionMemory& memory)
       : pool_(pool),
         streams_(streams),
         memory_(memory),
         descriptors_(pool.functions()),
         graphs_(pool.functions()) {}
-  // The session's work is done.
+  // Requires that all of the session's work is done.
   ~CudnnCalls() override { ReleaseHandle(); }
 
   // Gives the real handle back. The session's work must be done.
   void ReleaseHandle();
 
+  // Handlers of the client's calls that are not generated. Commands may come from hostile clients.
   cuda_api::CallStatus CudnnConvolutionAlgorithms(
       const wire::CudnnConvolutionAlgorithms& command,
       wire::CudnnConvolutionAlgorithmsResult& result) override;
@@ -52,8 +54,12 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
   void* Resolve(std::uint64_t address, std::uint64_t bytes, cuda_api::Access access) override {
     return memory_.Resolve(address, bytes, access);
   }
+  // Prepares the real handle for one computation on the client's `stream`. Returns null if the
+  // stream is unknown or the library creates no handle. May destroy descriptors of earlier calls.
   cudnnHandle_t BeginCall(std::uint64_t stream) override;
 
+  // Return the real descriptor of a value, valid until the next BeginCall; null if the library
+  // refuses the value.
   cudnnTensorDescriptor_t Real(const DnnTensor& value) override { return descriptors_.Get(value); }
   cudnnFilterDescriptor_t Real(const DnnFilter& value) override { return descriptors_.Get(value); }
   cudnnConvolutionDescriptor_t Real(const DnnConvolution& value) override {

@@ -11,7 +11,7 @@ namespace {
 // Of each kind; a model has hundreds of shapes.
 constexpr std::size_t kMaxDescriptors = 4096;
 
-// Calls what the library has; one that it lacks is refused.
+// Calls `function`, or returns an error if the library lacks the function.
 template <typename... Parameters, typename... Arguments>
 cudnnStatus_t Do(cudnnStatus_t (*function)(Parameters...), Arguments... arguments) {
   return function == nullptr ? CUDNN_STATUS_NOT_SUPPORTED : function(arguments...);
@@ -157,7 +157,7 @@ cudnnRNNDataDescriptor_t CudnnDescriptors::Get(const DnnRnnData& value) {
 cudnnDropoutDescriptor_t CudnnDescriptors::Get(const DnnDropout& value, cudnnHandle_t handle) {
   return Find(dropouts_, functions_.cudnnCreateDropoutDescriptor,
               functions_.cudnnDestroyDropoutDescriptor, value, [&](cudnnDropoutDescriptor_t real) {
-                // To set one with states would begin their random numbers anew.
+                // Setting a descriptor with states would restart the random numbers.
                 const auto set = value.states == 0 ? functions_.cudnnSetDropoutDescriptor
                                                    : functions_.cudnnRestoreDropoutDescriptor;
                 return AllDone(

@@ -10,16 +10,17 @@
 
 namespace torpor::executor {
 
-// Real descriptors of values, made once each. Not thread-safe.
+// Caches real descriptors by value. Owns the descriptors. Not thread-safe.
 class CudnnDescriptors {
  public:
-  // `functions` must outlive this.
+  // `functions` must outlive the object.
   explicit CudnnDescriptors(const cuda_api::CudnnFunctions& functions) : functions_(functions) {}
   ~CudnnDescriptors() { Clear(); }
   CudnnDescriptors(const CudnnDescriptors&) = delete;
   CudnnDescriptors& operator=(const CudnnDescriptors&) = delete;
 
-  // Returns null if the library refuses the value, or lacks such descriptors. Valid until Trim.
+  // Returns the descriptor of `value`, valid until Trim; null if the library refuses the value or
+  // lacks the kind of descriptor.
   cudnnTensorDescriptor_t Get(const DnnTensor& value);
   cudnnFilterDescriptor_t Get(const DnnFilter& value);
   cudnnConvolutionDescriptor_t Get(const DnnConvolution& value);
@@ -40,7 +41,7 @@ class CudnnDescriptors {
   template <typename Real>
   using ByValue = absl::flat_hash_map<std::string, Real>;  // by the encoded value
 
-  // `set` gives a new descriptor its value.
+  // Returns the known descriptor of `value`, or makes one with `create` and `set`.
   template <typename Real, typename Value, typename Set>
   Real Find(ByValue<Real>& known, cudnnStatus_t (*create)(Real*), cudnnStatus_t (*destroy)(Real),
             const Value& value, Set set);

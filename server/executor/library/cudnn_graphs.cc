@@ -7,7 +7,7 @@
 namespace torpor::executor {
 namespace {
 
-// PyTorch keeps 10,000 at the most; some plans hold kernels of their own.
+// PyTorch keeps at most 10,000; some plans hold generated kernels.
 constexpr std::size_t kMaxPlans = 4096;
 constexpr std::size_t kMaxChoices = 256;
 

@@ -8,8 +8,8 @@
 
 namespace torpor::executor {
 
-// Opens libcudnn.so.9 in `directory` (empty: where the system's loader finds it) for the rest
-// of the process's life. Functions that the library lacks stay null. NotFound if there is none.
+// Opens libcudnn.so.9 in `directory` (empty: the system's search path) for the rest of the
+// process's life. Functions missing in the library stay null. NotFound if the library is missing.
 absl::StatusOr<cuda_api::CudnnFunctions> LoadCudnn(const std::string& directory);
 
 using CudnnPool = LibraryHandlePool<cuda_api::CudnnFunctions, cudnnHandle_t,

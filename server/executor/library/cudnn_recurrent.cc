@@ -28,7 +28,7 @@ cudnnForwardMode_t ModeOf(std::uint32_t is_training) {
   return is_training != 0 ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
 }
 
-// States may have no address.
+// Device memory of states, which a program may omit.
 class StatesArgument : public DeviceArgument {
  public:
   StatesArgument(cuda_api::CallMemory& memory, std::uint64_t address, const DnnTensor& shape,
@@ -37,7 +37,7 @@ class StatesArgument : public DeviceArgument {
                        access) {}
 };
 
-// What all computations have beside their data.
+// Arguments of all computations besides the data.
 struct Spaces {
   template <typename Command>
   Spaces(cuda_api::CallMemory& memory, const Command& command, Access of_weights)
@@ -51,7 +51,7 @@ struct Spaces {
   const DeviceArgument reserve;
 };
 
-// One call of the library with its descriptors.
+// The descriptors of one call of the library.
 struct RealShapes {
   RealShapes(CudnnInvocation& invocation, const DnnRnnShapes& s)
       : rnn(invocation.Real(s.rnn)),
@@ -71,7 +71,8 @@ CallStatus NonsenseShapes(const char* symbol, const char* fault) {
   return cuda_api::CallFailed(CUDNN_STATUS_BAD_PARAM, absl::StrCat(symbol, ": ", fault));
 }
 
-// A descriptor into which the library writes shapes; null where it cannot make one.
+// A descriptor that receives shapes from the library; null if the library cannot create a
+// descriptor.
 class ShapeReader {
  public:
   explicit ShapeReader(const cuda_api::CudnnFunctions& f) : f_(f) {
@@ -97,7 +98,7 @@ class ShapeReader {
   cudnnTensorDescriptor_t real_ = nullptr;
 };
 
-// Asks for all linear layers of a pseudo layer. Addresses are only computed with, so that any base
+// Asks for all linear layers of a pseudo layer. Addresses are only used in arithmetic, so any base
 // will do.
 cudnnStatus_t ReadParameters(const cuda_api::CudnnFunctions& f, cudnnHandle_t handle,
                              cudnnRNNDescriptor_t rnn, std::int32_t layer, std::int32_t count,
@@ -143,7 +144,7 @@ CallStatus CudnnCalls::CudnnRnnForward(const wire::CudnnRnnForward& command) {
   const DnnRnnShapes& shapes = command.shapes;
   if (const char* const fault = DnnFault(shapes)) return NonsenseShapes(kForward, fault);
   const DeviceArgument x(*this, command.x, DnnBytes(shapes.x), Access::kRead);
-  // Beyond the end of a sequence it may keep what it has.
+  // y may keep old values beyond the end of a sequence, hence read and write.
   const DeviceArgument y(*this, command.y, DnnBytes(shapes.y), Access::kReadWrite);
   const StatesArgument hx(*this, command.hx, shapes.hidden, Access::kRead);
   const StatesArgument hy(*this, command.hy, shapes.hidden, Access::kWrite);

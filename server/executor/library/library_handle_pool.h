@@ -8,11 +8,11 @@ namespace torpor::executor {
 
 // Idle handles of a library. A handle costs tens of milliseconds and megabytes of device memory, so
 // a session has a handle only while running. `kCreate` and `kDestroy` are members of `Functions`,
-// the entry points that the executor found in the library. Thread-safe.
+// the library's entry points in the executor. Destroys idle handles at the end. Thread-safe.
 template <typename Functions, typename Handle, auto kCreate, auto kDestroy>
 class LibraryHandlePool {
  public:
-  // Empty functions mean that there is no such library: Take returns null.
+  // Empty functions mean a missing library: Take returns null.
   explicit LibraryHandlePool(const Functions& functions) : functions_(functions) {}
   ~LibraryHandlePool() {
     for (const Handle handle : free_) (functions_.*kDestroy)(handle);
@@ -38,7 +38,7 @@ class LibraryHandlePool {
     return handle;
   }
 
-  // No work runs on the handle any more.
+  // Takes a handle back. Requires that no work runs on the handle.
   void Return(Handle handle) {
     MutexLock lock(&mutex_);
     free_.push_back(handle);

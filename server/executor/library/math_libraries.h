@@ -6,8 +6,8 @@
 
 namespace torpor::executor {
 
-// The mathematical libraries that this executor has found. A node needs only the libraries that its
-// functions use.
+// The mathematical libraries found by the executor, each empty if missing: a node needs only the
+// libraries that its functions use. Shared by all sessions.
 struct MathLibraries {
   CublasPool cublas{cuda_api::CublasFunctions()};
   CublasLtLibrary cublaslt{CublasLtFunctions()};

@@ -21,10 +21,10 @@
 
 namespace torpor::executor {
 
-// What torpord says of a session when it opens it (SessionDescription of node.proto).
+// A session's identity, as sent by torpord at the opening (SessionDescription of node.proto).
 struct SessionIdentity {
   SessionId id;
-  SessionId first;  // of the same process; its arena serves all
+  SessionId first;  // primary session of the process, whose arena serves all
   std::array<std::uint8_t, 16> key{};
   std::array<std::uint8_t, 16> peer_key{};  // shown by other executors
   std::string function;
@@ -46,8 +46,8 @@ struct MappedSessionFiles {
 absl::StatusOr<MappedSessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
                                                     const SessionIdentity& identity);
 
-// A session's memory on this executor: device image, window and host arena. Parts say themselves
-// which threads may use them.
+// A session's memory on the executor: device image, window and host arena. Each part states the
+// threads that may use the part.
 class SessionMemory {
  public:
   static absl::StatusOr<std::unique_ptr<SessionMemory>> Open(
@@ -120,7 +120,7 @@ class SessionMemory {
   const SessionId first_;
   const std::string function_;
   MemoryDirectory& directory_;
-  const SharedMapping arena_;  // nothing, but for the first of a family
+  const SharedMapping arena_;  // empty except in the primary session
   PinnedMemory arena_pins_;
   std::atomic<bool> has_warned_{false};
   const std::unique_ptr<DeviceImage> image_;
