@@ -13,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 
+// Returns DataLoss with the JSON pointer and both values, cut to 80 characters each.
 absl::Status Different(const std::string& where, const json& expected, const json& answer) {
   const auto text = [](const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80);
@@ -26,6 +27,8 @@ bool Near(double expected, double answer, double tolerance) {
   return std::abs(answer - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 
+// Compares recursively. The answer may have members beyond the expected; arrays need equal lengths.
+// Expected floating-point numbers match within `tolerance`, relative above 1.
 absl::Status Compare(const json& expected, const json& answer, double tolerance,
                      const std::string& where) {
   if (expected.is_object() && answer.is_object()) {

@@ -20,6 +20,7 @@ using boost::system::error_code;
 
 constexpr std::uint64_t kMaxAnswerBytes = 64 << 20;
 
+// Lower-case ASCII, for names of header fields.
 std::string Lower(beast::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -34,9 +35,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   explicit Connection(asio::io_context& loop) : resolver_(loop), stream_(loop) {}
 
+  // Whether a request was started, and whether any byte of the last answer has come.
   bool used() const { return used_; }
   bool received() const { return received_; }
 
+  // Sends `request` to `host` (HOST:PORT), connecting first if the connection is new, and calls
+  // `on_done` once: with the answer, or with an error at `give_up` at the latest. The connection
+  // keeps itself alive until then.
   void Start(const std::string& host, http::request<http::string_body> request, TimePoint give_up,
              OnDone on_done) {
     request_ = std::move(request);
@@ -91,6 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Done(response.keep_alive(), std::move(answer));
   }
 
+  // Ends the exchange with DeadlineExceeded for a time-out, else with Unavailable.
   void Fail(error_code error) {
     HttpAnswer answer;
     answer.status = error == beast::error::timeout
@@ -115,6 +121,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 }  // namespace
 
+// Keeps idle connections by host and opens new connections on demand. Runs on the thread of
+// HttpClient::Run only.
 class HttpClient::Impl {
  public:
   explicit Impl(std::size_t max_connections) : max_connections_(max_connections) {}
@@ -132,6 +140,8 @@ class HttpClient::Impl {
   asio::io_context& loop() { return loop_; }
 
  private:
+  // Sends on an idle or a new connection. Repeats the request if the server has closed an idle
+  // connection before the first byte of an answer.
   void Send(const std::string& host, http::request<http::string_body> request, TimePoint give_up,
             OnAnswer on_answer) {
     const std::shared_ptr<Connection> connection = Take(host);
@@ -166,6 +176,7 @@ class HttpClient::Impl {
 
   using Idle = std::map<std::string, std::vector<std::shared_ptr<Connection>>>;
 
+  // Removes a connection from `idle`, and an empty entry with the last connection.
   std::shared_ptr<Connection> TakeFrom(Idle::iterator idle) {
     std::shared_ptr<Connection> connection = std::move(idle->second.back());
     idle->second.pop_back();
@@ -174,11 +185,13 @@ class HttpClient::Impl {
     return connection;
   }
 
+  // Keeps a connection for another request to the host.
   void PutBack(const std::string& host, const std::shared_ptr<Connection>& connection) {
     idle_[host].push_back(connection);
     ++idle_count_;
   }
 
+  // Closes the host's idle connections: the server has probably closed all of them.
   void Forget(const std::string& host) {
     const auto idle = idle_.find(host);
     if (idle == idle_.end()) return;

@@ -14,18 +14,21 @@ namespace {
 // Time from the start of a run to the first request, so that the first request is not late.
 constexpr Duration kLead = std::chrono::milliseconds(50);
 
+// Returns a header field by lower-case name; empty if absent.
 const std::string& Header(const HttpAnswer& answer, const char* name) {
   static const std::string none;
   const auto found = answer.headers.find(name);
   return found == answer.headers.end() ? none : found->second;
 }
 
+// Returns the number at the start of `text`; `otherwise` for no number or 1e9 and more.
 double Number(const std::string& text, double otherwise) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && std::abs(value) < 1e9 ? value : otherwise;
 }
 
+// Parses milliseconds; zero for text without a number.
 Duration Milliseconds(const std::string& text) {
   return Duration(std::llround(Number(text, 0) * 1e6));
 }
@@ -37,6 +40,8 @@ Residency ParseResidency(const std::string& text) {
   return Residency::kUnknown;
 }
 
+// A run of a load: sends each request at the intended time and records the answer. One thread; the
+// callbacks of the HTTP client run inside Go(). The references must outlive the run.
 class Run {
  public:
   Run(const Workload& workload, const workload::MinuteRates& rates, const LoadLimits& limits,
@@ -53,6 +58,7 @@ class Run {
     result_.records.reserve(planned_);
   }
 
+  // Runs the load to the last answer, or until the generator gives up. Call once.
   LoadResult Go() {
     if (!next_) return std::move(result_);
     start_ = clock_.Now() + kLead + workload_.warm_up;
@@ -64,6 +70,7 @@ class Run {
   }
 
  private:
+  // Sets a timer for the next request, if any.
   void AwaitNext() {
     if (!next_) return;
     client_.CallAt(start_ + next_->at, [this] {
@@ -88,6 +95,8 @@ class Run {
     return next_.has_value();
   }
 
+  // Cuts the load short: sends no more requests, and ends the measured time
+  // at the next request's intended time.
   void GiveUp(const std::string& reason) {
     result_.gave_up = absl::StrFormat("the generator gave up %.1f s before the end of the load: %s",
                                       ToSeconds(result_.measured - next_->at), reason);
@@ -96,6 +105,8 @@ class Run {
     StopIfDone();
   }
 
+  // Reports progress at `second` seconds after the start of the warm-up, and every second from then
+  // on.
   void ScheduleProgress(int second) {
     client_.CallAt(start_ - workload_.warm_up + std::chrono::seconds(second), [this, second] {
       ReportProgress(false);
@@ -103,6 +114,7 @@ class Run {
     });
   }
 
+  // Posts the function's next exchange, in turn; the time-out counts from the intended time.
   void Send(const PlannedRequest& request) {
     const FunctionLoad& function = workload_.functions[request.function];
     const Exchange& exchange =
@@ -120,6 +132,7 @@ class Run {
                  });
   }
 
+  // Completes the record of an answered or failed request.
   void Finish(Record record, TimePoint intended, const Exchange& exchange,
               const HttpAnswer& answer) {
     record.latency = clock_.Now() - intended;
@@ -141,6 +154,7 @@ class Run {
     StopIfDone();
   }
 
+  // Stops the HTTP client when the load is over and every request has ended.
   void StopIfDone() {
     if (!next_ && result_.records.size() == sent_) client_.Stop();
   }

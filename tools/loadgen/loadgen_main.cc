@@ -89,6 +89,7 @@ constexpr double kMaxMilliseconds = 1e9;
 // Descriptors reserved for files.
 constexpr std::size_t kOtherFiles = 32;
 
+// Values of the command line; an absent value leaves the workload file's.
 struct Options {
   std::string workload_file;
   std::string target;
@@ -119,6 +120,7 @@ CLI::Validator Within(double least, double most) {
   return CLI::Validator(check, absl::StrFormat("[%g - %g]", least, most));
 }
 
+// `options` must outlive `app`.
 void AddOptions(Options* options, CLI::App* app) {
   app->footer(kFooter);
   app->add_option("workload", options->workload_file, "The workload file (YAML, see below)")
@@ -159,8 +161,11 @@ void AddOptions(Options* options, CLI::App* app) {
   app->add_flag("--quiet", options->quiet, "No progress line");
 }
 
+// Rounds to nanoseconds.
 Duration Seconds(double seconds) { return Duration(std::llround(seconds * 1e9)); }
 
+// Replaces values of the workload by values of the command line. Returns InvalidArgument for --cv
+// without gamma arrivals or for an unusable --rates.
 absl::Status Apply(const Options& options, Workload* workload) {
   if (!options.arrivals.empty()) {
     workload->arrivals.process = *workload::ParseArrivalProcess(options.arrivals);
@@ -204,6 +209,7 @@ void PrintProgress(const Progress& progress) {
                terminal && !progress.is_last ? "" : "\n");
 }
 
+// Prints the first kFailuresTold failures. Not thread-safe: called from the thread of RunLoad.
 void PrintFailure(const std::string& failure) {
   static int told = 0;
   if (++told <= kFailuresTold) std::fprintf(stderr, "\n%s\n", failure.c_str());
@@ -228,6 +234,7 @@ absl::Status PrepareOutput(const Options& options) {
   return absl::OkStatus();
 }
 
+// Writes the report and the plots' data into `folder`. Stops at the first error.
 absl::Status WriteFolder(const std::string& folder, const Report& report,
                          const std::vector<Record>& records) {
   TORPOR_RETURN_IF_ERROR(WriteFile(folder + "/report.json", ReportJson(report)));
@@ -255,6 +262,8 @@ int Refuse(const absl::Status& status) {
   return 2;
 }
 
+// Prints and writes the report. Returns the exit status; a lag above --max-lag-ms makes the report
+// invalid.
 int Finish(const Options& options, const Workload& workload, const LoadResult& result) {
   Report report = MakeReport(workload, result);
   if (report.invalid_because.empty() && options.max_lag_ms > 0 &&
@@ -273,6 +282,7 @@ int Finish(const Options& options, const Workload& workload, const LoadResult& r
   return report.Clean() ? 0 : 1;
 }
 
+// Runs the load, or only writes the rates with --write-rates. Returns the exit status.
 int Load(const Options& options) {
   auto workload = ReadWorkload(options.workload_file, options.target);
   if (!workload.ok()) return Refuse(workload.status());

@@ -8,6 +8,8 @@
 namespace torpor::loadgen {
 namespace {
 
+// Returns the nearest-rank percentile (`rank` from 0 to 1) in milliseconds. `sorted` must not be
+// empty.
 double Rank(const std::vector<Duration>& sorted, double rank) {
   return ToMilliseconds(sorted[NearestRank(sorted.size(), rank)]);
 }
@@ -17,6 +19,7 @@ bool IsError(Outcome outcome) {
          outcome == Outcome::kTimeout;
 }
 
+// Adds a record to the totals. Only right answers within the objective attain the objective.
 void Count(const Record& record, Duration objective, Totals* totals) {
   ++totals->requests;
   totals->errors += IsError(record.outcome) ? 1 : 0;
@@ -58,6 +61,7 @@ class Gathered {
   }
 
  private:
+  // Mean over the answers that told times; 0 without any.
   double MeanMs(Duration total) const {
     return slice_.told == 0 ? 0 : ToMilliseconds(total) / static_cast<double>(slice_.told);
   }
@@ -68,6 +72,7 @@ class Gathered {
   Duration queue_{}, swap_{}, run_{};
 };
 
+// Requests before their summary, in total and by path.
 struct GatheredBreakdown {
   Gathered all;
   std::array<Gathered, kPaths> paths;
@@ -87,6 +92,7 @@ struct GatheredBreakdown {
   }
 };
 
+// Requests of a minute before their summary.
 struct GatheredMinute {
   Totals totals;
   std::vector<Duration> latencies;
@@ -131,6 +137,7 @@ class Gatherer {
   }
 
  private:
+  // Returns the latency in milliseconds at the function's own percentile; 0 without latencies.
   double AtPercentile(std::size_t function) const {
     std::vector<Duration> latencies = by_function_[function].all.latencies();
     if (latencies.empty()) return 0;

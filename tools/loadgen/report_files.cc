@@ -23,6 +23,7 @@ ordered_json Json(const Totals& totals) {
           {"swaps_pcie", totals.swaps_pcie},   {"swaps_nvlink", totals.swaps_nvlink}};
 }
 
+// Returns latencies and mean times of a slice, in milliseconds.
 ordered_json Times(const Slice& slice) {
   return {{"latency_ms", Json(slice.latency)},
           {"latency_from_sent_ms", Json(slice.latency_from_sent)},
@@ -63,6 +64,7 @@ std::string Quoted(const std::string& text) {
   return quoted + '"';
 }
 
+// Returns the values as cells with a comma before each; empty cells unless `known`.
 std::string Cells(std::initializer_list<double> values, bool known) {
   std::string cells;
   for (const double value : values) {
@@ -94,6 +96,7 @@ std::string CsvLine(const std::string& function, std::string_view path,
                       Cells({slice.queue_ms, slice.swap_ms, slice.run_ms}, slice.told > 0), "\n");
 }
 
+// Returns a line for all requests (path "*") and a line for each path.
 std::string CsvLines(const std::string& function, const std::string& objective,
                      const Breakdown& requests) {
   std::string lines = CsvLine(function, "*", objective, requests.all);

@@ -16,11 +16,13 @@
 namespace torpor::loadgen {
 namespace {
 
+// Returns InvalidArgument with the line (from 1) of `node`.
 absl::Status Invalid(const YAML::Node& node, std::string_view message) {
   return absl::InvalidArgumentError(
       absl::StrCat("line ", node.Mark().line + 1, ": ", std::string(message)));
 }
 
+// Returns an error if `map` is no mapping or has a key outside `known`.
 absl::Status RefuseUnknownKeys(const YAML::Node& map, std::initializer_list<const char*> known) {
   if (!map.IsMap()) return Invalid(map, "not a mapping");
   for (const auto& entry : map) {
@@ -45,6 +47,8 @@ absl::Status Read(const YAML::Node& map, const char* key, T* value) {
   }
 }
 
+// Reads a number of units of `unit_s` seconds. Leaves `value` alone if the key is absent; refuses
+// negative numbers and 1e9 s or more.
 absl::Status ReadDuration(const YAML::Node& map, const char* key, double unit_s, Duration* value) {
   double number = ToSeconds(*value) / unit_s;
   TORPOR_RETURN_IF_ERROR(Read(map, key, &number));
@@ -55,11 +59,14 @@ absl::Status ReadDuration(const YAML::Node& map, const char* key, double unit_s,
   return absl::OkStatus();
 }
 
+// Reads a parsed workload file. Relative paths start from `folder`; a non-empty `target` replaces
+// the file's. Errors name the line.
 class Reader {
  public:
   Reader(std::string folder, std::string target)
       : folder_(std::move(folder)), target_(std::move(target)) {}
 
+  // Reads the whole file. Function names must be unique.
   absl::StatusOr<Workload> ReadRoot(const YAML::Node& root) {
     Workload workload;
     TORPOR_RETURN_IF_ERROR(
@@ -93,6 +100,7 @@ class Reader {
   }
 
  private:
+  // Reads `arrivals` and `cv`.
   static absl::Status ReadArrivals(const YAML::Node& root, workload::ArrivalModel* model) {
     std::string name(ArrivalProcessName(model->process));
     TORPOR_RETURN_IF_ERROR(Read(root, "arrivals", &name));
@@ -112,6 +120,7 @@ class Reader {
     return absl::OkStatus();
   }
 
+  // Reads `rates`, a table or a generator; absent for the functions' own rates.
   absl::Status ReadRates(const YAML::Node& root, RateSource* rates) const {
     if (!root["rates"]) return absl::OkStatus();
     std::string text;
@@ -122,6 +131,7 @@ class Reader {
     return absl::OkStatus();
   }
 
+  // Reads an entry of `functions`.
   absl::StatusOr<FunctionLoad> Function(const YAML::Node& node) const {
     TORPOR_RETURN_IF_ERROR(RefuseUnknownKeys(
         node,
@@ -145,6 +155,7 @@ class Reader {
     return function;
   }
 
+  // Reads host and path: from `url`, else from the target and `path`.
   absl::Status ReadPlace(const YAML::Node& node, FunctionLoad* function) const {
     function->host = target_;
     function->path = "/function/" + function->name + "/";
@@ -165,6 +176,7 @@ class Reader {
     return absl::OkStatus();
   }
 
+  // Reads either `body`, for any answer, or the file of expected answers.
   absl::Status ReadBodies(const YAML::Node& node, FunctionLoad* function) const {
     std::string body;
     std::string expected;

@@ -31,7 +31,9 @@ constexpr NumberRange kGbps = {0.001, 1e5};
 constexpr NumberRange kPercentile = {0.01, scheduler::kMaxPercentile};
 constexpr unsigned kMaxBlocks = 1'000'000;
 
+// Rounds to nanoseconds.
 Duration Milliseconds(double ms) { return Duration(std::llround(ms * 1e6)); }
+// Decimal gigabytes (1e9 bytes), rounded to bytes.
 Bytes Gigabytes(double gb) { return static_cast<Bytes>(std::llround(gb * 1e9)); }
 
 // All of what is known of native containers, or nothing.
@@ -118,6 +120,7 @@ Profiles ReadDocument(const YAML::Node& root, DocumentReader& reader) {
   return profiles;
 }
 
+// Returns the time of a transfer alone on a link, rounded to nanoseconds.
 Duration TimeOf(Bytes bytes, double bytes_per_s) {
   return Duration(std::llround(static_cast<double>(bytes) / bytes_per_s * 1e9));
 }

@@ -20,6 +20,7 @@ namespace {
 // Bytes a second of a link without a rate in the topology: never the bottleneck.
 constexpr double kUnpaced = 1e12;
 
+// Converts GB/s to bytes a second; 0 in a topology means no limit.
 double Rate(double gbps) { return gbps > 0 ? gbps * 1e9 : kUnpaced; }
 
 // A topology built into the program: a file of deploy/topologies.
@@ -40,6 +41,7 @@ const char* PresetNamed(std::string_view name) {
   return nullptr;
 }
 
+// Returns the file's contents. The error of an unreadable file lists the built-in topologies.
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;

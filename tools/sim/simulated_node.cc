@@ -14,6 +14,8 @@ using namespace scheduler;  // NOLINT: names of nearly all its events and action
 // A key names the GPU in its low bits.
 constexpr unsigned kGpuBits = 8;
 
+// Converts between places in SimulatedNode::gpus_ and the scheduler's GPU indices. Both count from
+// 0.
 GpuIndex IndexOf(std::size_t gpu) { return GpuIndex{static_cast<std::int32_t>(gpu)}; }
 std::size_t PlaceOf(GpuIndex gpu) { return static_cast<std::size_t>(gpu.value); }
 
@@ -35,6 +37,7 @@ SimulatedNode::SimulatedNode(const Setting& setting, Timers& timers, Observer& o
   AddGpus(TimePoint{});
 }
 
+// Computes each model's transfer times and rests on the profiles' reference links once.
 void SimulatedNode::AddModels() {
   const Profiles& profiles = *setting_.profiles;
   for (const ModelProfile& model : profiles.models) {
@@ -86,6 +89,7 @@ void SimulatedNode::AddFunction(std::size_t function, TimePoint now) {
   Tell(GrowthWanted{GrowthId{function + 1}, InstanceOf(function), bytes}, now);
 }
 
+// Counts the request as outstanding until EndExecution or a refusal.
 void SimulatedNode::Arrive(RequestId request, std::size_t function, TimePoint now) {
   ++outstanding_;
   RequestArrived event;
@@ -95,6 +99,8 @@ void SimulatedNode::Arrive(RequestId request, std::size_t function, TimePoint no
   Tell(event, now);
 }
 
+// Ignores a timer of an older switch generation and a kAllocated timer of a removed image: both
+// mean that the transfer has changed or was cancelled since.
 void SimulatedNode::Expire(const Timer& timer) {
   switch (timer.kind) {
     case Timer::Kind::kExecuted:
@@ -127,6 +133,7 @@ void SimulatedNode::BeginMeasurement(TimePoint now) {
   }
 }
 
+// Includes the time since the grant of a running request.
 Duration SimulatedNode::BusyTime(std::size_t gpu, TimePoint now) const {
   const Execution& execution = gpus_[gpu].execution;
   return gpus_[gpu].busy + (execution.request ? now - execution.granted : Duration::zero());
@@ -152,6 +159,8 @@ void SimulatedNode::Tell(Event event, TimePoint now) {
   is_telling_ = false;
 }
 
+// Reports the swap-in as done at once and begins the transfer after the driver calls that a block
+// cache needs, if any. Native systems start a container instead.
 void SimulatedNode::Do(const SwapIn& action, TimePoint now) {
   if (setting_.system.is_native) return StartContainer(action, now);
   const std::size_t gpu = PlaceOf(action.gpu);
@@ -179,6 +188,8 @@ void SimulatedNode::StartContainer(const SwapIn& action, TimePoint now) {
   SetTimer(now + ModelOf(function).cold_start, Timer::Kind::kLoaded, PlaceOf(action.gpu), function);
 }
 
+// A peer transfer has the NVLink's full bandwidth. A host transfer shares the PCIe switch, whose
+// timer is therefore set anew.
 void SimulatedNode::BeginTransfer(std::size_t gpu, Image& image, TimePoint now) {
   image.begun = now;
   const Bytes bytes = ModelOf(image.function).parameters;
@@ -193,6 +204,7 @@ void SimulatedNode::BeginTransfer(std::size_t gpu, Image& image, TimePoint now) 
   SetSwitchTimer(model.pcie_switch, now);
 }
 
+// Invalidates earlier timers by a new generation. Sets no timer on an idle switch.
 void SimulatedNode::SetSwitchTimer(std::size_t place, TimePoint now) {
   Switch& entry = switches_[place];
   ++entry.generation;
@@ -211,6 +223,8 @@ void SimulatedNode::EndTransfer(std::size_t place, TimePoint now) {
   ImageHasArrived(key & ((1U << kGpuBits) - 1), key, now);
 }
 
+// Finishes the execution that waits for the image, then reports the arrival and, for a moved image,
+// the swap-out at the source. Ignores an image removed meanwhile.
 void SimulatedNode::ImageHasArrived(std::size_t gpu, std::uint64_t key, TimePoint now) {
   std::vector<Image>& images = gpus_[gpu].images;
   const auto found = std::find_if(images.begin(), images.end(),
@@ -230,6 +244,7 @@ void SimulatedNode::ImageHasArrived(std::size_t gpu, std::uint64_t key, TimePoin
   }
 }
 
+// Cancels a transfer under way and completes at once.
 void SimulatedNode::Do(const SwapOut& action, TimePoint now) {
   const std::size_t gpu = PlaceOf(action.gpu);
   std::vector<Image>& images = gpus_[gpu].images;
@@ -253,6 +268,8 @@ void SimulatedNode::Do(const WriteBack& action, TimePoint now) {
   Tell(WriteBackDone{action.instance, action.gpu, true}, now);
 }
 
+// Aborts if the GPU already executes a request. Without a pending image the execution takes the
+// resident time; otherwise ImageHasArrived sets the end.
 void SimulatedNode::Do(const Grant& action, TimePoint now) {
   const std::size_t place = PlaceOf(action.gpu);
   Gpu& gpu = gpus_[place];
@@ -271,6 +288,7 @@ void SimulatedNode::Do(const Grant& action, TimePoint now) {
   FinishAt(place, now + TimesOf(execution.function).resident);
 }
 
+// Pipelines execution and transfer by the profile's times for the image's path.
 TimePoint SimulatedNode::EndAfterTransfer(const Execution& execution, const Image& image,
                                           TimePoint now) const {
   const ModelTimes& times = TimesOf(image.function);
@@ -285,6 +303,7 @@ void SimulatedNode::FinishAt(std::size_t gpu, TimePoint at) {
   SetTimer(at, Timer::Kind::kExecuted, gpu, 0);
 }
 
+// Adds the execution to the GPU's busy time before the scheduler learns of the end.
 void SimulatedNode::EndExecution(std::size_t gpu, TimePoint now) {
   const Execution ended = std::exchange(gpus_[gpu].execution, {});
   gpus_[gpu].busy += now - ended.granted;
@@ -306,6 +325,7 @@ void SimulatedNode::Do(const Refuse& action, TimePoint) {
   observer_.OnRefused(action.request);
 }
 
+// Wake-ups in the past are due now.
 void SimulatedNode::Do(const WakeUp& action, TimePoint now) {
   SetTimer(std::max(action.when, now), Timer::Kind::kWakeUp, 0, 0);
 }

@@ -103,7 +103,7 @@ class SimulatedNode {
     PcieSwitch links;
     std::uint64_t generation = 0;  // of the end's timer; older timers are void
   };
-  // A model's times on this node's links.
+  // A model's times alone on the profiles' reference links.
   struct ModelTimes {
     Duration resident{};
     Duration host_transfer{};

@@ -91,6 +91,8 @@ class Simulation final : public SimulatedNode::Observer {
   }
 
  private:
+  // A request under way. `counts`: whether the request is of the measured load. `node`: index in
+  // `nodes_`.
   struct Request {
     std::uint32_t function = 0;
     std::uint16_t node = 0;
@@ -105,6 +107,7 @@ class Simulation final : public SimulatedNode::Observer {
     return node >= first_node_ && node < first_node_ + nodes_.size();
   }
 
+  // Adds the function to the node of its requests, or to all nodes where requests go to any node.
   void AddFunction(std::size_t function) {
     if (!IsHere(function)) return;
     if (scenario_.routing == Routing::kByFunction) {
@@ -164,12 +167,15 @@ class Simulation final : public SimulatedNode::Observer {
     now_ = when;
   }
 
+  // Advances the time to the next timer, which must exist, and hands the timer to the node.
   void ExpireNext() {
     const Timer timer = timers_.Take();
     now_ = timer.at;
     nodes_[timer.node]->Expire(timer);
   }
 
+  // Records latency, deadline and path of a measured request; requests of the warm-up are not
+  // recorded.
   void OnServed(RequestId id, std::size_t gpu, Path path, TimePoint now) override {
     const auto found = requests_.find(id.value);
     const Request request = found->second;
@@ -189,12 +195,14 @@ class Simulation final : public SimulatedNode::Observer {
     }
   }
 
+  // Counts a refusal of the measured load; refused requests have no latency.
   void OnRefused(RequestId id) override {
     const auto found = requests_.find(id.value);
     if (found->second.counts) ++outcome_.functions[found->second.function].refused;
     requests_.erase(found);
   }
 
+  // Records each GPU's busy time up to now, the end of the measured load.
   void NoteBusyTimes() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       std::vector<GpuOutcome>& gpus = outcome_.nodes[first_node_ + i];

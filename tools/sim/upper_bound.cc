@@ -78,6 +78,8 @@ class Bound {
   }
 
  private:
+  // Returns the node's capacity of each resource over `seconds`. A switch passes at most its own
+  // rate and at most the sum of its GPUs' links.
   Amounts CapacityFor(double seconds) const {
     Amounts capacity{};
     for (const NodeModel::Gpu& gpu : scenario_.node->gpus) {
@@ -92,6 +94,8 @@ class Bound {
     return capacity;
   }
 
+  // Adds a function's requests within the stretch, less the misses that the percentile permits over
+  // the whole load.
   void AddNeed(std::size_t function, const std::vector<TimePoint>& times, TimePoint end) {
     Need need;
     const ModelProfile& model = scenario_.profiles->models[scenario_.functions[function].model];
@@ -108,6 +112,9 @@ class Bound {
     needs_.push_back(std::move(need));  // NOLINT: reserving needs their number only
   }
 
+  // Returns a request's demand, as shares of the capacity, on a resident and on a fetched image.
+  // `gap_s` is the time in seconds since the function's request before, or since the stretch's
+  // begin: a resident image occupies memory for the gap.
   Choice ChoiceFor(const ModelProfile& model, double gap_s) const {
     const double turnover = ToSeconds(scenario_.profiles->turnover);
     Choice choice;
@@ -118,12 +125,16 @@ class Bound {
     return choice;
   }
 
+  // Returns the cost of `amounts` at `prices`, both by resource.
   static double CostOf(const Amounts& amounts, const Amounts& prices) {
     double cost = 0;
     for (std::size_t i = 0; i < kResources; ++i) cost += amounts[i] * prices[i];
     return cost;
   }
 
+  // Returns the bound at `prices` and adds the demand of the functions that comply at these prices
+  // to `used`. Each function buys its cheapest requests; a function with a cost of 1 or more does
+  // not comply.
   double ValueAt(const Amounts& prices, Amounts* used) {
     double value = prices[kGpuTime] + prices[kMemory] + prices[kHostLinks];
     for (const Need& need : needs_) {
@@ -167,6 +178,8 @@ std::vector<double> MinuteLoads(const Scenario& scenario, const Times& times) {
   return loads;
 }
 
+// Returns the first minute of the `length` minutes with the largest load; 0 if the load is shorter
+// than `length`.
 std::size_t BusiestBegin(const std::vector<double>& loads, std::size_t length) {
   std::size_t best = 0;
   double most = -1;

@@ -22,7 +22,7 @@ constexpr NamedProcess kProcesses[] = {{"constant", ArrivalProcess::kConstant},
                                        {"gamma", ArrivalProcess::kGamma},
                                        {"artifact", ArrivalProcess::kArtifact}};
 
-// Returns the minute of `at`. With constant rates the whole load is a single minute.
+// Returns the end of the minute of `at`. With constant rates the whole load is a single minute.
 Duration MinuteEnd(const MinuteRates& rates, Duration at, Duration length) {
   return rates.minutes() == 1 ? length : kMinute * (at / kMinute + 1);
 }
@@ -59,10 +59,12 @@ class SeparateArrivals final : public ArrivalStream {
   }
 
  private:
+  // Orders the heap by time, then by function, so that equal times have one order.
   static bool Later(const Arrival& a, const Arrival& b) {
     return a.at != b.at ? a.at > b.at : a.function > b.function;
   }
 
+  // Draws a gap with a mean of 1.
   double Gap(Random& random) const {
     if (process_ == ArrivalProcess::kConstant) return 1;
     if (process_ == ArrivalProcess::kPoisson) return random.Exponential();
@@ -147,6 +149,7 @@ class ArtifactArrivals final : public ArrivalStream {
     }
   }
 
+  // Skips minutes without requests. Returns false at the end of the load.
   bool ReachRequests() {
     while (at_ < length_ && requests_ == 0) EnterMinute(MinuteEnd(rates_, at_, length_));
     return at_ < length_;
@@ -157,6 +160,7 @@ class ArtifactArrivals final : public ArrivalStream {
     if (at_ < length_) SetRates();
   }
 
+  // Sums up the rates of the minute of `at_` and derives the mean gap.
   void SetRates() {
     const auto minute = static_cast<std::size_t>(at_ / kMinute);
     requests_ = 0;

@@ -19,6 +19,7 @@ struct Cell {
   std::size_t column = 1;
 };
 
+// Splits at commas. An empty line is one empty cell.
 std::vector<Cell> Split(std::string_view line) {
   std::vector<Cell> cells;
   std::size_t begin = 0;
@@ -30,11 +31,13 @@ std::vector<Cell> Split(std::string_view line) {
   }
 }
 
+// Returns InvalidArgument with line and column, both from 1.
 absl::Status Invalid(std::size_t line, std::size_t column, const std::string& message) {
   return absl::InvalidArgumentError(
       absl::StrCat("line ", line, ", column ", column, ": ", message));
 }
 
+// Quotes the first kShownCharacters characters.
 std::string Quoted(std::string_view text) {
   const bool whole = text.size() <= kShownCharacters;
   return absl::StrCat("'", std::string(text.substr(0, kShownCharacters)), whole ? "'" : "...'");
@@ -67,6 +70,7 @@ class Parser {
     return true;
   }
 
+  // Requires the cells minute_0, minute_1, ... and counts the minutes.
   absl::Status ReadHeader() {
     for (const Cell& cell : Split(line_)) {
       const std::string name = MinuteName(minutes_++);
@@ -77,6 +81,7 @@ class Parser {
     return absl::OkStatus();
   }
 
+  // Appends a function's rates; the row needs a cell for each minute.
   absl::Status ReadRow() {
     const std::vector<Cell> cells = Split(line_);
     if (cells.size() != minutes_) {
@@ -91,6 +96,7 @@ class Parser {
     return absl::OkStatus();
   }
 
+  // Parses requests a minute, 0 to kMaxRequestsPerMinute; refuses NaN and trailing text.
   absl::StatusOr<double> ReadRate(const Cell& cell, std::size_t minute) const {
     double rate = 0;
     const char* const end = cell.text.data() + cell.text.size();

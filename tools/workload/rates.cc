@@ -19,7 +19,7 @@ constexpr std::array kTraceMinutes = {
 constexpr double kLeastMean = 4.9;
 constexpr double kTraceMean = 9.79;
 constexpr double kGreatestMean = 14.4;
-// Returns a cell's mean, given the means of its function and its minute.
+// Variance over mean of a cell's requests, given the means of function and minute.
 constexpr double kVarianceOverMean = 1.8;
 
 // Draws a function's mean, uniform on either side of the trace's mean. Shares of 0.485 and 0.515
@@ -38,6 +38,8 @@ double DrawRequests(double mean, Random& random) {
   return static_cast<double>(random.Poisson(kScale * random.Gamma(mean / kScale)));
 }
 
+// Draws a function's requests of each minute. Draws again until the mean lies within the trace's
+// range of means.
 std::array<double, kTraceMinutes.size()> DrawTraceRow(Random& random) {
   std::array<double, kTraceMinutes.size()> row{};
   const double factor = DrawFunctionMean(random) / kTraceMean;

@@ -69,6 +69,7 @@ EXAMPLES
 FILES
   docs/simulator.md describes profiles, docs/emulator.md topologies, docs/loadgen.md rates.)";
 
+// Values of the command line; empty texts and lists stand for defaults.
 struct Options {
   std::string figure;  // or table
   std::string rates_file;
@@ -99,6 +100,7 @@ const std::vector<std::string>& SystemNames() {
   return *names;
 }
 
+// Adds the options shared by `figure`, `table` and `run`. `options` must outlive `command`.
 void AddOptions(Options* options, CLI::App* command) {
   command
       ->add_option("--rates", options->rates_file,
@@ -148,6 +150,7 @@ void AddOptions(Options* options, CLI::App* command) {
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
 }
 
+// Adds the options of `run`. `options` must outlive `command`.
 void AddFreeRunOptions(FreeRunOptions* options, CLI::App* command) {
   command->add_option("--models", options->models, "Models that functions have in turn (all)")
       ->delimiter(',')
@@ -170,6 +173,8 @@ void PrintProgress(std::size_t done, std::size_t all) {
   std::fprintf(stderr, "\r%zu of %zu simulations%s", done, all, done == all ? "\r\x1b[K" : "");
 }
 
+// Reads the files named on the command line. The result refers to `profiles`, which must outlive
+// the figure.
 absl::StatusOr<FigureOptions> ReadFiles(const Options& options, const Profiles& profiles) {
   FigureOptions figure;
   figure.profiles = &profiles;
@@ -189,6 +194,7 @@ absl::StatusOr<FigureOptions> ReadFiles(const Options& options, const Profiles& 
   return figure;
 }
 
+// Returns the figure for `command`: "run", "table" or "figure".
 absl::StatusOr<Figure> MakeFigure(const Options& options, const FigureOptions& figure,
                                   const std::string& command) {
   if (command == "run") return MakeFreeRun(figure, options.free_run);
@@ -209,6 +215,8 @@ absl::Status CheckAllKnown(const Options& options, const Profiles& profiles,
   return absl::OkStatus();
 }
 
+// Simulates the cases of a figure, table or free run, writes the files asked for and prints the
+// result. Returns the exit status; Unavailable if a file cannot be written or drawn.
 absl::StatusOr<int> Run(const Options& options, const std::string& command) {
   Profiles profiles = PaperProfiles();
   if (!options.profiles_file.empty()) {
@@ -233,6 +241,7 @@ absl::StatusOr<int> Run(const Options& options, const std::string& command) {
   return 0;
 }
 
+// Prints the first line where the log and the replay differ.
 void PrintDifference(const scheduler::ReplayOutcome::Difference& difference) {
   std::printf("line %llu differs\n  logged:  %s\n  decided: %s\n",
               static_cast<unsigned long long>(difference.line),
@@ -258,6 +267,7 @@ int Replay(const std::string& path) {
   return outcome.is_same() ? 0 : kExitFailure;
 }
 
+// Parses the command line and returns the exit status.
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app(kDescription, "torpor-sim");

@@ -36,6 +36,7 @@ class Workers {
   }
 
  private:
+  // Runs tasks until none is left. Called by every thread; `progress` runs under the mutex.
   void Work() {
     while (true) {
       // Later cases are larger and go first, so that no thread is left alone with a large one.

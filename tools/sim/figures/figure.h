@@ -34,12 +34,14 @@ struct FigureOptions {
 // The upper bound, shown among the systems of figure 11.
 inline constexpr const char* kBound = "bound";
 
+// A row to measure: labels that identify the row, and the simulation of one seed.
 struct Case {
   Json labels;  // system, functions, arrivals, ...
   // Measures a seed: numbers, lists or objects of numbers. Called from several threads.
   std::function<Json(std::uint64_t seed)> measure;
 };
 
+// A measure shown in the printed table and the CSV.
 struct Column {
   std::string title;
   std::string key;  // "models/bert-qa/p98_ms" is within objects
@@ -79,6 +81,8 @@ inline FigurePlot CompliancePlot(const std::string& x_label, const std::string& 
   return {x_label, x_key, "share of compliant functions", "ratio"};
 }
 
+// A figure or table of the paper, or a free run: cases to simulate and the presentation of their
+// rows. Owned by the command; the cases refer to the FigureOptions' profiles.
 struct Figure {
   std::string name;  // "figure 11", "table 3", "run"
   int number = 0;    // 0: none

@@ -23,6 +23,7 @@ Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed)
   return labels["system"] == kBound ? MeasureBound(scenario) : SimulatedMeasures(scenario);
 }
 
+// Claims a minimum share of compliant functions under Torpor.
 void AddAtLeast(double least, std::size_t functions, Claims& claims) {
   claims.Check(
       absl::StrCat("Torpor at least ", least, " at ", functions, " functions"),

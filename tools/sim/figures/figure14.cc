@@ -54,6 +54,8 @@ Json LetterValues(const Outcome& outcome, const std::vector<FunctionSpec>& funct
   return values;
 }
 
+// Simulates the cluster and adds letter values and the variance of the GPUs' load by node and on
+// average.
 Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Scenario scenario =
       TraceScenario(testbed, labels, ClusterFunctions(testbed, labels), kLength, seed);

@@ -27,6 +27,7 @@ Axis DeadlineAxis() {
   return axis;
 }
 
+// Simulates ResNet-152 functions with the row's deadline.
 Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Scenario scenario = TraceScenario(testbed, labels,
                                     FunctionsOfModel(testbed, labels, "resnet-152"), kLength, seed);
@@ -36,6 +37,7 @@ Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed)
   return SimulatedMeasures(scenario);
 }
 
+// Returns the share of compliant functions; nullopt if the row was not simulated.
 std::optional<double> RatioOf(const Claims& claims, const char* system, double factor,
                               int deadline_ms) {
   return claims.Of(

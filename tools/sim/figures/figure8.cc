@@ -22,6 +22,7 @@ Axis Points() {
           {{"rpm", 10.0}, {"functions", 210}}};
 }
 
+// Simulates constant rates and adds the served requests a minute over all functions.
 Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Scenario scenario = ScenarioOf(testbed, labels, seed);
   scenario.functions = FunctionsOfModel(testbed, labels, "resnet-152");

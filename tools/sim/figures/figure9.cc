@@ -16,6 +16,7 @@ constexpr double kRpm = 200;
 constexpr double kShape = 4;  // of each minute's rate of each function
 constexpr std::size_t kFunctions = 40;
 
+// Simulates bursty rates and adds the measures by GPU and the variance of load.
 Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Scenario scenario = ScenarioOf(testbed, labels, seed);
   scenario.functions = FunctionsOfModel(testbed, labels, "resnet-152");

@@ -10,6 +10,7 @@
 namespace torpor::sim {
 namespace {
 
+// A figure or table known by name.
 struct Entry {
   std::string name;
   Figure (*make)(const FigureOptions&);
@@ -36,6 +37,7 @@ const std::vector<Entry>& Tables() {
   return *tables;
 }
 
+// Returns, for example, "8, 9 and 10".
 std::string NamesOf(const std::vector<Entry>& entries) {
   const auto name = [](std::string* text, const Entry& entry) { text->append(entry.name); };
   const auto last = entries.end() - 1;
@@ -43,6 +45,8 @@ std::string NamesOf(const std::vector<Entry>& entries) {
   return absl::StrCat(absl::StrJoin(entries.begin(), last, ", ", name), " and ", last->name);
 }
 
+// Returns an error if the profiles lack a model of the figure, or if the options ask for the bound
+// of a figure without bound.
 absl::StatusOr<Figure> Make(const Entry& entry, const FigureOptions& options) {
   for (const std::string& model : entry.models) {
     TORPOR_RETURN_IF_ERROR(FindModel(*options.profiles, model).status());

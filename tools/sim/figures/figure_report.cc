@@ -48,6 +48,7 @@ std::string PaperNumberFor(const Figure& figure, const Json& row) {
   return "";
 }
 
+// Returns the rows as a text table: labels, measures and, where known, the paper's number.
 std::string Table(const Figure& figure, const std::vector<Json>& rows) {
   std::vector<Column> columns;
   std::vector<TextTable::Column> titles;
@@ -73,6 +74,7 @@ std::string Table(const Figure& figure, const std::vector<Json>& rows) {
   return table.Render();
 }
 
+// Returns the verdicts on the paper's claims; empty for figures without claims.
 std::vector<Finding> FindingsIn(const Figure& figure, const std::vector<Json>& rows) {
   return figure.findings ? figure.findings(rows) : std::vector<Finding>();
 }

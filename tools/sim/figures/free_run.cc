@@ -11,6 +11,7 @@
 namespace torpor::sim {
 namespace {
 
+// Returns indices in the profiles; all models for an empty list, NotFound for an unknown name.
 absl::StatusOr<std::vector<std::size_t>> ModelsOf(const Profiles& profiles,
                                                   const std::vector<std::string>& names) {
   std::vector<std::size_t> models;

@@ -11,8 +11,7 @@
 namespace torpor::sim {
 namespace {
 
-// What some functions have in common.
-// Outcomes summed over functions.
+// Outcomes summed over functions. Latencies are kept for percentiles over all requests.
 struct Sum {
   std::size_t functions = 0;
   std::size_t ran = 0;
@@ -45,10 +44,12 @@ double Share(std::uint64_t part, std::uint64_t all) {
   return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
 }
 
+// Returns a percentile (0 to 1) in milliseconds; 0 if empty. Reorders.
 double Milliseconds(std::vector<std::uint32_t>& latencies_us, double percentile) {
   return Percentile(latencies_us, percentile) / 1e3;
 }
 
+// Puts p50, p90 and p98 in milliseconds. Reorders.
 void PutLatencies(std::vector<std::uint32_t>& latencies_us, Json* json) {
   (*json)["p50_ms"] = Milliseconds(latencies_us, 0.5);
   (*json)["p90_ms"] = Milliseconds(latencies_us, 0.9);
@@ -65,6 +66,7 @@ void PutPaths(const PathCounts& paths, Json* json) {
   (*json)["peer_gb"] = static_cast<double>(paths.bytes[2]) / 1e9;
 }
 
+// Returns the measures of a row. Reorders the latencies of `sum`.
 Json JsonOf(Sum& sum) {
   Json json;
   json["ran"] = sum.ran;
@@ -80,6 +82,7 @@ Json JsonOf(Sum& sum) {
   return json;
 }
 
+// A column that several figures show; found by `key` in Shown().
 struct SharedColumn {
   std::string_view key;
   std::string_view title;
@@ -98,6 +101,7 @@ constexpr SharedColumn kColumns[] = {{"ran", "ran", 1},
                                      {"gpu_load", "load", 2},
                                      {"load_variance", "load variance", 5}};
 
+// Returns the mean share of busy time over the GPUs of all nodes.
 double MeanLoad(const Outcome& outcome) {
   double sum = 0;
   std::size_t gpus = 0;

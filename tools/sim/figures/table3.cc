@@ -33,14 +33,17 @@ class Loop {
         gpu_(gpu),
         links_(links) {}
 
+  // Starts an execution and the transfer of the image.
   void Begin(TimePoint now) {
     begin_ = now;
     end_.reset();
     links_.Begin(gpu_, gpu_, model_.parameters, now);
   }
+  // Called when the last byte of the image has come; sets end().
   void OnArrival(TimePoint now) {
     end_ = ExecutionEnd(begin_, model_.resident, {begin_, now, transfer_}, rest_);
   }
+  // Counts an execution and begins the next.
   void OnEnd(TimePoint now) {
     sum_ += now - begin_;
     ++count_;
@@ -48,6 +51,7 @@ class Loop {
   }
 
   std::optional<TimePoint> end() const { return end_; }
+  // Mean time of the ended executions; at least one must have ended.
   double mean_ms() const { return ToMilliseconds(sum_) / static_cast<double>(count_); }
 
  private:
@@ -106,6 +110,7 @@ Json MeasureAny(const Testbed& testbed, const Json& labels, std::uint64_t) {
   return {{"ms", Run(loops, links)}};
 }
 
+// Returns the labels of a cell; on the diagonal no model runs beside.
 Json LabelsOf(std::size_t row, std::size_t column) {
   return {{"system", "torpor"},
           {"model", kModels[row]},
@@ -120,6 +125,7 @@ void ForEachCell(const Do& with_cell) {
   }
 }
 
+// Compares each measured cell with the paper's time.
 std::vector<Finding> Findings(const std::vector<Json>& rows) {
   std::vector<Finding> findings;
   ForEachCell([&](std::size_t row, std::size_t column) {
