@@ -46,6 +46,8 @@ bool MeasuresLink(const ExecutorSettings& settings) {
   return settings.device.swap_group_bytes == 0;
 }
 
+// Chooses the group size: as configured, or the smallest at which the measured link is fast. Falls
+// back to the default size if measuring fails.
 SwapPlan PlanGroups(const ExecutorSettings& settings, const Device& device) {
   const server::DeviceSettings& device_settings = settings.device;
   SwapPlan plan{{.pinned = device_settings.swap_pinned,
@@ -93,6 +95,7 @@ SwapPlan PlanSwaps(const ExecutorSettings& settings, const Device& device) {
   return plan;
 }
 
+// Describes the executor and the GPU to torpord.
 v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device& device,
                                  const PhysicalPool& pool, const ImageMemory& gpu_memory,
                                  const SwapPlan& swap) {
@@ -124,15 +127,17 @@ v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device&
   return message;
 }
 
-// On a small GPU at most one part in kDriverShare is left to the driver.
+// The driver's reserve is at most one part in kDriverShare of a small GPU's memory.
 constexpr Bytes kDriverShare = 4;
 
+// Bytes for images: as configured, else all of the GPU's memory except the driver's reserve.
 Bytes PoolBytes(const ExecutorSettings& settings, const Device& device) {
   const Bytes total = device.properties().total_bytes;
   if (settings.pool_bytes > 0) return settings.pool_bytes;
   return total - std::min(settings.device.driver_reserve, total / kDriverShare);
 }
 
+// Opens the memory for images according to `address_mode`.
 absl::StatusOr<std::unique_ptr<ImageMemory>> OpenMemory(const ExecutorSettings& settings,
                                                         const Device& device, PhysicalPool& pool) {
   if (settings.device.address_mode == AddressMode::kMap) {

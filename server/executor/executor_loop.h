@@ -70,6 +70,7 @@ class ExecutorLoop final : public SessionListener {
 
   // Thread-safe. Blocks while the mailbox is full.
   void Post(LoopMessage message) { mailbox_.Send(std::move(message)); }
+  // SessionListener: posts the event to the loop, from any thread.
   void OnContextLost(SessionId session, const cuda_api::CallStatus& error) override;
   void OnArrival(SessionId session, const ArrivedBytes& bytes, Duration duration) override;
 
@@ -77,7 +78,8 @@ class ExecutorLoop final : public SessionListener {
   ExitStatus Run();
 
  private:
-  // A session's operations: the running one is counted by `busy`, later operations wait.
+  // The operations of one session: at most one runs (`busy`), later operations wait in order of
+  // arrival.
   struct Lane {
     bool busy = false;
     std::deque<v1::DaemonMessage> waiting;
@@ -87,6 +89,7 @@ class ExecutorLoop final : public SessionListener {
   struct Consolidation {};
   using Work = std::variant<v1::DaemonMessage, Consolidation>;
 
+  // A worker's thread: carries out work with a stream of the worker's own, until work_ is closed.
   void DoWork();
   LoopMessage Do(const Work& work, const absl::StatusOr<CUstream>& stream);
   // Returns the next message; nullopt when periodic work is due.
@@ -98,11 +101,16 @@ class ExecutorLoop final : public SessionListener {
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
   std::optional<ExitStatus> OnArrived(const LoopArrival& arrival);
   std::optional<ExitStatus> OnConsolidated(const Consolidated& step);
+  // Runs when no message came in time: watches active sessions, or starts a step of consolidation.
   std::optional<ExitStatus> OnSilence();
   // Asks the driver whether the context is intact.
   std::optional<ExitStatus> Watch();
+  // Returns kShutdown, after answering the shutdown, if torpord asked for a shutdown and no work
+  // runs.
   std::optional<ExitStatus> EndIfShutDown();
+  // Hands the operation to a worker; the lane must be idle.
   void Dispatch(Lane& lane, v1::DaemonMessage operation);
+  // Reports the result to torpord, with the session's memory and the GPU's free memory.
   void Answer(const OperationResult& result);
   void SetFree(v1::MemoryUse& memory) const;
 

@@ -12,7 +12,7 @@ namespace {
 
 using v1::DaemonMessage;
 
-// Of an Extent or an Allocation.
+// Converts an Extent or an Allocation; InvalidArgument if the end exceeds 64 bits.
 template <typename Message>
 absl::StatusOr<memory::Extent> ToExtent(const Message& extent) {
   Bytes end = 0;
@@ -43,6 +43,7 @@ absl::StatusOr<std::vector<memory::SwapAllocation>> ToAllocations(
   return allocations;
 }
 
+// Checks and converts torpord's description of a session.
 absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& description) {
   SessionIdentity identity;
   if (description.session_key().size() != identity.key.size()) {
@@ -70,6 +71,7 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
   return identity;
 }
 
+// Maps the session's files and registers the session.
 absl::Status OpenSession(const OperationEnvironment& environment,
                          const DaemonMessage::OpenSession& operation) {
   TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
@@ -92,6 +94,7 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
   return environment.registry.Remove(id).status();
 }
 
+// Bytes that a swap-out may examine; unlimited if the session leaves the GPU.
 Bytes MostBytesOf(const DaemonMessage::SwapOut& operation) {
   const bool is_bounded = operation.max_bytes() > 0 && !operation.drop();
   return is_bounded ? operation.max_bytes() : DeviceImage::kAll;

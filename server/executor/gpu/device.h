@@ -32,7 +32,9 @@ absl::StatusOr<DeviceProperties> DescribeDevice(const CudaDriver& driver, int in
 // Thread-safe after Open.
 class Device {
  public:
-  // Opens device `index` and retains the primary context until destruction. Copies the driver's
+  // Opens device `index`, retains the primary context until destruction, and makes the context
+  // current on the calling thread. Copies the driver's table. NotFound if the driver has no device
+  // `index`.
   // table. NotFound if the driver has no device `index`.
   static absl::StatusOr<std::unique_ptr<Device>> Open(const CudaDriver& driver, int index);
   ~Device();

@@ -18,7 +18,7 @@
 
 namespace torpor::executor {
 
-// Destination of replies: one encoded wire::Reply for each call that has a reply.
+// Destination of replies: receives one encoded wire::Reply for each answered call.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
@@ -41,7 +41,7 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame);
 // thread-safe; call with the device current.
 class BatchRunner {
  public:
-  // All must outlive this.
+  // All arguments must outlive the runner.
   BatchRunner(const Device& device, ModuleLibrary& library, MathLibraries& libraries,
               KernelOutput& output, SessionMemory& memory)
       : output_(output),

@@ -18,7 +18,7 @@ enum class PeerUse {
 // Fetches chunks of a session's image from the executor that serves `socket_path`.
 class PeerClient final : public ChunkOwner {
  public:
-  // `identity` must outlive this.
+  // `identity` must outlive the client.
   PeerClient(std::string socket_path, const SessionIdentity& identity, PeerUse use)
       : socket_path_(std::move(socket_path)), identity_(identity), use_(use) {}
 
