@@ -35,7 +35,6 @@ class Device {
   // Opens device `index`, retains the primary context until destruction, and makes the context
   // current on the calling thread. Copies the driver's table. NotFound if the driver has no device
   // `index`.
-  // table. NotFound if the driver has no device `index`.
   static absl::StatusOr<std::unique_ptr<Device>> Open(const CudaDriver& driver, int index);
   ~Device();
   Device(const Device&) = delete;
