@@ -164,7 +164,7 @@ void AddOptions(Options* options, CLI::App* app) {
 // Rounds to nanoseconds.
 Duration Seconds(double seconds) { return Duration(std::llround(seconds * 1e9)); }
 
-// Replaces values of the workload by values of the command line. Returns InvalidArgument for --cv
+// Replaces values of the workload by values of the command line. Returns an error for --cv
 // without gamma arrivals or for an unusable --rates.
 absl::Status Apply(const Options& options, Workload* workload) {
   if (!options.arrivals.empty()) {

@@ -41,6 +41,7 @@ EXAMPLES
   torpor-memory-replay --write models.trace
   torpor-memory-replay models.trace --headroom-percent 0)";
 
+// Values of the command line.
 struct Options {
   std::string trace_file;
   std::string write_file;
@@ -90,6 +91,7 @@ void AddOptions(Options* options, CLI::App* app) {
       ->check(CLI::Range(0, 1 << 24));
 }
 
+// An allocator to compare. `consolidates`: blocks are moved at idle moments.
 struct Contender {
   const char* name;
   std::unique_ptr<Placement> (*make)(Bytes arena_bytes);
@@ -119,11 +121,13 @@ std::uint64_t NowNs() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
+// Returns a nearest-rank percentile (`rank` from 0 to 1); "-" without values.
 std::string Percentile(const std::vector<std::uint64_t>& ascending, double rank) {
   if (ascending.empty()) return "-";
   return absl::StrCat(ascending[NearestRank(ascending.size(), rank)]);
 }
 
+// Returns the cells of a contender's row; times in nanoseconds.
 std::vector<std::string> Row(const Contender& contender, ReplayReport report) {
   std::sort(report.allocation_ns.begin(), report.allocation_ns.end());
   return {contender.name,
@@ -139,6 +143,7 @@ std::vector<std::string> Row(const Contender& contender, ReplayReport report) {
           absl::StrFormat("%.1f", static_cast<double>(report.moved_bytes) / double{kGiB})};
 }
 
+// Replays the trace over each allocator, with the same arena size, and prints the table.
 void Compare(const AllocationTrace& trace, const Options& options) {
   using Align = TextTable::Align;
   TextTable table({{"ALLOCATOR", Align::kLeft},
@@ -171,6 +176,7 @@ absl::StatusOr<AllocationTrace> ReadTrace(const std::string& path) {
   return ParseTrace(std::string(std::istreambuf_iterator<char>(file), {}), path);
 }
 
+// Replays or writes the trace. Returns the exit status.
 int Run(Options options) {
   options.models.gpu_bytes = static_cast<Bytes>(options.gpu_gib * double{kGiB});
   const absl::StatusOr<AllocationTrace> trace =

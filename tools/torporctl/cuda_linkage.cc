@@ -22,6 +22,7 @@ bool HasSection(const ElfFile& file, std::string_view name) {
       file.sections(), [&](const Elf64_Shdr& section) { return file.NameOf(section) == name; });
 }
 
+// Returns the DT_NEEDED names of the dynamic section; views into the file.
 std::vector<std::string_view> NeededLibraries(const ElfFile& file) {
   std::vector<std::string_view> needed;
   for (const Elf64_Shdr& section : file.sections()) {

@@ -13,6 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Returns an empty string under policies without required request counts.
 std::string StandingRow(const v1::Explanation& explanation) {
   if (!explanation.has_required_count()) return {};
   return fmt::format("standing   {}, alpha {:.3g}\n", StandingText(explanation),
@@ -65,6 +66,7 @@ std::string CauseRows(const v1::Explanation& explanation) {
   return text;
 }
 
+// Returns the row of waiting times; before a GPU was chosen only the wait for a GPU is known.
 std::string WaitText(const v1::Explanation& explanation) {
   std::string text = fmt::format("waited     {:.1f}ms for a GPU", explanation.gpu_wait_ms());
   if (!explanation.has_gpu()) return text + "\n";
@@ -72,6 +74,7 @@ std::string WaitText(const v1::Explanation& explanation) {
                             explanation.room_wait_ms(), explanation.image_wait_ms());
 }
 
+// Returns the source of the image on the GPU.
 std::string ImageText(const v1::Explanation& explanation) {
   if (explanation.has_joined()) return "where its function ran already";
   if (explanation.source() == "resident") return "where its image was";
@@ -81,6 +84,7 @@ std::string ImageText(const v1::Explanation& explanation) {
                      explanation.peer_gpu());
 }
 
+// Returns a row of simultaneous transfers through the same PCIe switch; empty without any.
 std::string NeighbourText(const v1::Explanation& explanation) {
   std::vector<std::string> neighbours;
   for (const v1::Explanation::Neighbour& near : explanation.loading_nearby()) {
@@ -90,6 +94,7 @@ std::string NeighbourText(const v1::Explanation& explanation) {
   return fmt::format("beside     {}, through the same PCIe switch\n", fmt::join(neighbours, ", "));
 }
 
+// Returns the rows on the GPU and the run; empty before a GPU was chosen.
 std::string GpuText(const v1::Explanation& explanation) {
   if (!explanation.has_gpu()) return {};
   std::string text = fmt::format("GPU        {}, {}\n", explanation.gpu(), ImageText(explanation));
@@ -100,6 +105,7 @@ std::string GpuText(const v1::Explanation& explanation) {
   return text + fmt::format("ran        {:.1f}ms\n", explanation.run_ms());
 }
 
+// Returns state, deadline and total time, up to now for a request that has not ended.
 std::string OutcomeText(const v1::Explanation& explanation) {
   const std::string& state = explanation.state();
   const bool is_over = state != "waiting" && state != "running";

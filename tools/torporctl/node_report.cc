@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kPatience(5);
 
+// Returns the two largest units, for example "3h5m", or seconds with a decimal below a minute.
 std::string HumanSeconds(double seconds) {
   const auto whole = static_cast<std::uint64_t>(seconds);
   if (whole >= 86400) return fmt::format("{}d{}h", whole / 86400, whole / 3600 % 24);
@@ -45,12 +46,14 @@ std::string InTimeText(const v1::FunctionStatus& function) {
   return fmt::format("{} of {}, {:.1f}%", function.in_time(), function.finished(), 100 * share);
 }
 
+// 0 stands for no limit.
 std::string LimitText(std::uint32_t limit) {
   return limit == 0 ? "any number" : fmt::format("at most {}", limit);
 }
 
 std::string KeepAliveText(double ms) { return ms > 0 ? fmt::format("{:g}ms", ms) : "off"; }
 
+// Returns the fields of `torporctl functions -o json`; names are part of the interface.
 Json ToJson(const v1::FunctionStatus& function) {
   Json resident = Json::array();
   for (const int gpu : function.resident_gpus()) resident.push_back(gpu);

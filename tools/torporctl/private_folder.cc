@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "torpor-run-";
 
+// Returns TMPDIR if absolute and short enough for sockets inside, else /tmp.
 std::string TemporaryDirectory() {
   // A socket's path holds 107 bytes; the names inside take about 40.
   constexpr std::size_t kMaxLength = 60;
@@ -45,6 +46,7 @@ bool IsAbandoned(const std::string& path) {
          flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
+// Removes the folders of runs that were killed. Ignores errors.
 void RemoveAbandoned(const std::string& directory) {
   std::error_code error;
   std::vector<std::string> abandoned;

@@ -31,6 +31,7 @@ namespace {
 constexpr int kExitDaemonFailed = 125;
 constexpr const char* kFunction = "standalone";
 
+// Converts a status of waitpid to a shell's exit status: 128 + signal for a killed process.
 int ExitStatusOf(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
@@ -53,12 +54,14 @@ class SignalSource {
 
   int descriptor() const { return descriptor_.get(); }
 
+  // Returns a pending signal without blocking; nullopt if no signal is pending.
   std::optional<signalfd_siginfo> Next() {
     signalfd_siginfo info{};
     if (read(descriptor_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
     return info;
   }
 
+  // Restores the signal mask from before the construction, for programs to be executed.
   void RestoreInChild() const { sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr); }
 
  private:
@@ -84,11 +87,16 @@ absl::StatusOr<UniqueFd> OpenReadySocket(const std::string& path) {
   return ready;
 }
 
+// A run of a program with a private daemon: starts both, forwards signals, and stops the daemon
+// after the program. Uses fork and waits for all children of the process, so at most one run may
+// exist at a time. Single-threaded.
 class StandaloneRun {
  public:
   StandaloneRun(const UserProgram& program, const StandaloneOptions& options, PrivateFolder folder)
       : program_(program), options_(options), folder_(std::move(folder)) {}
 
+  // Returns the program's exit status, kExitDaemonFailed if no daemon became ready, or 128 + signal
+  // if a signal came before the program's start. Call once.
   int Run() {
     if (const absl::Status status = StartDaemon(); !status.ok()) {
       Say(std::string(status.message()));
@@ -110,6 +118,8 @@ class StandaloneRun {
  private:
   std::string PathOf(const char* name) const { return folder_.path() + "/" + name; }
 
+  // Writes the configuration and forks torpord, in a process group of its own, without waiting
+  // until the daemon is ready.
   absl::Status StartDaemon() {
     TORPOR_ASSIGN_OR_RETURN(ready_, OpenReadySocket(PathOf("notify")));
     std::ofstream(PathOf("config.yaml")) << Configuration();
@@ -140,6 +150,7 @@ class StandaloneRun {
     return absl::OkStatus();
   }
 
+  // Returns the daemon's configuration file, with a single function.
   std::string Configuration() const {
     // A single function is never swapped, so measuring links is not worth the time.
     std::string text = "version: v1\nswap_group_bytes: 2MiB\n";
@@ -159,6 +170,8 @@ class StandaloneRun {
     return libraries.ok() && libraries->is_emulated;
   }
 
+  // Runs in the forked child: redirects output to the log, or to stderr if verbose, and executes
+  // torpord.
   [[noreturn]] void BecomeDaemon(const UserProgram& torpord, pid_t parent) {
     DieWithParent(parent, SIGTERM);
     // Out of the terminal's foreground group: Ctrl-C is for the program.
@@ -184,6 +197,8 @@ class StandaloneRun {
     _exit(Execute(torpord));
   }
 
+  // Waits for the daemon's READY=1 for up to a minute. Returns false, after a message, if the
+  // daemon ends or is late, or silently after an interrupting signal.
   bool WaitUntilReady() {
     constexpr std::chrono::seconds kPatience(60);
     const TimePoint give_up = clock_.Now() + kPatience;
@@ -201,6 +216,7 @@ class StandaloneRun {
     return false;
   }
 
+  // Returns whether READY=1 has come since the last call. Does not block.
   bool IsReady() {
     char state[256];
     const ssize_t bytes = recv(ready_.get(), state, sizeof state, 0);
@@ -219,6 +235,8 @@ class StandaloneRun {
     poll(descriptors, std::size(descriptors), timeout_ms);
   }
 
+  // Handles pending signals: reaps children, and forwards the rest to the program. Before the
+  // program's start a signal interrupts the run.
   void HandleSignals() {
     while (const auto info = signals_.Next()) {
       const auto number = static_cast<int>(info->ssi_signo);
@@ -233,6 +251,7 @@ class StandaloneRun {
     }
   }
 
+  // Notes the ends of the daemon and of the program; does not block.
   void ReapChildren() {
     int status = 0;
     for (pid_t child = 0; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -244,6 +263,8 @@ class StandaloneRun {
     }
   }
 
+  // Forks the program with the environment of a client. A failed fork becomes the program's exit
+  // status.
   void StartProgram() {
     auto environment = ClientEnvironment(ClientLibraryDirectory(), PathOf("torpor.sock"), "");
     // The variable chose the private daemon's GPUs; the program sees all of the daemon's.
@@ -264,6 +285,8 @@ class StandaloneRun {
     _exit(Execute(program_));
   }
 
+  // Waits until the program ends. The death of the daemon is reported, but does not end the
+  // program.
   void WaitForProgram() {
     bool reported = false;
     while (program_pid_ != 0) {
@@ -276,6 +299,8 @@ class StandaloneRun {
     }
   }
 
+  // Sends SIGTERM, waits until the daemon ends, but at most two seconds or until another signal,
+  // then kills the rest of the daemon's process group.
   void StopDaemon() {
     if (daemon_ == 0) return;
     // No process is left to use the results of running kernels.
@@ -294,6 +319,7 @@ class StandaloneRun {
     daemon_ = 0;
   }
 
+  // Copies the daemon's log to stderr.
   void ShowLog() const {
     std::ifstream log(PathOf("torpord.log"));
     for (std::string line; std::getline(log, line);) Say("torpord: " + line);

@@ -96,6 +96,7 @@ absl::StatusOr<server::Config> DaemonConfig(const Options& options) {
   return server::LoadConfig(sources);
 }
 
+// Returns --socket, else the admin socket of the daemon's configuration.
 absl::StatusOr<std::string> AdminSocket(const Options& options) {
   if (!options.socket.empty()) return options.socket;
   const absl::StatusOr<server::Config> config = DaemonConfig(options);
@@ -103,6 +104,8 @@ absl::StatusOr<std::string> AdminSocket(const Options& options) {
   return config->admin_socket;
 }
 
+// Sends an administrator's request about options.function and waits for the outcome. Returns the
+// exit status.
 template <typename Ask>
 int GiveHint(const Options& options, Ask ask) {
   const absl::StatusOr<std::string> socket = AdminSocket(options);
@@ -111,6 +114,7 @@ int GiveHint(const Options& options, Ask ask) {
   return status.ok() ? 0 : Fail(status, kExitFailure);
 }
 
+// Fetches a response from the daemon and prints a table or JSON. Returns the exit status.
 template <typename Fetch, typename Table, typename Json>
 int Report(const Options& options, Fetch fetch, Table table, Json json) {
   const absl::StatusOr<std::string> socket = AdminSocket(options);
@@ -122,6 +126,8 @@ int Report(const Options& options, Fetch fetch, Table table, Json json) {
   return 0;
 }
 
+// Checks the settings here, so that errors of the command line are reported without a daemon, then
+// sends them to the daemon. Returns the exit status.
 int ChangeSettings(const Options& options) {
   std::vector<server::SettingText> settings;
   for (const auto& [name, text] : options.settings) {
@@ -141,6 +147,7 @@ int ChangeSettings(const Options& options) {
   return status.ok() ? 0 : Fail(status, kExitFailure);
 }
 
+// Returns the first word of the file; NotFound for a missing or blank file.
 absl::StatusOr<std::string> ReadToken(const std::string& file) {
   std::ifstream stream(file);
   std::string token;
@@ -150,6 +157,8 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
   return token;
 }
 
+// Returns the token for `torporctl run`: of --token-file, else of the function's configuration;
+// empty if the function has no token or no function is given.
 absl::StatusOr<std::string> TokenOf(const Options& options, const server::Config& config) {
   if (!options.token_file.empty()) return ReadToken(options.token_file);
   if (options.function.empty()) return std::string();
@@ -177,6 +186,8 @@ int RunOnNode(const UserProgram& program, const Options& options) {
   return Execute(program);
 }
 
+// Runs the program of `torporctl run`. Returns only for errors and for standalone runs; otherwise
+// the program replaces this process.
 int RunProgram(const Options& options) {
   absl::StatusOr<UserProgram> program = FindUserProgram(options.program);
   if (absl::IsNotFound(program.status())) return Fail(program.status(), kExitNotFound);
@@ -202,6 +213,7 @@ void AddReportOptions(CLI::App& command, Options& options) {
   AddAdminSocketOption(command, options);
 }
 
+// Adds a command for an administrator's request, with the function's name as argument.
 CLI::App& AddHintCommand(CLI::App& app, Options& options, const char* name,
                          const char* description) {
   CLI::App& command = *app.add_subcommand(name, description);
@@ -215,6 +227,7 @@ struct FunctionCommands {
   CLI::App& set;
 };
 
+// Adds `function show` and `function set`, with an option for each changeable setting.
 FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
   CLI::App& function = *app.add_subcommand("function", "One function's objective");
   function.require_subcommand(1);
@@ -278,6 +291,8 @@ void AddRunOptions(CLI::App& command, Options& options) {
   command.footer(kRunFooter);
 }
 
+// Parses the arguments, without the program's own name, and runs the command. Returns the exit
+// status.
 int Run(std::vector<std::string> arguments) {
   Options options;
   CLI::App app("Looks at a Torpor node and runs programs on it.", "torporctl");

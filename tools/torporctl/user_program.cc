@@ -30,11 +30,13 @@ bool IsRegularFile(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// Returns an empty string for an unset variable.
 std::string FromEnvironment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// Joins two lists of paths by a colon; either may be empty.
 std::string Prepended(const std::string& first, const std::string& rest) {
   if (first.empty() || rest.empty()) return first + rest;
   return first + ":" + rest;
