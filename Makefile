@@ -2,8 +2,8 @@
 #
 #   make            build the product, preset `release`, into build/; no tests, no benchmarks
 #   make demo       build, then serve a dozen functions on two emulated GPUs
-#   make test       build all, every test that needs no GPU, formatting, clang-tidy, fuzzers for 10 s,
-#                   some tests under sanitizers
+#   make test       build all, every test that needs no GPU, formatting, clang-tidy, fuzzers for 10 s
+#   make sanitized  some tests under both sanitizers, in minutes
 #   make test-pytorch   PyTorch's own wheel on the emulated GPU against the CPU (installs 5 GB, once)
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
 #   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long, then 24 under
@@ -30,8 +30,8 @@ BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
 CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
 
-# Test programs that `make test` runs under sanitizers: rich in bytes from outside (asan) or in
-# threads (tsan). Both lists build in a few minutes; `make asan tsan` run all.
+# Test programs of `make sanitized`: rich in bytes from outside (asan) or in threads (tsan). Both lists
+# build in a few minutes; `make asan tsan` run all.
 ASAN_TESTS = base_test nvidia_cudnn_test nvidia_fatbin_test wire_test client_core_test memory_test
 TSAN_TESTS = base_test client_core_test session_test
 # Seconds of clang-tidy in `make test`: files beyond are left to tools/dev/check_tidy.sh.
@@ -59,7 +59,7 @@ build-all: toolkit
 demo: build
 	@python3 tools/demo/demo.py --build-dir build
 
-test: build-all fuzz-build sanitized
+test: build-all fuzz-build
 	@tools/dev/check_format.sh
 	@echo "formatting: clean"
 	@tools/dev/check_tidy.sh --seconds $(TIDY_SECONDS)
