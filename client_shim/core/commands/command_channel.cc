@@ -325,6 +325,10 @@ void CommandChannel::BreakLink(const ExecutorLinkPtr& link, cudaError_t error,
                                const std::string& why) {
   if (!links_.Remove(link)) return;
   parts_.log.Debug("executor connection: " + why);
+  // An executor that lost its context says so on the completion page before the connection ends.
+  if (parts_.health.IsOpen()) {
+    if (const cudaError_t sticky = parts_.health.Check(); sticky != cudaSuccess) error = sticky;
+  }
   const bool tells_program = link->Break(error, why);
   if (lease_link_ == link) CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
 }
