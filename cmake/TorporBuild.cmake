@@ -29,6 +29,10 @@ target_compile_options(torpor_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wconversion>
   # g++ is the judge; preset `fuzz` only borrows clang for its coverage.
   $<$<CXX_COMPILER_ID:GNU>:-Werror>)
+if(CMAKE_UNITY_BUILD)
+  # Warns of unnamed namespaces in all but the file that the compiler was started with.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 
 if(TORPOR_SANITIZER STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)

@@ -14,8 +14,8 @@ namespace torpor::bench {
 namespace {
 
 // The tensors lie one after another in `weights`.
-void Load(const std::vector<CUdeviceptr>& to, const std::vector<Bytes>& tensors,
-          const char* weights) {
+void LoadTensors(const std::vector<CUdeviceptr>& to, const std::vector<Bytes>& tensors,
+                 const char* weights) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Check(cuMemcpyHtoD(to[i], weights, tensors[i]), "cuMemcpyHtoD");
     weights += tensors[i];
@@ -37,13 +37,13 @@ void LoadRepeatedly(const std::string& topology_path, const std::string& node_pa
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Check(cuMemAlloc(&loaded[i], tensors[i]), "cuMemAlloc");
   }
-  Load(loaded, tensors, weights.data());  // the emulated GPU's pages come into being
+  LoadTensors(loaded, tensors, weights.data());  // the emulated GPU's pages come into being
   auto account = emulator::ModelAccount::Open(node_path);
   Check(account.ok(), "opening the node's account");
   account->Reset();
   for (int round = 0; round < rounds; ++round) {
     const TimePoint begin = std::chrono::steady_clock::now();
-    Load(loaded, tensors, weights.data());
+    LoadTensors(loaded, tensors, weights.data());
     const std::int64_t ns = Duration(std::chrono::steady_clock::now() - begin).count();
     Check(write(answers, &ns, sizeof(ns)) == sizeof(ns), "answering");
   }

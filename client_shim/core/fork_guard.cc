@@ -10,13 +10,13 @@ namespace torpor::shim {
 namespace {
 
 // Lock-free: another thread may be anywhere in this code at the time of the fork.
-constexpr int kNone = -1;
+constexpr int kNoDescriptor = -1;
 struct State {
   std::atomic<bool> installed{false};
   std::array<std::atomic<int>, 64> fds;
 
   State() {
-    for (auto& fd : fds) fd.store(kNone);
+    for (auto& fd : fds) fd.store(kNoDescriptor);
   }
 };
 
@@ -30,7 +30,7 @@ State& TheState() {
 void ForkGuard::AfterForkInChild() {
   in_child_.store(true);
   for (auto& fd : TheState().fds)
-    if (const int open = fd.exchange(kNone); open != kNone) close(open);
+    if (const int open = fd.exchange(kNoDescriptor); open != kNoDescriptor) close(open);
 }
 
 void ForkGuard::Install() {
@@ -39,7 +39,7 @@ void ForkGuard::Install() {
 
 void ForkGuard::Watch(int fd) {
   for (auto& place : TheState().fds) {
-    int none = kNone;
+    int none = kNoDescriptor;
     if (place.compare_exchange_strong(none, fd)) return;
   }
 }
@@ -47,7 +47,7 @@ void ForkGuard::Watch(int fd) {
 void ForkGuard::Unwatch(int fd) {
   for (auto& place : TheState().fds) {
     int watched = fd;
-    if (place.compare_exchange_strong(watched, kNone)) return;
+    if (place.compare_exchange_strong(watched, kNoDescriptor)) return;
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Devices = std::vector<wire::DeviceDescription>;
 
-constexpr int kNone = -1;
+constexpr int kNoDevice = -1;
 constexpr std::string_view kUuidPrefix = "GPU-";
 constexpr std::string_view kBlank = " \t\n";
 
@@ -19,21 +19,21 @@ constexpr std::string_view kBlank = " \t\n";
 int ByIndex(std::string_view entry, const Devices& devices) {
   entry.remove_prefix(std::min(entry.find_first_not_of(kBlank), entry.size()));
   if (entry.starts_with('+')) entry.remove_prefix(1);
-  int index = kNone;
+  int index = kNoDevice;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), index);
   const bool exists =
       error == std::errc() && index >= 0 && static_cast<std::size_t>(index) < devices.size();
-  return exists ? index : kNone;
+  return exists ? index : kNoDevice;
 }
 
 int ByUuid(std::string_view entry, const Devices& devices) {
-  if (!entry.starts_with(kUuidPrefix)) return kNone;
-  int found = kNone;
+  if (!entry.starts_with(kUuidPrefix)) return kNoDevice;
+  int found = kNoDevice;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto& uuid = devices[i].uuid;
     const std::string full = FormatUuid({reinterpret_cast<const char*>(uuid.data()), uuid.size()});
     if (!full.starts_with(entry)) continue;
-    if (found != kNone) return kNone;
+    if (found != kNoDevice) return kNoDevice;
     found = static_cast<int>(i);
   }
   return found;
@@ -47,7 +47,7 @@ std::vector<int> VisibleDevices(std::string_view text, const Devices& devices) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const int device = find(text.substr(begin, end - begin), devices);
-    if (device == kNone) break;
+    if (device == kNoDevice) break;
     if (std::find(visible.begin(), visible.end(), device) != visible.end()) return {};
     visible.push_back(device);
     begin = end + 1;

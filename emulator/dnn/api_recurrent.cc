@@ -41,7 +41,7 @@ std::uint64_t ComputeBytes(const DnnRnn& rnn) {
 }
 
 // Elements of a batch of sequences in dense form.
-std::uint64_t CountOf(const DnnRnnData& x) {
+std::uint64_t SequenceElements(const DnnRnnData& x) {
   return DnnTimes(
       DnnTimes(static_cast<std::uint64_t>(x.max_steps), static_cast<std::uint64_t>(x.batch)),
       static_cast<std::uint64_t>(x.vector_size));
@@ -56,7 +56,7 @@ bool HasDropout(const DnnRnn& rnn) { return rnn.dropout.probability > 0 && rnn.l
 struct Reserve {
   explicit Reserve(const DnnRnnShapes& s) : Reserve(s.rnn, s.x) {}
   Reserve(const DnnRnn& rnn, const DnnRnnData& x)
-      : gradients(DnnPlus(sizeof(std::uint64_t), DnnTimes(CountOf(x), ComputeBytes(rnn)))),
+      : gradients(DnnPlus(sizeof(std::uint64_t), DnnTimes(SequenceElements(x), ComputeBytes(rnn)))),
         bytes(DnnPlus(gradients, DnnTimes(CountWeights(rnn), ComputeBytes(rnn)))) {}
 
   const std::uint64_t x = sizeof(std::uint64_t);
@@ -81,7 +81,8 @@ const char* Obstacle(const DnnRnnShapes& s) {
   if (s.rnn.input_mode == CUDNN_SKIP_INPUT) return "CUDNN_SKIP_INPUT is not supported";
   if (!DnnIsPacked(s.x) && s.rnn.flags != CUDNN_RNN_PADDED_IO_ENABLED)
     return "unpacked sequences need CUDNN_RNN_PADDED_IO_ENABLED";
-  if (CountOf(s.x) > INT32_MAX || CountOf(s.y) > INT32_MAX || CountWeights(s.rnn) > INT32_MAX)
+  if (SequenceElements(s.x) > INT32_MAX || SequenceElements(s.y) > INT32_MAX ||
+      CountWeights(s.rnn) > INT32_MAX)
     return "sequences or weights of more than 2^31 - 1 elements are not supported";
   return nullptr;
 }
@@ -188,7 +189,7 @@ void RunBackward(const DnnRnnShapes& s, const Arguments& a, const Gradients& g) 
   std::memcpy(&seed, a.reserve, sizeof seed);
   const bool has_cell = s.cell.rank != 0;
   RecurrentValues<T> given = LoadStates<T>(s, a.hx, has_cell ? a.cx : nullptr);
-  given.sequences = Copied<T>(a.reserve, reserve.x, CountOf(s.x));
+  given.sequences = Copied<T>(a.reserve, reserve.x, SequenceElements(s.x));
   const std::vector<T> weights = LoadWeights<T>(s, a.weights);
   std::vector<LayerTrace<T>> traces;
   RecurrentForward<T>(s, weights, given, seed, &traces);

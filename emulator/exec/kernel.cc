@@ -74,7 +74,7 @@ bool Kernel::FindBarriers() const {
 bool Kernel::FindTextureAccesses() const {
   for (const std::uint32_t index : layout_.functions) {
     for (const ptx::Instruction& instruction : module_.functions[index].instructions) {
-      if (instruction.is_image_access()) return true;
+      if (instruction.is_texture_or_surface_access()) return true;
     }
   }
   return false;

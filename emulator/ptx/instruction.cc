@@ -414,7 +414,7 @@ bool Instruction::is_ordered() const {
          Has(Modifier::kRelaxed) || Has(Modifier::kMmio);
 }
 
-bool Instruction::is_image_access() const {
+bool Instruction::is_texture_or_surface_access() const {
   switch (opcode) {
     case Opcode::kTex:
     case Opcode::kTld4:

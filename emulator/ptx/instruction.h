@@ -357,7 +357,7 @@ struct Instruction {
   bool is_ordered() const;
   // Whether the access may observe other threads' progress.
   bool is_synchronising() const;
-  bool is_image_access() const;  // of a texture or surface object
+  bool is_texture_or_surface_access() const;  // of a texture or surface object
 };
 
 // Fills opcode, modifiers and types from the spelling. An unknown word gives kUnknown.

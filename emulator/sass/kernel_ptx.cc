@@ -31,7 +31,7 @@ std::string MemoryDeclarations(const Cubin& cubin) {
 }
 
 // Declarations of the system functions that the emulator implements.
-constexpr std::pair<std::string_view, std::string_view> kSystemFunctions[] = {
+constexpr std::pair<std::string_view, std::string_view> kSystemDeclarations[] = {
     {"vprintf", "(.param .b32 r) vprintf(.param .b64 a, .param .b64 b)"},
     {"__assertfail",
      "__assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e)"},
@@ -42,7 +42,7 @@ constexpr std::pair<std::string_view, std::string_view> kSystemFunctions[] = {
 // Declares the system functions that the cubin uses.
 std::string FunctionDeclarations(const Cubin& cubin) {
   std::string text;
-  for (const auto& [name, declaration] : kSystemFunctions) {
+  for (const auto& [name, declaration] : kSystemDeclarations) {
     if (std::ranges::find(cubin.externals, name) == cubin.externals.end()) continue;
     text += ".extern .func " + std::string(declaration) + ";\n";
   }

@@ -9,7 +9,7 @@ namespace torpor::sass {
 namespace {
 
 // Functions of MUFU that need more than an instruction of PTX.
-enum Function : unsigned {
+enum MufuFunction : unsigned {
   kCos = 0,
   kSin = 1,
   kReciprocal64 = 6,

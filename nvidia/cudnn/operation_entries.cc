@@ -11,13 +11,13 @@
 namespace torpor {
 namespace {
 
-bool Read(const int* from, int rank, DnnDims& dims) {
+bool ReadWindow(const int* from, int rank, DnnDims& dims) {
   if (from == nullptr || !DnnWindowIsValid(rank)) return false;
   std::copy_n(from, rank, dims.begin());
   return true;
 }
 
-void Write(const DnnDims& dims, int rank, int* to) {
+void WriteWindow(const DnnDims& dims, int rank, int* to) {
   if (to != nullptr) std::copy_n(dims.begin(), rank, to);
 }
 
@@ -29,8 +29,8 @@ cudnnStatus_t SetConvolution(cudnnConvolutionDescriptor_t convolution, int rank,
   value.rank = rank;
   value.mode = mode;
   value.compute_type = compute_type;
-  if (!Read(padding, rank, value.padding) || !Read(strides, rank, value.strides) ||
-      !Read(dilation, rank, value.dilation)) {
+  if (!ReadWindow(padding, rank, value.padding) || !ReadWindow(strides, rank, value.strides) ||
+      !ReadWindow(dilation, rank, value.dilation)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return DnnSet(convolution, value);
@@ -40,8 +40,8 @@ cudnnStatus_t SetConvolution(cudnnConvolutionDescriptor_t convolution, int rank,
 cudnnStatus_t SetPooling(cudnnPoolingDescriptor_t pooling, int mode, int nan, int rank,
                          const int* window, const int* padding, const int* strides) {
   DnnPooling value{.mode = mode, .nan = nan, .rank = rank};
-  if (!Read(window, rank, value.window) || !Read(padding, rank, value.padding) ||
-      !Read(strides, rank, value.strides)) {
+  if (!ReadWindow(window, rank, value.window) || !ReadWindow(padding, rank, value.padding) ||
+      !ReadWindow(strides, rank, value.strides)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return DnnSet(pooling, value);
@@ -68,7 +68,7 @@ cudnnStatus_t GetMember(const Descriptor* descriptor, Member Value::*member, To*
 // Returns the dimensions of a result; fails if the program has room for fewer.
 cudnnStatus_t PutDims(bool valid, const DnnDims& dims, int rank, int given, int* to) {
   if (!valid || to == nullptr || given < rank) return CUDNN_STATUS_BAD_PARAM;
-  Write(dims, rank, to);
+  WriteWindow(dims, rank, to);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -126,9 +126,9 @@ cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDescriptor_t
   if (max < 0) return CUDNN_STATUS_BAD_PARAM;
   const int count = std::min(max, convolution->rank);
   DnnPut(rank, convolution->rank);
-  Write(convolution->padding, count, padding);
-  Write(convolution->strides, count, strides);
-  Write(convolution->dilation, count, dilation);
+  WriteWindow(convolution->padding, count, padding);
+  WriteWindow(convolution->strides, count, strides);
+  WriteWindow(convolution->dilation, count, dilation);
   DnnPut(mode, convolution->mode);
   DnnPut(compute_type, convolution->compute_type);
   return CUDNN_STATUS_SUCCESS;
@@ -224,9 +224,9 @@ cudnnStatus_t cudnnGetPoolingNdDescriptor(const cudnnPoolingDescriptor_t pooling
   DnnPut(mode, pooling->mode);
   DnnPut(nan, pooling->nan);
   DnnPut(rank, pooling->rank);
-  Write(pooling->window, count, window);
-  Write(pooling->padding, count, padding);
-  Write(pooling->strides, count, strides);
+  WriteWindow(pooling->window, count, window);
+  WriteWindow(pooling->padding, count, padding);
+  WriteWindow(pooling->strides, count, strides);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(const cudnnPoolingDescriptor_t pooling,

@@ -12,13 +12,13 @@ namespace torpor {
 namespace {
 
 // Copies `rank` dimensions; returns false for null and for illegal ranks.
-bool Read(const int* from, int rank, DnnDims& dims) {
+bool ReadDims(const int* from, int rank, DnnDims& dims) {
   if (from == nullptr || !DnnRankIsValid(rank)) return false;
   std::copy_n(from, rank, dims.begin());
   return true;
 }
 
-void Write(const DnnDims& dims, int rank, int* to) {
+void WriteDims(const DnnDims& dims, int rank, int* to) {
   if (to != nullptr) std::copy_n(dims.begin(), rank, to);
 }
 
@@ -37,7 +37,7 @@ cudnnStatus_t SetDense(cudnnTensorDescriptor_t tensor, int format, int type, int
                        const int* dims) {
   if (IsPacked(format, type)) return CUDNN_STATUS_NOT_SUPPORTED;
   DnnDims read{};
-  if (!IsFormat(format) || !Read(dims, rank, read)) return CUDNN_STATUS_BAD_PARAM;
+  if (!IsFormat(format) || !ReadDims(dims, rank, read)) return CUDNN_STATUS_BAD_PARAM;
   return DnnSet(tensor, DnnDense(type, format, rank, read));
 }
 
@@ -45,7 +45,7 @@ cudnnStatus_t SetStrided(cudnnTensorDescriptor_t tensor, int type, int rank, con
                          const int* strides) {
   if (IsPacked(CUDNN_TENSOR_NCHW, type)) return CUDNN_STATUS_NOT_SUPPORTED;
   DnnTensor value{.type = type, .rank = rank};
-  if (!Read(dims, rank, value.dims) || !Read(strides, rank, value.strides)) {
+  if (!ReadDims(dims, rank, value.dims) || !ReadDims(strides, rank, value.strides)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return DnnSet(tensor, value);
@@ -55,7 +55,7 @@ cudnnStatus_t SetFilter(cudnnFilterDescriptor_t filter, int type, int format, in
                         const int* dims) {
   if (IsPacked(format, type)) return CUDNN_STATUS_NOT_SUPPORTED;
   DnnFilter value{.type = type, .format = format, .rank = rank};
-  if (!Read(dims, rank, value.dims)) return CUDNN_STATUS_BAD_PARAM;
+  if (!ReadDims(dims, rank, value.dims)) return CUDNN_STATUS_BAD_PARAM;
   return DnnSet(filter, value);
 }
 
@@ -121,15 +121,15 @@ cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensor,
   }
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int most,
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int requested,
                                          cudnnDataType_t* type, int* rank, int* dims,
                                          int* strides) {
   if (tensor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  if (most < 0) return CUDNN_STATUS_BAD_PARAM;
+  if (requested < 0) return CUDNN_STATUS_BAD_PARAM;
   DnnPut(type, tensor->type);
   DnnPut(rank, tensor->rank);
-  Write(tensor->dims, std::min(most, tensor->rank), dims);
-  Write(tensor->strides, std::min(most, tensor->rank), strides);
+  WriteDims(tensor->dims, std::min(requested, tensor->rank), dims);
+  WriteDims(tensor->strides, std::min(requested, tensor->rank), strides);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensor, size_t* bytes) {
@@ -169,15 +169,15 @@ cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filter,
   for (int i = 0; i < 4; ++i) DnnPut(sizes[i], filter->dims[i]);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filter, int most,
+cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filter, int requested,
                                          cudnnDataType_t* type, cudnnTensorFormat_t* format,
                                          int* rank, int* dims) {
   if (filter == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  if (most < 0) return CUDNN_STATUS_BAD_PARAM;
+  if (requested < 0) return CUDNN_STATUS_BAD_PARAM;
   DnnPut(type, filter->type);
   DnnPut(format, filter->format);
   DnnPut(rank, filter->rank);
-  Write(filter->dims, std::min(most, filter->rank), dims);
+  WriteDims(filter->dims, std::min(requested, filter->rank), dims);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t filter, size_t* bytes) {

@@ -41,7 +41,7 @@ def _invoke(call):
              f" const {name}& command{result}) {{",
              f'  constexpr char kSymbol[] = "{call.symbol}";',
              "  if (!FieldsAreValid(command))"
-             " return NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kSymbol);",
+             " return InvalidArguments(CUDNN_STATUS_BAD_PARAM, kSymbol);",
              f"  {bind_fields(command)}"]
     memory = {n: w for n, w in call.parameters.items() if isinstance(w, DevicePtr)}
     lines += [f"  const DeviceArgument {n}_argument(handler, {n}, {_extent(n, w)},"

@@ -75,7 +75,7 @@ def _invoke(call, command):
              f"CallStatus Invoke<{specialised}>(CublasHandler& handler,"
              f" const {name}& command{result}) {{",
              f'  constexpr char kSymbol[] = "{call.symbol}";',
-             "  if (!FieldsAreValid(command)) return NonsenseArguments(CUBLAS_STATUS_INVALID_VALUE, kSymbol);",
+             "  if (!FieldsAreValid(command)) return InvalidArguments(CUBLAS_STATUS_INVALID_VALUE, kSymbol);",
              f"  {bind_fields(command)}"]
     if any(isinstance(w, DevicePtr) and isinstance(w.what, Pointers)
            for w in call.parameters.values()):

@@ -4,7 +4,7 @@
 
 namespace torpor::cuda_api {
 
-CallStatus NonsenseArguments(std::int32_t code, const char* symbol) {
+CallStatus InvalidArguments(std::int32_t code, const char* symbol) {
   return CallFailed(code, absl::StrCat(symbol, ": an argument is outside its function's rules"));
 }
 

@@ -207,12 +207,13 @@ void ExecutorLoop::Answer(const OperationResult& result) {
   SetFree(memory);
   done.set_duration_ns(static_cast<std::uint64_t>(result.duration.count()));
   v1::Learned& learned = *done.mutable_learned();
-  learned.mutable_touched()->Assign(result.seen.touched.begin(), result.seen.touched.end());
-  learned.mutable_uploaded()->Assign(result.seen.uploaded.begin(), result.seen.uploaded.end());
-  learned.mutable_address_holders()->Assign(result.seen.address_holders.begin(),
-                                            result.seen.address_holders.end());
-  learned.set_looked_at_all(result.seen.looked_at_all);
-  learned.set_too_many_holders(result.seen.too_many_holders);
+  learned.mutable_touched()->Assign(result.findings.touched.begin(), result.findings.touched.end());
+  learned.mutable_uploaded()->Assign(result.findings.uploaded.begin(),
+                                     result.findings.uploaded.end());
+  learned.mutable_address_holders()->Assign(result.findings.address_holders.begin(),
+                                            result.findings.address_holders.end());
+  learned.set_searched_whole_image(result.findings.searched_whole_image);
+  learned.set_too_many_holders(result.findings.too_many_holders);
   uplink_.Send(message);
 }
 

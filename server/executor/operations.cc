@@ -95,7 +95,7 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
 }
 
 // Bytes that a swap-out may examine; unlimited if the session leaves the GPU.
-Bytes MostBytesOf(const DaemonMessage::SwapOut& operation) {
+Bytes MaxBytesOf(const DaemonMessage::SwapOut& operation) {
   const bool is_bounded = operation.max_bytes() > 0 && !operation.drop();
   return is_bounded ? operation.max_bytes() : DeviceImage::kAll;
 }
@@ -122,13 +122,15 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     case DaemonMessage::kReleaseSource:
       return session.ReleaseSource();
     case DaemonMessage::kSwapOut: {
-      const SwapOutOptions options{.drop = operation.swap_out().drop(),
-                                   .is_shared = operation.swap_out().is_shared(),
-                                   .forgets_changes = operation.swap_out().forgets_changes(),
-                                   .becomes_source = operation.swap_out().becomes_source(),
-                                   .look_at_all = operation.swap_out().look_at_all(),
-                                   .max_bytes = MostBytesOf(operation.swap_out())};
-      TORPOR_ASSIGN_OR_RETURN(const SwappedOut out, session.SwapOut(options, stream, result.seen));
+      const SwapOutOptions options{
+          .drop = operation.swap_out().drop(),
+          .is_shared = operation.swap_out().is_shared(),
+          .forgets_changes = operation.swap_out().forgets_changes(),
+          .becomes_source = operation.swap_out().becomes_source(),
+          .searches_whole_image = operation.swap_out().search_whole_image(),
+          .max_bytes = MaxBytesOf(operation.swap_out())};
+      TORPOR_ASSIGN_OR_RETURN(const SwappedOut out,
+                              session.SwapOut(options, stream, result.findings));
       result.to_host = out.bytes;
       result.has_more = out.has_more;
       return absl::OkStatus();
@@ -162,7 +164,7 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     case DaemonMessage::kEndLease: {
       absl::Status ended = session.EndLease({operation.end_lease().lease_id()}, deadline,
                                             operation.end_lease().is_last());
-      result.seen.touched = session.TakeTouched();
+      result.findings.touched = session.TakeTouched();
       return ended;
     }
     case DaemonMessage::kMapPeer: {

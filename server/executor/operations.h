@@ -33,7 +33,7 @@ struct OperationResult {
   bool has_more = false;  // SwappedOut
   memory::MovedBytes from_peer;
   ImageUse memory;  // of the session after the operation
-  SeenOfMemory seen;
+  MemoryFindings findings;
   Duration duration{};
 };
 

@@ -8,9 +8,9 @@
 namespace torpor::server {
 namespace {
 
-using Reactor = StreamReactor<v1::Frame, v1::Frame>;
+using SessionReactor = StreamReactor<v1::Frame, v1::Frame>;
 
-class SessionStream final : public Reactor,
+class SessionStream final : public SessionReactor,
                             public SessionLink,
                             public std::enable_shared_from_this<SessionStream> {
  public:
@@ -38,7 +38,9 @@ class SessionStream final : public Reactor,
     listener_.OnSessionMessage(self, std::move(message), [self] { self->ReadNext(); });
   }
 
-  void OnEnd(std::shared_ptr<Reactor>) override { listener_.OnSessionClosed(shared_from_this()); }
+  void OnEnd(std::shared_ptr<SessionReactor>) override {
+    listener_.OnSessionClosed(shared_from_this());
+  }
 
   LinkListener& listener_;
 };

@@ -7,9 +7,9 @@
 namespace torpor::server {
 namespace {
 
-using Reactor = StreamReactor<v1::ExecutorMessage, v1::DaemonMessage>;
+using ExecutorReactor = StreamReactor<v1::ExecutorMessage, v1::DaemonMessage>;
 
-class ExecutorStream final : public Reactor,
+class ExecutorStream final : public ExecutorReactor,
                              public ExecutorChannel,
                              public std::enable_shared_from_this<ExecutorStream> {
  public:
@@ -27,7 +27,9 @@ class ExecutorStream final : public Reactor,
     listener_.OnExecutorMessage(self, message, [self] { self->ReadNext(); });
   }
 
-  void OnEnd(std::shared_ptr<Reactor>) override { listener_.OnExecutorClosed(shared_from_this()); }
+  void OnEnd(std::shared_ptr<ExecutorReactor>) override {
+    listener_.OnExecutorClosed(shared_from_this());
+  }
 
   LinkListener& listener_;
 };

@@ -51,7 +51,7 @@ struct PartitionSizesKind {
   std::string value_name() const { return "LIST"; }
 };
 
-Settings<DeviceSettings> MakeTable() {
+Settings<DeviceSettings> MakeDeviceTable() {
   using Target = DeviceSettings;
   return {
       MakeSetting("driver_reserve", SizeKind(), &Target::driver_reserve,
@@ -81,7 +81,7 @@ Settings<DeviceSettings> MakeTable() {
 }  // namespace
 
 const Settings<DeviceSettings>& DeviceSettingTable() {
-  static const Settings<DeviceSettings> table = MakeTable();
+  static const Settings<DeviceSettings> table = MakeDeviceTable();
   return table;
 }
 

@@ -10,7 +10,7 @@
 namespace torpor::server {
 namespace {
 
-Settings<ExecutorSettings> MakeTable() {
+Settings<ExecutorSettings> MakeExecutorTable() {
   using Target = ExecutorSettings;
   Settings<Target> table = {
       Required(MakeSetting("gpu", CountKind{.min = 0, .max = 1023}, &Target::gpu,
@@ -42,7 +42,7 @@ Settings<ExecutorSettings> MakeTable() {
 }  // namespace
 
 const Settings<ExecutorSettings>& ExecutorSettingTable() {
-  static const Settings<ExecutorSettings> table = MakeTable();
+  static const Settings<ExecutorSettings> table = MakeExecutorTable();
   return table;
 }
 

@@ -11,7 +11,7 @@
 namespace torpor::testing {
 namespace {
 
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kExecutorPatience{20};
 
 template <typename Message>
 Message Decoded(const ReceivedCommand& command) {
@@ -84,7 +84,8 @@ std::vector<ReceivedCommand> FakeExecutor::Await(std::uint32_t call_id, std::siz
     for (const ReceivedCommand& command : commands_) found += command.call_id == call_id ? 1 : 0;
     return found >= count;
   };
-  EXPECT_TRUE(changed_.wait_for(lock, kPatience, came)) << "call " << call_id << " did not come";
+  EXPECT_TRUE(changed_.wait_for(lock, kExecutorPatience, came))
+      << "call " << call_id << " did not come";
   return commands_;
 }
 

@@ -7,7 +7,7 @@
 namespace torpor::e2e {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kPostPatience = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -15,7 +15,7 @@ std::vector<Reply> PostAll(const std::string& address, const std::vector<Post>& 
   loadgen::HttpClient client(0);
   std::vector<Reply> replies(posts.size());
   std::size_t missing = posts.size();
-  const TimePoint give_up = SteadyClock().Now() + kPatience;
+  const TimePoint give_up = SteadyClock().Now() + kPostPatience;
   for (std::size_t i = 0; i < posts.size(); ++i) {
     client.Post(
         address, posts[i].path, posts[i].body, give_up, [&, i](const loadgen::HttpAnswer& answer) {

@@ -16,16 +16,26 @@ import time
 
 CLANG_TIDY = "clang-tidy-14"
 PASSED = pathlib.Path.home() / ".cache/torpor/tidy"
-# clang reads neither g++'s precompiled headers nor options that concern only them.
-GCC_ONLY = re.compile(r" -(Winvalid-pch|fpch-preprocess)\b| -include \S*cmake_pch\.hxx\b")
+# Option of unity builds that clang does not know.
+GCC_ONLY = " -Wno-subobject-linkage"
+
+
+def batch(entry):
+    """An entry for each source of a unity build's batch; the entry itself for any other source."""
+    path = entry["file"]
+    if not re.search(r"/Unity/unity_\d+_\w+\.\w+$", path):
+        return [entry]
+    sources = re.findall(r'^#include "(.*)"$', pathlib.Path(path).read_text(), re.MULTILINE)
+    return [{**entry, "file": source, "command": entry["command"].replace(path, source)}
+            for source in sources]
 
 
 def commands(build):
     """Source -> its entry of the compilation database; a file of several programs counts once."""
     entries = json.loads((build / "compile_commands.json").read_text())
     for entry in entries:
-        entry["command"] = GCC_ONLY.sub("", entry["command"])
-    return {os.path.relpath(entry["file"]): entry for entry in entries}
+        entry["command"] = entry["command"].replace(GCC_ONLY, "")
+    return {os.path.relpath(each["file"]): each for entry in entries for each in batch(entry)}
 
 
 def fingerprint(entry, configuration):

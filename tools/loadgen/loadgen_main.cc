@@ -109,15 +109,15 @@ struct Options {
 };
 
 // CLI11's own ranges accept text that is no number.
-CLI::Validator Within(double least, double most) {
-  const auto check = [least, most](const std::string& text) {
+CLI::Validator Within(double min, double max) {
+  const auto check = [min, max](const std::string& text) {
     double value = 0;
-    if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) {
+    if (CLI::detail::lexical_cast(text, value) && value >= min && value <= max) {
       return std::string();
     }
-    return absl::StrFormat("%s is not a number from %g to %g", text, least, most);
+    return absl::StrFormat("%s is not a number from %g to %g", text, min, max);
   };
-  return CLI::Validator(check, absl::StrFormat("[%g - %g]", least, most));
+  return CLI::Validator(check, absl::StrFormat("[%g - %g]", min, max));
 }
 
 // `options` must outlive `app`.

@@ -121,10 +121,10 @@ class Simulation final : public SimulatedNode::Observer {
     if (scenario_.routing == Routing::kByFunction) {
       return NodeOf(function, scenario_) - first_node_;
     }
-    const auto least = std::min_element(
+    const auto chosen = std::min_element(
         nodes_.begin(), nodes_.end(),
         [](const auto& a, const auto& b) { return a->outstanding() < b->outstanding(); });
-    return static_cast<std::size_t>(least - nodes_.begin());
+    return static_cast<std::size_t>(chosen - nodes_.begin());
   }
 
   // A request of each function, one after the other, at the same times on every node.

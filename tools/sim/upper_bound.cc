@@ -182,12 +182,12 @@ std::vector<double> MinuteLoads(const Scenario& scenario, const Times& times) {
 // than `length`.
 std::size_t BusiestBegin(const std::vector<double>& loads, std::size_t length) {
   std::size_t best = 0;
-  double most = -1;
+  double max_sum = -1;
   for (std::size_t begin = 0; begin + length <= loads.size(); ++begin) {
     double sum = 0;
     for (std::size_t i = 0; i < length; ++i) sum += loads[begin + i];
-    if (sum <= most) continue;
-    most = sum;
+    if (sum <= max_sum) continue;
+    max_sum = sum;
     best = begin;
   }
   return best;

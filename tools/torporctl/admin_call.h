@@ -12,6 +12,9 @@
 
 namespace torpor::torporctl {
 
+// For calls that torpord answers at once.
+inline constexpr std::chrono::seconds kQueryPatience(5);
+
 // Calls the daemon on its admin socket. `call(stub, context, response)` makes the call and returns
 // its grpc::Status. Blocks up to `patience`. Returns Unavailable, with a remedy, if no daemon
 // answers, and otherwise the daemon's status.

@@ -6,11 +6,11 @@ namespace torpor::torporctl {
 namespace {
 
 // Longer than the daemon's own time limit.
-constexpr std::chrono::seconds kPatience(40);
+constexpr std::chrono::seconds kRequestPatience(40);
 
 template <typename Call>
 absl::Status Administer(const std::string& admin_socket, Call call) {
-  return CallAdmin<v1::AdminResponse>(admin_socket, kPatience, call).status();
+  return CallAdmin<v1::AdminResponse>(admin_socket, kRequestPatience, call).status();
 }
 
 }  // namespace

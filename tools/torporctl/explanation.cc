@@ -121,10 +121,9 @@ std::string OutcomeText(const v1::Explanation& explanation) {
 
 absl::StatusOr<v1::Explanation> FetchExplanation(const std::string& admin_socket,
                                                  const std::string& request_id) {
-  constexpr std::chrono::seconds kPatience(5);
   v1::ExplainRequest request;
   request.set_request_id(request_id);
-  return CallAdmin<v1::Explanation>(admin_socket, kPatience,
+  return CallAdmin<v1::Explanation>(admin_socket, kQueryPatience,
                                     [&](auto& stub, auto& context, auto& response) {
                                       return stub.Explain(&context, request, &response);
                                     });

@@ -6,7 +6,6 @@ namespace torpor::torporctl {
 
 absl::Status SetFunction(const std::string& admin_socket, const std::string& function,
                          const std::vector<server::SettingText>& settings) {
-  constexpr std::chrono::seconds kPatience(5);
   v1::SetFunctionRequest request;
   request.set_function(function);
   for (const auto& [name, value] : settings) {
@@ -14,7 +13,7 @@ absl::Status SetFunction(const std::string& admin_socket, const std::string& fun
     setting.set_name(name);
     setting.set_value(value);
   }
-  return CallAdmin<v1::SetFunctionResponse>(admin_socket, kPatience,
+  return CallAdmin<v1::SetFunctionResponse>(admin_socket, kQueryPatience,
                                             [&](auto& stub, auto& context, auto& response) {
                                               return stub.SetFunction(&context, request, &response);
                                             })

@@ -15,13 +15,11 @@ namespace {
 using Align = TextTable::Align;
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kPatience(5);
-
 }  // namespace
 
 absl::StatusOr<v1::NodeMemory> FetchMemory(const std::string& admin_socket) {
   return CallAdmin<v1::NodeMemory>(
-      admin_socket, kPatience, [](auto& stub, auto& context, auto& response) {
+      admin_socket, kQueryPatience, [](auto& stub, auto& context, auto& response) {
         return stub.GetMemory(&context, v1::GetMemoryRequest(), &response);
       });
 }

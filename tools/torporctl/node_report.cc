@@ -16,8 +16,6 @@ namespace {
 using Align = TextTable::Align;
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kPatience(5);
-
 // Returns the two largest units, for example "3h5m", or seconds with a decimal below a minute.
 std::string HumanSeconds(double seconds) {
   const auto whole = static_cast<std::uint64_t>(seconds);
@@ -112,14 +110,14 @@ std::string FunctionJson(const v1::FunctionStatus& function) {
 
 absl::StatusOr<v1::NodeStatus> FetchStatus(const std::string& admin_socket) {
   return CallAdmin<v1::NodeStatus>(
-      admin_socket, kPatience, [](auto& stub, auto& context, auto& response) {
+      admin_socket, kQueryPatience, [](auto& stub, auto& context, auto& response) {
         return stub.GetStatus(&context, v1::GetStatusRequest(), &response);
       });
 }
 
 absl::StatusOr<v1::ListFunctionsResponse> FetchFunctions(const std::string& admin_socket) {
   return CallAdmin<v1::ListFunctionsResponse>(
-      admin_socket, kPatience, [](auto& stub, auto& context, auto& response) {
+      admin_socket, kQueryPatience, [](auto& stub, auto& context, auto& response) {
         return stub.ListFunctions(&context, v1::ListFunctionsRequest(), &response);
       });
 }

@@ -107,7 +107,7 @@ absl::StatusOr<std::string> AdminSocket(const Options& options) {
 // Sends an administrator's request about options.function and waits for the outcome. Returns the
 // exit status.
 template <typename Ask>
-int GiveHint(const Options& options, Ask ask) {
+int SendRequest(const Options& options, Ask ask) {
   const absl::StatusOr<std::string> socket = AdminSocket(options);
   if (!socket.ok()) return Fail(socket.status(), kExitUsage);
   const absl::Status status = ask(*socket, options.function);
@@ -214,8 +214,8 @@ void AddReportOptions(CLI::App& command, Options& options) {
 }
 
 // Adds a command for an administrator's request, with the function's name as argument.
-CLI::App& AddHintCommand(CLI::App& app, Options& options, const char* name,
-                         const char* description) {
+CLI::App& AddRequestCommand(CLI::App& app, Options& options, const char* name,
+                            const char* description) {
   CLI::App& command = *app.add_subcommand(name, description);
   command.add_option("function", options.function, "The function's name")->required();
   AddAdminSocketOption(command, options);
@@ -315,19 +315,19 @@ int Run(std::vector<std::string> arguments) {
   CLI::App& memory =
       *app.add_subcommand("memory", "What is kept of the GPUs' memory, and for whom");
   AddReportOptions(memory, options);
-  CLI::App& load = AddHintCommand(
+  CLI::App& load = AddRequestCommand(
       app, options, "load", "Bring a function's memory to a GPU before a request does, and wait");
   load.add_option("--gpu", options.gpu, "This one; else any")->check(CLI::NonNegativeNumber);
-  CLI::App& evict = AddHintCommand(app, options, "evict",
-                                   "Take the memory of an idle function off the GPUs, and wait");
-  CLI::App& pin = AddHintCommand(
+  CLI::App& evict = AddRequestCommand(app, options, "evict",
+                                      "Take the memory of an idle function off the GPUs, and wait");
+  CLI::App& pin = AddRequestCommand(
       app, options, "pin",
       "Evict a function only where evicting all others together leaves too little room");
-  CLI::App& unpin = AddHintCommand(app, options, "unpin", "Evict a function as all others");
+  CLI::App& unpin = AddRequestCommand(app, options, "unpin", "Evict a function as all others");
   CLI::App& checkpoint =
-      AddHintCommand(app, options, "checkpoint",
-                     "Copy what the GPU has changed of a function to its image in host memory, "
-                     "where an executor's death does not harm it, and wait");
+      AddRequestCommand(app, options, "checkpoint",
+                        "Copy what the GPU has changed of a function to its image in host memory, "
+                        "where an executor's death does not harm it, and wait");
   CLI::App& run = *app.add_subcommand("run", "Run a CUDA program on shared GPUs");
   AddRunOptions(run, options);
 
@@ -365,14 +365,14 @@ int Run(std::vector<std::string> arguments) {
   }
   if (memory.parsed()) return Report(options, FetchMemory, MemoryTable, MemoryJson);
   if (load.parsed()) {
-    return GiveHint(options, [&](const std::string& socket, const std::string& function) {
+    return SendRequest(options, [&](const std::string& socket, const std::string& function) {
       return Load(socket, function, options.gpu);
     });
   }
-  if (evict.parsed()) return GiveHint(options, Evict);
-  if (checkpoint.parsed()) return GiveHint(options, Checkpoint);
+  if (evict.parsed()) return SendRequest(options, Evict);
+  if (checkpoint.parsed()) return SendRequest(options, Checkpoint);
   if (pin.parsed() || unpin.parsed()) {
-    return GiveHint(options, [&](const std::string& socket, const std::string& function) {
+    return SendRequest(options, [&](const std::string& socket, const std::string& function) {
       return Pin(socket, function, pin.parsed());
     });
   }

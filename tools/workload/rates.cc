@@ -16,9 +16,9 @@ namespace {
 constexpr std::array kTraceMinutes = {
     12.9, 12.8, 13.1, 9.7,  7.8,  9.2,  8.5,  8.1,  8.3,  9.0,  9.8,  10.3, 10.0, 9.0,  7.9, 7.6,
     9.3,  10.2, 9.9,  10.2, 10.8, 10.5, 10.6, 11.9, 11.7, 11.3, 10.8, 10.9, 11.0, 10.1, 0.2};
-constexpr double kLeastMean = 4.9;
+constexpr double kMinMean = 4.9;
 constexpr double kTraceMean = 9.79;
-constexpr double kGreatestMean = 14.4;
+constexpr double kMaxMean = 14.4;
 // Variance over mean of a cell's requests, given the means of function and minute.
 constexpr double kVarianceOverMean = 1.8;
 
@@ -28,8 +28,8 @@ constexpr double kVarianceOverMean = 1.8;
 double DrawFunctionMean(Random& random) {
   constexpr double kShareBelow = 0.476;
   const bool below = random.Uniform() < kShareBelow;
-  const double from = below ? kLeastMean : kTraceMean;
-  return from + random.Uniform() * ((below ? kTraceMean : kGreatestMean) - from);
+  const double from = below ? kMinMean : kTraceMean;
+  return from + random.Uniform() * ((below ? kTraceMean : kMaxMean) - from);
 }
 
 // Draws from a negative binomial: a Poisson distribution with a Gamma-distributed mean.
@@ -47,7 +47,7 @@ std::array<double, kTraceMinutes.size()> DrawTraceRow(Random& random) {
     std::transform(kTraceMinutes.begin(), kTraceMinutes.end(), row.begin(),
                    [&](double minute) { return DrawRequests(factor * minute, random); });
     const double mean = std::accumulate(row.begin(), row.end(), 0.0) / row.size();
-    if (mean >= kLeastMean && mean <= kGreatestMean) return row;
+    if (mean >= kMinMean && mean <= kMaxMean) return row;
   }
 }
 

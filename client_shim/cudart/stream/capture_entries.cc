@@ -23,7 +23,7 @@ cudaError_t ReadFront(const Graph& graph, const cudaGraphNode_t* nodes,
   return cudaSuccess;
 }
 
-cudaError_t Begin(cudaStream_t handle, cudaStreamCaptureMode mode) {
+cudaError_t BeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
   if (!IsMode(mode)) return cudaErrorInvalidValue;
   ClientStreamPtr stream;
   TORPOR_TRY(FindStream(handle, stream));
@@ -124,7 +124,7 @@ cudaError_t UpdateDependencies(cudaStream_t handle, const cudaGraphNode_t* nodes
 using namespace torpor::shim;  // NOLINT(google-build-using-namespace): the entries' own library
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
-  return Entry([&] { return Begin(stream, mode); });
+  return Entry([&] { return BeginCapture(stream, mode); });
 }
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,

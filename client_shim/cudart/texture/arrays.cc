@@ -130,7 +130,7 @@ ClientArray LevelOf(const Wanted& wanted, std::uint32_t level) {
   return array;
 }
 
-cudaError_t DestroyWire(std::uint64_t wire) {
+cudaError_t DestroyArrayWire(std::uint64_t wire) {
   return Core().Destroy(wire, Encode(wire::ArrayDestroy{wire}));
 }
 
@@ -152,7 +152,7 @@ cudaError_t CreateWire(const Wanted& wanted, std::uint64_t bytes, std::uint64_t&
   cudaError_t error = Core().Create(wire, Encode(create));
   if (error == cudaSuccess) {
     error = Ask(wire::ArrayCheck{wire});
-    if (error != cudaSuccess) DestroyWire(wire);
+    if (error != cudaSuccess) DestroyArrayWire(wire);
   }
   if (error != cudaSuccess) Core().Free(block);
   return error;
@@ -204,7 +204,7 @@ cudaError_t AllocateMipmapped(cudaMipmappedArray_t* out, const cudaChannelFormat
 
 // Destroys the array at the executor before freeing the block that the array names.
 cudaError_t FreeWire(std::uint64_t wire, std::uint64_t block) {
-  const cudaError_t destroyed = DestroyWire(wire);
+  const cudaError_t destroyed = DestroyArrayWire(wire);
   const cudaError_t freed = Core().Free(block);
   return destroyed != cudaSuccess ? destroyed : freed;
 }
@@ -274,9 +274,9 @@ cudaError_t FindMipmappedArray(cudaMipmappedArray_const_t handle, ClientMipmappe
 
 cudaError_t DestroyAllArrays() {
   for (const ClientArrayPtr& array : TheArrays().TakeAllOf(DeviceInUse()))
-    if (!array->is_level) TORPOR_TRY(DestroyWire(array->wire));
+    if (!array->is_level) TORPOR_TRY(DestroyArrayWire(array->wire));
   for (const ClientMipmappedArrayPtr& array : TheMipmappedArrays().TakeAllOf(DeviceInUse()))
-    TORPOR_TRY(DestroyWire(array->wire));
+    TORPOR_TRY(DestroyArrayWire(array->wire));
   return cudaSuccess;
 }
 

@@ -65,7 +65,7 @@ TextureObjects& TheSurfaces() {
   return surfaces->here();
 }
 
-cudaError_t DestroyWire(std::uint64_t wire) {
+cudaError_t DestroyObjectWire(std::uint64_t wire) {
   return Core().Destroy(wire, Encode(wire::ImageObjectDestroy{wire}));
 }
 
@@ -88,7 +88,7 @@ cudaError_t Create(TextureObjects& objects, const TextureObject& object, const M
                    unsigned long long* out) {
   TORPOR_TRY(Core().Create(object.wire, Encode(create)));
   const cudaError_t error = Name(objects, object, out);
-  if (error != cudaSuccess) DestroyWire(object.wire);
+  if (error != cudaSuccess) DestroyObjectWire(object.wire);
   return error;
 }
 
@@ -199,7 +199,7 @@ cudaError_t Destroy(TextureObjects& objects, std::uint64_t value) {
   TORPOR_TRY(Begin());
   if (value == 0) return cudaSuccess;
   const std::optional<TextureObject> object = objects.Take(value);
-  return object ? DestroyWire(object->wire) : cudaErrorInvalidResourceHandle;
+  return object ? DestroyObjectWire(object->wire) : cudaErrorInvalidResourceHandle;
 }
 
 // Answers a query by `select(object)`. cudaErrorInvalidValue for an unknown value.
@@ -227,7 +227,8 @@ cudaError_t LinearTextureWidth(std::size_t* width, const cudaChannelFormatDesc* 
 
 cudaError_t DestroyAllTextureObjects() {
   for (TextureObjects* objects : {&TheTextures(), &TheSurfaces()})
-    for (const auto& [value, object] : objects->TakeAll()) TORPOR_TRY(DestroyWire(object.wire));
+    for (const auto& [value, object] : objects->TakeAll())
+      TORPOR_TRY(DestroyObjectWire(object.wire));
   return cudaSuccess;
 }
 

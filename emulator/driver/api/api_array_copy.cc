@@ -21,10 +21,10 @@ struct End {
 };
 
 End ArrayEnd(CUarray array, size_t offset) { return {array, offset, {}}; }
-End HostEnd(const void* pointer) {
+End LinearHost(const void* pointer) {
   return {nullptr, 0, {reinterpret_cast<std::uint64_t>(pointer), false}};
 }
-End DeviceEnd(CUdeviceptr address) { return {nullptr, 0, {address, true}}; }
+End LinearDevice(CUdeviceptr address) { return {nullptr, 0, {address, true}}; }
 
 Bytes RowBytes(const Array& array) { return Bytes{array.level.width} * array.format.bytes(); }
 
@@ -115,16 +115,16 @@ CUresult CopyFlat(const End& to, const End& from, size_t size, CUstream stream,
 extern "C" {
 
 CUresult CUDAAPI cuMemcpyDtoA(CUarray to, size_t to_offset, CUdeviceptr from, size_t size) {
-  return CopyFlat(ArrayEnd(to, to_offset), DeviceEnd(from), size, nullptr, &CopyNow);
+  return CopyFlat(ArrayEnd(to, to_offset), LinearDevice(from), size, nullptr, &CopyNow);
 }
 CUresult CUDAAPI cuMemcpyAtoD(CUdeviceptr to, CUarray from, size_t from_offset, size_t size) {
-  return CopyFlat(DeviceEnd(to), ArrayEnd(from, from_offset), size, nullptr, &CopyNow);
+  return CopyFlat(LinearDevice(to), ArrayEnd(from, from_offset), size, nullptr, &CopyNow);
 }
 CUresult CUDAAPI cuMemcpyHtoA(CUarray to, size_t to_offset, const void* from, size_t size) {
-  return CopyFlat(ArrayEnd(to, to_offset), HostEnd(from), size, nullptr, &CopyNow);
+  return CopyFlat(ArrayEnd(to, to_offset), LinearHost(from), size, nullptr, &CopyNow);
 }
 CUresult CUDAAPI cuMemcpyAtoH(void* to, CUarray from, size_t from_offset, size_t size) {
-  return CopyFlat(HostEnd(to), ArrayEnd(from, from_offset), size, nullptr, &CopyNow);
+  return CopyFlat(LinearHost(to), ArrayEnd(from, from_offset), size, nullptr, &CopyNow);
 }
 CUresult CUDAAPI cuMemcpyAtoA(CUarray to, size_t to_offset, CUarray from, size_t from_offset,
                               size_t size) {
@@ -132,11 +132,11 @@ CUresult CUDAAPI cuMemcpyAtoA(CUarray to, size_t to_offset, CUarray from, size_t
 }
 CUresult CUDAAPI cuMemcpyHtoAAsync(CUarray to, size_t to_offset, const void* from, size_t size,
                                    CUstream stream) {
-  return CopyFlat(ArrayEnd(to, to_offset), HostEnd(from), size, stream, &CopyInStream);
+  return CopyFlat(ArrayEnd(to, to_offset), LinearHost(from), size, stream, &CopyInStream);
 }
 CUresult CUDAAPI cuMemcpyAtoHAsync(void* to, CUarray from, size_t from_offset, size_t size,
                                    CUstream stream) {
-  return CopyFlat(HostEnd(to), ArrayEnd(from, from_offset), size, stream, &CopyInStream);
+  return CopyFlat(LinearHost(to), ArrayEnd(from, from_offset), size, stream, &CopyInStream);
 }
 
 }  // extern "C"

@@ -10,4 +10,6 @@ namespace torpor::emulator {
 template <typename T>
 using DriverResult = Result<T, CUresult>;
 
+inline Failure<CUresult> InvalidValue(const char* why) { return {CUDA_ERROR_INVALID_VALUE, why}; }
+
 }  // namespace torpor::emulator

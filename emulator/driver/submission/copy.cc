@@ -108,7 +108,7 @@ CUresult Perform(const CopyRequest& request, const Route& route) {
 }
 
 // The last byte that a strided end touches, relative to its address.
-Bytes Extent(Bytes width, Bytes height, Bytes depth, Bytes pitch, Bytes slice) {
+Bytes ExtentBytes(Bytes width, Bytes height, Bytes depth, Bytes pitch, Bytes slice) {
   return (depth - 1) * slice + (height - 1) * pitch + width;
 }
 
@@ -129,9 +129,9 @@ CUresult Validate(const CopyRequest& request) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const Bytes to_extent =
-      Extent(request.width, request.height, request.depth, request.to_pitch, request.to_slice);
-  const Bytes from_extent =
-      Extent(request.width, request.height, request.depth, request.from_pitch, request.from_slice);
+      ExtentBytes(request.width, request.height, request.depth, request.to_pitch, request.to_slice);
+  const Bytes from_extent = ExtentBytes(request.width, request.height, request.depth,
+                                        request.from_pitch, request.from_slice);
   const bool legal = Backed(request.to, to_extent, request.width, Access::kWrite) &&
                      Backed(request.from, from_extent, request.width, Access::kRead);
   return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -181,7 +181,7 @@ CUresult Validate(const FillRequest& request) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const CopyEnd end{request.address, true};
-  return Backed(end, Extent(row, request.height, 1, request.pitch, 0), row, Access::kWrite)
+  return Backed(end, ExtentBytes(row, request.height, 1, request.pitch, 0), row, Access::kWrite)
              ? CUDA_SUCCESS
              : CUDA_ERROR_INVALID_VALUE;
 }

@@ -12,12 +12,10 @@ namespace torpor::emulator {
 namespace {
 
 constexpr Bytes kRowAlignment = 64;
-constexpr unsigned kKnownFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
+constexpr unsigned kArrayFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                                  CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |
                                  CUDA_ARRAY3D_COLOR_ATTACHMENT;
 constexpr unsigned kFaces = 6;
-
-Failure<CUresult> Invalid(const char* why) { return {CUDA_ERROR_INVALID_VALUE, why}; }
 
 // Whether the extents are legal for a cube, or for layers of cubes.
 bool FitsCube(const CUDA_ARRAY3D_DESCRIPTOR& d) {
@@ -120,14 +118,15 @@ ArrayMemory::~ArrayMemory() {
 DriverResult<std::vector<std::shared_ptr<Array>>> MakeArrays(
     const CUDA_ARRAY3D_DESCRIPTOR& description, unsigned levels, Device& device) {
   const auto format = ToTexelFormat(description.Format, description.NumChannels);
-  if (!format || (description.Flags & ~kKnownFlags) != 0) {
+  if (!format || (description.Flags & ~kArrayFlags) != 0) {
     return Failure<CUresult>{CUDA_ERROR_NOT_SUPPORTED, "this kind of array"};
   }
-  if (!HasLegalExtents(description)) return Invalid("an array of these extents");
+  if (!HasLegalExtents(description)) return InvalidValue("an array of these extents");
   const std::size_t longest =
       std::max({description.Width, description.Height,
                 HasSlicesThatShrink(description) ? description.Depth : std::size_t{0}});
-  if (levels > static_cast<unsigned>(std::bit_width(longest))) return Invalid("too many levels");
+  if (levels > static_cast<unsigned>(std::bit_width(longest)))
+    return InvalidValue("too many levels");
   std::vector<std::shared_ptr<Array>> arrays;
   Bytes total = 0;
   for (unsigned i = 0; i < levels; ++i) {

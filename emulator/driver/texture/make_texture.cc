@@ -7,11 +7,10 @@
 namespace torpor::emulator {
 namespace {
 
-constexpr unsigned kKnownFlags = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES |
-                                 CU_TRSF_SRGB | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION |
-                                 CU_TRSF_SEAMLESS_CUBEMAP;
+constexpr unsigned kTextureFlags = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES |
+                                   CU_TRSF_SRGB | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION |
+                                   CU_TRSF_SEAMLESS_CUBEMAP;
 
-Failure<CUresult> Invalid(const char* why) { return {CUDA_ERROR_INVALID_VALUE, why}; }
 Failure<CUresult> NotSupported(const char* why) { return {CUDA_ERROR_NOT_SUPPORTED, why}; }
 
 using Outcome = DriverResult<void>;
@@ -23,7 +22,7 @@ bool HasFlag(const CUDA_TEXTURE_DESC& texture, unsigned flag) {
 // The texels themselves.
 Outcome UseArray(CUarray handle, const ResourceTables& resources, Texture& texture) {
   const Array* array = resources.arrays.Get(handle);
-  if (array == nullptr) return Invalid("no array");
+  if (array == nullptr) return InvalidValue("no array");
   texture.format = array->format;
   texture.levels = {array->level};
   texture.memory = array->memory;
@@ -34,10 +33,10 @@ Outcome UseArray(CUarray handle, const ResourceTables& resources, Texture& textu
 Outcome UseMipmappedArray(CUmipmappedArray handle, const ResourceTables& resources,
                           Texture& texture) {
   const MipmappedArray* mipmapped = resources.mipmapped_arrays.Get(handle);
-  if (mipmapped == nullptr) return Invalid("no mipmapped array");
+  if (mipmapped == nullptr) return InvalidValue("no mipmapped array");
   for (CUarray level : mipmapped->levels) {
     const Array* array = resources.arrays.Get(level);
-    if (array == nullptr) return Invalid("no mipmapped array");
+    if (array == nullptr) return InvalidValue("no mipmapped array");
     texture.format = array->format;
     texture.levels.push_back(array->level);
     texture.memory = array->memory;
@@ -49,7 +48,8 @@ Outcome UseMipmappedArray(CUmipmappedArray handle, const ResourceTables& resourc
 Outcome UseMemory(CUdeviceptr address, Bytes bytes, const TextureLevel& shape,
                   const ResourceTables& resources, Texture& texture) {
   const bool is_memory = resources.space.Covers(address, bytes, Access::kRead);
-  if (!is_memory || address % kTextureAlignment != 0) return Invalid("no aligned device memory");
+  if (!is_memory || address % kTextureAlignment != 0)
+    return InvalidValue("no aligned device memory");
   texture.levels = {shape};
   texture.levels[0].data = reinterpret_cast<std::uint8_t*>(address);
   texture.levels[0].slice_pitch = bytes;
@@ -61,9 +61,9 @@ Outcome UseLinear(const CUDA_RESOURCE_DESC& resource, const ResourceTables& reso
                   Texture& texture) {
   const auto& linear = resource.res.linear;
   const auto format = ToTexelFormat(linear.format, linear.numChannels);
-  if (!format) return Invalid("no format of texels");
+  if (!format) return InvalidValue("no format of texels");
   const Bytes texels = linear.sizeInBytes / format->bytes();
-  if (texels == 0 || texels > kMaxLinearTexels) return Invalid("too few or too many texels");
+  if (texels == 0 || texels > kMaxLinearTexels) return InvalidValue("too few or too many texels");
   texture.format = *format;
   texture.is_linear_memory = true;
   TextureLevel shape;
@@ -76,15 +76,15 @@ Outcome UsePitched(const CUDA_RESOURCE_DESC& resource, const ResourceTables& res
                    Texture& texture) {
   const auto& pitched = resource.res.pitch2D;
   const auto format = ToTexelFormat(pitched.format, pitched.numChannels);
-  if (!format) return Invalid("no format of texels");
+  if (!format) return InvalidValue("no format of texels");
   if (pitched.width == 0 || pitched.height == 0 || pitched.width > kMaxTextureWidth ||
       pitched.height > kMaxTextureHeight) {
-    return Invalid("too few or too many texels");
+    return InvalidValue("too few or too many texels");
   }
   const Bytes row = pitched.width * format->bytes();
   if (pitched.pitchInBytes < row || pitched.pitchInBytes % kTexturePitchAlignment != 0 ||
       pitched.pitchInBytes > kMaxLinearTexels) {
-    return Invalid("a pitch that is too small or not aligned");
+    return InvalidValue("a pitch that is too small or not aligned");
   }
   texture.format = *format;
   TextureLevel shape;
@@ -97,7 +97,7 @@ Outcome UsePitched(const CUDA_RESOURCE_DESC& resource, const ResourceTables& res
 
 Outcome UseResource(const CUDA_RESOURCE_DESC& resource, const ResourceTables& resources,
                     Texture& texture) {
-  if (resource.flags != 0) return Invalid("flags of a resource");
+  if (resource.flags != 0) return InvalidValue("flags of a resource");
   switch (resource.resType) {
     case CU_RESOURCE_TYPE_ARRAY:
       return UseArray(resource.res.array.hArray, resources, texture);
@@ -108,7 +108,7 @@ Outcome UseResource(const CUDA_RESOURCE_DESC& resource, const ResourceTables& re
     case CU_RESOURCE_TYPE_PITCH2D:
       return UsePitched(resource, resources, texture);
   }
-  return Invalid("this type of resource");
+  return InvalidValue("this type of resource");
 }
 
 // Formats come in groups of three: one, two and four channels.
@@ -126,11 +126,12 @@ std::optional<TexelFormat> ViewFormat(CUresourceViewFormat format) {
 
 // `flags` are the array's.
 Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, unsigned flags, Texture& texture) {
-  if (texture.memory == nullptr) return Invalid("a view of linear memory");
+  if (texture.memory == nullptr) return InvalidValue("a view of linear memory");
   if (view.format != CU_RES_VIEW_FORMAT_NONE) {
     const auto format = ViewFormat(view.format);
     if (!format) return NotSupported("a compressed texture");
-    if (format->bytes() != texture.format.bytes()) return Invalid("a view of another texel size");
+    if (format->bytes() != texture.format.bytes())
+      return InvalidValue("a view of another texel size");
     texture.format = *format;
   }
   const TextureLevel& base = texture.levels[0];
@@ -138,11 +139,11 @@ Outcome NarrowTo(const CUDA_RESOURCE_VIEW_DESC& view, unsigned flags, Texture& t
       view.lastMipmapLevel < view.firstMipmapLevel ||
       view.lastMipmapLevel >= texture.levels.size() || view.lastLayer < view.firstLayer ||
       view.lastLayer >= base.slices) {
-    return Invalid("a view that its resource does not contain");
+    return InvalidValue("a view that its resource does not contain");
   }
   // The slices of a volume are no layers, and get fewer from level to level.
   const bool has_layers = (flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
-  if (view.lastLayer != 0 && !has_layers) return Invalid("a view of layers of what has none");
+  if (view.lastLayer != 0 && !has_layers) return InvalidValue("a view of layers of what has none");
   texture.levels.erase(texture.levels.begin() + view.lastMipmapLevel + 1, texture.levels.end());
   texture.levels.erase(texture.levels.begin(), texture.levels.begin() + view.firstMipmapLevel);
   if (view.lastLayer == 0) return {};  // also what a view of no layers says
@@ -171,17 +172,17 @@ Outcome Sampling(const CUDA_TEXTURE_DESC& description, Texture& texture) {
   texture.max_level = description.maxMipmapLevelClamp;
   std::copy_n(description.borderColor, texture.border.size(), texture.border.begin());
   for (std::size_t i = 0; i < texture.address.size(); ++i) {
-    if (description.addressMode[i] > CU_TR_ADDRESS_MODE_BORDER) return Invalid("address mode");
+    if (description.addressMode[i] > CU_TR_ADDRESS_MODE_BORDER) return InvalidValue("address mode");
     texture.address[i] = static_cast<AddressMode>(description.addressMode[i]);
   }
   const bool reads_floats = texture.has_normalized_values || IsFloatingPoint(texture.format.type);
-  if (texture.filters && !reads_floats) return Invalid("a filter between integers");
+  if (texture.filters && !reads_floats) return InvalidValue("a filter between integers");
   if (texture.is_srgb &&
       (!texture.has_normalized_values || ChannelBytes(texture.format.type) > 1)) {
-    return Invalid("sRGB of other than normalised bytes");
+    return InvalidValue("sRGB of other than normalised bytes");
   }
   if (texture.levels.size() > 1 && !texture.has_normalized_coordinates) {
-    return Invalid("levels with coordinates that are not normalised");
+    return InvalidValue("levels with coordinates that are not normalised");
   }
   return {};
 }
@@ -204,7 +205,7 @@ unsigned ArrayFlags(const CUDA_RESOURCE_DESC& resource, const ResourceTables& re
 }  // namespace
 
 DriverResult<Texture> MakeTexture(const TextureRequest& request, const ResourceTables& resources) {
-  if ((request.texture.flags & ~kKnownFlags) != 0) return Invalid("flags of a texture");
+  if ((request.texture.flags & ~kTextureFlags) != 0) return InvalidValue("flags of a texture");
   const unsigned array_flags = ArrayFlags(request.resource, resources);
   if (HasFlag(request.texture, CU_TRSF_SEAMLESS_CUBEMAP) &&
       (array_flags & CUDA_ARRAY3D_CUBEMAP) != 0) {
@@ -225,11 +226,11 @@ DriverResult<Texture> MakeTexture(const TextureRequest& request, const ResourceT
 DriverResult<Surface> MakeSurface(const CUDA_RESOURCE_DESC& resource,
                                   const ResourceTables& resources) {
   if (resource.resType != CU_RESOURCE_TYPE_ARRAY || resource.flags != 0) {
-    return Invalid("a surface of other than an array");
+    return InvalidValue("a surface of other than an array");
   }
   const Array* array = resources.arrays.Get(resource.res.array.hArray);
   if (array == nullptr || (array->description.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) {
-    return Invalid("no array that surfaces may write");
+    return InvalidValue("no array that surfaces may write");
   }
   return Surface{array->format, array->level, array->memory};
 }

@@ -5,12 +5,12 @@
 namespace torpor::emulator {
 namespace {
 
-constexpr std::size_t kGuardBytes =
+constexpr std::size_t kWindowGuardBytes =
     (std::size_t{2} << 30) + static_cast<std::size_t>(kMaxSharedOffset);
 constexpr std::size_t kSlotBytes = std::size_t{8} << 30;
 constexpr std::size_t kMaxSlots = 512;
-constexpr std::size_t kSharedBegin = kGuardBytes;
-constexpr std::size_t kParameterBegin = kSharedBegin + kSharedWindowBytes + kGuardBytes;
+constexpr std::size_t kSharedBegin = kWindowGuardBytes;
+constexpr std::size_t kParameterBegin = kSharedBegin + kSharedWindowBytes + kWindowGuardBytes;
 constexpr std::size_t kLocalBegin = kParameterBegin + 2 * kParameterWindowBytes;
 static_assert(kLocalBegin + kLocalWindowBytes + kParameterWindowBytes < kSlotBytes);
 

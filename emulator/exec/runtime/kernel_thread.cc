@@ -12,7 +12,7 @@ namespace {
 
 // A kernel of thirteen thousand PTX instructions (PyTorch's std_mean) needs more than the usual 8
 // MiB.
-constexpr std::size_t kStackBytes = std::size_t{128} << 20;
+constexpr std::size_t kThreadStackBytes = std::size_t{128} << 20;
 
 using Body = std::function<void()>;
 
@@ -29,7 +29,7 @@ void StartKernelThread(Body body) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_attr_setstacksize(&attributes, kThreadStackBytes);
   pthread_t thread{};
   const bool started = pthread_create(&thread, &attributes, &Run, own.get()) == 0;
   pthread_attr_destroy(&attributes);

@@ -21,7 +21,7 @@ namespace {
 
 Warp& WarpOf(WarpContext* context) { return *static_cast<Warp*>(context); }
 
-std::uint32_t FirstLane(std::uint32_t mask) {
+std::uint32_t FaultingLane(std::uint32_t mask) {
   return mask == 0 ? 0 : static_cast<std::uint32_t>(__builtin_ctz(mask));
 }
 
@@ -52,7 +52,7 @@ void CheckAccess(WarpContext* context, std::uint32_t mask, const std::uint64_t* 
 
 void MisalignedShared(WarpContext* context, std::uint32_t mask) {
   Raise(context, ExecError::kMisalignedAddress, "misaligned address in shared memory",
-        FirstLane(mask));
+        FaultingLane(mask));
 }
 
 std::uint32_t Barrier(WarpContext* context, std::uint32_t id, std::uint32_t threads,
@@ -77,7 +77,7 @@ std::uint32_t TakeTurns(WarpContext* context) {
 }
 
 void Trap(WarpContext* context, std::uint32_t mask) {
-  Raise(context, ExecError::kTrap, "trap", FirstLane(mask));
+  Raise(context, ExecError::kTrap, "trap", FaultingLane(mask));
 }
 
 void LocalOverflow(WarpContext* context) {

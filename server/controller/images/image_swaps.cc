@@ -142,7 +142,7 @@ v1::DaemonMessage ImageSwaps::SwapOutMessage(const ClientSession& session, Write
   what.set_becomes_source(reason == WriteBackReason::kMove && !drop);
   what.set_forgets_changes(IsDrop(reason) && ForgetsChanges(session));
   // Looking at the whole image takes longer than a newcomer may have to wait.
-  what.set_look_at_all(!is_part && session.learning.should_look_at_all());
+  what.set_search_whole_image(!is_part && session.learning.should_search_whole_image());
   if (is_part) what.set_max_bytes(kPartBytes);
   return message;
 }

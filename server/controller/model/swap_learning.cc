@@ -24,7 +24,7 @@ void SwapLearning::OnSwapOut(const v1::Learned& learned) {
   if (is_plan_joined_) return;
   if (learned.too_many_holders()) return history_.OnUnseenChanges();
   history_.OnUploaded(OffsetsOf(learned.uploaded()));
-  history_.OnLookedAt(OffsetsOf(learned.address_holders()), learned.looked_at_all());
+  history_.OnLookedAt(OffsetsOf(learned.address_holders()), learned.searched_whole_image());
 }
 
 }  // namespace torpor::server

@@ -21,7 +21,7 @@ class SwapLearning {
   // Learns from a swap-out's report. Ignored if the executor could not tell allocations apart.
   void OnSwapOut(const v1::Learned& learned);
   // Whether a swap-out without hurry must look for addresses in all allocations.
-  bool should_look_at_all() const { return !is_plan_joined_ && !history_.knows_holders(); }
+  bool should_search_whole_image() const { return !is_plan_joined_ && !history_.knows_holders(); }
 
   // Uploads have gone unseen: any allocation may hold addresses.
   void OnUnseenChanges() { history_.OnUnseenChanges(); }

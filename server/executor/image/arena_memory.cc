@@ -20,12 +20,12 @@ namespace {
 // Bytes that the thread maps between pauses for other users of the mutex.
 constexpr Bytes kStep = 64 * kMiB;
 // A small GPU has at least so many partitions.
-constexpr Bytes kLeastPartitions = 16;
+constexpr Bytes kMinPartitions = 16;
 
 absl::StatusOr<memory::PartitionSizes> SizesFor(
     Bytes pool_bytes, Bytes chunk_bytes, const std::optional<std::vector<Bytes>>& slot_sizes) {
   memory::PartitionSizes sizes;
-  const Bytes share = std::bit_floor(std::max(pool_bytes / kLeastPartitions, chunk_bytes));
+  const Bytes share = std::bit_floor(std::max(pool_bytes / kMinPartitions, chunk_bytes));
   sizes.partition_bytes = std::max(std::min(sizes.partition_bytes, share), chunk_bytes);
   sizes.buddy_unit_bytes = chunk_bytes;
   const auto is_unfit = [&](Bytes slot) { return !sizes.MayHaveSlotsOf(slot); };
@@ -45,9 +45,10 @@ absl::StatusOr<memory::PartitionSizes> SizesFor(
 }
 
 Bytes LeftOverOf(const memory::PartitionSizes& sizes) {
-  Bytes most = 0;
-  for (const Bytes slot : sizes.fixed_sizes) most = std::max(most, sizes.partition_bytes % slot);
-  return most;
+  Bytes max_rest = 0;
+  for (const Bytes slot : sizes.fixed_sizes)
+    max_rest = std::max(max_rest, sizes.partition_bytes % slot);
+  return max_rest;
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ struct Memory {
 
 CallStatus CublasLtCalls::CublasLtMatmul(const wire::CublasLtMatmul& command) {
   if (!wire::LtProblemIsValid(command.problem) || !ScalarsAreWherePointerModeSays(command)) {
-    return cuda_api::NonsenseArguments(CUBLAS_STATUS_INVALID_VALUE, kMatmul);
+    return cuda_api::InvalidArguments(CUBLAS_STATUS_INVALID_VALUE, kMatmul);
   }
   const Memory memory(memory_, command);
   if (!memory.ok) return cuda_api::ForeignMemory(CUBLAS_STATUS_INVALID_VALUE, kMatmul);
@@ -119,7 +119,7 @@ CallStatus CublasLtCalls::CublasLtMatmulHeuristic(const wire::CublasLtMatmulHeur
   constexpr char kSymbol[] = "cublasLtMatmulAlgoGetHeuristic";
   if (!wire::LtProblemIsValid(command.problem) || command.requested < 1 ||
       command.requested > wire::kMaxLtAlgorithms) {
-    return cuda_api::NonsenseArguments(CUBLAS_STATUS_INVALID_VALUE, kSymbol);
+    return cuda_api::InvalidArguments(CUBLAS_STATUS_INVALID_VALUE, kSymbol);
   }
   if (library_.Handle() == nullptr) return NoLibrary(kSymbol);
   const Answers* answers = nullptr;

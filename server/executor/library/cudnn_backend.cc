@@ -41,26 +41,26 @@ void BackendDescriptor::Finalize() {
 }
 
 std::size_t BackendDescriptor::GetElements(cudnnBackendAttributeName_t name,
-                                           cudnnBackendAttributeType_t type, std::size_t most,
+                                           cudnnBackendAttributeType_t type, std::size_t max_count,
                                            void* elements) const {
   std::int64_t count = 0;
   const cudnnStatus_t status = functions_->cudnnBackendGetAttribute(
-      real_, name, type, static_cast<std::int64_t>(most), &count, elements);
+      real_, name, type, static_cast<std::int64_t>(max_count), &count, elements);
   if (status != CUDNN_STATUS_SUCCESS || count < 0) return 0;
-  return std::min(static_cast<std::size_t>(count), most);
+  return std::min(static_cast<std::size_t>(count), max_count);
 }
 
 std::vector<BackendDescriptor> BackendDescriptor::Descriptors(cudnnBackendAttributeName_t name,
                                                               cudnnBackendDescriptorType_t kind,
-                                                              std::size_t most) const {
+                                                              std::size_t max_count) const {
   std::int64_t there = 0;
   const cudnnStatus_t status = functions_->cudnnBackendGetAttribute(
       real_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &there, nullptr);
   // If the library does not report the number, make room for the maximum.
   const std::size_t count =
       status == CUDNN_STATUS_SUCCESS
-          ? std::min(static_cast<std::size_t>(std::max<std::int64_t>(there, 0)), most)
-          : most;
+          ? std::min(static_cast<std::size_t>(std::max<std::int64_t>(there, 0)), max_count)
+          : max_count;
   if (count == 0) return {};
   std::vector<BackendDescriptor> found;
   std::vector<cudnnBackendDescriptor_t> real;

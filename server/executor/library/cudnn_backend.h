@@ -43,24 +43,25 @@ class BackendDescriptor {
   // Ends the setting of attributes; required before other descriptors use the descriptor.
   void Finalize();
 
-  // Returns the numbers of an attribute, at most `most`; empty if the attribute is not set.
+  // Returns the numbers of an attribute, at max_count `max_count`; empty if the attribute is not
+  // set.
   template <typename T>
   std::vector<T> Numbers(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                         std::size_t most) const {
-    std::vector<T> elements(most);
-    elements.resize(GetElements(name, type, most, elements.data()));
+                         std::size_t max_count) const {
+    std::vector<T> elements(max_count);
+    elements.resize(GetElements(name, type, max_count, elements.data()));
     return elements;
   }
-  // Returns the descriptors of an attribute, at most `most`, each of the given kind.
+  // Returns the descriptors of an attribute, at max_count `max_count`, each of the given kind.
   std::vector<BackendDescriptor> Descriptors(cudnnBackendAttributeName_t name,
                                              cudnnBackendDescriptorType_t kind,
-                                             std::size_t most) const;
+                                             std::size_t max_count) const;
 
  private:
   void SetElements(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                    std::int64_t count, const void* elements);
   std::size_t GetElements(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                          std::size_t most, void* elements) const;
+                          std::size_t max_count, void* elements) const;
   void Note(cudnnStatus_t status) {
     if (status_ == CUDNN_STATUS_SUCCESS) status_ = status;
   }

@@ -38,7 +38,7 @@ CallStatus Answers(const CudnnInvocation& invocation, std::uint32_t requested, A
   return status;
 }
 
-CallStatus NonsenseGraph(const char* symbol, const char* fault) {
+CallStatus InvalidGraph(const char* symbol, const char* fault) {
   return cuda_api::CallFailed(CUDNN_STATUS_BAD_PARAM,
                               absl::StrCat(symbol, ": an operation graph: ", fault));
 }
@@ -80,7 +80,7 @@ CallStatus CudnnCalls::CudnnConvolutionAlgorithms(const wire::CudnnConvolutionAl
   if (!DnnIsValid(command.x) || !DnnIsValid(command.w) || !DnnIsValid(command.convolution) ||
       !DnnIsValid(command.y) || command.direction > 2 || command.requested < 1 ||
       command.requested > wire::kMaxDnnAlgorithms) {
-    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kAlgorithms);
+    return cuda_api::InvalidArguments(CUDNN_STATUS_BAD_PARAM, kAlgorithms);
   }
   const cuda_api::CudnnFunctions& f = functions();
   const bool measured = command.is_measured != 0;
@@ -118,7 +118,7 @@ CallStatus CudnnCalls::CudnnConvolutionAlgorithms(const wire::CudnnConvolutionAl
 
 template <typename Ask>
 CallStatus CudnnCalls::AboutGraph(const char* symbol, const DnnGraph& graph, Ask ask) {
-  if (const char* const fault = DnnFault(graph)) return NonsenseGraph(symbol, fault);
+  if (const char* const fault = DnnFault(graph)) return InvalidGraph(symbol, fault);
   const CudnnInvocation invocation(*this, symbol, graphs_.exist(), StreamSet::kLegacy);
   return invocation.ok() ? invocation.Done(ask(invocation.handle())) : invocation.refusal();
 }
@@ -126,7 +126,7 @@ CallStatus CudnnCalls::AboutGraph(const char* symbol, const DnnGraph& graph, Ask
 CallStatus CudnnCalls::CudnnGraphChoices(const wire::CudnnGraphChoices& command,
                                          wire::CudnnGraphChoicesResult& result) {
   if (command.mode >= CUDNN_HEUR_MODES_COUNT)
-    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kFinalize);
+    return cuda_api::InvalidArguments(CUDNN_STATUS_BAD_PARAM, kFinalize);
   const auto mode = static_cast<cudnnBackendHeurMode_t>(command.mode);
   return AboutGraph(kFinalize, command.graph, [&](cudnnHandle_t handle) {
     return graphs_.Choices(handle, command.graph, mode, result.choices);
@@ -143,7 +143,7 @@ CallStatus CudnnCalls::CudnnGraphEngine(const wire::CudnnGraphEngine& command,
 CallStatus CudnnCalls::CudnnGraphPlan(const wire::CudnnGraphPlan& command,
                                       wire::CudnnGraphPlanResult& result) {
   if (!DnnIsValid(command.config))
-    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kFinalize);
+    return cuda_api::InvalidArguments(CUDNN_STATUS_BAD_PARAM, kFinalize);
   return AboutGraph(kFinalize, command.graph, [&](cudnnHandle_t handle) {
     return graphs_.WorkspaceOf(handle, command.graph, command.config, result.workspace_bytes);
   });
@@ -151,9 +151,9 @@ CallStatus CudnnCalls::CudnnGraphPlan(const wire::CudnnGraphPlan& command,
 
 CallStatus CudnnCalls::CudnnGraphExecute(const wire::CudnnGraphExecute& command) {
   const DnnGraph& graph = command.graph;
-  if (const char* const fault = DnnFault(graph)) return NonsenseGraph(kExecute, fault);
+  if (const char* const fault = DnnFault(graph)) return InvalidGraph(kExecute, fault);
   if (!DnnIsValid(command.config) || command.addresses.size() != graph.tensors.size())
-    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kExecute);
+    return cuda_api::InvalidArguments(CUDNN_STATUS_BAD_PARAM, kExecute);
   std::vector<void*> addresses(graph.tensors.size());
   for (std::uint32_t i = 0; i < addresses.size(); ++i) {
     if (graph.tensors[i].is_virtual != 0) continue;

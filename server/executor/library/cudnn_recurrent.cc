@@ -67,7 +67,7 @@ struct RealShapes {
   const cudnnTensorDescriptor_t cell;
 };
 
-CallStatus NonsenseShapes(const char* symbol, const char* fault) {
+CallStatus InvalidShapes(const char* symbol, const char* fault) {
   return cuda_api::CallFailed(CUDNN_STATUS_BAD_PARAM, absl::StrCat(symbol, ": ", fault));
 }
 
@@ -142,7 +142,7 @@ cudnnRNNDescriptor_t CudnnCalls::Real(const DnnRnn& value) {
 
 CallStatus CudnnCalls::CudnnRnnForward(const wire::CudnnRnnForward& command) {
   const DnnRnnShapes& shapes = command.shapes;
-  if (const char* const fault = DnnFault(shapes)) return NonsenseShapes(kForward, fault);
+  if (const char* const fault = DnnFault(shapes)) return InvalidShapes(kForward, fault);
   const DeviceArgument x(*this, command.x, DnnBytes(shapes.x), Access::kRead);
   // y may keep old values beyond the end of a sequence, hence read and write.
   const DeviceArgument y(*this, command.y, DnnBytes(shapes.y), Access::kReadWrite);
@@ -166,7 +166,7 @@ CallStatus CudnnCalls::CudnnRnnForward(const wire::CudnnRnnForward& command) {
 
 CallStatus CudnnCalls::CudnnRnnBackwardData(const wire::CudnnRnnBackwardData& command) {
   const DnnRnnShapes& shapes = command.shapes;
-  if (const char* const fault = DnnFault(shapes)) return NonsenseShapes(kBackwardData, fault);
+  if (const char* const fault = DnnFault(shapes)) return InvalidShapes(kBackwardData, fault);
   const DeviceArgument y(*this, command.y, DnnBytes(shapes.y), Access::kRead);
   const DeviceArgument dy(*this, command.dy, DnnBytes(shapes.y), Access::kRead);
   const DeviceArgument dx(*this, command.dx, DnnBytes(shapes.x), Access::kReadWrite);
@@ -195,7 +195,7 @@ CallStatus CudnnCalls::CudnnRnnBackwardData(const wire::CudnnRnnBackwardData& co
 
 CallStatus CudnnCalls::CudnnRnnBackwardWeights(const wire::CudnnRnnBackwardWeights& command) {
   const DnnRnnShapes& shapes = command.shapes;
-  if (const char* const fault = DnnFault(shapes)) return NonsenseShapes(kBackwardWeights, fault);
+  if (const char* const fault = DnnFault(shapes)) return InvalidShapes(kBackwardWeights, fault);
   const DeviceArgument x(*this, command.x, DnnBytes(shapes.x), Access::kRead);
   const DeviceArgument y(*this, command.y, DnnBytes(shapes.y), Access::kRead);
   const StatesArgument hx(*this, command.hx, shapes.hidden, Access::kRead);
@@ -218,7 +218,7 @@ CallStatus CudnnCalls::CudnnRnnParameters(const wire::CudnnRnnParameters& comman
                                           wire::CudnnRnnParametersResult& result) {
   if (!DnnIsValid(command.rnn) ||
       command.layer >= static_cast<std::uint32_t>(DnnPseudoLayers(command.rnn))) {
-    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kParameters);
+    return cuda_api::InvalidArguments(CUDNN_STATUS_BAD_PARAM, kParameters);
   }
   const cuda_api::CudnnFunctions& f = functions();
   const bool exists =
@@ -235,7 +235,7 @@ CallStatus CudnnCalls::CudnnRnnParameters(const wire::CudnnRnnParameters& comman
 CallStatus CudnnCalls::CudnnRnnTempSpaces(const wire::CudnnRnnTempSpaces& command,
                                           wire::CudnnRnnTempSpacesResult& result) {
   if (!DnnIsValid(command.rnn) || !DnnIsValid(command.x))
-    return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kTempSpaces);
+    return cuda_api::InvalidArguments(CUDNN_STATUS_BAD_PARAM, kTempSpaces);
   const auto ask = functions().cudnnGetRNNTempSpaceSizes;
   CudnnInvocation invocation(*this, kTempSpaces, ask != nullptr, StreamSet::kLegacy);
   const auto rnn = invocation.Real(command.rnn);
@@ -253,7 +253,7 @@ CallStatus CudnnCalls::CudnnRnnTempSpaces(const wire::CudnnRnnTempSpaces& comman
 
 CallStatus CudnnCalls::CudnnDropoutStates(const wire::CudnnDropoutStates& command) {
   const DnnDropout& value = command.dropout;
-  if (!DnnIsValid(value)) return cuda_api::NonsenseArguments(CUDNN_STATUS_BAD_PARAM, kDropout);
+  if (!DnnIsValid(value)) return cuda_api::InvalidArguments(CUDNN_STATUS_BAD_PARAM, kDropout);
   const DeviceArgument states(*this, value.states, value.states_bytes, Access::kWrite);
   if (!states.ok()) return cuda_api::ForeignMemory(CUDNN_STATUS_BAD_PARAM, kDropout);
   const cuda_api::CudnnFunctions& f = functions();

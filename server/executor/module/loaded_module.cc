@@ -17,9 +17,9 @@ constexpr std::size_t kMaxParameters = 8192;
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
-    const Device& device, std::span<const std::uint8_t> image,
+    const Device& device, std::span<const std::uint8_t> code,
     std::span<const std::string> variables) {
-  TORPOR_ASSIGN_OR_RETURN(const CUmodule handle, LoadModuleCode(device, image));
+  TORPOR_ASSIGN_OR_RETURN(const CUmodule handle, LoadModuleCode(device, code));
   std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle));
   TORPOR_RETURN_IF_ERROR(module->ReadKernels());
   for (const std::string& name : variables) {
@@ -29,10 +29,10 @@ absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
 }
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::LoadFindingVariables(
-    const Device& device, std::span<const std::uint8_t> image) {
-  // Load first: a search is wasted on an image that the driver rejects.
-  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, Load(device, image, {}));
-  TORPOR_ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(image));
+    const Device& device, std::span<const std::uint8_t> code) {
+  // Load first: a search is wasted on code that the driver rejects.
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, Load(device, code, {}));
+  TORPOR_ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(code));
   for (const std::string& name : names) TORPOR_RETURN_IF_ERROR(module->ReadVariable(name));
   return module;
 }
@@ -119,8 +119,8 @@ absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::Load(const Sha256Digest& di
   Request request{digest, finds_variables, {}};
   if (!finds_variables) request.variables.assign(variables.begin(), variables.end());
   if (const std::shared_ptr<Slot> slot = SlotOf(request)) return LoadInto(*slot, request);
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
-  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadImage(request, image));
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> code, store_.Read(digest));
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadCode(request, code));
   return Loaded{std::move(module), false};
 }
 
@@ -141,9 +141,9 @@ absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::LoadInto(Slot& slot, const 
     MutexLock lock(&mutex_);
     if (std::shared_ptr<LoadedModule> module = slot.module.lock()) return Loaded{module, true};
   }
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(request.digest));
-  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadImage(request, image));
-  const bool is_shared = !CodeMayUseVariables(image, device_.compute_capability());
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> code, store_.Read(request.digest));
+  TORPOR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModule> module, LoadCode(request, code));
+  const bool is_shared = !CodeMayUseVariables(code, device_.compute_capability());
   MutexLock lock(&mutex_);
   if (is_shared) {
     slot.module = module;
@@ -153,10 +153,10 @@ absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::LoadInto(Slot& slot, const 
   return Loaded{std::move(module), is_shared};
 }
 
-absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadImage(
-    const Request& request, std::span<const std::uint8_t> image) const {
-  return request.finds_variables ? LoadedModule::LoadFindingVariables(device_, image)
-                                 : LoadedModule::Load(device_, image, request.variables);
+absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadCode(
+    const Request& request, std::span<const std::uint8_t> code) const {
+  return request.finds_variables ? LoadedModule::LoadFindingVariables(device_, code)
+                                 : LoadedModule::Load(device_, code, request.variables);
 }
 
 absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadUnshared(
@@ -164,8 +164,8 @@ absl::StatusOr<std::shared_ptr<LoadedModule>> ModuleLibrary::LoadUnshared(
   std::vector<std::string> variables;
   variables.reserve(like.variables().size());
   for (const auto& [name, variable] : like.variables()) variables.push_back(name);
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> image, store_.Read(digest));
-  return LoadedModule::Load(device_, image, variables);
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> code, store_.Read(digest));
+  return LoadedModule::Load(device_, code, variables);
 }
 
 }  // namespace torpor::executor

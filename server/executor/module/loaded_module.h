@@ -38,14 +38,14 @@ struct LoadedVariable {
 // One CUmodule with kernels and variables. Immutable after Load except for function attributes.
 class LoadedModule {
  public:
-  // Loads `image` (see LoadModuleCode), which may be hostile, and looks up `variables`; omits names
+  // Loads `code` (see LoadModuleCode), which may be hostile, and looks up `variables`; omits names
   // that the module lacks. Blocks.
   static absl::StatusOr<std::shared_ptr<LoadedModule>> Load(const Device& device,
-                                                            std::span<const std::uint8_t> image,
+                                                            std::span<const std::uint8_t> code,
                                                             std::span<const std::string> variables);
   // Loads with the variables that VariablesOf finds.
   static absl::StatusOr<std::shared_ptr<LoadedModule>> LoadFindingVariables(
-      const Device& device, std::span<const std::uint8_t> image);
+      const Device& device, std::span<const std::uint8_t> code);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;
@@ -116,8 +116,8 @@ class ModuleLibrary {
 
   // Returns null if the module is known to be unshareable.
   std::shared_ptr<Slot> SlotOf(const Request& request);
-  absl::StatusOr<std::shared_ptr<LoadedModule>> LoadImage(
-      const Request& request, std::span<const std::uint8_t> image) const;
+  absl::StatusOr<std::shared_ptr<LoadedModule>> LoadCode(const Request& request,
+                                                         std::span<const std::uint8_t> code) const;
   absl::StatusOr<Loaded> LoadInto(Slot& slot, const Request& request);
 
   const Device& device_;

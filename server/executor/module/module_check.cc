@@ -19,8 +19,8 @@ namespace {
 // Limit for the decompressed entries of a fatbin: several times the largest fatbin of PyTorch.
 constexpr Bytes kMaxDecompressed = 1 * kGiB;
 
-absl::Status CheckCubin(std::span<const std::byte> image) {
-  const std::optional<ElfFile> file = ElfFile::Open(image);
+absl::Status CheckCubin(std::span<const std::byte> code) {
+  const std::optional<ElfFile> file = ElfFile::Open(code);
   if (!file) return absl::InvalidArgumentError("no cubin: the tables of its header are not inside");
   if (file->IsWhole()) return absl::OkStatus();
   return absl::InvalidArgumentError("the cubin's lengths exceed its bytes");
@@ -43,20 +43,20 @@ bool CanBeginPtx(std::uint8_t c) {
   return c == '.' || c == '/' || c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-absl::Status CheckText(std::span<const std::uint8_t> image) {
-  if (image.empty() || !CanBeginPtx(image.front())) {
+absl::Status CheckText(std::span<const std::uint8_t> code) {
+  if (code.empty() || !CanBeginPtx(code.front())) {
     return absl::InvalidArgumentError("no module: neither fatbin nor cubin nor PTX");
   }
-  if (std::find(image.begin(), image.end(), 0) == image.end() - 1) return absl::OkStatus();
+  if (std::find(code.begin(), code.end(), 0) == code.end() - 1) return absl::OkStatus();
   return absl::InvalidArgumentError("PTX text does not end with its one NUL");
 }
 
 }  // namespace
 
-absl::Status CheckFatbin(std::span<const std::uint8_t> image) {
-  const auto entries = ReadFatbin(std::as_bytes(image));
+absl::Status CheckFatbin(std::span<const std::uint8_t> code) {
+  const auto entries = ReadFatbin(std::as_bytes(code));
   if (!entries.ok()) return ToStatus(entries.failure());
-  if (image.empty()) return absl::InvalidArgumentError("no fatbin: it has no bytes");
+  if (code.empty()) return absl::InvalidArgumentError("no fatbin: it has no bytes");
   Bytes decompressed = 0;
   for (const FatbinEntry& entry : *entries) {
     if (entry.uncompressed_size > kMaxDecompressed - decompressed) {
@@ -69,12 +69,12 @@ absl::Status CheckFatbin(std::span<const std::uint8_t> image) {
   return absl::OkStatus();
 }
 
-absl::Status CheckModule(std::span<const std::uint8_t> image) {
+absl::Status CheckModule(std::span<const std::uint8_t> code) {
   std::uint32_t magic = 0;
-  if (!image.empty()) std::memcpy(&magic, image.data(), std::min(image.size(), sizeof magic));
-  if (magic == kFatbinMagic) return CheckFatbin(image);
-  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return CheckCubin(std::as_bytes(image));
-  return CheckText(image);
+  if (!code.empty()) std::memcpy(&magic, code.data(), std::min(code.size(), sizeof magic));
+  if (magic == kFatbinMagic) return CheckFatbin(code);
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return CheckCubin(std::as_bytes(code));
+  return CheckText(code);
 }
 
 }  // namespace torpor::executor

@@ -35,13 +35,13 @@ class LinkState {
         "linking " + name);
   }
 
-  // The returned image lives as long as the LinkState.
+  // The returned code lives as long as the LinkState.
   absl::StatusOr<const void*> Complete() {
-    void* image = nullptr;
+    void* code = nullptr;
     std::size_t bytes = 0;
     TORPOR_RETURN_IF_ERROR(
-        device_.Status(device_.driver().LinkComplete(state_, &image, &bytes), "linking a module"));
-    return image;
+        device_.Status(device_.driver().LinkComplete(state_, &code, &bytes), "linking a module"));
+    return code;
   }
 
  private:
@@ -49,10 +49,10 @@ class LinkState {
   CUlinkState state_ = nullptr;
 };
 
-absl::StatusOr<CUmodule> LoadImage(const Device& device, const void* image) {
+absl::StatusOr<CUmodule> LoadCode(const Device& device, const void* code) {
   CUmodule module = nullptr;
   TORPOR_RETURN_IF_ERROR(
-      device.Status(device.driver().ModuleLoadData(&module, image), "loading a module"));
+      device.Status(device.driver().ModuleLoadData(&module, code), "loading a module"));
   return module;
 }
 
@@ -63,8 +63,8 @@ absl::StatusOr<CUmodule> LinkParts(const Device& device,
   for (std::size_t i = 0; i < parts.size(); ++i) {
     TORPOR_RETURN_IF_ERROR(link.Add(parts[i], absl::StrCat("part ", i + 1)));
   }
-  TORPOR_ASSIGN_OR_RETURN(const void* const image, link.Complete());
-  return LoadImage(device, image);
+  TORPOR_ASSIGN_OR_RETURN(const void* const code, link.Complete());
+  return LoadCode(device, code);
 }
 
 // Returns null, without logging, if the fatbin has no code for the device.
@@ -94,15 +94,15 @@ absl::StatusOr<CUmodule> LoadRelocatable(const Device& device,
 
 }  // namespace
 
-absl::StatusOr<CUmodule> LoadModuleCode(const Device& device, std::span<const std::uint8_t> image) {
+absl::StatusOr<CUmodule> LoadModuleCode(const Device& device, std::span<const std::uint8_t> code) {
   wire::RelocatableModule relocatable;
-  wire::Reader reader(image);
+  wire::Reader reader(code);
   reader(relocatable);
   if (reader.done() && relocatable.magic == wire::RelocatableModule::kMagic) {
     return LoadRelocatable(device, relocatable);
   }
-  TORPOR_RETURN_IF_ERROR(CheckModule(image));
-  return LoadImage(device, image.data());
+  TORPOR_RETURN_IF_ERROR(CheckModule(code));
+  return LoadCode(device, code.data());
 }
 
 }  // namespace torpor::executor

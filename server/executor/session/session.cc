@@ -59,7 +59,7 @@ absl::Status Session::RestoreObjects(const memory::ExtentSet& resident_before, C
 }
 
 absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstream stream,
-                                            SeenOfMemory& seen) {
+                                            MemoryFindings& findings) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-out"));
   MutexLock lock(&run_mutex_);
   DeviceImage& image = memory_->image();
@@ -73,18 +73,19 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   if (options.becomes_source) image.BecomeSource();
   memory::ExtentSet unseen = std::move(copied.extents);
   for (const memory::Extent& allocation : image.touches().TakeUploaded(options.max_bytes)) {
-    if (seen.uploaded.size() < memory::TouchLog::kMaxNoted) {
-      seen.uploaded.push_back(allocation.begin);
+    if (findings.uploaded.size() < memory::TouchLog::kMaxNoted) {
+      findings.uploaded.push_back(allocation.begin);
     }
     unseen.Add(allocation);
   }
-  seen.looked_at_all = options.look_at_all;
-  seen.address_holders = image.AddressHolders(options.look_at_all ? image.resident() : unseen);
-  if (!seen.address_holders.empty()) {
-    memory_->NoteAddressesAt(identity_.device_base + seen.address_holders.front());
+  findings.searched_whole_image = options.searches_whole_image;
+  findings.address_holders =
+      image.AddressHolders(options.searches_whole_image ? image.resident() : unseen);
+  if (!findings.address_holders.empty()) {
+    memory_->NoteAddressesAt(identity_.device_base + findings.address_holders.front());
   }
-  seen.too_many_holders = seen.address_holders.size() > memory::TouchLog::kMaxNoted;
-  if (seen.too_many_holders) seen.address_holders.clear();
+  findings.too_many_holders = findings.address_holders.size() > memory::TouchLog::kMaxNoted;
+  if (findings.too_many_holders) findings.address_holders.clear();
   if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
   return SwappedOut{copied.bytes, !options.drop && image.is_partly_saved()};
 }

@@ -21,11 +21,11 @@
 namespace torpor::executor {
 
 // Observations on a session's memory, as offsets of allocations; see Learned of node.proto.
-struct SeenOfMemory {
+struct MemoryFindings {
   std::vector<Bytes> touched;
   std::vector<Bytes> uploaded;
   std::vector<Bytes> address_holders;
-  bool looked_at_all = false;
+  bool searched_whole_image = false;
   bool too_many_holders = false;
 };
 
@@ -33,9 +33,9 @@ struct SeenOfMemory {
 struct SwapOutOptions {
   bool drop = false;       // releases the GPU memory afterwards
   bool is_shared = false;  // other sessions have mapped the image, and may have changed memory
-  bool forgets_changes = false;  // copies nothing; the host image counts as current
-  bool becomes_source = false;   // stays in place as source until dropped; see DeviceImage
-  bool look_at_all = false;      // searches the whole image for addresses, not only recent changes
+  bool forgets_changes = false;         // copies nothing; the host image counts as current
+  bool becomes_source = false;          // stays in place as source until dropped; see DeviceImage
+  bool searches_whole_image = false;    // for addresses, not only what has changed
   Bytes max_bytes = DeviceImage::kAll;  // to examine; ignored with `drop`
 };
 
@@ -89,7 +89,7 @@ class Session {
                                       bool is_whole, ChunkOwner* source = nullptr);
   absl::Status ReleaseSource() { return memory_->image().ReleaseSource(); }
   absl::StatusOr<SwappedOut> SwapOut(const SwapOutOptions& options, CUstream stream,
-                                     SeenOfMemory& seen);
+                                     MemoryFindings& findings);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
   absl::Status Grow(memory::Extent extent, CUstream stream);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);

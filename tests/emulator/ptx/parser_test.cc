@@ -75,7 +75,7 @@ TEST(ParserTest, CoordinatesBelongToTheAddressOfAnImage) {
   EXPECT_EQ(fetch.operands[0].elements[0].elements.size(), 4U);
   EXPECT_EQ(fetch.operands[1].kind, Operand::Kind::kAddress);
   EXPECT_EQ(fetch.operands[1].elements.size(), 4U);
-  EXPECT_TRUE(fetch.is_image_access());
+  EXPECT_TRUE(fetch.is_texture_or_surface_access());
   EXPECT_EQ(instructions[1].operands[0].elements.size(), 2U);
   EXPECT_NE(ErrorOf(".entry k() { .reg .b64 a; tex.1d.v4.u32.s32 {_, _, _, _}, [a, a]; }"), "");
 }

@@ -264,7 +264,7 @@ TEST_F(ControllerMemory, SwapInFollowsTheOrderThatALeaseHasShown) {
     }
     if (operation.swap_out().session_id() == a.hello.session_id) {
       learned.add_address_holders(first->address - begin);
-      learned.set_looked_at_all(true);
+      learned.set_searched_whole_image(true);
     }
     return learned;
   };

@@ -24,11 +24,11 @@ Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed)
 }
 
 // Claims a minimum share of compliant functions under Torpor.
-void AddAtLeast(double least, std::size_t functions, Claims& claims) {
+void AddAtLeast(double min, std::size_t functions, Claims& claims) {
   claims.Check(
-      absl::StrCat("Torpor at least ", least, " at ", functions, " functions"),
+      absl::StrCat("Torpor at least ", min, " at ", functions, " functions"),
       claims.Of("torpor", {{"functions", functions}}, "ratio"),
-      [&](double ratio) { return ratio >= least; }, 3);
+      [&](double ratio) { return ratio >= min; }, 3);
 }
 
 // Claims that one system's ratio is above another's.

@@ -154,11 +154,11 @@ Json GpuMeasuresOf(const Outcome& outcome) {
 double LoadVarianceOf(const Outcome& outcome, std::size_t node) {
   std::vector<double> loads(outcome.nodes[node].size());
   for (std::size_t gpu = 0; gpu < loads.size(); ++gpu) loads[gpu] = outcome.Load(node, gpu);
-  const double most = std::max(*std::max_element(loads.begin(), loads.end()), 1e-12);
+  const double max_load = std::max(*std::max_element(loads.begin(), loads.end()), 1e-12);
   double sum = 0;
   double squares = 0;
   for (const double load : loads) {
-    const double share = load / most;
+    const double share = load / max_load;
     sum += share;
     squares += share * share;
   }

@@ -20,9 +20,10 @@ std::vector<std::string> PartSystems() {
 // Whether one model pays for the service of the others.
 Json MeasureSeed(const Testbed& testbed, const Json& labels, std::uint64_t seed) {
   Json json = SimulatedMeasures(Figure11Scenario(testbed, labels, seed));
-  double least = 1;
-  for (const Json& model : json["models"]) least = std::min(least, model["ratio"].get<double>());
-  json["least_model_ratio"] = least;
+  double min_ratio = 1;
+  for (const Json& model : json["models"])
+    min_ratio = std::min(min_ratio, model["ratio"].get<double>());
+  json["least_model_ratio"] = min_ratio;
   return json;
 }
 

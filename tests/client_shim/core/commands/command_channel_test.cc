@@ -35,6 +35,7 @@ class CommandChannelTest : public ::testing::Test {
  protected:
   CommandChannelTest() {
     log_.set_level(LogLevel::kOff);
+    health_.WatchPage(page_.get());
     health_.OpenOnce([] { return cudaSuccess; });
     slots_.Attach(page_.get());
     options_.batch = {std::size_t{64} << 10, 1000, std::chrono::hours(1)};
@@ -177,6 +178,18 @@ TEST_F(CommandChannelTest, ALostDaemonFailsTheWaitingCall) {
   executor_.Resume();
   EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
   EXPECT_EQ(Launch(), cudaErrorDevicesUnavailable);
+}
+
+TEST_F(CommandChannelTest, ALostContextsErrorOutlivesTheConnection) {
+  ASSERT_TRUE(Grant(7));
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  executor_.Pause();
+  auto call = std::async(std::launch::async, [this] { return Synchronize(); });
+  executor_.Await(kSync, 2);
+  page_->sticky_error = cudaErrorIllegalAddress;
+  executor_.Die();
+  EXPECT_EQ(call.get(), cudaErrorIllegalAddress);
+  EXPECT_EQ(Launch(), cudaErrorIllegalAddress);
 }
 
 TEST_F(CommandChannelTest, AnExecutorLearnsTheJournalBeforeCommands) {

@@ -198,7 +198,7 @@ TEST_F(SessionTest, ManyThreadsShareTheSession) {
   EXPECT_EQ(first_->commands().size(), 1u + 8 + 4000 + 400 + 8 + 1);
 }
 
-TEST_F(SessionTest, ANonsenseReplyEndsTheLease) {
+TEST_F(SessionTest, AnInvalidReplyEndsTheLease) {
   ASSERT_EQ(Start(), cudaSuccess);
   ASSERT_EQ(Synchronize(), cudaSuccess);
   daemon_.set_auto_grant(second_.get());

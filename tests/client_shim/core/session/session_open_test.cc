@@ -220,7 +220,7 @@ TEST_F(SessionTest, WhoHasOnlyInquiredMayForkChildrenWithSessions) {
   EXPECT_EXIT(fork_after_inquiry(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SessionTest, ANonsenseMessageEndsTheSession) {
+TEST_F(SessionTest, AnInvalidMessageEndsTheSession) {
   ASSERT_EQ(Start(), cudaSuccess);
   daemon_.Await<wire::HelloAck>();
   daemon_.SendRaw("nonsense");

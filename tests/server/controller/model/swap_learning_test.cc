@@ -42,27 +42,27 @@ TEST_F(SwapLearningTest, AsksForTheOrderUntilLeasesAgree) {
 }
 
 TEST_F(SwapLearningTest, LooksAtAllUntilTheHoldersOfAddressesAreKnown) {
-  EXPECT_TRUE(learning_.should_look_at_all());
+  EXPECT_TRUE(learning_.should_search_whole_image());
   v1::Learned learned;
   learned.add_address_holders(second_);
-  learned.set_looked_at_all(true);
+  learned.set_searched_whole_image(true);
   learning_.OnSwapOut(learned);
-  EXPECT_FALSE(learning_.should_look_at_all());
+  EXPECT_FALSE(learning_.should_search_whole_image());
   google::protobuf::RepeatedPtrField<v1::Allocation> plan;
   learning_.Plan(allocations_, plan);
   EXPECT_FALSE(plan.at(0).holds_addresses());
   EXPECT_TRUE(plan.at(1).holds_addresses());
   learning_.OnUnseenChanges();
-  EXPECT_TRUE(learning_.should_look_at_all());
+  EXPECT_TRUE(learning_.should_search_whole_image());
 }
 
 TEST_F(SwapLearningTest, TooManyHoldersToNameAreUnknown) {
   v1::Learned learned;
-  learned.set_looked_at_all(true);
+  learned.set_searched_whole_image(true);
   learning_.OnSwapOut(learned);
   learned.set_too_many_holders(true);
   learning_.OnSwapOut(learned);
-  EXPECT_TRUE(learning_.should_look_at_all());
+  EXPECT_TRUE(learning_.should_search_whole_image());
 }
 
 }  // namespace

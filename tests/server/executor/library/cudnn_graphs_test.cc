@@ -188,7 +188,7 @@ TEST_F(CudnnGraphsTest, EveryTensorMustBeTheSessionsWhole) {
   EXPECT_EQ(library.executed.size(), 1u);
 }
 
-TEST_F(CudnnGraphsTest, NonsenseNeverReachesTheLibrary) {
+TEST_F(CudnnGraphsTest, InvalidNeverReachesTheLibrary) {
   command_.addresses.pop_back();
   EXPECT_EQ(Execute(), CUDNN_STATUS_BAD_PARAM);
   command_.addresses.push_back(base_);

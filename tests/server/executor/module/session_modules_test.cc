@@ -141,7 +141,7 @@ class SharedModuleTest : public BatchTest {
   }
   void MoveAway() {
     ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
-    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
+    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).ok());
   }
   void ComeBack() { ASSERT_TRUE(s_.session->SwapIn({{{0, 4096}}}, /*is_whole=*/true).ok()); }
 };

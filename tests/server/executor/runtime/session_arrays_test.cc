@@ -45,7 +45,7 @@ class SessionArraysTest : public BatchTest {
   }
   void Leave() {
     ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
+    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).ok());
   }
   void Return() { ASSERT_TRUE(s_.session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/false).ok()); }
   std::uint8_t* Memory(std::uint64_t offset) const {
@@ -71,7 +71,7 @@ TEST_F(SessionArraysTest, ANewArrayHoldsTheZeroesOfItsBlock) {
             cudaErrorInvalidResourceHandle);
 }
 
-TEST_F(SessionArraysTest, NonsenseIsNoArray) {
+TEST_F(SessionArraysTest, InvalidIsNoArray) {
   wire::ArrayCreate create = Create();
   create.block = base() + 4 * kMiB - kArrayBytes + 1;
   EXPECT_EQ(ErrorOf(create), cudaErrorInvalidValue) << "the block ends outside of the memory";

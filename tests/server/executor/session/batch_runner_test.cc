@@ -216,7 +216,7 @@ TEST_F(BatchRunnerTest, VariablesGoToTheImageAndComeBack) {
   write.variable_offset = 1;
   EXPECT_EQ(ErrorOf(write), cudaErrorInvalidSymbol);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
-  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
+  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).ok());
 
   s_.cuda.SetVariable(0);  // another function's work on this GPU would do that to a shared one
   ASSERT_TRUE(s_.session->SwapIn({{{0, 4096}}}, /*is_whole=*/false).ok());
@@ -228,7 +228,7 @@ TEST_F(BatchRunnerTest, ASwapInThatFailsLeavesNothing) {
   s_.cuda.SetVariable(42);
   EXPECT_EQ(ErrorOf(wire::ModuleBindGlobals{1, base()}), cudaSuccess);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
-  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
+  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).ok());
   s_.cuda.RefuseDeviceCopies(true);
   EXPECT_FALSE(s_.session->SwapIn({{{0, 4096}}}, /*is_whole=*/false).ok());
   EXPECT_EQ(s_.cuda.mapped_chunks(), 0u);
@@ -310,8 +310,8 @@ TEST_F(BatchRunnerTest, AVariablesAddressOfAnotherGpuIsTranslated) {
 }
 
 TEST_F(BatchRunnerTest, AnEndedLeaseRefusesAndASwapNeedsItsEnd) {
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->BeginLease({6})));
   EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->EndLease({6}, TimePoint::max())));
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());

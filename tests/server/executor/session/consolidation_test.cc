@@ -54,8 +54,8 @@ class ConsolidationTest : public testing::Test {
     Open(1, 2);
     Session& leaving = Open(2, 2);
     Session& moving = Open(3, 2, function);
-    SeenOfMemory seen;
-    EXPECT_TRUE(leaving.SwapOut({.drop = true}, stream_, seen).ok());
+    MemoryFindings findings;
+    EXPECT_TRUE(leaving.SwapOut({.drop = true}, stream_, findings).ok());
     EXPECT_EQ(arena_->fragmented_bytes(), 2 * kChunk);
     return moving;
   }
@@ -105,8 +105,8 @@ TEST_F(ConsolidationTest, WhatWasMovedIsWrittenBackFromWhereItIs) {
   ASSERT_EQ(Step(), 2 * kChunk);
   *reinterpret_cast<std::uint8_t*>(memory(2).Resolve(base(3), 1)) = 77;
   memory(2).image().MarkDirty();
-  SeenOfMemory seen;
-  ASSERT_TRUE(moved.SwapOut({.drop = true}, stream_, seen).ok());
+  MemoryFindings findings;
+  ASSERT_TRUE(moved.SwapOut({.drop = true}, stream_, findings).ok());
   ASSERT_TRUE(moved.SwapIn(InOrder({{0, 2 * kChunk}}), /*is_whole=*/true).ok());
   EXPECT_EQ(*reinterpret_cast<std::uint8_t*>(memory(2).Resolve(base(3), 1)), 77);
   EXPECT_EQ(arena_->use().used, 4 * kChunk);
@@ -124,8 +124,8 @@ TEST_F(ConsolidationTest, ASwapInBetweenTwoStepsFindsAllInOrder) {
   EXPECT_EQ(Step(), 2 * kChunk);
   Session& returning = **registry_.Find({2});
   ASSERT_TRUE(returning.SwapIn(InOrder({{0, 2 * kChunk}}), /*is_whole=*/true).ok());
-  SeenOfMemory seen;
-  ASSERT_TRUE((*registry_.Find({1}))->SwapOut({.drop = true}, stream_, seen).ok());
+  MemoryFindings findings;
+  ASSERT_TRUE((*registry_.Find({1}))->SwapOut({.drop = true}, stream_, findings).ok());
   EXPECT_EQ(arena_->fragmented_bytes(), 2 * kChunk);
   EXPECT_EQ(Step(), 2 * kChunk);
   EXPECT_TRUE(Holds(1, 2, 2));
@@ -156,8 +156,8 @@ TEST_F(ConsolidationTest, WhatNobodyHasLookedThroughSinceItChangedStays) {
   Session& session = OpenBetweenHoles();
   memory(2).image().MarkDirty();
   EXPECT_EQ(Step(), 0u);
-  SeenOfMemory seen;
-  ASSERT_TRUE(session.SwapOut({}, stream_, seen).ok());
+  MemoryFindings findings;
+  ASSERT_TRUE(session.SwapOut({}, stream_, findings).ok());
   EXPECT_EQ(Step(), 2 * kChunk);
 }
 
@@ -165,8 +165,8 @@ TEST_F(ConsolidationTest, AnUploadThatNobodyHasLookedAtKeepsItsImageInPlace) {
   Session& session = OpenBetweenHoles();
   memory(2).image().NoteUnseenUpload(base(3), 8);
   EXPECT_EQ(Step(), 0u);
-  SeenOfMemory seen;
-  ASSERT_TRUE(session.SwapOut({}, stream_, seen).ok());
+  MemoryFindings findings;
+  ASSERT_TRUE(session.SwapOut({}, stream_, findings).ok());
   EXPECT_EQ(Step(), 2 * kChunk);
 }
 
@@ -175,18 +175,18 @@ TEST_F(ConsolidationTest, MemoryThatHoldsAddressesStays) {
   const std::uint64_t address = memory(2).Resolve(base(3) + kChunk, 1);
   std::memcpy(reinterpret_cast<void*>(memory(2).Resolve(base(3), 8)), &address, sizeof address);
   memory(2).image().MarkDirty();
-  SeenOfMemory seen;
-  ASSERT_TRUE(session.SwapOut({}, stream_, seen).ok());
+  MemoryFindings findings;
+  ASSERT_TRUE(session.SwapOut({}, stream_, findings).ok());
   EXPECT_EQ(Step(), 0u);
 }
 
 TEST_F(ConsolidationTest, MemoryThatIsSaidToHoldAddressesStaysUntilItIsSaidNotTo) {
   Session& session = OpenBetweenHoles();
-  SeenOfMemory seen;
-  ASSERT_TRUE(session.SwapOut({.drop = true}, stream_, seen).ok());
+  MemoryFindings findings;
+  ASSERT_TRUE(session.SwapOut({.drop = true}, stream_, findings).ok());
   ASSERT_TRUE(session.SwapIn({{{2 * kChunk, 4 * kChunk}, true}}, /*is_whole=*/true).ok());
   EXPECT_FALSE(session.may_be_moved());
-  ASSERT_TRUE(session.SwapOut({.drop = true}, stream_, seen).ok());
+  ASSERT_TRUE(session.SwapOut({.drop = true}, stream_, findings).ok());
   ASSERT_TRUE(session.SwapIn(InOrder({{2 * kChunk, 4 * kChunk}}), /*is_whole=*/true).ok());
   EXPECT_TRUE(session.may_be_moved());
 }
@@ -200,8 +200,8 @@ TEST_F(ConsolidationTest, WhatIsPiecedTogetherStays) {
   OpenBetweenHoles();
   Open(4, 4);
   EXPECT_EQ(arena_->use().used, 8 * kChunk);
-  SeenOfMemory seen;
-  ASSERT_TRUE((*registry_.Find({1}))->SwapOut({.drop = true}, stream_, seen).ok());
+  MemoryFindings findings;
+  ASSERT_TRUE((*registry_.Find({1}))->SwapOut({.drop = true}, stream_, findings).ok());
   while (Step() > 0) continue;
   EXPECT_TRUE(Holds(2, 3, 2));
   EXPECT_TRUE(Holds(3, 4, 4));

@@ -32,8 +32,8 @@ class PipelinedSwapInTest : public BatchTest {
   void Evict(const SwapOutOptions& options = {.drop = true}) {
     s_.memory->image().MarkDirty();
     ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-    s_.seen = {};
-    ASSERT_TRUE(s_.session->SwapOut(options, s_.stream, s_.seen).ok());
+    s_.findings = {};
+    ASSERT_TRUE(s_.session->SwapOut(options, s_.stream, s_.findings).ok());
   }
   // Swaps in and begins a lease, while nothing is copied yet.
   void Return(bool first_holds_addresses = false, bool learn = false) {
@@ -186,8 +186,8 @@ TEST_F(PipelinedSwapInTest, AnUploadIsNotUndoneAndReachesTheHost) {
   s_.cuda.Release();
   EXPECT_EQ(OnGpu(kLast.begin)[8], 42);
   ASSERT_TRUE(s_.session->EndLease({kLease}, TimePoint::max()).ok());
-  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
-  EXPECT_THAT(s_.seen.uploaded, ElementsAre(kLast.begin));
+  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).ok());
+  EXPECT_THAT(s_.findings.uploaded, ElementsAre(kLast.begin));
   ASSERT_TRUE(s_.session->SwapIn({{kLast}}, true).ok());
   EXPECT_EQ(OnGpu(kLast.begin)[8], 42);
   EXPECT_EQ(OnGpu(kLast.begin)[7], kOldByte);
@@ -300,12 +300,12 @@ TEST_F(PipelinedSwapInTest, WithoutLearningOnlyWhatIsUsedDuringTheSwapInIsNoted)
 TEST_F(PipelinedSwapInTest, AddressesAreFoundWhenTheImageLeaves) {
   const std::uint64_t address = base() + kLast.begin + 12;
   Evict();
-  EXPECT_THAT(s_.seen.address_holders, IsEmpty());
+  EXPECT_THAT(s_.findings.address_holders, IsEmpty());
   Return();
   s_.cuda.Release();
   std::memcpy(OnGpu(kFirst.begin + 800), &address, sizeof address);
   Evict();
-  EXPECT_THAT(s_.seen.address_holders, ElementsAre(kFirst.begin));
+  EXPECT_THAT(s_.findings.address_holders, ElementsAre(kFirst.begin));
 }
 
 TEST_F(PipelinedSwapInTest, AddressesOfOldAreFoundOnlyWhenAllIsLookedAt) {
@@ -318,12 +318,12 @@ TEST_F(PipelinedSwapInTest, AddressesOfOldAreFoundOnlyWhenAllIsLookedAt) {
   Return();
   s_.cuda.Release();
   Evict();
-  EXPECT_THAT(s_.seen.address_holders, IsEmpty()) << "nothing has changed since";
+  EXPECT_THAT(s_.findings.address_holders, IsEmpty()) << "nothing has changed since";
   Return();
   s_.cuda.Release();
-  Evict({.drop = true, .look_at_all = true});
-  EXPECT_TRUE(s_.seen.looked_at_all);
-  EXPECT_THAT(s_.seen.address_holders, ElementsAre(kFirst.begin));
+  Evict({.drop = true, .searches_whole_image = true});
+  EXPECT_TRUE(s_.findings.searched_whole_image);
+  EXPECT_THAT(s_.findings.address_holders, ElementsAre(kFirst.begin));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ struct FakeSession {
   SessionMemory* memory = nullptr;
   std::unique_ptr<Session> session;
   CUstream stream = nullptr;
-  SeenOfMemory seen;  // by the last swap-out
+  MemoryFindings findings;  // by the last swap-out
 };
 
 }  // namespace torpor::executor

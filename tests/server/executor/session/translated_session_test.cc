@@ -36,7 +36,7 @@ class TranslatedSessionTest : public BatchTest {
   // Leaves the GPU and comes back to another place.
   void Move() {
     ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(9)).ok());
-    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
+    ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).ok());
     auto& arena = dynamic_cast<ArenaMemory&>(*s_.gpu_memory);
     const ArenaMemory::Place taken = *arena.Take({2}, 2 * kChunk);
     ASSERT_TRUE(s_.session->SwapIn({{{0, 4 * kMiB}}}, /*is_whole=*/true).ok());
@@ -189,7 +189,7 @@ TEST_F(TranslatedSessionTest, ATextureOfMemoryIsMadeAgainUnderItsValue) {
 TEST_F(TranslatedSessionTest, ATextureThatGetsAnotherValueIsAnError) {
   EXPECT_EQ(ErrorOf(TextureOfMemory()), cudaSuccess);
   ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(9)).ok());
-  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.seen).ok());
+  ASSERT_TRUE(s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).ok());
   auto& arena = dynamic_cast<ArenaMemory&>(*s_.gpu_memory);
   const ArenaMemory::Place taken = *arena.Take({2}, 2 * kChunk);
   EXPECT_TRUE(absl::IsFailedPrecondition(
